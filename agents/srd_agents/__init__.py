@@ -1,0 +1,1 @@
+"""Rankers for search result diversification: heuristic and learned."""

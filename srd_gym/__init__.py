@@ -1,0 +1,1 @@
+"""Search result diversification as reinforcement-learning environments."""

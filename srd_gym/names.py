@@ -1,0 +1,25 @@
+"""Look-up of names with an answer for a slip of the pen: every registry raises the same kind of error."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+def unknown(kind: str, given: str, known: Iterable[str], hint: str = "") -> ValueError:
+    """The error for a name that is not in a registry; it suggests the nearest names.
+
+    Args:
+        kind: what the name stands for, as the user calls it ("measure", "ranker").
+        given: the name that came.
+        known: the names that exist.
+        hint: a last sentence saying what to do.
+
+    Returns:
+        A `ValueError` to raise.
+    """
+    names = sorted(known)
+    folded = {name.casefold(): name for name in names}
+    near = [folded[match] for match in difflib.get_close_matches(given.casefold(), folded, n=3, cutoff=0.5)]
+    advice = f"Did you mean {' or '.join(near)}?" if near else f"Known: {', '.join(names)}."
+    return ValueError(f"unknown {kind} {given!r}. {advice}{' ' + hint if hint else ''}")

@@ -1,0 +1,397 @@
+"""The problem's nouns: a topic (one query with its candidates) and a topic set.
+
+Shapes: N candidates, S subtopics, F vector width, P judged documents (pool), D feature columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from typing import Any, Self, overload
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from srd_gym.names import unknown
+
+FloatArray = NDArray[np.float32]
+GradeArray = NDArray[np.int8]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, slots=True)
+class Topic:
+    """One query, the documents retrieved for it, and the judgments where they are known.
+
+    Candidates stand in retrieval order where one exists (`retrieval_scores` is then given), else in a fixed shuffle.
+    Arrays are checked, converted to the dtypes below and held as read-only views; what already fits is not copied.
+
+    Raises:
+        ValueError: shapes that do not match, values that are not finite, or repeated ids; the message names the topic.
+    """
+
+    query_id: str
+    """Text: "7" and "07" are two topics."""
+    doc_ids: tuple[str, ...]
+    """Ids of the N candidates, each once."""
+    query_text: str | None = None
+    """The query as typed."""
+    query_vector: FloatArray | None = None
+    """[F] float32."""
+    doc_texts: tuple[str, ...] | None = None
+    """N texts, for vectorisers and for showing."""
+    doc_vectors: FloatArray | None = None
+    """[N, F] float32; None while texts wait for a vectoriser."""
+    retrieval_scores: FloatArray | None = None
+    """[N] float32, higher is better, never rising along the candidates; None where there is no retrieval order."""
+    subtopic_ids: tuple[str, ...] = ()
+    """Ids of the S subtopics."""
+    subtopic_texts: tuple[str, ...] | None = None
+    """S texts; explicit methods (xQuAD, PM-2) read them."""
+    subtopic_vectors: FloatArray | None = None
+    """[S, F] float32."""
+    subtopic_weights: FloatArray | None = None
+    """[S] float32, positive; None means 1 each."""
+    judgments: GradeArray | None = None
+    """[N, S] int8, stored as given: >= the relevance level (1) covers. None: unlabelled."""
+    pool: GradeArray | None = None
+    """[P, S] int8: every judged document of the topic, retrieved or not; the official ideal ranking comes from it."""
+    pool_ids: tuple[str, ...] | None = None
+    """Ids of the P pool documents; the ideal ranking breaks ties by them."""
+    doc_features: FloatArray | None = None
+    """[N, D] float32: relevance columns that a set brings along (BM25, PageRank, ...)."""
+    feature_names: tuple[str, ...] = ()
+    """Names of the D columns."""
+
+    def __post_init__(self) -> None:
+        _check_topic(self)
+
+    @property
+    def n_candidates(self) -> int:
+        """N."""
+        return len(self.doc_ids)
+
+    @property
+    def n_subtopics(self) -> int:
+        """S."""
+        return len(self.subtopic_ids)
+
+    @property
+    def vector_width(self) -> int | None:
+        """F, or None where there are no document vectors."""
+        return None if self.doc_vectors is None else int(self.doc_vectors.shape[1])
+
+    @property
+    def labelled(self) -> bool:
+        """Whether the candidates are judged."""
+        return self.judgments is not None
+
+    @property
+    def trainable(self) -> bool:
+        """Whether some candidate covers some subtopic: without one, every ranking earns 0 and teaches nothing."""
+        return self.judgments is not None and bool((self.judgments >= 1).any())
+
+    def take(self, candidates: ArrayLike) -> Topic:
+        """The same topic with only these candidates, in this order (indices, each at most once).
+
+        The pool stays: leaving documents out does not change what was judged. Retrieval scores are kept only if the
+        order keeps them from rising.
+        """
+        chosen = np.asarray(candidates, dtype=np.int64)
+        scores = None if self.retrieval_scores is None else self.retrieval_scores[chosen]
+        if scores is not None and bool((np.diff(scores) > 0).any()):
+            scores = None
+        rows = {
+            name: None if (array := getattr(self, name)) is None else array[chosen]
+            for name in ("doc_vectors", "judgments", "doc_features")
+        }
+        texts = None if self.doc_texts is None else tuple(self.doc_texts[i] for i in chosen)
+        ids = tuple(self.doc_ids[i] for i in chosen)
+        return replace(self, doc_ids=ids, doc_texts=texts, retrieval_scores=scores, **rows)
+
+
+class TopicSet(Sequence[Topic]):
+    """Topics with one vector width, in a fixed order; slicing and selecting give topic sets.
+
+    Args:
+        topics: the topics; query ids must differ, and all must agree on the vector width (or all lack vectors).
+        name: what tables call the set, e.g. "ambient" or "trec-rl4srd".
+        simulated: the vectors were drawn from the judgments, not from texts. Every table prints it.
+        transductive: the vectors were fitted on texts of all folds. Every table prints it.
+
+    Raises:
+        ValueError: a repeated query id, or topics of different widths; the message names them.
+    """
+
+    def __init__(
+        self, topics: Iterable[Topic], *, name: str, simulated: bool = False, transductive: bool = False
+    ) -> None:
+        self._topics = tuple(topics)
+        self.name = name
+        self.simulated = simulated
+        self.transductive = transductive
+        self._index: dict[str, int] = {}
+        for position, topic in enumerate(self._topics):
+            if topic.query_id in self._index:
+                raise ValueError(f"topic set {name!r}: query id {topic.query_id!r} comes twice; ids must differ")
+            self._index[topic.query_id] = position
+            first = self._topics[0]
+            if topic.vector_width != first.vector_width:
+                raise ValueError(
+                    f"topic set {name!r}: topic {topic.query_id!r} has vectors of width {topic.vector_width}, "
+                    f"but topic {first.query_id!r} of width {first.vector_width}; one set has one width"
+                )
+
+    def __len__(self) -> int:
+        return len(self._topics)
+
+    @overload
+    def __getitem__(self, index: int) -> Topic: ...
+    @overload
+    def __getitem__(self, index: slice) -> TopicSet: ...
+    def __getitem__(self, index: int | slice) -> Topic | TopicSet:
+        if isinstance(index, slice):
+            return self.replace(self._topics[index])
+        return self._topics[index]
+
+    def __repr__(self) -> str:
+        marks = "".join(f", {mark}" for mark in self.marks)
+        return (
+            f"TopicSet({self.name!r}: {len(self)} topics, at most {self.max_candidates} candidates, "
+            f"vector width {self.vector_width}{marks})"
+        )
+
+    def replace(self, topics: Iterable[Topic], **changes: Any) -> Self:
+        """Another set with this one's name and flags, unless `changes` says otherwise."""
+        flags: dict[str, Any] = {"name": self.name, "simulated": self.simulated, "transductive": self.transductive}
+        return type(self)(topics, **(flags | changes))
+
+    @property
+    def marks(self) -> tuple[str, ...]:
+        """What every table must say about the vectors: "simulated", "transductive", or nothing."""
+        return tuple(mark for mark in ("simulated", "transductive") if getattr(self, mark))
+
+    @cached_property
+    def query_ids(self) -> tuple[str, ...]:
+        """Ids of the topics, in order."""
+        return tuple(topic.query_id for topic in self._topics)
+
+    @cached_property
+    def vector_width(self) -> int | None:
+        """F, or None where the set has no vectors (or no topics)."""
+        return self._topics[0].vector_width if self._topics else None
+
+    @cached_property
+    def max_candidates(self) -> int:
+        """N of the largest topic; 0 for an empty set."""
+        return max((topic.n_candidates for topic in self._topics), default=0)
+
+    @cached_property
+    def max_subtopics(self) -> int:
+        """S of the largest topic; 0 for an empty set."""
+        return max((topic.n_subtopics for topic in self._topics), default=0)
+
+    @cached_property
+    def labelled(self) -> bool:
+        """Whether every topic is judged."""
+        return all(topic.labelled for topic in self._topics)
+
+    @cached_property
+    def has_pool(self) -> bool:
+        """Whether every topic has a pool, so that the official ideal ranking exists."""
+        return bool(self._topics) and all(topic.pool is not None for topic in self._topics)
+
+    @cached_property
+    def has_retrieval_order(self) -> bool:
+        """Whether every topic has retrieval scores, so that a "retrieval order" row makes sense."""
+        return bool(self._topics) and all(topic.retrieval_scores is not None for topic in self._topics)
+
+    def position(self, query_id: str) -> int:
+        """Index of the topic with this id.
+
+        Raises:
+            ValueError: no such topic; the message suggests near ids.
+        """
+        if query_id not in self._index:
+            raise unknown(f"query id in topic set {self.name!r}:", query_id, self._index)
+        return self._index[query_id]
+
+    def select(self, query_ids: Iterable[str]) -> Self:
+        """The topics with these ids, in the order given.
+
+        Raises:
+            ValueError: an id that is not there.
+        """
+        return self.replace(self._topics[self.position(query_id)] for query_id in query_ids)
+
+    def trainable(self) -> Self:
+        """The topics in which some candidate covers some subtopic."""
+        return self.replace(topic for topic in self._topics if topic.trainable)
+
+    def folds(self, n: int, seed: int) -> tuple[Fold, ...]:
+        """The set cut into n folds by query id; fold i tests on part i and validates on part i mod n + 1.
+
+        Args:
+            n: number of folds, at least 3 (one part to test, one to validate, one to train).
+            seed: of the shuffle.
+
+        Raises:
+            ValueError: fewer than 3 folds, or fewer topics than folds.
+        """
+        if n < 3 or n > len(self):
+            raise ValueError(f"expected 3 to {len(self)} folds for {len(self)} topics, got {n}")
+        order = np.random.default_rng(seed).permutation(len(self))
+        return self.folds_from([[self.query_ids[i] for i in sorted(part)] for part in np.array_split(order, n)])
+
+    def folds_from(self, test_sets: Sequence[Sequence[str]]) -> tuple[Fold, ...]:
+        """Folds with published test sets; topics in none of them are always training.
+
+        Args:
+            test_sets: one list of query ids a fold; no id in two of them.
+
+        Raises:
+            ValueError: fewer than 3 lists, an unknown id, or an id in two lists.
+        """
+        if len(test_sets) < 3:
+            raise ValueError(f"expected at least 3 test sets (test, validation, training), got {len(test_sets)}")
+        owner: dict[str, int] = {}
+        for index, ids in enumerate(test_sets, start=1):
+            for query_id in ids:
+                self.position(query_id)
+                if query_id in owner:
+                    raise ValueError(
+                        f"query id {query_id!r} is in the test sets of folds {owner[query_id]} and {index}; "
+                        "folds must not share a query"
+                    )
+                owner[query_id] = index
+        count = len(test_sets)
+        return tuple(self._fold(index, index % count + 1, count, owner) for index in range(1, count + 1))
+
+    def _fold(self, index: int, validation: int, count: int, owner: dict[str, int]) -> Fold:
+        """The fold that tests on part `index` and validates on part `validation`."""
+
+        def part(belongs: set[int | None]) -> TopicSet:
+            return self.replace(topic for topic in self._topics if owner.get(topic.query_id) in belongs)
+
+        rest: set[int | None] = {None, *range(1, count + 1)} - {index, validation}
+        return Fold(index=index, count=count, train=part(rest), validation=part({validation}), test=part({index}))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fold:
+    """One cut of a topic set into three parts that share no query."""
+
+    index: int
+    """i of "fold i of n", from 1."""
+    count: int
+    """n."""
+    train: TopicSet
+    """What a learner learns from."""
+    validation: TopicSet
+    """What models and parameters are chosen on; never the test part."""
+    test: TopicSet
+    """Opened once, after all choices are made."""
+
+
+def _check_topic(topic: Topic) -> None:
+    """Convert, check and freeze every field of a topic under construction."""
+
+    def put(name: str, value: object) -> None:
+        object.__setattr__(topic, name, value)
+
+    for name in ("doc_ids", "doc_texts", "subtopic_ids", "subtopic_texts", "pool_ids", "feature_names"):
+        value = getattr(topic, name)
+        if value is not None:
+            put(name, value if isinstance(value, tuple) else tuple(value))
+    if not isinstance(topic.query_id, str):
+        raise TypeError(f"query_id must be text, got {topic.query_id!r} ({type(topic.query_id).__name__})")
+    for name in ("doc_ids", "subtopic_ids", "pool_ids"):
+        _check_ids(topic, name)
+    if not topic.doc_ids:
+        raise ValueError(f"topic {topic.query_id!r} has no candidates; expected at least one document")
+
+    width = None if topic.doc_vectors is None else np.shape(topic.doc_vectors)[-1]
+    if width is None:
+        width = next((np.shape(v)[-1] for v in (topic.query_vector, topic.subtopic_vectors) if v is not None), 0)
+    n, s = len(topic.doc_ids), len(topic.subtopic_ids)
+    p = len(topic.pool_ids or ())
+    expected: dict[str, tuple[type[np.generic], tuple[int, ...]]] = {
+        "query_vector": (np.float32, (width,)),
+        "doc_vectors": (np.float32, (n, width)),
+        "retrieval_scores": (np.float32, (n,)),
+        "subtopic_vectors": (np.float32, (s, width)),
+        "subtopic_weights": (np.float32, (s,)),
+        "judgments": (np.int8, (n, s)),
+        "pool": (np.int8, (p, s)),
+        "doc_features": (np.float32, (n, len(topic.feature_names))),
+    }
+    for name, (dtype, shape) in expected.items():
+        if getattr(topic, name) is not None:
+            put(name, _checked_array(topic.query_id, name, getattr(topic, name), dtype, shape))
+    _check_counts(topic)
+
+
+def _check_ids(topic: Topic, name: str) -> None:
+    """Ids are text and differ."""
+    ids = getattr(topic, name)
+    if ids is None:
+        return
+    wrong = next((value for value in ids if not isinstance(value, str)), None)
+    if wrong is not None:
+        raise TypeError(f"topic {topic.query_id!r}: {name} must be text, got {wrong!r} ({type(wrong).__name__})")
+    if len(set(ids)) < len(ids):
+        seen: set[str] = set()
+        twice = next(value for value in ids if value in seen or seen.add(value))  # type: ignore[func-returns-value]
+        raise ValueError(f"topic {topic.query_id!r}: {name} holds {twice!r} twice; keep one of them")
+
+
+def _checked_array(
+    query_id: str, name: str, value: ArrayLike, dtype: type[np.generic], shape: tuple[int, ...]
+) -> NDArray[Any]:
+    """The value as a read-only, C-ordered, finite array of this dtype and shape."""
+    given = np.asarray(value)
+    if given.shape != shape:
+        raise ValueError(f"topic {query_id!r}: {name} has shape {given.shape}, expected {shape}")
+    if np.issubdtype(given.dtype, np.floating) and not np.isfinite(given).all():
+        row = int(np.argwhere(~np.isfinite(given))[0][0])
+        raise ValueError(
+            f"topic {query_id!r}: {name} holds NaN or infinity (first at row {row}); expected finite numbers"
+        )
+    with np.errstate(over="ignore", invalid="ignore"):
+        array = np.ascontiguousarray(given, dtype=dtype)
+    fits = np.isfinite(array).all() if dtype is np.float32 else np.array_equal(array, given)
+    if not fits:
+        raise ValueError(f"topic {query_id!r}: {name} holds values that {np.dtype(dtype).name} cannot represent")
+    frozen = array.view()
+    frozen.flags.writeable = False
+    return frozen
+
+
+def _check_counts(topic: Topic) -> None:
+    """Fields that come together are there together, one entry each."""
+    pairs = (
+        ("doc_texts", len(topic.doc_ids), "candidate"),
+        ("subtopic_texts", len(topic.subtopic_ids), "subtopic"),
+    )
+    for name, count, each in pairs:
+        value = getattr(topic, name)
+        if value is not None and len(value) != count:
+            raise ValueError(
+                f"topic {topic.query_id!r}: {name} has {len(value)} entries, expected {count} (one a {each})"
+            )
+    if (topic.pool is None) != (topic.pool_ids is None):
+        raise ValueError(f"topic {topic.query_id!r}: pool and pool_ids come together; one of them is missing")
+    weights = topic.subtopic_weights
+    if weights is not None and not (weights > 0).all():
+        raise ValueError(f"topic {topic.query_id!r}: subtopic_weights must be positive, got {weights.min()}")
+    scores = topic.retrieval_scores
+    if scores is not None and bool((np.diff(scores) > 0).any()):
+        rank = int(np.argmax(np.diff(scores) > 0)) + 1
+        raise ValueError(
+            f"topic {topic.query_id!r}: retrieval_scores rise from candidate {rank - 1} to {rank}; "
+            "candidates must stand in retrieval order, best first"
+        )
+
+
+TOPIC_FIELDS = tuple(field.name for field in fields(Topic))
+"""Names of a topic's fields, in the order of definition."""

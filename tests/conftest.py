@@ -13,7 +13,7 @@ def data_dir() -> Path:
     """The folder with the real files, or a skip that says how to get them into the tests."""
     where = os.environ.get("SRD_DATA_DIR")
     if not where:
-        pytest.skip("SRD_DATA_DIR is unset: set it to the folder that holds trec-web/, ambient/, rl4srd/, ... to run this")
+        pytest.skip("SRD_DATA_DIR is unset: set it to the folder holding trec-web/, ambient/, rl4srd/, ... to run this")
     folder = Path(where).resolve()
     if not folder.is_dir():
         pytest.fail(f"SRD_DATA_DIR={where} is not a folder")

@@ -1,0 +1,67 @@
+# make demo | test | check: each sets up what it needs, once; a second run installs nothing.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+READY  := $(VENV)/.ready
+# What is not part of the checkout (environments with other versions) is kept here, keyed by what it was made from.
+CACHE  ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/srd-gym
+KEY    := $(shell cat constraints.txt pyproject.toml | cksum | cut -d' ' -f1)
+OLDGYM := $(CACHE)/gymnasium-1.2.2-$(KEY)
+
+# One thread a process: pytest runs one process a core, and results must not depend on the number of cores.
+export OMP_NUM_THREADS ?= 1
+export PYTHONHASHSEED ?= 0
+export PIP_DISABLE_PIP_VERSION_CHECK = 1
+
+.PHONY: help demo test check format lint types imports spelling test-old-gymnasium docs clean
+
+help:
+	@echo "make demo    install, then train and compare rankers on the embedded topics"
+	@echo "make test    install, then run the tests"
+	@echo "make check   everything that must hold before a change lands"
+	@echo "make format  let ruff rewrite what it can"
+
+$(READY): pyproject.toml constraints.txt
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet -c constraints.txt torch
+	$(BIN)/pip install --quiet -c constraints.txt -e '.[dev]'
+	@touch $(READY)
+
+demo: $(READY)
+	$(BIN)/srd benchmark smoke
+
+test: $(READY)
+	$(BIN)/python -m pytest -n auto --dist worksteal
+
+check: lint types imports spelling test test-old-gymnasium
+
+lint: $(READY)
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+
+format: $(READY)
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+types: $(READY)
+	$(BIN)/mypy
+
+imports: $(READY)
+	$(BIN)/lint-imports
+
+spelling: $(READY)
+	$(BIN)/codespell
+
+# The environments once more on the oldest gymnasium that we promise (Ray 2.60 pins it); needs no torch.
+$(OLDGYM)/.ready:
+	@mkdir -p $(OLDGYM)
+	$(PYTHON) -m venv $(OLDGYM)
+	grep -v '^gymnasium==' constraints.txt > $(OLDGYM)/constraints.txt
+	$(OLDGYM)/bin/pip install --quiet -c $(OLDGYM)/constraints.txt gymnasium==1.2.2 pettingzoo numpy pyarrow defusedxml pytest pytest-xdist hypothesis
+	@touch $@
+
+test-old-gymnasium: $(OLDGYM)/.ready
+	PYTHONPATH=.:agents:train $(OLDGYM)/bin/python -m pytest -q -n auto --dist worksteal tests/env
+
+clean:
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis dist docs/_build

@@ -1,0 +1,318 @@
+"""The embedded topics: seeded, made from latent subtopic directions, and like the real sets in their statistics.
+
+A topic's documents are drawn in three steps. First the judgments: how many subtopics a relevant document covers, and
+which, the popular ones more often. Then the vectors: topic direction + directions of the covered subtopics + noise,
+scaled to length 1, so that a vector's length says nothing about the labels. Last the retrieval order: a noisy view of
+how relevant a document is. docs/synthetic.md shows what each number was set to, and why.
+
+Shapes: N candidates, S subtopics, F vector width, C catalogue size, M distinct documents (N without near-duplicates).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from srd_gym.names import unknown
+from srd_gym.topic import Topic, TopicSet
+
+Vectors = NDArray[np.float32]
+
+_CATALOGUE_SEED = 2512
+"""Starts the generator of every catalogue, together with its size and width: one world for all seeds of topics."""
+
+
+def _check_integer(name: str, value: object, least: int) -> None:
+    """An integer that is large enough, or an error that says so."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer):
+        raise TypeError(f"{name} must be an integer, got {value!r} ({type(value).__name__})")
+    if value < least:
+        raise ValueError(f"{name} must be at least {least}, got {value}")
+
+
+def _check_number(name: str, value: object, least: float, most: float) -> None:
+    """A number in a range, or an error that says so."""
+    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
+        raise TypeError(f"{name} must be a number, got {value!r} ({type(value).__name__})")
+    if not least <= value <= most:
+        raise ValueError(f"{name} must be between {least:g} and {most:g}, got {value}")
+
+
+def _check_pair(name: str, value: object) -> None:
+    """A smallest and a largest value, in this order."""
+    if not isinstance(value, tuple) or len(value) != 2:
+        raise TypeError(f"{name} must be a pair (smallest, largest), got {value!r}")
+    if value[0] > value[1]:
+        raise ValueError(f"{name} must be (smallest, largest), got {value}")
+
+
+def _check_config(config: SyntheticConfig) -> None:
+    """Every field in its range, and ranges that agree with each other."""
+    _check_integer("width", config.width, 1)
+    for name in ("candidates", "subtopics"):
+        _check_pair(name, getattr(config, name))
+        for value in getattr(config, name):
+            _check_integer(name, value, 1)
+    _check_pair("relevant_share", config.relevant_share)
+    for value in config.relevant_share:
+        _check_number("relevant_share", value, 0, 1)
+    for name in ("partly_relevant_share", "partly_relevant_strength", "retrieval_quality"):
+        _check_number(name, getattr(config, name), 0, 1)
+    _check_number("near_duplicate_share", config.near_duplicate_share, 0, 0.9)
+    for name in ("popularity_skew", "near_duplicate_noise", "topic_weight", "off_topic_weight", "noise"):
+        _check_number(name, getattr(config, name), 0, 1e3)
+    if config.partly_relevant_strength == 0:
+        raise ValueError("partly_relevant_strength must be above 0: at 0 such a document would be off-topic")
+    if config.catalogue_size is not None:
+        _check_integer("catalogue_size", config.catalogue_size, config.subtopics[1])
+    shares = config.subtopics_per_document
+    if not isinstance(shares, tuple) or not shares or min(shares) < 0 or abs(sum(shares) - 1) > 1e-6:
+        raise ValueError(f"subtopics_per_document must be shares of 1, 2, ... subtopics that sum to 1, got {shares!r}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class SyntheticConfig:
+    """What the topics of a synthetic set are like.
+
+    Raises:
+        ValueError: a value out of its range; the message names field, value and range.
+        TypeError: a number of the wrong kind.
+    """
+
+    width: int = 64
+    """F, the width of all vectors."""
+    candidates: tuple[int, int] = (15, 15)
+    """Smallest and largest N; a topic's is drawn uniformly between them."""
+    subtopics: tuple[int, int] = (5, 15)
+    """Smallest and largest S; a topic's is drawn uniformly between them."""
+    catalogue_size: int | None = 25
+    """Subtopics that all topics draw from; None: each query has its own, which no other query shares."""
+    subtopics_per_document: tuple[float, ...] = (0.05, 0.62, 0.28, 0.05)
+    """Shares of the fully relevant documents that cover 1, 2, 3, ... subtopics; they sum to 1."""
+    popularity_skew: float = 1.5
+    """How uneven subtopics are: the i-th most popular one is drawn with weight i^-skew; 0 makes all alike."""
+    relevant_share: tuple[float, float] = (0.8, 1.0)
+    """Smallest and largest share of relevant documents; a topic's is drawn uniformly between them."""
+    partly_relevant_share: float = 0.2
+    """Share of the relevant documents that cover one subtopic only, and weakly."""
+    partly_relevant_strength: float = 0.6
+    """How much of a subtopic's direction a partly relevant document holds; a relevant one holds 1."""
+    near_duplicate_share: float = 0.1
+    """Share of the candidates that repeat another one: same subtopics, almost the same vector."""
+    near_duplicate_noise: float = 0.1
+    """Expected length of the noise that tells a near-duplicate from its original; vectors have length 1."""
+    topic_weight: float = 1.0
+    """How much of the topic's own direction a relevant document holds; a subtopic's direction counts 1."""
+    off_topic_weight: float = 0.5
+    """How much of the topic's direction an off-topic document holds: it shares some words with the query."""
+    noise: float = 1.0
+    """Expected length of the noise in a vector before scaling; a subtopic's direction has length 1."""
+    retrieval_quality: float = 0.3
+    """Correlation of retrieval score and relevance: 0 is a random order, 1 sorts by relevance."""
+
+    def __post_init__(self) -> None:
+        _check_config(self)
+
+
+PRESETS: Mapping[str, SyntheticConfig] = MappingProxyType(
+    {
+        "tiny": SyntheticConfig(
+            width=8,
+            candidates=(6, 12),
+            subtopics=(3, 3),
+            catalogue_size=6,
+            subtopics_per_document=(0.7, 0.3),
+            popularity_skew=1.0,
+            relevant_share=(0.6, 0.9),
+            noise=0.5,
+        ),
+        "serp": SyntheticConfig(),
+        "web": SyntheticConfig(
+            candidates=(120, 280),
+            subtopics=(3, 8),
+            catalogue_size=None,
+            subtopics_per_document=(0.55, 0.28, 0.12, 0.05),
+            relevant_share=(0.05, 0.65),
+            retrieval_quality=0.25,
+        ),
+    }
+)
+"""`tiny` for tests, `serp` like DU-DIV (shared catalogue), `web` like the TREC Web Track (private subtopics)."""
+
+
+def generate(preset: str = "serp", *, n_topics: int = 1000, seed: int = 0, **overrides: Any) -> TopicSet:
+    """Generate a topic set.
+
+    Topic i depends on the seed, on i and on the configuration alone: a larger `n_topics` only appends, and two seeds
+    share no topic. Topics of different seeds draw from the same catalogue, so that seed 0 can train what seed 1 tests.
+
+    Args:
+        preset: a name in `PRESETS`.
+        n_topics: how many topics, at least 1.
+        seed: at least 0.
+        **overrides: fields of `SyntheticConfig` that replace the preset's.
+
+    Returns:
+        Topics "serp-0-0", "serp-0-1", ... (preset, seed, index), named "synthetic:serp". The set is marked `simulated`:
+        no vector of it was made from a text. There is no pool: the ideal is that of the candidates.
+
+    Raises:
+        ValueError: an unknown preset or override (with the nearest names), or a value out of its range.
+        TypeError: `n_topics` or `seed` is not an integer.
+    """
+    if preset not in PRESETS:
+        raise unknown("synthetic preset", preset, PRESETS)
+    known = [field.name for field in fields(SyntheticConfig)]
+    for name in overrides:
+        if name not in known:
+            raise unknown("field of SyntheticConfig", name, known)
+    _check_integer("n_topics", n_topics, 1)
+    _check_integer("seed", seed, 0)
+    config = replace(PRESETS[preset], **overrides)
+    shared = None if config.catalogue_size is None else catalogue(config.catalogue_size, config.width)
+    topics = [_topic(config, shared, f"{preset}-{seed}-{i}", np.random.default_rng([seed, i])) for i in range(n_topics)]
+    return TopicSet(topics, name=f"synthetic:{preset}", simulated=True)
+
+
+def catalogue(size: int, width: int) -> Vectors:
+    """The subtopic directions that all topics share: always the same ones for a size and width.
+
+    Returns:
+        [C, F] float32, rows of length 1.
+    """
+    return directions(np.random.default_rng([_CATALOGUE_SEED, size, width]), size, width)
+
+
+def directions(rng: np.random.Generator, count: int, width: int) -> Vectors:
+    """Random directions, uniform on the unit sphere.
+
+    Returns:
+        [count, width] float32, rows of length 1.
+    """
+    return to_unit_length(rng.standard_normal((count, width), dtype=np.float32))
+
+
+def to_unit_length(vectors: Vectors) -> Vectors:
+    """The rows scaled to length 1; [..., F] float32 in and out."""
+    lengths = np.sqrt(np.einsum("...f,...f->...", vectors, vectors))[..., None]
+    return vectors / np.maximum(lengths, np.float32(1e-12))
+
+
+def noise_like(rng: np.random.Generator, vectors: Vectors, length: float) -> Vectors:
+    """Gaussian noise of the vectors' shape whose rows have the expected (root mean square) length `length`."""
+    scale = np.float32(length / np.sqrt(vectors.shape[-1]))
+    return rng.standard_normal(vectors.shape, dtype=np.float32) * scale
+
+
+def _topic(config: SyntheticConfig, shared: Vectors | None, query_id: str, rng: np.random.Generator) -> Topic:
+    """One topic, drawn from its own generator."""
+    n = int(rng.integers(*config.candidates, endpoint=True))
+    s = int(rng.integers(*config.subtopics, endpoint=True))
+    if shared is None:
+        aspects = directions(rng, s, config.width)
+        subtopic_ids = tuple(map(str, range(1, s + 1)))
+    else:
+        drawn = np.sort(rng.permutation(len(shared))[:s])
+        aspects = shared[drawn]
+        subtopic_ids = tuple(map(str, (drawn + 1).tolist()))
+    distinct = n - round(config.near_duplicate_share * n)
+    relevant = max(1, round(rng.uniform(*config.relevant_share) * distinct))
+    popularity = rng.permutation(np.arange(1.0, s + 1) ** -config.popularity_skew)
+    judgments, strength = _draw_judgments(config, rng, distinct, relevant, popularity)
+    topic_direction = directions(rng, 1, config.width)
+    vectors = _draw_vectors(config, rng, judgments, strength, aspects, topic_direction[0])
+    source, vectors = _repeated(config, rng, vectors, n)
+    order, scores = _retrieved(config, rng, (strength * (judgments @ popularity))[source])
+    asked = topic_direction + (popularity @ aspects) / np.linalg.norm(popularity)
+    query = to_unit_length(asked.astype(np.float32) + noise_like(rng, topic_direction, config.noise / 2))
+    titles = config.topic_weight * topic_direction + aspects
+    return Topic(
+        query_id=query_id,
+        doc_ids=tuple([f"{query_id}-d{i}" for i in range(n)]),
+        query_vector=query[0],
+        doc_vectors=vectors[order],
+        retrieval_scores=scores,
+        subtopic_ids=subtopic_ids,
+        subtopic_vectors=to_unit_length(titles + noise_like(rng, aspects, config.noise)),
+        judgments=judgments[source[order]],
+    )
+
+
+def _draw_judgments(
+    config: SyntheticConfig, rng: np.random.Generator, distinct: int, relevant: int, popularity: NDArray[np.float64]
+) -> tuple[NDArray[np.int8], NDArray[np.float64]]:
+    """Which subtopics each document covers, and how strongly; off-topic documents come last.
+
+    Every subtopic is covered by some document: each gets one of its own first, the rest is drawn by popularity without
+    replacement (Gumbel keys: the c largest of log weight + Gumbel noise are a weighted draw of c).
+
+    Returns:
+        [M, S] int8 and [M] float64 (0 for off-topic documents).
+    """
+    s = len(popularity)
+    partly = rng.random(relevant) < config.partly_relevant_share
+    shares = np.cumsum(config.subtopics_per_document)
+    counts = 1 + np.minimum(np.searchsorted(shares, rng.random(relevant), side="right"), len(shares) - 1)
+    counts[partly] = 1
+    owner = np.resize(rng.permutation(relevant), s)
+    counts = np.clip(counts, np.bincount(owner, minlength=relevant), s)
+    keys = np.log(popularity) + rng.gumbel(size=(relevant, s))
+    keys[owner, np.arange(s)] = np.inf
+    falling = np.argsort(-keys, axis=1)
+    judgments = np.zeros((distinct, s), dtype=np.int8)
+    rows, ranks = np.nonzero(np.arange(s) < counts[:, None])
+    judgments[rows, falling[rows, ranks]] = 1
+    strength = np.zeros(distinct)
+    strength[:relevant] = np.where(partly, config.partly_relevant_strength, 1.0)
+    return judgments, strength
+
+
+def _draw_vectors(
+    config: SyntheticConfig,
+    rng: np.random.Generator,
+    judgments: NDArray[np.int8],
+    strength: NDArray[np.float64],
+    aspects: Vectors,
+    topic_direction: Vectors,
+) -> Vectors:
+    """Vectors of the distinct documents, [M, F], length 1.
+
+    An off-topic document holds a little of the topic, and directions of its own matters, a few of which the topic's
+    off-topic documents share: neither its length nor its distance to others gives it away.
+    """
+    off_topic = np.flatnonzero(strength == 0)
+    on_topic = np.where(strength == 0, config.off_topic_weight, config.topic_weight).astype(np.float32)
+    vectors = on_topic[:, None] * topic_direction
+    vectors += (judgments * strength[:, None]).astype(np.float32) @ aspects
+    if off_topic.size:
+        matters = directions(rng, 2 + off_topic.size // 8, aspects.shape[1])
+        vectors[off_topic] += matters[rng.integers(len(matters), size=(2, off_topic.size))].sum(axis=0)
+    return to_unit_length(vectors + noise_like(rng, vectors, config.noise))
+
+
+def _repeated(
+    config: SyntheticConfig, rng: np.random.Generator, vectors: Vectors, n: int
+) -> tuple[NDArray[np.int64], Vectors]:
+    """The distinct documents followed by near-duplicates of some of them: [N] the row each comes from, and [N, F]."""
+    distinct = len(vectors)
+    copied = rng.integers(distinct, size=n - distinct)
+    copies = vectors[copied]
+    copies = to_unit_length(copies + noise_like(rng, copies, config.near_duplicate_noise))
+    return np.concatenate([np.arange(distinct), copied]), np.concatenate([vectors, copies])
+
+
+def _retrieved(
+    config: SyntheticConfig, rng: np.random.Generator, relevance: NDArray[np.float64]
+) -> tuple[NDArray[np.int64], Vectors]:
+    """Retrieval order (candidate rows, best first) and falling scores, of the size that BM25 gives a short query."""
+    spread = max(float(relevance.std()), 1e-9)
+    quality = config.retrieval_quality
+    scores = quality * (relevance - relevance.mean()) / spread
+    scores += np.sqrt(1 - quality**2) * rng.standard_normal(len(relevance))
+    order = np.argsort(-scores)
+    return order, (12 + 3 * scores[order]).astype(np.float32)

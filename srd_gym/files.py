@@ -58,7 +58,7 @@ def numbered_lines(path: PathLike, what: str) -> Iterator[tuple[int, str]]:
     try:
         # newline="\n": a document id may hold a carriage return or a form feed; only \n ends a line.
         with gzip.open(found, "rb") if zipped else found.open("rb") as stream:
-            for number, line in enumerate(io.TextIOWrapper(stream, encoding="utf-8", newline="\n"), start=1):
+            for number, line in enumerate(io.TextIOWrapper(stream, encoding="utf-8-sig", newline="\n"), start=1):
                 yield number, line.rstrip("\r\n")
     except UnicodeDecodeError as error:
         raise ValueError(f"{what}: {found}, after line {number}: not UTF-8 text ({error.reason})") from error

@@ -1,0 +1,84 @@
+"""Configurations: frozen keyword-only dataclasses, built from plain values with errors that help."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Collection, Mapping
+from typing import Any, TypeVar
+
+from srd_gym.names import unknown
+
+C = TypeVar("C")
+
+
+def config_from(config_class: type[C], values: Mapping[str, Any], owner: str) -> C:
+    """A configuration from field values.
+
+    Args:
+        config_class: a dataclass; its `__post_init__` checks the values.
+        values: field name -> value; what is left out keeps its default.
+        owner: whose configuration it is, for the error ("ranker 'mmr'").
+
+    Raises:
+        ValueError: a name that is no field (the message suggests the nearest), or a value out of range.
+    """
+    names = [field.name for field in dataclasses.fields(config_class)]  # type: ignore[arg-type]
+    for name in values:
+        if name not in names:
+            raise unknown(f"option of {owner}:", name, names)
+    return config_class(**values)
+
+
+def as_values(config: Any) -> dict[str, Any]:
+    """A configuration as a dict that JSON can hold; `config_from` reads it back."""
+    return dataclasses.asdict(config)
+
+
+def check_between(name: str, value: float, low: float, high: float = math.inf) -> None:
+    """Refuse a number outside [low, high].
+
+    Raises:
+        TypeError: not a number.
+        ValueError: not finite, or outside.
+    """
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise TypeError(f"{name} must be a number, got {value!r} ({type(value).__name__})")
+    if not math.isfinite(value) or not low <= value <= high:
+        wanted = f"at least {low}" if high == math.inf else f"from {low} to {high}"
+        raise ValueError(f"{name} must be a finite number {wanted}, got {value}")
+
+
+def check_positive(name: str, value: float) -> None:
+    """Refuse a number that is not above 0.
+
+    Raises:
+        TypeError: not a number.
+        ValueError: not finite, zero or negative.
+    """
+    check_between(name, value, 0.0)
+    if value == 0:
+        raise ValueError(f"{name} must be above 0, got {value}")
+
+
+def check_count(name: str, value: int, low: int = 1) -> None:
+    """Refuse what is not a whole number of at least `low`.
+
+    Raises:
+        TypeError: not a whole number.
+        ValueError: below `low`.
+    """
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise TypeError(f"{name} must be a whole number, got {value!r} ({type(value).__name__})")
+    if value < low:
+        raise ValueError(f"{name} must be at least {low}, got {value}")
+
+
+def check_one_of(name: str, value: str, known: Collection[str]) -> None:
+    """Refuse a word that is not among the known ones.
+
+    Raises:
+        ValueError: the message suggests the nearest.
+    """
+    if value not in known:
+        raise unknown(f"{name}:", str(value), known)

@@ -1,0 +1,287 @@
+"""The training loop that all learners share."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from srd_agents.config import as_values
+from srd_agents.history import History, OnProgress, Progress
+from srd_agents.learner import HOW_LONG, STATE_FILE, Learner, topics_fingerprint
+from srd_agents.storage import Tree, read_tree, write_tree
+from srd_agents.validation import Validation
+from srd_gym.files import PathLike
+from srd_gym.topic import TopicSet
+
+_PROGRESS_SECONDS = 0.1
+
+
+class Fit:
+    """One training run of one learner: shuffled epochs of updates, validation, early stopping, checkpoints.
+
+    Args:
+        learner: built and prepared on `topics`.
+        topics: what it trains on.
+        validation: what its weights are chosen on; None keeps the last weights.
+        out: folder for checkpoints and the model, or None.
+        time_budget: seconds at most, or None.
+        progress: called while training, or None.
+    """
+
+    def __init__(
+        self,
+        learner: Learner[Any],
+        topics: TopicSet,
+        validation: TopicSet | None,
+        *,
+        out: PathLike | None,
+        time_budget: float | None,
+        progress: OnProgress | None,
+    ) -> None:
+        self._learner, self._topics, self._config = learner, topics, learner.config
+        self._validation = None if validation is None else Validation(validation, self._config.validation_measure)
+        self._out = None if out is None else Path(out)
+        self._time_budget, self._progress = time_budget, progress
+        self.history = History(measure=None if self._validation is None else self._validation.name)
+        # The order of the topics has its own generator: what a learner draws must not depend on the loop.
+        self._rng = np.random.default_rng([learner.seed or 0, 0x5EED])
+        self._order = np.arange(len(topics), dtype=np.int64)
+        self._epoch, self._position, self._stale = 0, 0, 0
+        self._sums: dict[str, float] = {}
+        self._best: dict[str, NDArray[Any]] | None = None
+        self._earlier_seconds, self._began = 0.0, time.monotonic()
+        self._saved_at = self._shown_at = self._began
+        self._between_updates = True
+        self._identity: dict[str, Any] = {
+            "ranker": learner.name,
+            "seed": learner.seed,
+            "config": {key: value for key, value in as_values(self._config).items() if key not in HOW_LONG},
+            "topics": topics_fingerprint(topics),
+            "validation": None if validation is None else topics_fingerprint(validation),
+        }
+
+    @property
+    def seconds(self) -> float:
+        """Training time so far, earlier sessions included."""
+        return self._earlier_seconds + time.monotonic() - self._began
+
+    def run(self) -> None:
+        """Train to the end; the learner then holds the chosen weights.
+
+        Raises:
+            KeyboardInterrupt: after a checkpoint.
+            FloatingPointError: a figure became NaN or infinite.
+        """
+        try:
+            with _deferred_interrupt() as interrupted:
+                while (reason := self._reason_to_stop()) is None:
+                    self._step()
+                    self._report()
+                    if interrupted():
+                        raise KeyboardInterrupt
+                    if time.monotonic() - self._saved_at > self._config.checkpoint_seconds:
+                        self._checkpoint()
+        except KeyboardInterrupt:
+            # Inside an update the state is neither here nor there: the last checkpoint stands.
+            if self._between_updates:
+                self._checkpoint()
+            raise
+        self.history.stopped_by = reason
+        self._checkpoint()
+        self._finish()
+
+    def resume(self) -> None:
+        """Take over the checkpoint in the folder.
+
+        Raises:
+            FileNotFoundError: there is none.
+            ValueError: it belongs to another run, or is no checkpoint.
+        """
+        if self._out is None:
+            raise ValueError("resume needs the folder of the run: pass out=FOLDER")
+        path = self._out / STATE_FILE
+        if not path.exists():
+            raise FileNotFoundError(f"no training to resume in {self._out} (no {STATE_FILE}); train without resume")
+        state = read_tree(path, f"training state of ranker {self._learner.name!r}")
+        if not {"identity", "loop", "weights", "order"} <= state.keys():
+            raise ValueError(f"{path} is no training state as `fit` writes it")
+        self._check_same_run(state["identity"], path)
+        loop = state["loop"]
+        self._learner.check_weights(state["weights"], str(path))
+        self._learner._set_weights(state["weights"])
+        self._learner._restore_training(state["learner"])
+        self._best = state.get("best")
+        self._order = state["order"]
+        self._rng.bit_generator.state = loop["generator"]
+        self._epoch, self._position, self._stale = loop["epoch"], loop["position"], loop["stale"]
+        self._sums, self._earlier_seconds = loop["sums"], loop["seconds"]
+        excluded = self.history.excluded
+        self.history = History.from_dict(loop["history"])
+        self.history.stopped_by, self.history.excluded = None, excluded
+
+    def _check_same_run(self, identity: Mapping[str, Any], path: Path) -> None:
+        """Refuse the checkpoint of another run, saying in what it differs."""
+        for key, mine in self._identity.items():
+            theirs = identity.get(key)
+            if theirs == mine:
+                continue
+            detail = f"its {key} differs"
+            if key == "config":
+                names = [name for name in mine if mine[name] != (theirs or {}).get(name)]
+                detail = ", ".join(f"{name} was {(theirs or {}).get(name)!r}, now {mine[name]!r}" for name in names)
+            elif key in ("seed", "ranker"):
+                detail = f"its {key} was {theirs!r}, now {mine!r}"
+            raise ValueError(f"{path} belongs to another run: {detail}. Resume with what it began with, or start anew")
+
+    def _reason_to_stop(self) -> str | None:
+        """Why training is over, or None."""
+        if self._epoch >= self._config.epochs:
+            return "epochs"
+        if self._config.patience and self._stale >= self._config.patience:
+            return "patience"
+        if self._time_budget is not None and self.seconds >= self._time_budget:
+            return "time_budget"
+        return None
+
+    def _step(self) -> None:
+        """One update, and what belongs to an epoch's end."""
+        self._between_updates = False
+        if self._position == 0:
+            self._order = self._rng.permutation(len(self._topics)).astype(np.int64)
+        batch = self._order[self._position : self._position + self._config.batch_topics]
+        for name, value in self._learner._update(batch).items():
+            if not math.isfinite(value):
+                raise FloatingPointError(
+                    f"training {self._learner.name!r} diverged: {name} is {value} in epoch {self._epoch + 1}; "
+                    "lower the learning rate or clip gradients"
+                )
+            self._sums[name] = self._sums.get(name, 0.0) + float(value) * len(batch)
+        self._position += len(batch)
+        if self._position >= len(self._topics):
+            self._end_epoch()
+        self._between_updates = True
+
+    def _end_epoch(self) -> None:
+        """Record the epoch, validate where due, and remember the best weights."""
+        self._epoch += 1
+        due = self._epoch % self._config.validate_every == 0 or self._epoch == self._config.epochs
+        value = self._validation.mean(self._learner) if due and self._validation is not None else None
+        means = {name: total / self._position for name, total in self._sums.items()}
+        self._record(value, self._epoch * len(self._topics), means)
+        self._position, self._sums = 0, {}
+        if value is not None:
+            improved = self._choose(value)
+            self._stale = 0 if improved else self._stale + 1
+
+    def _record(self, value: float | None, topics: int, figures: Mapping[str, float]) -> None:
+        """Append a line to the history."""
+        base = {"epoch": self._epoch, "topics": topics, "seconds": round(self.seconds, 3), "validation": value}
+        self.history.records.append({**base, **figures})
+
+    def _choose(self, value: float) -> bool:
+        """Keep the current weights if they validate better than all before; whether they do."""
+        best = self.history.best_validation
+        if best is not None and value <= best:
+            return False
+        self.history.best_validation, self.history.best_epoch = value, self._epoch
+        self._best = self._learner._weights()
+        return True
+
+    def _finish(self) -> None:
+        """Leave the chosen weights in the learner and in the model folder.
+
+        A run cut by its time budget may stand between two validations: what it learned since then gets its chance.
+        It comes after the checkpoint, so that a resumed run knows nothing of it.
+        """
+        if self._validation is not None and (self._position > 0 or self._best is None):
+            value = self._validation.mean(self._learner)
+            means = {name: total / self._position for name, total in self._sums.items()} if self._position else {}
+            self._record(value, self._epoch * len(self._topics) + self._position, {**means, "partial": True})
+            self._choose(value)
+        if self._best is not None:
+            self._learner._set_weights(self._best)
+        if self._out is not None:
+            self._learner._write_model(self._out, self._learner._weights())
+
+    def _checkpoint(self) -> None:
+        """Write the training state and the best model so far, where there is a folder."""
+        self._saved_at = time.monotonic()
+        if self._out is None:
+            return
+        weights = self._learner._weights()
+        state: Tree = {
+            "identity": self._identity,
+            "loop": {
+                "epoch": self._epoch,
+                "position": self._position,
+                "stale": self._stale,
+                "sums": self._sums,
+                "seconds": self.seconds,
+                "generator": self._rng.bit_generator.state,
+                "history": self.history.as_dict(),
+            },
+            "order": self._order,
+            "weights": weights,
+            "learner": self._learner._training_state(),
+        }
+        if self._best is not None:
+            state["best"] = self._best
+        write_tree(self._out / STATE_FILE, state)
+        self._learner._write_model(self._out, weights if self._best is None else self._best)
+
+    def _report(self) -> None:
+        """Tell the caller where the run stands, at epochs' ends and now and then in between."""
+        now = time.monotonic()
+        if self._progress is None or (self._position and now - self._shown_at < _PROGRESS_SECONDS):
+            return
+        self._shown_at = now
+        records = self.history.records
+        self._progress(
+            Progress(
+                epoch=self._epoch,
+                epochs=self._config.epochs,
+                topics_done=self._position,
+                topics=len(self._topics),
+                seconds=self.seconds,
+                record=records[-1] if records else None,
+                best_validation=self.history.best_validation,
+            )
+        )
+
+
+@contextlib.contextmanager
+def _deferred_interrupt() -> Iterator[Callable[[], bool]]:
+    """Hold the first Ctrl-C back until the running update is done; a second one interrupts at once.
+
+    Where signals cannot be handled (other threads) or someone else handles them, nothing changes.
+
+    Yields:
+        A function that says whether an interrupt is waiting.
+    """
+    ours = threading.current_thread() is threading.main_thread()
+    if not ours or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        yield lambda: False
+        return
+    waiting = False
+
+    def hold_back(_signal: int, _frame: FrameType | None) -> None:
+        nonlocal waiting
+        if waiting:
+            raise KeyboardInterrupt
+        waiting = True
+
+    signal.signal(signal.SIGINT, hold_back)
+    try:
+        yield lambda: waiting
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -1,0 +1,62 @@
+"""What a training run reports: its history, and its progress while it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, Protocol
+
+
+@dataclass(kw_only=True)
+class History:
+    """The course of a training run; `as_dict()` goes into JSON."""
+
+    measure: str | None = None
+    """The measure of "validation" in the records; None where there was no validation set."""
+    records: list[dict[str, Any]] = field(default_factory=list)
+    """One dict an epoch: epoch (from 1), topics (seen in all), seconds (in all), validation (float or None), and the
+    learner's own figures, averaged over the epoch's topics."""
+    best_epoch: int | None = None
+    """The epoch whose weights were kept; None where they are the last ones."""
+    best_validation: float | None = None
+    """Their measure on the validation set."""
+    stopped_by: str | None = None
+    """"epochs", "patience" or "time_budget"; None while running or interrupted."""
+    excluded: list[str] = field(default_factory=list)
+    """Query ids left out of training: no candidate of theirs is relevant."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """The history as plain values."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> History:
+        """The history that `as_dict` gave."""
+        return cls(**values)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Progress:
+    """Where a training run stands."""
+
+    epoch: int
+    """Epochs completed."""
+    epochs: int
+    """Epochs planned."""
+    topics_done: int
+    """Topics seen in the running epoch."""
+    topics: int
+    """Topics an epoch."""
+    seconds: float
+    """Training time so far, earlier sessions of a resumed run included."""
+    record: Mapping[str, Any] | None
+    """The last record of the history; None in the first epoch."""
+    best_validation: float | None
+    """Best validation value so far."""
+
+
+class OnProgress(Protocol):
+    """Called at the end of every epoch and up to ten times a second in between."""
+
+    def __call__(self, progress: Progress) -> None:
+        """Show the progress; raising `KeyboardInterrupt` saves and ends the run."""

@@ -1,0 +1,385 @@
+"""Learners: rankers that are fitted, saved, loaded and resumed. No torch here: weights pass through as numpy arrays.
+
+A learner implements six small methods (`_build`, `_weights`, `_set_weights`, `_prepare`, `_update`, `_rank_batch`) and
+the pair `_training_state` / `_restore_training`; the loop around them (`srd_agents.fitting`) is shared: shuffling,
+validation, early stopping, time budget, checkpoints and resuming.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import platform
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any, ClassVar, Generic, Self, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from srd_agents.config import as_values, check_count, check_positive, config_from
+from srd_agents.history import History, OnProgress
+from srd_agents.storage import Tree, check_like, folder_of, read_arrays, read_json, write_arrays, write_json
+from srd_gym.files import PathLike
+from srd_gym.protocols import IntArray
+from srd_gym.topic import Topic, TopicSet
+
+SCHEMA_VERSION = 1
+"""Of model folders; rises when older ones can no longer be read."""
+MODEL_FILE, CONFIG_FILE, STATE_FILE = "model.safetensors", "config.json", "state.safetensors"
+
+logger = logging.getLogger("srd_agents")
+
+Weights = Mapping[str, NDArray[Any]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class LearnerConfig:
+    """What the training loop reads; learners add their own fields."""
+
+    epochs: int = 100
+    """Passes over the training topics at most."""
+    batch_topics: int = 1
+    """Topics per update."""
+    patience: int = 10
+    """Validations without a new best after which training stops; 0 never stops early."""
+    validate_every: int = 1
+    """Epochs between validations."""
+    validation_measure: str = "alpha_nDCG@10"
+    """What chooses the weights on the validation topics, in the notation of `srd_gym.measures.measure`."""
+    checkpoint_seconds: float = 60.0
+    """Seconds between checkpoints, where `fit` is given a folder."""
+
+    def __post_init__(self) -> None:
+        for name in ("epochs", "batch_topics", "validate_every"):
+            check_count(name, getattr(self, name))
+        check_count("patience", self.patience, low=0)
+        check_positive("checkpoint_seconds", self.checkpoint_seconds)
+
+
+HOW_LONG = ("epochs", "patience", "checkpoint_seconds")
+"""Options that a resumed run may change: how long it trains and how often it saves, not what it computes."""
+
+C = TypeVar("C", bound=LearnerConfig)
+
+
+class Learner(ABC, Generic[C]):
+    """A ranker with weights.
+
+    Args:
+        config: the options; None takes the defaults of `config_class`.
+
+    Attributes:
+        vector_width: F of the vectors it was built for; None before `fit` or `load`.
+        seed: of the last `fit`.
+        history: of the last `fit`; None before. A loaded model has the history of its training.
+        metadata: free JSON values that are saved in config.json (fold, name of the topic set, ...).
+    """
+
+    name: ClassVar[str]
+    """The name in the registry; config.json records it."""
+    config_class: ClassVar[type[Any]] = LearnerConfig
+    """The dataclass of its options."""
+
+    def __init__(self, config: C | None = None) -> None:
+        self.config: C = self.config_class() if config is None else config
+        self.vector_width: int | None = None
+        self.seed: int | None = None
+        self.history: History | None = None
+        self.metadata: dict[str, Any] = {}
+
+    # What a learner implements.
+
+    @abstractmethod
+    def _build(self, vector_width: int) -> None:
+        """Make the network, with any weights: `_set_weights` (load) or `_prepare` (fit) gives it the right ones."""
+
+    @abstractmethod
+    def _weights(self) -> dict[str, NDArray[Any]]:
+        """Copies of the weights, name -> array. Names and shapes depend on the config and the vector width only."""
+
+    @abstractmethod
+    def _set_weights(self, weights: Weights) -> None:
+        """Take over weights of the names and shapes of `_weights` (already checked); copy, keep no reference."""
+
+    @abstractmethod
+    def _prepare(self, topics: TopicSet, seed: int) -> None:
+        """Get ready to train: called once by `fit`, after `_build`.
+
+        Draws the first weights from the seed, makes the optimiser, the generators (from the seed too) and the arrays
+        of the topics. The topics are labelled, have vectors and at least one relevant candidate each.
+        """
+
+    @abstractmethod
+    def _update(self, batch: IntArray) -> Mapping[str, float]:
+        """Learn from some topics: the smallest piece of work that is never cut in two.
+
+        Args:
+            batch: [b] indices into the topics of `_prepare`, b <= config.batch_topics (less at an epoch's end).
+
+        Returns:
+            Figures for the history, each the mean over the batch's topics ({"return": 3.1, "entropy": 0.2}).
+        """
+
+    @abstractmethod
+    def _training_state(self) -> Tree:
+        """All that `_update` changes besides the weights: optimiser, generators, replay, running baselines.
+
+        Nested dicts of arrays and JSON values; `srd_agents.networks.checkpoint` makes them of torch's objects.
+        """
+
+    @abstractmethod
+    def _restore_training(self, state: Tree) -> None:
+        """Take over what `_training_state` gave; called after `_prepare` and `_set_weights`."""
+
+    @abstractmethod
+    def _rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
+        """`rank_batch` for checked topics; deterministic, and independent of what else is in the batch."""
+
+    def _release(self) -> None:
+        """Let go of what only training needed (topics, optimiser); called when `fit` ends."""
+
+    # What every learner then has.
+
+    def rank(self, topic: Topic, k: int) -> IntArray:
+        """The first k documents of the topic, best first: [min(k, N)] int64."""
+        return self.rank_batch([topic], k)[0]
+
+    def rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
+        """`rank` of every topic, in their order.
+
+        Raises:
+            ValueError: not fitted, k below 1, or a topic without vectors or of another width.
+        """
+        check_count("k", k)
+        if self.vector_width is None:
+            raise ValueError(f"ranker {self.name!r} is not trained: call fit, or load a trained folder")
+        for topic in topics:
+            if topic.vector_width != self.vector_width:
+                came = "none" if topic.vector_width is None else f"width {topic.vector_width}"
+                raise ValueError(
+                    f"ranker {self.name!r} was trained on document vectors of width {self.vector_width}, but topic "
+                    f"{topic.query_id!r} has {came}; make its vectors the same way as those of training"
+                )
+        return self._rank_batch(topics, k) if topics else []
+
+    def fit(
+        self,
+        topics: TopicSet,
+        validation: TopicSet | None = None,
+        *,
+        seed: int = 0,
+        out: PathLike | None = None,
+        resume: bool = False,
+        time_budget: float | None = None,
+        progress: OnProgress | None = None,
+    ) -> History:
+        """Train; the learner then holds the weights that were best on the validation topics (without any: the last).
+
+        Args:
+            topics: labelled topics; those without a relevant candidate are left out with a notice.
+            validation: labelled topics for model selection and early stopping; must share no query with `topics`.
+            seed: the same seed and topics give bitwise the same weights (one machine, same versions and threads).
+            out: folder for the model and for checkpoints; None keeps everything in memory.
+            resume: continue the run whose checkpoint lies in `out`, to bitwise the same weights as if it had never
+                stopped. Needs the same topics, seed and config (but for `HOW_LONG`).
+            time_budget: seconds of training at most, earlier sessions of a resumed run included.
+            progress: called while training.
+
+        Returns:
+            The history.
+
+        Raises:
+            ValueError: unlabelled topics, no vectors, nothing to learn from, or a checkpoint of another run.
+            FileNotFoundError: `resume` without a checkpoint in `out`.
+            KeyboardInterrupt: passed on after a checkpoint was written (where `out` is given).
+        """
+        from srd_agents.fitting import Fit
+
+        check_count("seed", seed, low=0)
+        if time_budget is not None:
+            check_positive("time_budget", time_budget)
+        trainable, excluded = _checked_topics(self.name, topics, validation)
+        width = topics.vector_width
+        if width is None:  # for the type checker: _checked_topics has refused it
+            raise ValueError("topics have no document vectors")
+        self.vector_width, self.seed = width, seed
+        self._build(width)
+        self._prepare(trainable, seed)
+        try:
+            run = Fit(self, trainable, validation, out=out, time_budget=time_budget, progress=progress)
+            run.history.excluded = excluded
+            if resume:
+                run.resume()
+            self.history = run.history
+            run.run()
+            return run.history
+        finally:
+            self._release()
+
+    def save(self, folder: PathLike) -> None:
+        """Write `model.safetensors` and `config.json`, each whole or not at all.
+
+        Raises:
+            ValueError: nothing to save yet.
+        """
+        if self.vector_width is None:
+            raise ValueError(f"ranker {self.name!r} has no weights to save: call fit first")
+        self._write_model(folder, self._weights())
+
+    @classmethod
+    def load(cls, folder: PathLike) -> Self:
+        """The ranker that `save` wrote.
+
+        Raises:
+            FileNotFoundError: no such folder or file.
+            ValueError: another ranker's folder, a newer schema, a pickle, or arrays of another width or size.
+        """
+        where = folder_of(folder)
+        content = read_model_config(where)
+        if content["ranker"] != cls.name:
+            raise ValueError(
+                f"{where} holds a trained {content['ranker']!r}, not {cls.name!r}; "
+                "srd_agents.registry.load_ranker finds the right class"
+            )
+        learner = cls(config_from(cls.config_class, content["config"], f"ranker {cls.name!r} in {where}"))
+        learner.vector_width, learner.seed = content["vector_width"], content["seed"]
+        learner.metadata = content["metadata"]
+        learner.history = None if content["history"] is None else History.from_dict(content["history"])
+        weights, header = read_arrays(where / MODEL_FILE, f"model of ranker {cls.name!r}")
+        learner._build(content["vector_width"])
+        learner.check_weights(weights, str(where / MODEL_FILE))
+        if header.get("fingerprint") != _fingerprint(content):
+            raise ValueError(
+                f"{where}: {MODEL_FILE} and {CONFIG_FILE} come from different trainings; train again, or resume"
+            )
+        learner._set_weights(weights)
+        return learner
+
+    def check_weights(self, weights: Weights, what: str) -> None:
+        """Refuse weights that do not fit the network.
+
+        Raises:
+            ValueError: other names or shapes; the message names the first.
+        """
+        check_like(weights, {name: array.shape for name, array in self._weights().items()}, what)
+
+    def _write_model(self, folder: PathLike, weights: Weights) -> None:
+        """Write these weights and the configuration as a model folder."""
+        content: dict[str, Any] = {
+            "schema_version": SCHEMA_VERSION,
+            "ranker": self.name,
+            "vector_width": self.vector_width,
+            "seed": self.seed,
+            "config": as_values(self.config),
+            "versions": _versions(),
+            "metadata": self.metadata,
+            "history": None if self.history is None else self.history.as_dict(),
+        }
+        # The header says which config the weights belong to, as two files cannot be replaced in one stroke.
+        write_arrays(Path(folder) / MODEL_FILE, weights, {"fingerprint": _fingerprint(content)})
+        write_json(Path(folder) / CONFIG_FILE, content)
+
+
+def read_model_config(folder: PathLike) -> dict[str, Any]:
+    """The checked content of a model folder's config.json.
+
+    Raises:
+        FileNotFoundError: not there.
+        ValueError: not a model's config.json, or of a newer schema.
+    """
+    path = folder_of(folder) / CONFIG_FILE
+    content = read_json(path, "config of a trained ranker")
+    wanted = ("schema_version", "ranker", "vector_width", "seed", "config", "metadata", "history")
+    missing = [key for key in wanted if key not in content]
+    if missing:
+        raise ValueError(f"{path} lacks {', '.join(missing)}; expected a config.json as `Learner.save` writes it")
+    if content["schema_version"] != SCHEMA_VERSION:
+        raise ValueError(
+            f"{path} has schema version {content['schema_version']}, this version reads {SCHEMA_VERSION}; "
+            "use the srd-gym version that wrote it, or train again"
+        )
+    if not isinstance(content["ranker"], str) or not isinstance(content["config"], dict):
+        raise ValueError(f"{path}: 'ranker' must be a name and 'config' an object; the file was changed by hand")
+    check_count(f"{path}: vector_width", content["vector_width"])
+    return content
+
+
+def topics_fingerprint(topics: TopicSet) -> str:
+    """A digest of what is trained on: ids, judgments and vectors. A resumed run must see the same."""
+    digest = hashlib.blake2b(digest_size=16)
+    for topic in topics:
+        digest.update(json.dumps([topic.query_id, topic.doc_ids]).encode())
+        for array in (topic.query_vector, topic.doc_vectors, topic.retrieval_scores, topic.judgments):
+            digest.update(b"-" if array is None else np.ascontiguousarray(array).data)
+    return digest.hexdigest()
+
+
+def _fingerprint(content: Mapping[str, Any]) -> str:
+    """A digest of the part of a model's config that its weights depend on."""
+    parts = [content[key] for key in ("ranker", "vector_width", "seed", "config")]
+    return hashlib.blake2b(json.dumps(parts, sort_keys=True).encode(), digest_size=16).hexdigest()
+
+
+def _checked_topics(name: str, topics: TopicSet, validation: TopicSet | None) -> tuple[TopicSet, list[str]]:
+    """The topics that can be learned from, and the ids of those that cannot.
+
+    Raises:
+        ValueError: unlabelled topics, shared queries, missing vectors, other widths, or nothing to learn from.
+    """
+    for part, what in ((topics, "training"), (validation, "validation")):
+        if part is None:
+            continue
+        if not len(part):
+            raise ValueError(
+                f"ranker {name!r}: the {what} set has no topics" + ("" if part is topics else "; pass None")
+            )
+        unlabelled = [topic.query_id for topic in part if not topic.labelled]
+        if unlabelled:
+            raise ValueError(
+                f"ranker {name!r}: {len(unlabelled)} of {len(part)} {what} topics have no judgments "
+                f"({', '.join(unlabelled[:5])}{', ...' if len(unlabelled) > 5 else ''}); learning needs judged topics: "
+                "leave the others out with TopicSet.select"
+            )
+        if part.vector_width is None:
+            raise ValueError(
+                f"ranker {name!r}: the {what} topics have no document vectors; make them with "
+                "`srd train --vectors lsa` (from texts) or `srd data build ... --vectors FILE`"
+            )
+    if validation is not None:
+        if validation.vector_width != topics.vector_width:
+            raise ValueError(
+                f"ranker {name!r}: training vectors have width {topics.vector_width}, "
+                f"validation vectors {validation.vector_width}; both need the same vectors"
+            )
+        shared = sorted(set(topics.query_ids) & set(validation.query_ids))
+        if shared:
+            raise ValueError(
+                f"ranker {name!r}: {len(shared)} queries are both in training and validation ({', '.join(shared[:5])}); "
+                "split by query id, as TopicSet.folds does"
+            )
+    trainable = topics.trainable()
+    excluded = sorted(set(topics.query_ids) - set(trainable.query_ids))
+    if not len(trainable):
+        raise ValueError(f"ranker {name!r}: none of the {len(topics)} training topics has a relevant candidate")
+    if excluded:
+        logger.warning(
+            "%d of %d training topics have no relevant candidate and are left out of training: %s",
+            len(excluded), len(topics), ", ".join(excluded[:10]) + (", ..." if len(excluded) > 10 else ""),
+        )  # fmt: skip
+    return trainable, excluded
+
+
+def _versions() -> dict[str, str]:
+    """Versions that bitwise repetition depends on."""
+    found = {"python": platform.python_version()}
+    for package in ("srd-gym", "numpy", "torch"):
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return found

@@ -1,0 +1,202 @@
+"""Model and training files: safetensors for arrays, JSON for the rest, written whole or not at all.
+
+Numpy only; what torch adds (optimisers, generators, modules) is in `srd_agents.networks.checkpoint`.
+Nothing here can execute what a file holds: pickles are recognised and refused.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from srd_gym.files import PathLike, existing_file, written_atomically
+
+Arrays = dict[str, NDArray[Any]]
+Tree = dict[str, Any]
+"""Nested dicts with text keys; the leaves are arrays or what JSON can hold."""
+
+_PICKLE_STARTS = {b"\x80": "a pickle", b"PK": "a zip archive (as torch.save and numpy.savez write)"}
+
+
+def write_arrays(path: PathLike, arrays: Mapping[str, NDArray[Any]], metadata: Mapping[str, str]) -> None:
+    """Write a safetensors file; a reader sees the old file or the new one, never a part.
+
+    Args:
+        path: the file; its folder is created where missing.
+        arrays: name -> array of any shape (numpy dtypes; bool allowed).
+        metadata: text kept in the file's header.
+
+    Raises:
+        OSError: the disk is full or the place not writable; the old file stays.
+    """
+    save = _safetensors_numpy().save
+    # asarray, not ascontiguousarray: the latter turns a scalar into a vector.
+    content = save({name: np.asarray(array, order="C") for name, array in arrays.items()}, metadata=dict(metadata))
+    with written_atomically(path) as temporary:
+        temporary.write_bytes(content)
+
+
+def read_arrays(path: PathLike, what: str) -> tuple[Arrays, dict[str, str]]:
+    """Read a safetensors file.
+
+    Args:
+        path: the file.
+        what: what it should hold, for the errors.
+
+    Returns:
+        (name -> array, the header's metadata).
+
+    Raises:
+        FileNotFoundError: no such file.
+        ValueError: a pickle (refused unread), or not a whole safetensors file.
+    """
+    found = existing_file(path, what)
+    with found.open("rb") as stream:
+        start = stream.read(2)
+    for magic, kind in _PICKLE_STARTS.items():
+        if start.startswith(magic):
+            raise ValueError(
+                f"{what}: {found} is {kind}, refused because reading a pickle can run foreign code; "
+                "expected a .safetensors file as `Learner.save` writes it"
+            )
+    safetensors = _safetensors_numpy()
+    try:
+        with safetensors.safe_open(found, framework="numpy") as opened:
+            arrays = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118 - not a mapping
+            return arrays, dict(opened.metadata() or {})
+    except (safetensors.SafetensorError, OSError) as error:
+        raise ValueError(f"{what}: {found} is not a whole safetensors file ({error}); train again") from error
+
+
+def write_tree(path: PathLike, tree: Tree, metadata: Mapping[str, str] | None = None) -> None:
+    """Write nested dicts of arrays and JSON values as one safetensors file (the values stand in its header).
+
+    One file rather than two, so that arrays and values always belong together, whenever the writing is cut off.
+
+    Raises:
+        ValueError: a key with a slash, or a value that JSON cannot hold (NaN included).
+    """
+    arrays: Arrays = {}
+    values = _split(tree, "", arrays)
+    text = json.dumps(values, allow_nan=False)
+    write_arrays(path, arrays, {**(metadata or {}), "values": text})
+
+
+def read_tree(path: PathLike, what: str) -> Tree:
+    """Read what `write_tree` wrote.
+
+    Raises:
+        FileNotFoundError: no such file.
+        ValueError: a pickle, a broken file, or a safetensors file of another kind.
+    """
+    arrays, metadata = read_arrays(path, what)
+    if "values" not in metadata:
+        raise ValueError(f"{what}: {path} holds no training state (no 'values' in its header)")
+    tree: Tree = json.loads(metadata["values"])
+    for name, array in arrays.items():
+        *parents, leaf = name.split("/")
+        node = tree
+        for parent in parents:
+            node = node.setdefault(parent, {})
+        node[leaf] = array
+    return tree
+
+
+def write_json(path: PathLike, content: Mapping[str, Any]) -> None:
+    """Write a JSON file for people to read, whole or not at all."""
+    text = json.dumps(content, indent=2, allow_nan=False, ensure_ascii=False)
+    with written_atomically(path) as temporary:
+        temporary.write_text(text + "\n", encoding="utf-8")
+
+
+def read_json(path: PathLike, what: str) -> dict[str, Any]:
+    """Read a JSON object.
+
+    Raises:
+        FileNotFoundError: no such file.
+        ValueError: not JSON, or not an object.
+    """
+    found = existing_file(path, what)
+    try:
+        content = json.loads(found.read_text(encoding="utf-8"))
+    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise ValueError(f"{what}: {found} is not JSON ({error})") from error
+    if not isinstance(content, dict):
+        raise ValueError(f"{what}: {found} holds {type(content).__name__}, expected a JSON object")
+    return content
+
+
+def check_like(arrays: Mapping[str, NDArray[Any]], expected: Mapping[str, tuple[int, ...]], what: str) -> None:
+    """Refuse arrays whose names or shapes are not the expected ones.
+
+    Args:
+        arrays: what came.
+        expected: name -> shape.
+        what: where they came from, for the error.
+
+    Raises:
+        ValueError: missing, surplus or differently shaped arrays; the message names the first few.
+    """
+    missing, surplus = sorted(expected.keys() - arrays.keys()), sorted(arrays.keys() - expected.keys())
+    if missing or surplus:
+        raise ValueError(
+            f"{what}: arrays missing: {missing[:5] or 'none'}, not expected: {surplus[:5] or 'none'}; "
+            "the file belongs to another ranker or version"
+        )
+    for name, shape in expected.items():
+        if arrays[name].shape != tuple(shape):
+            raise ValueError(
+                f"{what}: {name} has shape {arrays[name].shape}, expected {tuple(shape)}; "
+                "the file belongs to another vector width or network size"
+            )
+
+
+def _split(tree: Mapping[str, Any], prefix: str, arrays: Arrays) -> dict[str, Any]:
+    """Move the arrays of a tree into `arrays` (path -> array) and return the rest."""
+    rest: dict[str, Any] = {}
+    for key, value in tree.items():
+        if not isinstance(key, str) or "/" in key:
+            raise ValueError(f"expected text keys without '/', got {key!r} under {prefix or 'the root'!r}")
+        if isinstance(value, np.ndarray):
+            arrays[prefix + key] = value
+        elif isinstance(value, Mapping):
+            rest[key] = _split(value, f"{prefix}{key}/", arrays)
+        else:
+            rest[key] = value
+    return rest
+
+
+def _safetensors_numpy() -> Any:
+    """The safetensors functions, or an error that says how to install them."""
+    try:
+        import safetensors
+        from safetensors import numpy as safetensors_numpy
+    except ImportError as error:
+        raise ImportError('saving and loading models needs safetensors: pip install "srd-gym[agents]"') from error
+
+    class Functions:
+        save = staticmethod(safetensors_numpy.save)
+        safe_open = staticmethod(safetensors.safe_open)
+        SafetensorError = safetensors.SafetensorError
+
+    return Functions
+
+
+def folder_of(path: PathLike) -> Path:
+    """The path of a model folder.
+
+    Raises:
+        FileNotFoundError: nothing there.
+        ValueError: a file instead of a folder.
+    """
+    folder = Path(path)
+    if not folder.exists():
+        raise FileNotFoundError(f"no model folder at {folder}; check the path")
+    if not folder.is_dir():
+        raise ValueError(f"{folder} is a file; expected the folder that holds model.safetensors and config.json")
+    return folder

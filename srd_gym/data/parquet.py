@@ -1,0 +1,396 @@
+"""Topic sets on disk: Parquet, one row a topic, plain columns that any tool can read and write.
+
+======================  =============  ==================================================================
+column                  Parquet type   holds
+======================  =============  ==================================================================
+`query_id`              string         id of the topic (required)
+`query_text`            string         the query as typed
+`doc_ids`               list<string>   N candidate ids (required)
+`doc_texts`             list<string>   N texts
+`subtopic_ids`          list<string>   S ids
+`subtopic_texts`        list<string>   S texts
+`pool_ids`              list<string>   P ids of the judged documents
+`feature_names`         list<string>   D names
+`vector_width`          int32          F, the width of the topic's vectors
+`query_vector`          list<float>    F numbers
+`doc_vectors`           list<float>    N x F numbers, candidate by candidate
+`subtopic_vectors`      list<float>    S x F numbers, subtopic by subtopic
+`retrieval_scores`      list<float>    N numbers
+`subtopic_weights`      list<float>    S numbers
+`doc_features`          list<float>    N x D numbers, candidate by candidate
+`judgments`             list<int8>     N x S grades, candidate by candidate
+`pool`                  list<int8>     P x S grades, document by document
+======================  =============  ==================================================================
+
+Null means that the topic has no such thing, and so does an absent column, the two required ones apart. Wider number
+types (`list<double>`, `list<int64>`), large lists and lists of lists are accepted where their values fit. Without
+`vector_width`, F follows from `doc_vectors`.
+
+The file's key-value metadata holds, under `srd_gym`, a JSON object: `schema_version`, `name`, `simulated`,
+`transductive`. A file without it (written by another tool) is read as version 1, named after the file, not marked.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from srd_gym.data.streams import first_bytes, notice, refuse_pickle, shown
+from srd_gym.files import PathLike, written_atomically
+from srd_gym.topic import Topic, TopicSet
+
+SCHEMA_VERSION = 1
+"""Rises when the meaning of a column changes; readers refuse files of a later version."""
+
+_METADATA_KEY = b"srd_gym"
+_WHAT = "topic set"
+_STRINGS = ("doc_ids", "doc_texts", "subtopic_ids", "subtopic_texts", "pool_ids", "feature_names")
+_FLOATS = (
+    "query_vector",
+    "doc_vectors",
+    "subtopic_vectors",
+    "retrieval_scores",
+    "subtopic_weights",
+    "doc_features",
+)
+_GRADES = ("judgments", "pool")
+_REQUIRED = ("query_id", "doc_ids")
+
+SCHEMA = pa.schema(
+    [pa.field("query_id", pa.string(), nullable=False), pa.field("query_text", pa.string())]
+    + [pa.field(name, pa.list_(pa.string()), nullable=name != "doc_ids") for name in _STRINGS]
+    + [pa.field("vector_width", pa.int32())]
+    + [pa.field(name, pa.list_(pa.float32())) for name in _FLOATS]
+    + [pa.field(name, pa.list_(pa.int8())) for name in _GRADES]
+)
+"""The columns as written."""
+
+_GROUP_ROWS = 64
+_GROUP_BYTES = 32 * 2**20
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Header:
+    """What a file says about the set as a whole."""
+
+    name: str
+    simulated: bool = False
+    transductive: bool = False
+
+
+def write_topics(path: PathLike, topics: TopicSet) -> None:
+    """Write a topic set, whole or not at all.
+
+    Args:
+        path: the Parquet file; an existing one is replaced once the new one is complete.
+        topics: the set; name and flags travel in the metadata.
+    """
+    with TopicWriter(path, name=topics.name, simulated=topics.simulated, transductive=topics.transductive) as writer:
+        for topic in topics:
+            writer.write(topic)
+
+
+def read_topics(path: PathLike) -> TopicSet:
+    """Read a whole topic set.
+
+    Raises:
+        FileNotFoundError: no such file.
+        ValueError: not a Parquet file, a pickle, an empty file, a missing column, a column of another type, a schema
+            version later than this package's, or a topic that does not hold together; the message names it.
+    """
+    with _opened(path) as file:
+        header = _header_of(file, path)
+    return TopicSet(iter_topics(path), name=header.name, simulated=header.simulated, transductive=header.transductive)
+
+
+def iter_topics(path: PathLike) -> Iterator[Topic]:
+    """The topics of a file one after the other, holding one row group (at most 64 topics, about 32 MB) in memory.
+
+    Raises:
+        FileNotFoundError, ValueError: as `read_topics`; a fault inside a row is raised when the row is reached.
+    """
+    with _opened(path) as file:
+        _header_of(file, path)
+        columns = _columns(file, path)
+        row = 0
+        for group in range(file.num_row_groups):
+            for batch in file.iter_batches(batch_size=_GROUP_ROWS, row_groups=[group], columns=columns):
+                yield from _topics_of(batch, path, row)
+                row += batch.num_rows
+
+
+class TopicWriter:
+    """Writes topics one by one, in constant memory; the file appears, complete, when the block ends well.
+
+    Used as a context manager:
+
+        with TopicWriter("set.parquet", name="mine") as writer:
+            for topic in stream:
+                writer.write(topic)
+
+    Args:
+        path: the Parquet file to write.
+        name: the set's name.
+        simulated: the vectors were drawn from the judgments.
+        transductive: the vectors were fitted on texts of all folds.
+    """
+
+    def __init__(self, path: PathLike, *, name: str, simulated: bool = False, transductive: bool = False) -> None:
+        about = {
+            "schema_version": SCHEMA_VERSION,
+            "name": name,
+            "simulated": simulated,
+            "transductive": transductive,
+        }
+        self._schema = SCHEMA.with_metadata({_METADATA_KEY: json.dumps(about, ensure_ascii=False).encode()})
+        self._path = path
+        self._stack = contextlib.ExitStack()
+        self._writer: Any = None
+        self._waiting: list[Topic] = []
+        self._bytes = 0
+        self._seen: set[str] = set()
+        self._width: int | None = None
+
+    def __enter__(self) -> Self:
+        temporary = self._stack.enter_context(written_atomically(self._path))
+        try:
+            # Ids and texts hardly repeat within a row group, so dictionaries only cost time; Zstandard shrinks them.
+            writer = pq.ParquetWriter(temporary, self._schema, compression="zstd", use_dictionary=False)
+            self._writer = self._stack.enter_context(writer)
+        except BaseException as error:
+            self._stack.__exit__(type(error), error, error.__traceback__)
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if error is None:
+            try:
+                self._flush()
+            except BaseException as late:
+                self._stack.__exit__(type(late), late, late.__traceback__)
+                raise
+        self._stack.__exit__(kind, error, trace)
+
+    def write(self, topic: Topic) -> None:
+        """Add a topic.
+
+        Raises:
+            ValueError: a query id written before, or vectors of another width than the topics before.
+            RuntimeError: used outside the `with` block.
+        """
+        if self._writer is None:
+            raise RuntimeError("TopicWriter writes inside a `with` block only: with TopicWriter(...) as writer: ...")
+        if topic.query_id in self._seen:
+            raise ValueError(f"{_WHAT} {self._path}: query id {shown(topic.query_id)} comes twice; ids must differ")
+        if self._seen and topic.vector_width != self._width:
+            raise ValueError(
+                f"{_WHAT} {self._path}: topic {shown(topic.query_id)} has vectors of width {topic.vector_width}, the "
+                f"topics before it of width {self._width}; one set has one width"
+            )
+        self._seen.add(topic.query_id)
+        self._width = topic.vector_width
+        self._waiting.append(topic)
+        arrays = (getattr(topic, name) for name in (*_FLOATS, *_GRADES))
+        self._bytes += sum(array.nbytes for array in arrays if array is not None)
+        if len(self._waiting) >= _GROUP_ROWS or self._bytes >= _GROUP_BYTES:
+            self._flush()
+
+    def _flush(self) -> None:
+        """Write the waiting topics as one row group."""
+        if self._waiting:
+            self._writer.write_batch(_batch_of(self._waiting, self._schema))
+            self._waiting.clear()
+            self._bytes = 0
+
+
+def _batch_of(topics: list[Topic], schema: pa.Schema) -> pa.RecordBatch:
+    """Topics as Arrow columns."""
+    columns: list[pa.Array] = []
+    for entry in schema:
+        values: list[Any] = [_column_value(topic, entry.name) for topic in topics]
+        if entry.name in _FLOATS or entry.name in _GRADES:
+            columns.append(_list_array(values, entry.type))
+        else:
+            columns.append(pa.array(values, type=entry.type))
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def _column_value(topic: Topic, name: str) -> Any:
+    """The topic's entry in a column; `vector_width` is F of whatever vectors it has."""
+    if name != "vector_width":
+        return getattr(topic, name)
+    vectors = (topic.doc_vectors, topic.query_vector, topic.subtopic_vectors)
+    return next((int(v.shape[-1]) for v in vectors if v is not None), None)
+
+
+def _list_array(values: list[NDArray[Any] | None], kind: pa.DataType) -> pa.Array:
+    """Arrays, flattened, as an Arrow list column, without a Python object per number."""
+    lengths = [0 if value is None else value.size for value in values]
+    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
+    flat = [value.reshape(-1) for value in values if value is not None]
+    numbers = np.concatenate(flat) if flat else np.empty(0, dtype=kind.value_type.to_pandas_dtype())
+    missing = pa.array([value is None for value in values], type=pa.bool_())
+    return pa.ListArray.from_arrays(pa.array(offsets), pa.array(numbers, type=kind.value_type), type=kind, mask=missing)
+
+
+@contextlib.contextmanager
+def _opened(path: PathLike) -> Iterator[pq.ParquetFile]:
+    """The file, opened, or an error that says what it is instead."""
+    start = first_bytes(path, _WHAT)
+    refuse_pickle(path, _WHAT, "expected a Parquet file: make one with `srd data build` or srd_gym.data.write_topics")
+    if start[:4] != b"PAR1":
+        raise ValueError(
+            f"{_WHAT}: {path} is not a Parquet file (it begins with {start[:8]!r}); make one with `srd data build` or "
+            "srd_gym.data.write_topics"
+        )
+    try:
+        file = pq.ParquetFile(path)
+    except (pa.ArrowInvalid, OSError) as error:
+        raise ValueError(f"{_WHAT}: {path} is a damaged Parquet file ({error}); write it again") from error
+    with file:
+        yield file
+
+
+def _header_of(file: pq.ParquetFile, path: PathLike) -> _Header:
+    """Name and flags of an opened file; refuses a later schema."""
+    raw = (file.schema_arrow.metadata or {}).get(_METADATA_KEY)
+    if raw is None:
+        return _Header(name=Path(path).stem)
+    try:
+        about = json.loads(raw)
+        version = int(about["schema_version"])
+        header = _Header(
+            name=str(about.get("name", Path(path).stem)),
+            simulated=bool(about.get("simulated", False)),
+            transductive=bool(about.get("transductive", False)),
+        )
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise ValueError(
+            f"{_WHAT}: {path}: metadata 'srd_gym' must be a JSON object with schema_version, name, simulated and "
+            f"transductive, got {shown(raw.decode(errors='replace'))}"
+        ) from error
+    if version > SCHEMA_VERSION:
+        raise ValueError(
+            f"{_WHAT}: {path} has schema version {version}, but this srd_gym reads up to {SCHEMA_VERSION}; "
+            "upgrade srd_gym, or write the file with this version"
+        )
+    return header
+
+
+def _columns(file: pq.ParquetFile, path: PathLike) -> list[str]:
+    """The columns to read: ours that are there; missing required ones are an error, unknown ones a notice."""
+    present, known = file.schema_arrow.names, SCHEMA.names
+    absent = [name for name in _REQUIRED if name not in present]
+    if absent:
+        raise ValueError(
+            f"{_WHAT}: {path} lacks the column{'s' * (len(absent) > 1)} {', '.join(absent)}; it has "
+            f"{', '.join(present) or 'none'}. See srd_gym.data.parquet for the columns of a topic set"
+        )
+    for name in present:
+        near = difflib.get_close_matches(name, [k for k in known if k not in present], n=1, cutoff=0.8)
+        if name not in known:
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            notice(f"{_WHAT}: {path}: column {name!r} is not one of a topic set's and is ignored{hint}")
+    return [name for name in known if name in present]
+
+
+def _topics_of(batch: pa.RecordBatch, path: PathLike, first_row: int) -> Iterator[Topic]:
+    """The topics in a batch of rows."""
+    columns = {name: _values(batch, name, path) for name in batch.schema.names}
+    for i in range(batch.num_rows):
+        values = {name: column[i] for name, column in columns.items()}
+        try:
+            yield Topic(**_shaped(values))
+        except (ValueError, TypeError) as error:
+            raise ValueError(f"{_WHAT}: {path}, row {first_row + i}: {error}") from error
+
+
+def _values(batch: pa.RecordBatch, name: str, path: PathLike) -> list[Any]:
+    """One column as a list with a Python value or a flat array a row."""
+    column = batch.column(name)
+    expected = SCHEMA.field(name).type
+    try:
+        if name in _FLOATS or name in _GRADES:
+            return _number_rows(column, expected.value_type)
+        values: list[Any] = column.cast(expected).to_pylist()
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, ValueError) as error:
+        raise ValueError(
+            f"{_WHAT}: {path}: column {name!r} has type {column.type}, expected {expected}: {error}"
+        ) from error
+    return values
+
+
+def _number_rows(column: pa.Array, kind: pa.DataType) -> list[NDArray[Any] | None]:
+    """A list column of numbers as one flat array a row (views into Arrow's memory where the type is ours)."""
+    present = column.is_valid().to_numpy(zero_copy_only=False)
+    values, sizes = column, None
+    while (
+        pa.types.is_list(values.type) or pa.types.is_large_list(values.type) or pa.types.is_fixed_size_list(values.type)
+    ):
+        lengths = values.value_lengths().fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
+        sizes = lengths if sizes is None else _joined(sizes, lengths)
+        values = values.flatten()
+    if sizes is None:
+        raise ValueError("not a list")
+    if values.null_count:
+        raise ValueError("a list holds a null; leave out the whole list where there are no numbers")
+    if pa.types.is_floating(kind) and pa.types.is_floating(values.type):
+        # An unsafe cast rounds float64 to float32, which is meant; Topic refuses what overflows.
+        values = values.cast(kind, safe=False)
+    numbers = values.cast(kind).to_numpy(zero_copy_only=False)
+    ends = np.cumsum(sizes)
+    return [numbers[end - size : end] if there else None for there, size, end in zip(present, sizes, ends, strict=True)]
+
+
+def _joined(outer: NDArray[np.int64], inner: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Sizes of lists of lists: how many numbers each outer list holds; its rows must be equally long."""
+    ends = np.cumsum(outer)
+    totals = np.zeros(len(outer), dtype=np.int64)
+    for i, (size, end) in enumerate(zip(outer, ends, strict=True)):
+        rows = inner[end - size : end]
+        if rows.size and (rows != rows[0]).any():
+            raise ValueError("a list of lists has rows of different lengths; a matrix has equal rows")
+        totals[i] = rows.sum()
+    return totals
+
+
+def _shaped(values: dict[str, Any]) -> dict[str, Any]:
+    """Flat arrays of a row as matrices; what does not divide stays flat, and Topic's error names it."""
+    width = values.pop("vector_width", None)
+    for name in _STRINGS:
+        value = values.get(name)
+        if value is None and name in {"subtopic_ids", "feature_names"}:
+            values[name] = ()
+        elif value is not None:
+            values[name] = tuple(value)
+    n, s = len(values.get("doc_ids") or ()), len(values["subtopic_ids"])
+    if width is None and n:
+        vectors, query = values.get("doc_vectors"), values.get("query_vector")
+        width = vectors.size // n if vectors is not None else 0 if query is None else query.size
+    shapes = {
+        "doc_vectors": (n, width or 0),
+        "subtopic_vectors": (s, width or 0),
+        "doc_features": (n, len(values["feature_names"])),
+        "judgments": (n, s),
+        "pool": (len(values.get("pool_ids") or ()), s),
+    }
+    for name, shape in shapes.items():
+        array = values.get(name)
+        if array is not None:
+            if array.size != shape[0] * shape[1]:
+                raise ValueError(f"{name} holds {array.size} numbers, expected {shape[0]} x {shape[1]}")
+            values[name] = array.reshape(shape)
+    return values

@@ -1,0 +1,310 @@
+"""Parquet: exact round trips, any tool's files, and clear refusals."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import tracemalloc
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from srd_gym.data import parquet
+from srd_gym.data.parquet import TopicWriter, iter_topics, read_topics, write_topics
+from srd_gym.data.streams import DataNotice
+from srd_gym.topic import TOPIC_FIELDS, Topic, TopicSet
+
+words = st.text(st.characters(exclude_categories=["Cs"]), max_size=6)
+
+
+@st.composite
+def topics(draw: st.DrawFn, query_id: str, width: int | None) -> Topic:
+    """A topic with any combination of fields, odd texts included."""
+    n, s, p, d = (draw(st.integers(low, 4)) for low in (1, 0, 0, 0))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    f = draw(st.integers(0, 3)) if width is None else width
+
+    def maybe(value: Any) -> Any:
+        return value if draw(st.booleans()) else None
+
+    def floats(*shape: int) -> Any:
+        return rng.normal(size=shape).astype(np.float32)
+
+    def ids(count: int) -> tuple[str, ...]:
+        return tuple(draw(st.lists(words, min_size=count, max_size=count, unique=True)))
+
+    def texts(count: int) -> tuple[str, ...]:
+        return tuple(draw(st.lists(words, min_size=count, max_size=count)))
+
+    pool_ids = maybe(ids(p))
+    return Topic(
+        query_id=query_id,
+        query_text=maybe(draw(words)),
+        query_vector=maybe(floats(f)),
+        doc_ids=ids(n),
+        doc_texts=maybe(texts(n)),
+        doc_vectors=None if width is None else floats(n, f),
+        retrieval_scores=maybe(-np.sort(-floats(n))),
+        subtopic_ids=ids(s),
+        subtopic_texts=maybe(texts(s)),
+        subtopic_vectors=maybe(floats(s, f)),
+        subtopic_weights=maybe(np.abs(floats(s)) + 1),
+        judgments=maybe(rng.integers(-128, 128, size=(n, s)).astype(np.int8)),
+        pool=None if pool_ids is None else rng.integers(-2, 5, size=(p, s)).astype(np.int8),
+        pool_ids=pool_ids,
+        doc_features=maybe(floats(n, d)),
+        feature_names=ids(d),
+    )
+
+
+@st.composite
+def topic_sets(draw: st.DrawFn) -> TopicSet:
+    width = draw(st.none() | st.integers(0, 3))
+    names = draw(st.lists(words, max_size=4, unique=True))
+    flags = {"simulated": draw(st.booleans()), "transductive": draw(st.booleans())}
+    return TopicSet([draw(topics(name, width)) for name in names], name=draw(words), **flags)
+
+
+def assert_same(left: Topic, right: Topic) -> None:
+    for name in TOPIC_FIELDS:
+        one, other = getattr(left, name), getattr(right, name)
+        if isinstance(one, np.ndarray):
+            assert isinstance(other, np.ndarray), name
+            assert one.dtype == other.dtype, name
+            np.testing.assert_array_equal(one, other, err_msg=name)
+        else:
+            assert one == other, name
+
+
+@settings(max_examples=80, deadline=None)
+@given(topics=topic_sets())
+def test_what_is_written_is_read_back_exactly(topics: TopicSet, tmp_path_factory: pytest.TempPathFactory) -> None:
+    path = tmp_path_factory.mktemp("round") / "set.parquet"
+    write_topics(path, topics)
+    again = read_topics(path)
+    assert (again.name, again.simulated, again.transductive) == (topics.name, topics.simulated, topics.transductive)
+    assert again.query_ids == topics.query_ids
+    for one, other in zip(topics, again, strict=True):
+        assert_same(one, other)
+
+
+def small(query_id: str = "1", width: int = 2, n: int = 3) -> Topic:
+    rng = np.random.default_rng(0)
+    return Topic(
+        query_id=query_id,
+        doc_ids=tuple(f"d{i}" for i in range(n)),
+        doc_vectors=rng.normal(size=(n, width)),
+        subtopic_ids=("a", "b"),
+        judgments=rng.integers(0, 2, size=(n, 2)),
+    )
+
+
+def test_odd_ids_and_titles_are_data(tmp_path: Path) -> None:
+    odd = ("<script>alert(1)</script>", "a\tb\r\n\x00\x1b[31m", "=cmd()", "\u202egnp.exe")
+    topic = Topic(query_id="<b>&amp;", query_text="\x07", doc_ids=odd, doc_texts=odd[::-1])
+    write_topics(tmp_path / "odd.parquet", TopicSet([topic], name="<i>\n"))
+    again = read_topics(tmp_path / "odd.parquet")
+    assert again.name == "<i>\n"
+    assert_same(again[0], topic)
+
+
+def test_other_tools_may_write_wider_types_and_nested_lists(tmp_path: Path) -> None:
+    table = pa.table(
+        {
+            "query_id": pa.array(["7", "8"], pa.large_string()),
+            "doc_ids": pa.array([["x", "y"], ["z"]], pa.large_list(pa.large_string())),
+            "doc_vectors": pa.array([[[1.0, 2.0], [3.0, 4.0]], [[5.0, 6.0]]], pa.list_(pa.list_(pa.float64()))),
+            "subtopic_ids": [["s"], ["s"]],
+            "judgments": pa.array([[1, 0], None], pa.list_(pa.int64())),
+        }
+    )
+    path = tmp_path / "pandas.parquet"
+    pq.write_table(table, path)
+    read = read_topics(path)
+    assert read.name == "pandas"
+    np.testing.assert_array_equal(read[0].doc_vectors, [[1, 2], [3, 4]])
+    np.testing.assert_array_equal(read[1].doc_vectors, [[5, 6]])
+    np.testing.assert_array_equal(read[0].judgments, [[1], [0]])
+    assert read[1].judgments is None
+
+
+def test_topics_are_iterated_in_constant_memory(tmp_path: Path) -> None:
+    vectors = np.ones((200, 500), dtype=np.float32)
+    path = tmp_path / "large.parquet"
+    with TopicWriter(path, name="large") as writer:
+        for i in range(400):
+            ids = tuple(f"{i}-{j}" for j in range(200))
+            writer.write(Topic(query_id=str(i), doc_ids=ids, doc_vectors=vectors))
+    assert pq.ParquetFile(path).num_row_groups > 4
+    before = pa.total_allocated_bytes()
+    count = most = 0
+    tracemalloc.start()
+    for topic in iter_topics(path):
+        count += topic.n_candidates // 200
+        most = max(most, pa.total_allocated_bytes() - before)
+    python_most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert count == 400
+    assert most + python_most < 100e6, "the whole set is 160 MB; two row groups are 64 MB"
+
+
+def rewrite(path: Path, change: Any) -> Path:
+    table = change(pq.read_table(path))
+    pq.write_table(table, path)
+    return path
+
+
+@pytest.fixture
+def written(tmp_path: Path) -> Path:
+    path = tmp_path / "set.parquet"
+    write_topics(path, TopicSet([small("1"), small("2")], name="set"))
+    return path
+
+
+def test_a_missing_column_is_named(written: Path) -> None:
+    rewrite(written, lambda table: table.drop_columns(["doc_ids"]))
+    with pytest.raises(ValueError, match=r"set\.parquet lacks the column doc_ids; it has query_id, .*pool"):
+        read_topics(written)
+
+
+def test_an_unknown_column_is_ignored_with_a_notice(written: Path) -> None:
+    rewrite(written, lambda table: table.rename_columns({"doc_vectors": "doc_vector"}))
+    with pytest.warns(DataNotice, match=r"column 'doc_vector' .* ignored; did you mean 'doc_vectors'\?"):
+        assert read_topics(written).vector_width is None
+
+
+def test_a_later_schema_is_refused(written: Path) -> None:
+    about = json.dumps({"schema_version": 2, "name": "x"}).encode()
+    rewrite(written, lambda table: table.replace_schema_metadata({b"srd_gym": about}))
+    with pytest.raises(ValueError, match=r"schema version 2, but this srd_gym reads up to 1; upgrade"):
+        read_topics(written)
+
+
+def test_broken_metadata_is_named(written: Path) -> None:
+    rewrite(written, lambda table: table.replace_schema_metadata({b"srd_gym": b"[1]"}))
+    with pytest.raises(ValueError, match=r"metadata 'srd_gym' must be a JSON object .* got '\[1\]'"):
+        read_topics(written)
+
+
+def test_a_column_of_another_type_is_named(written: Path) -> None:
+    def change(table: pa.Table) -> pa.Table:
+        at = table.schema.get_field_index("doc_vectors")
+        return table.set_column(at, "doc_vectors", pa.array(["x", "y"]))
+
+    rewrite(written, change)
+    with pytest.raises(ValueError, match=r"column 'doc_vectors' has type string, expected list<.*float>"):
+        read_topics(written)
+
+
+def test_a_list_of_the_wrong_length_names_row_and_column(written: Path) -> None:
+    def change(table: pa.Table) -> pa.Table:
+        at = table.schema.get_field_index("judgments")
+        return table.set_column(at, "judgments", pa.array([[0] * 6, [1] * 5], pa.list_(pa.int8())))
+
+    rewrite(written, change)
+    with pytest.raises(ValueError, match=r"row 1: judgments holds 5 numbers, expected 3 x 2"):
+        read_topics(written)
+
+
+def test_nulls_and_values_that_do_not_fit_are_refused(written: Path) -> None:
+    def put(values: Any, kind: pa.DataType) -> None:
+        def change(table: pa.Table) -> pa.Table:
+            at = table.schema.get_field_index("judgments")
+            return table.set_column(at, "judgments", pa.array(values, pa.list_(kind)))
+
+        rewrite(written, change)
+
+    put([[0] * 6, [1, None] * 3], pa.int8())
+    with pytest.raises(ValueError, match="a list holds a null"):
+        read_topics(written)
+    put([[0] * 6, [300] * 6], pa.int64())
+    with pytest.raises(ValueError, match=r"column 'judgments' .*300"):
+        read_topics(written)
+
+
+def test_nan_names_file_row_and_topic(written: Path) -> None:
+    def change(table: pa.Table) -> pa.Table:
+        at = table.schema.get_field_index("doc_vectors")
+        bad = pa.array([[0.0] * 6, [float("nan")] * 6], pa.list_(pa.float32()))
+        return table.set_column(at, "doc_vectors", bad)
+
+    rewrite(written, change)
+    with pytest.raises(ValueError, match=r"set\.parquet, row 1: topic '2': doc_vectors holds NaN or infinity"):
+        read_topics(written)
+
+
+def test_what_is_not_parquet_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "x"
+    with pytest.raises(FileNotFoundError, match="no file at"):
+        read_topics(path)
+    path.write_bytes(b"")
+    with pytest.raises(ValueError, match="is empty"):
+        read_topics(path)
+    path.write_text("query_id,doc_ids\n")
+    with pytest.raises(ValueError, match=r"is not a Parquet file \(it begins with b'query_id'\)"):
+        read_topics(path)
+    path.write_bytes(pickle.dumps({"a": 1}))
+    with pytest.raises(ValueError, match="is a pickle, which can run code when read and is refused"):
+        read_topics(path)
+    path.write_bytes(b"PAR1 and then nothing of the kind")
+    with pytest.raises(ValueError, match="is a damaged Parquet file"):
+        read_topics(path)
+    with pytest.raises(ValueError, match="is a folder"):
+        read_topics(tmp_path)
+
+
+def test_an_interrupt_leaves_the_old_file(written: Path) -> None:
+    old = written.read_bytes()
+
+    def topics() -> Any:
+        yield small("9")
+        raise KeyboardInterrupt
+
+    def write() -> None:
+        with TopicWriter(written, name="new") as writer:
+            for topic in topics():
+                writer.write(topic)
+
+    with pytest.raises(KeyboardInterrupt):
+        write()
+    assert written.read_bytes() == old
+    assert [p.name for p in written.parent.iterdir()] == [written.name]
+
+
+def test_a_full_disk_leaves_the_old_file(written: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    old = written.read_bytes()
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(pq.ParquetWriter, "write_batch", full)
+    with pytest.raises(OSError, match="No space left"):
+        write_topics(written, TopicSet([small("9")], name="new"))
+    assert written.read_bytes() == old
+    assert [p.name for p in written.parent.iterdir()] == [written.name]
+
+
+def test_the_writer_keeps_the_laws_of_a_set(tmp_path: Path) -> None:
+    writer = TopicWriter(tmp_path / "a", name="a")
+    with pytest.raises(RuntimeError, match="inside a `with` block"):
+        writer.write(small())
+    with TopicWriter(tmp_path / "a", name="a") as writer:
+        writer.write(small("1"))
+        with pytest.raises(ValueError, match="query id '1' comes twice"):
+            writer.write(small("1"))
+        with pytest.raises(ValueError, match=r"topic '2' has vectors of width 3, the topics before it of width 2"):
+            writer.write(small("2", width=3))
+    assert read_topics(tmp_path / "a").query_ids == ("1",)
+
+
+def test_the_docstring_lists_every_column() -> None:
+    assert parquet.__doc__ is not None
+    for name in parquet.SCHEMA.names:
+        assert f"`{name}`" in parquet.__doc__
+    assert set(parquet.SCHEMA.names) - {"vector_width"} == set(TOPIC_FIELDS)

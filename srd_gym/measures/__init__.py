@@ -1,0 +1,21 @@
+"""Measures of diverse rankings in one additive form: metric, reward, oracle and search read the same numbers."""
+
+from srd_gym.measures.base import Measure
+from srd_gym.measures.bound import BoundMeasure, Term
+from srd_gym.measures.catalogue import MEASURES
+from srd_gym.measures.ideal import greedy_ideal
+from srd_gym.measures.notation import measure
+from srd_gym.measures.reference import Normalizer, Reference, default_normalizer, references
+
+__all__ = [
+    "MEASURES",
+    "BoundMeasure",
+    "Measure",
+    "Normalizer",
+    "Reference",
+    "Term",
+    "default_normalizer",
+    "greedy_ideal",
+    "measure",
+    "references",
+]

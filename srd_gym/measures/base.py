@@ -1,0 +1,159 @@
+"""The one form that every measure takes: a value with parameters, bound to topics as plain arrays."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from typing import ClassVar, Self
+
+import numpy as np
+
+from srd_gym.measures.bound import BoundMeasure, Term
+from srd_gym.measures.reference import NORMALIZERS, Normalizer, Reference
+from srd_gym.protocols import IntArray, ScoreArray
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Statistics:
+    """What the references of T topics say, padded to S subtopics."""
+
+    references: tuple[Reference, ...]
+    """The T references."""
+    weights: ScoreArray
+    """[T, S] float64 subtopic weights; 0 where no reference document covers the subtopic, and for padding."""
+    relevant: IntArray
+    """[T, S] int64 relevant reference documents."""
+
+    @classmethod
+    def of(cls, references: Sequence[Reference], rel: int, n_subtopics: int | None) -> Statistics:
+        """Gather them; `n_subtopics` is the S to pad to, by default the largest.
+
+        Raises:
+            ValueError: a topic with more than `n_subtopics` subtopics.
+        """
+        largest = max((reference.n_subtopics for reference in references), default=0)
+        width = largest if n_subtopics is None else n_subtopics
+        if width < largest:
+            raise ValueError(f"a topic has {largest} subtopics, more than n_subtopics={width}")
+        weights = np.zeros((len(references), width))
+        relevant = np.zeros((len(references), width), dtype=np.int64)
+        for row, reference in enumerate(references):
+            relevant[row, : reference.n_subtopics] = reference.relevant(rel)
+            weights[row, : reference.n_subtopics] = reference.weights
+        return cls(tuple(references), np.where(relevant > 0, weights, 0.0), relevant)
+
+    @property
+    def total(self) -> ScoreArray:
+        """[T] float64, S': subtopics with a relevant reference document (the sum of their weights)."""
+        return self.weights.sum(axis=1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measure(ABC):
+    """A measure of rankings: a value, equal to another with the same parameters, usable as a dictionary key.
+
+    `str(measure)` is the notation that `srd_gym.measures.measure` reads back; defaults are left out. `measure @ 5` is
+    the same measure at cutoff 5.
+    """
+
+    name: ClassVar[str]
+    """The name in the notation."""
+    whole_list: ClassVar[bool] = False
+    """Whether the measure without a cutoff is of the whole list (NRBP, MAP_IA); others take the depth for cutoff."""
+
+    cutoff: int | None = None
+    """k of "measure@k": ranks that count."""
+    rel: int = 1
+    """Relevance level: a judgment >= rel is relevant."""
+    normalizer: Normalizer | None = None
+    """Where ideal and S' come from: "pool" (official), "candidates", or None (pool where every topic has one)."""
+
+    def __post_init__(self) -> None:
+        for parameter in ("cutoff", "rel"):
+            value = getattr(self, parameter)
+            if value is None and parameter == "cutoff":
+                continue
+            if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
+                raise ValueError(f"{self.name}: {parameter} must be a whole number from 1 up, got {value!r}")
+            object.__setattr__(self, parameter, int(value))
+        self._one_of("normalizer", (None, *NORMALIZERS))
+
+    def __str__(self) -> str:
+        given = [
+            f"{field.name}={getattr(self, field.name)!r}"
+            for field in fields(self)
+            if field.name != "cutoff" and getattr(self, field.name) != field.default
+        ]
+        parameters = f"({', '.join(given)})" if given else ""
+        return f"{self.name}{parameters}" + ("" if self.cutoff is None else f"@{self.cutoff}")
+
+    def __matmul__(self, cutoff: int) -> Self:
+        return replace(self, cutoff=cutoff)
+
+    def at(self, k: int) -> Self:
+        """The same measure at cutoff k, unless it has a cutoff of its own."""
+        return self if self.cutoff is not None else replace(self, cutoff=k)
+
+    def plain(self) -> Self:
+        """What a reward pays: the sum without collection-independent normalisation.
+
+        Measures that divide by an ideal ranking stay as they are.
+        """
+        return self
+
+    def bind(self, references: Sequence[Reference], depth: int, n_subtopics: int | None = None) -> BoundMeasure:
+        """Compute, once, all that scoring these topics takes.
+
+        Args:
+            references: one for each topic, in the order of the topic indices used later.
+            depth: K, the number of ranks that will ever be scored.
+            n_subtopics: S that judgments are padded to; the largest reference's where absent.
+
+        Raises:
+            ValueError: a depth below 1, or a reference with more than `n_subtopics` subtopics.
+        """
+        if depth < 1:
+            raise ValueError(f"depth must be at least 1 rank, got {depth}")
+        bound = self if self.whole_list else self.at(depth)
+        statistics = Statistics.of(references, self.rel, n_subtopics)
+        terms = bound._terms(statistics, depth)
+        for term in terms:
+            for array in (term.discounts, term.novelty, term.weights):
+                array.flags.writeable = False
+        return BoundMeasure(measure=bound, rel=self.rel, depth=depth, terms=terms)
+
+    @abstractmethod
+    def _terms(self, statistics: Statistics, depth: int) -> tuple[Term, ...]:
+        """The additive form for these topics; the cutoff is set unless the measure is of whole lists."""
+
+    def _cut(self, discounts: ScoreArray) -> ScoreArray:
+        """Discounts by rank, 0 past the cutoff."""
+        return discounts if self.cutoff is None else np.where(np.arange(len(discounts)) < self.cutoff, discounts, 0.0)
+
+    def _number(self, parameter: str, low: float, high: float, *, below_high: bool = False) -> None:
+        """Check that a parameter is a number from low to high, and hold it as a float."""
+        value = getattr(self, parameter)
+        number = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+        if not number or not low <= value <= high or (below_high and value == high) or math.isnan(value):
+            interval = f"at least {low:g} and below {high:g}" if below_high else f"{low:g} to {high:g}"
+            raise ValueError(f"{self.name}: {parameter} must be a number, {interval}; got {value!r}")
+        object.__setattr__(self, parameter, float(value))
+
+    def _one_of(self, parameter: str, allowed: Sequence[str | None]) -> None:
+        """Check that a parameter is one of a few words."""
+        value = getattr(self, parameter)
+        if value not in allowed:
+            raise ValueError(f"{self.name}: {parameter} must be {' or '.join(map(repr, allowed))}, got {value!r}")
+
+
+def log_discounts(depth: int) -> ScoreArray:
+    """[depth] float64, 1 / log2(1 + r) for r = 1, 2, ... (Jarvelin & Kekalainen 2002)."""
+    # log(2) / log(1 + r), not 1 / log2(1 + r): the official tool's rounding.
+    return np.log(2.0) / np.log(np.arange(2, depth + 2, dtype=np.float64))
+
+
+def reciprocal_discounts(depth: int) -> ScoreArray:
+    """[depth] float64, 1 / r for r = 1, 2, ..."""
+    return 1.0 / np.arange(1, depth + 1, dtype=np.float64)

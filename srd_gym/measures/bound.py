@@ -1,0 +1,271 @@
+"""Measures made ready for known topics: plain arrays, and the batched arithmetic on them.
+
+Shapes: B batch, L ranks of a list, K depth, N candidates, S subtopics, T topics.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from srd_gym.protocols import IntArray, ScoreArray
+
+if TYPE_CHECKING:
+    from srd_gym.measures.base import Measure
+
+Rows = NDArray[np.bool_] | NDArray[np.integer[Any]]
+
+_BLOCK = 1 << 20  # judgments looked at in one go: large enough for numpy, small enough for the cache
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Term:
+    """One summand of a measure: gain = discounts[r] * sum_s weights[t, s] * j_s * novelty[c_s]."""
+
+    discounts: ScoreArray
+    """[K] float64 by rank (from 0); 0 past the cutoff."""
+    novelty: ScoreArray
+    """[K + 1] float64 by how often a subtopic was covered before."""
+    weights: ScoreArray
+    """[T, S] float64: subtopic weight, scale, coefficient and divisor of each topic in one number; 0 for padding."""
+    linear: bool = False
+    """Whether j_s is the grade itself (0 below the relevance level) rather than 1 or 0."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class BoundMeasure:
+    """A measure that knows its topics: a sum of terms, each a few plain arrays.
+
+    Made by `Measure.bind`. Simulators may read the arrays directly; the methods do the same sums for whole batches.
+    Judgments come as `bool` (covers or not) or as integer grades, which count where >= `rel`; a measure with a
+    linear term (`needs_grades`) must see grades.
+    """
+
+    measure: Measure
+    """The measure as it was bound; a missing cutoff is filled with the depth unless the measure is of whole lists."""
+    rel: int
+    """Relevance level: a judgment >= rel covers."""
+    depth: int
+    """K, the number of ranks that `discounts` and `novelty` serve."""
+    terms: tuple[Term, ...]
+    """The summands."""
+
+    @property
+    def needs_grades(self) -> bool:
+        """Whether some term looks at grades, not only at covered or not."""
+        return any(term.linear for term in self.terms)
+
+    @property
+    def ranks(self) -> int:
+        """Ranks that can gain: min(cutoff, depth)."""
+        return self.depth if self.measure.cutoff is None else min(self.measure.cutoff, self.depth)
+
+    def gains(self, rows: Rows, topic: ArrayLike) -> ScoreArray:
+        """What the document at each rank adds.
+
+        Args:
+            rows: [B, L, S] judgments of the ranked documents, best first; all False (or 0) where a rank is empty.
+            topic: [B] (or one int for all) index of each list's topic.
+
+        Returns:
+            [B, L] float64; 0 past the cutoff.
+
+        Raises:
+            ValueError: more ranks than the measure was bound for, or shapes that do not match.
+        """
+        rows, topics = self._checked(rows, topic)
+        gains = np.zeros(rows.shape[:2])
+        length = self._length(rows.shape[1])
+        for part in _blocks(len(rows), length * rows.shape[2]):
+            ranked = rows[part, :length]
+            covers = self.covers(ranked)
+            seen = _coverage_before(covers)
+            for term in self.terms:
+                sums = np.einsum(
+                    "bks,bks,bs->bk", *self._factors(term, ranked, covers, seen), term.weights[topics[part]]
+                )
+                gains[part, :length] += sums * term.discounts[:length]
+        return gains
+
+    def values(self, rows: Rows, topic: ArrayLike) -> ScoreArray:
+        """The measure of each list: the sum of its gains, computed without them (faster).
+
+        Args:
+            rows: [B, L, S] judgments of the ranked documents, as for `gains`.
+            topic: [B] (or one int for all) index of each list's topic.
+
+        Returns:
+            [B] float64.
+
+        Raises:
+            ValueError: as for `gains`.
+        """
+        rows, topics = self._checked(rows, topic)
+        values = np.zeros(len(rows))
+        length = self._length(rows.shape[1])
+        for part in _blocks(len(rows), length * rows.shape[2]):
+            values[part] = self._block_values(rows[part, :length], topics[part])
+        return values
+
+    def score_rankings(self, rankings: IntArray, judgments: Rows, topic: ArrayLike) -> ScoreArray:
+        """The measure of rankings given as candidate indices; looks up only the ranks that can gain.
+
+        Args:
+            rankings: [B, L] integer candidate indices, best first; -1 where a rank is empty or wasted.
+            judgments: [T, N, S] judgments of every topic's candidates, padded with 0.
+            topic: [B] (or one int for all) index of each ranking's topic.
+
+        Returns:
+            [B] float64. Memory stays bounded: rankings are scored in blocks.
+
+        Raises:
+            ValueError: shapes that do not match, or more ranks than the measure was bound for.
+        """
+        rankings = np.asarray(rankings)
+        if rankings.ndim != 2 or np.ndim(judgments) != 3:
+            raise ValueError(
+                f"expected rankings [B, L] and judgments [T, N, S], got shapes {rankings.shape} and {np.shape(judgments)}"
+            )
+        topics = _topic_indices(topic, len(rankings))
+        count, n, width = judgments.shape
+        self._check_width(width)
+        length = self._length(rankings.shape[1])
+        flat = judgments.reshape(count * n, width)
+        values = np.zeros(len(rankings))
+        for part in _blocks(len(rankings), length * width):
+            chosen = rankings[part, :length]
+            if chosen.size and int(chosen.max()) >= n:
+                raise ValueError(f"rankings hold candidate {int(chosen.max())}, but topics have at most {n} candidates")
+            # Empty ranks read some row of the table; it is blanked right after.
+            rows = flat[chosen + (topics[part] * n)[:, None]] if count else np.zeros((*chosen.shape, width), bool)
+            if chosen.size and int(chosen.min()) < 0:
+                rows[chosen < 0] = 0
+            values[part] = self._block_values(rows, topics[part])
+        return values
+
+    def candidate_gains(self, judgments: Rows, coverage: IntArray, rank: ArrayLike, topic: ArrayLike) -> ScoreArray:
+        """What each candidate would add at this rank: what a greedy oracle maximises.
+
+        Args:
+            judgments: [B, N, S] judgments of the candidates.
+            coverage: [B, S] how often each subtopic is covered so far.
+            rank: the rank to fill, counted from 0; one int or [B].
+            topic: [B] (or one int for all) topic indices.
+
+        Returns:
+            [B, N] float64. Candidates with equal judgments get bitwise equal gains.
+
+        Raises:
+            ValueError: shapes that do not match, or a rank past the depth.
+        """
+        judgments, topics = self._checked(judgments, topic)
+        ranks = np.asarray(rank, dtype=np.int64)
+        if ranks.size and (ranks.min() < 0 or ranks.max() >= self.depth):
+            raise ValueError(f"rank must be 0 to {self.depth - 1} (the depth bound for, minus 1), got {rank}")
+        covers = self.covers(judgments)
+        gains = np.zeros(judgments.shape[:2])
+        for term in self.terms:
+            worth = term.weights[topics] * term.novelty[coverage] * term.discounts[ranks].reshape(-1, 1)
+            grades = np.where(covers, judgments, 0) if term.linear else covers
+            gains += np.einsum("bns,bs->bn", grades, worth)
+        return gains
+
+    def step_gains(self, rows: Rows, coverage: IntArray, rank: ArrayLike, topic: ArrayLike) -> ScoreArray:
+        """The gain of one chosen document per episode: `candidate_gains` with one candidate, and no checks.
+
+        Args:
+            rows: [B, S] judgments of the chosen documents; all 0 where the rank is wasted.
+            coverage: [B, S] coverage before them.
+            rank: the rank just filled, counted from 0; one int or [B].
+            topic: [B] topic indices.
+
+        Returns:
+            [B] float64.
+        """
+        covers = self.covers(rows)
+        total: ScoreArray | None = None
+        for term in self.terms:
+            grades = rows * covers if term.linear else covers
+            sums = (grades * term.weights[topic] * term.novelty[coverage]).sum(axis=-1) * term.discounts[rank]
+            total = sums if total is None else total + sums
+        return np.zeros(len(rows)) if total is None else total
+
+    def covers(self, rows: Rows) -> NDArray[np.bool_]:
+        """Which judgments count: `bool` as it is, grades where >= rel."""
+        return rows if rows.dtype == np.bool_ else rows >= self.rel  # type: ignore[return-value]
+
+    def _factors(
+        self, term: Term, rows: Rows, covers: NDArray[np.bool_], seen: NDArray[np.integer[Any]]
+    ) -> tuple[NDArray[Any], ScoreArray]:
+        """The j_s and novelty(c_s) of a term, both [B, L, S]."""
+        return (np.where(covers, rows, 0) if term.linear else covers), term.novelty[seen]
+
+    def _block_values(self, rows: Rows, topics: IntArray) -> ScoreArray:
+        """Values of one block: only what covers is looked at, which is little in real judgments."""
+        count, length, width = rows.shape
+        covers = self.covers(rows)
+        seen = _coverage_before(covers)
+        flat = np.flatnonzero(covers)
+        pair, subtopic = np.divmod(flat, max(width, 1))
+        lane, rank = np.divmod(pair, max(length, 1))
+        owner, before = topics[lane], seen.reshape(-1)[flat]
+        values = np.zeros(count)
+        for term in self.terms:
+            adds = term.weights[owner, subtopic] * term.novelty[before] * term.discounts[rank]
+            if term.linear:
+                adds *= rows.reshape(-1)[flat]
+            values += np.bincount(lane, weights=adds, minlength=count)
+        return values
+
+    def _checked(self, rows: Rows, topic: ArrayLike) -> tuple[Rows, IntArray]:
+        """The rows as [B, L, S] of the bound width, and the topic index of each."""
+        rows = np.asarray(rows)
+        if rows.ndim != 3:
+            raise ValueError(f"expected judgments of shape [B, L, S], got {rows.shape}")
+        self._check_width(rows.shape[2])
+        return rows, _topic_indices(topic, len(rows))
+
+    def _check_width(self, width: int) -> None:
+        """S of the judgments is S of the weights."""
+        bound = self.terms[0].weights.shape[1]
+        if width != bound:
+            raise ValueError(f"judgments have {width} subtopics, but the measure was bound for {bound}; pad them alike")
+
+    def _length(self, given: int) -> int:
+        """How many ranks of a list to look at."""
+        cutoff = self.measure.cutoff
+        if given > self.depth and (cutoff is None or cutoff > self.depth):
+            raise ValueError(
+                f"{self.measure} was bound for {self.depth} ranks, but lists have {given}; bind it with depth={given}"
+            )
+        return min(given, self.ranks)
+
+
+def _coverage_before(covers: NDArray[np.bool_]) -> NDArray[np.integer[Any]]:
+    """[B, L, S] how often each subtopic is covered by the documents ranked before."""
+    small = np.uint8 if covers.shape[1] <= np.iinfo(np.uint8).max else np.int32
+    seen = np.zeros(covers.shape, dtype=small)
+    if covers.shape[1] > 1:
+        np.cumsum(covers[:, :-1], axis=1, dtype=small, out=seen[:, 1:])
+    return seen
+
+
+def _blocks(count: int, size_each: int) -> Iterator[slice]:
+    """Cut `count` lists of `size_each` judgments into slices of bounded size."""
+    step = max(1, _BLOCK // max(1, size_each))
+    for start in range(0, count, step):
+        yield slice(start, min(start + step, count))
+
+
+def _topic_indices(topic: ArrayLike, count: int) -> IntArray:
+    """[count] topic indices, from one for all or one for each."""
+    topics = np.asarray(topic, dtype=np.int64)
+    if topics.ndim == 0:
+        return np.full(count, topics)
+    if topics.shape != (count,):
+        raise ValueError(f"expected one topic index for each of {count} lists, got shape {topics.shape}")
+    return topics

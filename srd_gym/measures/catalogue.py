@@ -1,0 +1,337 @@
+"""The measures, each with its paper, equation and parameters.
+
+All are sums over ranks r = 1, 2, ... of discount(r) * sum_s w_s j_s novelty(c_s), with c_s how often subtopic s is
+covered before rank r. S' is the number of subtopics with a relevant reference document (the sum of their weights where
+subtopics have weights). A topic with S' = 0 scores 0.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass, replace
+from typing import ClassVar, Literal, Self
+
+import numpy as np
+
+from srd_gym.measures.base import Measure, Statistics, log_discounts, reciprocal_discounts
+from srd_gym.measures.bound import Term
+from srd_gym.measures.ideal import geometric_novelty
+from srd_gym.measures.reference import fill_ideal_gains
+from srd_gym.protocols import ScoreArray
+
+Normalization = Literal["ndeval", "chapelle"]
+Gains = Literal["binary", "linear"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Cascade(Measure):
+    """Measures whose novelty is (1 - alpha)^c."""
+
+    alpha: float = 0.5
+    """Redundancy intolerance, 0 (repetition is fine) to 1 (a covered subtopic is worth nothing more)."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._number("alpha", 0.0, 1.0)
+
+    @abstractmethod
+    def _discounts(self, depth: int) -> ScoreArray:
+        """[depth] float64, the discount of each rank, whatever the cutoff."""
+
+    def _cascade(self, weights: ScoreArray, depth: int) -> tuple[Term, ...]:
+        """The single term of a cascade with these weights."""
+        return (Term(self._cut(self._discounts(depth)), geometric_novelty(self.alpha, depth), weights),)
+
+    def _ideal(self, statistics: Statistics) -> ScoreArray:
+        """[T] float64, the same sum over the greedy ideal ranking of each reference, to the same cutoff."""
+        fill_ideal_gains(statistics.references, self.alpha, self.rel, self.cutoff)
+        gains = [r.ideal_gains(self.alpha, self.rel, self.cutoff) for r in statistics.references]
+        longest = max(map(len, gains), default=0)
+        padded = np.zeros((len(gains), longest))
+        for row, each in enumerate(gains):
+            padded[row, : len(each)] = each
+        return np.einsum("tr,r->t", padded, self._cut(self._discounts(longest)))
+
+    def _by_ideal(self, statistics: Statistics, depth: int) -> tuple[Term, ...]:
+        """The cascade divided by its ideal."""
+        return self._cascade(_ratio(statistics.weights, self._ideal(statistics)), depth)
+
+    def _ndeval_divisor(self, statistics: Statistics) -> ScoreArray:
+        """[T] float64: S' * sum over r <= k of (1 - alpha)^(r - 1) discount(r), what ndeval divides by.
+
+        A ranking in which every document covered every subtopic would have this sum. The tool's loop begins at rank 2,
+        so that the values at rank 1 stay undivided.
+        """
+        cutoff = self.cutoff or 1
+        if cutoff == 1:
+            return (statistics.total > 0).astype(np.float64)
+        constant = float(np.dot(geometric_novelty(self.alpha, cutoff)[:cutoff], self._discounts(cutoff)))
+        return statistics.total * constant
+
+
+@dataclass(frozen=True, kw_only=True)
+class _CollectionIndependent(_Cascade):
+    """Cascades that can be divided by a constant that ignores what the collection holds."""
+
+    normalization: Normalization | None = "ndeval"
+    """"ndeval": divided as the official tool does; None: the plain sum."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._one_of("normalization", ("ndeval", None))
+
+    def plain(self) -> Self:
+        """The sum without normalisation."""
+        return replace(self, normalization=None)
+
+    def _terms(self, statistics: Statistics, depth: int) -> tuple[Term, ...]:
+        weights = statistics.weights
+        if self.normalization == "ndeval":
+            weights = _ratio(weights, self._ndeval_divisor(statistics))
+        elif self.normalization == "chapelle":
+            weights = _ratio(self.alpha * weights, statistics.total)
+        return self._cascade(weights, depth)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AlphaDCG(_CollectionIndependent):
+    """alpha_DCG@k: Clarke et al., SIGIR 2008, eq. 5 to 7, binary labels; discount 1/log2(1 + r), novelty (1 - alpha)^c.
+
+    Parameters: alpha 0 to 1; rel from 1 up; normalization "ndeval" or None.
+
+    Differs from the paper: with normalization="ndeval" (the default) the sum is divided by
+    S' * sum over r <= k of (1 - alpha)^(r - 1) / log2(1 + r), as the official tool ndeval does; at cutoff 1 the
+    tool, and so this, divides by nothing.
+    """
+
+    name: ClassVar[str] = "alpha_DCG"
+
+    def _discounts(self, depth: int) -> ScoreArray:
+        return log_discounts(depth)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AlphaNDCG(_Cascade):
+    """alpha_nDCG@k: Clarke et al., SIGIR 2008, section 3.3; alpha_DCG@k divided by that of the greedy ideal ranking.
+
+    Parameters: alpha 0 to 1; rel from 1 up. The ideal is greedy, as in the paper and in the official tool, so that
+    a better ranking than it may exist in rare cases and score slightly above 1.
+    """
+
+    name: ClassVar[str] = "alpha_nDCG"
+
+    def _discounts(self, depth: int) -> ScoreArray:
+        return log_discounts(depth)
+
+    def _terms(self, statistics: Statistics, depth: int) -> tuple[Term, ...]:
+        return self._by_ideal(statistics, depth)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ERRIA(_CollectionIndependent):
+    """ERR_IA@k: Chapelle et al., Information Retrieval 14 (2011), section 4; discount 1/r, novelty (1 - alpha)^c.
+
+    Parameters: alpha 0 to 1; rel from 1 up; normalization "ndeval", "chapelle" or None.
+
+    With normalization="chapelle" it is exactly the paper's value for binary labels: expected reciprocal rank with stop
+    probability alpha, averaged over the S' subtopics (so the sum times alpha / S').
+
+    Differs from the paper: "ndeval" (the default) divides the sum by S' * sum over r <= k of (1 - alpha)^(r - 1) / r
+    as the official tool does, by nothing at cutoff 1; None is the sum itself. Labels are binary.
+    """
+
+    name: ClassVar[str] = "ERR_IA"
+
+    def __post_init__(self) -> None:
+        Measure.__post_init__(self)
+        self._number("alpha", 0.0, 1.0)
+        self._one_of("normalization", ("ndeval", "chapelle", None))
+
+    def _discounts(self, depth: int) -> ScoreArray:
+        return reciprocal_discounts(depth)
+
+
+@dataclass(frozen=True, kw_only=True)
+class NERRIA(_Cascade):
+    """nERR_IA@k: ERR_IA@k divided by that of the greedy ideal ranking, as the official tool does.
+
+    Parameters: alpha 0 to 1; rel from 1 up.
+    """
+
+    name: ClassVar[str] = "nERR_IA"
+
+    def _discounts(self, depth: int) -> ScoreArray:
+        return reciprocal_discounts(depth)
+
+    def _terms(self, statistics: Statistics, depth: int) -> tuple[Term, ...]:
+        return self._by_ideal(statistics, depth)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _RankBiased(_Cascade):
+    """Cascades with discount beta^(r - 1)."""
+
+    whole_list: ClassVar[bool] = True
+
+    beta: float = 0.5
+    """Patience: the chance that a user looks at the next document, 0 up to (not including) 1."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._number("beta", 0.0, 1.0, below_high=True)
+
+    def _discounts(self, depth: int) -> ScoreArray:
+        return np.multiply.accumulate(np.concatenate(([1.0], np.full(max(depth - 1, 0), self.beta))))[:depth]
+
+
+@dataclass(frozen=True, kw_only=True)
+class NRBP(_RankBiased):
+    """NRBP: Clarke, Kolla & Vechtomova, ICTIR 2009, eq. 9; discount beta^(r - 1), scale (1 - (1 - alpha) beta) / S'.
+
+    Over the whole list; a cutoff may be given all the same. Parameters: alpha 0 to 1; beta 0 to below 1; rel from 1 up.
+    """
+
+    name: ClassVar[str] = "NRBP"
+
+    def _terms(self, statistics: Statistics, depth: int) -> tuple[Term, ...]:
+        scale = 1.0 - (1.0 - self.alpha) * self.beta
+        return self._cascade(_ratio(scale * statistics.weights, statistics.total), depth)
+
+
+@dataclass(frozen=True, kw_only=True)
+class NNRBP(_RankBiased):
+    """nNRBP: NRBP divided by that of the greedy ideal ranking (over the whole list, or to the cutoff where given).
+
+    Parameters: alpha 0 to 1; beta 0 to below 1; rel from 1 up. Where the official tool has 0/0 (a topic without any
+    relevant document), this is 0.
+    """
+
+    name: ClassVar[str] = "nNRBP"
+
+    def _terms(self, statistics: Statistics, depth: int) -> tuple[Term, ...]:
+        return self._by_ideal(statistics, depth)
+
+
+@dataclass(frozen=True, kw_only=True)
+class StRecall(Measure):
+    """StRecall@k: Zhai, Cohen & Lafferty, SIGIR 2003, section 4.1; the share of the S' subtopics that k ranks cover.
+
+    Parameters: rel from 1 up.
+    """
+
+    name: ClassVar[str] = "StRecall"
+
+    def _terms(self, statistics: Statistics, depth: int) -> tuple[Term, ...]:
+        return (self._recall(statistics, depth, 1.0),)
+
+    def _recall(self, statistics: Statistics, depth: int, coefficient: float) -> Term:
+        """Subtopic recall times a coefficient."""
+        first = np.concatenate(([1.0], np.zeros(depth)))
+        weights = _ratio(coefficient * statistics.weights, statistics.total)
+        return Term(self._cut(np.ones(depth)), first, weights)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PIA(Measure):
+    """P_IA@k: Agrawal et al., WSDM 2009, section 5.1; precision at k, averaged over the S' subtopics.
+
+    Parameters: rel from 1 up. A list shorter than k is divided by k all the same.
+    """
+
+    name: ClassVar[str] = "P_IA"
+
+    def _terms(self, statistics: Statistics, depth: int) -> tuple[Term, ...]:
+        share = np.full(depth, 1.0 / (self.cutoff or depth))
+        return (Term(self._cut(share), np.ones(depth + 1), _ratio(statistics.weights, statistics.total)),)
+
+
+@dataclass(frozen=True, kw_only=True)
+class MAPIA(Measure):
+    """MAP_IA: Agrawal et al., WSDM 2009, section 5.1; average precision, averaged over the S' subtopics.
+
+    Precision at the rank of a relevant document is (c + 1) / r: novelty c + 1, discount 1/r, and the weight of a
+    subtopic divided by its number of relevant reference documents. Over the whole list; a cutoff may be given all the
+    same. Parameters: rel from 1 up.
+    """
+
+    name: ClassVar[str] = "MAP_IA"
+    whole_list: ClassVar[bool] = True
+
+    def _terms(self, statistics: Statistics, depth: int) -> tuple[Term, ...]:
+        counted = np.arange(1, depth + 2, dtype=np.float64)
+        weights = _ratio(statistics.weights / np.maximum(statistics.relevant, 1), statistics.total)
+        return (Term(self._cut(reciprocal_discounts(depth)), counted, weights),)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _GlobalGain(StRecall):
+    """Measures with the global gain sum_s w_s g_s of a document."""
+
+    gains: Gains = "binary"
+    """Gain of a relevant judgment: "binary" 1, "linear" its grade."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._one_of("gains", ("binary", "linear"))
+
+    def _global_gain(self, statistics: Statistics, depth: int, coefficient: float) -> Term:
+        """D-nDCG times a coefficient."""
+        linear = self.gains == "linear"
+        cutoff = self.cutoff or depth
+        ideal = np.zeros(len(statistics.references))
+        for row, reference in enumerate(statistics.references):
+            best = reference.ideal_global_gains(self.rel, linear)[:cutoff]
+            ideal[row] = np.dot(best, log_discounts(len(best)))
+        weights = _ratio(coefficient * statistics.weights, ideal)
+        return Term(self._cut(log_discounts(depth)), np.ones(depth + 1), weights, linear)
+
+
+@dataclass(frozen=True, kw_only=True)
+class DNDCG(_GlobalGain):
+    """D_nDCG@k: Sakai & Song, SIGIR 2011, eq. 3 and 4; nDCG of the global gain sum_s w_s g_s, ideal by global gain.
+
+    Parameters: gains "binary" or "linear" (the grade itself); rel from 1 up. The paper's intent probabilities are the
+    subtopic weights; their sum cancels.
+    """
+
+    name: ClassVar[str] = "D_nDCG"
+
+    def _terms(self, statistics: Statistics, depth: int) -> tuple[Term, ...]:
+        return (self._global_gain(statistics, depth, 1.0),)
+
+
+@dataclass(frozen=True, kw_only=True)
+class DsharpNDCG(_GlobalGain):
+    """Dsharp_nDCG@k (D#-nDCG): Sakai & Song, SIGIR 2011, eq. 5; gamma * I-rec@k + (1 - gamma) * D_nDCG@k.
+
+    Parameters: gamma 0 to 1; gains "binary" or "linear"; rel from 1 up.
+
+    Differs from the paper: I-rec divides by the S' subtopics that a relevant reference document covers, and weighs
+    them where subtopics have weights (the paper's intents all have one, and count alike).
+    """
+
+    name: ClassVar[str] = "Dsharp_nDCG"
+
+    gamma: float = 0.5
+    """Weight of subtopic recall against D_nDCG."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._number("gamma", 0.0, 1.0)
+
+    def _terms(self, statistics: Statistics, depth: int) -> tuple[Term, ...]:
+        recall = self._recall(statistics, depth, self.gamma)
+        return (recall, self._global_gain(statistics, depth, 1.0 - self.gamma))
+
+
+MEASURES: dict[str, type[Measure]] = {
+    kind.name: kind
+    for kind in (AlphaDCG, AlphaNDCG, ERRIA, NERRIA, NRBP, NNRBP, StRecall, PIA, MAPIA, DNDCG, DsharpNDCG)
+}
+"""Every measure by its name in the notation."""
+
+
+def _ratio(numerator: ScoreArray, divisor: ScoreArray) -> ScoreArray:
+    """[T, S] each row divided by its divisor [T]; 0 where that is 0."""
+    rows = divisor[:, None]
+    return np.divide(numerator, rows, out=np.zeros_like(numerator), where=rows > 0)

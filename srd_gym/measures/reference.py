@@ -1,0 +1,187 @@
+"""What a measure needs of a topic besides the ranking: the documents that the ideal is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from srd_gym.measures.ideal import geometric_novelty, greedy_by_novelty, preference
+from srd_gym.protocols import IntArray, ScoreArray
+from srd_gym.topic import GradeArray, Topic
+
+if TYPE_CHECKING:
+    from srd_gym.topic import TopicSet
+
+Normalizer = Literal["pool", "candidates"]
+NORMALIZERS: tuple[Normalizer, ...] = ("pool", "candidates")
+
+
+class Reference:
+    """The judged documents that a topic's ideal ranking and its number of subtopics come from.
+
+    Ideal gains are computed once per relevance level, alpha and depth, and kept.
+
+    Args:
+        pool: [P, S] int8 judgments.
+        pool_ids: ids of the P documents; ties of the ideal go to the larger id, without ids to the smaller index.
+        subtopic_weights: [S] positive weights; 1 each where absent.
+
+    Raises:
+        ValueError: shapes that do not match.
+    """
+
+    __slots__ = ("_cascade", "_global", "_order", "pool", "pool_ids", "weights")
+
+    def __init__(
+        self, pool: ArrayLike, pool_ids: Sequence[str] | None = None, subtopic_weights: ArrayLike | None = None
+    ) -> None:
+        self.pool: GradeArray = np.asarray(pool, dtype=np.int8)
+        if self.pool.ndim != 2:
+            raise ValueError(f"pool must be [P, S] judgments, got shape {self.pool.shape}")
+        if pool_ids is not None and len(pool_ids) != len(self.pool):
+            raise ValueError(f"expected one id for each of {len(self.pool)} pool documents, got {len(pool_ids)}")
+        self.pool_ids = pool_ids
+        width = self.pool.shape[1]
+        self.weights: ScoreArray = (
+            np.ones(width) if subtopic_weights is None else np.asarray(subtopic_weights, dtype=np.float64)
+        )
+        if self.weights.shape != (width,):
+            raise ValueError(f"expected one weight for each of {width} subtopics, got shape {self.weights.shape}")
+        self._order: IntArray | None = None
+        self._cascade: dict[tuple[float, int], ScoreArray] = {}
+        self._global: dict[tuple[int, bool], ScoreArray] = {}
+
+    @classmethod
+    def of(cls, topic: Topic, normalizer: Normalizer) -> Reference:
+        """The reference of a topic.
+
+        Args:
+            topic: a judged topic.
+            normalizer: "pool" (official: every judged document) or "candidates" (only those retrieved).
+
+        Raises:
+            ValueError: "pool" for a topic without one, a topic without judgments, or another normalizer.
+        """
+        if normalizer == "candidates":
+            if topic.judgments is None:
+                raise ValueError(f"topic {topic.query_id!r} has no judgments; a measure needs a judged topic")
+            return cls(topic.judgments, topic.doc_ids, topic.subtopic_weights)
+        if normalizer != "pool":
+            raise ValueError(f"normalizer must be 'pool' or 'candidates', got {normalizer!r}")
+        if topic.pool is None:
+            raise ValueError(
+                f"topic {topic.query_id!r} has no pool of judged documents to normalise by; "
+                "load the qrels with it, or use normalizer='candidates'"
+            )
+        return cls(topic.pool, topic.pool_ids, topic.subtopic_weights)
+
+    @property
+    def n_subtopics(self) -> int:
+        """S."""
+        return int(self.pool.shape[1])
+
+    def relevant(self, rel: int) -> IntArray:
+        """[S] int64, relevant pool documents of each subtopic."""
+        return np.count_nonzero(self.pool >= rel, axis=0).astype(np.int64)
+
+    def order(self) -> IntArray:
+        """[P] int64, pool documents in the order in which ties are broken."""
+        if self._order is None:
+            self._order = preference(len(self.pool), self.pool_ids)
+        return self._order
+
+    def ideal_gains(self, alpha: float, rel: int, depth: int | None) -> ScoreArray:
+        """Undiscounted gains sum_s w_s j_s (1 - alpha)^c_s of the greedy ideal ranking, rank by rank.
+
+        Returns:
+            Float64 of at least min(depth, relevant documents) ranks; what follows would be 0.
+        """
+        if not self._knows(alpha, rel, depth):
+            fill_ideal_gains([self], alpha, rel, depth)
+        return self._cascade[alpha, rel]
+
+    def ideal_global_gains(self, rel: int, linear: bool) -> ScoreArray:
+        """[P] float64, global gains sum_s w_s g_s of all pool documents, largest first (Sakai & Song 2011, eq. 4)."""
+        key = (rel, linear)
+        if key not in self._global:
+            covers = self.pool >= rel
+            gains = np.where(covers, self.pool, 0) if linear else covers
+            self._global[key] = np.sort(np.einsum("ps,s->p", gains, self.weights))[::-1]
+        return self._global[key]
+
+    def _useful_rows(self, rel: int) -> NDArray[np.bool_]:
+        """[U, S] bool: rows of documents that cover something, in order of preference."""
+        covers = self.pool[self.order()] >= rel
+        return covers[covers.any(axis=1)]
+
+    def _keep(self, alpha: float, rel: int, gains: ScoreArray) -> None:
+        """Remember ideal gains."""
+        self._cascade[alpha, rel] = gains
+
+    def _knows(self, alpha: float, rel: int, depth: int | None) -> bool:
+        """Whether ideal gains to this depth (or as far as documents gain) are known."""
+        known = self._cascade.get((alpha, rel))
+        if known is None or (depth is not None and len(known) >= depth):
+            return known is not None
+        return len(known) >= int((self.pool >= rel).any(axis=1).sum())
+
+
+def fill_ideal_gains(references: Iterable[Reference], alpha: float, rel: int, depth: int | None) -> None:
+    """Compute the ideal gains of many references together, those of similar size in one batch.
+
+    Args:
+        references: whose ideals are wanted; known ones are left alone.
+        alpha: redundancy intolerance.
+        rel: relevance level.
+        depth: ranks needed; None means all that gain.
+    """
+    rows = [(r, r._useful_rows(rel)) for r in references if not r._knows(alpha, rel, depth)]
+    rows.sort(key=lambda pair: len(pair[1]))
+    start = 0
+    while start < len(rows):
+        # Padding costs: a batch ends where the largest would be much larger than the smallest, or memory grows.
+        smallest, stop = max(16, len(rows[start][1])), start + 1
+        while stop < len(rows) and len(rows[stop][1]) <= 1.3 * smallest and (stop - start) * smallest < 50_000:
+            stop += 1
+        _fill_batch(rows[start:stop], alpha, rel, depth)
+        start = stop
+
+
+def _fill_batch(batch: list[tuple[Reference, NDArray[np.bool_]]], alpha: float, rel: int, depth: int | None) -> None:
+    """Ideal gains of references whose rows are padded to the largest."""
+    largest = len(batch[-1][1])
+    width = max(reference.n_subtopics for reference, _ in batch)
+    covers = np.zeros((len(batch), largest, width), dtype=np.bool_)
+    weights = np.zeros((len(batch), width))
+    for lane, (reference, rows) in enumerate(batch):
+        covers[lane, : len(rows), : rows.shape[1]] = rows
+        weights[lane, : reference.n_subtopics] = reference.weights
+    ranks = largest if depth is None else min(depth, largest)
+    _, gains = greedy_by_novelty(covers, weights, geometric_novelty(alpha, ranks), ranks)
+    for lane, (reference, rows) in enumerate(batch):
+        reference._keep(alpha, rel, np.maximum(gains[lane, : len(rows)], 0.0))
+
+
+def default_normalizer(topics: TopicSet) -> Normalizer:
+    """The official "pool" where every topic has one, else "candidates"; tables print it."""
+    return "pool" if topics.has_pool else "candidates"
+
+
+def references(topics: TopicSet, normalizer: Normalizer | None = None) -> tuple[Reference, ...]:
+    """The reference of every topic of a set, in its order; an unlabelled topic gets an empty one and scores 0.
+
+    Args:
+        topics: the topic set.
+        normalizer: None means `default_normalizer(topics)`.
+
+    Raises:
+        ValueError: "pool" where a judged topic has none.
+    """
+    chosen = normalizer or default_normalizer(topics)
+    return tuple(
+        Reference.of(topic, chosen) if topic.labelled else Reference(np.zeros((0, topic.n_subtopics), dtype=np.int8))
+        for topic in topics
+    )

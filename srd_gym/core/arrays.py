@@ -1,0 +1,165 @@
+"""A topic set as padded arrays, which simulators and networks index by topic.
+
+Shapes: T topics, N candidates (of the largest topic, or as asked), S subtopics (of the largest topic), F vector width.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from functools import cached_property
+from typing import Any
+from weakref import WeakValueDictionary
+
+import numpy as np
+from numpy.typing import NDArray
+
+from srd_gym.topic import FloatArray, GradeArray, TopicSet
+
+
+class TopicArrays:
+    """Read-only padded arrays of a topic set; padding is 0. Vectors are laid out only when somebody asks for them.
+
+    Args:
+        topics: the topics, at least one.
+        max_candidates: N; None takes the largest topic's.
+
+    Raises:
+        ValueError: an empty set, or a topic with more than `max_candidates` candidates.
+    """
+
+    def __init__(self, topics: TopicSet, max_candidates: int | None = None) -> None:
+        if len(topics) == 0:
+            raise ValueError(f"topic set {topics.name!r} is empty; expected at least one topic")
+        self.topics = topics
+        self.query_ids = topics.query_ids
+        self.max_candidates = _checked_width(topics, max_candidates)
+        self.max_subtopics = topics.max_subtopics
+        self.n_candidates: NDArray[np.int64] = _frozen(np.array([topic.n_candidates for topic in topics], np.int64))
+        """[T] int64, how many of the N rows are real."""
+        self.labelled: NDArray[np.bool_] = _frozen(np.array([topic.labelled for topic in topics], np.bool_))
+        """[T] bool, whether the topic is judged."""
+        self._derived: dict[Any, Any] = {}
+
+    @classmethod
+    def of(cls, topics: TopicSet | TopicArrays, max_candidates: int | None = None) -> TopicArrays:
+        """The arrays of a topic set, shared by all who ask for the same set while somebody holds them.
+
+        Args:
+            topics: the set; arrays are returned as they are.
+            max_candidates: N; None takes the largest topic's (or what the arrays have).
+
+        Raises:
+            TypeError: neither a topic set nor its arrays.
+            ValueError: as the constructor; or arrays of another N than asked.
+        """
+        if isinstance(topics, TopicArrays):
+            if max_candidates not in (None, topics.max_candidates):
+                raise ValueError(
+                    f"the topic arrays have room for {topics.max_candidates} candidates, but max_candidates="
+                    f"{max_candidates} was asked; pass the topic set, or leave max_candidates out"
+                )
+            return topics
+        if not isinstance(topics, TopicSet):
+            raise TypeError(f"expected a TopicSet or TopicArrays, got {type(topics).__name__}; see srd_gym.load_topics")
+        key = (id(topics), _checked_width(topics, max_candidates))
+        arrays = _SHARED.get(key)
+        if arrays is None:
+            arrays = _SHARED[key] = cls(topics, max_candidates)
+        return arrays
+
+    def __len__(self) -> int:
+        return len(self.topics)
+
+    def __repr__(self) -> str:
+        return f"TopicArrays({self.topics!r}, max_candidates={self.max_candidates})"
+
+    @cached_property
+    def judgments(self) -> GradeArray:
+        """[T, N, S] int8, stored as given; 0 where unlabelled or padding."""
+        out = np.zeros((len(self), self.max_candidates, self.max_subtopics), np.int8)
+        for row, topic in zip(out, self.topics, strict=True):
+            if topic.judgments is not None:
+                row[: topic.n_candidates, : topic.n_subtopics] = topic.judgments
+        return _frozen(out)
+
+    @cached_property
+    def documents(self) -> FloatArray:
+        """[T, N, F] float32 document vectors; rows of padding are 0.
+
+        Raises:
+            ValueError: the topics have no vectors; the message says how to make some.
+        """
+        out = np.zeros((len(self), self.max_candidates, self._width()), np.float32)
+        for row, topic in zip(out, self.topics, strict=True):
+            row[: topic.n_candidates] = topic.doc_vectors
+        return _frozen(out)
+
+    @cached_property
+    def queries(self) -> FloatArray:
+        """[T, F] float32 query vectors; 0 where a topic has none.
+
+        Raises:
+            ValueError: the topics have no document vectors.
+        """
+        out = np.zeros((len(self), self._width()), np.float32)
+        for row, topic in zip(out, self.topics, strict=True):
+            if topic.query_vector is not None:
+                row[:] = topic.query_vector
+        return _frozen(out)
+
+    @cached_property
+    def retrieval_scores(self) -> FloatArray:
+        """[T, N] float32; 0 in padding and where a topic has no retrieval order."""
+        out = np.zeros((len(self), self.max_candidates), np.float32)
+        for row, topic in zip(out, self.topics, strict=True):
+            if topic.retrieval_scores is not None:
+                row[: topic.n_candidates] = topic.retrieval_scores
+        return _frozen(out)
+
+    @cached_property
+    def present(self) -> NDArray[np.bool_]:
+        """[T, N] bool, the real candidates."""
+        return _frozen(np.arange(self.max_candidates) < self.n_candidates[:, None])
+
+    def covers(self, rel: int) -> NDArray[np.bool_]:
+        """[T, N, S] bool, where the judgment is at least `rel`. Made once."""
+        table: NDArray[np.bool_] = self.derived(("covers", rel), lambda: _frozen(self.judgments >= rel))
+        return table
+
+    def derived(self, key: Hashable, make: Callable[[], Any]) -> Any:
+        """What `make()` gave when this hashable key was first asked for: bound measures, references and the like."""
+        if key not in self._derived:
+            self._derived[key] = make()
+        return self._derived[key]
+
+    def _width(self) -> int:
+        """F, or the error that explains where vectors come from."""
+        width = self.topics.vector_width
+        if width is None:
+            raise ValueError(
+                f"topic set {self.topics.name!r} has no document vectors. Give them as doc_vectors; or make them from "
+                "texts (srd_gym.data.lsa.LsaVectorizer, or `srd train --vectors lsa`) or from judgments "
+                "(srd_gym.data.simulate.simulate_vectors); or observe without vectors: observation='compact'"
+            )
+        return width
+
+
+_SHARED: WeakValueDictionary[tuple[int, int], TopicArrays] = WeakValueDictionary()
+# Keyed by identity: arrays hold their topic set, so an id cannot be reused while its entry lives.
+
+
+def _checked_width(topics: TopicSet, max_candidates: int | None) -> int:
+    """N, if every topic fits."""
+    if max_candidates is None or max_candidates >= topics.max_candidates:
+        return max_candidates or topics.max_candidates
+    large = [topic.query_id for topic in topics if topic.n_candidates > max_candidates]
+    raise ValueError(
+        f"max_candidates={max_candidates}, but {len(large)} topics of {topics.name!r} have more (the first is "
+        f"{large[0]!r}); raise it to {topics.max_candidates}, or shorten the topics with Topic.take"
+    )
+
+
+def _frozen(array: NDArray[Any]) -> NDArray[Any]:
+    """The array, read-only."""
+    array.flags.writeable = False
+    return array

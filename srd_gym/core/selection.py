@@ -1,0 +1,458 @@
+"""The selection task on arrays: B episodes at once, one document a step; what `SRD-v0` is a thin skin of.
+
+Shapes: B episodes (lanes), N candidates, S subtopics, K horizon, T topics.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from srd_gym.core.arrays import TopicArrays
+from srd_gym.core.payment import bound_measure, payment
+from srd_gym.core.snapshot import Snapshot
+from srd_gym.measures import Measure
+from srd_gym.measures import measure as parse_measure
+from srd_gym.measures.reference import Normalizer
+from srd_gym.names import unknown
+from srd_gym.protocols import BoolArray, IntArray, Pruning, Reward, ScoreArray, SelectionStep
+from srd_gym.topic import TopicSet
+
+OnInvalid = Literal["waste", "raise"]
+PaidWhen = Literal["gain", "return_only"]
+Lanes = int | slice | IntArray
+
+
+@dataclass(frozen=True, slots=True)
+class StepResult:
+    """What one step of B episodes gave."""
+
+    reward: ScoreArray
+    """[B] float64, what the step pays; 0 for episodes that had ended before."""
+    gain: ScoreArray
+    """[B] float64, what the chosen document adds; the reward, unless rewards are paid only at the end."""
+    invalid: BoolArray
+    """[B] whether the document was not on offer, so that the rank was wasted."""
+    done: BoolArray
+    """[B] whether the episode has ended."""
+
+
+class SelectionCore:
+    """Batched simulator of search result diversification as selection (MDP-DIV's and M2Div's task).
+
+    An episode ranks one topic: each step fills the next rank with a candidate, until min(horizon, candidates) ranks are
+    filled. The step pays the candidate's gain in an additive measure, so that the undiscounted return is the measure
+    of the ranking. Choosing a candidate that is not on offer (ranked, padding, pruned) wastes the rank: it counts as a
+    non-relevant document. Ended episodes stay as they are: they pay 0 and their actions are ignored.
+
+    State arrays belong to the core, change in place, and are read-only to callers:
+    `topic`, `rank`, `length` `[B] int64`, `done [B] bool`, `allowed [B, N] bool`, `ranking [B, K] int64` (-1 where
+    empty or wasted), `coverage [B, S] int64`, `gains [B, K] float64`.
+
+    Args:
+        topics: the topics, or their arrays where several cores share them.
+        measure: what the return measures: a name such as "alpha_DCG" (cutoff: the horizon), a `Measure`, or a `Reward`.
+        horizon: K, ranks to fill; None ranks everything.
+        max_candidates: N; None takes the largest topic's.
+        pruning: a strategy that takes candidates off offer; None keeps all.
+        on_invalid: "waste" the rank, or "raise" a ValueError and change nothing.
+        reward: "gain" pays every step, "return_only" pays the whole return at the end (MDP-DIV's ReturnOnly).
+        normalizer: what ideal rankings are made of: "pool", "candidates", or None: the pool where all topics have one.
+        report: further measures that `measures()` computes.
+
+    Raises:
+        TypeError: a measure, reward or strategy of the wrong kind.
+        ValueError: unknown names, an impossible horizon, or an empty topic set.
+    """
+
+    topic: IntArray
+    rank: IntArray
+    length: IntArray
+    done: BoolArray
+    allowed: BoolArray
+    ranking: IntArray
+    coverage: IntArray
+    gains: ScoreArray
+
+    def __init__(
+        self,
+        topics: TopicSet | TopicArrays,
+        *,
+        measure: str | Measure | Reward = "alpha_DCG",
+        horizon: int | None = 10,
+        max_candidates: int | None = None,
+        pruning: Pruning | None = None,
+        on_invalid: OnInvalid = "waste",
+        reward: PaidWhen = "gain",
+        normalizer: Normalizer | None = None,
+        report: Sequence[str | Measure] = (),
+    ) -> None:
+        self.arrays = TopicArrays.of(topics, max_candidates)
+        self.horizon = _checked_horizon(horizon, self.arrays.max_candidates)
+        _check_option("on_invalid", on_invalid, ("waste", "raise"))
+        _check_option("reward", reward, ("gain", "return_only"))
+        self.on_invalid = on_invalid
+        self.reward = reward
+        self.payment = payment(self.arrays, measure, self.horizon, normalizer)
+        self.report = {
+            str(bound.measure): bound
+            for item in report
+            for bound in [bound_measure(self.arrays, parse_measure(item, normalizer=normalizer), self.horizon)]
+        }
+        if pruning is not None and not isinstance(pruning, Pruning):
+            raise TypeError(
+                f"pruning must be a strategy with `bind` (see srd_gym.protocols.Pruning), got {type(pruning).__name__}"
+            )
+        self._pruning = None if pruning is None else pruning.bind(self.arrays, self.horizon)
+        bound = self.payment.measure
+        self._rel = 1 if bound is None else bound.rel
+        self._covers = self.arrays.covers(self._rel)
+        self._fast = bound is not None and not bound.needs_grades and self._pruning is None
+        self._terms = () if bound is None else tuple((t.discounts.tolist(), t.novelty, t.weights) for t in bound.terms)
+        self._allocate(0)
+
+    @property
+    def n_lanes(self) -> int:
+        """B, the number of episodes since the last full reset."""
+        return len(self._topic)
+
+    def reset(self, topic_index: ArrayLike, lanes: ArrayLike | None = None) -> None:
+        """Begin episodes.
+
+        Args:
+            topic_index: [B] int, the topic of each.
+            lanes: which episodes to begin anew, one a topic (each once); None: all, and B is how many topics came.
+
+        Raises:
+            ValueError: an index out of range, or shapes that do not match.
+        """
+        topics = np.atleast_1d(np.asarray(topic_index))
+        if topics.ndim != 1 or not np.issubdtype(topics.dtype, np.integer):
+            raise ValueError(f"topic_index must be [B] integers, got shape {topics.shape} of {topics.dtype}")
+        if len(topics) and not (topics.min() >= 0 and topics.max() < len(self.arrays)):
+            raise ValueError(f"topic_index must be 0 to {len(self.arrays) - 1}, got {topics.min()} to {topics.max()}")
+        if lanes is None:
+            if len(topics) != self.n_lanes:
+                self._allocate(len(topics))
+            self._begin(slice(None), topics)
+            return
+        where = np.asarray(lanes, dtype=np.int64)
+        if where.shape != topics.shape:
+            raise ValueError(f"expected one topic for each of {where.size} lanes, got {topics.size}")
+        self._begin(where, topics)
+
+    def step(self, actions: ArrayLike) -> StepResult:
+        """Fill the next rank of every episode that has not ended.
+
+        Args:
+            actions: [B] int, the candidate that each episode chooses; ignored where it has ended.
+
+        Raises:
+            TypeError: actions that are not integers.
+            ValueError: a wrong shape; a candidate index outside 0 to N - 1; with `on_invalid="raise"`, a candidate that
+                is not on offer. Nothing has changed then.
+        """
+        chosen = np.asarray(actions)
+        if not np.issubdtype(chosen.dtype, np.integer):
+            raise TypeError(f"actions must be integers (candidate indices), got {chosen.dtype}")
+        if chosen.shape != (self.n_lanes,):
+            raise ValueError(f"expected one action for each of {self.n_lanes} episodes, got shape {chosen.shape}")
+        return self._advance(slice(None), chosen)
+
+    def step_lane(self, lane: int, action: int) -> tuple[float, bool, bool]:
+        """`step` of one episode alone, faster than a batch of one.
+
+        Args:
+            lane: which episode.
+            action: the candidate, a Python int.
+
+        Returns:
+            (reward, invalid, done).
+
+        Raises:
+            ValueError: as `step`.
+        """
+        if not self._fast:
+            result = self._advance(slice(lane, lane + 1), np.array([action]))
+            return result.reward.item(), result.invalid.item(), result.done.item()
+        if self._done[lane]:
+            return 0.0, False, True
+        if not 0 <= action < self.arrays.max_candidates:
+            raise self._no_such_candidate(action)
+        topic, rank = self._topic.item(lane), self._rank.item(lane)
+        invalid = not self._allowed[lane, action]
+        if not invalid:
+            self._choose(lane, topic, rank, action)
+        elif self.on_invalid == "raise":
+            raise self._not_on_offer(lane, action)
+        rank += 1
+        self._rank[lane] = rank
+        done = rank >= self._length.item(lane)
+        self._done[lane] = done
+        if self.reward == "gain":
+            return (0.0 if invalid else self._gains.item(lane, rank - 1)), invalid, done
+        return (self._returns(slice(lane, lane + 1)).item() if done else 0.0), invalid, done
+
+    def measures(self, lanes: ArrayLike | None = None) -> dict[str, ScoreArray]:
+        """The measures of the rankings so far: the reward's (its return) first, then those of `report`.
+
+        A wasted rank counts as a non-relevant document. Unlabelled topics have no measures: NaN.
+
+        Args:
+            lanes: [B'] which episodes; None: all.
+
+        Returns:
+            Name -> [B'] float64.
+        """
+        where = np.arange(self.n_lanes) if lanes is None else np.asarray(lanes, dtype=np.int64)
+        topic = self._topic[where]
+        blank = np.where(self.arrays.labelled[topic], 0.0, np.nan)
+        values = {self.payment.name: self._returns(where) + blank}
+        for name, bound in self.report.items():
+            scores = bound.score_rankings(self._ranking[where], self.arrays.judgments, topic)
+            values.setdefault(name, scores + blank)
+        return values
+
+    def candidate_gains(self) -> ScoreArray:
+        """What each candidate would add at the next rank of each episode: what a greedy oracle maximises.
+
+        Returns:
+            [B, N] float64; candidates not on offer have values too (mask with `allowed`), ended episodes 0.
+
+        Raises:
+            ValueError: the reward is the user's own, which has no such table.
+        """
+        bound = self.payment.measure
+        if bound is None:
+            raise ValueError(f"reward {self.payment.name!r} is not a measure: gains of all candidates are not defined")
+        rank = np.minimum(self._rank, self.horizon - 1)
+        gains = bound.candidate_gains(self.arrays.judgments[self._topic], self._coverage, rank, self._topic)
+        gains[self._done] = 0.0
+        return gains
+
+    def snapshot(self, lanes: ArrayLike | None = None) -> Snapshot:
+        """Where episodes stand, as a small immutable value.
+
+        Args:
+            lanes: [B'] which episodes (or one int); None: all.
+        """
+        where = np.arange(self.n_lanes) if lanes is None else np.atleast_1d(np.asarray(lanes, dtype=np.int64))
+        return Snapshot(
+            lanes=tuple(where.tolist()),
+            shape=self._shape,
+            topic=self._topic[where].tobytes(),
+            rank=self._rank[where].tobytes(),
+            done=self._done[where].tobytes(),
+            ranking=self._ranking[where].tobytes(),
+            coverage=self._coverage[where].tobytes(),
+            gains=self._gains[where].tobytes(),
+            allowed=np.packbits(self._allowed[where], axis=1).tobytes(),
+        )
+
+    def restore(self, snapshot: Snapshot, lanes: ArrayLike | None = None) -> None:
+        """Put episodes where a snapshot says.
+
+        Args:
+            snapshot: from this core, or from one with the same arguments.
+            lanes: [B'] into which episodes, as many as in the snapshot, or any number if it holds one; None: into those
+                it was taken of.
+
+        Raises:
+            ValueError: a snapshot of another shape, or lanes that do not fit.
+        """
+        where = np.array(snapshot.lanes if lanes is None else lanes, dtype=np.int64).reshape(-1)
+        count = len(snapshot.lanes)
+        if snapshot.shape != self._shape:
+            raise ValueError(f"the snapshot is of a core with (N, S, K) = {snapshot.shape}, this one has {self._shape}")
+        if count not in (1, len(where)) or (where.size and not (where.min() >= 0 and where.max() < self.n_lanes)):
+            raise ValueError(f"cannot restore {count} episodes into lanes {where.tolist()} of {self.n_lanes}")
+        n, s, k = self._shape
+        self._topic[where] = topic = np.frombuffer(snapshot.topic, np.int64)
+        self._rank[where] = np.frombuffer(snapshot.rank, np.int64)
+        self._done[where] = np.frombuffer(snapshot.done, np.bool_)
+        self._length[where] = np.minimum(k, self.arrays.n_candidates[topic])
+        self._ranking[where] = np.frombuffer(snapshot.ranking, np.int64).reshape(count, k)
+        self._coverage[where] = np.frombuffer(snapshot.coverage, np.int64).reshape(count, s)
+        self._gains[where] = np.frombuffer(snapshot.gains, np.float64).reshape(count, k)
+        packed = np.frombuffer(snapshot.allowed, np.uint8).reshape(count, -1)
+        self._allowed[where] = np.unpackbits(packed, axis=1, count=n)
+
+    @property
+    def _shape(self) -> tuple[int, int, int]:
+        """(N, S, K)."""
+        return self.arrays.max_candidates, self.arrays.max_subtopics, self.horizon
+
+    def _allocate(self, count: int) -> None:
+        """State arrays for B episodes, and the read-only views that callers see."""
+        n, s, k = self._shape
+        self._topic, self.topic = _owned((count,), np.int64)
+        self._rank, self.rank = _owned((count,), np.int64)
+        self._length, self.length = _owned((count,), np.int64)
+        self._done, self.done = _owned((count,), np.bool_)
+        self._allowed, self.allowed = _owned((count, n), np.bool_)
+        self._ranking, self.ranking = _owned((count, k), np.int64)
+        self._coverage, self.coverage = _owned((count, s), np.int64)
+        self._gains, self.gains = _owned((count, k), np.float64)
+
+    def _begin(self, lanes: Lanes, topics: IntArray) -> None:
+        """Empty rankings for these topics in these lanes."""
+        self._topic[lanes] = topics
+        self._rank[lanes] = 0
+        self._length[lanes] = length = np.minimum(self.horizon, self.arrays.n_candidates[topics])
+        self._done[lanes] = False
+        self._ranking[lanes] = -1
+        self._coverage[lanes] = 0
+        self._gains[lanes] = 0.0
+        self._allowed[lanes] = present = self.arrays.present[topics]
+        if self._pruning is not None:
+            kept = self._pruning.at_reset(_shown(topics), _shown(present), _shown(length))
+            self._allowed[lanes] = self._checked_pruning(kept, present, length)
+
+    def _advance(self, lanes: slice, actions: IntArray) -> StepResult:
+        """One step of some lanes; the batched truth."""
+        done, rank, topic = self._done[lanes], self._rank[lanes], self._topic[lanes]
+        active = ~done
+        actions = np.where(active, actions, 0)
+        if actions.size and not (actions.min() >= 0 and actions.max() < self.arrays.max_candidates):
+            raise self._no_such_candidate(next(a for a in actions.tolist() if not 0 <= a < self.arrays.max_candidates))
+        every = np.arange(len(actions))
+        valid = self._allowed[lanes][every, actions] & active
+        invalid = active & ~valid
+        if self.on_invalid == "raise" and invalid.any():
+            lane = int(invalid.argmax())
+            raise self._not_on_offer(lanes.indices(self.n_lanes)[0] + lane, int(actions[lane]))
+
+        covered = self._covers[topic, actions] & valid[:, None]
+        action = np.where(valid, actions, -1)
+        at = np.minimum(rank, self.horizon - 1)
+        ended = rank + active >= self._length[lanes]
+        self._ranking[lanes][every[active], at[active]] = action[active]
+        gain = self._batch_gains(lanes, at, action, covered, active, ended)
+        self._allowed[lanes][every[valid], actions[valid]] = False
+        self._coverage[lanes] += covered
+        self._gains[lanes][every[active], at[active]] = gain[active]
+        rank += active
+        done |= ended
+        if self._pruning is not None:
+            self._prune((lanes.start or 0) + every[active & ~ended], action[active & ~ended])
+        paid = gain if self.reward == "gain" else np.where(active & ended, self._returns(lanes), 0.0)
+        return StepResult(reward=paid, gain=gain, invalid=invalid, done=done.copy())
+
+    def _batch_gains(
+        self, lanes: slice, at: IntArray, action: IntArray, covered: BoolArray, active: BoolArray, ended: BoolArray
+    ) -> ScoreArray:
+        """[B] what the documents just ranked add; coverage is still that before them."""
+        topic, coverage = self._topic[lanes], self._coverage[lanes]
+        if self.payment.measure is not None:
+            rows = covered * self.arrays.judgments[topic, action] if self.payment.measure.needs_grades else covered
+            return self.payment.measure.step_gains(rows, coverage, at, topic)
+        gain = np.zeros(len(topic))
+        paid = np.flatnonzero(active & self.arrays.labelled[topic])
+        if len(paid) and self.payment.reward is not None:
+            step = SelectionStep(
+                topic=topic[paid],
+                rank=at[paid],
+                action=action[paid],
+                ranking=self._ranking[lanes][paid],
+                coverage=coverage[paid],
+                done=ended[paid],
+            )
+            gain[paid] = self.payment.reward(step)
+        return gain
+
+    def _choose(self, lane: int, topic: int, rank: int, action: int) -> None:
+        """Rank a candidate that is on offer: fast path of one lane, the same sums as `BoundMeasure.step_gains`."""
+        covered, coverage = self._covers[topic, action], self._coverage[lane]
+        gain = 0.0
+        for discounts, novelty, weights in self._terms:
+            gain += np.add.reduce(covered * weights[topic] * novelty[coverage]).item() * discounts[rank]
+        self._ranking[lane, rank] = action
+        self._allowed[lane, action] = False
+        coverage += covered
+        self._gains[lane, rank] = gain
+
+    def _prune(self, lanes: IntArray, action: IntArray) -> None:
+        """Let the strategy take candidates off offer in lanes that go on."""
+        if not len(lanes) or self._pruning is None:
+            return
+        topic, ranking, allowed = self._topic[lanes], self._ranking[lanes], self._allowed[lanes]
+        needed = self._length[lanes] - self._rank[lanes]
+        kept = self._pruning.after_step(*(_shown(state) for state in (topic, ranking, action, allowed, needed)))
+        may = allowed
+        if self._pruning.readmits:
+            may = self.arrays.present[topic].copy()
+            row, place = np.nonzero(ranking >= 0)
+            may[row, ranking[row, place]] = False
+        self._allowed[lanes] = self._checked_pruning(kept, may, needed)
+
+    def _checked_pruning(self, kept: BoolArray, may: BoolArray, needed: IntArray) -> BoolArray:
+        """What stays on offer, if it suffices for the ranks to fill."""
+        kept = np.asarray(kept)
+        if kept.dtype != np.bool_ or kept.shape != may.shape:
+            raise ValueError(
+                f"{type(self._pruning).__name__} returned {kept.dtype} of shape {kept.shape}; expected bool {may.shape}"
+            )
+        kept = kept & may
+        left = kept.sum(axis=-1)
+        if (left < needed).any():
+            lane = int((left < needed).argmax())
+            raise ValueError(
+                f"{type(self._pruning).__name__} keeps {int(left[lane])} candidates of an episode with "
+                f"{int(needed[lane])} ranks to fill; a strategy must keep at least as many (`needed`)"
+            )
+        return kept
+
+    def _returns(self, lanes: Lanes) -> ScoreArray:
+        """[B] the undiscounted return so far: gains added rank by rank, as a caller adds up rewards."""
+        return np.cumsum(self._gains[lanes], axis=1)[:, -1]
+
+    def _no_such_candidate(self, action: int) -> ValueError:
+        """The error for an index that no candidate can have."""
+        return ValueError(f"no candidate {action}: actions are 0 to {self.arrays.max_candidates - 1}")
+
+    def _not_on_offer(self, lane: int, action: int) -> ValueError:
+        """The error for a masked document under on_invalid="raise"."""
+        topic = self.arrays.topics[int(self._topic[lane])]
+        if action >= topic.n_candidates:
+            why = f"topic {topic.query_id!r} has {topic.n_candidates} candidates, the rest is padding"
+        elif action in self._ranking[lane]:
+            why = f"document {topic.doc_ids[action]!r} is ranked already"
+        else:
+            why = f"document {topic.doc_ids[action]!r} was pruned"
+        return ValueError(
+            f"candidate {action} is not on offer: {why}; choose where the action mask is 1, or use on_invalid='waste'"
+        )
+
+
+def _owned(shape: tuple[int, ...], dtype: type[np.generic]) -> tuple[NDArray[Any], NDArray[Any]]:
+    """A state array and the read-only view of it that callers see."""
+    array: NDArray[Any] = np.zeros(shape, dtype)
+    return array, _shown(array)
+
+
+def _shown(array: NDArray[Any]) -> NDArray[Any]:
+    """A read-only view."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+def _checked_horizon(horizon: int | None, max_candidates: int) -> int:
+    """K: the horizon, but never more ranks than candidates."""
+    if horizon is None:
+        return max_candidates
+    if isinstance(horizon, bool) or not isinstance(horizon, int | np.integer):
+        raise TypeError(f"horizon must be a number of ranks or None (rank everything), got {horizon!r}")
+    if horizon < 1:
+        raise ValueError(f"horizon must be at least 1, got {horizon}")
+    return int(horizon)
+
+
+def _check_option(name: str, given: str, known: tuple[str, ...]) -> None:
+    """Refuse an option that is none."""
+    if given not in known:
+        raise unknown(name, str(given), known)

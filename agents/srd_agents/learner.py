@@ -331,37 +331,10 @@ def _checked_topics(name: str, topics: TopicSet, validation: TopicSet | None) ->
     Raises:
         ValueError: unlabelled topics, shared queries, missing vectors, other widths, or nothing to learn from.
     """
-    for part, what in ((topics, "training"), (validation, "validation")):
-        if part is None:
-            continue
-        if not len(part):
-            raise ValueError(
-                f"ranker {name!r}: the {what} set has no topics" + ("" if part is topics else "; pass None")
-            )
-        unlabelled = [topic.query_id for topic in part if not topic.labelled]
-        if unlabelled:
-            raise ValueError(
-                f"ranker {name!r}: {len(unlabelled)} of {len(part)} {what} topics have no judgments "
-                f"({', '.join(unlabelled[:5])}{', ...' if len(unlabelled) > 5 else ''}); learning needs judged topics: "
-                "leave the others out with TopicSet.select"
-            )
-        if part.vector_width is None:
-            raise ValueError(
-                f"ranker {name!r}: the {what} topics have no document vectors; make them with "
-                "`srd train --vectors lsa` (from texts) or `srd data build ... --vectors FILE`"
-            )
+    _check_part(name, topics, "training")
     if validation is not None:
-        if validation.vector_width != topics.vector_width:
-            raise ValueError(
-                f"ranker {name!r}: training vectors have width {topics.vector_width}, "
-                f"validation vectors {validation.vector_width}; both need the same vectors"
-            )
-        shared = sorted(set(topics.query_ids) & set(validation.query_ids))
-        if shared:
-            raise ValueError(
-                f"ranker {name!r}: {len(shared)} queries are both in training and validation ({', '.join(shared[:5])}); "
-                "split by query id, as TopicSet.folds does"
-            )
+        _check_part(name, validation, "validation")
+        _check_pair(name, topics, validation)
     trainable = topics.trainable()
     excluded = sorted(set(topics.query_ids) - set(trainable.query_ids))
     if not len(trainable):
@@ -372,6 +345,39 @@ def _checked_topics(name: str, topics: TopicSet, validation: TopicSet | None) ->
             len(excluded), len(topics), ", ".join(excluded[:10]) + (", ..." if len(excluded) > 10 else ""),
         )  # fmt: skip
     return trainable, excluded
+
+
+def _check_part(name: str, part: TopicSet, what: str) -> None:
+    """Topics of one part are there, judged, and have vectors."""
+    if not len(part):
+        raise ValueError(f"ranker {name!r}: the {what} set has no topics")
+    unlabelled = [topic.query_id for topic in part if not topic.labelled]
+    if unlabelled:
+        raise ValueError(
+            f"ranker {name!r}: {len(unlabelled)} of {len(part)} {what} topics have no judgments "
+            f"({', '.join(unlabelled[:5])}{', ...' if len(unlabelled) > 5 else ''}); learning needs judged topics: "
+            "leave the others out with TopicSet.select"
+        )
+    if part.vector_width is None:
+        raise ValueError(
+            f"ranker {name!r}: the {what} topics have no document vectors; make them with "
+            "`srd train --vectors lsa` (from texts) or `srd data build ... --vectors FILE`"
+        )
+
+
+def _check_pair(name: str, topics: TopicSet, validation: TopicSet) -> None:
+    """Training and validation agree on the width and share no query."""
+    if validation.vector_width != topics.vector_width:
+        raise ValueError(
+            f"ranker {name!r}: training vectors have width {topics.vector_width}, "
+            f"validation vectors {validation.vector_width}; both need the same vectors"
+        )
+    shared = sorted(set(topics.query_ids) & set(validation.query_ids))
+    if shared:
+        raise ValueError(
+            f"ranker {name!r}: {len(shared)} queries are in training and in validation ({', '.join(shared[:5])}); "
+            "split by query id, as TopicSet.folds does"
+        )
 
 
 def _versions() -> dict[str, str]:

@@ -1,0 +1,155 @@
+"""Maximal marginal relevance (Carbonell & Goldstein, SIGIR 1998)."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+
+import numpy as np
+
+from srd_agents.config import check_count
+from srd_agents.heuristic.config import MMRConfig
+from srd_gym.protocols import BoolArray, IntArray, ScoreArray
+from srd_gym.topic import FloatArray, Topic
+
+_BLOCK = 1 << 18
+"""Vector entries worked on at once: what is copied for a batch stays in the cache."""
+
+
+class MMR:
+    """Greedy choice of the next document by lambda * rel(d) - (1 - lambda) * max_{s in S} sim(d, s).
+
+    rel is the cosine of query and document, or a retrieval score or rank (see `MMRConfig.relevance`); sim is the cosine
+    of two documents; the cosine with a zero vector is 0. With nothing selected the second part is 0. Ties go to the
+    earlier candidate. One row of similarities per selected document is computed: O(k N F) time, no N x N matrix.
+
+    Args:
+        config: lambda, and what counts as relevance.
+    """
+
+    def __init__(self, config: MMRConfig | None = None) -> None:
+        self.config = config or MMRConfig()
+
+    def rank(self, topic: Topic, k: int) -> IntArray:
+        """The first k documents: [min(k, N)] int64.
+
+        Raises:
+            ValueError: the topic lacks vectors, or what the chosen relevance needs.
+        """
+        return self.rank_batch([topic], k)[0]
+
+    def rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
+        """`rank` of every topic; topics with equally many candidates are ranked side by side."""
+        check_count("k", k)
+        groups: defaultdict[tuple[int, int], list[int]] = defaultdict(list)
+        for index, topic in enumerate(topics):
+            groups[_vectors(topic).shape].append(index)  # type: ignore[index]
+        rankings: dict[int, IntArray] = {}
+        for (n, width), members in groups.items():
+            step = max(1, _BLOCK // max(1, n * width))
+            for start in range(0, len(members), step):
+                block = members[start : start + step]
+                rankings.update(zip(block, self._rank_block([topics[i] for i in block], min(k, n)), strict=True))
+        return [rankings[index] for index in range(len(topics))]
+
+    def score(self, topic: Topic, selected: IntArray, allowed: BoolArray) -> ScoreArray:
+        """MMR's score of each candidate as the next document: [N] float64.
+
+        Args:
+            topic: the topic.
+            selected: [r] int64, candidates ranked so far.
+            allowed: [N] bool; others score minus infinity.
+        """
+        unit = _unit(_vectors(topic)[None])[0]
+        value = self.config.lambda_ * self._relevance(topic, unit).astype(np.float64)
+        if len(selected):
+            value -= (1.0 - self.config.lambda_) * (unit @ unit[selected].T).max(axis=1)
+        return np.where(allowed, value, -np.inf)
+
+    def _rank_block(self, topics: Sequence[Topic], k: int) -> IntArray:
+        """Rankings of B topics of equal size: [B, k] int64."""
+        unit = _unit(np.stack([_vectors(topic) for topic in topics]))
+        relevance = np.stack([self._relevance(topic, rows) for topic, rows in zip(topics, unit, strict=True)])
+        return select(unit, relevance, self.config.lambda_, k)
+
+    def _relevance(self, topic: Topic, unit: FloatArray) -> FloatArray:
+        """[N] float32 relevance of the candidates, whose unit vectors are given."""
+        kind = self.config.relevance
+        if kind == "auto":
+            kind = "scores" if topic.retrieval_scores is not None else "cosine"
+        if kind == "cosine":
+            if topic.query_vector is None:
+                raise ValueError(
+                    f"topic {topic.query_id!r} has no query vector, so MMR has no relevance by cosine; "
+                    "give query vectors, or use relevance='scores' where there are retrieval scores"
+                )
+            return unit @ _unit(topic.query_vector[None])[0]
+        if topic.retrieval_scores is None:
+            raise ValueError(
+                f"topic {topic.query_id!r} has no retrieval scores, which MMR with relevance={kind!r} needs; "
+                "use relevance='cosine'"
+            )
+        if kind == "rank":
+            return (1.0 / np.arange(1, topic.n_candidates + 1)).astype(np.float32)
+        return _min_max(topic.retrieval_scores)
+
+
+def select(unit: FloatArray, relevance: FloatArray, lambda_: float, k: int) -> IntArray:
+    """MMR of B topics with N candidates each, side by side.
+
+    Args:
+        unit: [B, N, F] float32 unit vectors (or zero).
+        relevance: [B, N] float32.
+        lambda_: weight of relevance.
+        k: documents to choose, at most N.
+
+    Returns:
+        [B, k] int64.
+    """
+    lanes = np.arange(len(unit))
+    ranking = np.empty((len(unit), k), dtype=np.int64)
+    value = np.float32(lambda_) * relevance
+    novelty = np.float32(1.0 - lambda_)
+    nearest = np.full_like(value, -np.inf)
+    score = value
+    for rank in range(k):
+        if rank:
+            score = value - nearest
+        chosen = np.argmax(score, axis=1)
+        ranking[:, rank] = chosen
+        if rank + 1 < k:
+            value[lanes, chosen] = -np.inf
+            # The weight goes into the chosen vector: F products instead of N.
+            row = np.matmul(unit, (unit[lanes, chosen] * novelty)[:, :, None])[:, :, 0]
+            np.maximum(nearest, row, out=nearest)
+    return ranking
+
+
+def _vectors(topic: Topic) -> FloatArray:
+    """The document vectors of a topic, or an error that says how to make them."""
+    if topic.doc_vectors is None:
+        raise ValueError(
+            f"topic {topic.query_id!r} has no document vectors, which MMR compares documents by; "
+            "make them with `srd data build ... --vectors lsa` (from texts) or `--vectors FILE`"
+        )
+    return topic.doc_vectors
+
+
+def _unit(vectors: FloatArray) -> FloatArray:
+    """Vectors scaled to length 1 along the last axis; zero vectors stay zero.
+
+    They are first scaled by their largest entry, as squares of very small or large entries leave float32's range.
+    """
+    largest = np.abs(vectors).max(axis=-1, keepdims=True)
+    scaled = vectors / np.where(largest > 0, largest, np.float32(1))
+    lengths = np.sqrt(np.einsum("...f,...f->...", scaled, scaled))[..., None]
+    return np.asarray(scaled / np.where(lengths > 0, lengths, np.float32(1)))
+
+
+def _min_max(scores: FloatArray) -> FloatArray:
+    """Scores scaled to [0, 1]; all 1 where they are equal."""
+    wide = scores.astype(np.float64)
+    low, high = wide.min(), wide.max()
+    if high == low:
+        return np.ones_like(scores)
+    return ((wide - low) / (high - low)).astype(np.float32)

@@ -1,0 +1,70 @@
+"""The greedy oracle: the upper reference of every table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from srd_agents.config import check_count
+from srd_agents.heuristic.config import OracleConfig
+from srd_agents.validation import judged
+from srd_gym.measures import BoundMeasure, Reference, measure
+from srd_gym.protocols import BoolArray, IntArray, ScoreArray
+from srd_gym.topic import Topic
+
+
+class Oracle:
+    """Chooses at each rank the candidate with the largest gain, by looking at the judgments.
+
+    No ranker may be compared with it as an equal: it shows what the candidates allow. For measures whose novelty falls
+    with coverage, greedy is the official ideal and close to the best (finding the best is NP-hard, Carterette 2009).
+    Ties, documents that add nothing among them, go to the earlier candidate.
+
+    Args:
+        config: the measure.
+
+    Raises:
+        ValueError: an unknown measure.
+    """
+
+    def __init__(self, config: OracleConfig | None = None) -> None:
+        self.config = config or OracleConfig()
+        # Normalising divides a topic's gains by one number: it cannot change which is the largest.
+        self._measure = measure(self.config.measure, normalizer="candidates").plain()
+
+    def rank(self, topic: Topic, k: int) -> IntArray:
+        """The first k documents: [min(k, N)] int64.
+
+        Raises:
+            ValueError: the topic has no judgments.
+        """
+        check_count("k", k)
+        k = min(k, topic.n_candidates)
+        judgments = judged(topic)
+        bound = self._bind(topic, k)
+        coverage = np.zeros(topic.n_subtopics, dtype=np.int64)
+        taken = np.zeros(topic.n_candidates, dtype=np.bool_)
+        ranking = np.empty(k, dtype=np.int64)
+        for rank in range(k):
+            gains = bound.candidate_gains(judgments[None], coverage[None], rank, 0)[0]
+            chosen = int(np.argmax(np.where(taken, -np.inf, gains)))
+            ranking[rank], taken[chosen] = chosen, True
+            coverage += judgments[chosen] >= bound.rel
+        return ranking
+
+    def rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
+        """`rank` of every topic."""
+        return [self.rank(topic, k) for topic in topics]
+
+    def score(self, topic: Topic, selected: IntArray, allowed: BoolArray) -> ScoreArray:
+        """The gain of each candidate as the next document: [N] float64; minus infinity where not allowed."""
+        judgments = judged(topic)
+        bound = self._bind(topic, len(selected) + 1)
+        coverage = (judgments[selected] >= bound.rel).sum(axis=0, dtype=np.int64)
+        gains = bound.candidate_gains(judgments[None], coverage[None], len(selected), 0)[0]
+        return np.where(allowed, gains, -np.inf)
+
+    def _bind(self, topic: Topic, depth: int) -> BoundMeasure:
+        """The measure for this topic."""
+        return self._measure.bind([Reference.of(topic, "candidates")], depth)

@@ -1,0 +1,65 @@
+"""Orders that look at no vector: as retrieved, and at random."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+
+import numpy as np
+
+from srd_agents.config import check_count
+from srd_agents.heuristic.config import RandomConfig, RetrievalOrderConfig
+from srd_gym.protocols import IntArray
+from srd_gym.topic import Topic
+
+
+class RetrievalOrder:
+    """The candidates in the order in which they were retrieved: what every other ranker has to beat.
+
+    Args:
+        config: no options.
+    """
+
+    def __init__(self, config: RetrievalOrderConfig | None = None) -> None:
+        self.config = config or RetrievalOrderConfig()
+
+    def rank(self, topic: Topic, k: int) -> IntArray:
+        """The first k candidates: [min(k, N)] int64.
+
+        Raises:
+            ValueError: the topic has no retrieval scores: its candidates stand in a shuffle, which is no baseline.
+        """
+        check_count("k", k)
+        if topic.retrieval_scores is None:
+            raise ValueError(
+                f"topic {topic.query_id!r} has no retrieval order (no retrieval_scores; its candidates were shuffled); "
+                "leave 'retrieval-order' out for this topic set, or load it with the run that retrieved it"
+            )
+        return np.arange(min(k, topic.n_candidates), dtype=np.int64)
+
+    def rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
+        """`rank` of every topic."""
+        return [self.rank(topic, k) for topic in topics]
+
+
+class RandomOrder:
+    """A uniform shuffle of the candidates that depends on the seed and the query id only.
+
+    Args:
+        config: the seed.
+    """
+
+    def __init__(self, config: RandomConfig | None = None) -> None:
+        self.config = config or RandomConfig()
+
+    def rank(self, topic: Topic, k: int) -> IntArray:
+        """k candidates drawn without replacement: [min(k, N)] int64."""
+        check_count("k", k)
+        # A digest, as Python's own hash of text changes from process to process.
+        digest = hashlib.blake2b(topic.query_id.encode(), digest_size=16).digest()
+        generator = np.random.default_rng([self.config.seed, int.from_bytes(digest, "little")])
+        return generator.permutation(topic.n_candidates)[:k].astype(np.int64)
+
+    def rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
+        """`rank` of every topic; what else is in the batch changes nothing."""
+        return [self.rank(topic, k) for topic in topics]

@@ -1,0 +1,247 @@
+"""All rankers by name. Importing this imports no torch: rankers are loaded when asked for."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
+from typing import Any
+
+from srd_agents.config import config_from
+from srd_agents.learner import CONFIG_FILE, Learner, read_model_config
+from srd_gym.files import PathLike
+from srd_gym.names import unknown
+from srd_gym.protocols import Ranker
+
+GROUP = "srd_gym.rankers"
+"""The entry-point group in which other distributions announce rankers: name -> "module:SPEC" of a `RankerSpec`."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RankerSpec:
+    """A ranker as the registry knows it."""
+
+    name: str
+    """How commands, tables and model folders call it."""
+    summary: str
+    """One line for lists."""
+    config_path: str
+    """Where its options are: "module:Dataclass"."""
+    class_path: str
+    """Where it is: "module:Class"; the class takes the options as its only argument."""
+    learns: bool = False
+    """Whether it must be fitted: the class is then a `srd_agents.learner.Learner`."""
+    needs: tuple[str, ...] = ()
+    """What a topic must have to be ranked: "vectors", "query", "retrieval order", "judgments"."""
+    uses: tuple[str, ...] = ()
+    """What it also looks at where a topic has it."""
+    parameters_to_tune: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
+    """Options that are chosen on validation topics, and the values to try."""
+
+    @property
+    def config_class(self) -> type[Any]:
+        """The dataclass of its options, imported now."""
+        found: type[Any] = _import(self.config_path, self.name)
+        return found
+
+    @property
+    def ranker_class(self) -> type[Any]:
+        """The class, imported now (a learner's imports torch)."""
+        found: type[Any] = _import(self.class_path, self.name)
+        return found
+
+    def configure(self, **overrides: Any) -> Any:
+        """The options, with these values in place of the defaults.
+
+        Raises:
+            ValueError: an unknown option (the message suggests the nearest) or a value out of range.
+        """
+        return config_from(self.config_class, overrides, f"ranker {self.name!r}")
+
+    def build(self, config: Any = None, seed: int | None = None) -> Ranker:
+        """The ranker with these options; a learner comes untrained.
+
+        Args:
+            config: an instance of `config_class`; None takes the defaults.
+            seed: for rankers that draw while ranking (an option `seed`); learners take theirs in `fit`.
+
+        Raises:
+            TypeError: options of another ranker.
+        """
+        config_class = self.config_class
+        config = config_class() if config is None else config
+        if not isinstance(config, config_class):
+            raise TypeError(f"ranker {self.name!r} takes {config_class.__name__}, got {type(config).__name__}")
+        if seed is not None and "seed" in {option.name for option in dataclasses.fields(config)}:
+            config = dataclasses.replace(config, seed=seed)
+        ranker: Ranker = self.ranker_class(config)
+        return ranker
+
+
+_BUILT_IN = (
+    RankerSpec(
+        name="retrieval-order",
+        summary="the candidates as they were retrieved",
+        config_path="srd_agents.heuristic.config:RetrievalOrderConfig",
+        class_path="srd_agents.heuristic.order:RetrievalOrder",
+        needs=("retrieval order",),
+    ),
+    RankerSpec(
+        name="random",
+        summary="a seeded shuffle, the same for a topic whatever is ranked with it",
+        config_path="srd_agents.heuristic.config:RandomConfig",
+        class_path="srd_agents.heuristic.order:RandomOrder",
+    ),
+    RankerSpec(
+        name="mmr",
+        summary="maximal marginal relevance (Carbonell & Goldstein 1998)",
+        config_path="srd_agents.heuristic.config:MMRConfig",
+        class_path="srd_agents.heuristic.mmr:MMR",
+        needs=("vectors",),
+        uses=("query", "retrieval order"),
+        parameters_to_tune={"lambda_": tuple(i / 10 for i in range(11))},
+    ),
+    RankerSpec(
+        name="oracle",
+        summary="greedy on the judgments themselves: the upper reference, no competitor",
+        config_path="srd_agents.heuristic.config:OracleConfig",
+        class_path="srd_agents.heuristic.oracle:Oracle",
+        needs=("judgments",),
+    ),
+    RankerSpec(
+        name="mdp-div",
+        summary="REINFORCE, one topic at a time, exactly as published (Xia et al. 2017)",
+        config_path="srd_agents.reinforce.config:MDPDIVConfig",
+        class_path="srd_agents.reinforce.agent:MDPDIV",
+        learns=True,
+        needs=("vectors",),
+        uses=("query",),
+    ),
+    RankerSpec(
+        name="mdp-div-batched",
+        summary="MDP-DIV trained on batches of topics and rollouts: baseline, Adam, entropy, clipping",
+        config_path="srd_agents.reinforce.config:MDPDIVBatchedConfig",
+        class_path="srd_agents.reinforce.agent:MDPDIVBatched",
+        learns=True,
+        needs=("vectors",),
+        uses=("query",),
+    ),
+)
+
+
+class Registry(Mapping[str, RankerSpec]):
+    """Built-in rankers and those that installed distributions announce; a built-in name cannot be taken over.
+
+    Args:
+        built_in: specs of this distribution.
+        group: the entry-point group of the others.
+    """
+
+    def __init__(self, built_in: tuple[RankerSpec, ...], group: str) -> None:
+        self._built_in = {spec.name: spec for spec in built_in}
+        self._group = group
+
+    def __getitem__(self, name: str) -> RankerSpec:
+        """The spec of this name.
+
+        Raises:
+            KeyError: none; `find` gives the friendlier error.
+            TypeError: the entry point is no `RankerSpec`.
+        """
+        if name in self._built_in:
+            return self._built_in[name]
+        point = self._announced()[name]
+        spec = point.load()
+        if not isinstance(spec, RankerSpec):
+            raise TypeError(
+                f"entry point {point.name!r} in {self._group!r} ({point.value}) gives {type(spec).__name__}, "
+                "expected a srd_agents.registry.RankerSpec"
+            )
+        return spec
+
+    def __iter__(self) -> Iterator[str]:
+        yield from self._built_in
+        yield from (name for name in self._announced() if name not in self._built_in)
+
+    def __len__(self) -> int:
+        return len(list(iter(self)))
+
+    def find(self, name: str, hint: str = "") -> RankerSpec:
+        """The spec of this name.
+
+        Args:
+            name: what the user typed.
+            hint: a last sentence for the error.
+
+        Raises:
+            ValueError: none; the message suggests the nearest names.
+        """
+        if name not in self:
+            raise unknown("ranker", name, self, hint)
+        return self[name]
+
+    def __contains__(self, name: object) -> bool:
+        # Mapping's own would import a third-party ranker only to see whether its name exists.
+        return name in self._built_in or name in self._announced()
+
+    def _announced(self) -> dict[str, EntryPoint]:
+        """Entry points by name, nothing imported."""
+        return {point.name: point for point in entry_points(group=self._group)}
+
+
+RANKERS = Registry(_BUILT_IN, GROUP)
+"""Name -> spec."""
+
+
+def make_ranker(name: str, **overrides: Any) -> Ranker:
+    """A ranker by name, with these options in place of the defaults: `make_ranker("mmr", lambda_=0.7)`.
+
+    Raises:
+        ValueError: an unknown name or option (the message suggests the nearest), or a value out of range.
+    """
+    spec = RANKERS.find(name)
+    return spec.build(spec.configure(**overrides))
+
+
+def load_ranker(name_or_folder: PathLike) -> Ranker:
+    """A ranker that can rank at once: a trained one from its folder, or one that needs no training by name.
+
+    Raises:
+        ValueError: a learner's name without a folder, an unknown name, or a folder that holds no trained ranker.
+    """
+    folder = Path(name_or_folder)
+    if folder.is_dir():
+        if not (folder / CONFIG_FILE).is_file():
+            raise ValueError(f"{folder} holds no trained ranker (no {CONFIG_FILE}); expected a folder of `srd train`")
+        return load_trained(folder)
+    name = str(name_or_folder)
+    spec = RANKERS.find(name, hint="A trained ranker is given by its folder, and there is no such folder.")
+    if spec.learns:
+        raise ValueError(f"ranker {name!r} must be trained first: give the folder that `srd train {name}` wrote")
+    return spec.build()
+
+
+def load_trained(folder: PathLike) -> Learner[Any]:
+    """The trained ranker in a folder, as the learner that it is.
+
+    Raises:
+        ValueError: a folder of an unknown ranker, or whatever `Learner.load` refuses.
+    """
+    content = read_model_config(folder)
+    spec = RANKERS.find(content["ranker"], hint=f"{folder} holds its weights; install what provides it.")
+    learner: Learner[Any] = spec.ranker_class.load(folder)
+    return learner
+
+
+def _import(path: str, owner: str) -> Any:
+    """What "module:Name" stands for."""
+    module, _, name = path.partition(":")
+    try:
+        return getattr(importlib.import_module(module), name)
+    except ModuleNotFoundError as error:
+        if error.name in ("torch", "safetensors"):
+            raise ImportError(f'ranker {owner!r} needs {error.name}: pip install "srd-gym[agents]"') from error
+        raise

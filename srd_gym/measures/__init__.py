@@ -3,19 +3,25 @@
 from srd_gym.measures.base import Measure
 from srd_gym.measures.bound import BoundMeasure, Term
 from srd_gym.measures.catalogue import MEASURES
+from srd_gym.measures.evaluation import Evaluation, evaluate, evaluate_run
 from srd_gym.measures.ideal import greedy_ideal
 from srd_gym.measures.notation import measure
+from srd_gym.measures.oracle import greedy_rankings
 from srd_gym.measures.reference import Normalizer, Reference, default_normalizer, references
 
 __all__ = [
     "MEASURES",
     "BoundMeasure",
+    "Evaluation",
     "Measure",
     "Normalizer",
     "Reference",
     "Term",
     "default_normalizer",
+    "evaluate",
+    "evaluate_run",
     "greedy_ideal",
+    "greedy_rankings",
     "measure",
     "references",
 ]

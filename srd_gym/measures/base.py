@@ -47,7 +47,8 @@ class Statistics:
     @property
     def total(self) -> ScoreArray:
         """[T] float64, S': subtopics with a relevant reference document (the sum of their weights)."""
-        return self.weights.sum(axis=1)
+        sums: ScoreArray = self.weights.sum(axis=1)
+        return sums
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -151,7 +152,8 @@ class Measure(ABC):
 def log_discounts(depth: int) -> ScoreArray:
     """[depth] float64, 1 / log2(1 + r) for r = 1, 2, ... (Jarvelin & Kekalainen 2002)."""
     # log(2) / log(1 + r), not 1 / log2(1 + r): the official tool's rounding.
-    return np.log(2.0) / np.log(np.arange(2, depth + 2, dtype=np.float64))
+    discounts: ScoreArray = np.log(2.0) / np.log(np.arange(2, depth + 2, dtype=np.float64))
+    return discounts
 
 
 def reciprocal_discounts(depth: int) -> ScoreArray:

@@ -85,9 +85,8 @@ class BoundMeasure:
             covers = self.covers(ranked)
             seen = _coverage_before(covers)
             for term in self.terms:
-                sums = np.einsum(
-                    "bks,bks,bs->bk", *self._factors(term, ranked, covers, seen), term.weights[topics[part]]
-                )
+                grades = np.where(covers, ranked, 0) if term.linear else covers
+                sums = np.einsum("bks,bks,bs->bk", grades, term.novelty[seen], term.weights[topics[part]])
                 gains[part, :length] += sums * term.discounts[:length]
         return gains
 
@@ -128,7 +127,8 @@ class BoundMeasure:
         rankings = np.asarray(rankings)
         if rankings.ndim != 2 or np.ndim(judgments) != 3:
             raise ValueError(
-                f"expected rankings [B, L] and judgments [T, N, S], got shapes {rankings.shape} and {np.shape(judgments)}"
+                "expected rankings [B, L] and judgments [T, N, S], "
+                f"got shapes {rankings.shape} and {np.shape(judgments)}"
             )
         topics = _topic_indices(topic, len(rankings))
         count, n, width = judgments.shape
@@ -165,7 +165,7 @@ class BoundMeasure:
         judgments, topics = self._checked(judgments, topic)
         ranks = np.asarray(rank, dtype=np.int64)
         if ranks.size and (ranks.min() < 0 or ranks.max() >= self.depth):
-            raise ValueError(f"rank must be 0 to {self.depth - 1} (the depth bound for, minus 1), got {rank}")
+            raise ValueError(f"rank must be 0 to {self.depth - 1} (the depth bound for, minus 1), got {rank!r}")
         covers = self.covers(judgments)
         gains = np.zeros(judgments.shape[:2])
         for term in self.terms:
@@ -174,7 +174,7 @@ class BoundMeasure:
             gains += np.einsum("bns,bs->bn", grades, worth)
         return gains
 
-    def step_gains(self, rows: Rows, coverage: IntArray, rank: ArrayLike, topic: ArrayLike) -> ScoreArray:
+    def step_gains(self, rows: Rows, coverage: IntArray, rank: IntArray | int, topic: IntArray) -> ScoreArray:
         """The gain of one chosen document per episode: `candidate_gains` with one candidate, and no checks.
 
         Args:
@@ -196,13 +196,8 @@ class BoundMeasure:
 
     def covers(self, rows: Rows) -> NDArray[np.bool_]:
         """Which judgments count: `bool` as it is, grades where >= rel."""
-        return rows if rows.dtype == np.bool_ else rows >= self.rel  # type: ignore[return-value]
-
-    def _factors(
-        self, term: Term, rows: Rows, covers: NDArray[np.bool_], seen: NDArray[np.integer[Any]]
-    ) -> tuple[NDArray[Any], ScoreArray]:
-        """The j_s and novelty(c_s) of a term, both [B, L, S]."""
-        return (np.where(covers, rows, 0) if term.linear else covers), term.novelty[seen]
+        found: NDArray[np.bool_] = rows if rows.dtype == np.bool_ else rows >= self.rel  # type: ignore[assignment]
+        return found
 
     def _block_values(self, rows: Rows, topics: IntArray) -> ScoreArray:
         """Values of one block: only what covers is looked at, which is little in real judgments."""
@@ -221,9 +216,9 @@ class BoundMeasure:
             values += np.bincount(lane, weights=adds, minlength=count)
         return values
 
-    def _checked(self, rows: Rows, topic: ArrayLike) -> tuple[Rows, IntArray]:
+    def _checked(self, given: Rows, topic: ArrayLike) -> tuple[Rows, IntArray]:
         """The rows as [B, L, S] of the bound width, and the topic index of each."""
-        rows = np.asarray(rows)
+        rows: NDArray[Any] = np.asarray(given)
         if rows.ndim != 3:
             raise ValueError(f"expected judgments of shape [B, L, S], got {rows.shape}")
         self._check_width(rows.shape[2])

@@ -50,7 +50,8 @@ class _Cascade(Measure):
         padded = np.zeros((len(gains), longest))
         for row, each in enumerate(gains):
             padded[row, : len(each)] = each
-        return np.einsum("tr,r->t", padded, self._cut(self._discounts(longest)))
+        sums: ScoreArray = np.einsum("tr,r->t", padded, self._cut(self._discounts(longest)))
+        return sums
 
     def _by_ideal(self, statistics: Statistics, depth: int) -> tuple[Term, ...]:
         """The cascade divided by its ideal."""

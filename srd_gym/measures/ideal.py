@@ -58,11 +58,12 @@ def greedy_ideal(
     picked, gains = greedy_by_novelty(covers[:, useful], worth[None], geometric_novelty(alpha, first), first)
     gaining = useful[picked[0][gains[0] > 0.0]]
     rest = np.setdiff1d(np.arange(len(table)), gaining)
-    return order[np.concatenate([gaining, rest])[:ranks]]
+    ranking: IntArray = order[np.concatenate([gaining, rest])[:ranks]]
+    return ranking
 
 
 def preference(count: int, ids: Sequence[str] | None) -> IntArray:
-    """[count] int64, document indices so that of two equal gains the earlier one wins: larger id, else smaller index."""
+    """[count] int64, document indices so that of two equal gains the earlier wins: larger id, else smaller index."""
     if ids is None:
         return np.arange(count, dtype=np.int64)
     if len(ids) != count:

@@ -43,7 +43,7 @@ def measure(
     what: str | Measure,
     *,
     normalizer: Normalizer | None = None,
-    normalization: Normalization | None | _Unset = _Unset.UNSET,
+    normalization: Normalization | _Unset | None = _Unset.UNSET,
 ) -> Measure:
     """A measure from its notation, NAME, NAME@k or NAME(parameter=value, ...)@k.
 

@@ -85,7 +85,8 @@ class Reference:
 
     def relevant(self, rel: int) -> IntArray:
         """[S] int64, relevant pool documents of each subtopic."""
-        return np.count_nonzero(self.pool >= rel, axis=0).astype(np.int64)
+        counts: IntArray = np.count_nonzero(self.pool >= rel, axis=0).astype(np.int64)
+        return counts
 
     def order(self) -> IntArray:
         """[P] int64, pool documents in the order in which ties are broken."""

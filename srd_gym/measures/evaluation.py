@@ -1,0 +1,210 @@
+"""Scoring rankings of whole topic sets, from topics or from TREC files alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from srd_gym.measures.base import Measure
+from srd_gym.measures.notation import measure
+from srd_gym.measures.reference import Normalizer, Reference, default_normalizer
+from srd_gym.topic import GradeArray, Topic, TopicSet
+
+if TYPE_CHECKING:
+    from srd_gym.data.trec import Qrels, Run
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evaluation:
+    """Scores of one run or one ranker: per topic, and their means."""
+
+    per_topic: dict[str, dict[str, float]]
+    """Query id -> measure name -> value, for every judged topic; 0.0 everywhere where the ranking is missing."""
+    missing_topics: tuple[str, ...]
+    """Judged topics without a ranking."""
+    unjudged: tuple[str, ...]
+    """Query ids of rankings that no judged topic asked for; they count nowhere."""
+    names: tuple[str, ...]
+    """The measures, as they were asked for."""
+    normalizer: Normalizer
+    """Where the ideal rankings come from: "pool" (official) or "candidates"."""
+
+    @property
+    def topics(self) -> int:
+        """Number of judged topics, those without a ranking included."""
+        return len(self.per_topic)
+
+    @property
+    def missing(self) -> int:
+        """Number of judged topics without a ranking."""
+        return len(self.missing_topics)
+
+    @property
+    def measures(self) -> dict[str, float]:
+        """Means over all judged topics, a missing ranking counting 0."""
+        return self.mean()
+
+    def mean(self, present_only: bool = False) -> dict[str, float]:
+        """Mean of each measure over the judged topics.
+
+        Args:
+            present_only: leave out topics without a ranking, as pyndeval does; by default they count 0.
+
+        Returns:
+            Measure name -> mean; 0.0 where no topic is left.
+        """
+        skipped = set(self.missing_topics) if present_only else set()
+        rows = [row for query_id, row in self.per_topic.items() if query_id not in skipped]
+        return {name: float(np.mean([row[name] for row in rows])) if rows else 0.0 for name in self.names}
+
+
+def evaluate(
+    topics: TopicSet,
+    rankings: Mapping[str, NDArray[np.integer[Any]] | Sequence[int]],
+    measures: Iterable[str | Measure],
+    normalizer: Normalizer | None = None,
+) -> Evaluation:
+    """Score rankings of candidates.
+
+    Args:
+        topics: the topic set; unlabelled topics are not judged and left out.
+        rankings: query id -> candidate indices, best first; -1 is a rank left empty.
+        measures: measures or their notation; "alpha_nDCG" and all others that need a cutoff must have one.
+        normalizer: "pool" or "candidates"; None means "pool" where every topic has one, else "candidates". A measure
+            with a normalizer of its own keeps it.
+
+    Raises:
+        ValueError: an unknown query id, a candidate that does not exist or comes twice, a measure without a cutoff,
+            no measure, or "pool" where a topic has none.
+    """
+    chosen = normalizer or default_normalizer(topics)
+    wanted = _wanted(measures)
+    for query_id in rankings:
+        topics.position(query_id)
+    judged = [topic for topic in topics if topic.judgments is not None]
+    rows = {
+        topic.query_id: _candidate_rows(topic, topic.judgments, rankings[topic.query_id])
+        for topic in judged
+        if topic.judgments is not None and topic.query_id in rankings
+    }
+    by_normalizer = {
+        each: {topic.query_id: Reference.of(topic, each) for topic in judged}
+        for each in {m.normalizer or chosen for m in wanted.values()}
+    }
+    unjudged = tuple(query_id for query_id in rankings if query_id not in rows)
+    return _scored(wanted, rows, by_normalizer, chosen, unjudged)
+
+
+def evaluate_run(qrels: Qrels, run: Run, measures: Iterable[str | Measure]) -> Evaluation:
+    """Score a run against diversity qrels: TREC files alone, no candidates or vectors needed.
+
+    Documents that the qrels do not hold are not relevant. Every topic of the qrels counts. The ideal is the official
+    one, over the pool.
+
+    Args:
+        qrels: from `srd_gym.data.trec.read_qrels`.
+        run: from `srd_gym.data.trec.read_run`; its order is scored.
+        measures: measures or their notation; all but NRBP, nNRBP and MAP_IA must have a cutoff.
+
+    Raises:
+        ValueError: no measure, a measure without a cutoff or with normalizer="candidates", or no topic in common.
+    """
+    wanted = _wanted(measures)
+    for name, each in wanted.items():
+        if each.normalizer == "candidates":
+            raise ValueError(f"{name}: TREC files have no candidates; a run is scored with normalizer='pool'")
+    unjudged = tuple(query_id for query_id in run.rankings if query_id not in qrels.topics)
+    if len(unjudged) == len(run.rankings):
+        some = [next(iter(part), None) for part in (run.rankings, qrels.topics)]
+        raise ValueError(
+            f"no query of the run is judged (the run has {some[0]!r}, ...; the qrels have {some[1]!r}, ...); "
+            "check that run and qrels belong together"
+        )
+    references, rows = {}, {}
+    for query_id, judged in qrels.topics.items():
+        references[query_id] = Reference(judged.judgments, judged.doc_ids)
+        if query_id in run.rankings:
+            position = {doc_id: row for row, doc_id in enumerate(judged.doc_ids)}
+            ranking = np.array([position.get(doc_id, -1) for doc_id in run.rankings[query_id]], dtype=np.int64)
+            rows[query_id] = _rows(judged.judgments, ranking)
+    return _scored(wanted, rows, {"pool": references}, "pool", unjudged)
+
+
+def _wanted(measures: Iterable[str | Measure]) -> dict[str, Measure]:
+    """The measures by the name they were asked for."""
+    if isinstance(measures, str | Measure):
+        measures = [measures]
+    wanted = {str(each).strip(): measure(each) for each in measures}
+    if not wanted:
+        raise ValueError("no measure given; expected at least one, e.g. 'alpha_nDCG@10'")
+    for name, each in wanted.items():
+        if each.cutoff is None and not each.whole_list:
+            raise ValueError(f"measure {name!r} has no cutoff; write {name}@10, for instance")
+    return wanted
+
+
+def _candidate_rows(
+    topic: Topic, judgments: GradeArray, ranking: NDArray[np.integer[Any]] | Sequence[int]
+) -> GradeArray:
+    """[L, S] judgments of a ranking, checked."""
+    indices = np.asarray(ranking)
+    if indices.size == 0:
+        indices = indices.astype(np.int64)
+    if indices.ndim != 1 or not np.issubdtype(indices.dtype, np.integer):
+        raise ValueError(
+            f"topic {topic.query_id!r}: a ranking is a list of candidate indices, got {indices.dtype} {indices.shape}"
+        )
+    filled = indices[indices != -1]
+    if filled.size and (int(filled.min()) < 0 or int(filled.max()) >= topic.n_candidates):
+        wrong = filled[(filled < 0) | (filled >= topic.n_candidates)][0]
+        raise ValueError(
+            f"topic {topic.query_id!r}: candidate {wrong} does not exist; expected 0 to {topic.n_candidates - 1}"
+        )
+    if np.unique(filled).size < filled.size:
+        values, counts = np.unique(filled, return_counts=True)
+        raise ValueError(f"topic {topic.query_id!r}: candidate {values[counts > 1][0]} is ranked twice; keep the first")
+    return _rows(judgments, indices)
+
+
+def _rows(judgments: GradeArray, ranking: NDArray[np.integer[Any]]) -> GradeArray:
+    """[L, S] judgments of the ranked documents; 0 where the ranking holds -1."""
+    rows: GradeArray = np.zeros((len(ranking), judgments.shape[1]), dtype=np.int8)
+    known = ranking >= 0
+    rows[known] = judgments[ranking[known]]
+    return rows
+
+
+def _scored(
+    wanted: Mapping[str, Measure],
+    rows: Mapping[str, GradeArray],
+    references: Mapping[Normalizer, Mapping[str, Reference]],
+    normalizer: Normalizer,
+    unjudged: tuple[str, ...],
+) -> Evaluation:
+    """Values of every judged topic; `rows` holds those that have a ranking."""
+    judged = tuple(next(iter(references.values())))
+    present = [query_id for query_id in judged if query_id in rows]
+    per_topic: dict[str, dict[str, float]] = {query_id: dict.fromkeys(wanted, 0.0) for query_id in judged}
+    depth = max([1, *(len(rows[query_id]) for query_id in present)])
+    width = max((rows[query_id].shape[1] for query_id in present), default=0)
+    padded = np.zeros((len(present), depth, width), dtype=np.int8)
+    for lane, query_id in enumerate(present):
+        given = rows[query_id]
+        padded[lane, : len(given), : given.shape[1]] = given
+    lanes = np.arange(len(present))
+    for name, each in wanted.items():
+        found = references[each.normalizer or normalizer]
+        bound = each.bind([found[query_id] for query_id in present], depth, width)
+        for query_id, value in zip(present, bound.values(padded, lanes), strict=True):
+            per_topic[query_id][name] = float(value)
+    return Evaluation(
+        per_topic=per_topic,
+        missing_topics=tuple(query_id for query_id in judged if query_id not in rows),
+        unjudged=unjudged,
+        names=tuple(wanted),
+        normalizer=normalizer,
+    )

@@ -1,0 +1,56 @@
+"""The greedy oracle: rank by rank the candidate that adds most to a measure. It reads the labels."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from srd_gym.measures.bound import BoundMeasure, Rows
+from srd_gym.protocols import BoolArray, IntArray
+
+
+def greedy_rankings(
+    bound: BoundMeasure,
+    judgments: Rows,
+    allowed: BoolArray,
+    topic: ArrayLike,
+    k: int | None = None,
+) -> IntArray:
+    """Greedy rankings of B topics at once by `candidate_gains`; a loop over ranks, none over documents.
+
+    Candidates of equal gain go in candidate order, the first one first: what the retrieval put ahead stays ahead.
+
+    Args:
+        bound: the measure whose gains are maximised.
+        judgments: [B, N, S] judgments of the candidates, padded with 0.
+        allowed: [B, N] bool, candidates that may be ranked (padding is not).
+        topic: [B] (or one int for all) topic indices.
+        k: ranks to fill, at most the depth of the measure; the depth where absent.
+
+    Returns:
+        [B, min(k, N)] int64 candidate indices, best first; -1 once no allowed candidate is left.
+
+    Raises:
+        ValueError: k beyond the depth, or shapes that do not match.
+    """
+    ranks = bound.depth if k is None else k
+    if not 0 <= ranks <= bound.depth:
+        raise ValueError(f"k must be 0 to {bound.depth}, the ranks that {bound.measure} was bound for; got {k}")
+    if np.shape(allowed) != np.shape(judgments)[:2]:
+        raise ValueError(f"allowed must be [B, N] = {np.shape(judgments)[:2]}, got shape {np.shape(allowed)}")
+    count, n, width = judgments.shape
+    open_to: NDArray[np.bool_] = np.array(allowed, dtype=np.bool_)
+    covers = bound.covers(judgments)
+    # Grades are looked at only by measures with linear gains; booleans are cheaper for all others.
+    seen_by_measure = judgments if bound.needs_grades else covers
+    coverage = np.zeros((count, width), dtype=np.int64)
+    rankings = np.full((count, min(ranks, n)), -1, dtype=np.int64)
+    lanes = np.arange(count)
+    for rank in range(rankings.shape[1]):
+        gains = bound.candidate_gains(seen_by_measure, coverage, rank, topic)
+        best = np.where(open_to, gains, -1.0).argmax(axis=1)
+        real = open_to[lanes, best]
+        rankings[real, rank] = best[real]
+        coverage += covers[lanes, best] & real[:, None]
+        open_to[lanes, best] = False
+    return rankings

@@ -114,8 +114,8 @@ _BUILT_IN = (
     RankerSpec(
         name="mdp-div",
         summary="REINFORCE, one topic at a time, exactly as published (Xia et al. 2017)",
-        config_path="srd_agents.reinforce.config:MDPDIVConfig",
-        class_path="srd_agents.reinforce.agent:MDPDIV",
+        config_path="srd_agents.reinforce.config:MdpDivConfig",
+        class_path="srd_agents.reinforce.agent:MdpDiv",
         learns=True,
         needs=("vectors",),
         uses=("query",),
@@ -123,8 +123,8 @@ _BUILT_IN = (
     RankerSpec(
         name="mdp-div-batched",
         summary="MDP-DIV trained on batches of topics and rollouts: baseline, Adam, entropy, clipping",
-        config_path="srd_agents.reinforce.config:MDPDIVBatchedConfig",
-        class_path="srd_agents.reinforce.agent:MDPDIVBatched",
+        config_path="srd_agents.reinforce.config:MdpDivBatchedConfig",
+        class_path="srd_agents.reinforce.agent:MdpDivBatched",
         learns=True,
         needs=("vectors",),
         uses=("query",),

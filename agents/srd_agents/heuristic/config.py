@@ -32,8 +32,8 @@ class MMRConfig:
     lambda_: float = 0.5
     """Weight of relevance, 0 (only novelty) to 1 (only relevance)."""
     relevance: str = "auto"
-    """"cosine" of query and document, "scores" (retrieval scores scaled to [0, 1] within the topic), "rank" (1 / rank in
-    retrieval order), or "auto": scores where the topic has them, else cosine."""
+    """What relevance is: "cosine" (of query and document), "scores" (retrieval scores scaled to [0, 1] within the topic),
+    "rank" (1 / rank in retrieval order), or "auto": scores where the topic has them, else cosine."""
 
     def __post_init__(self) -> None:
         check_between("lambda_", self.lambda_, 0.0, 1.0)

@@ -60,11 +60,12 @@ class MMR:
             selected: [r] int64, candidates ranked so far.
             allowed: [N] bool; others score minus infinity.
         """
-        unit = _unit(_vectors(topic)[None])[0]
-        value = self.config.lambda_ * self._relevance(topic, unit).astype(np.float64)
+        unit = _unit(_vectors(topic)[None])
+        value = np.float32(self.config.lambda_) * self._relevance(topic, unit[0])
         if len(selected):
-            value -= (1.0 - self.config.lambda_) * (unit @ unit[selected].T).max(axis=1)
-        return np.where(allowed, value, -np.inf)
+            # Row by row, as `select` does it: the same sums, so that ties fall alike.
+            value -= np.max([_penalty(unit, unit[:, i], self.config.lambda_)[0] for i in selected], axis=0)
+        return np.where(allowed, value.astype(np.float64), -np.inf)
 
     def _rank_block(self, topics: Sequence[Topic], k: int) -> IntArray:
         """Rankings of B topics of equal size: [B, k] int64."""
@@ -109,7 +110,6 @@ def select(unit: FloatArray, relevance: FloatArray, lambda_: float, k: int) -> I
     lanes = np.arange(len(unit))
     ranking = np.empty((len(unit), k), dtype=np.int64)
     value = np.float32(lambda_) * relevance
-    novelty = np.float32(1.0 - lambda_)
     nearest = np.full_like(value, -np.inf)
     score = value
     for rank in range(k):
@@ -119,10 +119,15 @@ def select(unit: FloatArray, relevance: FloatArray, lambda_: float, k: int) -> I
         ranking[:, rank] = chosen
         if rank + 1 < k:
             value[lanes, chosen] = -np.inf
-            # The weight goes into the chosen vector: F products instead of N.
-            row = np.matmul(unit, (unit[lanes, chosen] * novelty)[:, :, None])[:, :, 0]
-            np.maximum(nearest, row, out=nearest)
+            np.maximum(nearest, _penalty(unit, unit[lanes, chosen], lambda_), out=nearest)
     return ranking
+
+
+def _penalty(unit: FloatArray, chosen: FloatArray, lambda_: float) -> FloatArray:
+    """(1 - lambda) times the cosine of every candidate and the chosen one: [B, N], from [B, N, F] and [B, F]."""
+    # The weight goes into the chosen vector: F products instead of N.
+    weighted = chosen * np.float32(1.0 - lambda_)
+    return np.matmul(unit, weighted[:, :, None])[:, :, 0]
 
 
 def _vectors(topic: Topic) -> FloatArray:

@@ -53,7 +53,7 @@ class RandomOrder:
         self.config = config or RandomConfig()
 
     def rank(self, topic: Topic, k: int) -> IntArray:
-        """k candidates drawn without replacement: [min(k, N)] int64."""
+        """Candidates drawn without replacement: [min(k, N)] int64."""
         check_count("k", k)
         # A digest, as Python's own hash of text changes from process to process.
         digest = hashlib.blake2b(topic.query_id.encode(), digest_size=16).digest()

@@ -1,0 +1,270 @@
+"""The two MDP-DIV learners: the paper's algorithm as it stands, and the same policy trained in batches."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, TypeVar
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from srd_agents.learner import Learner, Weights
+from srd_agents.reinforce.config import MdpDivBatchedConfig, MdpDivConfig, PolicyConfig
+from srd_agents.reinforce.greedy import GreedyPolicy
+from srd_agents.reinforce.loss import (
+    chosen_log_policy,
+    discounted_returns,
+    entropy,
+    leave_one_out_advantages,
+    paper_weights,
+    reinforce_loss,
+    scaled,
+)
+from srd_agents.reinforce.network import PolicyNetwork
+from srd_agents.reinforce.rollout import Episodes, TopicTensors, episode_log_policy, roll_out
+from srd_agents.storage import Tree
+from srd_gym.core import SelectionCore
+from srd_gym.protocols import BoolArray, IntArray, ScoreArray
+from srd_gym.topic import Topic, TopicSet
+
+C = TypeVar("C", bound=PolicyConfig)
+
+
+class PolicyLearner(Learner[C]):
+    """What both learners share: the network, the simulator, the generator, and ranking by argmax."""
+
+    _network: PolicyNetwork
+    _core: SelectionCore | None = None
+    _tensors: TopicTensors | None = None
+    _generator: torch.Generator
+    _greedy: GreedyPolicy | None = None
+
+    @abstractmethod
+    def _hidden(self) -> int:
+        """H."""
+
+    @abstractmethod
+    def _standardize(self) -> bool:
+        """Whether vectors are shifted and scaled."""
+
+    @abstractmethod
+    def _first_bounds(self, vector_width: int) -> dict[str, float]:
+        """Bound of the uniform first weights of each matrix."""
+
+    @abstractmethod
+    def _simulator(self, topics: TopicSet) -> SelectionCore:
+        """What episodes run in."""
+
+    def logits(self, topic: Topic, selected: IntArray) -> ScoreArray:
+        """The policy's logit of each candidate after these documents were ranked.
+
+        Args:
+            topic: with vectors of the width trained on.
+            selected: [r] int64, candidates ranked so far, in order.
+
+        Returns:
+            [N] float64; the softmax over the remaining candidates is the policy.
+        """
+        return self._policy().logits(topic, selected)
+
+    def score(self, topic: Topic, selected: IntArray, allowed: BoolArray) -> ScoreArray:
+        """`logits`, as `SequentialScorer` asks for them; what is not allowed is to be ignored."""
+        return self.logits(topic, selected)
+
+    def _build(self, vector_width: int) -> None:
+        self._network = PolicyNetwork(vector_width, self._hidden()).to(torch.device(self.config.device))
+        self._greedy = None
+
+    def _weights(self) -> dict[str, NDArray[Any]]:
+        return {name: tensor.detach().cpu().numpy().copy() for name, tensor in self._network.state_dict().items()}
+
+    def _set_weights(self, weights: Weights) -> None:
+        self._network.load_state_dict({name: torch.from_numpy(np.array(array)) for name, array in weights.items()})
+        self._greedy = None
+
+    def _prepare(self, topics: TopicSet, seed: int) -> None:
+        place = self._network.shift.device
+        start = torch.Generator().manual_seed(seed)
+        self._network.initialise(self._first_bounds(self._network.width), start)
+        if self._standardize():
+            shift, scale = mean_and_deviation(topics)
+            self._network.shift.copy_(torch.from_numpy(shift))
+            self._network.scale.fill_(scale)
+        self._generator = torch.Generator(place).manual_seed(_draw_seed(start))
+        self._core = self._simulator(topics)
+        self._tensors = TopicTensors(self._core.arrays, self._network)
+        self._greedy = None
+
+    def _training_state(self) -> Tree:
+        return {"generator": self._generator.get_state().numpy().copy()}
+
+    def _restore_training(self, state: Tree) -> None:
+        self._generator.set_state(torch.from_numpy(np.array(state["generator"])))
+
+    def _rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
+        return self._policy().rank_batch(topics, k)
+
+    def _release(self) -> None:
+        self._core = self._tensors = None
+
+    def _policy(self) -> GreedyPolicy:
+        """The current weights, ready to rank; kept until they change."""
+        if self._greedy is None:
+            weights = self._weights()
+            shift, scale = weights.pop("shift"), weights.pop("scale")
+            self._greedy = GreedyPolicy.of(weights, shift, scale)
+        return self._greedy
+
+    def _episodes(self, batch: IntArray, rollouts: int) -> tuple[Episodes, torch.Tensor]:
+        """Roll out episodes of these topics; with them log pi of every candidate at every rank, [B, T, N]."""
+        if self._core is None or self._tensors is None:
+            raise RuntimeError("no topics to train on: `fit` prepares them")
+        self._greedy = None  # the caller is about to change the weights
+        projection = self._network.project(*self._tensors.batch(batch))
+        episodes = roll_out(self._network, projection, self._core, batch, rollouts, self._generator)
+        return episodes, episode_log_policy(self._network, projection, episodes)
+
+
+class MdpDiv(PolicyLearner[MdpDivConfig]):
+    """MDP-DIV exactly as published: one topic, one sampled episode, one step of plain gradient ascent.
+
+    Xia, Xu, Lan, Guo, Zeng, Cheng, "Adapting Markov Decision Process for Search Result Diversification", SIGIR 2017:
+    theta += eta * sum_t gamma^t G_t grad log pi(a_t | s_t), its Algorithms 1 and 2; ranking is its Algorithm 3.
+    The gradients run back through the whole recurrence (the published code cuts them short and gives V_q only those of
+    the first rank).
+
+    Differs from the paper: topics come in a new seeded shuffle each epoch; the weights kept are those that validate
+    best.
+    """
+
+    name: ClassVar[str] = "mdp-div"
+    config_class: ClassVar[type[Any]] = MdpDivConfig
+
+    def _hidden(self) -> int:
+        return self.config.hidden
+
+    def _standardize(self) -> bool:
+        return self.config.standardize
+
+    def _first_bounds(self, vector_width: int) -> dict[str, float]:
+        bound = 1.0 if self.config.init == "paper" else 1.0 / self.config.hidden
+        return dict.fromkeys(("query_weight", "input_weight", "state_weight", "scoring_weight"), bound)
+
+    def _simulator(self, topics: TopicSet) -> SelectionCore:
+        return SelectionCore(
+            topics,
+            measure=self.config.measure,
+            horizon=self.config.horizon,
+            reward="return_only" if self.config.return_only else "gain",
+        )
+
+    def _update(self, batch: IntArray) -> Mapping[str, float]:
+        episodes, log_pi = self._episodes(batch, rollouts=1)
+        weights = paper_weights(discounted_returns(episodes.rewards, self.config.gamma), self.config.gamma)
+        chosen = chosen_log_policy(log_pi, episodes.actions)
+        loss = reinforce_loss(chosen, weights, episodes.active).sum()
+        parameters = list(self._network.parameters())
+        gradients = torch.autograd.grad(loss, parameters)
+        with torch.no_grad():
+            for parameter, gradient in zip(parameters, gradients, strict=True):
+                parameter.sub_(gradient, alpha=self.config.learning_rate)
+        return {"return": float(episodes.rewards.sum()), "loss": float(loss.detach())}
+
+
+class MdpDivBatched(PolicyLearner[MdpDivBatchedConfig]):
+    """MDP-DIV's policy trained in batches: many topics, several episodes of each, a baseline, and Adam.
+
+    The gradient is REINFORCE's with the leave-one-out baseline (`loss.leave_one_out_advantages`), which leaves its mean
+    as it is and takes most of its noise away.
+
+    Differs from the paper: batches, baseline, advantages scaled to unit size per batch, Adam, entropy bonus, gradient
+    clipping, vectors standardised by the training documents, smaller first weights, hidden width 16.
+    """
+
+    name: ClassVar[str] = "mdp-div-batched"
+    config_class: ClassVar[type[Any]] = MdpDivBatchedConfig
+
+    _optimiser: torch.optim.Adam
+
+    def _hidden(self) -> int:
+        return self.config.hidden
+
+    def _standardize(self) -> bool:
+        return self.config.standardize
+
+    def _first_bounds(self, vector_width: int) -> dict[str, float]:
+        wide = vector_width**-0.5
+        return {
+            "query_weight": wide,
+            "input_weight": wide,
+            "state_weight": self.config.hidden**-0.5,
+            "scoring_weight": wide,
+        }
+
+    def _simulator(self, topics: TopicSet) -> SelectionCore:
+        return SelectionCore(topics, measure=self.config.measure, horizon=self.config.horizon)
+
+    def _prepare(self, topics: TopicSet, seed: int) -> None:
+        super()._prepare(topics, seed)
+        self._optimiser = torch.optim.Adam(self._network.parameters(), lr=self.config.learning_rate, fused=True)
+
+    def _training_state(self) -> Tree:
+        moments = {
+            str(index): {key: value.cpu().numpy().copy() for key, value in state.items()}
+            for index, state in self._optimiser.state_dict()["state"].items()
+        }
+        return {**super()._training_state(), "adam": moments}
+
+    def _restore_training(self, state: Tree) -> None:
+        super()._restore_training(state)
+        whole = self._optimiser.state_dict()
+        whole["state"] = {
+            int(index): {key: torch.from_numpy(np.array(value)) for key, value in moments.items()}
+            for index, moments in state["adam"].items()
+        }
+        self._optimiser.load_state_dict(whole)
+
+    def _update(self, batch: IntArray) -> Mapping[str, float]:
+        episodes, log_pi = self._episodes(batch, self.config.rollouts)
+        advantages = leave_one_out_advantages(discounted_returns(episodes.rewards, 1.0), self.config.rollouts)
+        chosen = chosen_log_policy(log_pi, episodes.actions)
+        ranks = episodes.active.sum()
+        policy_loss = reinforce_loss(chosen, scaled(advantages, episodes.active), episodes.active).sum() / ranks
+        spread = (entropy(log_pi) * episodes.active).sum() / ranks
+        self._optimiser.zero_grad()
+        (policy_loss - self.config.entropy * spread).backward()  # type: ignore[no-untyped-call]
+        torch.nn.utils.clip_grad_norm_(self._network.parameters(), self.config.clip_norm)
+        self._optimiser.step()
+        mean_return = episodes.rewards.sum(1).mean()
+        return {"return": float(mean_return), "entropy": float(spread.detach()), "loss": float(policy_loss.detach())}
+
+    def _release(self) -> None:
+        super()._release()
+        if hasattr(self, "_optimiser"):
+            del self._optimiser
+
+
+def mean_and_deviation(topics: TopicSet) -> tuple[NDArray[np.float32], float]:
+    """Mean vector of all candidates, and one deviation for all columns: the root of their mean variance.
+
+    One deviation, not one a column: the geometry stays as it is, and rare columns are not blown up.
+
+    Args:
+        topics: with vectors of width F.
+
+    Returns:
+        ([F] float32, positive float; 1 where all vectors are the same).
+    """
+    vectors = [topic.doc_vectors for topic in topics if topic.doc_vectors is not None]
+    count = sum(len(rows) for rows in vectors)
+    mean = np.sum([rows.sum(axis=0, dtype=np.float64) for rows in vectors], axis=0) / count
+    squares = sum(float(np.square(rows - mean).sum()) for rows in vectors)
+    deviation = float(np.sqrt(squares / (count * len(mean))))
+    return mean.astype(np.float32), deviation if deviation > 0 else 1.0
+
+
+def _draw_seed(generator: torch.Generator) -> int:
+    """A seed for another generator."""
+    return int(torch.randint(2**62, (), generator=generator))

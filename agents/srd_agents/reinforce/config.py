@@ -1,0 +1,84 @@
+"""Options of the two MDP-DIV learners."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from srd_agents.config import check_between, check_count, check_one_of, check_positive
+from srd_agents.learner import LearnerConfig
+
+
+@dataclass(frozen=True, kw_only=True)
+class PolicyConfig(LearnerConfig):
+    """What both MDP-DIV learners share."""
+
+    measure: str = "alpha_DCG"
+    """The measure whose gains are the rewards (alpha_DCG, StRecall, ...); without a cutoff it counts to the horizon."""
+    horizon: int | None = 10
+    """Ranks of a training episode; None ranks the whole list, as the paper says (its code: 10)."""
+    device: str = "cpu"
+    """Where the policy is trained, in torch's words ("cpu", "cuda"); ranking always runs on the CPU."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.horizon is not None:
+            check_count("horizon", self.horizon)
+
+
+@dataclass(frozen=True, kw_only=True)
+class MdpDivConfig(PolicyConfig):
+    """MDP-DIV as published: one topic, one episode, one step of plain gradient ascent."""
+
+    hidden: int = 5
+    """Width of the user state."""
+    learning_rate: float = 0.01
+    """Step size eta, which the paper tunes on validation; it depends on the length of the vectors."""
+    gamma: float = 1.0
+    """Discount of later rewards, 0 to 1; the paper's is 1."""
+    init: Literal["paper", "code"] = "paper"
+    """First weights, uniform: "paper" in [-1, 1], "code" (the published code) in [-1/hidden, 1/hidden]."""
+    return_only: bool = False
+    """Pay the whole return at the end instead of each document's gain (the paper's ReturnOnly)."""
+    standardize: bool = False
+    """Shift and scale the vectors by the training documents' mean and overall deviation; the paper does not."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_count("hidden", self.hidden)
+        check_positive("learning_rate", self.learning_rate)
+        check_between("gamma", self.gamma, 0.0, 1.0)
+        check_one_of("init", self.init, ("paper", "code"))
+        if self.batch_topics != 1:
+            raise ValueError(
+                "batch_topics must be 1 for mdp-div, which updates after every topic as the paper does, "
+                f"got {self.batch_topics}; ranker mdp-div-batched learns from many topics at once"
+            )
+
+
+@dataclass(frozen=True, kw_only=True)
+class MdpDivBatchedConfig(PolicyConfig):
+    """MDP-DIV's policy, trained with batches, a baseline and Adam."""
+
+    batch_topics: int = 16
+    """Topics per update."""
+    rollouts: int = 16
+    """Episodes of each topic per update, at least 2: each is compared with the mean of the others."""
+    hidden: int = 16
+    """Width of the user state."""
+    learning_rate: float = 0.01
+    """Adam's step size."""
+    entropy: float = 0.01
+    """Weight of the policy's entropy (nats a rank) beside advantages of unit size; keeps it exploring."""
+    clip_norm: float = 1.0
+    """Largest norm of the gradient of an update; larger ones are shortened."""
+    standardize: bool = True
+    """Shift and scale the vectors by the training documents' mean and overall deviation."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_count("rollouts", self.rollouts, low=2)
+        check_count("hidden", self.hidden)
+        check_positive("learning_rate", self.learning_rate)
+        check_between("entropy", self.entropy, 0.0)
+        check_positive("clip_norm", self.clip_norm)

@@ -1,0 +1,132 @@
+"""Ranking by a trained policy (Algorithm 3 of the paper): at every rank the most probable candidate. Numpy only.
+
+Shapes: M topics, N candidates, F vector width, H hidden width.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from srd_gym.protocols import IntArray
+from srd_gym.topic import Topic
+
+Floats = NDArray[np.float32]
+
+_CHUNK = 32
+"""Topics ranked together: enough to spread the cost of a numpy call, few enough to stay in the processor's cache."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class GreedyPolicy:
+    """The weights of a policy with the shift and scale of the vectors folded in.
+
+    A topic's ranking does not depend on the topics ranked beside it, to the last bit: matrix products are taken topic
+    by topic, and what is taken over a batch is elementwise. Ties go to the first candidate.
+    """
+
+    query_weight: Floats
+    """[H, F]."""
+    query_bias: Floats
+    """[H]."""
+    input_weight: Floats
+    """[H, F]."""
+    input_bias: Floats
+    """[H]."""
+    state_weight: Floats
+    """[H, H]."""
+    scoring_weight: Floats
+    """[H, F], the paper's U, transposed."""
+
+    @classmethod
+    def of(cls, weights: dict[str, Floats], shift: Floats, scale: Floats) -> GreedyPolicy:
+        """The policy of a network.
+
+        Args:
+            weights: the four matrices by the names of `PolicyNetwork`'s parameters.
+            shift: [F].
+            scale: [].
+        """
+        query, inputs = weights["query_weight"] / scale, weights["input_weight"] / scale
+        return cls(
+            query_weight=query,
+            query_bias=np.negative(query @ shift),
+            input_weight=inputs,
+            input_bias=np.negative(inputs @ shift),
+            state_weight=weights["state_weight"],
+            scoring_weight=np.ascontiguousarray((weights["scoring_weight"] / scale).T),
+        )
+
+    def rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
+        """The first k documents of each topic, best first.
+
+        Args:
+            topics: with vectors of width F.
+            k: ranks to fill.
+
+        Returns:
+            [min(k, N)] int64 for each topic.
+        """
+        out: list[IntArray] = []
+        for start in range(0, len(topics), _CHUNK):
+            out.extend(self._rank_chunk(topics[start : start + _CHUNK], k))
+        return out
+
+    def logits(self, topic: Topic, selected: IntArray) -> NDArray[np.float64]:
+        """x_i' U h of every candidate after these documents were ranked, [N] float64."""
+        state = self._initial(topic)
+        for document in selected:
+            state = _sigmoid(
+                self.input_weight @ _vectors(topic)[document] + self.input_bias + self.state_weight @ state
+            )
+        return np.asarray(state @ (self.scoring_weight @ _vectors(topic).T), dtype=np.float64)
+
+    def _initial(self, topic: Topic) -> Floats:
+        """h_0, [H]."""
+        query = topic.query_vector
+        if query is None or not query.any():
+            return np.full(len(self.query_bias), 0.5, np.float32)
+        return _sigmoid(self.query_weight @ query + self.query_bias)
+
+    def _rank_chunk(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
+        """`rank_batch` of a few topics."""
+        counts = np.array([topic.n_candidates for topic in topics])
+        depth, rows = min(k, int(counts.max())), np.arange(len(topics))
+        # [M, H, N], not [M, N, H]: sums over H are then elementwise over N, whatever the padding.
+        scoring = np.zeros((len(topics), len(self.query_bias), int(counts.max())), np.float32)
+        for row, topic in enumerate(topics):
+            np.matmul(self.scoring_weight, _vectors(topic).T, out=scoring[row, :, : counts[row]])
+        blocked = np.where(np.arange(scoring.shape[2]) < counts[:, None], np.float32(0), np.float32(-np.inf))
+        state = np.stack([self._initial(topic) for topic in topics])
+        ranking = np.empty((len(topics), depth), np.int64)
+        logits = np.empty_like(blocked)
+        for rank in range(depth):
+            np.einsum("mhn,mh->mn", scoring, state, out=logits)
+            logits += blocked
+            best = ranking[:, rank] = logits.argmax(axis=1)
+            blocked[rows, best] = -np.inf
+            if rank + 1 < depth:
+                state = self._next_state(state, np.stack([_vectors(t)[i] for t, i in zip(topics, best, strict=True)]))
+        return [row[: min(k, count)] for row, count in zip(ranking, counts, strict=True)]
+
+    def _next_state(self, state: Floats, ranked: Floats) -> Floats:
+        """h_{t+1} of states [..., H] and the documents ranked [..., F]."""
+        # One matrix-vector product a topic, so that the result does not depend on M.
+        new = np.matmul(self.input_weight, ranked[..., None])[..., 0]
+        old = np.matmul(self.state_weight, state[..., None])[..., 0]
+        return _sigmoid(new + self.input_bias + old)
+
+
+def _sigmoid(x: Floats) -> Floats:
+    """The logistic function, by tanh: no overflow on either side."""
+    return np.asarray(0.5 * np.tanh(0.5 * x) + 0.5, dtype=np.float32)
+
+
+def _vectors(topic: Topic) -> Floats:
+    """[N, F]; the caller has checked that they are there."""
+    if topic.doc_vectors is None:
+        raise ValueError(f"topic {topic.query_id!r} has no document vectors")
+    return topic.doc_vectors

@@ -1,0 +1,135 @@
+"""The pure functions of REINFORCE: returns, baseline, advantages, log-probabilities, entropy, loss.
+
+Shapes: B episodes, M topics with R rollouts each (B = M * R, the rollouts of a topic side by side), T ranks,
+N candidates.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+MASKED_LOGIT = -1e9
+"""Logit of a candidate that is not on offer: its probability is exactly 0 and, unlike minus infinity, its
+probability times its log-probability is 0 too, and not NaN."""
+
+
+def discounted_returns(rewards: Tensor, gamma: float) -> Tensor:
+    """G_t, the sum over k >= t of gamma^(k-t) r_{k+1}.
+
+    Args:
+        rewards: [B, T]; 0 after an episode's end.
+        gamma: discount, 0 to 1.
+
+    Returns:
+        [B, T], the dtype of `rewards`.
+    """
+    if gamma == 1.0:
+        return rewards.flip(1).cumsum(1).flip(1)
+    out = rewards.clone()
+    for step in range(rewards.shape[1] - 2, -1, -1):
+        out[:, step] += gamma * out[:, step + 1]
+    return out
+
+
+def paper_weights(returns: Tensor, gamma: float) -> Tensor:
+    """gamma^t G_t, what the paper multiplies grad log pi(a_t | s_t) with.
+
+    Args:
+        returns: [B, T], G_t.
+        gamma: discount.
+
+    Returns:
+        [B, T].
+    """
+    powers = gamma ** torch.arange(returns.shape[1], dtype=returns.dtype, device=returns.device)
+    return returns * powers
+
+
+def leave_one_out_advantages(returns: Tensor, rollouts: int) -> Tensor:
+    """Each rollout's return less the mean return of the topic's other rollouts at the same rank.
+
+    The others are drawn independently of this rollout's actions, so the gradient stays unbiased (Kool et al. 2019,
+    "Buy 4 REINFORCE samples, get a baseline for free!").
+
+    Args:
+        returns: [B, T], the R rollouts of a topic side by side.
+        rollouts: R, at least 2.
+
+    Returns:
+        [B, T].
+
+    Raises:
+        ValueError: a single rollout, which leaves no other to compare with.
+    """
+    if rollouts < 2:
+        raise ValueError(f"the leave-one-out baseline needs at least 2 rollouts a topic, got {rollouts}")
+    grouped = returns.view(-1, rollouts, returns.shape[1])
+    others = (grouped.sum(1, keepdim=True) - grouped) / (rollouts - 1)
+    return (grouped - others).view_as(returns)
+
+
+def scaled(advantages: Tensor, active: Tensor) -> Tensor:
+    """Advantages divided by their root mean square, so that step sizes do not depend on the reward's unit.
+
+    Args:
+        advantages: [B, T].
+        active: [B, T] bool, the ranks that were really filled; others do not count.
+
+    Returns:
+        [B, T]; unchanged where all of them are 0.
+    """
+    square = (advantages.square() * active).sum() / active.sum().clamp(min=1)
+    return torch.where(square > 0, advantages * torch.rsqrt(square.clamp(min=1e-30)), advantages)
+
+
+def log_policy(logits: Tensor, allowed: Tensor) -> Tensor:
+    """Log pi over the candidates on offer.
+
+    Args:
+        logits: [..., N].
+        allowed: [..., N] bool.
+
+    Returns:
+        [..., N]; about `MASKED_LOGIT` where not allowed.
+    """
+    return torch.log_softmax(logits.masked_fill(~allowed, MASKED_LOGIT), dim=-1)
+
+
+def chosen_log_policy(log_probabilities: Tensor, actions: Tensor) -> Tensor:
+    """Log pi(a_t | s_t) of the documents ranked.
+
+    Args:
+        log_probabilities: [B, T, N].
+        actions: [B, T] int64.
+
+    Returns:
+        [B, T].
+    """
+    return log_probabilities.gather(-1, actions.unsqueeze(-1)).squeeze(-1)
+
+
+def entropy(log_probabilities: Tensor) -> Tensor:
+    """-sum_i pi_i log pi_i, in nats; 0 where one candidate is left.
+
+    Args:
+        log_probabilities: [..., N].
+
+    Returns:
+        [...].
+    """
+    return -(log_probabilities.exp() * log_probabilities).sum(-1)
+
+
+def reinforce_loss(chosen: Tensor, weights: Tensor, active: Tensor) -> Tensor:
+    """-sum over ranks of weight * log pi(a_t | s_t), per episode; its gradient is the paper's update, negated.
+
+    Args:
+        chosen: [B, T], log pi(a_t | s_t).
+        weights: [B, T], without gradient: gamma^t G_t, or advantages.
+        active: [B, T] bool, the ranks that were really filled.
+
+    Returns:
+        [B].
+    """
+    return -(chosen * weights * active).sum(1)

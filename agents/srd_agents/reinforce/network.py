@@ -1,0 +1,138 @@
+"""The policy of MDP-DIV: a recurrent user state and a bilinear choice among the remaining candidates.
+
+Xia et al., "Adapting Markov Decision Process for Search Result Diversification", SIGIR 2017. Equation numbers below
+are not the paper's; its section 4 states the same three formulas:
+
+    h_0     = sigma(V_q q)                                 the state before the first rank
+    h_{t+1} = sigma(V x + W h_t)                           after document x was ranked
+    pi(i | h_t) = exp(x_i' U h_t) / sum_j exp(x_j' U h_t)  over the remaining candidates
+
+Documents enter only through U'x and V x, both of width H. They are computed once for a topic and shared by all ranks
+and all of its rollouts, so that no step touches the F-wide vectors.
+
+Shapes: M topics, R rollouts of each, L states of a topic, N candidates, F vector width, H hidden width, T ranks.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+
+class Projection(NamedTuple):
+    """What the policy knows of the candidates of M topics."""
+
+    scoring: Tensor
+    """[M, N, H], rows U'x: the logit of a candidate is its row times the state."""
+    inputs: Tensor
+    """[M, N, H], rows V x: what a candidate adds to the next state."""
+    initial: Tensor
+    """[M, H], the state h_0."""
+
+    def detach(self) -> Projection:
+        """The same numbers outside the gradient's graph."""
+        return Projection(*(part.detach() for part in self))
+
+
+class PolicyNetwork(nn.Module):
+    """V_q, V, W and U, and a fixed shift and scale of the vectors.
+
+    Vectors enter as (x - shift) / scale; shift 0 and scale 1 are the paper's network. The two are folded into the
+    weights' products, so that no second copy of the documents is made.
+
+    Args:
+        width: F.
+        hidden: H; the paper uses 5.
+        dtype: float32, or float64 for tests.
+    """
+
+    shift: Tensor
+    scale: Tensor
+
+    def __init__(self, width: int, hidden: int, *, dtype: torch.dtype = torch.float32) -> None:
+        super().__init__()
+        self.width = width
+        self.hidden = hidden
+        self.query_weight = nn.Parameter(torch.zeros(hidden, width, dtype=dtype))
+        """V_q, [H, F]."""
+        self.input_weight = nn.Parameter(torch.zeros(hidden, width, dtype=dtype))
+        """V, [H, F]."""
+        self.state_weight = nn.Parameter(torch.zeros(hidden, hidden, dtype=dtype))
+        """W, [H, H]."""
+        self.scoring_weight = nn.Parameter(torch.zeros(width, hidden, dtype=dtype))
+        """U, [F, H]."""
+        self.register_buffer("shift", torch.zeros(width, dtype=dtype))
+        self.register_buffer("scale", torch.ones((), dtype=dtype))
+
+    @torch.no_grad()
+    def initialise(self, bounds: dict[str, float], generator: torch.Generator) -> None:
+        """Draw each weight matrix uniformly from [-bound, bound].
+
+        Args:
+            bounds: bound of each parameter, by name.
+            generator: on the CPU, so that a seed gives the same start on every device.
+        """
+        for name, parameter in self.named_parameters():
+            drawn = torch.empty(parameter.shape, dtype=parameter.dtype).uniform_(-1, 1, generator=generator)
+            parameter.copy_(drawn * bounds[name])
+
+    def project(self, documents: Tensor, queries: Tensor) -> Projection:
+        """Everything that depends on the topic alone.
+
+        Args:
+            documents: [M, N, F]; rows of padding may hold anything finite.
+            queries: [M, F]; a row of zeros stands for a missing query vector and gives the state sigma(0).
+
+        Returns:
+            The projection, with gradients to V_q, V and U.
+        """
+        weights = torch.cat([self.scoring_weight, self.input_weight.T], dim=1) / self.scale
+        both = documents @ weights
+        # The shift moves all logits of a state alike, which the softmax does not see: only V x needs it.
+        inputs = both[..., self.hidden :] - self.shift @ weights[:, self.hidden :]
+        given = (queries != 0).any(dim=1, keepdim=True)
+        centred = torch.where(given, (queries - self.shift) / self.scale, 0.0)
+        initial = torch.sigmoid(centred @ self.query_weight.T)
+        return Projection(both[..., : self.hidden], inputs, initial)
+
+    def next_state(self, state: Tensor, inputs: Tensor) -> Tensor:
+        """h_{t+1} = sigma(V x + W h_t).
+
+        Args:
+            state: [..., H], h_t.
+            inputs: [..., H], V x of the documents just ranked.
+        """
+        return torch.sigmoid(inputs + state @ self.state_weight.T)
+
+    def states(self, initial: Tensor, inputs: Tensor) -> Tensor:
+        """The states of whole episodes whose documents are known (teacher forcing).
+
+        Args:
+            initial: [B, H], h_0 of each episode.
+            inputs: [B, T, H], V x of the documents ranked; the last one is not needed.
+
+        Returns:
+            [B, T, H]: h_0 ... h_{T-1}, with gradients through all of them.
+        """
+        state, out = initial, [initial]
+        for step in range(inputs.shape[1] - 1):
+            state = self.next_state(state, inputs[:, step])
+            out.append(state)
+        return torch.stack(out, dim=1)
+
+    @staticmethod
+    def logits(scoring: Tensor, states: Tensor) -> Tensor:
+        """x_i' U h for each candidate and state.
+
+        Args:
+            scoring: [M, N, H] of the projection.
+            states: [M, L, H], L states of each topic.
+
+        Returns:
+            [M, L, N].
+        """
+        if len(scoring) == 1:  # a plain matrix product: several times faster than a batched one for a single topic
+            return (states[0] @ scoring[0].T)[None]
+        return torch.bmm(states, scoring.transpose(1, 2))

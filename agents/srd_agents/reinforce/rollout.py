@@ -1,0 +1,159 @@
+"""Episodes of the policy in the batched simulator, and the policy's log-probabilities on them.
+
+Acting and learning are two passes: episodes are rolled out without gradients, then one teacher-forced pass over all
+their ranks at once gives the log-probabilities with gradients. The reward comes from the simulator alone.
+
+Shapes: M topics, R rollouts of each, B = M * R episodes (a topic's rollouts side by side), T ranks, N candidates.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from srd_agents.reinforce.loss import MASKED_LOGIT, log_policy
+from srd_agents.reinforce.network import PolicyNetwork, Projection
+from srd_gym.core import SelectionCore, TopicArrays
+from srd_gym.protocols import IntArray
+
+
+class Episodes(NamedTuple):
+    """What B episodes saw, did and earned."""
+
+    actions: Tensor
+    """[B, T] int64, the candidates ranked; 0 after an episode's end."""
+    allowed: Tensor
+    """[B, T, N] bool, the candidates on offer at each rank."""
+    rewards: Tensor
+    """[B, T], in the network's dtype; 0 after an episode's end."""
+    active: Tensor
+    """[B, T] bool, whether the rank was filled: false after an episode's end."""
+
+
+class TopicTensors:
+    """The vectors of a topic set as tensors on a device; on the CPU they share the arrays' memory.
+
+    Args:
+        arrays: the topic set.
+        network: whose device and dtype to take.
+    """
+
+    def __init__(self, arrays: TopicArrays, network: PolicyNetwork) -> None:
+        place = network.shift
+        self.n_candidates = arrays.n_candidates
+        self.documents = shared(arrays.documents).to(place.device, place.dtype)
+        self.queries = shared(arrays.queries).to(place.device, place.dtype)
+
+    def batch(self, topics: IntArray) -> tuple[Tensor, Tensor]:
+        """Documents [M, N, F] and queries [M, F] of these topics, N cut to the largest of them."""
+        most = int(self.n_candidates[topics].max())
+        if len(topics) == 1:  # a view: no copy
+            one = int(topics[0])
+            return self.documents[one : one + 1, :most], self.queries[one : one + 1]
+        chosen = torch.from_numpy(topics).to(self.documents.device)
+        return self.documents[:, :most][chosen], self.queries[chosen]
+
+
+def shared(array: NDArray[np.float32]) -> Tensor:
+    """A tensor on the array's own memory; never write to it where the array is read-only."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="The given NumPy array is not writable")
+        return torch.from_numpy(array)
+
+
+@torch.no_grad()
+def roll_out(
+    network: PolicyNetwork,
+    projection: Projection,
+    core: SelectionCore,
+    topics: IntArray,
+    rollouts: int,
+    generator: torch.Generator,
+) -> Episodes:
+    """Act in the simulator until all episodes end, each action drawn from the policy.
+
+    Args:
+        network: the policy.
+        projection: of these topics' candidates; its graph is left alone.
+        core: the simulator; it is reset.
+        topics: [M] int64, topics of the simulator's topic set.
+        rollouts: R, episodes of each topic.
+        generator: on the network's device.
+
+    Returns:
+        The episodes, on the network's device.
+    """
+    core.reset(np.repeat(topics, rollouts))
+    scoring, inputs, initial = projection.detach()
+    n_topics, n = scoring.shape[:2]
+    lanes, ranks = n_topics * rollouts, int(core.length.max())
+    actions = np.zeros((lanes, ranks), np.int64)
+    allowed = np.zeros((lanes, ranks, n), np.bool_)
+    rewards = np.zeros((lanes, ranks))
+    active = np.zeros((lanes, ranks), np.bool_)
+
+    flat_inputs = inputs.reshape(n_topics * n, -1)
+    first_row = torch.arange(n_topics, device=scoring.device).repeat_interleave(rollouts) * n
+    state = initial.repeat_interleave(rollouts, dim=0)
+    noise = torch.empty(lanes, n, dtype=scoring.dtype, device=scoring.device)
+    for rank in range(ranks):
+        active[:, rank] = ~core.done
+        allowed[:, rank] = core.allowed[:, :n]
+        on_offer = torch.from_numpy(allowed[:, rank]).to(scoring.device)
+        logits = network.logits(scoring, state.view(n_topics, rollouts, -1)).view(lanes, n)
+        drawn = _draw(logits, on_offer, noise, generator)
+        actions[:, rank] = drawn.cpu().numpy()
+        if lanes == 1:
+            rewards[0, rank] = core.step_lane(0, int(actions[0, rank]))[0]
+        else:
+            rewards[:, rank] = core.step(actions[:, rank]).reward
+        state = network.next_state(state, flat_inputs[first_row + drawn])
+
+    def moved(array: NDArray[np.generic]) -> Tensor:
+        return torch.from_numpy(array).to(scoring.device)
+
+    return Episodes(moved(actions), moved(allowed), moved(rewards).to(scoring.dtype), moved(active))
+
+
+def episode_log_policy(network: PolicyNetwork, projection: Projection, episodes: Episodes) -> Tensor:
+    """Log pi of every candidate at every rank of known episodes, with gradients to all four matrices.
+
+    Args:
+        network: the policy.
+        projection: of the episodes' topics, with its graph.
+        episodes: as rolled out; their topics side by side as in the projection.
+
+    Returns:
+        [B, T, N]; about `MASKED_LOGIT` where a candidate was not on offer.
+    """
+    scoring, inputs, initial = projection
+    n_topics, n = scoring.shape[:2]
+    lanes, ranks = episodes.actions.shape
+    rollouts = lanes // n_topics
+    first_row = torch.arange(n_topics, device=scoring.device).repeat_interleave(rollouts) * n
+    ranked = inputs.reshape(n_topics * n, -1)[first_row[:, None] + episodes.actions]
+    states = network.states(initial.repeat_interleave(rollouts, dim=0), ranked)
+    logits = network.logits(scoring, states.reshape(n_topics, rollouts * ranks, -1))
+    return log_policy(logits.view(lanes, ranks, n), episodes.allowed)
+
+
+def _draw(logits: Tensor, allowed: Tensor, noise: Tensor, generator: torch.Generator) -> Tensor:
+    """One candidate a row, drawn from softmax(logits) over those allowed, by the Gumbel-max trick.
+
+    Args:
+        logits: [B, N].
+        allowed: [B, N] bool.
+        noise: [B, N], overwritten.
+        generator: on the same device.
+
+    Returns:
+        [B] int64; 0 where nothing is allowed.
+    """
+    # -log of an exponential variable is a Gumbel variable.
+    perturbed = noise.exponential_(generator=generator).log_().neg_().add_(logits)
+    return perturbed.masked_fill_(~allowed, 2 * MASKED_LOGIT).argmax(dim=1)

@@ -1,0 +1,152 @@
+"""The scoring task on arrays: every candidate scores itself and the list is sorted once; `scoring_v0` is a thin skin.
+
+Shapes: B episodes, N candidates, A scores, L ranks that count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from srd_gym.core.arrays import TopicArrays
+from srd_gym.core.payment import bound_measure
+from srd_gym.measures import BoundMeasure, Measure, measure
+from srd_gym.measures.reference import Normalizer
+from srd_gym.names import unknown
+from srd_gym.protocols import BoolArray, IntArray, ScoreArray
+from srd_gym.topic import TopicSet
+
+Ties = Literal["retrieval", "random"]
+
+
+class ScoringCore:
+    """Batched simulator of search result diversification as joint scoring (MA4DIV's task, Chen et al. 2025).
+
+    An episode is one step: each candidate of a topic gets an integer score from 0 to A - 1, candidates are sorted by
+    score, best first, and all are paid alike with a measure of the list. Scores of padding are ignored.
+
+    Args:
+        topics: the topics, or their arrays where several cores share them.
+        measure: what the reward measures: a name, a `Measure`, or several whose values are added up (the published
+            code pays alpha_nDCG at two cutoffs). A measure without a cutoff is of the whole list.
+        n_scores: A, at least 2.
+        ties: "retrieval" breaks ties by candidate order (the retrieval order where one exists, else the set's fixed
+            shuffle); "random" by the generator passed to each call.
+        max_candidates: N; None takes the largest topic's.
+        normalizer: what ideal rankings are made of: "pool", "candidates", or None: the pool where all topics have one.
+
+    Raises:
+        TypeError: a measure of the wrong kind.
+        ValueError: unknown names, no measure, fewer than 2 scores, or an empty topic set.
+    """
+
+    def __init__(
+        self,
+        topics: TopicSet | TopicArrays,
+        *,
+        measure: str | Measure | Sequence[str | Measure] = "alpha_nDCG@10",
+        n_scores: int = 30,
+        ties: Ties = "retrieval",
+        max_candidates: int | None = None,
+        normalizer: Normalizer | None = None,
+    ) -> None:
+        self.arrays = TopicArrays.of(topics, max_candidates)
+        if isinstance(n_scores, bool) or not isinstance(n_scores, int | np.integer):
+            raise TypeError(f"n_scores must be a whole number, got {n_scores!r}")
+        if n_scores < 2:
+            raise ValueError(f"n_scores must be at least 2 (one score cannot tell documents apart), got {n_scores}")
+        self.n_scores = int(n_scores)
+        if ties not in ("retrieval", "random"):
+            raise unknown("ties", str(ties), ("retrieval", "random"))
+        self.ties = ties
+        self._bound = {str(bound.measure): bound for bound in self._bind(measure, normalizer)}
+        self.depth = max(bound.ranks for bound in self._bound.values())
+        """L: ranks below it earn nothing."""
+
+    def rank(self, topic: ArrayLike, scores: ArrayLike, generator: np.random.Generator | None = None) -> IntArray:
+        """Candidates sorted by score, best first.
+
+        Args:
+            topic: [B] int, the topic of each list.
+            scores: [B, N] int, 0 to A - 1; entries of padding are ignored.
+            generator: breaks ties where `ties="random"`.
+
+        Returns:
+            [B, N] int64 candidate indices; -1 from the topic's number of candidates on.
+
+        Raises:
+            TypeError: scores that are not integers.
+            ValueError: a wrong shape, a score out of range, or no generator where one is needed.
+        """
+        topics, keys, present = self._checked(topic, scores)
+        if self.ties == "retrieval":
+            order = np.argsort(np.where(present, -keys, 1), axis=1, kind="stable")
+        elif generator is None:
+            raise ValueError("ties='random' needs a generator: pass one (np.random.default_rng(seed))")
+        else:
+            # Scores are whole numbers: a uniform draw below 1 orders ties and nothing else.
+            order = np.argsort(np.where(present, -keys - generator.random(keys.shape), 1.0), axis=1)
+        return np.where(np.arange(keys.shape[1]) < self.arrays.n_candidates[topics][:, None], order, -1)
+
+    def step(self, topic: ArrayLike, scores: ArrayLike, generator: np.random.Generator | None = None) -> ScoreArray:
+        """The reward of each episode: the (sum of the) measure of its sorted list; 0 on an unlabelled topic.
+
+        Args:
+            topic: [B] int, the topic of each list.
+            scores: [B, N] int, 0 to A - 1; entries of padding are ignored.
+            generator: breaks ties where `ties="random"`.
+
+        Returns:
+            [B] float64.
+
+        Raises:
+            TypeError: scores that are not integers.
+            ValueError: as `rank`.
+        """
+        values = self.measures(topic, self.rank(topic, scores, generator))
+        return sum(values.values(), np.zeros(len(np.atleast_1d(np.asarray(topic)))))
+
+    def measures(self, topic: ArrayLike, rankings: IntArray) -> dict[str, ScoreArray]:
+        """The measures that the reward adds up.
+
+        Args:
+            topic: [B] int, the topic of each list.
+            rankings: [B, L'] candidate indices, -1 where empty.
+
+        Returns:
+            Name -> [B] float64; 0 on an unlabelled topic.
+        """
+        cut = rankings[:, : self.depth]
+        return {name: m.score_rankings(cut, self.arrays.judgments, topic) for name, m in self._bound.items()}
+
+    def _bind(self, what: str | Measure | Sequence[str | Measure], normalizer: Normalizer | None) -> list[BoundMeasure]:
+        """The measures of the reward, bound to the topics."""
+        items = [what] if isinstance(what, str | Measure) else list(what)
+        if not items:
+            raise ValueError("expected at least one measure to pay, got none")
+        parsed = [measure(item, normalizer=normalizer).plain() for item in items]
+        if len(set(parsed)) < len(parsed):
+            raise ValueError(f"a measure comes twice in {[str(m) for m in parsed]}; keep one of each")
+        return [bound_measure(self.arrays, m, self.arrays.max_candidates) for m in parsed]
+
+    def _checked(self, topic: ArrayLike, scores: ArrayLike) -> tuple[IntArray, IntArray, BoolArray]:
+        """Topics [B], scores [B, N] and which of them are of real candidates [B, N]."""
+        topics = np.atleast_1d(np.asarray(topic, dtype=np.int64))
+        given = np.asarray(scores)
+        expected = (len(topics), self.arrays.max_candidates)
+        if not np.issubdtype(given.dtype, np.integer):
+            raise TypeError(f"scores must be integers from 0 to {self.n_scores - 1}, got {given.dtype}")
+        if given.shape != expected:
+            raise ValueError(f"expected scores of shape {expected} (episodes, candidates), got {given.shape}")
+        present = self.arrays.present[topics]
+        wrong = present & ((given < 0) | (given >= self.n_scores))
+        if wrong.any():
+            lane, document = np.argwhere(wrong)[0].tolist()
+            raise ValueError(
+                f"score {int(given[lane, document])} of candidate {document} in episode {lane} is out of range; "
+                f"expected 0 to {self.n_scores - 1}"
+            )
+        return topics, given.astype(np.int64, copy=False), present

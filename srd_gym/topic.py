@@ -198,8 +198,9 @@ class TopicSet(Sequence[Topic]):
 
     @cached_property
     def has_pool(self) -> bool:
-        """Whether every topic has a pool, so that the official ideal ranking exists."""
-        return bool(self._topics) and all(topic.pool is not None for topic in self._topics)
+        """Whether every judged topic has a pool (and some topic is judged), so that the official ideal ranking exists."""
+        judged = [topic for topic in self._topics if topic.labelled]
+        return bool(judged) and all(topic.pool is not None for topic in judged)
 
     @cached_property
     def has_retrieval_order(self) -> bool:

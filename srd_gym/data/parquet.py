@@ -41,11 +41,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from numpy.typing import NDArray
 
+from srd_gym.data.arrow import list_column, number_rows
 from srd_gym.data.streams import first_bytes, notice, refuse_pickle, shown
 from srd_gym.files import PathLike, written_atomically
 from srd_gym.topic import Topic, TopicSet
@@ -222,7 +221,7 @@ def _batch_of(topics: list[Topic], schema: pa.Schema) -> pa.RecordBatch:
     for entry in schema:
         values: list[Any] = [_column_value(topic, entry.name) for topic in topics]
         if entry.name in _FLOATS or entry.name in _GRADES:
-            columns.append(_list_array(values, entry.type))
+            columns.append(list_column(values, entry.type))
         else:
             columns.append(pa.array(values, type=entry.type))
     return pa.RecordBatch.from_arrays(columns, schema=schema)
@@ -234,16 +233,6 @@ def _column_value(topic: Topic, name: str) -> Any:
         return getattr(topic, name)
     vectors = (topic.doc_vectors, topic.query_vector, topic.subtopic_vectors)
     return next((int(v.shape[-1]) for v in vectors if v is not None), None)
-
-
-def _list_array(values: list[NDArray[Any] | None], kind: pa.DataType) -> pa.Array:
-    """Arrays, flattened, as an Arrow list column, without a Python object per number."""
-    lengths = [0 if value is None else value.size for value in values]
-    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
-    flat = [value.reshape(-1) for value in values if value is not None]
-    numbers = np.concatenate(flat) if flat else np.empty(0, dtype=kind.value_type.to_pandas_dtype())
-    missing = pa.array([value is None for value in values], type=pa.bool_())
-    return pa.ListArray.from_arrays(pa.array(offsets), pa.array(numbers, type=kind.value_type), type=kind, mask=missing)
 
 
 @contextlib.contextmanager
@@ -324,47 +313,13 @@ def _values(batch: pa.RecordBatch, name: str, path: PathLike) -> list[Any]:
     expected = SCHEMA.field(name).type
     try:
         if name in _FLOATS or name in _GRADES:
-            return _number_rows(column, expected.value_type)
+            return number_rows(column, expected.value_type)
         values: list[Any] = column.cast(expected).to_pylist()
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, ValueError) as error:
         raise ValueError(
             f"{_WHAT}: {path}: column {name!r} has type {column.type}, expected {expected}: {error}"
         ) from error
     return values
-
-
-def _number_rows(column: pa.Array, kind: pa.DataType) -> list[NDArray[Any] | None]:
-    """A list column of numbers as one flat array a row (views into Arrow's memory where the type is ours)."""
-    present = column.is_valid().to_numpy(zero_copy_only=False)
-    values, sizes = column, None
-    while (
-        pa.types.is_list(values.type) or pa.types.is_large_list(values.type) or pa.types.is_fixed_size_list(values.type)
-    ):
-        lengths = values.value_lengths().fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
-        sizes = lengths if sizes is None else _joined(sizes, lengths)
-        values = values.flatten()
-    if sizes is None:
-        raise ValueError("not a list")
-    if values.null_count:
-        raise ValueError("a list holds a null; leave out the whole list where there are no numbers")
-    if pa.types.is_floating(kind) and pa.types.is_floating(values.type):
-        # An unsafe cast rounds float64 to float32, which is meant; Topic refuses what overflows.
-        values = values.cast(kind, safe=False)
-    numbers = values.cast(kind).to_numpy(zero_copy_only=False)
-    ends = np.cumsum(sizes)
-    return [numbers[end - size : end] if there else None for there, size, end in zip(present, sizes, ends, strict=True)]
-
-
-def _joined(outer: NDArray[np.int64], inner: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Sizes of lists of lists: how many numbers each outer list holds; its rows must be equally long."""
-    ends = np.cumsum(outer)
-    totals = np.zeros(len(outer), dtype=np.int64)
-    for i, (size, end) in enumerate(zip(outer, ends, strict=True)):
-        rows = inner[end - size : end]
-        if rows.size and (rows != rows[0]).any():
-            raise ValueError("a list of lists has rows of different lengths; a matrix has equal rows")
-        totals[i] = rows.sum()
-    return totals
 
 
 def _shaped(values: dict[str, Any]) -> dict[str, Any]:

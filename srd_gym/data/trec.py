@@ -1,318 +1,156 @@
-"""TREC files: diversity qrels, runs, and (through `load_trec`) topic sets made of them.
+"""Topic sets from TREC files: diversity qrels, runs, topics XML and vectors.
 
 All readers take one path or several, plain or gzip. Several files are parts of one whole, so a query in two of them is
-an error. Fields are separated by ASCII white space, as the official tools separate them; ids are text and kept as they
-stand.
+an error. Ids are text and kept as they stand.
 """
 
 from __future__ import annotations
 
-import math
-import re
-import unicodedata
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from os import PathLike as _OsPathLike
+from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
-from srd_gym.data.streams import shown
-from srd_gym.files import PathLike, numbered_lines, written_atomically
-from srd_gym.topic import GradeArray
+from srd_gym.data.attach import Missing, attach_vectors
+from srd_gym.data.streams import notice, shown
+from srd_gym.data.trec_files import (
+    Paths,
+    Qrels,
+    Run,
+    TopicQrels,
+    claim_query,
+    path_list,
+    read_qrels,
+    read_run,
+    write_run,
+)
+from srd_gym.data.trec_xml import TopicText, read_topic_texts
+from srd_gym.data.vectors import read_vectors
+from srd_gym.files import PathLike
+from srd_gym.topic import GradeArray, Topic, TopicSet
 
-Paths = PathLike | Iterable[PathLike]
-
-_FIELDS = re.compile(r"[^ \t\r\f\v]+")
-_QRELS_LINE = "topic subtopic document judgment"
-_RUN_LINE = "topic Q0 document rank score tag"
-
-
-@dataclass(frozen=True, kw_only=True, eq=False, slots=True)
-class TopicQrels:
-    """The diversity judgments of one topic."""
-
-    doc_ids: tuple[str, ...]
-    """Ids of the P judged documents, in order of first mention."""
-    subtopic_ids: tuple[str, ...]
-    """Ids of the S subtopics, in numeric order where they are numbers."""
-    judgments: GradeArray
-    """[P, S] int8 as given: >= 1 is relevant, 0 and negative (-2: spam) are not; 0 where a pair has no line."""
-
-
-@dataclass(frozen=True, kw_only=True, eq=False, slots=True)
-class Qrels:
-    """Diversity judgments by query id."""
-
-    topics: dict[str, TopicQrels]
-    """In order of first mention."""
-
-
-@dataclass(frozen=True, kw_only=True, eq=False, slots=True)
-class Run:
-    """Rankings by query id, in the official order: score descending, document id ascending where scores are equal."""
-
-    rankings: dict[str, tuple[str, ...]]
-    """Document ids, best first."""
-    scores: dict[str, NDArray[np.float64]]
-    """[N] float64 scores of the same documents, never rising."""
+__all__ = [
+    "Qrels",
+    "Run",
+    "TopicQrels",
+    "TopicText",
+    "judgment_rows",
+    "load_trec",
+    "read_qrels",
+    "read_run",
+    "read_topics_xml",
+    "write_run",
+]
 
 
-def path_list(paths: Paths, what: str) -> list[PathLike]:
-    """One path or several, as a list.
-
-    Raises:
-        ValueError: no path at all.
-    """
-    several = [paths] if isinstance(paths, str | _OsPathLike) else list(paths)
-    if not several:
-        raise ValueError(f"{what}: no file given; expected one path or more")
-    return several
-
-
-def read_qrels(paths: Paths) -> Qrels:
-    """Diversity judgments from lines "topic subtopic document judgment".
-
-    The rules are the official tool's (ndeval, as packaged by pyndeval): a judgment >= 1 is relevant, 0, negative and
-    missing ones are not. Subtopic 0, which the 2009 files use to list documents that were judged for no subtopic, is a
-    subtopic like any other where some document is relevant to it, and is left out where none is (its documents stay in
-    the pool): no measure can tell the difference.
+def read_topics_xml(paths: Paths) -> dict[str, TopicText]:
+    """Queries and subtopic texts from TREC Web Track topics files; see `srd_gym.data.trec_xml.read_topic_texts`.
 
     Args:
         paths: one file or several parts.
 
-    Returns:
-        The judgments of each topic that has a line.
+    Raises:
+        FileNotFoundError: no such file.
+        ValueError: not such a file, an entity declaration, or a topic in two files.
+    """
+    texts: dict[str, TopicText] = {}
+    owner: dict[str, PathLike] = {}
+    for path in path_list(paths, "topics XML"):
+        part = read_topic_texts(path)
+        for query_id in part:
+            claim_query("topics XML", owner, query_id, path)
+        texts |= part
+    return texts
+
+
+def load_trec(
+    *,
+    run: Paths,
+    qrels: Paths | None = None,
+    topics: Paths | None = None,
+    vectors: PathLike | None = None,
+    query_vectors: PathLike | None = None,
+    missing: Missing = "error",
+    name: str = "trec",
+) -> TopicSet:
+    """A topic set from TREC files.
+
+    Candidates are the run's documents in the official order. Judgments and pool come from the qrels; the pool is all
+    judged documents, relevant or not. A topic without a qrels line is unlabelled; a topic of the XML or the qrels
+    without a ranking has no candidates and is left out, with a `DataNotice`. Subtopics are those of the XML, in its
+    order, then those that only the qrels name (their text is empty); without XML, those of the qrels.
+
+    Args:
+        run: the rankings.
+        qrels: diversity judgments; None: nothing is labelled.
+        topics: topics XML with query and subtopic texts; None: no texts.
+        vectors: vectors by document id (`srd_gym.data.vectors`).
+        query_vectors: vectors by query id or by query text.
+        missing: what to do about documents (and queries) without a vector: "error" or "drop".
+        name: the set's name.
 
     Raises:
         FileNotFoundError: no such file.
-        ValueError: a malformed line, a pair judged twice, a query in two files, or an empty file; the message gives
-            file and line.
+        ValueError: as the readers; a query of the run that is in no topics file; missing vectors.
     """
-    topics: dict[str, TopicQrels] = {}
-    owner: dict[str, PathLike] = {}
-    for path in path_list(paths, "qrels"):
-        parts: dict[str, _QrelsPart] = {}
-        for number, line in numbered_lines(path, "qrels"):
-            fields = _FIELDS.findall(line)
-            if len(fields) != 4:
-                if not fields:
-                    continue
-                raise _malformed("qrels", path, number, _QRELS_LINE, line, len(fields))
-            query_id, subtopic_id, doc_id, judgment = fields
-            part = parts.get(query_id)
-            if part is None:
-                _claim("qrels", owner, query_id, path)
-                part = parts[query_id] = _QrelsPart()
-            part.rows.append(part.docs.setdefault(doc_id, len(part.docs)))
-            part.columns.append(part.subtopics.setdefault(subtopic_id, len(part.subtopics)))
-            part.values.append(_grade(judgment, path, number))
-            part.lines.append(number)
-        _refuse_blank("qrels", path, parts)
-        topics |= {query_id: part.finish(query_id, path) for query_id, part in parts.items()}
-    return Qrels(topics=topics)
+    rankings = read_run(run)
+    judged = {} if qrels is None else read_qrels(qrels).topics
+    texts = None if topics is None else read_topics_xml(topics)
+    unknown_id = None if texts is None else next((q for q in rankings.rankings if q not in texts), None)
+    if unknown_id is not None:
+        raise ValueError(
+            f"topics XML: query {shown(unknown_id)} of the run is in none of the topics files; give the file that "
+            "holds it as well, or no topics file at all"
+        )
+    unranked = [q for q in dict.fromkeys([*(texts or ()), *judged]) if q not in rankings.rankings]
+    if unranked:
+        few = ", ".join(unranked[:3]) + (", ..." if len(unranked) > 3 else "")
+        notice(f"{name}: the run ranks nothing for {len(unranked)} topics ({few}); they have no candidates: left out")
+    loaded = TopicSet(
+        (
+            _trec_topic(query_id, rankings, judged.get(query_id), None if texts is None else texts[query_id])
+            for query_id in rankings.rankings
+        ),
+        name=name,
+    )
+    if vectors is None and query_vectors is None:
+        return loaded
+    wanted = {doc_id for topic in loaded for doc_id in topic.doc_ids}
+    return attach_vectors(
+        loaded,
+        None if vectors is None else read_vectors(vectors, only=wanted),
+        queries=None if query_vectors is None else read_vectors(query_vectors, part="query"),
+        missing=missing,
+    )
 
 
-def read_run(paths: Paths) -> Run:
-    """Rankings from lines "topic Q0 document rank score tag".
-
-    The order is the official tool's: score descending (compared as float64), document id ascending on ties; the rank
-    column and the order of lines are ignored.
-
-    Args:
-        paths: one file or several parts.
+def judgment_rows(qrels: TopicQrels, doc_ids: Sequence[str], subtopic_ids: Sequence[str]) -> GradeArray:
+    """Judgments of any documents and subtopics of a topic; 0 where there is none.
 
     Returns:
-        The ranking of each query that has a line.
-
-    Raises:
-        FileNotFoundError: no such file.
-        ValueError: a malformed line, a score that is not a finite number, a document twice in one ranking, a query in
-            two files, or an empty file; the message gives file and line.
+        [len(doc_ids), len(subtopic_ids)] int8.
     """
-    run = Run(rankings={}, scores={})
-    owner: dict[str, PathLike] = {}
-    for path in path_list(paths, "run"):
-        parts: dict[str, dict[str, float]] = {}
-        for number, line in numbered_lines(path, "run"):
-            fields = _FIELDS.findall(line)
-            if len(fields) != 6:
-                if not fields:
-                    continue
-                raise _malformed("run", path, number, _RUN_LINE, line, len(fields))
-            query_id, _, doc_id, _, score, _ = fields
-            part = parts.get(query_id)
-            if part is None:
-                _claim("run", owner, query_id, path)
-                part = parts[query_id] = {}
-            if doc_id in part:
-                raise ValueError(
-                    f"run: {path}:{number}: document {shown(doc_id)} comes twice for query {shown(query_id)}; "
-                    "a ranking holds each document once"
-                )
-            part[doc_id] = _score(score, path, number)
-        _refuse_blank("run", path, parts)
-        for query_id, part in parts.items():
-            ordered = sorted(part.items(), key=lambda item: (-item[1], item[0]))
-            run.rankings[query_id] = tuple(doc_id for doc_id, _ in ordered)
-            run.scores[query_id] = np.array([score for _, score in ordered], dtype=np.float64)
-    return run
+    row_of = {doc_id: row for row, doc_id in enumerate(qrels.doc_ids)}
+    column_of = {subtopic_id: column for column, subtopic_id in enumerate(qrels.subtopic_ids)}
+    rows = np.array([row_of.get(doc_id, -1) for doc_id in doc_ids], dtype=np.int64)
+    columns = np.array([column_of.get(subtopic_id, -1) for subtopic_id in subtopic_ids], dtype=np.int64)
+    # One more row and column of zeros stands for what was not judged; index -1 finds it.
+    padded = np.pad(qrels.judgments, ((0, 1), (0, 1)))
+    return np.ascontiguousarray(padded[np.ix_(rows, columns)])
 
 
-def write_run(
-    path: PathLike,
-    rankings: Mapping[str, Sequence[str]],
-    tag: str,
-    scores: Mapping[str, Sequence[float] | NDArray[np.floating]] | None = None,
-) -> None:
-    """Write rankings as a TREC run, whole or not at all.
-
-    Official tools order a run by its scores and break ties by document id, so the score column falls strictly: without
-    `scores` it is N, N - 1, ..., 1; given scores are written as float32 (trec_eval's precision), and one that does not
-    fall below the one before it becomes the next smaller float32.
-
-    Args:
-        path: the file to write; an existing one is replaced once the new one is complete.
-        rankings: document ids by query id, best first.
-        tag: the run's name.
-        scores: per query, one finite score a document, never rising.
-
-    Raises:
-        ValueError: an id or tag that is empty or holds white space or control characters (the format cannot carry it),
-            a document twice, or scores that rise, are not finite or do not match; nothing is written.
-    """
-    _check_word("the tag", tag)
-    with written_atomically(path) as temporary, temporary.open("w", encoding="utf-8", newline="\n") as stream:
-        for query_id, doc_ids in rankings.items():
-            given = None if scores is None else scores.get(query_id)
-            stream.writelines(_run_lines(query_id, doc_ids, tag, given, scores is not None))
-
-
-@dataclass(slots=True)
-class _QrelsPart:
-    """The lines of one topic, being read."""
-
-    docs: dict[str, int] = field(default_factory=dict)
-    subtopics: dict[str, int] = field(default_factory=dict)
-    rows: list[int] = field(default_factory=list)
-    columns: list[int] = field(default_factory=list)
-    values: list[int] = field(default_factory=list)
-    lines: list[int] = field(default_factory=list)
-
-    def finish(self, query_id: str, path: PathLike) -> TopicQrels:
-        """The judgments as a matrix, its subtopics sorted, an irrelevant subtopic 0 left out."""
-        rows, columns = np.array(self.rows), np.array(self.columns)
-        cells = rows * len(self.subtopics) + columns
-        _, first = np.unique(cells, return_index=True)
-        if first.size < cells.size:
-            again = int(np.setdiff1d(np.arange(cells.size), first)[0])
-            doc_id = list(self.docs)[self.rows[again]]
-            subtopic_id = list(self.subtopics)[self.columns[again]]
-            raise ValueError(
-                f"qrels: {path}:{self.lines[again]}: document {shown(doc_id)} is judged twice for subtopic "
-                f"{shown(subtopic_id)} of topic {shown(query_id)}; keep one of the lines"
-            )
-        judgments = np.zeros((len(self.docs), len(self.subtopics)), dtype=np.int8)
-        judgments[rows, columns] = self.values
-        kept = [s for s in self.subtopics if s != "0" or (judgments[:, self.subtopics[s]] >= 1).any()]
-        kept.sort(key=natural_key)
-        chosen = np.ascontiguousarray(judgments[:, [self.subtopics[s] for s in kept]])
-        chosen.flags.writeable = False
-        return TopicQrels(doc_ids=tuple(self.docs), subtopic_ids=tuple(kept), judgments=chosen)
-
-
-def natural_key(value: str) -> tuple[bool, int, str]:
-    """Sort key that puts "2" before "10" and numbers before other text."""
-    number = value.isascii() and value.isdigit()
-    return (not number, int(value) if number else 0, value)
-
-
-def _claim(what: str, owner: dict[str, PathLike], query_id: str, path: PathLike) -> None:
-    """Note the file that holds a query; a query in two files is an error."""
-    if query_id in owner:
-        raise ValueError(
-            f"{what}: query {shown(query_id)} is in both {owner[query_id]} and {path}; several files are parts of one "
-            "whole and must not share a query"
-        )
-    owner[query_id] = path
-
-
-def _grade(text: str, path: PathLike, number: int) -> int:
-    """A judgment as an integer that int8 holds."""
-    try:
-        value = int(text)
-    except ValueError:
-        value = 128
-    if not -128 <= value <= 127:
-        raise ValueError(f"qrels: {path}:{number}: expected an integer judgment from -128 to 127, got {shown(text)}")
-    return value
-
-
-def _score(text: str, path: PathLike, number: int) -> float:
-    """A score as a finite number."""
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not math.isfinite(value):
-        raise ValueError(f"run: {path}:{number}: expected a finite number as score, got {shown(text)}")
-    return value
-
-
-def _malformed(what: str, path: PathLike, number: int, expected: str, line: str, count: int) -> ValueError:
-    """The error for a line with the wrong number of fields."""
-    wanted = len(expected.split())
-    return ValueError(f"{what}: {path}:{number}: expected {wanted} fields '{expected}', got {count}: {shown(line)}")
-
-
-def _refuse_blank(what: str, path: PathLike, parts: Mapping[str, object]) -> None:
-    """A file of blank lines holds nothing."""
-    if not parts:
-        raise ValueError(f"{what}: {path} holds only blank lines; expected at least one line of data")
-
-
-def _check_word(what: str, value: str) -> None:
-    """Refuse what the run format cannot carry: its fields are separated by white space and its lines by line ends."""
-    bad = next((c for c in value if c.isspace() or unicodedata.category(c) in {"Cc", "Cs"}), None)
-    if bad is not None or not value:
-        found = "is empty" if not value else f"holds {bad!r}"
-        raise ValueError(
-            f"run: {what} {shown(value)} {found}; a TREC run separates fields by white space, so ids and tag need "
-            "at least one character and no white space or control characters: rename it"
-        )
-
-
-def _run_lines(
-    query_id: str,
-    doc_ids: Sequence[str],
-    tag: str,
-    given: Sequence[float] | NDArray[np.floating] | None,
-    expected: bool,
-) -> Iterator[str]:
-    """The lines of one query, checked."""
-    _check_word("query id", query_id)
-    if len(set(doc_ids)) < len(doc_ids):
-        raise ValueError(f"run: a document comes twice for query {shown(query_id)}; a ranking holds each document once")
-    if expected and (given is None or len(given) != len(doc_ids)):
-        count = "no scores" if given is None else f"{len(given)} scores"
-        raise ValueError(f"run: query {shown(query_id)} has {len(doc_ids)} documents but {count}; expected one each")
-    scores = [str(len(doc_ids) - i) for i in range(len(doc_ids))] if given is None else _falling(query_id, given)
-    for rank, (doc_id, score) in enumerate(zip(doc_ids, scores, strict=True), start=1):
-        _check_word("document id", doc_id)
-        yield f"{query_id} Q0 {doc_id} {rank} {score} {tag}\n"
-
-
-def _falling(query_id: str, given: Sequence[float] | NDArray[np.floating]) -> list[str]:
-    """Scores as strictly falling float32, written so that they read back as the same float32."""
-    exact = np.asarray(given, dtype=np.float64)
-    with np.errstate(over="ignore"):
-        scores = exact.astype(np.float32)
-    if not np.isfinite(scores).all() or (np.diff(exact) > 0).any():
-        raise ValueError(
-            f"run: scores of query {shown(query_id)} must be finite float32 numbers that never rise along the ranking"
-        )
-    bottom = np.float32(-np.inf)
-    for i in range(1, len(scores)):
-        if scores[i] >= scores[i - 1]:
-            scores[i] = np.nextafter(scores[i - 1], bottom)
-    return [repr(float(score)) for score in scores]
+def _trec_topic(query_id: str, run: Run, qrels: TopicQrels | None, text: TopicText | None) -> Topic:
+    """One topic of `load_trec`."""
+    doc_ids = run.rankings[query_id]
+    listed = [] if text is None else list(text.subtopics)
+    subtopic_ids = listed + [s for s in (qrels.subtopic_ids if qrels else ()) if s not in listed]
+    return Topic(
+        query_id=query_id,
+        query_text=None if text is None else text.query_text,
+        doc_ids=doc_ids,
+        retrieval_scores=run.scores[query_id].astype(np.float32),
+        subtopic_ids=tuple(subtopic_ids),
+        subtopic_texts=None if text is None else tuple(text.subtopics.get(s, "") for s in subtopic_ids),
+        judgments=None if qrels is None else judgment_rows(qrels, doc_ids, subtopic_ids),
+        pool=None if qrels is None else judgment_rows(qrels, qrels.doc_ids, subtopic_ids),
+        pool_ids=None if qrels is None else qrels.doc_ids,
+    )

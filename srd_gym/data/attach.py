@@ -1,0 +1,220 @@
+"""Bringing topics and vectors together: by id, from a table, or by embedding their texts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from srd_gym.data.streams import notice, shown
+from srd_gym.data.vectors import VectorTable
+from srd_gym.names import unknown
+from srd_gym.topic import FloatArray, Topic, TopicSet
+
+Missing = Literal["error", "drop"]
+Embedding = Callable[[Sequence[str]], FloatArray]
+"""Turns n texts into [n, F] float32."""
+
+_FEW = 3
+
+
+@dataclass(slots=True)
+class _Gaps:
+    """What has no vector."""
+
+    documents: list[tuple[str, str]] = field(default_factory=list)
+    """(query id, document id)"""
+    queries: list[str] = field(default_factory=list)
+    subtopics: list[tuple[str, str]] = field(default_factory=list)
+    """(query id, subtopic id)"""
+    other_width: list[str] = field(default_factory=list)
+    """Query ids of topics whose query vector is of another width than the new documents'."""
+    emptied: list[str] = field(default_factory=list)
+    """Query ids of topics without any document left."""
+
+
+def attach_vectors(
+    topics: TopicSet,
+    documents: VectorTable | None = None,
+    *,
+    queries: VectorTable | None = None,
+    subtopics: VectorTable | None = None,
+    missing: Missing = "error",
+) -> TopicSet:
+    """The topics with vectors from tables.
+
+    Documents are looked up by id; queries by query id, then by query text; subtopics by "query id.subtopic id", by
+    subtopic id where it begins with "query id.", then by text. A kind without a table is left as it was, unless its
+    vectors are of another width than the new ones: then it is left out, with a `DataNotice`.
+
+    Args:
+        topics: the topics.
+        documents: vectors of documents; all tables have one width.
+        queries: vectors of queries.
+        subtopics: vectors of subtopics.
+        missing: "error" stops at missing vectors. "drop" leaves the documents out, then topics without any document
+            left, sets a missing query vector (or, where one of a topic's subtopics misses, its subtopic vectors) to
+            None, and says how many in a `DataNotice`.
+
+    Raises:
+        ValueError: missing vectors (which, how many, what to do), tables of different widths, no vector for any
+            document, or an unknown value of `missing`.
+    """
+    if missing not in ("error", "drop"):
+        raise unknown("way to treat missing vectors", str(missing), ["error", "drop"])
+    _check_widths([table for table in (documents, queries, subtopics) if table is not None])
+    gaps = _Gaps()
+    attached = []
+    for topic in topics:
+        changes = _query_and_subtopics(topic, queries, subtopics, gaps)
+        kept: Topic | None = topic
+        if documents is not None:
+            kept = _with_documents(topic, documents, gaps)
+        if kept is not None:
+            attached.append(replace(kept, **changes))  # type: ignore[arg-type]  # mypy takes ** for every field
+    _report(topics, documents, queries, subtopics, gaps, missing)
+    return topics.replace(attached, **({} if documents is None else {"simulated": False}))
+
+
+def embed_topics(topics: TopicSet, embed: Embedding, *, transductive: bool | None = None) -> TopicSet:
+    """The topics with vectors of their texts: documents, and queries and subtopics where they have texts.
+
+    Args:
+        topics: topics with `doc_texts`.
+        embed: turns texts into vectors, e.g. `LsaVectorizer.transform`.
+        transductive: marks the result; None keeps the set's mark.
+
+    Raises:
+        ValueError: a topic without document texts.
+    """
+
+    def embedded(topic: Topic) -> Topic:
+        if topic.doc_texts is None:
+            raise ValueError(
+                f"topic {topic.query_id!r} of {topics.name!r} has no document texts to make vectors of; give vectors "
+                "by document id instead (--vectors FILE)"
+            )
+        query = () if topic.query_text is None else (topic.query_text,)
+        subtopics = topic.subtopic_texts or ()
+        vectors = embed([*topic.doc_texts, *query, *subtopics])
+        n, q = topic.n_candidates, len(query)
+        return replace(
+            topic,
+            doc_vectors=vectors[:n],
+            query_vector=vectors[n] if q else None,
+            subtopic_vectors=None if topic.subtopic_texts is None else vectors[n + q :],
+        )
+
+    mark = topics.transductive if transductive is None else transductive
+    return topics.replace([embedded(topic) for topic in topics], transductive=mark, simulated=False)
+
+
+def _check_widths(tables: list[VectorTable]) -> None:
+    """All tables have one width."""
+    for table in tables[1:]:
+        if table.width != tables[0].width:
+            raise ValueError(
+                f"vectors of {tables[0].source} have width {tables[0].width}, those of {table.source} width "
+                f"{table.width}; documents, queries and subtopics need vectors of one space"
+            )
+
+
+def _with_documents(topic: Topic, documents: VectorTable, gaps: _Gaps) -> Topic | None:
+    """The topic with the documents that have vectors; None where none has."""
+    present = [i for i, doc_id in enumerate(topic.doc_ids) if doc_id in documents]
+    if len(present) < topic.n_candidates:
+        gaps.documents += [(topic.query_id, doc_id) for doc_id in topic.doc_ids if doc_id not in documents]
+        if not present:
+            gaps.emptied.append(topic.query_id)
+            return None
+    kept = topic if len(present) == topic.n_candidates else topic.take(present)
+    query, subtopics = kept.query_vector, kept.subtopic_vectors
+    if query is not None and query.shape[-1] != documents.width:
+        query = None
+        gaps.other_width.append(topic.query_id)
+    if subtopics is not None and subtopics.shape[-1] != documents.width:
+        subtopics = None
+    return replace(kept, doc_vectors=documents.rows(kept.doc_ids), query_vector=query, subtopic_vectors=subtopics)
+
+
+def _query_and_subtopics(
+    topic: Topic, queries: VectorTable | None, subtopics: VectorTable | None, gaps: _Gaps
+) -> dict[str, FloatArray | None]:
+    """New query and subtopic vectors of a topic, for the tables that are given."""
+    changes: dict[str, FloatArray | None] = {}
+    if queries is not None:
+        key = next((k for k in (topic.query_id, topic.query_text) if k is not None and k in queries), None)
+        changes["query_vector"] = None if key is None else queries.rows([key])[0]
+        if key is None:
+            gaps.queries.append(topic.query_id)
+    if subtopics is not None:
+        keys = [next((k for k in keys if k in subtopics), None) for keys in _subtopic_keys(topic)]
+        found = [key for key in keys if key is not None]
+        whole = len(found) == len(keys)
+        changes["subtopic_vectors"] = subtopics.rows(found) if whole else None
+        gaps.subtopics += [(topic.query_id, s) for s, key in zip(topic.subtopic_ids, keys, strict=True) if key is None]
+    return changes
+
+
+def _subtopic_keys(topic: Topic) -> Iterator[list[str]]:
+    """Names under which each subtopic's vector may stand."""
+    for i, subtopic_id in enumerate(topic.subtopic_ids):
+        keys = [f"{topic.query_id}.{subtopic_id}"]
+        if subtopic_id.startswith(f"{topic.query_id}."):
+            keys.append(subtopic_id)
+        if topic.subtopic_texts is not None:
+            keys.append(topic.subtopic_texts[i])
+        yield keys
+
+
+def _report(
+    topics: TopicSet,
+    documents: VectorTable | None,
+    queries: VectorTable | None,
+    subtopics: VectorTable | None,
+    gaps: _Gaps,
+    missing: Missing,
+) -> None:
+    """Raise for missing vectors, or tell what was left out."""
+    if documents is not None and len(topics) and len(gaps.emptied) == len(topics):
+        names = shown(documents.ids[0]) if len(documents) else "nothing that was asked for"
+        raise ValueError(
+            f"{documents.source} has a vector for no document of {topics.name!r}: the topics name documents like "
+            f"{shown(topics[0].doc_ids[0])}, the file {names}; give the file that belongs to these topics"
+        )
+    if documents is not None and queries is None and gaps.other_width:
+        notice(
+            f"{topics.name}: the query vectors are not of width {documents.width} as those of {documents.source}, and "
+            "are left out; give query vectors of the same space (--query-vectors)"
+        )
+    found = []
+    if documents is not None and gaps.documents:
+        total = sum(topic.n_candidates for topic in topics)
+        among = len({query_id for query_id, _ in gaps.documents})
+        examples = _few(f"{shown(d)} of topic {shown(q)}" for q, d in gaps.documents)
+        found.append(f"{len(gaps.documents)} of {total} documents, in {among} topics ({examples}; {documents.source})")
+    if queries is not None and gaps.queries:
+        examples = _few(shown(q) for q in gaps.queries)
+        found.append(f"{len(gaps.queries)} of {len(topics)} queries ({examples}; {queries.source})")
+    if subtopics is not None and gaps.subtopics:
+        examples = _few(f"{shown(s)} of topic {shown(q)}" for q, s in gaps.subtopics)
+        found.append(f"{len(gaps.subtopics)} subtopics ({examples}; {subtopics.source})")
+    if not found:
+        return
+    if missing == "error":
+        raise ValueError(
+            f"{topics.name}: no vector for {'; for '.join(found)}. Give a file that holds them all, or leave out what "
+            'has none: missing="drop" (--missing drop)'
+        )
+    emptied = f": {_few(shown(q) for q in gaps.emptied)}" if gaps.emptied else ""
+    notice(
+        f"{topics.name}: no vector for {'; for '.join(found)}: left out, and with them {len(gaps.emptied)} topics that "
+        f"have no document left{emptied}"
+    )
+
+
+def _few(examples: Iterable[str]) -> str:
+    """The first few, and how many more."""
+    listed = list(examples)
+    more = f" and {len(listed) - _FEW} more" if len(listed) > _FEW else ""
+    return ", ".join(listed[:_FEW]) + more

@@ -1,0 +1,321 @@
+"""Vectors by id, from files: TSV, .npy, .npz and Parquet.
+
+================  =====================================================================================
+file              holds
+================  =====================================================================================
+TSV (or gzip)     a line per vector: id, a tab, then numbers separated by tabs or spaces
+`X.npy`           an [n, F] array; the ids stand, one a line, in `X.ids` (or another file given as `ids`)
+`X.npz`           arrays `ids` [n] and `vectors` [n, F]; or, for several kinds at once,
+                  `document_ids`, `document_vectors`, `query_ids`, ..., `subtopic_vectors`
+Parquet           columns `id` (string) and `vector` (list of numbers)
+================  =====================================================================================
+
+The format is told by the file's first bytes. No pickle is ever read.
+"""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from srd_gym.data.arrow import number_rows
+from srd_gym.data.streams import first_bytes, refuse_pickle, shown, with_optional_gz
+from srd_gym.files import PathLike, numbered_lines
+from srd_gym.topic import FloatArray
+
+Part = Literal["document", "query", "subtopic"]
+
+_WHAT = "vectors"
+_ADVICE = "save the vectors as .npz (arrays ids and vectors), TSV or Parquet"
+
+
+class VectorTable:
+    """Vectors by id.
+
+    Args:
+        ids: n ids, each once.
+        vectors: [n, F] finite numbers, kept as float32.
+        source: where they come from, for errors.
+
+    Raises:
+        ValueError: counts that do not match, an id twice, NaN or infinity; the message names the row (from 0).
+    """
+
+    def __init__(self, ids: Sequence[str], vectors: NDArray[Any], *, source: str) -> None:
+        self.ids = tuple(ids)
+        self.source = source
+        given = np.asarray(vectors)
+        if given.ndim != 2 or given.dtype.kind not in "fiub":
+            raise ValueError(
+                f"{_WHAT}: {source}: expected a matrix of numbers [n, F], got shape {given.shape} of {given.dtype}"
+            )
+        if len(given) != len(self.ids):
+            raise ValueError(f"{_WHAT}: {source}: {len(self.ids)} ids but {len(given)} vectors; expected one id each")
+        with np.errstate(over="ignore"):
+            self.vectors: FloatArray = np.ascontiguousarray(given, dtype=np.float32)
+        finite = np.isfinite(self.vectors).all(axis=1)
+        if not finite.all():
+            row = int(np.argmin(finite))
+            raise ValueError(
+                f"{_WHAT}: {source}, row {row} (id {shown(self.ids[row])}): NaN, infinity or a number beyond float32; "
+                "expected finite numbers"
+            )
+        if len(self._index) < len(self.ids):
+            row = next(i for i, name in enumerate(self.ids) if self._index[name] != i)
+            raise ValueError(f"{_WHAT}: {source}, row {row}: id {shown(self.ids[row])} comes twice; keep one of them")
+
+    @cached_property
+    def _index(self) -> dict[str, int]:
+        return {name: row for row, name in enumerate(self.ids)}
+
+    @property
+    def width(self) -> int:
+        """F."""
+        return int(self.vectors.shape[1])
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._index
+
+    def __repr__(self) -> str:
+        return f"VectorTable({len(self)} vectors of width {self.width} from {self.source})"
+
+    def rows(self, ids: Sequence[str]) -> FloatArray:
+        """The vectors of these ids, in their order.
+
+        Returns:
+            [len(ids), F] float32, a copy.
+
+        Raises:
+            ValueError: an id that is not there.
+        """
+        absent = next((name for name in ids if name not in self._index), None)
+        if absent is not None:
+            raise ValueError(f"{_WHAT}: {self.source} has no vector for id {shown(absent)}")
+        return self.vectors[[self._index[name] for name in ids]]
+
+
+def read_vectors(
+    path: PathLike, *, part: Part = "document", only: Collection[str] | None = None, ids: PathLike | None = None
+) -> VectorTable:
+    """Read vectors from a TSV, .npy, .npz or Parquet file (see the module's table).
+
+    Args:
+        path: the file.
+        part: which arrays of an .npz to take where it holds several kinds; without such names, `ids` and `vectors`.
+        only: keep the vectors of these ids only: a file larger than memory can be read for a small set.
+        ids: the file of ids beside an .npy; by default the same name ending in `.ids`.
+
+    Raises:
+        FileNotFoundError: no such file.
+        ValueError: another format, a pickle, a malformed line, NaN or infinity, vectors of different widths, or an id
+            twice; the message gives the file and the line or row.
+    """
+    source = str(path)
+    refuse_pickle(path, _WHAT, _ADVICE)
+    start = first_bytes(path, _WHAT)
+    wanted = None if only is None else frozenset(only)
+    if start[:6] == b"\x93NUMPY":
+        return _from_npy(path, wanted, ids)
+    if start[:4] == b"PK\x03\x04":
+        with _opened_npz(path) as arrays:
+            names = _npz_names(arrays, path, part)
+            return _kept(_ids_of(arrays[names[0]], source), arrays[names[1]], wanted, source)
+    if start[:4] == b"PAR1":
+        return _from_parquet(path, wanted)
+    return _from_tsv(path, wanted)
+
+
+def read_vector_parts(path: PathLike) -> dict[Part, VectorTable]:
+    """All kinds of vectors that a file holds: an .npz may hold several, any other file holds documents' vectors.
+
+    Raises:
+        FileNotFoundError, ValueError: as `read_vectors`.
+    """
+    parts: list[Part] = ["document"]
+    if first_bytes(path, _WHAT)[:4] == b"PK\x03\x04":
+        others: tuple[Part, ...] = ("query", "subtopic")
+        with _opened_npz(path) as arrays:
+            parts += [part for part in others if f"{part}_ids" in arrays]
+    return {part: read_vectors(path, part=part) for part in parts}
+
+
+def embed_texts(model: PathLike, texts: Sequence[str], *, batch_size: int = 64) -> FloatArray:
+    """Vectors of texts from a sentence-transformers model.
+
+    Args:
+        model: the model's name, or the folder that holds it.
+        texts: n texts.
+        batch_size: texts at once.
+
+    Returns:
+        [n, F] float32, each row of length 1.
+
+    Raises:
+        ImportError: sentence-transformers is not installed.
+    """
+    try:
+        from sentence_transformers import SentenceTransformer
+    except ImportError as error:
+        raise ImportError(
+            "vectors from a text model need the package sentence-transformers, which is not installed: "
+            "pip install sentence-transformers; or use --vectors lsa, which needs scikit-learn only"
+        ) from error
+    encoder = SentenceTransformer(str(model))
+    vectors = encoder.encode(
+        list(texts), batch_size=batch_size, convert_to_numpy=True, normalize_embeddings=True, show_progress_bar=False
+    )
+    return np.ascontiguousarray(vectors, dtype=np.float32)
+
+
+def _kept(ids: Sequence[str], vectors: NDArray[Any], wanted: frozenset[str] | None, source: str) -> VectorTable:
+    """A table of the wanted rows."""
+    if wanted is not None and len(ids) == len(vectors):
+        rows = [row for row, name in enumerate(ids) if name in wanted]
+        return VectorTable([ids[row] for row in rows], vectors[rows], source=source)
+    return VectorTable(ids, vectors, source=source)
+
+
+def _from_tsv(path: PathLike, wanted: frozenset[str] | None) -> VectorTable:
+    """Lines "id<TAB>number number ..."."""
+    lines: dict[str, int] = {}
+    rows: list[FloatArray] = []
+    for number, line in numbered_lines(path, _WHAT):
+        if not line.strip():
+            continue
+        name, tab, rest = line.partition("\t")
+        if not tab or not name:
+            raise ValueError(f"{_WHAT}: {path}:{number}: expected an id, a tab and numbers, got {shown(line)}")
+        if wanted is not None and name not in wanted:
+            continue
+        if name in lines:
+            raise ValueError(
+                f"{_WHAT}: {path}:{number}: id {shown(name)} comes twice (first on line {lines[name]}); keep one"
+            )
+        row = _numbers(rest, path, number)
+        if rows and row.size != rows[0].size:
+            raise ValueError(f"{_WHAT}: {path}:{number}: {row.size} numbers, but {rows[0].size} on the lines before")
+        lines[name] = number
+        rows.append(row)
+    vectors = np.stack(rows) if rows else np.empty((0, 0), dtype=np.float32)
+    return VectorTable(tuple(lines), vectors, source=str(path))
+
+
+def _numbers(text: str, path: PathLike, number: int) -> FloatArray:
+    """The numbers of a line."""
+    try:
+        with np.errstate(over="ignore"):
+            row = np.array([float(field) for field in text.split()]).astype(np.float32)
+    except ValueError as error:
+        raise ValueError(f"{_WHAT}: {path}:{number}: expected numbers after the id: {error}") from error
+    if not row.size or not np.isfinite(row).all():
+        found = "NaN, infinity or a number beyond float32" if row.size else "no number"
+        raise ValueError(f"{_WHAT}: {path}:{number}: {found}; expected finite numbers after the id")
+    return row
+
+
+def _from_npy(path: PathLike, wanted: frozenset[str] | None, ids: PathLike | None) -> VectorTable:
+    """An array file and its ids."""
+    beside = ids or with_optional_gz(Path(path).parent, f"{Path(path).stem}.ids")
+    if beside is None:
+        raise ValueError(
+            f"{_WHAT}: {path} needs its ids, one a line, in {Path(path).with_suffix('.ids')} (or pass ids=...)"
+        )
+    names = [line for _, line in numbered_lines(beside, "ids of vectors")]
+    try:
+        array = np.load(path, mmap_mode="r", allow_pickle=False)
+    except ValueError as error:
+        raise ValueError(f"{_WHAT}: {path}: {error}; {_ADVICE}") from error
+    return _kept(names, array, wanted, str(path))
+
+
+@contextmanager
+def _opened_npz(path: PathLike) -> Iterator[Any]:
+    """An .npz file; objects in it would need pickle and are refused."""
+    try:
+        with np.load(path, allow_pickle=False) as arrays:
+            yield arrays
+    except (zipfile.BadZipFile, EOFError, OSError) as error:
+        raise ValueError(f"{_WHAT}: {path}: damaged .npz file ({error}); write it again") from error
+    except ValueError as error:
+        if "allow_pickle" not in str(error):
+            raise
+        raise ValueError(
+            f"{_WHAT}: {path} holds Python objects (a pickle), which can run code when read, and is refused; save ids "
+            "as an array of text (dtype str) and vectors as an array of numbers"
+        ) from error
+
+
+def _npz_names(arrays: Any, path: PathLike, part: Part) -> tuple[str, str]:
+    """Names of the arrays that hold ids and vectors of one kind."""
+    for names in ((f"{part}_ids", f"{part}_vectors"), ("ids", "vectors")):
+        if all(name in arrays for name in names):
+            return names
+    raise ValueError(
+        f"{_WHAT}: {path}: expected arrays ids and vectors (or {part}_ids and {part}_vectors), got "
+        f"{', '.join(arrays) or 'none'}"
+    )
+
+
+def _ids_of(array: NDArray[Any], source: str) -> list[str]:
+    """Ids as text; integers are spelt out, numbers with a point are refused (1.1 and 1.10 would become one)."""
+    if array.ndim != 1 or array.dtype.kind not in "USiu":
+        raise ValueError(f"{_WHAT}: {source}: ids must be a list of text, got shape {array.shape} of {array.dtype}")
+    values = np.char.decode(array, "utf-8") if array.dtype.kind == "S" else array.astype(str)
+    names: list[str] = values.tolist()
+    return names
+
+
+def _from_parquet(path: PathLike, wanted: frozenset[str] | None) -> VectorTable:
+    """Columns id and vector, read by row group."""
+    try:
+        file = pq.ParquetFile(path)
+    except (pa.ArrowInvalid, OSError) as error:
+        raise ValueError(f"{_WHAT}: {path} is a damaged Parquet file ({error}); write it again") from error
+    names: list[str] = []
+    rows: list[NDArray[Any]] = []
+    with file:
+        present = file.schema_arrow.names
+        absent = [name for name in ("id", "vector") if name not in present]
+        if absent:
+            raise ValueError(
+                f"{_WHAT}: {path} lacks the column {' and '.join(absent)}; expected id and vector, got "
+                f"{', '.join(present)}"
+            )
+        at = 0
+        for batch in file.iter_batches(columns=["id", "vector"]):
+            for name, row in _parquet_rows(batch, path, at):
+                if wanted is None or name in wanted:
+                    if rows and row.size != rows[0].size:
+                        raise ValueError(
+                            f"{_WHAT}: {path}, row {at}: {row.size} numbers, but {rows[0].size} in the rows before"
+                        )
+                    names.append(name)
+                    rows.append(row.copy() if wanted is not None else row)
+                at += 1
+    vectors = np.stack(rows) if rows else np.empty((0, 0), dtype=np.float32)
+    return VectorTable(names, vectors, source=str(path))
+
+
+def _parquet_rows(batch: pa.RecordBatch, path: PathLike, first_row: int) -> Iterator[tuple[str, NDArray[Any]]]:
+    """Ids and vectors of a batch."""
+    try:
+        names = batch.column("id").cast(pa.string()).to_pylist()
+        vectors = number_rows(batch.column("vector"), pa.float32())
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, ValueError) as error:
+        raise ValueError(f"{_WHAT}: {path}: expected id (string) and vector (list of numbers): {error}") from error
+    for row, (name, vector) in enumerate(zip(names, vectors, strict=True), start=first_row):
+        if name is None or vector is None:
+            raise ValueError(f"{_WHAT}: {path}, row {row}: id and vector must not be null")
+        yield name, vector

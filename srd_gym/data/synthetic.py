@@ -27,7 +27,7 @@ _CATALOGUE_SEED = 2512
 """Starts the generator of every catalogue, together with its size and width: one world for all seeds of topics."""
 
 
-def _check_integer(name: str, value: object, least: int) -> None:
+def check_integer(name: str, value: object, least: int) -> None:
     """An integer that is large enough, or an error that says so."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer):
         raise TypeError(f"{name} must be an integer, got {value!r} ({type(value).__name__})")
@@ -35,7 +35,7 @@ def _check_integer(name: str, value: object, least: int) -> None:
         raise ValueError(f"{name} must be at least {least}, got {value}")
 
 
-def _check_number(name: str, value: object, least: float, most: float) -> None:
+def check_number(name: str, value: object, least: float, most: float) -> None:
     """A number in a range, or an error that says so."""
     if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
         raise TypeError(f"{name} must be a number, got {value!r} ({type(value).__name__})")
@@ -53,23 +53,23 @@ def _check_pair(name: str, value: object) -> None:
 
 def _check_config(config: SyntheticConfig) -> None:
     """Every field in its range, and ranges that agree with each other."""
-    _check_integer("width", config.width, 1)
+    check_integer("width", config.width, 1)
     for name in ("candidates", "subtopics"):
         _check_pair(name, getattr(config, name))
         for value in getattr(config, name):
-            _check_integer(name, value, 1)
+            check_integer(name, value, 1)
     _check_pair("relevant_share", config.relevant_share)
     for value in config.relevant_share:
-        _check_number("relevant_share", value, 0, 1)
+        check_number("relevant_share", value, 0, 1)
     for name in ("partly_relevant_share", "partly_relevant_strength", "retrieval_quality"):
-        _check_number(name, getattr(config, name), 0, 1)
-    _check_number("near_duplicate_share", config.near_duplicate_share, 0, 0.9)
+        check_number(name, getattr(config, name), 0, 1)
+    check_number("near_duplicate_share", config.near_duplicate_share, 0, 0.9)
     for name in ("popularity_skew", "near_duplicate_noise", "topic_weight", "off_topic_weight", "noise"):
-        _check_number(name, getattr(config, name), 0, 1e3)
+        check_number(name, getattr(config, name), 0, 1e3)
     if config.partly_relevant_strength == 0:
         raise ValueError("partly_relevant_strength must be above 0: at 0 such a document would be off-topic")
     if config.catalogue_size is not None:
-        _check_integer("catalogue_size", config.catalogue_size, config.subtopics[1])
+        check_integer("catalogue_size", config.catalogue_size, config.subtopics[1])
     shares = config.subtopics_per_document
     if not isinstance(shares, tuple) or not shares or min(shares) < 0 or abs(sum(shares) - 1) > 1e-6:
         raise ValueError(f"subtopics_per_document must be shares of 1, 2, ... subtopics that sum to 1, got {shares!r}")
@@ -171,8 +171,8 @@ def generate(preset: str = "serp", *, n_topics: int = 1000, seed: int = 0, **ove
     for name in overrides:
         if name not in known:
             raise unknown("field of SyntheticConfig", name, known)
-    _check_integer("n_topics", n_topics, 1)
-    _check_integer("seed", seed, 0)
+    check_integer("n_topics", n_topics, 1)
+    check_integer("seed", seed, 0)
     config = replace(PRESETS[preset], **overrides)
     shared = None if config.catalogue_size is None else catalogue(config.catalogue_size, config.width)
     topics = [_topic(config, shared, f"{preset}-{seed}-{i}", np.random.default_rng([seed, i])) for i in range(n_topics)]
@@ -200,7 +200,8 @@ def directions(rng: np.random.Generator, count: int, width: int) -> Vectors:
 def to_unit_length(vectors: Vectors) -> Vectors:
     """The rows scaled to length 1; [..., F] float32 in and out."""
     lengths = np.sqrt(np.einsum("...f,...f->...", vectors, vectors))[..., None]
-    return vectors / np.maximum(lengths, np.float32(1e-12))
+    scaled: Vectors = vectors / np.maximum(lengths, np.float32(1e-12))
+    return scaled
 
 
 def noise_like(rng: np.random.Generator, vectors: Vectors, length: float) -> Vectors:

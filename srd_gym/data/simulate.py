@@ -1,0 +1,162 @@
+"""Vectors drawn from real judgments, for sets that are published without any (TREC, DU-DIV).
+
+Such vectors know the labels: what is learned on them says how a ranker copes with a given amount of noise, not how it
+would do on the texts. Everything made here is marked `simulated`, and its name says so in every table.
+
+A vector is drawn from a digest of seed, query id and document id, so it is the same whatever the order of topics and
+candidates, and whichever of them are present. All numbers below were fixed before any learner saw the vectors; results
+are to be shown over `NOISE_SWEEP`. docs/synthetic.md has the figures they were fixed by.
+
+Shapes: N candidates, S subtopics, F vector width.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import json
+from dataclasses import replace
+
+import numpy as np
+
+from srd_gym.data.synthetic import Vectors, check_integer, check_number, directions, noise_like, to_unit_length
+from srd_gym.topic import Topic, TopicSet
+
+NOISE_SWEEP = (0.5, 1.0, 2.0, 4.0, 8.0)
+"""Noise levels that results are shown over, from easy to where MMR is no better than a random order."""
+
+SHARED_SETS = frozenset({"du-div"})
+"""Names of the sets whose subtopics get one direction each for all topics, unless the caller says otherwise.
+
+An assumption of the simulation, and a generous one: DU-DIV's file numbers the subtopics 1 to S within every query, so
+nothing in it says that number 3 of two queries is one matter. `shared_subtopics=False` is the other assumption.
+"""
+
+_TOPIC_WEIGHT = 1.0
+"""How much of the topic's own direction a relevant document, a subtopic and the query hold."""
+_OFF_TOPIC_WEIGHT = 0.9
+"""How much of it a non-relevant document holds: it was judged, or retrieved, because it looked relevant."""
+_SUBTOPIC_WEIGHT = 0.5
+"""How much of the direction of each covered subtopic, or other matter, a document holds."""
+_QUERY_SUBTOPIC_WEIGHT = 0.35
+"""How much of the mean direction of all its subtopics (scaled to length 1) the query holds."""
+_MATTERS = 12
+"""Other matters that a topic's non-relevant documents are about; each holds the directions of two of them."""
+_NEAR_DUPLICATE_SHARE = 0.1
+"""Share of documents that nearly repeat the others of that share which cover the same subtopics of the topic."""
+_NEAR_DUPLICATE_NOISE = 0.1
+"""Of a near-duplicate's noise, the part (in length) that is its own."""
+
+
+def simulate_vectors(
+    topics: TopicSet, *, width: int = 64, noise: float = 1.0, seed: int = 0, shared_subtopics: bool | None = None
+) -> TopicSet:
+    """Give every topic vectors that are drawn from its judgments.
+
+    A relevant document is the topic's direction (length 1) plus half a direction for each subtopic that it covers, a
+    non-relevant one a little less of the topic plus two other matters; both get noise and are scaled to length 1. The
+    query is the topic's direction plus a little of the mean direction of all its subtopics, with half the noise; a
+    subtopic's vector is that of a document which covers it alone.
+
+    Args:
+        topics: labelled topics without document vectors; query vectors, where there are any, are replaced.
+        width: F.
+        noise: expected length of the noise; the topic's direction has length 1, a subtopic adds half of that.
+        seed: at least 0; another seed is another world of directions.
+        shared_subtopics: whether a subtopic id is taken to mean the same in all topics and gets one direction. None: yes
+            for the sets in `SHARED_SETS`, no for others.
+
+    Returns:
+        The same topics (order, ids, judgments, pool, retrieval scores) with vectors, marked `simulated`, named like
+        "du-div (simulated, noise 1, shared subtopics)"; a width or seed other than the default is named too.
+
+    Raises:
+        ValueError: a topic without judgments or with document vectors of its own, or a number out of its range.
+        TypeError: a number of the wrong kind.
+    """
+    check_integer("width", width, 1)
+    check_integer("seed", seed, 0)
+    check_number("noise", noise, 0, 1e3)
+    shared = topics.name in SHARED_SETS if shared_subtopics is None else shared_subtopics
+    known: dict[str, Vectors] = {}
+    made = [_with_vectors(topic, int(width), float(noise), int(seed), known if shared else None) for topic in topics]
+    notes = [f"simulated, noise {noise:g}"]
+    notes += ["shared subtopics"] * shared + [f"width {width}"] * (width != 64) + [f"seed {seed}"] * (seed != 0)
+    return topics.replace(made, name=f"{topics.name} ({', '.join(notes)})", simulated=True)
+
+
+def _generator(*key: object) -> np.random.Generator:
+    """A generator that depends on the key alone, on every machine (Python's own hash differs between runs)."""
+    # JSON keeps ("a", "bc") and ("ab", "c") apart, and escapes whatever an id may hold.
+    digest = hashlib.blake2b(json.dumps(key).encode(), digest_size=16).digest()
+    return np.random.default_rng(int.from_bytes(digest, "little"))
+
+
+def _with_vectors(topic: Topic, width: int, noise: float, seed: int, known: dict[str, Vectors] | None) -> Topic:
+    """The topic with query, document and subtopic vectors; `known` holds the directions that topics share, if any."""
+    if topic.judgments is None:
+        raise ValueError(f"topic {topic.query_id!r} has no judgments; only labelled topics can be simulated")
+    if topic.doc_vectors is not None:
+        raise ValueError(f"topic {topic.query_id!r} has document vectors already; simulate only where there are none")
+    own = _generator(seed, "topic", topic.query_id)
+    topic_direction = directions(own, 1, width)
+    matters = np.float32(_SUBTOPIC_WEIGHT) * directions(own, _MATTERS, width)
+    query_noise = noise_like(own, topic_direction, noise / 2)
+    aspects, title_noise = _subtopics(topic, width, seed, known)
+    middle = np.float32(_QUERY_SUBTOPIC_WEIGHT) * to_unit_length(aspects.sum(axis=0, keepdims=True))
+    scale = np.float32(noise / np.sqrt(width))
+    covers = topic.judgments >= 1
+    rows = [
+        _document(_generator(seed, "document", topic.query_id, doc_id), topic, covered, seed, aspects, matters, scale)
+        for doc_id, covered in zip(topic.doc_ids, covers.tolist(), strict=True)
+    ]
+    on_topic = np.where(covers.any(axis=1), _TOPIC_WEIGHT, _OFF_TOPIC_WEIGHT).astype(np.float32)
+    return replace(
+        topic,
+        query_vector=to_unit_length(topic_direction + middle + query_noise)[0],
+        doc_vectors=to_unit_length(on_topic[:, None] * topic_direction + np.stack(rows)),
+        subtopic_vectors=to_unit_length(topic_direction + aspects + scale * title_noise),
+    )
+
+
+def _document(
+    rng: np.random.Generator,
+    topic: Topic,
+    covered: list[bool],
+    seed: int,
+    aspects: Vectors,
+    matters: Vectors,
+    scale: np.float32,
+) -> Vectors:
+    """[F] what one document holds beside its topic: the subtopics it covers, or else other matters, and noise."""
+    pair = sorted(rng.choice(_MATTERS, size=2, replace=False).tolist())
+    repeats = rng.random() < _NEAR_DUPLICATE_SHARE
+    deviation = rng.standard_normal(aspects.shape[1:], dtype=np.float32)
+    if any(covered):
+        vector = aspects[covered].sum(axis=0)
+        contents = list(itertools.compress(topic.subtopic_ids, covered))
+    else:
+        vector = matters[pair].sum(axis=0)
+        contents = pair
+    if repeats:
+        group = _generator(seed, "duplicates", topic.query_id, contents)
+        common = group.standard_normal(aspects.shape[1:], dtype=np.float32)
+        deviation = common + np.float32(_NEAR_DUPLICATE_NOISE) * deviation
+    drawn: Vectors = vector + scale * deviation
+    return drawn
+
+
+def _subtopics(topic: Topic, width: int, seed: int, known: dict[str, Vectors] | None) -> tuple[Vectors, Vectors]:
+    """[S, F] what each subtopic adds to a document that covers it, and [S, F] standard normal noise."""
+    aspects = np.zeros((topic.n_subtopics, width), dtype=np.float32)
+    title_noise = np.zeros_like(aspects)
+    for i, subtopic_id in enumerate(topic.subtopic_ids):
+        rng = _generator(seed, "subtopic", topic.query_id, subtopic_id)
+        if known is None:
+            aspects[i] = directions(rng, 1, width)[0]
+        else:
+            if subtopic_id not in known:
+                known[subtopic_id] = directions(_generator(seed, "shared subtopic", subtopic_id), 1, width)
+            aspects[i] = known[subtopic_id][0]
+        title_noise[i] = rng.standard_normal(width, dtype=np.float32)
+    return np.float32(_SUBTOPIC_WEIGHT) * aspects, title_noise

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from srd_gym.measures import Measure, Reference, default_normalizer, measure
-from srd_gym.measures.reference import Normalizer
+from srd_gym.measures import Measure, Normalizer, Reference, default_normalizer, measure
 from srd_gym.protocols import IntArray, Ranker, ScoreArray
 from srd_gym.topic import GradeArray, Topic, TopicSet
 

@@ -32,7 +32,7 @@ class MMRConfig:
     lambda_: float = 0.5
     """Weight of relevance, 0 (only novelty) to 1 (only relevance)."""
     relevance: str = "auto"
-    """What relevance is: "cosine" (of query and document), "scores" (retrieval scores scaled to [0, 1] within the topic),
+    """What relevance is: "cosine" (of query and document), "scores" (retrieval scores scaled to [0, 1] in the topic),
     "rank" (1 / rank in retrieval order), or "auto": scores where the topic has them, else cosine."""
 
     def __post_init__(self) -> None:

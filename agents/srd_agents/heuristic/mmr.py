@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Sequence
 
 import numpy as np
 
 from srd_agents.config import check_count
+from srd_agents.heuristic.blocks import blocks_of_equal_shape
 from srd_agents.heuristic.config import MMRConfig
 from srd_gym.protocols import BoolArray, IntArray, ScoreArray
 from srd_gym.topic import FloatArray, Topic
 
-_BLOCK = 1 << 18
-"""Vector entries worked on at once: what is copied for a batch stays in the cache."""
+_BLOCK = 1 << 15
+"""Vector entries worked on at once: stacking pays for small topics only, large ones are ranked one by one."""
+_SMALL, _LARGE = np.float32(1e-15), np.float32(1e15)
+"""Lengths between which float32's squares are exact enough."""
 
 
 class MMR:
@@ -41,15 +43,9 @@ class MMR:
     def rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
         """`rank` of every topic; topics with equally many candidates are ranked side by side."""
         check_count("k", k)
-        groups: defaultdict[tuple[int, int], list[int]] = defaultdict(list)
-        for index, topic in enumerate(topics):
-            groups[_vectors(topic).shape].append(index)  # type: ignore[index]
         rankings: dict[int, IntArray] = {}
-        for (n, width), members in groups.items():
-            step = max(1, _BLOCK // max(1, n * width))
-            for start in range(0, len(members), step):
-                block = members[start : start + step]
-                rankings.update(zip(block, self._rank_block([topics[i] for i in block], min(k, n)), strict=True))
+        for block in blocks_of_equal_shape([_vectors(topic).shape for topic in topics], _BLOCK):
+            rankings.update(zip(block, self._rank_block([topics[index] for index in block], k), strict=True))
         return [rankings[index] for index in range(len(topics))]
 
     def score(self, topic: Topic, selected: IntArray, allowed: BoolArray) -> ScoreArray:
@@ -69,9 +65,9 @@ class MMR:
 
     def _rank_block(self, topics: Sequence[Topic], k: int) -> IntArray:
         """Rankings of B topics of equal size: [B, k] int64."""
-        unit = _unit(np.stack([_vectors(topic) for topic in topics]))
+        unit = _unit(_vectors(topics[0])[None] if len(topics) == 1 else np.stack([_vectors(topic) for topic in topics]))
         relevance = np.stack([self._relevance(topic, rows) for topic, rows in zip(topics, unit, strict=True)])
-        return select(unit, relevance, self.config.lambda_, k)
+        return select(unit, relevance, self.config.lambda_, min(k, unit.shape[1]))
 
     def _relevance(self, topic: Topic, unit: FloatArray) -> FloatArray:
         """[N] float32 relevance of the candidates, whose unit vectors are given."""
@@ -84,7 +80,8 @@ class MMR:
                     f"topic {topic.query_id!r} has no query vector, so MMR has no relevance by cosine; "
                     "give query vectors, or use relevance='scores' where there are retrieval scores"
                 )
-            return unit @ _unit(topic.query_vector[None])[0]
+            cosine: FloatArray = unit @ _unit(topic.query_vector[None])[0]
+            return cosine
         if topic.retrieval_scores is None:
             raise ValueError(
                 f"topic {topic.query_id!r} has no retrieval scores, which MMR with relevance={kind!r} needs; "
@@ -127,7 +124,8 @@ def _penalty(unit: FloatArray, chosen: FloatArray, lambda_: float) -> FloatArray
     """(1 - lambda) times the cosine of every candidate and the chosen one: [B, N], from [B, N, F] and [B, F]."""
     # The weight goes into the chosen vector: F products instead of N.
     weighted = chosen * np.float32(1.0 - lambda_)
-    return np.matmul(unit, weighted[:, :, None])[:, :, 0]
+    row: FloatArray = np.matmul(unit, weighted[:, :, None])[:, :, 0]
+    return row
 
 
 def _vectors(topic: Topic) -> FloatArray:
@@ -143,12 +141,18 @@ def _vectors(topic: Topic) -> FloatArray:
 def _unit(vectors: FloatArray) -> FloatArray:
     """Vectors scaled to length 1 along the last axis; zero vectors stay zero.
 
-    They are first scaled by their largest entry, as squares of very small or large entries leave float32's range.
+    Rows whose squares leave float32's range are measured in float64.
     """
-    largest = np.abs(vectors).max(axis=-1, keepdims=True)
-    scaled = vectors / np.where(largest > 0, largest, np.float32(1))
-    lengths = np.sqrt(np.einsum("...f,...f->...", scaled, scaled))[..., None]
-    return np.asarray(scaled / np.where(lengths > 0, lengths, np.float32(1)))
+    with np.errstate(over="ignore"):
+        lengths: FloatArray = np.sqrt(np.einsum("...f,...f->...", vectors, vectors))
+    extreme = (lengths < _SMALL) | (lengths > _LARGE)
+    if not extreme.any():
+        return vectors / lengths[..., None]
+    unit: FloatArray = vectors / np.where(extreme, np.float32(1), lengths)[..., None]
+    rows = vectors[extreme].astype(np.float64)
+    exact = np.linalg.norm(rows, axis=-1, keepdims=True)
+    unit[extreme] = rows / np.where(exact > 0, exact, 1.0)
+    return unit
 
 
 def _min_max(scores: FloatArray) -> FloatArray:
@@ -157,4 +161,5 @@ def _min_max(scores: FloatArray) -> FloatArray:
     low, high = wide.min(), wide.max()
     if high == low:
         return np.ones_like(scores)
-    return ((wide - low) / (high - low)).astype(np.float32)
+    scaled: FloatArray = ((wide - low) / (high - low)).astype(np.float32)
+    return scaled

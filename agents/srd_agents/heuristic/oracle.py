@@ -7,11 +7,15 @@ from collections.abc import Sequence
 import numpy as np
 
 from srd_agents.config import check_count
+from srd_agents.heuristic.blocks import blocks_of_equal_shape
 from srd_agents.heuristic.config import OracleConfig
 from srd_agents.validation import judged
-from srd_gym.measures import BoundMeasure, Reference, measure
+from srd_gym.measures import BoundMeasure, Reference, greedy_rankings, measure
 from srd_gym.protocols import BoolArray, IntArray, ScoreArray
 from srd_gym.topic import Topic
+
+_BLOCK = 1 << 20
+"""Judgments worked on at once."""
 
 
 class Oracle:
@@ -39,32 +43,29 @@ class Oracle:
         Raises:
             ValueError: the topic has no judgments.
         """
-        check_count("k", k)
-        k = min(k, topic.n_candidates)
-        judgments = judged(topic)
-        bound = self._bind(topic, k)
-        coverage = np.zeros(topic.n_subtopics, dtype=np.int64)
-        taken = np.zeros(topic.n_candidates, dtype=np.bool_)
-        ranking = np.empty(k, dtype=np.int64)
-        for rank in range(k):
-            gains = bound.candidate_gains(judgments[None], coverage[None], rank, 0)[0]
-            chosen = int(np.argmax(np.where(taken, -np.inf, gains)))
-            ranking[rank], taken[chosen] = chosen, True
-            coverage += judgments[chosen] >= bound.rel
-        return ranking
+        return self.rank_batch([topic], k)[0]
 
     def rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
-        """`rank` of every topic."""
-        return [self.rank(topic, k) for topic in topics]
+        """`rank` of every topic; topics with equally many candidates and subtopics are ranked side by side."""
+        check_count("k", k)
+        rankings: dict[int, IntArray] = {}
+        for block in blocks_of_equal_shape([judged(topic).shape for topic in topics], _BLOCK):
+            chosen = [topics[index] for index in block]
+            judgments = np.stack([judged(topic) for topic in chosen])
+            count, n, _ = judgments.shape
+            bound = self._bind(chosen, min(k, n))
+            allowed = np.ones((count, n), dtype=np.bool_)
+            rankings.update(zip(block, greedy_rankings(bound, judgments, allowed, np.arange(count)), strict=True))
+        return [rankings[index] for index in range(len(topics))]
 
     def score(self, topic: Topic, selected: IntArray, allowed: BoolArray) -> ScoreArray:
         """The gain of each candidate as the next document: [N] float64; minus infinity where not allowed."""
         judgments = judged(topic)
-        bound = self._bind(topic, len(selected) + 1)
+        bound = self._bind([topic], len(selected) + 1)
         coverage = (judgments[selected] >= bound.rel).sum(axis=0, dtype=np.int64)
         gains = bound.candidate_gains(judgments[None], coverage[None], len(selected), 0)[0]
         return np.where(allowed, gains, -np.inf)
 
-    def _bind(self, topic: Topic, depth: int) -> BoundMeasure:
-        """The measure for this topic."""
-        return self._measure.bind([Reference.of(topic, "candidates")], depth)
+    def _bind(self, topics: Sequence[Topic], depth: int) -> BoundMeasure:
+        """The measure for these topics."""
+        return self._measure.bind([Reference.of(topic, "candidates") for topic in topics], depth)

@@ -63,8 +63,8 @@ def simulate_vectors(
         width: F.
         noise: expected length of the noise; the topic's direction has length 1, a subtopic adds half of that.
         seed: at least 0; another seed is another world of directions.
-        shared_subtopics: whether a subtopic id is taken to mean the same in all topics and gets one direction. None: yes
-            for the sets in `SHARED_SETS`, no for others.
+        shared_subtopics: whether a subtopic id is taken to mean the same in all topics and gets one direction. None:
+            yes for the sets in `SHARED_SETS`, no for others.
 
     Returns:
         The same topics (order, ids, judgments, pool, retrieval scores) with vectors, marked `simulated`, named like

@@ -1,0 +1,294 @@
+"""`scoring_v0`: every document is an agent and scores itself, all in one step (PettingZoo's parallel interface)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from gymnasium import spaces
+from gymnasium.error import ResetNeeded
+from numpy.typing import NDArray
+from pettingzoo import ParallelEnv
+
+from srd_gym.core.order import TopicOrder
+from srd_gym.core.scoring import ScoringCore, Ties
+from srd_gym.envs.sources import DEFAULT_TOPICS, TopicSource, topic_arrays
+from srd_gym.measures import Measure
+from srd_gym.measures.reference import Normalizer
+from srd_gym.names import unknown
+from srd_gym.rendering import ansi_scores
+
+ScoringObservation = Literal["full", "local", "flat"]
+Offered = Literal["all", "present"]
+Observation = dict[str, NDArray[Any]] | NDArray[np.float32]
+Info = dict[str, Any]
+
+
+class ScoringEnv(ParallelEnv[str, Observation, int]):  # type: ignore[misc]  # PettingZoo publishes no types
+    """Search result diversification as joint scoring (the task of MA4DIV, Chen et al. 2025).
+
+    Each document gives itself an integer score, the list is sorted by score, and all documents are paid alike with a
+    measure of the list.
+
+    | fact | value |
+    |---|---|
+    | agents | `doc_0` ... `doc_{N-1}`, N of the largest topic (or `max_candidates`), the same in every episode |
+    | action | `Discrete(A)`, the document's score; A = `n_scores` |
+    | reward | a measure of the sorted list, the same for all |
+    | episode | one step; then `terminated`, never truncated |
+
+    **Observation** of a document (F vector width), `observation="full"`:
+
+    | key | shape, dtype | meaning |
+    |---|---|---|
+    | query | [F] float32 | query vector; zeros where the topic has none |
+    | document | [F] float32 | its own vector; zeros for padding |
+    | documents | [N, F] float32 | all candidates; rows of padding are 0 |
+    | action_mask | [A] int8 | 1 = allowed; padding may only score 0 |
+
+    "local" leaves `documents` out; "flat" is one vector [2 F], query then document. Arrays are read-only views of the
+    topic set's, handed out by reference: labels are never among them.
+
+    Agents beyond a topic's candidates are **padding**: zero vectors, only action 0 allowed, the same shared reward,
+    `info["padding"]` True; they are never sorted, and their actions may be missing and are ignored. `agents="present"`
+    leaves them out of `agents` (several libraries break on that).
+
+    **Info** of a document: `padding`; `topic` (its index in the topic set); `rank`, its place in the list from 0 (-1
+    before the step, and for padding). `env.query_id`, `env.ranking` and `env.measures` tell the rest.
+
+    `state()` is what centralised training sees: query and candidates as one vector [(1 + N) F].
+
+    **Reset** options: `query_id`. Without it topics come in a seeded shuffle, each once an epoch.
+
+    Args:
+        topics: a `TopicSet`, its `TopicArrays`, a path, or a name ("synthetic:PRESET[:TOPICS[:SEED]]"); None takes the
+            embedded "synthetic:serp".
+        measure: what the reward measures: a name, a `Measure`, or several whose values are added up.
+        n_scores: A, at least 2 (the paper: 30 on TREC, 15 on DU-DIV).
+        observation: "full", "local" or "flat".
+        ties: "retrieval" (candidate order) or "random" (seeded).
+        agents: "all" offers padding too, "present" only the topic's documents.
+        max_candidates: N; None takes the largest topic's, a topic with more is an error.
+        normalizer: what ideal rankings are made of: "pool", "candidates", or None: the pool where every topic has one.
+        render_mode: "ansi" or None.
+
+    Raises:
+        TypeError: an argument of the wrong kind.
+        ValueError: an unknown name, fewer than 2 scores, a topic set without vectors, or a topic larger than
+            `max_candidates`.
+    """
+
+    metadata: ClassVar[dict[str, Any]] = {
+        "name": "scoring_v0",
+        "render_modes": ["ansi"],
+        "is_parallelizable": True,
+    }
+
+    def __init__(
+        self,
+        topics: TopicSource | None = None,
+        *,
+        measure: str | Measure | Sequence[str | Measure] = "alpha_nDCG@10",
+        n_scores: int = 30,
+        observation: ScoringObservation = "full",
+        ties: Ties = "retrieval",
+        agents: Offered = "all",
+        max_candidates: int | None = None,
+        normalizer: Normalizer | None = None,
+        render_mode: str | None = None,
+    ) -> None:
+        if observation not in ("full", "local", "flat"):
+            raise unknown("observation", str(observation), ("full", "local", "flat"))
+        if agents not in ("all", "present"):
+            raise unknown("agents", str(agents), ("all", "present"))
+        if render_mode not in (None, "ansi"):
+            raise unknown("render_mode", str(render_mode), ("ansi",))
+        arrays = topic_arrays(DEFAULT_TOPICS if topics is None else topics, max_candidates)
+        self.core = ScoringCore(arrays, measure=measure, n_scores=n_scores, ties=ties, normalizer=normalizer)
+        self.render_mode = render_mode
+        self.possible_agents = [f"doc_{i}" for i in range(arrays.max_candidates)]
+        self.agents: list[str] = []
+        self.ranking: tuple[int, ...] = ()
+        """Candidates of the last list, best first; empty before the step."""
+        self.measures: dict[str, float] = {}
+        """The measures that the last reward added up; empty before the step and on unlabelled topics."""
+        self._index = {agent: i for i, agent in enumerate(self.possible_agents)}
+        self._observation, self._offered = observation, agents
+        self._masks = _masks(self.core.n_scores)
+        self._action_space = spaces.Discrete(self.core.n_scores)
+        self._observation_space = self._space()
+        width = arrays.documents.shape[2]
+        self.state_space = spaces.Box(-np.inf, np.inf, ((1 + arrays.max_candidates) * width,), np.float32)
+        self._order = TopicOrder(len(arrays))
+        self._generator = np.random.default_rng()
+        self._topic: int | None = None
+        self._scores = np.zeros(arrays.max_candidates, np.int64)
+
+    @property
+    def query_id(self) -> str:
+        """Id of the episode's topic.
+
+        Raises:
+            ResetNeeded: no episode has begun.
+        """
+        return self.core.arrays.query_ids[self._begun()]
+
+    def observation_space(self, agent: str) -> spaces.Space[Any]:
+        """The space of an agent's observations: one object, shared by all agents."""
+        self._known(agent)
+        return self._observation_space
+
+    def action_space(self, agent: str) -> spaces.Space[Any]:
+        """`Discrete(A)`: one object, shared by all agents."""
+        self._known(agent)
+        return self._action_space
+
+    def reset(
+        self, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[dict[str, Observation], dict[str, Info]]:
+        """Begin the next topic of the epoch, or the one asked for.
+
+        Args:
+            seed: seeds the shuffle (and random ties) and opens a new epoch.
+            options: {"query_id": id of the topic to begin}; other keys are ignored.
+
+        Raises:
+            ValueError: an unknown query id; near ones are suggested.
+        """
+        if seed is not None:
+            self._generator = np.random.default_rng(seed)
+            self._order.restart()
+        query_id = (options or {}).get("query_id")
+        arrays = self.core.arrays
+        self._topic = self._order.next(self._generator) if query_id is None else arrays.topics.position(query_id)
+        present = int(arrays.n_candidates[self._topic])
+        self.agents = self.possible_agents[: present if self._offered == "present" else None]
+        self.ranking, self.measures = (), {}
+        return self._observe(), self._infos()
+
+    def step(
+        self, actions: Mapping[str, int]
+    ) -> tuple[dict[str, Observation], dict[str, float], dict[str, bool], dict[str, bool], dict[str, Info]]:
+        """Sort the documents by their scores and pay the list.
+
+        Raises:
+            ResetNeeded: no episode is running.
+            ValueError: a real document's score is missing or out of range, or an agent does not exist.
+        """
+        if not self.agents:
+            raise ResetNeeded("no episode is running: it has ended or was never begun; call reset() first")
+        topic = self._begun()
+        self._scores = self._gathered(actions)
+        order = self.core.rank([topic], self._scores[None], self._generator)
+        values = {name: value.item() for name, value in self.core.measures([topic], order).items()}
+        reward = sum(values.values())
+        self.ranking = tuple(order[0, : self.core.arrays.n_candidates[topic]].tolist())
+        self.measures = values if self.core.arrays.labelled[topic] else {}
+        observations, infos = self._observe(), self._infos()
+        ended, self.agents = self.agents, []
+        return (
+            observations,
+            dict.fromkeys(ended, reward),
+            dict.fromkeys(ended, True),
+            dict.fromkeys(ended, False),
+            infos,
+        )
+
+    def state(self) -> NDArray[np.float32]:
+        """[(1 + N) F] float32: query vector, then the candidates' (padding 0), in candidate order.
+
+        Raises:
+            ResetNeeded: no episode has begun.
+        """
+        topic, arrays = self._begun(), self.core.arrays
+        return np.concatenate([arrays.queries[topic], arrays.documents[topic].reshape(-1)])
+
+    def render(self) -> str | None:
+        """The documents by score with what they cover, as text; None without a render mode.
+
+        Raises:
+            ResetNeeded: no episode has begun.
+        """
+        if self.render_mode is None:
+            return None
+        return ansi_scores(self.core, self._begun(), self._scores, self.ranking, self.measures)
+
+    def close(self) -> None:
+        """Nothing to release."""
+
+    def _observe(self) -> dict[str, Observation]:
+        """What each offered agent sees."""
+        topic, arrays = self._begun(), self.core.arrays
+        query, documents = arrays.queries[topic], arrays.documents[topic]
+        if self._observation == "flat":
+            rows = np.concatenate([np.broadcast_to(query, documents.shape), documents], axis=1)
+            return dict(zip(self.agents, rows, strict=False))
+        shared = {"query": query} | ({"documents": documents} if self._observation == "full" else {})
+        present, (real, padding) = int(arrays.n_candidates[topic]), self._masks
+        return {
+            agent: {**shared, "document": documents[i], "action_mask": real if i < present else padding}
+            for i, agent in enumerate(self.agents)
+        }
+
+    def _infos(self) -> dict[str, Info]:
+        """What each offered agent is told beside it."""
+        topic = self._begun()
+        present = int(self.core.arrays.n_candidates[topic])
+        places = {candidate: rank for rank, candidate in enumerate(self.ranking)}
+        return {
+            agent: {"padding": i >= present, "topic": topic, "rank": places.get(i, -1)}
+            for i, agent in enumerate(self.agents)
+        }
+
+    def _gathered(self, actions: Mapping[str, int]) -> NDArray[np.int64]:
+        """[N] the scores; those of padding are 0."""
+        present = int(self.core.arrays.n_candidates[self._begun()])
+        for agent in actions:
+            self._known(agent)
+        missing = [agent for agent in self.possible_agents[:present] if agent not in actions]
+        if missing:
+            raise ValueError(
+                f"{len(missing)} of {present} documents gave no score ({', '.join(missing[:5])}"
+                f"{', ...' if len(missing) > 5 else ''}); every document of the topic acts in its one step"
+            )
+        scores = np.zeros(len(self.possible_agents), np.int64)
+        for i, agent in enumerate(self.possible_agents[:present]):
+            if not self._action_space.contains(actions[agent]):
+                raise ValueError(
+                    f"{agent} scored {actions[agent]!r}; expected an integer from 0 to {self.core.n_scores - 1}"
+                )
+            scores[i] = actions[agent]
+        return scores
+
+    def _begun(self) -> int:
+        """Index of the episode's topic."""
+        if self._topic is None:
+            raise ResetNeeded("no episode has begun; call reset() first")
+        return self._topic
+
+    def _known(self, agent: str) -> None:
+        """Refuse an agent that does not exist."""
+        if agent not in self._index:
+            last = self.possible_agents[-1]
+            raise ValueError(f"no agent {agent!r}: agents are doc_0 to {last}, one a candidate of the largest topic")
+
+    def _space(self) -> spaces.Space[Any]:
+        """The space of observations."""
+        n, width = self.core.arrays.documents.shape[1:]
+        vector = spaces.Box(-np.inf, np.inf, (width,), np.float32)
+        if self._observation == "flat":
+            return spaces.Box(-np.inf, np.inf, (2 * width,), np.float32)
+        parts: dict[str, spaces.Space[Any]] = {"query": vector, "document": vector}
+        if self._observation == "full":
+            parts["documents"] = spaces.Box(-np.inf, np.inf, (n, width), np.float32)
+        parts["action_mask"] = spaces.Box(0, 1, (self.core.n_scores,), np.int8)
+        return spaces.Dict(parts)
+
+
+def _masks(n_scores: int) -> tuple[NDArray[np.int8], NDArray[np.int8]]:
+    """Allowed scores of a document (all) and of padding (0 alone), read-only."""
+    real, padding = np.ones(n_scores, np.int8), np.zeros(n_scores, np.int8)
+    padding[0] = 1
+    real.flags.writeable = padding.flags.writeable = False
+    return real, padding

@@ -246,6 +246,7 @@ class Learner(ABC, Generic[C]):
                 f"{where} holds a trained {content['ranker']!r}, not {cls.name!r}; "
                 "srd_agents.registry.load_ranker finds the right class"
             )
+        check_count(f"{where / CONFIG_FILE}: vector_width", content["vector_width"])
         learner = cls(config_from(cls.config_class, content["config"], f"ranker {cls.name!r} in {where}"))
         learner.vector_width, learner.seed = content["vector_width"], content["seed"]
         learner.metadata = content["metadata"]
@@ -305,7 +306,8 @@ def read_model_config(folder: PathLike) -> dict[str, Any]:
         )
     if not isinstance(content["ranker"], str) or not isinstance(content["config"], dict):
         raise ValueError(f"{path}: 'ranker' must be a name and 'config' an object; the file was changed by hand")
-    check_count(f"{path}: vector_width", content["vector_width"])
+    if content["vector_width"] is not None:  # a heuristic's folder may have none
+        check_count(f"{path}: vector_width", content["vector_width"])
     return content
 
 

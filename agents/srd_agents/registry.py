@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from srd_agents.config import config_from
-from srd_agents.learner import CONFIG_FILE, Learner, read_model_config
+from srd_agents.learner import CONFIG_FILE, read_model_config
 from srd_gym.files import PathLike
 from srd_gym.names import unknown
 from srd_gym.protocols import Ranker
@@ -224,15 +224,17 @@ def load_ranker(name_or_folder: PathLike) -> Ranker:
     return spec.build()
 
 
-def load_trained(folder: PathLike) -> Learner[Any]:
-    """The trained ranker in a folder, as the learner that it is.
+def load_trained(folder: PathLike) -> Ranker:
+    """The trained ranker in a folder: a learner with its weights, or a heuristic with the options chosen for it.
 
     Raises:
         ValueError: a folder of an unknown ranker, or whatever `Learner.load` refuses.
     """
     content = read_model_config(folder)
     spec = RANKERS.find(content["ranker"], hint=f"{folder} holds its weights; install what provides it.")
-    learner: Learner[Any] = spec.ranker_class.load(folder)
+    if not spec.learns:
+        return spec.build(spec.configure(**content["config"]))
+    learner: Ranker = spec.ranker_class.load(folder)
     return learner
 
 

@@ -1,0 +1,369 @@
+"""Laws of the measures, and a scalar reference written from the definitions, without the additive form."""
+
+from __future__ import annotations
+
+import math
+import tracemalloc
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from random import Random
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from srd_gym.measures import (
+    MEASURES,
+    BoundMeasure,
+    Measure,
+    Reference,
+    greedy_ideal,
+    greedy_rankings,
+    measure,
+)
+from srd_gym.measures import reference as reference_module
+
+Ranking = list[int]
+
+
+@dataclass
+class Case:
+    """One topic: a pool, of which the first `n` documents are the candidates, and a ranking of some of them."""
+
+    pool: NDArray[np.int8]
+    ids: list[str]
+    weights: NDArray[np.float64]
+    n: int
+    ranking: Ranking
+
+    @property
+    def reference(self) -> Reference:
+        return Reference(self.pool, self.ids, self.weights)
+
+    @property
+    def rows(self) -> NDArray[np.int8]:
+        return self.pool[self.ranking][None]
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> Case:
+    p, s = draw(st.integers(1, 9)), draw(st.integers(1, 5))
+    cells = draw(st.lists(st.sampled_from([-2, 0, 0, 0, 1, 1, 2, 3]), min_size=p * s, max_size=p * s))
+    ids = draw(st.lists(st.text("ab1-", min_size=1, max_size=4), min_size=p, max_size=p, unique=True))
+    weights = draw(st.lists(st.sampled_from([0.25, 1.0, 1.0, 2.0]), min_size=s, max_size=s))
+    n = draw(st.integers(1, p))
+    ranking = draw(st.permutations(range(n)))[: draw(st.integers(1, n))]
+    return Case(np.array(cells, np.int8).reshape(p, s), ids, np.array(weights), n, list(ranking))
+
+
+@st.composite
+def measures(draw: st.DrawFn) -> Measure:
+    kind = MEASURES[draw(st.sampled_from(sorted(MEASURES)))]
+    choices = {
+        "cutoff": st.one_of(st.none(), st.integers(1, 12)),
+        "rel": st.sampled_from([1, 1, 2]),
+        # Sums of these powers are exact, so that ties of the greedy ideal are ties in any order of summation.
+        "alpha": st.sampled_from([0.0, 0.25, 0.5, 0.875, 1.0]),
+        "beta": st.sampled_from([0.0, 0.5, 0.8]),
+        "gamma": st.sampled_from([0.0, 0.3, 0.5, 1.0]),
+        "gains": st.sampled_from(["binary", "linear"]),
+        "normalization": st.sampled_from(["ndeval", None, *(["chapelle"] if kind.name == "ERR_IA" else [])]),
+    }
+    fields = kind.__dataclass_fields__
+    return kind(**{name: draw(choice) for name, choice in choices.items() if name in fields})
+
+
+# The scalar reference: sums, products and sets as the papers write them.
+
+
+def relevant(case: Case, document: int, subtopic: int, rel: int) -> bool:
+    return int(case.pool[document][subtopic]) >= rel
+
+
+def repeats(case: Case, earlier: Ranking, subtopic: int, rel: int) -> int:
+    return sum(relevant(case, document, subtopic, rel) for document in earlier)
+
+
+def answered(case: Case, rel: int) -> list[int]:
+    """Subtopics that some pool document is relevant to."""
+    return [s for s in range(case.pool.shape[1]) if any(relevant(case, d, s, rel) for d in range(len(case.pool)))]
+
+
+def share(case: Case, rel: int) -> float:
+    return float(sum(case.weights[s] for s in answered(case, rel)))
+
+
+def novelty_sum(case: Case, ranking: Ranking, m: Measure, discount: Callable[[int], float]) -> float:
+    total = 0.0
+    for r, document in enumerate(ranking, start=1):
+        for s in range(case.pool.shape[1]):
+            if relevant(case, document, s, m.rel):
+                total += case.weights[s] * (1 - m.alpha) ** repeats(case, ranking[: r - 1], s, m.rel) * discount(r)
+    return total
+
+
+def best_first(case: Case, m: Measure, depth: int) -> Ranking:
+    """The greedy ideal, document by document; ties to the larger id."""
+    left, ideal = list(range(len(case.pool))), list[int]()
+    while left and len(ideal) < depth:
+
+        def gain(document: int) -> float:
+            return sum(
+                case.weights[s] * (1 - m.alpha) ** repeats(case, ideal, s, m.rel)
+                for s in range(case.pool.shape[1])
+                if relevant(case, document, s, m.rel)
+            )
+
+        chosen = max(left, key=lambda document: (gain(document), case.ids[document]))
+        left.remove(chosen)
+        ideal.append(chosen)
+    return ideal
+
+
+def grade_sum(case: Case, document: int, m: Measure) -> float:
+    row = case.pool[document]
+    linear = m.gains == "linear"
+    return float(sum(w * (g if linear else 1) for w, g in zip(case.weights, row, strict=True) if g >= m.rel))
+
+
+def err(case: Case, ranking: Ranking, subtopic: int, m: Measure) -> float:
+    """Expected reciprocal rank of one subtopic for a user who stops at a relevant document with probability alpha."""
+    value, looking = 0.0, 1.0
+    for r, document in enumerate(ranking, start=1):
+        stop = m.alpha if relevant(case, document, subtopic, m.rel) else 0.0
+        value += looking * stop / r
+        looking *= 1 - stop
+    return value
+
+
+def precision(case: Case, ranking: Ranking, subtopic: int, m: Measure, k: int) -> float:
+    return repeats(case, ranking[:k], subtopic, m.rel) / k
+
+
+def average_precision(case: Case, ranking: Ranking, s: int, m: Measure) -> float:
+    found = [precision(case, ranking, s, m, r) for r, d in enumerate(ranking, 1) if relevant(case, d, s, m.rel)]
+    return sum(found) / repeats(case, list(range(len(case.pool))), s, m.rel)
+
+
+def log_discount(rank: int) -> float:
+    return 1 / math.log2(1 + rank)
+
+
+def cascade(case: Case, m: Measure, k: int) -> float:
+    """Measures in which a repeated subtopic is worth (1 - alpha) times as much each time."""
+    ranking, s_prime = case.ranking[:k], share(case, m.rel)
+    discount: Callable[[int], float] = {
+        "alpha_DCG": log_discount,
+        "alpha_nDCG": log_discount,
+        "NRBP": lambda r: m.beta ** (r - 1),
+        "nNRBP": lambda r: m.beta ** (r - 1),
+    }.get(m.name, lambda r: 1 / r)
+    plain = novelty_sum(case, ranking, m, discount)
+    if m.name in ("alpha_nDCG", "nERR_IA", "nNRBP"):
+        return plain / novelty_sum(case, best_first(case, m, k), m, discount)
+    if m.name == "NRBP":
+        return plain * (1 - (1 - m.alpha) * m.beta) / s_prime
+    if m.normalization == "chapelle":
+        return mean(case, m, lambda s: err(case, ranking, s, m))
+    if m.normalization is None or k == 1:
+        return plain
+    return plain / (s_prime * sum((1 - m.alpha) ** (r - 1) * discount(r) for r in range(1, k + 1)))
+
+
+def mean(case: Case, m: Measure, each: Callable[[int], float]) -> float:
+    """Mean over the subtopics that have a relevant document, by their weights."""
+    return float(sum(case.weights[s] * each(s) for s in answered(case, m.rel))) / share(case, m.rel)
+
+
+def recall(case: Case, m: Measure, k: int) -> float:
+    covered = {s for s in answered(case, m.rel) for d in case.ranking[:k] if relevant(case, d, s, m.rel)}
+    return float(sum(case.weights[s] for s in covered)) / share(case, m.rel)
+
+
+def d_ndcg(case: Case, m: Measure, k: int) -> float:
+    def dcg(gains: list[float]) -> float:
+        return sum(gain * log_discount(r) for r, gain in enumerate(gains[:k], 1))
+
+    ideal = sorted((grade_sum(case, d, m) for d in range(len(case.pool))), reverse=True)
+    return dcg([grade_sum(case, d, m) for d in case.ranking]) / dcg(ideal)
+
+
+def scalar(case: Case, m: Measure, depth: int) -> float:
+    """The measure of the case's ranking, from its definition."""
+    if not answered(case, m.rel):
+        return 0.0
+    k = m.cutoff if m.cutoff is not None else (10**6 if m.whole_list else depth)
+    others: dict[str, Callable[[], float]] = {
+        "StRecall": lambda: recall(case, m, k),
+        "P_IA": lambda: mean(case, m, lambda s: precision(case, case.ranking, s, m, k)),
+        "MAP_IA": lambda: mean(case, m, lambda s: average_precision(case, case.ranking[:k], s, m)),
+        "D_nDCG": lambda: d_ndcg(case, m, k),
+        "Dsharp_nDCG": lambda: float(m.gamma * recall(case, m, k) + (1 - m.gamma) * d_ndcg(case, m, k)),
+    }
+    return others[m.name]() if m.name in others else cascade(case, m, k)
+
+
+def bound_to(case: Case, m: Measure, depth: int = 9) -> BoundMeasure:
+    return m.bind([case.reference], depth)
+
+
+@settings(max_examples=600, deadline=None)
+@given(cases(), measures())
+def test_every_measure_is_what_its_definition_says(case: Case, m: Measure) -> None:
+    found = bound_to(case, m).values(case.rows, 0)
+    assert found == pytest.approx(scalar(case, m, 9), abs=1e-12)
+
+
+@settings(max_examples=200, deadline=None)
+@given(cases(), measures())
+def test_gains_sum_to_values_and_indices_score_like_rows(case: Case, m: Measure) -> None:
+    bound = bound_to(case, m)
+    rows = np.concatenate([case.rows, np.zeros((1, 9 - len(case.ranking), case.pool.shape[1]), np.int8)], axis=1)
+    values = bound.values(rows, [0])
+    np.testing.assert_allclose(bound.gains(rows, [0]).sum(axis=1), values, rtol=0, atol=1e-12)
+    padded = np.array([case.ranking + [-1] * (9 - len(case.ranking))])
+    assert bound.score_rankings(padded, case.pool[None, : case.n], [0]) == pytest.approx(values, abs=0)
+    if not bound.needs_grades:
+        assert bound.values(rows >= m.rel, [0]) == pytest.approx(values, abs=0)
+
+
+@settings(max_examples=200, deadline=None)
+@given(cases(), measures())
+def test_candidate_gains_are_the_gains_of_appending_each_candidate(case: Case, m: Measure) -> None:
+    bound = bound_to(case, m)
+    left = [d for d in range(case.n) if d not in case.ranking]
+    rank = len(case.ranking)
+    if not left or rank >= 9:
+        return
+    coverage = (case.rows >= m.rel).sum(axis=1)
+    gains = bound.candidate_gains(case.pool[None, : case.n], coverage, rank, 0)[0]
+    before = bound.values(case.rows, 0)[0]
+    for document in left:
+        after = bound.values(case.pool[[*case.ranking, document]][None], 0)[0]
+        assert gains[document] == pytest.approx(after - before, abs=1e-12)
+        step = bound.step_gains(case.pool[[document]], coverage, rank, np.zeros(1, np.int64))
+        assert step == pytest.approx(gains[document], abs=1e-12)
+
+
+@settings(max_examples=200, deadline=None)
+@given(cases(), measures(), st.randoms(use_true_random=False))
+def test_the_order_in_which_documents_are_stored_does_not_matter(case: Case, m: Measure, random: Random) -> None:
+    order = list(range(len(case.pool)))
+    random.shuffle(order)
+    place = {document: row for row, document in enumerate(order)}
+    moved = replace(
+        case, pool=case.pool[order], ids=[case.ids[d] for d in order], ranking=[place[d] for d in case.ranking]
+    )
+    assert bound_to(moved, m).values(moved.rows, 0) == pytest.approx(bound_to(case, m).values(case.rows, 0), abs=1e-12)
+
+
+@settings(max_examples=200, deadline=None)
+@given(cases(), st.sampled_from([0.0, 0.25, 0.5, 1.0]), st.sampled_from([1, 2]))
+def test_the_greedy_ideal_is_the_official_one_and_scores_one(case: Case, alpha: float, rel: int) -> None:
+    m = measure(f"alpha_nDCG(alpha={alpha}, rel={rel})")
+    found = greedy_ideal(case.pool, ids=case.ids, alpha=alpha, rel=rel, weights=case.weights)
+    assert sorted(found) == list(range(len(case.pool)))
+    assert found.tolist() == best_first(case, m, len(case.pool))
+    for name in ("alpha_nDCG", "nERR_IA", "nNRBP"):
+        ideal = measure(f"{name}(alpha={alpha}, rel={rel})").bind([case.reference], len(found))
+        expected = 1.0 if answered(case, rel) else 0.0
+        assert ideal.values(case.pool[found][None], 0) == pytest.approx(expected, abs=1e-12)
+
+
+@settings(max_examples=100, deadline=None)
+@given(cases(), measures())
+def test_the_oracle_ranks_the_first_of_the_best_candidates_and_only_allowed_ones(case: Case, m: Measure) -> None:
+    bound = bound_to(case, m, depth=case.n)
+    judgments, allowed = case.pool[None, : case.n], np.ones((1, case.n), bool)
+    allowed[0, case.ranking[0]] = False
+    ranking = greedy_rankings(bound, judgments, allowed, 0)[0]
+    filled = ranking[ranking >= 0].tolist()
+    assert sorted(filled) == [d for d in range(case.n) if d != case.ranking[0]]
+    assert ranking[-1] == -1
+    coverage = np.zeros((1, case.pool.shape[1]), np.int64)
+    for rank, chosen in enumerate(filled):
+        gains = bound.candidate_gains(judgments, coverage, rank, 0)[0]
+        rest = [d for d in range(case.n) if d in filled[rank:]]
+        assert chosen == max(rest, key=lambda d: (gains[d], -d))
+        coverage += case.pool[chosen] >= m.rel
+
+
+@settings(max_examples=100, deadline=None)
+@given(cases(), st.integers(1, 9))
+def test_subtopic_recall_lies_between_0_and_1_and_never_falls(case: Case, k: int) -> None:
+    recall = [bound_to(case, measure(f"StRecall@{cutoff}")).values(case.rows, 0)[0] for cutoff in (k, k + 1)]
+    assert 0.0 <= recall[0] <= recall[1] <= 1.0 + 1e-12
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(cases(), min_size=1, max_size=5), measures())
+def test_a_batch_of_topics_of_different_sizes_scores_each_as_alone(batch: list[Case], m: Measure) -> None:
+    width = max(case.pool.shape[1] for case in batch)
+    rows = np.zeros((len(batch), 9, width), np.int8)
+    for lane, case in enumerate(batch):
+        rows[lane, : len(case.ranking), : case.pool.shape[1]] = case.rows[0]
+    together = m.bind([case.reference for case in batch], 9).values(rows, np.arange(len(batch)))
+    alone = [bound_to(case, m).values(case.rows, 0)[0] for case in batch]
+    np.testing.assert_allclose(together, alone, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", MEASURES)
+def test_a_topic_without_relevant_documents_scores_0(name: str) -> None:
+    bound = measure(name).bind([Reference(np.zeros((3, 2), np.int8)), Reference(np.zeros((0, 2), np.int8))], 2)
+    assert bound.values(np.ones((2, 2, 2), bool), [0, 1]).tolist() == [0.0, 0.0]
+
+
+def test_without_ids_ties_go_to_the_first_document_and_with_ids_to_the_larger_id() -> None:
+    judgments = np.array([[1, 0], [0, 1], [1, 0], [0, 0]], np.int8)
+    assert greedy_ideal(judgments).tolist() == [0, 1, 2, 3]
+    assert greedy_ideal(judgments, ids=["a", "b", "c", "d"]).tolist() == [2, 1, 0, 3]
+    # Text order, not numeric order: "d9" is larger than "d10".
+    assert greedy_ideal(judgments[:2], ids=["d9", "d10"], depth=1).tolist() == [0]
+
+
+def test_hand_computed_alpha_ndcg() -> None:
+    # Two subtopics; ranked: {1}, {1}, {2}. Ideal: {1, 2}, then any document with one of them.
+    reference = Reference([[1, 1], [1, 0], [1, 0], [0, 1]])
+    bound = measure("alpha_nDCG@3").bind([reference], 3)
+    ranked = np.array([[[1, 0], [1, 0], [0, 1]]], bool)
+    second, third = 1 / math.log2(3), 1 / math.log2(4)
+    expected = (1 + 0.5 * second + 1 * third) / (2 + 0.5 * second + 0.5 * third)
+    assert bound.values(ranked, 0)[0] == pytest.approx(expected, abs=1e-15)
+
+
+def test_plain_rewards_and_their_ndeval_values_differ_by_the_constant() -> None:
+    reference = Reference([[1, 1], [1, 0], [0, 1]])
+    rows = np.array([[[1, 0], [0, 1], [1, 1]]], bool)
+    official = measure("ERR_IA@3")
+    plain = official.plain().bind([reference], 3).values(rows, 0)[0]
+    constant = 2 * (1 + 0.5 / 2 + 0.25 / 3)
+    assert official.bind([reference], 3).values(rows, 0)[0] == pytest.approx(plain / constant, abs=1e-15)
+    chapelle = measure("ERR_IA@3", normalization="chapelle").bind([reference], 3).values(rows, 0)[0]
+    assert chapelle == pytest.approx(plain * 0.5 / 2, abs=1e-15)
+    assert measure("alpha_nDCG@3").plain() == measure("alpha_nDCG@3")
+
+
+def test_ideals_are_computed_once_per_reference(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = []
+    real = reference_module.greedy_by_novelty
+    monkeypatch.setattr(reference_module, "greedy_by_novelty", lambda *a: calls.append(1) or real(*a))
+    references = [Reference(np.eye(12, dtype=np.int8)[:, :5]) for _ in range(40)]
+    for name in ("alpha_nDCG@10", "nERR_IA@10", "alpha_nDCG@5", "nNRBP", "nNRBP@3", "StRecall@10"):
+        measure(name).bind(references, 10)
+    assert len(calls) == 1  # all forty in one batch; five useful documents are the whole list already
+
+
+def test_long_rankings_are_scored_in_bounded_memory() -> None:
+    rng = np.random.default_rng(0)
+    judgments = (rng.random((10, 200, 8)) < 0.1).astype(np.int8)
+    bound = measure("alpha_nDCG@10").bind([Reference(rows) for rows in judgments], 200)
+    rankings = np.argsort(rng.random((40_000, 200), dtype=np.float32), axis=1)
+    topic = np.arange(len(rankings)) % 10
+    tracemalloc.start()
+    bound.score_rankings(rankings, judgments, topic)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    # Gathering all ranks would take 64 MB of judgments alone and several times that of work space.
+    assert peak < 40e6

@@ -1,0 +1,168 @@
+"""Notation is the API: what is read, what is written back, and what an error says."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+
+import pytest
+
+from srd_gym.data.synthetic import generate
+from srd_gym.measures import MEASURES, Reference, default_normalizer, measure, references
+from srd_gym.topic import Topic, TopicSet
+
+
+@pytest.mark.parametrize("name", MEASURES)
+def test_what_is_written_is_read_back(name: str) -> None:
+    for each in (measure(name), measure(name).at(7), measure(name) @ 3, measure(name, normalizer="candidates").plain()):
+        assert measure(str(each)) == each
+        assert hash(measure(str(each))) == hash(each)
+
+
+@pytest.mark.parametrize("name", MEASURES)
+def test_every_measure_says_what_it_is(name: str) -> None:
+    kind = MEASURES[name]
+    assert kind.__doc__ is not None
+    assert kind.__doc__.startswith(name)
+    assert "Parameters:" in kind.__doc__
+    for field in fields(kind):
+        if field.name not in ("cutoff", "normalizer", "normalization"):
+            assert field.name in kind.__doc__
+
+
+def test_defaults_are_left_out_and_parameters_written() -> None:
+    assert str(measure("alpha_nDCG(alpha=0.5)@10")) == "alpha_nDCG@10"
+    assert str(measure(" alpha-ndcg ( rel = 2, alpha=0.3 ) @ 10 ")) == "alpha_nDCG(rel=2, alpha=0.3)@10"
+    assert str(measure("ERR_IA@5").plain()) == "ERR_IA(normalization=None)@5"
+    assert str(measure("D#-nDCG(gains=linear)@20")) == "Dsharp_nDCG(gains='linear')@20"
+
+
+@pytest.mark.parametrize(
+    ("typed", "name"),
+    [
+        ("alpha-nDCG@5", "alpha_nDCG"),
+        ("ALPHA_NDCG@5", "alpha_nDCG"),
+        ("strec@5", "StRecall"),
+        ("S-recall@5", "StRecall"),
+        ("ERR-IA@5", "ERR_IA"),
+        ("nERR-IA@5", "nERR_IA"),
+        ("MAP-IA@5", "MAP_IA"),
+        ("D#-nDCG@5", "Dsharp_nDCG"),
+        ("D-nDCG@5", "D_nDCG"),
+    ],
+)
+def test_common_spellings_are_understood(typed: str, name: str) -> None:
+    assert type(measure(typed)) is MEASURES[name]
+    assert measure(typed).cutoff == 5
+
+
+def test_an_explicit_cutoff_is_kept_and_a_missing_one_filled() -> None:
+    assert measure("alpha_DCG@3").at(10).cutoff == 3
+    assert measure("alpha_DCG").at(10) == measure("alpha_DCG@10")
+    assert (measure("alpha_DCG@3") @ 10).cutoff == 10
+
+
+def test_arguments_take_the_place_of_what_is_written() -> None:
+    assert measure("alpha_DCG@3", normalization=None) == measure("alpha_DCG(normalization=None)@3")
+    assert measure(measure("ERR_IA").plain()) == measure("ERR_IA(normalization=none)")
+    assert measure("StRecall@3", normalization=None) == measure("StRecall@3")
+    assert measure("nNRBP", normalizer="candidates").normalizer == "candidates"
+
+
+@pytest.mark.parametrize(
+    ("typed", "message"),
+    [
+        ("alpha_nDGC@10", r"unknown measure 'alpha_nDGC'\. Did you mean .*alpha_nDCG.*NAME@k"),
+        ("erria@10", r"unknown measure 'erria'\. Did you mean .*ERR_IA"),
+        ("alpha_nDCG(alhpa=0.3)@10", r"unknown parameter of alpha_nDCG: 'alhpa'\. Did you mean alpha"),
+        ("StRecall(alpha=0.3)@10", r"unknown parameter of StRecall: 'alpha'"),
+        ("alpha_nDCG(alpha=2)@10", r"alpha must be a number, 0 to 1; got 2"),
+        ("alpha_nDCG(alpha=nan)@10", r"alpha must be a number, 0 to 1; got 'nan'"),
+        ("alpha_nDCG(alpha=half)@10", r"alpha must be a number, 0 to 1; got 'half'"),
+        ("NRBP(beta=1)", r"beta must be a number, at least 0 and below 1; got 1"),
+        ("Dsharp_nDCG(gamma=-1)@5", r"gamma must be a number, 0 to 1; got -1"),
+        ("D_nDCG(gains=exp)@5", r"gains must be 'binary' or 'linear', got 'exp'"),
+        ("alpha_DCG(normalization=chapelle)@5", r"normalization must be 'ndeval' or None, got 'chapelle'"),
+        ("nNRBP(normalizer=best)", r"normalizer must be None or 'pool' or 'candidates', got 'best'"),
+        ("alpha_nDCG@0", r"cutoff must be a whole number from 1 up, got 0"),
+        ("alpha_nDCG@ten", r"the cutoff after '@' must be a whole number, got 'ten'"),
+        ("alpha_nDCG@-5", r"the cutoff after '@' must be a whole number, got '-5'"),
+        ("alpha_nDCG(rel=0)@5", r"rel must be a whole number from 1 up, got 0"),
+        ("alpha_nDCG(0.5)@5", r"expected parameter=value, got '0.5'"),
+        ("alpha_nDCG(alpha=0.5, alpha=0.4)@5", r"alpha comes twice"),
+        ("alpha_nDCG(alpha=0.5@5", r"cannot read measure .*expected NAME@k or NAME\(parameter=value"),
+        ("", r"cannot read measure ''"),
+    ],
+)
+def test_a_slip_says_what_was_expected(typed: str, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        measure(typed)
+
+
+def test_something_that_is_no_measure_is_a_type_error() -> None:
+    with pytest.raises(TypeError, match="expected a measure or its notation such as 'alpha_nDCG@10', got 10"):
+        measure(10)  # type: ignore[arg-type]
+
+
+def topic(**changes: object) -> Topic:
+    given: dict[str, object] = {
+        "query_id": "q",
+        "doc_ids": ("a", "b"),
+        "subtopic_ids": ("1",),
+        "judgments": [[1], [0]],
+        "pool": [[1], [0], [1]],
+        "pool_ids": ("a", "b", "c"),
+    }
+    return Topic(**(given | changes))  # type: ignore[arg-type]
+
+
+def test_the_pool_is_the_default_where_every_topic_has_one() -> None:
+    pooled, bare = TopicSet([topic()], name="x"), TopicSet([topic(pool=None, pool_ids=None)], name="x")
+    assert default_normalizer(pooled) == "pool"
+    assert default_normalizer(bare) == "candidates"
+    assert len(references(pooled)[0].pool) == 3
+    assert len(references(pooled, "candidates")[0].pool) == 2
+    assert len(references(generate("tiny", n_topics=2, seed=0))) == 2
+
+
+def test_a_reference_needs_judgments() -> None:
+    with pytest.raises(ValueError, match=r"topic 'q' has no pool .*use normalizer='candidates'"):
+        Reference.of(topic(pool=None, pool_ids=None), "pool")
+    with pytest.raises(ValueError, match="topic 'q' has no judgments"):
+        Reference.of(topic(judgments=None), "candidates")
+    with pytest.raises(ValueError, match="expected one id for each of 2 pool documents, got 1"):
+        Reference([[1], [0]], ["a"])
+    with pytest.raises(ValueError, match="expected one weight for each of 1 subtopics"):
+        Reference([[1], [0]], None, [1.0, 2.0])
+
+
+def test_an_unlabelled_topic_has_an_empty_reference_and_scores_0() -> None:
+    sets = TopicSet([topic(judgments=None, pool=None, pool_ids=None)], name="x")
+    bound = measure("alpha_nDCG@2").bind(references(sets), 2)
+    assert bound.values([[[1], [1]]], 0).tolist() == [0.0]  # type: ignore[arg-type]
+
+
+def test_binding_and_scoring_check_their_shapes() -> None:
+    bound = measure("alpha_nDCG").bind([Reference([[1, 0], [0, 1]])], 2)
+    rows = Reference([[1, 0], [0, 1]]).pool
+    with pytest.raises(ValueError, match="was bound for 2 ranks, but lists have 3; bind it with depth=3"):
+        measure("NRBP").bind([Reference(rows)], 2).values(rows[[0, 1, 1]][None], 0)
+    with pytest.raises(ValueError, match=r"expected judgments of shape \[B, L, S\], got \(2, 2\)"):
+        bound.values(rows, 0)
+    with pytest.raises(ValueError, match="judgments have 1 subtopics, but the measure was bound for 2"):
+        bound.values(rows[None, :, :1], 0)
+    with pytest.raises(ValueError, match="expected one topic index for each of 1 lists"):
+        bound.values(rows[None], [0, 0])
+    with pytest.raises(ValueError, match="rankings hold candidate 2, but topics have at most 2 candidates"):
+        bound.score_rankings([[2]], rows[None], 0)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="rank must be 0 to 1"):
+        bound.candidate_gains(rows[None], [[0, 0]], 2, 0)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="depth must be at least 1"):
+        measure("NRBP").bind([Reference(rows)], 0)
+    with pytest.raises(ValueError, match="a topic has 2 subtopics, more than n_subtopics=1"):
+        measure("NRBP").bind([Reference(rows)], 1, 1)
+
+
+def test_bound_arrays_cannot_be_written_to() -> None:
+    term = measure("alpha_nDCG").bind([Reference([[1]])], 2).terms[0]
+    with pytest.raises(ValueError, match="read-only"):
+        term.weights[0, 0] = 2.0

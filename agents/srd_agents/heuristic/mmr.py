@@ -144,11 +144,13 @@ def _unit(vectors: FloatArray) -> FloatArray:
     Rows whose squares leave float32's range are measured in float64.
     """
     with np.errstate(over="ignore"):
-        lengths: FloatArray = np.sqrt(np.einsum("...f,...f->...", vectors, vectors))
+        lengths: FloatArray = np.sqrt(np.einsum("...f,...f->...", vectors, vectors), dtype=np.float32)
     extreme = (lengths < _SMALL) | (lengths > _LARGE)
     if not extreme.any():
-        return vectors / lengths[..., None]
-    unit: FloatArray = vectors / np.where(extreme, np.float32(1), lengths)[..., None]
+        unit: FloatArray = np.divide(vectors, lengths[..., None], dtype=np.float32)
+        return unit
+    lengths[extreme] = 1
+    unit = np.divide(vectors, lengths[..., None], dtype=np.float32)
     rows = vectors[extreme].astype(np.float64)
     exact = np.linalg.norm(rows, axis=-1, keepdims=True)
     unit[extreme] = rows / np.where(exact > 0, exact, 1.0)

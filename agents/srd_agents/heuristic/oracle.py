@@ -11,6 +11,7 @@ from srd_agents.heuristic.blocks import blocks_of_equal_shape
 from srd_agents.heuristic.config import OracleConfig
 from srd_agents.validation import judged
 from srd_gym.measures import BoundMeasure, Reference, greedy_rankings, measure
+from srd_gym.measures.ideal import preference
 from srd_gym.protocols import BoolArray, IntArray, ScoreArray
 from srd_gym.topic import Topic
 
@@ -23,7 +24,8 @@ class Oracle:
 
     No ranker may be compared with it as an equal: it shows what the candidates allow. For measures whose novelty falls
     with coverage, greedy is the official ideal and close to the best (finding the best is NP-hard, Carterette 2009).
-    Ties, documents that add nothing among them, go to the earlier candidate.
+    Ties go to the larger document id, as in the official ideal ranking: by the ideal of the candidates it scores
+    exactly 1, however they are ordered.
 
     Args:
         config: the measure.
@@ -51,11 +53,13 @@ class Oracle:
         rankings: dict[int, IntArray] = {}
         for block in blocks_of_equal_shape([judged(topic).shape for topic in topics], _BLOCK):
             chosen = [topics[index] for index in block]
-            judgments = np.stack([judged(topic) for topic in chosen])
+            # Candidates in order of preference: the first of equals is then the one that the tie rule wants.
+            orders = np.stack([preference(topic.n_candidates, topic.doc_ids) for topic in chosen])
+            judgments = np.stack([judged(topic)[order] for topic, order in zip(chosen, orders, strict=True)])
             count, n, _ = judgments.shape
             bound = self._bind(chosen, min(k, n))
-            allowed = np.ones((count, n), dtype=np.bool_)
-            rankings.update(zip(block, greedy_rankings(bound, judgments, allowed, np.arange(count)), strict=True))
+            ranked = greedy_rankings(bound, judgments, np.ones((count, n), dtype=np.bool_), np.arange(count))
+            rankings.update(zip(block, orders[np.arange(count)[:, None], ranked], strict=True))
         return [rankings[index] for index in range(len(topics))]
 
     def score(self, topic: Topic, selected: IntArray, allowed: BoolArray) -> ScoreArray:

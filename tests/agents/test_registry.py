@@ -1,0 +1,159 @@
+"""The registry: names, options, errors, third parties, and what every heuristic must obey."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from importlib.metadata import EntryPoint
+
+import numpy as np
+import pytest
+
+import srd_agents.registry as registry
+from srd_agents import RANKERS, RankerSpec, load_ranker, make_ranker
+from srd_gym.protocols import Ranker
+from srd_gym.topic import Topic
+
+HEURISTICS = [spec.name for spec in RANKERS.values() if not spec.learns]
+
+
+def topics(shuffled: bool = False) -> list[Topic]:
+    generator = np.random.default_rng(5)
+    made = []
+    for index, (n, s) in enumerate([(1, 1), (7, 3), (7, 3), (12, 2), (7, 4), (25, 3)]):
+        made.append(
+            Topic(
+                query_id=f"q{index}",
+                doc_ids=tuple(f"d{i}" for i in range(n)),
+                doc_vectors=generator.normal(size=(n, 5)),
+                query_vector=generator.normal(size=5),
+                retrieval_scores=None if shuffled else np.sort(generator.random(n))[::-1],
+                subtopic_ids=tuple(map(str, range(s))),
+                judgments=generator.integers(0, 2, size=(n, s)),
+            )
+        )
+    return made
+
+
+def test_importing_the_registry_imports_no_torch() -> None:
+    code = "import sys, srd_agents; srd_agents.make_ranker('mmr'); print('torch' in sys.modules)"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert result.stdout.strip() == "False"
+
+
+@pytest.mark.parametrize("name", list(RANKERS))
+def test_specs_are_complete(name: str) -> None:
+    spec = RANKERS[name]
+    assert spec.name == name
+    assert spec.summary
+    config = spec.config_class()
+    assert getattr(spec.config_class, "__dataclass_params__").frozen  # noqa: B009 - mypy does not know it
+    known = {field.name for field in fields(config)}
+    for option, values in spec.parameters_to_tune.items():
+        assert option in known
+        for value in values:
+            spec.configure(**{option: value})
+    assert isinstance(spec.build(config), Ranker)
+
+
+def test_overrides_reach_the_config() -> None:
+    assert make_ranker("mmr", lambda_=0.3).config.lambda_ == 0.3  # type: ignore[attr-defined]
+    assert RANKERS["random"].build(seed=9).config.seed == 9  # type: ignore[attr-defined]
+
+
+def test_unknown_names_suggest_the_nearest() -> None:
+    with pytest.raises(ValueError, match=r"unknown ranker 'mrm'\. Did you mean mmr"):
+        make_ranker("mrm")
+    with pytest.raises(ValueError, match=r"unknown option of ranker 'mmr': 'lamda'\. Did you mean lambda_\?"):
+        make_ranker("mmr", lamda=0.5)
+    with pytest.raises(ValueError, match=r"unknown relevance: 'cosin'\. Did you mean cosine"):
+        make_ranker("mmr", relevance="cosin")
+    with pytest.raises(ValueError, match="unknown measure"):
+        make_ranker("oracle", measure="alpha_DCGG")
+
+
+@pytest.mark.parametrize(("value", "error"), [(1.5, ValueError), (float("nan"), ValueError), ("0.5", TypeError)])
+def test_options_are_checked(value: object, error: type[Exception]) -> None:
+    with pytest.raises(error, match="lambda_ must be a"):
+        make_ranker("mmr", lambda_=value)
+
+
+def test_options_of_another_ranker_are_refused() -> None:
+    with pytest.raises(TypeError, match="'random' takes RandomConfig, got MMRConfig"):
+        RANKERS["random"].build(RANKERS["mmr"].config_class())
+
+
+def test_load_ranker_by_name_and_its_errors(tmp_path: object) -> None:
+    assert isinstance(load_ranker("mmr"), RANKERS["mmr"].ranker_class)
+    with pytest.raises(ValueError, match="'mdp-div' must be trained first"):
+        load_ranker("mdp-div")
+    with pytest.raises(ValueError, match=r"unknown ranker 'models/x'.*by its folder, and there is no such folder"):
+        load_ranker("models/x")
+    with pytest.raises(ValueError, match=r"holds no trained ranker \(no config.json\)"):
+        load_ranker(str(tmp_path))
+
+
+@dataclass(frozen=True, kw_only=True)
+class NoConfig:
+    """No options."""
+
+
+THEIRS = RankerSpec(
+    name="theirs", summary="x", config_path=f"{__name__}:NoConfig", class_path="srd_agents.heuristic.order:RandomOrder"
+)
+
+
+@pytest.fixture
+def third_party(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    module = sys.modules[__name__]
+    monkeypatch.setitem(sys.modules, "third_party_rankers", module)
+    points = [
+        EntryPoint(name, f"third_party_rankers:{value}", registry.GROUP)
+        for name, value in (("theirs", "THEIRS"), ("wrong", "NoConfig"), ("mmr", "THEIRS"))
+    ]
+    monkeypatch.setattr(registry, "entry_points", lambda group: points if group == registry.GROUP else [])
+    return iter(())
+
+
+@pytest.mark.usefixtures("third_party")
+def test_entry_points_add_rankers_and_take_none_over() -> None:
+    assert list(RANKERS).count("mmr") == 1
+    assert "theirs" in RANKERS
+    assert RANKERS["theirs"] is THEIRS
+    assert RANKERS["mmr"] is not THEIRS
+    assert len(RANKERS) == len(list(RANKERS))
+    with pytest.raises(ValueError, match="Did you mean theirs"):
+        make_ranker("their")
+    with pytest.raises(TypeError, match=r"entry point 'wrong'.*expected a srd_agents.registry.RankerSpec"):
+        make_ranker("wrong")
+
+
+@pytest.mark.parametrize("name", HEURISTICS)
+@pytest.mark.parametrize("k", [1, 4, 100])
+def test_heuristics_keep_the_ranker_contract(name: str, k: int) -> None:
+    ranker, given = make_ranker(name), topics()
+    batch = ranker.rank_batch(given, k)
+    again = ranker.rank_batch(given[::-1], k)[::-1]
+    assert len(batch) == len(given)
+    for topic, ranking, repeated in zip(given, batch, again, strict=True):
+        assert ranking.dtype == np.int64
+        assert ranking.shape == (min(k, topic.n_candidates),)
+        assert len(set(ranking.tolist())) == len(ranking)
+        assert 0 <= ranking.min() <= ranking.max() < topic.n_candidates
+        np.testing.assert_array_equal(ranking, repeated)
+        np.testing.assert_array_equal(ranking, ranker.rank(topic, k))
+    assert ranker.rank_batch([], k) == []
+    for wrong, error in ((0, ValueError), (2.0, TypeError)):
+        with pytest.raises(error, match="k must be"):
+            ranker.rank(given[0], wrong)  # type: ignore[arg-type]
+
+
+def test_order_free_rankers_follow_a_permutation_of_the_candidates() -> None:
+    generator = np.random.default_rng(0)
+    for ranker in (make_ranker("mmr", relevance="cosine"), make_ranker("oracle")):
+        for topic in topics(shuffled=True):
+            order = generator.permutation(topic.n_candidates)
+            moved = ranker.rank(topic.take(order), 10)
+            np.testing.assert_array_equal(order[moved], ranker.rank(topic, 10))

@@ -63,6 +63,7 @@ class SelectionCore:
         reward: "gain" pays every step, "return_only" pays the whole return at the end (MDP-DIV's ReturnOnly).
         normalizer: what ideal rankings are made of: "pool", "candidates", or None: the pool where all topics have one.
         report: further measures that `measures()` computes.
+        lanes: B to have state arrays for before the first `reset`; such episodes count as ended.
 
     Raises:
         TypeError: a measure, reward or strategy of the wrong kind.
@@ -90,6 +91,7 @@ class SelectionCore:
         reward: PaidWhen = "gain",
         normalizer: Normalizer | None = None,
         report: Sequence[str | Measure] = (),
+        lanes: int = 0,
     ) -> None:
         self.arrays = TopicArrays.of(topics, max_candidates)
         self.horizon = _checked_horizon(horizon, self.arrays.max_candidates)
@@ -110,10 +112,10 @@ class SelectionCore:
         self._pruning = None if pruning is None else pruning.bind(self.arrays, self.horizon)
         bound = self.payment.measure
         self._rel = 1 if bound is None else bound.rel
-        self._covers = self.arrays.covers(self._rel)
+        self.covers = self.arrays.covers(self._rel)
         self._fast = bound is not None and not bound.needs_grades and self._pruning is None
         self._terms = () if bound is None else tuple((t.discounts.tolist(), t.novelty, t.weights) for t in bound.terms)
-        self._allocate(0)
+        self._allocate(lanes)
 
     @property
     def n_lanes(self) -> int:
@@ -144,6 +146,13 @@ class SelectionCore:
         if where.shape != topics.shape:
             raise ValueError(f"expected one topic for each of {where.size} lanes, got {topics.size}")
         self._begin(where, topics)
+
+    def reset_lane(self, lane: int, topic: int) -> None:
+        """`reset` of one episode alone, faster than a batch of one; the indices must be in range."""
+        if self._pruning is None:
+            self._begin(lane, topic)
+        else:
+            self._begin(np.array([lane]), np.array([topic]))
 
     def step(self, actions: ArrayLike) -> StepResult:
         """Fill the next rank of every episode that has not ended.
@@ -297,8 +306,9 @@ class SelectionCore:
         self._ranking, self.ranking = _owned((count, k), np.int64)
         self._coverage, self.coverage = _owned((count, s), np.int64)
         self._gains, self.gains = _owned((count, k), np.float64)
+        self._done[:] = True
 
-    def _begin(self, lanes: Lanes, topics: IntArray) -> None:
+    def _begin(self, lanes: Lanes, topics: int | IntArray) -> None:
         """Empty rankings for these topics in these lanes."""
         self._topic[lanes] = topics
         self._rank[lanes] = 0
@@ -309,7 +319,7 @@ class SelectionCore:
         self._gains[lanes] = 0.0
         self._allowed[lanes] = present = self.arrays.present[topics]
         if self._pruning is not None:
-            kept = self._pruning.at_reset(_shown(topics), _shown(present), _shown(length))
+            kept = self._pruning.at_reset(_shown(np.asarray(topics)), _shown(present), _shown(length))
             self._allowed[lanes] = self._checked_pruning(kept, present, length)
 
     def _advance(self, lanes: slice, actions: IntArray) -> StepResult:
@@ -326,7 +336,7 @@ class SelectionCore:
             lane = int(invalid.argmax())
             raise self._not_on_offer(lanes.indices(self.n_lanes)[0] + lane, int(actions[lane]))
 
-        covered = self._covers[topic, actions] & valid[:, None]
+        covered = self.covers[topic, actions] & valid[:, None]
         action = np.where(valid, actions, -1)
         at = np.minimum(rank, self.horizon - 1)
         ended = rank + active >= self._length[lanes]
@@ -366,7 +376,7 @@ class SelectionCore:
 
     def _choose(self, lane: int, topic: int, rank: int, action: int) -> None:
         """Rank a candidate that is on offer: fast path of one lane, the same sums as `BoundMeasure.step_gains`."""
-        covered, coverage = self._covers[topic, action], self._coverage[lane]
+        covered, coverage = self.covers[topic, action], self._coverage[lane]
         gain = 0.0
         for discounts, novelty, weights in self._terms:
             gain += np.add.reduce(covered * weights[topic] * novelty[coverage]).item() * discounts[rank]

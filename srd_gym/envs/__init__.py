@@ -1,0 +1,6 @@
+"""The environments: thin skins of `srd_gym.core`."""
+
+from srd_gym.envs.selection import SelectionEnv
+from srd_gym.envs.selection_vector import SelectionVectorEnv
+
+__all__ = ["SelectionEnv", "SelectionVectorEnv"]

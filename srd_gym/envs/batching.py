@@ -1,0 +1,155 @@
+"""What agents see of B episodes at once, laid out exactly as `gymnasium.vector.SyncVectorEnv` does.
+
+An info is a dictionary of arrays over the B sub-environments; beside each `key` stands `_key`, the mask of those that
+have it. Shapes: B episodes, N candidates, F vector width.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from srd_gym.core.selection import SelectionCore
+from srd_gym.envs.observation import Info, Observation, ObservationKind, Observer
+from srd_gym.protocols import BoolArray, IntArray
+from srd_gym.topic import FloatArray
+
+
+class BatchObserver(Observer):
+    """`Observer` of all episodes of a core at once. Arguments as there."""
+
+    def __init__(
+        self, core: SelectionCore, observation: ObservationKind, mask_dtype: DTypeLike, share_documents: bool
+    ) -> None:
+        super().__init__(core, observation, mask_dtype, share_documents)
+        self._ids = np.array(core.arrays.query_ids, dtype=object)
+        self._all_labelled = bool(core.arrays.labelled.all())
+        self._shared: FloatArray | None = None
+        if share_documents and not self.compact:
+            self._shared = np.zeros((core.n_lanes, *self.documents.shape[1:]), np.float32)
+
+    def began(self, lanes: IntArray) -> None:
+        """Lay out the documents of episodes that have just begun, where they are shared."""
+        if self._shared is not None:
+            for lane in lanes.tolist():
+                self._shared[lane] = self.documents[self.core.topic.item(lane)]
+
+    def observe_all(self) -> Observation:
+        """Observations of all episodes, stacked."""
+        core = self.core
+        seen: Observation = {"ranking": core.ranking.copy(), "action_mask": core.allowed.astype(self.mask_dtype)}
+        if self.compact:
+            seen["topic"] = core.topic[:, None].copy()
+            return seen
+        if self._shared is None:
+            seen["documents"] = self.documents.take(core.topic, axis=0)
+        else:
+            seen["documents"] = shown = self._shared.view()
+            shown.flags.writeable = False
+        seen["query"] = self.queries.take(core.topic, axis=0)
+        seen["retrieval_scores"] = self.scores.take(core.topic, axis=0)
+        return seen
+
+    def infos(self, lanes: IntArray) -> Info:
+        """What is told with every observation, of these episodes."""
+        core, has = self.core, self._mask(lanes)
+        if len(lanes) == core.n_lanes:
+            ids, labelled, masks = self._ids[core.topic], core.arrays.labelled[core.topic], core.allowed.astype(np.int8)
+        else:
+            ids = np.full(core.n_lanes, None, dtype=object)
+            ids[lanes] = self._ids[core.topic[lanes]]
+            labelled = core.arrays.labelled[core.topic] & has
+            masks = (core.allowed & has[:, None]).astype(np.int8)
+        return {
+            "query_id": ids,
+            "_query_id": has,
+            "labelled": labelled,
+            "_labelled": has.copy(),
+            "action_mask": masks,
+            "_action_mask": has.copy(),
+        }
+
+    def step_infos(self, stepped: IntArray, ended: IntArray, invalid: BoolArray) -> Info:
+        """What a step adds for the episodes that made one, and the outcome of those that it ended."""
+        told: Info = {}
+        if len(stepped):
+            has = self._mask(stepped)
+            told["invalid_action"] = invalid & has
+            told["_invalid_action"] = has
+        if len(ended):
+            told |= self._outcomes(ended)
+        return told
+
+    def finals(self, lanes: IntArray, invalid: BoolArray) -> Info:
+        """The last observation and info of episodes that a step ended, taken before the next ones begin (same-step)."""
+        if not len(lanes):
+            return {}
+        last = np.full(self.core.n_lanes, None, dtype=object)
+        for lane in lanes.tolist():
+            last[lane] = self.observe(lane)
+        info = self.infos(lanes) | self.step_infos(lanes, lanes, invalid)
+        return {
+            "final_obs": last,
+            "_final_obs": self._mask(lanes),
+            "final_info": info,
+            "_final_info": self._mask(lanes),
+        }
+
+    def _outcomes(self, lanes: IntArray) -> Info:
+        """Rankings and measures of episodes that have ended."""
+        core = self.core
+        rankings = np.full(core.n_lanes, None, dtype=object)
+        for lane, row in zip(lanes.tolist(), core.ranking[lanes].tolist(), strict=True):
+            rankings[lane] = tuple(candidate for candidate in row if candidate >= 0)
+        told: Info = {"ranking": rankings, "_ranking": self._mask(lanes)}
+        judged = lanes if self._all_labelled else lanes[core.arrays.labelled[core.topic[lanes]]]
+        if len(judged):
+            measures: dict[str, NDArray[Any]] = {}
+            for name, values in core.measures(judged).items():
+                measures[name] = spread = np.zeros(core.n_lanes)
+                spread[judged] = values
+                measures[f"_{name}"] = self._mask(judged)
+            told["measures"] = measures
+            told["_measures"] = self._mask(judged)
+        return told
+
+    def _mask(self, lanes: IntArray) -> BoolArray:
+        """[B] bool, True at these lanes."""
+        mask = np.zeros(self.core.n_lanes, np.bool_)
+        mask[lanes] = True
+        return mask
+
+
+def as_seeds(seed: int | Sequence[int | None] | None, count: int) -> list[int | None]:
+    """One seed for each sub-environment: seed + k, or the entries of a sequence.
+
+    Raises:
+        ValueError: a sequence of another length.
+    """
+    if seed is None:
+        return [None] * count
+    if isinstance(seed, int):
+        return [seed + k for k in range(count)]
+    seeds = list(seed)
+    if len(seeds) != count:
+        raise ValueError(f"expected one seed for each of {count} sub-environments, got {len(seeds)}")
+    return seeds
+
+
+def checked_reset_mask(mask: Any, count: int) -> BoolArray:
+    """Which sub-environments to begin anew.
+
+    Raises:
+        TypeError: not a bool array.
+        ValueError: another shape, or no True in it.
+    """
+    if not isinstance(mask, np.ndarray) or mask.dtype != np.bool_:
+        raise TypeError(f"reset_mask must be a numpy array of bool, got {getattr(mask, 'dtype', type(mask).__name__)}")
+    if mask.shape != (count,):
+        raise ValueError(f"reset_mask must have shape ({count},), got {mask.shape}")
+    if not mask.any():
+        raise ValueError("reset_mask must be True for at least one sub-environment")
+    return mask

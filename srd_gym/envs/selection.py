@@ -1,0 +1,210 @@
+"""`SRD-v0`: one agent ranks a topic's documents, one a step."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import gymnasium as gym
+import numpy as np
+from gymnasium.error import ResetNeeded
+from numpy.typing import DTypeLike
+
+from srd_gym.core.order import TopicOrder
+from srd_gym.core.selection import OnInvalid, PaidWhen, SelectionCore
+from srd_gym.core.snapshot import Snapshot
+from srd_gym.envs.observation import Info, Observation, ObservationKind, Observer
+from srd_gym.envs.sources import DEFAULT_TOPICS, TopicSource, topic_arrays
+from srd_gym.measures import Measure
+from srd_gym.measures.reference import Normalizer
+from srd_gym.names import unknown
+from srd_gym.protocols import BoolArray, Pruning, Reward
+from srd_gym.rendering import ansi
+
+
+class SelectionEnv(gym.Env[Observation, np.int64]):
+    """Search result diversification as selection of documents, one a step.
+
+    The agent ranks a query's candidates so that the first ranks cover many of its subtopics: the decision process of
+    MDP-DIV (Xia et al. 2017) and M2Div (Feng et al. 2018).
+
+    **Observation**, a flat `Dict` of fixed shapes (N candidates, F vector width, K horizon); labels are never in it:
+
+    | key | shape, dtype | meaning |
+    |---|---|---|
+    | query | [F] float32 | query vector; zeros where the topic has none |
+    | documents | [N, F] float32 | candidate vectors; rows of padding are 0 |
+    | retrieval_scores | [N] float32 | first-stage scores; zeros where there is no retrieval order |
+    | ranking | [K] int64 | candidates ranked so far by rank; -1 where empty or wasted |
+    | action_mask | [N] int8 or bool | 1 = on offer |
+
+    `observation="compact"` has `topic` [1] int64 (index in the topic set), `ranking` and `action_mask` only.
+
+    **Action**: `Discrete(N)`, the candidate for the next rank. One that is not on offer (ranked, padding, pruned)
+    wastes the rank: nothing is ranked there, the gain is 0 and `info["invalid_action"]` is True; or `step` raises
+    (`on_invalid="raise"`).
+
+    **Reward**: the candidate's gain in `measure`, a Python float. The undiscounted return is the plain measure of the
+    ranking, a wasted rank counting as a non-relevant document.
+
+    **End**: `terminated` after min(horizon, candidates) ranks, wasted ones included; never truncated.
+
+    **Info**: always `query_id`, `labelled` (whether the topic is judged) and `action_mask` (int8); `invalid_action`
+    after each step; at the end `ranking` (tuple of candidates, wasted ranks left out) and, on labelled topics,
+    `measures` (name -> float, the reward's first).
+
+    **Reset** options: `query_id`. Without it topics come in a seeded shuffle, each once an epoch.
+
+    Args:
+        topics: a `TopicSet`, its `TopicArrays`, the path of a Parquet file, or a name
+            ("synthetic:PRESET[:TOPICS[:SEED]]").
+        measure: what the return measures: a name, a `Measure` or a `Reward`; a cutoff left out is the horizon.
+        horizon: K, ranks to fill; None ranks every candidate.
+        max_candidates: N; None takes the largest topic's, a topic with more is an error.
+        pruning: a strategy that takes candidates off offer (`srd_gym.protocols.Pruning`).
+        on_invalid: "waste" or "raise".
+        reward: "gain" at every step, or "return_only" at the end (MDP-DIV's ReturnOnly).
+        normalizer: what ideal rankings are made of: "pool", "candidates", or None: the pool where every topic has one.
+        report: further measures for `info["measures"]`.
+        observation: "full" or "compact".
+        mask_dtype: of the observed `action_mask`: int8 or bool, as type or name (names survive JSON).
+        share_documents: hand out `documents` as one read-only array, uncopied. Gymnasium's checker demands copies since
+            1.4, so pass `disable_env_checker=True` to `gym.make`, or make "SRD-shared-v0", registered so.
+        render_mode: "ansi" or None.
+
+    Raises:
+        TypeError: an argument of the wrong kind.
+        ValueError: an unknown name (near ones are suggested), a topic set without vectors (the message says how to make
+            some), or a topic larger than `max_candidates`.
+    """
+
+    metadata: ClassVar[dict[str, Any]] = {"render_modes": ["ansi"], "render_fps": 4}  # type: ignore[misc]
+
+    def __init__(
+        self,
+        topics: TopicSource = DEFAULT_TOPICS,
+        *,
+        measure: str | Measure | Reward = "alpha_DCG",
+        horizon: int | None = 10,
+        max_candidates: int | None = None,
+        pruning: Pruning | None = None,
+        on_invalid: OnInvalid = "waste",
+        reward: PaidWhen = "gain",
+        normalizer: Normalizer | None = None,
+        report: Sequence[str | Measure] = (),
+        observation: ObservationKind = "full",
+        mask_dtype: DTypeLike = "int8",
+        share_documents: bool = False,
+        render_mode: str | None = None,
+    ) -> None:
+        self.core = SelectionCore(
+            topic_arrays(topics, max_candidates),
+            measure=measure,
+            horizon=horizon,
+            pruning=pruning,
+            on_invalid=on_invalid,
+            reward=reward,
+            normalizer=normalizer,
+            report=report,
+            lanes=1,
+        )
+        self._observer = Observer(self.core, observation, mask_dtype, share_documents)
+        self.observation_space = self._observer.space  # type: ignore[assignment]
+        self.action_space = self._observer.action_space
+        self.render_mode = render_mode
+        self._order = TopicOrder(len(self.core.arrays))
+        self._running = False
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Observation, Info]:
+        """Begin the next topic of the epoch, or the one asked for.
+
+        Args:
+            seed: seeds the shuffle and opens a new epoch.
+            options: {"query_id": id of the topic to begin}; the epoch is then left where it is.
+
+        Raises:
+            ValueError: an unknown query id or option; near names are suggested.
+        """
+        super().reset(seed=seed)
+        if seed is not None:
+            self._order.restart()
+        self.core.reset_lane(0, self._next_topic(options or {}))
+        self._running = True
+        return self._observer.observe(0), self._observer.info(0)
+
+    def step(self, action: np.int64 | int) -> tuple[Observation, float, bool, bool, Info]:
+        """Put a candidate at the next rank.
+
+        Raises:
+            TypeError: an action that is not an integer.
+            ValueError: an action outside 0 to N - 1; with on_invalid="raise", one that is not on offer.
+            ResetNeeded: no episode is running.
+        """
+        if not self._running:
+            raise ResetNeeded("no episode is running: it has ended or was never begun; call reset() first")
+        reward, invalid, terminated = self.core.step_lane(0, _candidate(action))
+        info = self._observer.info(0)
+        info["invalid_action"] = invalid
+        if terminated:
+            self._running = False
+            info |= self._observer.outcome(0)
+        return self._observer.observe(0), reward, terminated, False, info
+
+    def action_masks(self) -> BoolArray:
+        """[N] bool, the candidates on offer (sb3-contrib's protocol)."""
+        mask: BoolArray = self.core.allowed[0].copy()
+        return mask
+
+    def snapshot(self) -> Snapshot:
+        """Where the episode stands, as a small immutable value. The shuffle of topics is not part of it.
+
+        Raises:
+            ResetNeeded: no episode has begun.
+        """
+        if self.core.length[0] == 0:
+            raise ResetNeeded("no episode has begun, so there is nothing to take a snapshot of; call reset() first")
+        return self.core.snapshot(0)
+
+    def restore(self, snapshot: Snapshot) -> None:
+        """Put the episode where a snapshot says; the next `step` goes on from there.
+
+        Raises:
+            ValueError: a snapshot of an environment with other arguments.
+        """
+        self.core.restore(snapshot, 0)
+        self._running = not self.core.done[0]
+
+    def render(self) -> str | None:
+        """The ranking so far as text with `render_mode="ansi"`; None and a warning in any other mode."""
+        # Libraries pass modes that an environment lacks (SB3's make_vec_env: "rgb_array") and may never render.
+        if self.render_mode != "ansi":
+            gym.logger.warn(
+                f"render_mode is {self.render_mode!r}; make the environment with render_mode='ansi' to render"
+            )
+            return None
+        if self.core.length[0] == 0:
+            raise ResetNeeded("no episode has begun, so there is nothing to render; call reset() first")
+        return ansi(self.core, 0)
+
+    def _next_topic(self, options: dict[str, Any]) -> int:
+        """The topic that the options ask for, else the next of the epoch."""
+        check_options(options, ("query_id",))
+        if "query_id" in options:
+            return self.core.arrays.topics.position(options["query_id"])
+        return self._order.next(self.np_random)
+
+
+def check_options(options: dict[str, Any], known: tuple[str, ...]) -> None:
+    """Refuse reset options that would otherwise be ignored in silence."""
+    for name in options:
+        if name not in known:
+            raise unknown("reset option", str(name), known)
+
+
+def _candidate(action: Any) -> int:
+    """The action as a Python int."""
+    try:
+        return operator.index(action)
+    except TypeError:
+        raise TypeError(f"an action is one integer (a candidate index), got {action!r}") from None

@@ -1,0 +1,249 @@
+"""`SRD-v0` for many episodes at once: the native vector environment."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+from gymnasium.error import ResetNeeded
+from gymnasium.utils import seeding
+from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector.utils import batch_space
+from numpy.typing import ArrayLike, DTypeLike
+
+from srd_gym.core.order import TopicOrder
+from srd_gym.core.selection import OnInvalid, PaidWhen, SelectionCore
+from srd_gym.core.snapshot import Snapshot
+from srd_gym.envs.batching import BatchObserver, as_seeds, checked_reset_mask
+from srd_gym.envs.observation import Info, Observation, ObservationKind
+from srd_gym.envs.selection import check_options
+from srd_gym.envs.sources import DEFAULT_TOPICS, TopicSource, topic_arrays
+from srd_gym.measures import Measure
+from srd_gym.measures.reference import Normalizer
+from srd_gym.names import unknown
+from srd_gym.protocols import BoolArray, IntArray, Pruning, Reward, ScoreArray
+from srd_gym.rendering import ansi
+
+VectorStep = tuple[Observation, ScoreArray, BoolArray, BoolArray, Info]
+
+
+class SelectionVectorEnv(VectorEnv[Observation, IntArray, Any]):
+    """B episodes of `SelectionEnv` at once.
+
+    Observations, rewards and infos are those that `SyncVectorEnv` makes of B single environments, bit for bit, several
+    times faster. Sub-environment k has its own generator, seeded with seed + k, and its own shuffle of the topics.
+
+    **Reset** options: `query_id` (all episodes begin this topic), `query_ids` [B] (one each; None: the next of the
+    sub-environment's shuffle), and `reset_mask` [B] bool (begin only these anew; query ids elsewhere are ignored).
+
+    **Autoreset**: "next_step" (default; the step after an end ignores the action and begins the next topic),
+    "same_step" (the observation is already the next topic's; the ended episode's stands in `infos["final_obs"]` and
+    `infos["final_info"]`), "disabled" (reset ended episodes with `reset_mask` before stepping on).
+
+    Args:
+        topics: as for `SelectionEnv`, like all arguments that are not listed here.
+        num_envs: B.
+        autoreset_mode: an `AutoresetMode` or its value.
+        share_documents: hand out `documents` [B, N, F] as one read-only array that is never copied: its row k changes
+            in place when episode k begins anew, so copy what you keep.
+
+    Raises:
+        TypeError: an argument of the wrong kind.
+        ValueError: as `SelectionEnv`; an unknown autoreset mode, or less than one sub-environment.
+    """
+
+    metadata: dict[str, Any] = {"render_modes": ["ansi"], "render_fps": 4, "autoreset_mode": AutoresetMode.NEXT_STEP}  # noqa: RUF012
+
+    def __init__(
+        self,
+        topics: TopicSource = DEFAULT_TOPICS,
+        *,
+        num_envs: int = 1,
+        autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
+        measure: str | Measure | Reward = "alpha_DCG",
+        horizon: int | None = 10,
+        max_candidates: int | None = None,
+        pruning: Pruning | None = None,
+        on_invalid: OnInvalid = "waste",
+        reward: PaidWhen = "gain",
+        normalizer: Normalizer | None = None,
+        report: Sequence[str | Measure] = (),
+        observation: ObservationKind = "full",
+        mask_dtype: DTypeLike = "int8",
+        share_documents: bool = False,
+        render_mode: str | None = None,
+    ) -> None:
+        if num_envs < 1:
+            raise ValueError(f"num_envs must be at least 1, got {num_envs}")
+        self.num_envs = num_envs
+        self.autoreset_mode = _autoreset_mode(autoreset_mode)
+        self.metadata = {**type(self).metadata, "autoreset_mode": self.autoreset_mode}
+        self.core = SelectionCore(
+            topic_arrays(topics, max_candidates),
+            measure=measure,
+            horizon=horizon,
+            pruning=pruning,
+            on_invalid=on_invalid,
+            reward=reward,
+            normalizer=normalizer,
+            report=report,
+            lanes=num_envs,
+        )
+        self._observer = BatchObserver(self.core, observation, mask_dtype, share_documents)
+        self.single_observation_space = self._observer.space
+        self.single_action_space = self._observer.action_space
+        self.observation_space = batch_space(self.single_observation_space, num_envs)
+        self.action_space = batch_space(self.single_action_space, num_envs)
+        self.render_mode = render_mode
+        self._orders = [TopicOrder(len(self.core.arrays)) for _ in range(num_envs)]
+        self._generators: list[tuple[np.random.Generator, int] | None] = [None] * num_envs
+        self._lanes = np.arange(num_envs)
+        self._begun = False
+
+    def reset(
+        self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Observation, Info]:
+        """Begin episodes.
+
+        Args:
+            seed: sub-environment k is seeded with seed + k, or with entry k of a sequence (None: not seeded).
+            options: see the class.
+
+        Raises:
+            TypeError: a `reset_mask` that is no bool array.
+            ValueError: an unknown option or query id, or a wrong length.
+            ResetNeeded: a `reset_mask` before the first full reset.
+        """
+        options = options or {}
+        check_options(options, ("query_id", "query_ids", "reset_mask"))
+        lanes = self._lanes
+        if "reset_mask" in options:
+            lanes = np.flatnonzero(checked_reset_mask(options["reset_mask"], self.num_envs))
+            if not self._begun and len(lanes) < self.num_envs:
+                raise ResetNeeded("some episodes were never begun: the first reset must be of all of them")
+        asked = self._asked_topics(options)
+        seeds = as_seeds(seed, self.num_envs)
+        for lane in lanes.tolist():
+            if seeds[lane] is not None:
+                self._generators[lane] = seeding.np_random(seeds[lane])
+                self._orders[lane].restart()
+        self._begin(lanes, asked)
+        self._begun = True
+        return self._observer.observe_all(), self._observer.infos(lanes)
+
+    def step(self, actions: ArrayLike) -> VectorStep:
+        """Put a candidate at the next rank of every episode.
+
+        Args:
+            actions: [B] int, candidate indices.
+
+        Raises:
+            TypeError: actions that are not integers.
+            ValueError: as `SelectionCore.step`.
+            ResetNeeded: never reset; or, with autoreset disabled, an episode that has ended.
+        """
+        before = self.core.done.copy()
+        if not self._begun or (self.autoreset_mode is AutoresetMode.DISABLED and before.any()):
+            raise ResetNeeded(
+                f"episodes {np.flatnonzero(before).tolist()} have ended or were never begun; reset them first, "
+                "with options={'reset_mask': ...} to leave the others as they are"
+            )
+        result = self.core.step(actions)
+        terminated = result.done & ~before
+        stepped, ended, begun = np.flatnonzero(~before), np.flatnonzero(terminated), np.flatnonzero(before)
+        final: Info = {}
+        if self.autoreset_mode is AutoresetMode.SAME_STEP:
+            final = self._observer.finals(ended, result.invalid)
+            stepped, ended, begun = np.flatnonzero(~terminated), ended[:0], ended
+        self._begin(begun, {})
+        infos = self._observer.infos(self._lanes) | self._observer.step_infos(stepped, ended, result.invalid) | final
+        return self._observer.observe_all(), result.reward, terminated, np.zeros(self.num_envs, np.bool_), infos
+
+    def action_masks(self) -> BoolArray:
+        """[B, N] bool, the candidates on offer."""
+        return self.core.allowed.copy()
+
+    def snapshot(self, lanes: ArrayLike | None = None) -> Snapshot:
+        """Where episodes stand (all, or these lanes), as a small immutable value; shuffles of topics are no part of it.
+
+        Raises:
+            ResetNeeded: no episode has begun.
+        """
+        if not self._begun:
+            raise ResetNeeded("no episode has begun, so there is nothing to take a snapshot of; call reset() first")
+        return self.core.snapshot(lanes)
+
+    def restore(self, snapshot: Snapshot, lanes: ArrayLike | None = None) -> None:
+        """Put episodes where a snapshot says, as `SelectionCore.restore`; the next `step` goes on from there.
+
+        Raises:
+            ValueError: a snapshot of an environment with other arguments, or lanes that do not fit.
+        """
+        self.core.restore(snapshot, lanes)
+        self._observer.began(np.array(snapshot.lanes if lanes is None else lanes, dtype=np.int64).reshape(-1))
+        self._begun = self._begun or bool((self.core.length > 0).all())
+
+    def render(self) -> tuple[str, ...] | None:
+        """Each episode's ranking so far as text with `render_mode="ansi"`; None and a warning in any other mode."""
+        if self.render_mode != "ansi":
+            gym.logger.warn(
+                f"render_mode is {self.render_mode!r}; make the environment with render_mode='ansi' to render"
+            )
+            return None
+        if not self._begun:
+            raise ResetNeeded("no episode has begun, so there is nothing to render; call reset() first")
+        return tuple(ansi(self.core, lane) for lane in range(self.num_envs))
+
+    @property  # type: ignore[misc]
+    def np_random(self) -> tuple[np.random.Generator, ...]:  # type: ignore[override]
+        """The generators of the sub-environments."""
+        return tuple(self._generator(lane)[0] for lane in range(self.num_envs))
+
+    @property
+    def np_random_seed(self) -> tuple[int, ...]:  # type: ignore[override]
+        """The seeds of the sub-environments."""
+        return tuple(self._generator(lane)[1] for lane in range(self.num_envs))
+
+    def _generator(self, lane: int) -> tuple[np.random.Generator, int]:
+        """Generator and seed of a sub-environment; a random seed where none was given."""
+        known = self._generators[lane]
+        if known is None:
+            known = self._generators[lane] = seeding.np_random()
+        return known
+
+    def _begin(self, lanes: IntArray, asked: Mapping[int, int]) -> None:
+        """Begin episodes: the topics asked for, elsewhere the next of each sub-environment's shuffle."""
+        if not len(lanes):
+            return
+        topics = [
+            asked[lane] if lane in asked else self._orders[lane].next(self._generator(lane)[0])
+            for lane in lanes.tolist()
+        ]
+        self.core.reset(np.array(topics, dtype=np.int64), lanes)
+        self._observer.began(lanes)
+
+    def _asked_topics(self, options: dict[str, Any]) -> dict[int, int]:
+        """Lane -> topic index, where the reset options ask for one."""
+        if "query_id" in options and "query_ids" in options:
+            raise ValueError("reset options query_id (one topic for all) and query_ids (one each) exclude each other")
+        query_ids = options.get("query_ids")
+        if "query_id" in options:
+            query_ids = [options["query_id"]] * self.num_envs
+        if query_ids is None:
+            return {}
+        if isinstance(query_ids, str) or len(query_ids) != self.num_envs:
+            raise ValueError(f"query_ids must hold one id (or None) for each of {self.num_envs} sub-environments")
+        position = self.core.arrays.topics.position
+        return {lane: position(query_id) for lane, query_id in enumerate(query_ids) if query_id is not None}
+
+
+def _autoreset_mode(mode: AutoresetMode | str) -> AutoresetMode:
+    """The mode, by itself, its value or its name."""
+    if isinstance(mode, AutoresetMode):
+        return mode
+    for known in AutoresetMode:
+        if str(mode).casefold().replace("_", "") in (known.value.casefold(), known.name.casefold().replace("_", "")):
+            return known
+    raise unknown("autoreset_mode", str(mode), [known.name.casefold() for known in AutoresetMode])

@@ -11,6 +11,14 @@ import torch
 from numpy.typing import NDArray
 
 from srd_agents.learner import Learner, Weights
+from srd_agents.networks.checkpoint import (
+    generator_array,
+    load_generator,
+    load_module,
+    load_optimizer,
+    module_arrays,
+    optimizer_tree,
+)
 from srd_agents.reinforce.config import MdpDivBatchedConfig, MdpDivConfig, PolicyConfig
 from srd_agents.reinforce.greedy import GreedyPolicy
 from srd_agents.reinforce.loss import (
@@ -74,40 +82,42 @@ class PolicyLearner(Learner[C]):
         return self.logits(topic, selected)
 
     def _build(self, vector_width: int) -> None:
-        self._network = PolicyNetwork(vector_width, self._hidden()).to(torch.device(self.config.device))
+        self._network = PolicyNetwork(vector_width, self._hidden())
         self._greedy = None
 
     def _weights(self) -> dict[str, NDArray[Any]]:
-        return {name: tensor.detach().cpu().numpy().copy() for name, tensor in self._network.state_dict().items()}
+        return module_arrays(self._network)
 
     def _set_weights(self, weights: Weights) -> None:
-        self._network.load_state_dict({name: torch.from_numpy(np.array(array)) for name, array in weights.items()})
+        load_module(self._network, weights, f"weights of ranker {self.name!r}")
         self._greedy = None
 
     def _prepare(self, topics: TopicSet, seed: int) -> None:
-        place = self._network.shift.device
+        place = torch.device(self.config.device)
         start = torch.Generator().manual_seed(seed)
         self._network.initialise(self._first_bounds(self._network.width), start)
         if self._standardize():
             shift, scale = mean_and_deviation(topics)
             self._network.shift.copy_(torch.from_numpy(shift))
             self._network.scale.fill_(scale)
+        self._network.to(place)
         self._generator = torch.Generator(place).manual_seed(_draw_seed(start))
         self._core = self._simulator(topics)
         self._tensors = TopicTensors(self._core.arrays, self._network)
         self._greedy = None
 
     def _training_state(self) -> Tree:
-        return {"generator": self._generator.get_state().numpy().copy()}
+        return {"generator": generator_array(self._generator)}
 
     def _restore_training(self, state: Tree) -> None:
-        self._generator.set_state(torch.from_numpy(np.array(state["generator"])))
+        load_generator(self._generator, state["generator"])
 
     def _rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
         return self._policy().rank_batch(topics, k)
 
     def _release(self) -> None:
         self._core = self._tensors = None
+        self._network.to("cpu")
 
     def _policy(self) -> GreedyPolicy:
         """The current weights, ready to rank; kept until they change."""
@@ -166,7 +176,7 @@ class MdpDiv(PolicyLearner[MdpDivConfig]):
         chosen = chosen_log_policy(log_pi, episodes.actions)
         loss = reinforce_loss(chosen, weights, episodes.active).sum()
         parameters = list(self._network.parameters())
-        gradients = torch.autograd.grad(loss, parameters)
+        gradients = torch.autograd.grad(loss, parameters, materialize_grads=True)  # zeros for W where T = 1
         with torch.no_grad():
             for parameter, gradient in zip(parameters, gradients, strict=True):
                 parameter.sub_(gradient, alpha=self.config.learning_rate)
@@ -211,20 +221,11 @@ class MdpDivBatched(PolicyLearner[MdpDivBatchedConfig]):
         self._optimiser = torch.optim.Adam(self._network.parameters(), lr=self.config.learning_rate, fused=True)
 
     def _training_state(self) -> Tree:
-        moments = {
-            str(index): {key: value.cpu().numpy().copy() for key, value in state.items()}
-            for index, state in self._optimiser.state_dict()["state"].items()
-        }
-        return {**super()._training_state(), "adam": moments}
+        return {**super()._training_state(), "optimiser": optimizer_tree(self._optimiser)}
 
     def _restore_training(self, state: Tree) -> None:
         super()._restore_training(state)
-        whole = self._optimiser.state_dict()
-        whole["state"] = {
-            int(index): {key: torch.from_numpy(np.array(value)) for key, value in moments.items()}
-            for index, moments in state["adam"].items()
-        }
-        self._optimiser.load_state_dict(whole)
+        load_optimizer(self._optimiser, state["optimiser"])
 
     def _update(self, batch: IntArray) -> Mapping[str, float]:
         episodes, log_pi = self._episodes(batch, self.config.rollouts)

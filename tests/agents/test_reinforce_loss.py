@@ -1,0 +1,236 @@
+"""The pure functions of MDP-DIV against gradients derived by hand and values computed by hand."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from srd_agents.reinforce.loss import (
+    chosen_log_policy,
+    discounted_returns,
+    entropy,
+    leave_one_out_advantages,
+    log_policy,
+    paper_weights,
+    reinforce_loss,
+    scaled,
+)
+from srd_agents.reinforce.network import PolicyNetwork
+from srd_agents.reinforce.rollout import Episodes, episode_log_policy
+
+Array = NDArray[np.float64]
+NAMES = ("query_weight", "input_weight", "state_weight", "scoring_weight")
+
+
+def sigma(x: Array) -> Array:
+    return np.asarray(1 / (1 + np.exp(-x)))
+
+
+def hand_gradients(
+    weights: dict[str, Array], query: Array, documents: Array, actions: list[int], factors: Array
+) -> dict[str, Array]:
+    """Sum over t of factor_t * grad log pi(a_t | s_t), by the chain rule on paper, one rank and one document at a time.
+
+    With p_i the policy at rank t and g_t = factor_t * (x_{a_t} - sum_i p_i x_i):
+        d/dU = g_t h_t',   d/dh_t = U' g_t,
+    and the error at h_t runs back to the start: with delta_s = dh_s * h_s * (1 - h_s) for h_s = sigma(V x + W h_{s-1}),
+        d/dV += delta_s x',  d/dW += delta_s h_{s-1}',  dh_{s-1} = W' delta_s,  and  d/dV_q += delta_0 q'.
+    """
+    vq, v, w, u = (weights[name] for name in NAMES)
+    states = [sigma(vq @ query)]
+    for action in actions[:-1]:
+        states.append(sigma(v @ documents[action] + w @ states[-1]))
+    out = {name: np.zeros_like(weights[name]) for name in NAMES}
+    left = list(range(len(documents)))
+    for t, action in enumerate(actions):
+        logits = np.array([documents[i] @ u @ states[t] for i in left])
+        policy = np.exp(logits) / np.exp(logits).sum()
+        g = factors[t] * (documents[action] - sum(p * documents[i] for p, i in zip(policy, left, strict=True)))
+        out["scoring_weight"] += np.outer(g, states[t])
+        back = u.T @ g
+        for s in range(t, -1, -1):
+            delta = back * states[s] * (1 - states[s])
+            if s == 0:
+                out["query_weight"] += np.outer(delta, query)
+            else:
+                out["input_weight"] += np.outer(delta, documents[actions[s - 1]])
+                out["state_weight"] += np.outer(delta, states[s - 1])
+                back = w.T @ delta
+        left.remove(action)
+    return out
+
+
+def network_with(weights: dict[str, Array]) -> PolicyNetwork:
+    hidden, width = weights["query_weight"].shape
+    network = PolicyNetwork(width, hidden, dtype=torch.float64)
+    network.load_state_dict(
+        {**network.state_dict(), **{name: torch.from_numpy(array.copy()) for name, array in weights.items()}}
+    )
+    return network
+
+
+def masks(actions: NDArray[np.int64], n: int) -> NDArray[np.bool_]:
+    allowed = np.ones((*actions.shape, n), np.bool_)
+    for lane, rank in itertools.product(*map(range, actions.shape)):
+        allowed[lane, rank, actions[lane, :rank]] = False
+    return allowed
+
+
+def random_case(seed: int, topics: int, rollouts: int, n: int = 6, width: int = 4, hidden: int = 3, ranks: int = 5):
+    rng = np.random.default_rng(seed)
+    shapes = ((hidden, width), (hidden, width), (hidden, hidden), (width, hidden))
+    weights = {name: rng.uniform(-1, 1, shape) for name, shape in zip(NAMES, shapes, strict=True)}
+    actions = np.stack([rng.permutation(n)[:ranks] for _ in range(topics * rollouts)])
+    rewards = rng.uniform(0, 2, actions.shape)
+    return weights, rng.standard_normal((topics, width)), rng.standard_normal((topics, n, width)), actions, rewards
+
+
+@pytest.mark.parametrize(("topics", "rollouts"), [(1, 1), (1, 3), (2, 3)])
+@pytest.mark.parametrize("gamma", [1.0, 0.7])
+def test_the_gradient_is_the_one_derived_by_hand(topics: int, rollouts: int, gamma: float) -> None:
+    weights, queries, documents, actions, rewards = random_case(3, topics, rollouts)
+    network = network_with(weights)
+    episodes = Episodes(
+        torch.from_numpy(actions),
+        torch.from_numpy(masks(actions, documents.shape[1])),
+        torch.from_numpy(rewards),
+        torch.ones(actions.shape, dtype=torch.bool),
+    )
+    projection = network.project(torch.from_numpy(documents), torch.from_numpy(queries))
+    chosen = chosen_log_policy(episode_log_policy(network, projection, episodes), episodes.actions)
+    factors = paper_weights(discounted_returns(episodes.rewards, gamma), gamma)
+    reinforce_loss(chosen, factors, episodes.active).sum().backward()
+
+    expected = {name: np.zeros_like(array) for name, array in weights.items()}
+    for lane, row in enumerate(actions):
+        topic = lane // rollouts
+        by_hand = [
+            gamma**t * sum(gamma ** (k - t) * r for k, r in enumerate(rewards[lane]) if k >= t) for t in range(5)
+        ]
+        one = hand_gradients(weights, queries[topic], documents[topic], row.tolist(), np.array(by_hand))
+        for name in NAMES:
+            expected[name] += one[name]
+    for name in NAMES:
+        gradient = network.get_parameter(name).grad
+        assert gradient is not None
+        np.testing.assert_allclose(-gradient.numpy(), expected[name], rtol=0, atol=1e-10)
+
+
+def test_hand_gradients_agree_with_finite_differences() -> None:
+    weights, queries, documents, actions, _ = random_case(5, 1, 1)
+    factors = np.array([1.0, -2.0, 0.5, 3.0, 1.5])
+
+    def objective(changed: dict[str, Array]) -> float:
+        state, left, total = sigma(changed["query_weight"] @ queries[0]), list(range(6)), 0.0
+        for t, action in enumerate(actions[0].tolist()):
+            logits = {i: float(documents[0, i] @ changed["scoring_weight"] @ state) for i in left}
+            total += factors[t] * (logits[action] - math.log(sum(map(math.exp, logits.values()))))
+            state = sigma(changed["input_weight"] @ documents[0, action] + changed["state_weight"] @ state)
+            left.remove(action)
+        return total
+
+    gradients = hand_gradients(weights, queries[0], documents[0], actions[0].tolist(), factors)
+    for name in NAMES:
+        for index in np.ndindex(weights[name].shape):
+            up, down = ({**weights, name: weights[name].copy()} for _ in range(2))
+            up[name][index] += 1e-5
+            down[name][index] -= 1e-5
+            assert gradients[name][index] == pytest.approx((objective(up) - objective(down)) / 2e-5, abs=1e-6)
+
+
+def test_a_shift_and_a_scale_are_those_of_the_vectors() -> None:
+    weights, queries, documents, actions, _ = random_case(8, 2, 2)
+    shift, scale = np.array([0.3, -1.0, 2.0, 0.1]), 1.7
+    episodes = Episodes(
+        torch.from_numpy(actions),
+        torch.from_numpy(masks(actions, 6)),
+        torch.zeros(actions.shape),
+        torch.ones(actions.shape, dtype=torch.bool),
+    )
+    plain, shifted = network_with(weights), network_with(weights)
+    shifted.shift.copy_(torch.from_numpy(shift))
+    shifted.scale.fill_(scale)
+    moved = [torch.from_numpy((array - shift) / scale) for array in (documents, queries)]
+    as_is = [torch.from_numpy(array) for array in (documents, queries)]
+    np.testing.assert_allclose(
+        episode_log_policy(shifted, shifted.project(*as_is), episodes).exp().detach().numpy(),
+        episode_log_policy(plain, plain.project(*moved), episodes).exp().detach().numpy(),
+        rtol=1e-12,
+    )
+
+
+def test_a_missing_query_gives_the_middle_state() -> None:
+    network = network_with(random_case(1, 1, 1)[0])
+    network.shift.fill_(2.0)
+    initial = network.project(torch.zeros(2, 3, 4, dtype=torch.float64), torch.zeros(2, 4, dtype=torch.float64)).initial
+    assert (initial == 0.5).all()
+
+
+def test_returns_by_hand() -> None:
+    rewards = torch.tensor([[1.0, 2.0, 4.0], [3.0, 0.0, 0.0]])
+    assert discounted_returns(rewards, 1.0).tolist() == [[7.0, 6.0, 4.0], [3.0, 0.0, 0.0]]
+    assert discounted_returns(rewards, 0.5).tolist() == [[3.0, 4.0, 4.0], [3.0, 0.0, 0.0]]
+    assert paper_weights(discounted_returns(rewards, 0.5), 0.5).tolist() == [[3.0, 2.0, 1.0], [3.0, 0.0, 0.0]]
+
+
+def test_leave_one_out_by_hand() -> None:
+    returns = torch.tensor([[6.0], [3.0], [0.0], [10.0], [10.0], [40.0]])
+    assert leave_one_out_advantages(returns, 3).flatten().tolist() == [4.5, 0.0, -4.5, -15.0, -15.0, 30.0]
+    with pytest.raises(ValueError, match="at least 2 rollouts"):
+        leave_one_out_advantages(returns, 1)
+
+
+@given(st.lists(st.floats(0.05, 1), min_size=3, max_size=4), st.integers(0, 2**31))
+@settings(max_examples=25, deadline=None)
+def test_the_baseline_leaves_the_expected_gradient_as_it_is(parts: list[float], seed: int) -> None:
+    """Exactly, by summing over every pair of episodes of a one-rank topic: E[A grad log pi] = E[r grad log pi]."""
+    policy = np.array(parts) / sum(parts)
+    rewards = np.random.default_rng(seed).uniform(0, 5, len(policy))
+    score = np.eye(len(policy)) - policy  # row a: d log pi(a) / d logits
+    plain = sum(p * r * s for p, r, s in zip(policy, rewards, score, strict=True))
+    with_baseline = np.zeros(len(policy))
+    for pair in itertools.product(range(len(policy)), repeat=2):
+        advantages = leave_one_out_advantages(torch.from_numpy(rewards[list(pair)])[:, None], 2).flatten().numpy()
+        with_baseline += policy[list(pair)].prod() * (advantages[:, None] * score[list(pair)]).mean(0)
+    np.testing.assert_allclose(with_baseline, plain, atol=1e-12)
+
+
+def test_scaling_makes_the_root_mean_square_one_over_filled_ranks() -> None:
+    advantages = torch.tensor([[3.0, 99.0], [4.0, -3.0]])
+    active = torch.tensor([[True, False], [True, True]])
+    out = scaled(advantages, active)
+    assert out[active].square().mean().item() == pytest.approx(1.0, rel=1e-6)
+    assert (out[1] / out[0, 0]).tolist() == pytest.approx([4 / 3, -1.0])
+    assert scaled(torch.zeros(2, 2), active).tolist() == [[0.0, 0.0], [0.0, 0.0]]
+
+
+def test_policy_and_entropy_by_hand() -> None:
+    logits = torch.tensor([[math.log(1.0), math.log(3.0), 50.0], [1.0, 2.0, 3.0], [7.0, 7.0, 7.0]])
+    allowed = torch.tensor([[True, True, False], [False, True, False], [True, True, True]])
+    log_pi = log_policy(logits, allowed)
+    assert log_pi[0, :2].exp().tolist() == pytest.approx([0.25, 0.75])
+    assert log_pi.exp()[0, 2] == 0
+    by_hand = [-(0.25 * math.log(0.25) + 0.75 * math.log(0.75)), 0.0, math.log(3)]
+    assert entropy(log_pi).tolist() == pytest.approx(by_hand, rel=1e-6, abs=1e-7)
+
+
+def test_the_entropy_gradient_is_finite_with_masks() -> None:
+    logits = torch.tensor([[0.5, -2.0, 3.0], [0.0, 0.0, 0.0]], requires_grad=True)
+    allowed = torch.tensor([[True, False, True], [False, False, False]])
+    entropy(log_policy(logits, allowed)).sum().backward()  # type: ignore[no-untyped-call]
+    assert logits.grad is not None
+    assert logits.grad.isfinite().all()
+    assert logits.grad[0, 1] == 0
+
+
+def test_ranks_after_the_end_do_not_count() -> None:
+    chosen = torch.tensor([[-1.0, -2.0], [-3.0, -4.0]])
+    active = torch.tensor([[True, True], [True, False]])
+    assert reinforce_loss(chosen, torch.full((2, 2), 2.0), active).tolist() == [6.0, 6.0]

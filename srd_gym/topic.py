@@ -198,7 +198,7 @@ class TopicSet(Sequence[Topic]):
 
     @cached_property
     def has_pool(self) -> bool:
-        """Whether every judged topic has a pool (and some topic is judged), so that the official ideal ranking exists."""
+        """Whether some topic is judged and every judged one has a pool, so that the official ideal ranking exists."""
         judged = [topic for topic in self._topics if topic.labelled]
         return bool(judged) and all(topic.pool is not None for topic in judged)
 

@@ -1,0 +1,58 @@
+"""Label files {topic: {document: [subtopics it covers]}}, the form that MDP-DIV and DU-DIV share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from srd_gym.data.streams import read_json_object, shown
+from srd_gym.data.trec_files import natural_key
+from srd_gym.files import PathLike
+from srd_gym.topic import Topic
+
+Labels = Mapping[str, list[str]]
+"""Subtopics by document id, for one topic."""
+
+
+def read_labels(path: PathLike, what: str) -> dict[str, dict[str, list[str]]]:
+    """Read and check a label file (plain or gzip).
+
+    Raises:
+        FileNotFoundError: no such file.
+        ValueError: another form; the message names topic and document.
+    """
+    labels: dict[str, dict[str, list[str]]] = {}
+    for query_id, documents in read_json_object(path, what).items():
+        if not isinstance(documents, dict) or not documents:
+            raise ValueError(
+                f"{what}: {path}: topic {shown(query_id)}: expected {{document: [subtopics]}} with at least one "
+                f"document, got {shown(str(documents))}"
+            )
+        for doc_id, subtopics in documents.items():
+            if not isinstance(subtopics, list) or not all(isinstance(s, str) for s in subtopics):
+                raise ValueError(
+                    f"{what}: {path}: topic {shown(query_id)}, document {shown(doc_id)}: expected a list of subtopic "
+                    f"ids (text), got {shown(str(subtopics))}"
+                )
+        labels[query_id] = documents
+    return labels
+
+
+def label_topic(query_id: str, doc_ids: Sequence[str], labels: Labels) -> Topic:
+    """A topic whose judgments are 1 where the label file names a subtopic.
+
+    Args:
+        query_id: the topic.
+        doc_ids: its N candidates, in the order they are to stand.
+        labels: subtopics by document id; a candidate without an entry covers none.
+
+    Returns:
+        A topic with S = the subtopics that some labelled document covers, in numeric order.
+    """
+    subtopic_ids = sorted({s for covered in labels.values() for s in covered}, key=natural_key)
+    column = {subtopic_id: i for i, subtopic_id in enumerate(subtopic_ids)}
+    judgments = np.zeros((len(doc_ids), len(subtopic_ids)), dtype=np.int8)
+    for row, doc_id in enumerate(doc_ids):
+        judgments[row, [column[s] for s in labels.get(doc_id, ())]] = 1
+    return Topic(query_id=query_id, doc_ids=tuple(doc_ids), subtopic_ids=tuple(subtopic_ids), judgments=judgments)

@@ -1,1 +1,103 @@
-"""Topic sets from everywhere: TREC files, AMBIENT, MDP-DIV's and DU-DIV's files, Parquet, and a generator."""
+"""Topic sets from everywhere: TREC files, AMBIENT, MDP-DIV's and DU-DIV's files, Parquet, and a generator.
+
+`load_topics` takes what the environments and the command take as `topics`. The loaders of published sets are
+`load_trec`, `load_ambient`, `load_rl4srd` and `load_du_div`; what they have to say without stopping (documents left
+out, columns ignored) is a `DataNotice` warning.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from srd_gym.data.ambient import load_ambient
+from srd_gym.data.attach import attach_vectors, embed_topics
+from srd_gym.data.du_div import load_du_div
+from srd_gym.data.lsa import LsaVectorizer
+from srd_gym.data.parquet import TopicWriter, iter_topics, read_topics, write_topics
+from srd_gym.data.rl4srd import load_rl4srd
+from srd_gym.data.simulate import simulate_vectors
+from srd_gym.data.splits import read_folds
+from srd_gym.data.streams import DataNotice
+from srd_gym.data.synthetic import generate
+from srd_gym.data.trec import load_trec, read_qrels, read_run, read_topics_xml, write_run
+from srd_gym.data.vectors import VectorTable, embed_texts, read_vectors
+from srd_gym.files import PathLike
+from srd_gym.topic import TopicSet
+
+__all__ = [
+    "DataNotice",
+    "LsaVectorizer",
+    "TopicWriter",
+    "VectorTable",
+    "attach_vectors",
+    "embed_texts",
+    "embed_topics",
+    "generate",
+    "iter_topics",
+    "load_ambient",
+    "load_du_div",
+    "load_rl4srd",
+    "load_topics",
+    "load_trec",
+    "read_folds",
+    "read_qrels",
+    "read_run",
+    "read_topics",
+    "read_topics_xml",
+    "read_vectors",
+    "simulate_vectors",
+    "write_run",
+    "write_topics",
+]
+
+DEFAULT_TOPICS = 1_000
+"""Topics of "synthetic:PRESET"."""
+
+_PREFIX = "synthetic:"
+
+
+def load_topics(source: TopicSet | PathLike) -> TopicSet:
+    """A topic set from whatever names one.
+
+    Args:
+        source: a topic set (returned as it is); the path of a Parquet file; or "synthetic:PRESET[:TOPICS[:SEED]]", the
+            generator's topics (1,000 topics and seed 0 unless given).
+
+    Raises:
+        FileNotFoundError: no such file.
+        TypeError: none of these.
+        ValueError: an unknown preset, numbers that are none, a folder, or a file that is not a topic set.
+    """
+    if isinstance(source, TopicSet):
+        return source
+    if isinstance(source, str) and source.startswith(_PREFIX):
+        return _synthetic(source)
+    try:
+        path = Path(source)
+    except TypeError as error:
+        raise TypeError(
+            f'topics must be a TopicSet, the path of a Parquet file or "{_PREFIX}PRESET", got {source!r} '
+            f"({type(source).__name__})"
+        ) from error
+    if path.is_dir():
+        raise ValueError(
+            f"topics: {path} is a folder; make a Parquet file of a published set with `srd data build ambient|rl4srd|"
+            "du-div DIR --out FILE`, or load it in Python with srd_gym.data.load_ambient and its like"
+        )
+    if not path.exists():
+        raise FileNotFoundError(
+            f'topics: no file at {path}; give the path of a Parquet file, or "{_PREFIX}serp" for generated topics'
+        )
+    return read_topics(path)
+
+
+def _synthetic(source: str) -> TopicSet:
+    """The generator's topics, by name."""
+    preset, *numbers = source.removeprefix(_PREFIX).split(":")
+    if len(numbers) > 2 or not all(number.isascii() and number.isdigit() for number in numbers):
+        raise ValueError(
+            f'topics: expected "{_PREFIX}PRESET[:TOPICS[:SEED]]" such as "{_PREFIX}serp:200:1", got {source!r}'
+        )
+    count = int(numbers[0]) if numbers else DEFAULT_TOPICS
+    seed = int(numbers[1]) if len(numbers) == 2 else 0
+    return generate(preset, n_topics=count, seed=seed)

@@ -1,0 +1,215 @@
+"""Latent semantic analysis: vectors of texts that are fitted on some texts and applied to others.
+
+TF-IDF, then a truncated singular value decomposition (Deerwester et al., JASIS 1990). Fitted on the training fold only
+and saved with the model it is inductive; put into a topic set beforehand it has seen all folds, and the set is marked
+transductive.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from srd_gym.data.attach import embed_topics
+from srd_gym.data.streams import existing_folder, refuse_pickle, shown
+from srd_gym.files import PathLike, existing_file, written_atomically
+from srd_gym.topic import FloatArray, TopicSet
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
+FORMAT_VERSION = 1
+"""Rises when the saved files change their meaning."""
+
+_WHAT = "LSA vectoriser"
+_ARRAYS = "lsa.npz"
+_ABOUT = "lsa.json"
+_MAX_TERMS = 50_000
+
+
+class LsaVectorizer:
+    """Texts to vectors of length 1.
+
+    Words are runs of two or more letters or digits, folded to lower case; term counts are damped (1 + log) and
+    weighted by inverse document frequency; the decomposition is randomised with a fixed seed, so that the same texts
+    give the same vectors on one machine. Where the texts have fewer dimensions than asked for, the rest are 0. A text
+    without a known word is the zero vector.
+
+    Args:
+        width: F, the number of dimensions.
+        seed: of the randomised decomposition.
+    """
+
+    def __init__(self, width: int = 100, *, seed: int = 0) -> None:
+        if isinstance(width, bool) or not isinstance(width, int) or width < 1:
+            raise ValueError(f"{_WHAT}: width must be an integer of at least 1, got {width!r}")
+        self.width = width
+        self.seed = seed
+        self._terms: tuple[str, ...] = ()
+        self._idf: NDArray[np.float64] = np.empty(0)
+        self._components: FloatArray = np.empty((width, 0), dtype=np.float32)
+        self._weigher: TfidfVectorizer | None = None
+
+    @property
+    def fitted(self) -> bool:
+        """Whether `fit` (or `load`) has given it a vocabulary."""
+        return bool(self._terms)
+
+    def fit(self, texts: Iterable[str]) -> Self:
+        """Learn vocabulary, document frequencies and dimensions.
+
+        Args:
+            texts: at least one text with a word in it; the 50,000 most frequent words are kept.
+
+        Returns:
+            Itself.
+
+        Raises:
+            ImportError: scikit-learn is not installed.
+            ValueError: no text, or no word in any.
+        """
+        weigher = _new_weigher(max_features=_MAX_TERMS)
+        listed = list(texts)
+        try:
+            counts = weigher.fit_transform(listed)
+        except ValueError as error:
+            raise ValueError(
+                f"{_WHAT}: {len(listed)} texts hold no word to learn from ({error}); give texts, or vectors by "
+                "document id instead (--vectors FILE)"
+            ) from error
+        from sklearn.decomposition import TruncatedSVD
+
+        rank = min(self.width, *counts.shape)
+        svd = TruncatedSVD(n_components=rank, algorithm="randomized", n_iter=7, random_state=self.seed).fit(counts)
+        components = np.zeros((self.width, counts.shape[1]), dtype=np.float32)
+        components[:rank] = svd.components_
+        self._put(tuple(weigher.get_feature_names_out().tolist()), weigher.idf_, components)
+        return self
+
+    def fit_topics(self, topics: TopicSet) -> Self:
+        """`fit` on the document texts of these topics: the training fold, and nothing else.
+
+        Raises:
+            ValueError: a topic without document texts.
+        """
+        bare = next((topic for topic in topics if topic.doc_texts is None), None)
+        if bare is not None:
+            raise ValueError(
+                f"topic {bare.query_id!r} of {topics.name!r} has no document texts to fit LSA on; give vectors by "
+                "document id instead (--vectors FILE)"
+            )
+        return self.fit(text for topic in topics for text in topic.doc_texts or ())
+
+    def transform(self, texts: Sequence[str]) -> FloatArray:
+        """Vectors of texts.
+
+        Returns:
+            [n, F] float32; rows of length 1, or 0 for a text without a known word.
+
+        Raises:
+            RuntimeError: not fitted.
+        """
+        if not self.fitted:
+            raise RuntimeError(f"{_WHAT}: not fitted; call fit(texts) or load(folder) first")
+        if self._weigher is None:
+            self._weigher = _new_weigher(vocabulary={term: i for i, term in enumerate(self._terms)})
+            self._weigher.idf_ = self._idf
+        vectors = np.asarray(self._weigher.transform(list(texts)) @ self._components.T, dtype=np.float32)
+        lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+        unit: FloatArray = np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0)
+        return unit
+
+    def apply(self, topics: TopicSet, *, transductive: bool = False) -> TopicSet:
+        """The topics with vectors of their documents, queries and subtopics.
+
+        Args:
+            topics: topics with `doc_texts`.
+            transductive: say True where the vectoriser was fitted on texts of topics that will be tested on.
+
+        Raises:
+            ValueError: a topic without document texts.
+            RuntimeError: not fitted.
+        """
+        return embed_topics(topics, self.transform, transductive=transductive)
+
+    def save(self, folder: PathLike) -> None:
+        """Write `lsa.json` (settings and vocabulary) and `lsa.npz` (numbers), each whole or not at all.
+
+        Raises:
+            RuntimeError: not fitted.
+        """
+        if not self.fitted:
+            raise RuntimeError(f"{_WHAT}: nothing to save before fit(texts)")
+        about = {"format_version": FORMAT_VERSION, "width": self.width, "seed": self.seed, "terms": self._terms}
+        with written_atomically(Path(folder) / _ARRAYS) as temporary, temporary.open("wb") as stream:
+            np.savez(stream, idf=self._idf, components=self._components)
+        with written_atomically(Path(folder) / _ABOUT) as temporary:
+            temporary.write_text(json.dumps(about, ensure_ascii=False), encoding="utf-8")
+
+    @classmethod
+    def load(cls, folder: PathLike) -> Self:
+        """Read what `save` wrote; no pickle is ever read.
+
+        Raises:
+            FileNotFoundError: the folder or one of the files is not there.
+            ValueError: files of another form or of a later version, or that do not belong together.
+        """
+        place = existing_folder(folder, _WHAT)
+        about = _read_about(place / _ABOUT)
+        refuse_pickle(existing_file(place / _ARRAYS, _WHAT), _WHAT, "fit it again and save it")
+        try:
+            with np.load(place / _ARRAYS, allow_pickle=False) as arrays:
+                idf, components = arrays["idf"], arrays["components"]
+        except Exception as error:  # numpy raises a different kind for each way a file can be broken
+            raise ValueError(f"{_WHAT}: {place / _ARRAYS} is damaged ({error}); fit it again and save it") from error
+        loaded = cls(about["width"], seed=about["seed"])
+        terms = about["terms"]
+        if idf.shape != (len(terms),) or components.shape != (loaded.width, len(terms)):
+            raise ValueError(
+                f"{_WHAT}: {place}: {_ABOUT} lists {len(terms)} terms and width {loaded.width}, but {_ARRAYS} holds "
+                f"idf {idf.shape} and components {components.shape}; the files do not belong together"
+            )
+        if not (np.isfinite(idf).all() and np.isfinite(components).all()):
+            raise ValueError(f"{_WHAT}: {place / _ARRAYS} holds NaN or infinity; fit it again and save it")
+        loaded._put(tuple(terms), idf, components)
+        return loaded
+
+    def _put(self, terms: tuple[str, ...], idf: NDArray[np.float64], components: FloatArray) -> None:
+        """Take over what was learned or read."""
+        self._terms, self._idf, self._components, self._weigher = terms, idf, components, None
+
+
+def _new_weigher(**settings: Any) -> TfidfVectorizer:
+    """scikit-learn's TF-IDF with our settings."""
+    try:
+        from sklearn.feature_extraction.text import TfidfVectorizer
+    except ImportError as error:
+        raise ImportError(
+            "vectors of texts by LSA need scikit-learn, which is not installed: pip install 'srd-gym[text]'"
+        ) from error
+    return TfidfVectorizer(sublinear_tf=True, token_pattern=r"(?u)\b\w\w+\b", **settings)
+
+
+def _read_about(path: Path) -> dict[str, Any]:
+    """Settings and vocabulary, checked."""
+    try:
+        about = json.loads(existing_file(path, _WHAT).read_text(encoding="utf-8"))
+        version, width, seed, terms = (about[name] for name in ("format_version", "width", "seed", "terms"))
+    except (UnicodeDecodeError, json.JSONDecodeError, KeyError, TypeError) as error:
+        raise ValueError(
+            f"{_WHAT}: {path}: expected a JSON object with format_version, width, seed and terms ({error!r})"
+        ) from error
+    if version != FORMAT_VERSION:
+        raise ValueError(
+            f"{_WHAT}: {path} has format version {shown(str(version))}, expected {FORMAT_VERSION}; upgrade srd_gym, or "
+            "fit and save it again"
+        )
+    whole = isinstance(width, int) and isinstance(seed, int)
+    if not whole or not isinstance(terms, list) or not all(isinstance(term, str) for term in terms):
+        raise ValueError(f"{_WHAT}: {path}: width and seed must be integers and terms a list of text")
+    return {"width": width, "seed": seed, "terms": terms}

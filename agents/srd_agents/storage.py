@@ -56,21 +56,29 @@ def read_arrays(path: PathLike, what: str) -> tuple[Arrays, dict[str, str]]:
         ValueError: a pickle (refused unread), or not a whole safetensors file.
     """
     found = existing_file(path, what)
-    with found.open("rb") as stream:
-        start = stream.read(2)
-    for magic, kind in _PICKLE_STARTS.items():
-        if start.startswith(magic):
-            raise ValueError(
-                f"{what}: {found} is {kind}, refused because reading a pickle can run foreign code; "
-                "expected a .safetensors file as `Learner.save` writes it"
-            )
     safetensors = _safetensors_numpy()
     try:
         with safetensors.safe_open(found, framework="numpy") as opened:
             arrays = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118 - not a mapping
             return arrays, dict(opened.metadata() or {})
     except (safetensors.SafetensorError, OSError) as error:
+        # Asked only now: a safetensors file may begin with the same bytes (its header's length).
+        _refuse_pickle(found, what)
         raise ValueError(f"{what}: {found} is not a whole safetensors file ({error}); train again") from error
+
+
+def _refuse_pickle(path: Path, what: str) -> None:
+    """Say what a file is that is no safetensors file, if it is a pickle."""
+    with path.open("rb") as stream:
+        start = stream.read(9)
+    if start.endswith(b"{"):  # a safetensors file that was cut off
+        return
+    for magic, kind in _PICKLE_STARTS.items():
+        if start.startswith(magic):
+            raise ValueError(
+                f"{what}: {path} is {kind}, refused because reading a pickle can run foreign code; "
+                "expected a .safetensors file as `Learner.save` writes it"
+            ) from None
 
 
 def write_tree(path: PathLike, tree: Tree, metadata: Mapping[str, str] | None = None) -> None:

@@ -1,0 +1,175 @@
+"""Torch state through safetensors and back, and what is refused."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch", reason='learners need torch: pip install "srd-gym[agents]"')
+
+from srd_agents.networks.checkpoint import (  # noqa: E402 - only where torch is there
+    generator_array,
+    load_generator,
+    load_module,
+    load_optimizer,
+    module_arrays,
+    optimizer_tree,
+)
+from srd_agents.storage import read_arrays, read_tree, write_arrays, write_tree  # noqa: E402
+
+OPTIMIZERS: dict[str, Any] = {
+    "sgd": lambda parameters: torch.optim.SGD(parameters, lr=0.1),
+    "momentum": lambda parameters: torch.optim.SGD(parameters, lr=0.1, momentum=0.9),
+    "adam": lambda parameters: torch.optim.Adam(parameters, lr=0.01, amsgrad=True),
+    "adamw": lambda parameters: torch.optim.AdamW(parameters, lr=0.01),
+    "adagrad": lambda parameters: torch.optim.Adagrad(parameters, lr=0.01),
+    "rmsprop": lambda parameters: torch.optim.RMSprop(parameters, lr=0.01, centered=True),
+}
+
+
+def network(width: int = 3, seed: int = 0) -> Any:
+    made = torch.nn.Sequential(torch.nn.Linear(width, 4), torch.nn.BatchNorm1d(4), torch.nn.Linear(4, 1))
+    generator = torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for parameter in made.parameters():
+            parameter.copy_(torch.rand(parameter.shape, generator=generator))
+    return made
+
+
+def train(net: Any, optimizer: Any, generator: Any, steps: int) -> None:
+    for _ in range(steps):
+        optimizer.zero_grad()
+        net(torch.randn((5, 3), generator=generator)).square().sum().backward()
+        optimizer.step()
+
+
+@pytest.mark.parametrize("name", list(OPTIMIZERS))
+def test_training_goes_on_bitwise_after_a_round_trip(tmp_path: Path, name: str) -> None:
+    net, generator = network(), torch.Generator().manual_seed(1)
+    optimizer = OPTIMIZERS[name](net.parameters())
+    train(net, optimizer, generator, 3)
+    tree = {
+        "net": module_arrays(net),
+        "optimizer": optimizer_tree(optimizer),
+        "generator": generator_array(generator),
+        "best": None,
+        "seen": 3,
+    }
+    write_tree(tmp_path / "state.safetensors", tree)
+    train(net, optimizer, generator, 4)
+
+    other, other_generator = network(seed=9), torch.Generator()
+    other_optimizer = OPTIMIZERS[name](other.parameters())
+    state = read_tree(tmp_path / "state.safetensors", "state")
+    load_module(other, state["net"])
+    load_optimizer(other_optimizer, state["optimizer"])
+    load_generator(other_generator, state["generator"])
+    assert (state["best"], state["seen"]) == (None, 3)
+    train(other, other_optimizer, other_generator, 4)
+    for key, tensor in net.state_dict().items():
+        assert torch.equal(tensor, other.state_dict()[key]), key
+
+
+def test_arrays_are_copies_and_loading_keeps_the_tensors() -> None:
+    net = network()
+    arrays = module_arrays(net)
+    first = next(iter(net.parameters()))
+    with torch.no_grad():
+        first.zero_()
+    assert arrays["0.weight"].any()
+    load_module(net, arrays)
+    assert next(iter(net.parameters())) is first
+    assert bool(first.any())
+
+
+def test_another_width_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(
+        ValueError, match=r"model: 0\.weight has shape \(4, 3\), expected \(4, 5\).*another vector width"
+    ):
+        load_module(network(5), module_arrays(network(3)), "model")
+    small = torch.optim.Adam(network(3).parameters())
+    net = network(3)
+    train(net, trained := torch.optim.Adam(net.parameters()), torch.Generator(), 1)
+    with pytest.raises(ValueError, match=r"parameter 0 has shape \(4, 3\), expected \(4, 5\)"):
+        load_optimizer(torch.optim.Adam(network(5).parameters()), optimizer_tree(trained))
+    with pytest.raises(ValueError, match="another number of parameters"):
+        load_optimizer(torch.optim.Adam([torch.zeros(1)]), optimizer_tree(small))
+
+
+def test_damage_is_refused() -> None:
+    arrays = module_arrays(network())
+    with pytest.raises(ValueError, match="arrays missing: .*0.weight"):
+        load_module(network(), {key: value for key, value in arrays.items() if key != "0.weight"})
+    with pytest.raises(ValueError, match=r"not expected: \['extra'\]"):
+        load_module(network(), {**arrays, "extra": np.zeros(1)})
+    arrays["2.bias"][0] = np.nan
+    with pytest.raises(ValueError, match=r"2\.bias holds NaN or infinity"):
+        load_module(network(), arrays)
+    with pytest.raises(ValueError, match="not the state of a torch generator"):
+        load_generator(torch.Generator(), np.zeros(3, dtype=np.uint8))
+
+
+class Bomb:
+    """Says so if it is ever unpickled."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (pytest.fail, ("a pickle was opened",))
+
+
+def test_pickles_are_refused_unopened(tmp_path: Path) -> None:
+    for protocol in range(2, pickle.HIGHEST_PROTOCOL + 1):
+        (tmp_path / "p").write_bytes(pickle.dumps(Bomb(), protocol=protocol))
+        with pytest.raises(ValueError, match="is a pickle, refused"):
+            read_arrays(tmp_path / "p", "model")
+    torch.save({"w": torch.zeros(2)}, tmp_path / "t")
+    with pytest.raises(ValueError, match=r"is a zip archive \(as torch\.save"):
+        read_arrays(tmp_path / "t", "model")
+    (tmp_path / "old").write_bytes(pickle.dumps(Bomb(), protocol=0))
+    with pytest.raises(ValueError, match="not a whole safetensors file"):
+        read_arrays(tmp_path / "old", "model")
+    (tmp_path / "empty").touch()
+    with pytest.raises(ValueError, match="is empty"):
+        read_arrays(tmp_path / "empty", "model")
+
+
+@pytest.mark.parametrize("length", range(0, 3000, 8))
+def test_no_header_length_is_taken_for_a_pickle(tmp_path: Path, length: int) -> None:
+    # The first bytes of a safetensors file are its header's length: 0x80 and "PK" come up among them.
+    write_arrays(tmp_path / "f", {"x": np.arange(3)}, {"text": "x" * length})
+    arrays, metadata = read_arrays(tmp_path / "f", "model")
+    assert len(metadata["text"]) == length
+    assert arrays["x"].tolist() == [0, 1, 2]
+
+
+def test_trees_keep_shapes_dtypes_and_values(tmp_path: Path) -> None:
+    tree = {
+        "a": {"scalar": np.float32(3).reshape(()), "empty": np.zeros((0, 4)), "flags": np.array([True, False])},
+        "transposed": np.arange(6, dtype=np.int64).reshape(2, 3).T,
+        "values": {"big": 2**100, "exact": 0.1 + 0.2, "none": None, "list": [1, "two"]},
+        "nothing": {},
+    }
+    write_tree(tmp_path / "t", tree)
+    back = read_tree(tmp_path / "t", "state")
+    assert back["values"] == tree["values"]
+    assert back["nothing"] == {}
+    for name in ("scalar", "empty", "flags"):
+        wanted = tree["a"][name]
+        assert back["a"][name].dtype == wanted.dtype
+        assert back["a"][name].shape == wanted.shape
+    np.testing.assert_array_equal(back["transposed"], tree["transposed"])
+
+
+def test_trees_that_cannot_be_kept_are_refused(tmp_path: Path) -> None:
+    for tree in ({"a/b": 1}, {1: 2}):
+        with pytest.raises(ValueError, match="expected text keys without '/'"):
+            write_tree(tmp_path / "t", tree)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        write_tree(tmp_path / "t", {"a": float("nan")})
+    write_arrays(tmp_path / "t", {"x": np.zeros(1)}, {})
+    with pytest.raises(ValueError, match="holds no training state"):
+        read_tree(tmp_path / "t", "state")
+    assert [path.name for path in tmp_path.iterdir()] == ["t"]

@@ -1,0 +1,412 @@
+"""The training loop and the model folders, shown on a small learner without torch."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import pickle
+import signal
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import srd_agents.fitting as fitting
+from srd_agents.history import History, Progress
+from srd_agents.learner import Learner, LearnerConfig
+from srd_gym.protocols import IntArray
+from srd_gym.topic import Topic, TopicSet
+
+
+@dataclass(frozen=True, kw_only=True)
+class NoisyLinearConfig(LearnerConfig):
+    """Options of the toy."""
+
+    rate: float = 0.1
+    """Step width."""
+    epochs: int = 6
+    """Passes."""
+    batch_topics: int = 3
+    """Topics per update."""
+
+
+class NoisyLinear(Learner[NoisyLinearConfig]):
+    """Ranks by a linear score; learns the mean of relevant minus the mean of other documents, with noise."""
+
+    name = "noisy-linear"
+    config_class = NoisyLinearConfig
+    fails_at: int | None = None
+
+    def _build(self, vector_width: int) -> None:
+        self.w = np.zeros(vector_width)
+
+    def _weights(self) -> dict[str, NDArray[Any]]:
+        return {"w": self.w.copy()}
+
+    def _set_weights(self, weights: Mapping[str, NDArray[Any]]) -> None:
+        self.w = np.array(weights["w"])
+
+    def _prepare(self, topics: TopicSet, seed: int) -> None:
+        self.generator = np.random.default_rng(seed)
+        self.w = self.generator.normal(size=self.w.shape)
+        self.topics, self.momentum, self.updates = topics, np.zeros_like(self.w), 0
+
+    def _update(self, batch: IntArray) -> Mapping[str, float]:
+        if self.updates == self.fails_at:
+            raise KeyboardInterrupt
+        self.updates += 1
+        for index in batch:
+            topic = self.topics[int(index)]
+            assert topic.judgments is not None
+            assert topic.doc_vectors is not None
+            good = (topic.judgments >= 1).any(axis=1)
+            step = topic.doc_vectors[good].mean(axis=0) - topic.doc_vectors[~good].mean(axis=0)
+            self.momentum = 0.9 * self.momentum + step + self.generator.normal(size=self.w.shape)
+            self.w = self.w + self.config.rate * self.momentum
+        return {"length": float(np.linalg.norm(self.w))}
+
+    def _training_state(self) -> dict[str, Any]:
+        return {
+            "momentum": self.momentum,
+            "generator": self.generator.bit_generator.state,
+            "nested": {"updates": self.updates},
+        }
+
+    def _restore_training(self, state: dict[str, Any]) -> None:
+        self.momentum = state["momentum"]
+        self.generator.bit_generator.state = state["generator"]
+        self.updates = state["nested"]["updates"]
+
+    def _rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
+        return [np.argsort(-(topic.doc_vectors @ self.w), kind="stable")[:k] for topic in topics]
+
+
+def make_topics(count: int, *, first: int = 0, width: int = 4, barren: Sequence[int] = ()) -> TopicSet:
+    made = []
+    for number in range(first, first + count):
+        generator = np.random.default_rng([9, number])
+        judgments = np.zeros((8, 2), dtype=np.int8)
+        vectors = generator.normal(size=(8, width))
+        if number not in barren:
+            judgments[[0, 1, 2], [0, 1, 0]] = 1
+            vectors[:3, 0] += 2.0
+        made.append(
+            Topic(
+                query_id=f"q{number}",
+                doc_ids=tuple(f"d{i}" for i in range(8)),
+                doc_vectors=vectors,
+                subtopic_ids=("a", "b"),
+                judgments=judgments,
+            )
+        )
+    return TopicSet(made, name="toy")
+
+
+TRAIN, VALIDATION = make_topics(10), make_topics(5, first=50)
+
+
+def learner(**options: Any) -> NoisyLinear:
+    return NoisyLinear(NoisyLinearConfig(**options))
+
+
+class StopAt:
+    """Raises an interrupt at the n-th progress call."""
+
+    def __init__(self, call: int) -> None:
+        self.left = call
+
+    def __call__(self, progress: Progress) -> None:
+        self.left -= 1
+        if self.left == 0:
+            raise KeyboardInterrupt
+
+
+@pytest.fixture(autouse=True)
+def _report_every_update(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fitting, "_PROGRESS_SECONDS", 0.0)
+
+
+def test_it_learns_and_records() -> None:
+    toy = learner(epochs=5)
+    seen: list[Progress] = []
+    history = toy.fit(TRAIN, VALIDATION, seed=1, progress=seen.append)
+    assert [record["epoch"] for record in history.records] == [1, 2, 3, 4, 5]
+    assert [record["topics"] for record in history.records] == [10, 20, 30, 40, 50]
+    assert history.measure == "alpha_nDCG(normalizer='candidates')@10"
+    assert history.stopped_by == "epochs"
+    values = [record["validation"] for record in history.records]
+    assert history.best_validation == max(values) > 0.7
+    assert history.best_epoch == values.index(max(values)) + 1
+    assert json.loads(json.dumps(history.as_dict())) == history.as_dict()
+    assert History.from_dict(history.as_dict()) == history
+    assert len(seen) == 5 * 4
+    assert (seen[-1].epoch, seen[-1].topics_done, seen[0].topics_done, seen[0].topics) == (5, 0, 3, 10)
+
+
+def test_the_best_weights_are_kept_or_the_last_without_validation() -> None:
+    toy = learner(epochs=8, rate=3.0)
+    history = toy.fit(TRAIN, VALIDATION, seed=2)
+    validation = fitting.Validation(VALIDATION, "alpha_nDCG@10")
+    assert validation.mean(toy) == history.best_validation
+    last = learner(epochs=8, rate=3.0)
+    unguided = last.fit(TRAIN, seed=2)
+    assert unguided.best_epoch is None
+    assert unguided.measure is None
+    assert not np.array_equal(last.w, toy.w)
+
+
+def test_patience_stops_early() -> None:
+    history = learner(epochs=500, patience=2).fit(TRAIN, VALIDATION, seed=0)
+    assert history.stopped_by == "patience"
+    assert history.best_epoch is not None
+    assert len(history.records) == history.best_epoch + 2
+
+
+def test_validation_only_when_due_and_at_the_end() -> None:
+    history = learner(epochs=5, validate_every=2).fit(TRAIN, VALIDATION, seed=0)
+    assert [record["validation"] is None for record in history.records] == [True, False, True, False, False]
+
+
+def test_same_seed_same_weights() -> None:
+    first, second, third = learner(), learner(), learner()
+    first.fit(TRAIN, VALIDATION, seed=4)
+    second.fit(TRAIN, VALIDATION, seed=4)
+    third.fit(TRAIN, VALIDATION, seed=5)
+    np.testing.assert_array_equal(first.w, second.w)
+    assert not np.array_equal(first.w, third.w)
+
+
+@pytest.mark.parametrize("stop_at", [1, 4, 5, 11, 23])
+def test_resuming_gives_bitwise_the_same(tmp_path: Path, stop_at: int) -> None:
+    whole = learner()
+    history = whole.fit(TRAIN, VALIDATION, seed=3, out=tmp_path / "whole")
+    for part in range(3):
+        cut = learner()
+        try:
+            resumed = cut.fit(
+                TRAIN, VALIDATION, seed=3, out=tmp_path / "cut", resume=part > 0,
+                progress=StopAt(stop_at) if part < 2 else None,
+            )  # fmt: skip
+        except KeyboardInterrupt:
+            assert part < 2
+            assert (tmp_path / "cut" / "model.safetensors").is_file()
+            NoisyLinear.load(tmp_path / "cut")
+    np.testing.assert_array_equal(cut.w, whole.w)
+    untimed = [[{**record, "seconds": 0} for record in h.records] for h in (history, resumed)]
+    assert untimed[0] == untimed[1]
+    assert (tmp_path / "cut/model.safetensors").read_bytes() == (tmp_path / "whole/model.safetensors").read_bytes()
+
+
+def test_resuming_goes_on_with_more_epochs(tmp_path: Path) -> None:
+    learner(epochs=3).fit(TRAIN, VALIDATION, seed=3, out=tmp_path)
+    more, whole = learner(epochs=7), learner(epochs=7)
+    more.fit(TRAIN, VALIDATION, seed=3, out=tmp_path, resume=True)
+    whole.fit(TRAIN, VALIDATION, seed=3)
+    np.testing.assert_array_equal(more.w, whole.w)
+
+
+def test_resuming_a_finished_run_changes_nothing(tmp_path: Path) -> None:
+    learner().fit(TRAIN, VALIDATION, seed=3, out=tmp_path)
+    before = (tmp_path / "model.safetensors").read_bytes()
+    again = learner()
+    history = again.fit(TRAIN, VALIDATION, seed=3, out=tmp_path, resume=True)
+    assert history.stopped_by == "epochs"
+    assert len(history.records) == 6
+    assert (tmp_path / "model.safetensors").read_bytes() == before
+
+
+def test_a_time_budget_ends_the_run_and_can_be_raised(tmp_path: Path) -> None:
+    toy = learner(epochs=100_000, patience=0)
+    history = toy.fit(TRAIN, VALIDATION, seed=3, out=tmp_path, time_budget=0.1)
+    assert history.stopped_by == "time_budget"
+    assert history.records[-1]["seconds"] < 5
+    done = json.loads((tmp_path / "config.json").read_text())["history"]
+    assert done["stopped_by"] == "time_budget"
+    more = learner(epochs=100_000, patience=0).fit(
+        TRAIN, VALIDATION, seed=3, out=tmp_path, time_budget=0.3, resume=True
+    )
+    assert len(more.records) > len(history.records) - 1
+
+
+def test_a_budget_cut_within_the_first_epoch_still_validates() -> None:
+    history = learner(epochs=3).fit(TRAIN, VALIDATION, seed=3, time_budget=1e-9)
+    assert [record["partial"] for record in history.records] == [True]
+    assert history.best_validation is not None
+
+
+def test_an_interrupt_waits_for_the_update_to_end(tmp_path: Path) -> None:
+    class Signalled(NoisyLinear):
+        def _update(self, batch: IntArray) -> Mapping[str, float]:
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(0.001)  # the handler runs here, in the middle of the update
+            return super()._update(batch)
+
+    toy = Signalled(NoisyLinearConfig())
+    with pytest.raises(KeyboardInterrupt):
+        toy.fit(TRAIN, seed=3, out=tmp_path)
+    assert toy.updates == 1
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    resumed, whole = learner(), learner()
+    resumed.fit(TRAIN, seed=3, out=tmp_path, resume=True)
+    whole.fit(TRAIN, seed=3)
+    np.testing.assert_array_equal(resumed.w, whole.w)
+
+
+def test_an_interrupt_inside_an_update_leaves_the_last_checkpoint(tmp_path: Path) -> None:
+    toy = learner(checkpoint_seconds=1e-9)
+    toy.fails_at = 7
+    with pytest.raises(KeyboardInterrupt):
+        toy.fit(TRAIN, seed=3, out=tmp_path)
+    resumed, whole = learner(), learner()
+    resumed.fit(TRAIN, seed=3, out=tmp_path, resume=True)
+    whole.fit(TRAIN, seed=3)
+    np.testing.assert_array_equal(resumed.w, whole.w)
+
+
+def test_resume_refuses_another_run(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match=r"no training to resume in .*train without resume"):
+        learner().fit(TRAIN, seed=3, out=tmp_path, resume=True)
+    with pytest.raises(ValueError, match="pass out=FOLDER"):
+        learner().fit(TRAIN, resume=True)
+    learner().fit(TRAIN, VALIDATION, seed=3, out=tmp_path)
+    for change, message in (
+        ({"seed": 4}, "its seed was 3, now 4"),
+        ({"validation": None}, "its validation differs"),
+        ({"topics": TRAIN[:9]}, "its topics differs"),
+    ):
+        given: dict[str, Any] = {"topics": TRAIN, "validation": VALIDATION, "seed": 3} | change
+        with pytest.raises(ValueError, match=f"belongs to another run: {message}"):
+            learner().fit(out=tmp_path, resume=True, **given)
+    with pytest.raises(ValueError, match=r"rate was 0\.1, now 0\.2"):
+        learner(rate=0.2).fit(TRAIN, VALIDATION, seed=3, out=tmp_path, resume=True)
+    (tmp_path / "state.safetensors").write_bytes(pickle.dumps({"w": 1}))
+    with pytest.raises(ValueError, match="is a pickle, refused"):
+        learner().fit(TRAIN, VALIDATION, seed=3, out=tmp_path, resume=True)
+
+
+def test_divergence_is_said() -> None:
+    class Broken(NoisyLinear):
+        def _update(self, batch: IntArray) -> Mapping[str, float]:
+            return {"loss": float("nan")}
+
+    with pytest.raises(FloatingPointError, match="diverged: loss is nan in epoch 1"):
+        Broken(NoisyLinearConfig()).fit(TRAIN)
+
+
+def test_topics_without_relevant_candidates_are_left_out_with_a_notice(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING, logger="srd_agents"):
+        history = learner().fit(make_topics(6, barren=[2, 4]), seed=0)
+    assert "2 of 6 training topics have no relevant candidate and are left out of training: q2, q4" in caplog.text
+    assert history.excluded == ["q2", "q4"]
+    assert history.records[0]["topics"] == 4
+    with pytest.raises(ValueError, match="none of the 2 training topics has a relevant candidate"):
+        learner().fit(make_topics(2, barren=[0, 1]))
+
+
+def test_bad_topics_are_refused() -> None:
+    unlabelled = TRAIN.replace([*TRAIN[:3], replace(TRAIN[3], judgments=None)])
+    bare = TRAIN.replace(replace(topic, doc_vectors=None) for topic in TRAIN)
+    for given, message in (
+        ((unlabelled,), r"1 of 4 training topics have no judgments \(q3\)"),
+        ((TRAIN, unlabelled), "1 of 4 validation topics have no judgments"),
+        ((bare,), "the training topics have no document vectors; make them with"),
+        ((TRAIN, TRAIN[2:4]), r"2 queries are in training and in validation \(q2, q3\)"),
+        ((TRAIN, make_topics(2, first=50, width=3)), "training vectors have width 4, validation vectors 3"),
+        ((TRAIN[:0],), "the training set has no topics"),
+        ((TRAIN, TRAIN[:0]), "the validation set has no topics"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            learner().fit(*given)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="unknown measure"):
+        learner(validation_measure="alpha_nDCGG").fit(TRAIN, VALIDATION)
+    for options, message in (({"epochs": 0}, "epochs must be at least 1"), ({"checkpoint_seconds": 0}, "above 0")):
+        with pytest.raises(ValueError, match=message):
+            learner(**options)
+
+
+def test_save_and_load(tmp_path: Path) -> None:
+    toy = learner()
+    with pytest.raises(ValueError, match="no weights to save"):
+        toy.save(tmp_path)
+    with pytest.raises(ValueError, match="'noisy-linear' is not trained"):
+        toy.rank(TRAIN[0], 3)
+    toy.metadata["fold"] = "1/5"
+    history = toy.fit(TRAIN, VALIDATION, seed=8)
+    toy.save(tmp_path / "model")
+    loaded = NoisyLinear.load(tmp_path / "model")
+    assert loaded.config == toy.config
+    assert (loaded.seed, loaded.vector_width, loaded.metadata) == (8, 4, {"fold": "1/5"})
+    assert loaded.history == history
+    for mine, theirs in zip(toy.rank_batch(VALIDATION, 5), loaded.rank_batch(VALIDATION, 5), strict=True):
+        np.testing.assert_array_equal(mine, theirs)
+    content = json.loads((tmp_path / "model/config.json").read_text())
+    assert {"schema_version", "ranker", "config", "vector_width", "seed", "versions", "metadata"} <= content.keys()
+    assert sorted(path.name for path in (tmp_path / "model").iterdir()) == ["config.json", "model.safetensors"]
+    with pytest.raises(ValueError, match="trained on document vectors of width 4, but topic 'q0' has width 3"):
+        loaded.rank(make_topics(1, width=3)[0], 3)
+    with pytest.raises(ValueError, match="'q0' has none; make its vectors the same way"):
+        loaded.rank(replace(TRAIN[0], doc_vectors=None), 3)
+    assert loaded.rank_batch([], 3) == []
+
+
+def changed_config(folder: Path, **changes: Any) -> None:
+    content = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps(content | changes))
+
+
+def test_damaged_folders_are_refused(tmp_path: Path) -> None:
+    toy = learner()
+    toy.fit(TRAIN, seed=8)
+
+    def refused(message: str, error: type[Exception] = ValueError) -> None:
+        with pytest.raises(error, match=message):
+            NoisyLinear.load(tmp_path)
+        toy.save(tmp_path)
+
+    refused("no file at .*config.json", FileNotFoundError)
+    changed_config(tmp_path, schema_version=99)
+    refused("schema version 99, this version reads 1")
+    changed_config(tmp_path, ranker="mmr")
+    refused("holds a trained 'mmr', not 'noisy-linear'")
+    changed_config(tmp_path, config={"rat": 0.1})
+    refused("unknown option of ranker 'noisy-linear'.*'rat'.*Did you mean rate")
+    changed_config(tmp_path, vector_width=7)
+    refused(r"w has shape \(4,\), expected \(7,\).*another vector width")
+    changed_config(tmp_path, seed=9)
+    refused("come from different trainings")
+    (tmp_path / "config.json").write_text('{"ranker": "noisy-linear"}')
+    refused("lacks schema_version, vector_width")
+    (tmp_path / "config.json").write_text("not json")
+    refused("is not JSON")
+    (tmp_path / "model.safetensors").write_bytes(pickle.dumps({"w": np.zeros(4)}))
+    refused("is a pickle, refused because reading a pickle can run foreign code")
+    (tmp_path / "model.safetensors").write_bytes(b"PK\x03\x04 and so on")
+    refused("is a zip archive .*refused")
+    content = (tmp_path / "model.safetensors").read_bytes()
+    (tmp_path / "model.safetensors").write_bytes(content[:-8])
+    refused("not a whole safetensors file")
+    (tmp_path / "model.safetensors").unlink()
+    refused("no file at .*model.safetensors", FileNotFoundError)
+    with pytest.raises(FileNotFoundError, match="no model folder at"):
+        NoisyLinear.load(tmp_path / "nowhere")
+
+
+def test_a_full_disk_leaves_the_old_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    toy = learner()
+    toy.fit(TRAIN, seed=8, out=tmp_path)
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+
+    def full(self: Path, data: bytes) -> int:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    other = learner(rate=0.5)
+    with pytest.raises(OSError, match="No space left"):
+        other.fit(TRAIN, seed=9, out=tmp_path)
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before

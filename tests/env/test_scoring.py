@@ -1,0 +1,201 @@
+"""`scoring_v0` and its batched twin: PettingZoo's tests, the laws, and what bad input is told."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from gymnasium.error import ResetNeeded
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pettingzoo.test import api_test, parallel_api_test, parallel_seed_test
+from pettingzoo.utils.conversions import aec_to_parallel, parallel_to_aec
+
+from srd_gym import scoring_v0
+from srd_gym.core import ScoringCore, SelectionCore
+from srd_gym.data.synthetic import generate
+from srd_gym.topic import TopicSet
+
+pytestmark = pytest.mark.filterwarnings("ignore::UserWarning:pettingzoo")
+
+
+def mixed_sizes(n_topics: int = 6) -> TopicSet:
+    """Topics of 3, 4, 5, ... candidates in one set."""
+    topics = generate("tiny", n_topics=n_topics, seed=1)
+    return topics.replace(topic.take(range(3 + i % 4)) for i, topic in enumerate(topics))
+
+
+TOPICS = mixed_sizes()
+
+
+@pytest.mark.parametrize("observation", ["full", "local", "flat"])
+@pytest.mark.parametrize("agents", ["all", "present"])
+@pytest.mark.parametrize("ties", ["retrieval", "random"])
+def test_pettingzoo_accepts_the_environment(observation: str, agents: str, ties: str) -> None:
+    def make() -> scoring_v0.parallel_env:
+        return scoring_v0.parallel_env(TOPICS, n_scores=5, observation=observation, agents=agents, ties=ties)
+
+    parallel_api_test(make(), num_cycles=30)
+    for _ in range(10):  # episodes last one step: many runs look at many topics
+        parallel_seed_test(make, num_cycles=5)
+    api_test(parallel_to_aec(make()), num_cycles=10)
+    parallel_api_test(aec_to_parallel(parallel_to_aec(make())), num_cycles=10)
+
+
+@pytest.mark.parametrize("preset", ["tiny", "web", "serp"])
+def test_pettingzoo_accepts_every_preset(preset: str) -> None:
+    env = scoring_v0.parallel_env(generate(preset, n_topics=3, seed=0))
+    parallel_api_test(env, num_cycles=5)
+
+
+def test_embedded_topics_are_the_default() -> None:
+    env = scoring_v0.parallel_env()
+    observations, infos = env.reset(seed=0)
+    assert len(env.agents) == 15
+    assert observations["doc_0"]["documents"].shape[0] == 15
+    assert not any(info["padding"] for info in infos.values())
+
+
+def test_spaces_are_one_object_and_hold_the_observations() -> None:
+    for observation in ("full", "local", "flat"):
+        env = scoring_v0.parallel_env(TOPICS, observation=observation)
+        assert env.observation_space("doc_0") is env.observation_space("doc_2")
+        assert env.action_space("doc_0") is env.action_space("doc_0")
+        observations, _ = env.reset(seed=3)
+        assert all(env.observation_space(agent).contains(seen) for agent, seen in observations.items())
+        assert env.state_space.contains(env.state())
+
+
+def test_documents_are_handed_out_by_reference_and_read_only() -> None:
+    env = scoring_v0.parallel_env(TOPICS)
+    observations, _ = env.reset(seed=0)
+    first, second = observations["doc_0"]["documents"], observations["doc_1"]["documents"]
+    assert first is second
+    assert np.shares_memory(first, env.core.arrays.documents)
+    with pytest.raises(ValueError, match="read-only"):
+        first[0] = 1.0
+
+
+@settings(max_examples=60, deadline=None)
+@given(data=st.data())
+def test_environment_equals_batched_twin_equals_the_measure(data: st.DataObject) -> None:
+    measures = data.draw(st.sampled_from(["alpha_nDCG@10", "StRecall@2", ("alpha_nDCG@3", "alpha_nDCG@5"), "ERR_IA"]))
+    env = scoring_v0.parallel_env(TOPICS, measure=measures, n_scores=4)
+    query_id = data.draw(st.sampled_from(TOPICS.query_ids))
+    env.reset(seed=0, options={"query_id": query_id})
+    position = TOPICS.position(query_id)
+    n = TOPICS[position].n_candidates
+    scores = data.draw(st.lists(st.integers(0, 3), min_size=n, max_size=n))
+    _, rewards, terminated, truncated, infos = env.step({f"doc_{i}": score for i, score in enumerate(scores)})
+
+    order = sorted(range(n), key=lambda i: (-scores[i], i))
+    assert env.ranking == tuple(order)
+    assert [infos[f"doc_{i}"]["rank"] for i in order] == list(range(n))
+    padded = np.array([scores + [0] * (len(env.possible_agents) - n)])
+    twin = env.core.step([position], padded)
+    assert set(rewards.values()) == {twin.item()}
+    names = (measures,) if isinstance(measures, str) else measures
+    returns = 0.0
+    for name in names:
+        core = SelectionCore(TOPICS, measure=name, horizon=None)
+        core.reset([position])
+        returns += sum(core.step([candidate]).reward.item() for candidate in order)
+    assert twin.item() == pytest.approx(returns, abs=1e-12)
+    assert all(terminated.values())
+    assert not any(truncated.values())
+    assert env.agents == []
+
+
+def test_padding_changes_nothing() -> None:
+    wide = ScoringCore(TOPICS, n_scores=6, max_candidates=20)
+    narrow = ScoringCore(TOPICS, n_scores=6)
+    generator = np.random.default_rng(0)
+    topic = np.arange(len(TOPICS))
+    scores = generator.integers(0, 6, (len(TOPICS), TOPICS.max_candidates))
+    filled = generator.integers(-9, 99, (len(TOPICS), 20))  # scores of padding may be anything
+    filled[:, : scores.shape[1]] = scores
+    assert np.array_equal(narrow.step(topic, scores), wide.step(topic, filled))
+    assert np.array_equal(narrow.rank(topic, scores), wide.rank(topic, filled)[:, : scores.shape[1]])
+
+
+def test_permuting_documents_permutes_the_ranking() -> None:
+    topic = generate("tiny", n_topics=1, seed=4)[0]
+    generator = np.random.default_rng(1)
+    order = generator.permutation(topic.n_candidates)
+    scores = generator.permutation(topic.n_candidates)  # no ties: their rule is the candidate order
+    one = ScoringCore(TopicSet([topic], name="one"), n_scores=50)
+    two = ScoringCore(TopicSet([topic.take(order)], name="two"), n_scores=50)
+    assert np.array_equal(one.rank([0], [scores])[0], order[two.rank([0], [scores[order]])[0]])
+    assert one.step([0], [scores]) == pytest.approx(two.step([0], [scores[order]]))
+
+
+def test_random_ties_are_fair_and_seeded() -> None:
+    core = ScoringCore(TOPICS, n_scores=3, ties="random")
+    topic = np.zeros(4000, np.int64)
+    scores = np.zeros((4000, TOPICS.max_candidates), np.int64)
+    first = core.rank(topic, scores, np.random.default_rng(5))
+    assert np.array_equal(first, core.rank(topic, scores, np.random.default_rng(5)))
+    shares = np.bincount(first[:, 0], minlength=3)[:3] / len(first)
+    assert np.allclose(shares, 1 / 3, atol=0.03)
+
+
+def test_an_unlabelled_topic_pays_nothing() -> None:
+    bare = TOPICS.replace(replace(topic, judgments=None) for topic in TOPICS)
+    env = scoring_v0.parallel_env(bare, render_mode="ansi")
+    env.reset(seed=0)
+    _, rewards, *_ = env.step(dict.fromkeys(env.agents, 1))
+    assert set(rewards.values()) == {0.0}
+    assert env.measures == {}
+    assert "no judgments" in (env.render() or "")
+
+
+def test_render_shows_scores_and_coverage() -> None:
+    env = scoring_v0.parallel_env(TOPICS, render_mode="ansi")
+    env.reset(options={"query_id": TOPICS.query_ids[0]})
+    assert "not scored yet" in (env.render() or "")
+    env.step({"doc_0": 1, "doc_1": 29, "doc_2": 7})
+    lines = (env.render() or "").splitlines()
+    assert "score  29" in lines[1]
+    assert TOPICS[0].doc_ids[1] in lines[1]
+    assert f"alpha_nDCG@10 = {env.measures['alpha_nDCG@10']:.4f}" in lines[-1]
+
+
+def test_wrong_actions_are_answered() -> None:
+    env = scoring_v0.parallel_env(TOPICS, n_scores=4)
+    with pytest.raises(ResetNeeded, match="call reset"):
+        env.step({})
+    env.reset(options={"query_id": TOPICS.query_ids[0]})
+    with pytest.raises(ValueError, match=r"1 of 3 documents gave no score \(doc_2\)"):
+        env.step({"doc_0": 0, "doc_1": 0})
+    with pytest.raises(ValueError, match="doc_1 scored 4; expected an integer from 0 to 3"):
+        env.step({"doc_0": 0, "doc_1": 4, "doc_2": 0})
+    with pytest.raises(ValueError, match="no agent 'doc_99'"):
+        env.step({"doc_0": 0, "doc_1": 0, "doc_2": 0, "doc_99": 0})
+    env.step({"doc_0": 0, "doc_1": 0, "doc_2": 0})
+    with pytest.raises(ResetNeeded, match="ended"):
+        env.step({"doc_0": 0})
+
+
+def test_wrong_arguments_are_answered() -> None:
+    with pytest.raises(ValueError, match="n_scores must be at least 2"):
+        ScoringCore(TOPICS, n_scores=1)
+    with pytest.raises(ValueError, match=r"unknown ties 'retreival'.*retrieval"):
+        ScoringCore(TOPICS, ties="retreival")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="at least one measure"):
+        ScoringCore(TOPICS, measure=())
+    with pytest.raises(ValueError, match="comes twice"):
+        ScoringCore(TOPICS, measure=("alpha_nDCG@5", "alpha-nDCG@5"))
+    with pytest.raises(ValueError, match=r"unknown observation 'fulll'.*full"):
+        scoring_v0.parallel_env(TOPICS, observation="fulll")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="max_candidates=3"):
+        scoring_v0.parallel_env(TOPICS, max_candidates=3)
+    core = ScoringCore(TOPICS, n_scores=4)
+    with pytest.raises(ValueError, match=r"expected scores of shape \(1, 6\)"):
+        core.rank([0], [[1, 2, 3]])
+    with pytest.raises(ValueError, match="score 4 of candidate 1 in episode 0 is out of range; expected 0 to 3"):
+        core.rank([0], [[0, 4, 0, 0, 0, 0]])
+    with pytest.raises(TypeError, match="scores must be integers"):
+        core.rank([0], [[0.5] * 6])
+    with pytest.raises(ValueError, match="needs a generator"):
+        ScoringCore(TOPICS, ties="random").rank([0], np.zeros((1, 6), int))

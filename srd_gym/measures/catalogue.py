@@ -1,4 +1,4 @@
-"""The measures, each with its paper, equation and parameters.
+"""The measures, each with its paper, formula and parameters.
 
 All are sums over ranks r = 1, 2, ... of discount(r) * sum_s w_s j_s novelty(c_s), with c_s how often subtopic s is
 covered before rank r. S' is the number of subtopics with a relevant reference document (the sum of their weights where
@@ -96,7 +96,9 @@ class _CollectionIndependent(_Cascade):
 
 @dataclass(frozen=True, kw_only=True)
 class AlphaDCG(_CollectionIndependent):
-    """alpha_DCG@k: Clarke et al., SIGIR 2008, eq. 5 to 7, binary labels; discount 1/log2(1 + r), novelty (1 - alpha)^c.
+    """alpha_DCG@k: Clarke et al., "Novelty and diversity in information retrieval evaluation", SIGIR 2008.
+
+    sum over r <= k of sum_s w_s j_s (1 - alpha)^c_s / log2(1 + r), the paper's gain vector G[r], discounted.
 
     Parameters: alpha 0 to 1; rel from 1 up; normalization "ndeval" or None.
 
@@ -113,7 +115,7 @@ class AlphaDCG(_CollectionIndependent):
 
 @dataclass(frozen=True, kw_only=True)
 class AlphaNDCG(_Cascade):
-    """alpha_nDCG@k: Clarke et al., SIGIR 2008, section 3.3; alpha_DCG@k divided by that of the greedy ideal ranking.
+    """alpha_nDCG@k: Clarke et al., SIGIR 2008; alpha_DCG@k divided by that of the greedy ideal ranking.
 
     Parameters: alpha 0 to 1; rel from 1 up. The ideal is greedy, as in the paper and in the official tool, so that
     a better ranking than it may exist in rare cases and score slightly above 1.
@@ -130,7 +132,9 @@ class AlphaNDCG(_Cascade):
 
 @dataclass(frozen=True, kw_only=True)
 class ERRIA(_CollectionIndependent):
-    """ERR_IA@k: Chapelle et al., Information Retrieval 14 (2011), section 4; discount 1/r, novelty (1 - alpha)^c.
+    """ERR_IA@k: Chapelle et al., "Intent-based diversification of web search results", Information Retrieval 14, 2011.
+
+    sum over r <= k of sum_s w_s j_s (1 - alpha)^c_s / r.
 
     Parameters: alpha 0 to 1; rel from 1 up; normalization "ndeval", "chapelle" or None.
 
@@ -187,8 +191,9 @@ class _RankBiased(_Cascade):
 
 @dataclass(frozen=True, kw_only=True)
 class NRBP(_RankBiased):
-    """NRBP: Clarke, Kolla & Vechtomova, ICTIR 2009, eq. 9; discount beta^(r - 1), scale (1 - (1 - alpha) beta) / S'.
+    """NRBP: Clarke et al., "An effectiveness measure for ambiguous and underspecified queries", ICTIR 2009.
 
+    (1 - (1 - alpha) beta) / S' * sum over r of sum_s w_s j_s (1 - alpha)^c_s beta^(r - 1).
     Over the whole list; a cutoff may be given all the same. Parameters: alpha 0 to 1; beta 0 to below 1; rel from 1 up.
     """
 
@@ -215,8 +220,9 @@ class NNRBP(_RankBiased):
 
 @dataclass(frozen=True, kw_only=True)
 class StRecall(Measure):
-    """StRecall@k: Zhai, Cohen & Lafferty, SIGIR 2003, section 4.1; the share of the S' subtopics that k ranks cover.
+    """StRecall@k: Zhai, Cohen & Lafferty, "Beyond independent relevance", SIGIR 2003; their S-recall.
 
+    The share of the S' subtopics that the first k documents cover: novelty 1 where c = 0, else 0.
     Parameters: rel from 1 up.
     """
 
@@ -234,7 +240,7 @@ class StRecall(Measure):
 
 @dataclass(frozen=True, kw_only=True)
 class PIA(Measure):
-    """P_IA@k: Agrawal et al., WSDM 2009, section 5.1; precision at k, averaged over the S' subtopics.
+    """P_IA@k: Agrawal et al., "Diversifying search results", WSDM 2009; precision at k, averaged over S' subtopics.
 
     Parameters: rel from 1 up. A list shorter than k is divided by k all the same.
     """
@@ -248,7 +254,7 @@ class PIA(Measure):
 
 @dataclass(frozen=True, kw_only=True)
 class MAPIA(Measure):
-    """MAP_IA: Agrawal et al., WSDM 2009, section 5.1; average precision, averaged over the S' subtopics.
+    """MAP_IA: Agrawal et al., "Diversifying search results", WSDM 2009; average precision, averaged over S' subtopics.
 
     Precision at the rank of a relevant document is (c + 1) / r: novelty c + 1, discount 1/r, and the weight of a
     subtopic divided by its number of relevant reference documents. Over the whole list; a cutoff may be given all the
@@ -289,7 +295,9 @@ class _GlobalGain(StRecall):
 
 @dataclass(frozen=True, kw_only=True)
 class DNDCG(_GlobalGain):
-    """D_nDCG@k: Sakai & Song, SIGIR 2011, eq. 3 and 4; nDCG of the global gain sum_s w_s g_s, ideal by global gain.
+    """D_nDCG@k: Sakai & Song, "Evaluating diversified search results using per-intent graded relevance", SIGIR 2011.
+
+    nDCG (discount 1/log2(1 + r)) of the global gain sum_s w_s g_s; the ideal ranking falls by global gain.
 
     Parameters: gains "binary" or "linear" (the grade itself); rel from 1 up. The paper's intent probabilities are the
     subtopic weights; their sum cancels.
@@ -303,7 +311,7 @@ class DNDCG(_GlobalGain):
 
 @dataclass(frozen=True, kw_only=True)
 class DsharpNDCG(_GlobalGain):
-    """Dsharp_nDCG@k (D#-nDCG): Sakai & Song, SIGIR 2011, eq. 5; gamma * I-rec@k + (1 - gamma) * D_nDCG@k.
+    """Dsharp_nDCG@k (D#-nDCG): Sakai & Song, SIGIR 2011; gamma * I-rec@k + (1 - gamma) * D_nDCG@k.
 
     Parameters: gamma 0 to 1; gains "binary" or "linear"; rel from 1 up.
 

@@ -1,6 +1,6 @@
 """Greedy ideal rankings: the document that adds most, rank by rank.
 
-Finding the best ranking is NP-hard; Clarke et al. (2008), section 3, and the official tool take the greedy one.
+Finding the best ranking is NP-hard; Clarke et al. (SIGIR 2008) and the official tool take the greedy one.
 """
 
 from __future__ import annotations

@@ -8,6 +8,10 @@ from numpy.typing import ArrayLike, NDArray
 from srd_gym.measures.bound import BoundMeasure, Rows
 from srd_gym.protocols import BoolArray, IntArray
 
+_ROUNDING = 1e-12
+"""Gains that differ by less than this share of the best are equal: scales and divisors make sums of equal worth differ
+in the last places."""
+
 
 def greedy_rankings(
     bound: BoundMeasure,
@@ -18,7 +22,7 @@ def greedy_rankings(
 ) -> IntArray:
     """Greedy rankings of B topics at once by `candidate_gains`; a loop over ranks, none over documents.
 
-    Candidates of equal gain go in candidate order, the first one first: what the retrieval put ahead stays ahead.
+    Candidates of equal gain (up to rounding) go in candidate order, the first one first: what stands ahead stays ahead.
 
     Args:
         bound: the measure whose gains are maximised.
@@ -48,7 +52,9 @@ def greedy_rankings(
     lanes = np.arange(count)
     for rank in range(rankings.shape[1]):
         gains = bound.candidate_gains(seen_by_measure, coverage, rank, topic)
-        best = np.where(open_to, gains, -1.0).argmax(axis=1)
+        offered = np.where(open_to, gains, -1.0)
+        top = offered.max(axis=1, keepdims=True)
+        best = (offered >= top - _ROUNDING * np.abs(top)).argmax(axis=1)
         real = open_to[lanes, best]
         rankings[real, rank] = best[real]
         coverage += covers[lanes, best] & real[:, None]

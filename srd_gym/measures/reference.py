@@ -105,7 +105,7 @@ class Reference:
         return self._cascade[alpha, rel]
 
     def ideal_global_gains(self, rel: int, linear: bool) -> ScoreArray:
-        """[P] float64, global gains sum_s w_s g_s of all pool documents, largest first (Sakai & Song 2011, eq. 4)."""
+        """[P] float64, global gains sum_s w_s g_s of all pool documents, largest first (Sakai & Song 2011)."""
         key = (rel, linear)
         if key not in self._global:
             covers = self.pool >= rel

@@ -286,7 +286,8 @@ def test_the_oracle_ranks_the_first_of_the_best_candidates_and_only_allowed_ones
     for rank, chosen in enumerate(filled):
         gains = bound.candidate_gains(judgments, coverage, rank, 0)[0]
         rest = [d for d in range(case.n) if d in filled[rank:]]
-        assert chosen == max(rest, key=lambda d: (gains[d], -d))
+        best = max(gains[rest])
+        assert chosen == next(d for d in rest if gains[d] == pytest.approx(best, rel=1e-12, abs=0))
         coverage += case.pool[chosen] >= m.rel
 
 

@@ -1,0 +1,160 @@
+"""The command `srd`: finds the command that the words name, runs it, and turns errors into one line and an exit code.
+
+Exit codes: 0 done, 1 done with a finding (or nobody reads the output), 2 wrong use or wrong input, 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from srd_gym.names import unknown
+from srd_train.output import Output
+
+USER_ERRORS = (ValueError, TypeError, OSError, ImportError)
+"""What a user can put right: reported as one line. Anything else is our mistake and keeps its traceback."""
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """A command: `module` holds `parse(args, prog) -> Command`; it is imported only when it runs."""
+
+    module: str
+    summary: str
+    parser: str = "parse"
+
+
+@dataclass(frozen=True)
+class Group:
+    """Words that lead to commands."""
+
+    summary: str
+    commands: dict[str, Leaf | Group]
+
+
+_BUILD: dict[str, Leaf | Group] = {
+    name: Leaf("srd_train.commands.data_build", summary, f"parse_{name.replace('-', '_')}")
+    for name, summary in {
+        "ambient": "a folder in AMBIENT's four-file format",
+        "rl4srd": "MDP-DIV's four published files",
+        "du-div": "the DU-DIV label file",
+        "synthetic": "generated topics: tiny, web or serp",
+        "trec": "TREC diversity qrels, run and topics",
+    }.items()
+}
+
+TREE = Group(
+    "Search result diversification: train rankers, rank, and score with the official measures.",
+    {
+        "data": Group(
+            "Make topic files (Parquet) and look into them.",
+            {
+                "build": Group("Make a topic file from a data set.", _BUILD),
+                "describe": Leaf("srd_train.commands.data", "the statistics of a topic file", "parse_describe"),
+                "head": Leaf("srd_train.commands.data", "the first topics of a topic file", "parse_head"),
+            },
+        ),
+        "train": Leaf("srd_train.commands.train", "train a ranker on a topic file"),
+        "rank": Leaf("srd_train.commands.rank", "rank topics into a TREC run, or JSON lines as they come"),
+        "evaluate": Leaf("srd_train.commands.evaluate", "score a TREC run against diversity qrels"),
+        "benchmark": Leaf("srd_train.commands.benchmark", "train and compare rankers by a recipe"),
+        "speed": Leaf("srd_train.commands.speed", "the speed table, side by side with peers"),
+    },
+)
+
+_EPILOGUE = """Examples:
+  srd benchmark smoke
+  srd evaluate --qrels web.qrels.gz --run my.run --measures alpha_nDCG@10 ERR_IA@10
+  srd data build synthetic serp --out topics.parquet
+  srd train mdp-div-batched --topics topics.parquet --fold 1/5 --out model
+  srd rank model --topics topics.parquet --k 10 --out model.run
+
+Every command takes --help, and --debug (show the traceback of an error)."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command line.
+
+    Args:
+        argv: the words after `srd`; those of the process by default.
+
+    Returns:
+        The exit code.
+    """
+    args = list(sys.argv[1:] if argv is None else argv)
+    debug = "--debug" in args
+    args = [word for word in args if word != "--debug"]
+    output = Output(json="--json" in args)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("always", UserWarning)
+            warnings.showwarning = lambda message, *_: output.notice(f"notice: {message}")
+            return _run(args, output)
+    except SystemExit as stop:  # tyro has printed its help or its complaint
+        return stop.code if isinstance(stop.code, int) else 2
+    except KeyboardInterrupt:
+        output.error("interrupted; nothing is left half written")
+        return 130
+    except BrokenPipeError:
+        # The reader went away (`srd ... | head`): end quietly, also at interpreter shutdown.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except USER_ERRORS as error:
+        if debug:
+            raise
+        output.error(_message(error))
+        return 2
+
+
+def _message(error: BaseException) -> str:
+    """What to tell of an error: its text, with the file where the system names one."""
+    if isinstance(error, OSError) and error.strerror:
+        where = f": {error.filename}" if error.filename else ""
+        return f"{error.strerror}{where}"
+    return str(error) or type(error).__name__
+
+
+def _run(args: list[str], output: Output) -> int:
+    """Walk the words down the tree and run the command found."""
+    if args[:1] == ["--version"]:
+        output.text(f"srd {_version()}")
+        return 0
+    node: Leaf | Group = TREE
+    prog = "srd"
+    while isinstance(node, Group):
+        if not args or args[0] in ("-h", "--help"):
+            _print_help(node, prog, output)
+            return 0 if args else 2
+        word = args.pop(0)
+        if word not in node.commands:
+            raise unknown("command", f"{prog} {word}", [f"{prog} {name}" for name in node.commands])
+        node = node.commands[word]
+        prog = f"{prog} {word}"
+    parse: Any = getattr(importlib.import_module(node.module), node.parser)
+    status: int = parse(args, prog).run(output)
+    return status
+
+
+def _version() -> str:
+    """The version of the installed distribution."""
+    from importlib.metadata import version
+
+    return version("srd-gym")
+
+
+def _print_help(group: Group, prog: str, output: Output) -> None:
+    """List the commands of a group."""
+    width = max(len(name) for name in group.commands)
+    lines = [f"usage: {prog} COMMAND ...", "", group.summary, "", "Commands:"]
+    lines += [f"  {name:<{width}}  {node.summary}" for name, node in group.commands.items()]
+    lines += ["", _EPILOGUE if group is TREE else f"More about one: {prog} {next(iter(group.commands))} --help"]
+    output.text("\n".join(lines))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""One module a command; `srd_train.cli` finds them by name."""

@@ -1,0 +1,155 @@
+"""`srd data describe` and `srd data head`: look into a topic file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+import tyro
+
+from srd_gym.data import load_topics
+from srd_gym.topic import Topic
+from srd_train.options import parsed
+from srd_train.output import Output
+
+_TEXT = 60
+
+
+@dataclass(frozen=True, kw_only=True)
+class Describe:
+    """Show the statistics of a topic file: topics, candidates, subtopics, relevance, vectors.
+
+    Example:
+      srd data describe topics.parquet
+    """
+
+    file: tyro.conf.Positional[str]
+    """Topic file (Parquet), or "synthetic:PRESET[:TOPICS[:SEED]]"."""
+    json: bool = False
+    """Print JSON."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Head:
+    """Show the first topics of a topic file.
+
+    Example:
+      srd data head topics.parquet --topics 2
+    """
+
+    file: tyro.conf.Positional[str]
+    """Topic file (Parquet), or "synthetic:PRESET[:TOPICS[:SEED]]"."""
+    topics: int = 3
+    """How many topics."""
+    documents: int = 5
+    """How many candidates of each."""
+    json: bool = False
+    """Print JSON."""
+
+
+def parse_describe(args: Sequence[str], prog: str) -> DescribeCommand:
+    """`srd data describe` from its words."""
+    return DescribeCommand(parsed(Describe, args, prog))
+
+
+def parse_head(args: Sequence[str], prog: str) -> HeadCommand:
+    """`srd data head` from its words."""
+    return HeadCommand(parsed(Head, args, prog))
+
+
+@dataclass(frozen=True)
+class DescribeCommand:
+    """`srd data describe`, ready to run."""
+
+    options: Describe
+
+    def run(self, output: Output) -> int:
+        """Show the statistics."""
+        from srd_train.describe import statistics, statistics_table
+
+        described = statistics(load_topics(self.options.file))
+        if self.options.json:
+            output.data(described)
+        else:
+            heads, rows = statistics_table([described])
+            output.table("Statistics", heads, rows)
+        return 0
+
+
+@dataclass(frozen=True)
+class HeadCommand:
+    """`srd data head`, ready to run."""
+
+    options: Head
+
+    def run(self, output: Output) -> int:
+        """Show the first topics."""
+        options = self.options
+        if options.topics < 1 or options.documents < 1:
+            raise ValueError("--topics and --documents must be at least 1")
+        shown = list(islice(_topics(options.file), options.topics))
+        if options.json:
+            output.data([_as_json(topic, options.documents) for topic in shown])
+            return 0
+        for topic in shown:
+            self._show(topic, output)
+        return 0
+
+    def _show(self, topic: Topic, output: Output) -> None:
+        """One topic as a table of its first candidates."""
+        scores = topic.retrieval_scores
+        rows = []
+        for i in range(min(self.options.documents, topic.n_candidates)):
+            text = "" if topic.doc_texts is None else _short(topic.doc_texts[i])
+            score = "" if scores is None else f"{scores[i]:.3f}"
+            rows.append([topic.doc_ids[i], score, ", ".join(_covered(topic, i)) or "-", text])
+        title = f"topic {topic.query_id}" + (f": {_short(topic.query_text)}" if topic.query_text else "")
+        width = "no vectors" if topic.vector_width is None else f"vector width {topic.vector_width}"
+        judged = f"{topic.n_subtopics} subtopics" if topic.labelled else "not judged"
+        caption = f"{topic.n_candidates} candidates, {judged}, {width}"
+        output.table(title, ["document", "score", "subtopics", "text"], rows, caption)
+
+
+def _topics(source: str) -> islice[Topic]:
+    """The topics of a source; a file is read only as far as it is shown."""
+    if source.startswith("synthetic:"):
+        return islice(load_topics(source), None)
+    from srd_gym.data.parquet import iter_topics
+
+    return islice(iter_topics(source), None)
+
+
+def _covered(topic: Topic, candidate: int) -> list[str]:
+    """Ids of the subtopics that a candidate covers."""
+    if topic.judgments is None:
+        return []
+    return [name for name, grade in zip(topic.subtopic_ids, topic.judgments[candidate], strict=True) if grade >= 1]
+
+
+def _as_json(topic: Topic, documents: int) -> dict[str, object]:
+    """One topic with its first candidates."""
+    count = min(documents, topic.n_candidates)
+    scores = topic.retrieval_scores
+    return {
+        "query_id": topic.query_id,
+        "query_text": topic.query_text,
+        "candidates": topic.n_candidates,
+        "subtopics": list(topic.subtopic_ids),
+        "vector_width": topic.vector_width,
+        "documents": [
+            {
+                "id": topic.doc_ids[i],
+                "text": None if topic.doc_texts is None else topic.doc_texts[i],
+                "retrieval_score": None if scores is None else float(scores[i]),
+                "covers": _covered(topic, i) if topic.labelled else None,
+            }
+            for i in range(count)
+        ],
+    }
+
+
+def _short(text: str) -> str:
+    """The beginning of a text, on one line."""
+    line = " ".join(text.split())
+    return line if len(line) <= _TEXT else line[: _TEXT - 1] + "…"

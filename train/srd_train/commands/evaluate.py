@@ -1,0 +1,100 @@
+"""`srd evaluate`: score a TREC run against diversity qrels; needs no vectors and no torch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from srd_gym.data.trec import read_qrels, read_run
+from srd_gym.measures import Evaluation, evaluate_run
+from srd_train.options import parsed
+from srd_train.output import Output
+
+DEFAULT_MEASURES = ("alpha_nDCG@5", "alpha_nDCG@10", "ERR_IA@10", "StRecall@10", "NRBP")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evaluate:
+    """Score a TREC run against diversity qrels, equal to the official tool ndeval.
+
+    Means are over all judged topics: one without a ranking counts 0. Several files are parts of one run or one qrels.
+
+    Example:
+      srd evaluate --qrels 2009.qrels.gz 2010.qrels.gz --run a.run b.run --measures alpha_nDCG@10 NRBP
+    """
+
+    qrels: tuple[Path, ...]
+    """Diversity judgments: lines "topic subtopic document judgment", plain or gzip."""
+    run: tuple[Path, ...]
+    """Rankings: lines "topic Q0 document rank score tag", plain or gzip."""
+    measures: tuple[str, ...] = DEFAULT_MEASURES
+    """What to compute, e.g. "alpha_nDCG(alpha=0.5)@10"; the result names each as typed here."""
+    per_topic: bool = False
+    """Show every topic's values too."""
+    present_only: bool = False
+    """Average over the topics that the run ranks only (what pyndeval does)."""
+    json: bool = False
+    """Print JSON: measures (name -> mean), topics, missing, and with --per-topic per_topic."""
+
+
+def parse(args: Sequence[str], prog: str) -> EvaluateCommand:
+    """The command from its words."""
+    return EvaluateCommand(parsed(Evaluate, args, prog))
+
+
+@dataclass(frozen=True)
+class EvaluateCommand:
+    """`srd evaluate`, ready to run."""
+
+    options: Evaluate
+
+    def run(self, output: Output) -> int:
+        """Score and show.
+
+        Raises:
+            FileNotFoundError: a file that is not there.
+            ValueError: an unknown measure, a malformed line (the message gives file and line), a query in two files.
+        """
+        options = self.options
+        if not options.measures:
+            raise ValueError("no measure named; expected at least one after --measures, such as alpha_nDCG@10")
+        evaluation = evaluate_run(read_qrels(options.qrels), read_run(options.run), options.measures)
+        if not evaluation.per_topic:
+            raise ValueError("no topic is judged in the qrels; expected at least one line with a judgment")
+        means = evaluation.mean(present_only=options.present_only)
+        if options.json:
+            output.data(self._as_json(evaluation, means))
+        else:
+            self._show(evaluation, means, output)
+        return 0
+
+    def _as_json(self, evaluation: Evaluation, means: dict[str, float]) -> dict[str, object]:
+        """The result as the contract of --json has it."""
+        result: dict[str, object] = {
+            "measures": means,
+            "topics": evaluation.topics,
+            "missing": evaluation.missing,
+        }
+        if self.options.per_topic:
+            result["per_topic"] = evaluation.per_topic
+        return result
+
+    def _show(self, evaluation: Evaluation, means: dict[str, float], output: Output) -> None:
+        """The result as a table."""
+        names = list(means)
+        if self.options.per_topic:
+            rows = [
+                [query_id, *(f"{values[name]:.4f}" for name in names)]
+                for query_id, values in evaluation.per_topic.items()
+            ]
+            rows.append(["mean", *(f"{means[name]:.4f}" for name in names)])
+            output.table("Scores by topic", ["topic", *names], rows, self._caption(evaluation))
+        else:
+            rows = [[name, f"{value:.4f}"] for name, value in means.items()]
+            output.table("Scores", ["measure", "mean"], rows, self._caption(evaluation))
+
+    def _caption(self, evaluation: Evaluation) -> str:
+        """What the means are over."""
+        over = "ranked topics only" if self.options.present_only else "all judged topics, a missing ranking counts 0"
+        return f"{evaluation.topics} judged topics, {evaluation.missing} missing; means over {over}; ideal of the pool"

@@ -1,0 +1,130 @@
+"""`srd rank`: topics into a TREC run, or JSON lines from standard input to standard output."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from srd_agents.registry import RANKERS
+from srd_gym.data import load_topics
+from srd_gym.data.trec import write_run
+from srd_train.fitting import rank_all
+from srd_train.json_lines import rank_lines
+from srd_train.models import Model, load_model
+from srd_train.options import joined, parsed, ranker_options
+from srd_train.output import Output
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rank:
+    """Rank topics with a trained ranker's folder, or with a ranker that needs no training.
+
+    With --topics, a TREC run is written: a folder that records a fold ranks the test topics of that fold (--all ranks
+    every topic). Without --topics, JSON lines are read from standard input and answered one by one:
+    {"query_id": "7", "doc_ids": ["a", "b"], "doc_vectors": [[0.1, 0.2], [0.3, 0.1]]} and optional query_vector,
+    retrieval_scores (and query_text, doc_texts for a model with a vectoriser) give
+    {"query_id": "7", "ranking": ["b", "a"]}.
+
+    Examples:
+      srd rank model --topics topics.parquet --k 10 --out model.run
+      srd rank mmr --lambda 0.3 --topics topics.parquet --out mmr.run
+      srd rank model --k 10 < candidates.jsonl > rankings.jsonl
+    """
+
+    topics: str | None = None
+    """Topic file (Parquet), or "synthetic:PRESET[:TOPICS[:SEED]]"."""
+    k: int = 10
+    """Documents per ranking."""
+    out: Path | None = None
+    """The run to write; needed with --topics."""
+    all: bool = False
+    """Rank every topic, also those that the model was trained on."""
+    tag: str | None = None
+    """Name of the run inside the file; by default the ranker's."""
+    seed: int = 0
+    """Of a ranker that draws (random)."""
+    json: bool = False
+    """Print JSON about the run written."""
+
+
+def parse(args: Sequence[str], prog: str) -> RankCommand:
+    """The command from its words; the first names a folder or a ranker.
+
+    Raises:
+        ValueError: none named.
+    """
+    words = list(args)
+    if words[:1] in (["-h"], ["--help"]):
+        return RankCommand("", None, {})
+    if not words or words[0].startswith("-"):
+        raise ValueError(f"name a model folder or a ranker first: {prog} DIR|RANKER --topics FILE --out RUN")
+    target = words.pop(0)
+    spec = None if Path(target).is_dir() or target not in RANKERS else RANKERS.find(target)
+    if spec is None or spec.learns:
+        return RankCommand(target, parsed(Rank, words, f"{prog} {target}"), {})
+    own = {entry.name for entry in dataclasses.fields(Rank)}
+    both = parsed(joined(Rank, ranker_options(spec.config_class, taken=own)), words, f"{prog} {target}")
+    return RankCommand(target, both.command, dataclasses.asdict(both.ranker))
+
+
+@dataclass(frozen=True)
+class RankCommand:
+    """`srd rank`, ready to run."""
+
+    target: str
+    options: Rank | None
+    config: dict[str, Any]
+
+    def run(self, output: Output) -> int:
+        """Rank.
+
+        Raises:
+            ValueError: topics that the ranker cannot rank, or a malformed line (the message gives its number).
+        """
+        options = self.options
+        if options is None:
+            output.text(_overview())
+            return 0
+        if options.k < 1:
+            raise ValueError(f"--k must be at least 1, got {options.k}")
+        if options.topics is not None and options.out is None:
+            raise ValueError("say where the run goes: --out FILE")
+        if options.topics is None and options.out is not None:
+            raise ValueError("--out needs --topics FILE; JSON lines are answered on standard output")
+        model = load_model(self.target, self.config, options.seed)
+        if options.topics is None:
+            rank_lines(model, sys.stdin, output.text, options.k)
+        else:
+            self._rank_topics(model, options, output)
+        return 0
+
+    def _rank_topics(self, model: Model, options: Rank, output: Output) -> None:
+        """Write the run."""
+        if options.topics is None or options.out is None:
+            return
+        topics = load_topics(options.topics)
+        chosen = topics if options.all else model.test_topics(topics)
+        chosen = model.vectorised(chosen)
+        with output.progress("rank", len(chosen)) as advance:
+            rankings = rank_all(model.ranker, chosen, options.k, advance)
+        ids = {topic.query_id: [topic.doc_ids[i] for i in rankings[topic.query_id]] for topic in chosen}
+        write_run(options.out, ids, options.tag or model.name)
+        part = "" if len(chosen) == len(topics) else f" of {len(topics)} (the model's test fold; --all ranks every one)"
+        if options.json:
+            output.data({"run": str(options.out), "ranker": model.name, "topics": len(chosen), "k": options.k})
+        else:
+            output.notice(f"{options.out}: top {options.k} of {len(chosen)} topics{part}")
+
+
+def _overview() -> str:
+    """The help of `srd rank` without a ranker."""
+    shown = [spec for spec in RANKERS.values() if not spec.learns]
+    width = max(len(spec.name) for spec in shown)
+    lines = ["usage: srd rank DIR|RANKER [OPTIONS]", "", inspect.cleandoc(Rank.__doc__ or ""), "", "Without training:"]
+    lines += [f"  {spec.name:<{width}}  {spec.summary}" for spec in shown]
+    return "\n".join([*lines, "", "Options: srd rank mmr --help"])

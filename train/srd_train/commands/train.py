@@ -1,0 +1,240 @@
+"""`srd train`: fit a ranker on the training topics of a file, choosing on its validation topics."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from srd_agents.history import OnProgress, Progress
+from srd_agents.learner import Learner
+from srd_agents.registry import RANKERS, RankerSpec
+from srd_gym.data import load_topics
+from srd_gym.topic import TopicSet
+from srd_train.fitting import Fitted, Session, fit_ranker
+from srd_train.models import VECTORIZER_FOLDER, read_metadata, saved_vectorizer, write_heuristic
+from srd_train.options import given_options, joined, parsed, ranker_options
+from srd_train.output import Output
+from srd_train.provenance import commit, fingerprint
+from srd_train.training import Cut, Split, with_lsa
+from srd_train.tuning import Trial
+
+
+@dataclass(frozen=True, kw_only=True)
+class Train:
+    """Train a ranker and write a folder for `srd rank`.
+
+    A learner is trained on the fold's training topics and keeps the weights that are best on its validation topics; a
+    heuristic (mmr) has its parameters chosen on them. The test topics are not touched. Without a fold, a fifth of the
+    topics validates and there is no test part.
+
+    Examples:
+      srd train mdp-div-batched --topics topics.parquet --fold 1/5 --out model
+      srd train mmr --topics topics.parquet --folds folds.yml --fold 2 --out model
+      srd train mdp-div --topics texts.parquet --vectors lsa --out model --time-budget 600
+      srd train mdp-div --topics texts.parquet --vectors lsa --out model --time-budget 1200 --resume
+    """
+
+    topics: str
+    """Topic file (Parquet, from `srd data build`), or "synthetic:PRESET[:TOPICS[:SEED]]"."""
+    out: Path
+    """Folder for the model and its checkpoints."""
+    fold: str | None = None
+    """"I/N": fold I of N (by query id, shuffled); with --folds, "I"."""
+    folds: Path | None = None
+    """File of published test sets, one list of query ids a fold; topics in none of them are always training."""
+    fold_seed: int = 0
+    """Of the shuffle behind "I/N"."""
+    vectors: Literal["lsa"] | None = None
+    """lsa: make vectors of the texts, fitted on the training topics only and saved with the model."""
+    width: int = 100
+    """F of LSA vectors."""
+    seed: int = 0
+    """Of weights, order and draws, and of the validation part where no fold is named."""
+    time_budget: float | None = None
+    """Seconds of training at most."""
+    resume: bool = False
+    """Continue the run in --out, to bitwise the weights it would have had without the break."""
+    select_by: str = "alpha_nDCG@10"
+    """What a heuristic's parameters are chosen by (a learner: --validation-measure)."""
+    json: bool = False
+    """Print JSON: ranker, config, chosen, validation, folder."""
+
+
+def parse(args: Sequence[str], prog: str) -> TrainCommand:
+    """The command from its words; the first names the ranker.
+
+    Raises:
+        ValueError: no ranker named, or an unknown one.
+    """
+    words = list(args)
+    if words[:1] in (["-h"], ["--help"]):
+        return TrainCommand(None, None, {})
+    if not words or words[0].startswith("-"):
+        raise ValueError(f"name the ranker first: {prog} RANKER --topics FILE --out DIR (`{prog} --help` lists them)")
+    spec = RANKERS.find(words.pop(0))
+    own = {entry.name for entry in dataclasses.fields(Train)}
+    tuned = spec.parameters_to_tune
+    both = joined(Train, ranker_options(spec.config_class, tuned=tuned, taken=own))
+    options = parsed(both, words, f"{prog} {spec.name}")
+    return TrainCommand(spec, options.command, given_options(options.ranker, tuned))
+
+
+@dataclass(frozen=True)
+class TrainCommand:
+    """`srd train`, ready to run."""
+
+    spec: RankerSpec | None
+    options: Train | None
+    config: dict[str, Any]
+
+    def run(self, output: Output) -> int:
+        """Train and save.
+
+        Raises:
+            ValueError: topics that cannot be cut or learned from, a folder in use, a run that cannot be resumed.
+        """
+        if self.spec is None or self.options is None:
+            output.text(_overview())
+            return 0
+        options = self.options
+        _check_folder(options, self.spec)
+        topics = load_topics(options.topics)
+        split = Cut(fold=options.fold, folds=options.folds, fold_seed=options.fold_seed, seed=options.seed)(topics)
+        if options.vectors == "lsa":
+            known = saved_vectorizer(options.out) if options.resume else None
+            split = with_lsa(split, options.width, known)
+        metadata = _metadata(options, topics, split)
+        if options.resume:
+            _check_same_split(options.out, metadata)
+        if split.vectorizer is not None:
+            split.vectorizer.save(options.out / VECTORIZER_FOLDER)
+        fitted = self._fit(split, metadata, output)
+        if not isinstance(fitted.ranker, Learner):
+            write_heuristic(options.out, self.spec, fitted.config, split.train.vector_width, metadata)
+        self._show(fitted, split, output)
+        return 0
+
+    def _fit(self, split: Split, metadata: dict[str, Any], output: Output) -> Fitted:
+        """Train with a progress bar."""
+        if self.spec is None or self.options is None:
+            raise ValueError("no ranker to train")
+        options, spec = self.options, self.spec
+        with output.progress(f"train {spec.name}") as advance:
+            session = Session(
+                seed=options.seed,
+                time_budget=options.time_budget,
+                out=options.out,
+                resume=options.resume,
+                metadata=metadata,
+                on_progress=_follow(advance),
+                on_trial=_trial_reporter(output, options.select_by),
+            )
+            try:
+                return fit_ranker(spec.name, self.config, split, session, select_by=options.select_by)
+            except KeyboardInterrupt:
+                output.notice(f"stopped; the same command with --resume goes on from the checkpoint in {options.out}")
+                raise
+
+    def _show(self, fitted: Fitted, split: Split, output: Output) -> None:
+        """What came out."""
+        options, spec = self.options, self.spec
+        if options is None or spec is None:
+            return
+        history = fitted.history or {}
+        if options.json:
+            output.data(
+                {
+                    "ranker": spec.name,
+                    "folder": str(options.out),
+                    "config": fitted.config,
+                    "chosen": fitted.chosen,
+                    "validation": fitted.validation,
+                    "split": dict(split.description),
+                    "history": fitted.history,
+                }
+            )
+            return
+        rows = [["training topics", str(len(split.train))], ["validation topics", str(len(split.validation))]]
+        rows += [[f"chosen {name}", str(value)] for name, value in fitted.chosen.items()]
+        if fitted.validation is not None:
+            name = history.get("measure") or options.select_by
+            rows.append([f"{name} on validation", f"{fitted.validation:.4f}"])
+        if history:
+            rows.append(["best epoch", f"{history['best_epoch']} of {len(history['records'])}"])
+            rows.append(["stopped by", str(history["stopped_by"])])
+        marks = ", ".join(split.train.marks)
+        caption = f"saved in {options.out}" + (f"; vectors: {marks}" if marks else "")
+        output.table(f"Trained {spec.name}", ["", "value"], rows, caption)
+
+
+def _overview() -> str:
+    """The help of `srd train` without a ranker: what there is to train."""
+    lines = ["usage: srd train RANKER [OPTIONS]", "", inspect.cleandoc(Train.__doc__ or ""), "", "Rankers:"]
+    shown = [spec for spec in RANKERS.values() if spec.learns or spec.parameters_to_tune]
+    width = max(len(spec.name) for spec in shown)
+    lines += [f"  {spec.name:<{width}}  {spec.summary}" for spec in shown]
+    return "\n".join([*lines, "", "Options of one: srd train mdp-div --help"])
+
+
+def _check_folder(options: Train, spec: RankerSpec) -> None:
+    """Refuse to train what has nothing to fit, and to write over a trained model unasked."""
+    if not spec.learns and not spec.parameters_to_tune:
+        raise ValueError(f"ranker {spec.name!r} has nothing to train or choose; `srd rank {spec.name}` ranks at once")
+    if options.resume and not spec.learns:
+        raise ValueError(f"ranker {spec.name!r} is no learner: there is no training to resume; leave --resume out")
+    used = [name for name in ("config.json", "state.safetensors") if (options.out / name).exists()]
+    if used and not options.resume:
+        raise ValueError(
+            f"{options.out} already holds a training run ({', '.join(used)}); continue it with --resume, or give "
+            "another --out"
+        )
+
+
+def _metadata(options: Train, topics: TopicSet, split: Split) -> dict[str, Any]:
+    """What the model folder records of its training."""
+    return {
+        "topic_set": {"name": topics.name, "fingerprint": fingerprint(topics), "marks": list(split.train.marks)},
+        "split": dict(split.description),
+        "test_query_ids": None if split.test is None else list(split.test.query_ids),
+        "vectors": options.vectors,
+        "commit": commit(),
+    }
+
+
+def _check_same_split(out: Path, metadata: dict[str, Any]) -> None:
+    """A resumed run must see the topics it began with; its model folder, where there is one already, says which."""
+    if not (out / "config.json").exists():
+        return
+    before = read_metadata(out)
+    for key in ("split", "vectors"):
+        if before.get(key) != metadata[key]:
+            raise ValueError(
+                f"{out} was trained with {key} {before.get(key)!r}, now {metadata[key]!r}; resume with the same options"
+            )
+
+
+def _follow(advance: Callable[[int], None]) -> OnProgress:
+    """Feed a progress bar with the topics seen."""
+    done = 0
+
+    def on_progress(progress: Progress) -> None:
+        nonlocal done
+        now = progress.epoch * progress.topics + progress.topics_done
+        advance(max(0, now - done))
+        done = max(done, now)
+
+    return on_progress
+
+
+def _trial_reporter(output: Output, measure: str) -> Callable[[Trial], None]:
+    """Tells each configuration tried."""
+
+    def on_trial(trial: Trial) -> None:
+        values = ", ".join(f"{name} {value}" for name, value in trial.values.items())
+        output.notice(f"{values}: {measure} {trial.score:.4f} on validation")
+
+    return on_trial

@@ -1,0 +1,95 @@
+"""Ranking as a stream: one JSON object a line in, one out."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+from srd_gym.names import unknown
+from srd_gym.topic import Topic, TopicSet
+from srd_train.models import Model
+
+REQUIRED = ("query_id", "doc_ids")
+OPTIONAL = ("doc_vectors", "query_vector", "retrieval_scores", "query_text", "doc_texts")
+
+
+def rank_lines(model: Model, lines: Iterable[str], answer: Callable[[str], None], k: int) -> None:
+    """Answer each line before the next is read, so that a service can talk through a pipe.
+
+    Args:
+        model: what ranks.
+        lines: JSON objects with `REQUIRED` and some of `OPTIONAL` keys; blank lines are passed over.
+        answer: takes `{"query_id": ..., "ranking": [document ids, best first]}`.
+        k: documents per ranking.
+
+    Raises:
+        ValueError: a line that cannot be ranked; the message gives its number. Lines before it are answered.
+    """
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        try:
+            topic = topic_of(line)
+            topic = model.vectorised(TopicSet([topic], name="standard input"))[0]
+            ranking = model.ranker.rank(topic, k)
+        except (ValueError, TypeError) as error:
+            raise ValueError(f"line {number}: {error}") from error
+        answer(json.dumps({"query_id": topic.query_id, "ranking": [topic.doc_ids[i] for i in ranking]}))
+
+
+def topic_of(line: str) -> Topic:
+    """The topic in one line; candidates with retrieval scores are put into retrieval order.
+
+    Raises:
+        ValueError: not a JSON object, a missing or unknown key, or values that do not make a topic.
+    """
+    try:
+        content = json.loads(line)
+    except json.JSONDecodeError as error:
+        raise ValueError(f"not JSON ({error})") from error
+    if not isinstance(content, dict):
+        raise ValueError(f"expected a JSON object with {', '.join(REQUIRED)}, got {type(content).__name__}")
+    missing = [key for key in REQUIRED if key not in content]
+    if missing:
+        raise ValueError(
+            f"no {' and no '.join(missing)}; expected {', '.join(REQUIRED)} and optional {', '.join(OPTIONAL)}"
+        )
+    for key in content:
+        if key not in (*REQUIRED, *OPTIONAL):
+            raise unknown("key", key, (*REQUIRED, *OPTIONAL))
+    for key in ("doc_ids", "doc_texts"):
+        if content.get(key) is not None and not isinstance(content[key], list):
+            raise ValueError(f"{key}: expected a list of texts, got {type(content[key]).__name__}")
+    values: dict[str, Any] = {key: value for key, value in content.items() if value is not None}
+    for key in ("doc_vectors", "query_vector", "retrieval_scores"):
+        if key in values:
+            values[key] = _array(key, values[key])
+    return Topic(**_in_retrieval_order(values))
+
+
+def _array(key: str, value: Any) -> np.ndarray[Any, np.dtype[np.float64]]:
+    """Numbers as an array."""
+    try:
+        return np.array(value, dtype=np.float64)
+    except (ValueError, TypeError) as error:
+        shape = "a list of vectors of one width" if key == "doc_vectors" else "a list of numbers"
+        raise ValueError(f"{key}: expected {shape} ({error})") from error
+
+
+def _in_retrieval_order(values: dict[str, Any]) -> dict[str, Any]:
+    """Candidates sorted by falling retrieval score (equal ones keep their order), as a topic has them."""
+    scores = values.get("retrieval_scores")
+    if scores is None or scores.ndim != 1 or len(scores) != len(values["doc_ids"]):
+        return values
+    order = np.argsort(-scores, kind="stable")
+    sorted_values = dict(values)
+    for key in ("doc_ids", "doc_texts"):
+        if key in values and len(values[key]) == len(order):
+            sorted_values[key] = [values[key][i] for i in order]
+    for key in ("doc_vectors", "retrieval_scores"):
+        if key in values and len(values[key]) == len(order):
+            sorted_values[key] = values[key][order]
+    return sorted_values

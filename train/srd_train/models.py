@@ -1,0 +1,128 @@
+"""Model folders as `srd train` writes and `srd rank` reads them: the ranker, its metadata and its vectoriser."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from srd_agents.learner import CONFIG_FILE, SCHEMA_VERSION, read_model_config
+from srd_agents.registry import RANKERS, RankerSpec, load_ranker, load_trained
+from srd_agents.storage import write_json
+from srd_gym.data.lsa import LsaVectorizer
+from srd_gym.protocols import Ranker
+from srd_gym.topic import TopicSet
+from srd_train.provenance import versions
+
+VECTORIZER_FOLDER = "vectorizer"
+"""Inside a model folder: the vectoriser that was fitted on the training topics' texts."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Model:
+    """A ranker as `srd rank` takes it."""
+
+    ranker: Ranker
+    """Ready to rank."""
+    name: str
+    """For the run's tag."""
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    """What `srd train` recorded; empty for a ranker by name."""
+    vectorizer: LsaVectorizer | None = None
+    """Makes the vectors the ranker was trained on."""
+
+    def vectorised(self, topics: TopicSet) -> TopicSet:
+        """The topics with the vectors the ranker knows: its vectoriser's, where it has one, else their own.
+
+        Raises:
+            ValueError: the model has a vectoriser, but a topic has no texts.
+        """
+        if self.vectorizer is None:
+            return topics
+        return self.vectorizer.apply(topics)
+
+    def test_topics(self, topics: TopicSet) -> TopicSet:
+        """The topics of the fold's test part, which training never saw; all, where the model records no fold.
+
+        Raises:
+            ValueError: the file lacks some of them.
+        """
+        recorded = self.metadata.get("test_query_ids")
+        if recorded is None:
+            return topics
+        known = set(topics.query_ids)
+        missing = [query_id for query_id in recorded if query_id not in known]
+        if missing:
+            raise ValueError(
+                f"the model's test fold has {len(recorded)} topics, but {len(missing)} of them are not in "
+                f"{topics.name!r} (first: {missing[0]!r}); give the file it was trained on, or rank every topic "
+                "with --all"
+            )
+        return topics.select(recorded)
+
+
+def load_model(name_or_folder: str, config: Mapping[str, Any] | None = None, seed: int = 0) -> Model:
+    """A trained ranker from its folder, or a heuristic by name.
+
+    Args:
+        name_or_folder: what `srd rank` was given.
+        config: options of a heuristic by name.
+        seed: of a heuristic that draws.
+
+    Raises:
+        ValueError: neither a model folder nor a ranker that needs no training; the message says what to do.
+    """
+    folder = Path(name_or_folder)
+    if not folder.is_dir():
+        load_ranker(name_or_folder)  # raises for what cannot rank
+        spec = RANKERS.find(name_or_folder)
+        return Model(ranker=spec.build(spec.configure(**(config or {})), seed=seed), name=spec.name)
+    if not (folder / CONFIG_FILE).is_file() and (folder / "state.safetensors").is_file():
+        raise ValueError(f"{folder} holds an unfinished training run; finish it with `srd train ... --resume`")
+    ranker = load_ranker(folder)
+    content = read_model_config(folder)
+    return Model(
+        ranker=ranker,
+        name=content["ranker"],
+        metadata=content["metadata"],
+        vectorizer=saved_vectorizer(folder),
+    )
+
+
+def saved_vectorizer(folder: Path) -> LsaVectorizer | None:
+    """The vectoriser in a model folder, or None."""
+    where = folder / VECTORIZER_FOLDER
+    return LsaVectorizer.load(where) if where.is_dir() else None
+
+
+def read_metadata(folder: Path) -> Mapping[str, Any]:
+    """What `srd train` recorded in a model folder."""
+    metadata: Mapping[str, Any] = read_model_config(folder)["metadata"]
+    return metadata
+
+
+def write_heuristic(
+    folder: Path, spec: RankerSpec, config: Mapping[str, Any], vector_width: int | None, metadata: Mapping[str, Any]
+) -> None:
+    """Write a heuristic with the options chosen for it as a model folder.
+
+    Args:
+        folder: created where missing.
+        spec: the heuristic.
+        config: all its options.
+        vector_width: F of the topics they were chosen on.
+        metadata: what is recorded of the choice.
+    """
+    content = {
+        "schema_version": SCHEMA_VERSION,
+        "ranker": spec.name,
+        "vector_width": vector_width,
+        "seed": None,
+        "config": dict(config),
+        "versions": versions(),
+        "metadata": dict(metadata),
+        "history": None,
+    }
+    write_json(folder / CONFIG_FILE, content)
+    load_trained(folder)  # what was written must be readable

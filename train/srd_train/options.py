@@ -1,0 +1,101 @@
+"""How command lines become dataclasses: the fields are the options, their docstrings the help."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+from collections.abc import Collection, Sequence
+from typing import Annotated, Any, Protocol, TypeVar, get_type_hints
+
+from srd_train.output import Output
+
+Options = TypeVar("Options")
+
+
+class Command(Protocol):
+    """A parsed command line, ready to run."""
+
+    def run(self, output: Output) -> int:
+        """Do it.
+
+        Returns:
+            The exit code.
+        """
+
+
+def parsed(kind: type[Options], args: Sequence[str], prog: str) -> Options:
+    """The dataclass filled from a command line.
+
+    Args:
+        kind: a dataclass; its docstring is the description, with an example.
+        args: the words after the command's name.
+        prog: the command's name, e.g. "srd evaluate".
+
+    Raises:
+        SystemExit: code 0 after --help, code 2 after a wrong command line (tyro has said why).
+    """
+    import tyro
+
+    description = inspect.cleandoc(kind.__doc__ or "")
+    return tyro.cli(kind, args=args, prog=prog, description=description, config=(tyro.conf.FlagCreatePairsOff,))
+
+
+def ranker_options(config_class: type[Any], tuned: Collection[str] = (), taken: Collection[str] = ()) -> type[Any]:
+    """A dataclass whose fields are the command-line options of a ranker's config dataclass.
+
+    One truth: names, types, defaults and help are the config's own.
+
+    Args:
+        config_class: a dataclass with a docstring under each field.
+        tuned: fields that are chosen on validation topics unless given; their default becomes None.
+        taken: names of options that the command has itself (seed); such fields are left out.
+
+    Returns:
+        A dataclass for `parsed`; `given_options` turns its instance into config values.
+    """
+    import tyro
+
+    hints = get_type_hints(config_class)
+    helps = _field_helps(config_class)
+    made: list[tuple[str, Any, Any]] = []
+    for entry in dataclasses.fields(config_class):
+        if entry.name in taken:
+            continue
+        kind, default, text = hints[entry.name], entry.default, helps.get(entry.name, "")
+        if entry.default_factory is not dataclasses.MISSING:
+            default = entry.default_factory()
+        if entry.name in tuned:
+            kind, default, text = kind | None, None, f"{text} Chosen on the validation topics unless given."
+        # A Python name may end in an underscore to dodge a keyword (lambda_); an option need not.
+        option = tyro.conf.arg(name=entry.name.rstrip("_").replace("_", "-"), help=text.replace("`", ""))
+        made.append((entry.name, Annotated[kind, option], dataclasses.field(default=default)))
+    return dataclasses.make_dataclass("RankerOptions", made, kw_only=True, frozen=True)
+
+
+def given_options(options: Any, tuned: Collection[str] = ()) -> dict[str, Any]:
+    """The values of an instance of `ranker_options`, without the tuned ones that were not given."""
+    values = {entry.name: getattr(options, entry.name) for entry in dataclasses.fields(options)}
+    return {name: value for name, value in values.items() if not (name in tuned and value is None)}
+
+
+def joined(kind: type[Any], ranker: type[Any]) -> type[Any]:
+    """A dataclass that holds a command's own options (`.command`) and a ranker's (`.ranker`), both without prefix."""
+    import tyro
+
+    unnamed = tyro.conf.arg(name="")
+    both = dataclasses.make_dataclass(
+        "Joined", [("command", Annotated[kind, unnamed]), ("ranker", Annotated[ranker, unnamed])], frozen=True
+    )
+    both.__doc__ = kind.__doc__
+    return both
+
+
+def _field_helps(config_class: type[Any]) -> dict[str, str]:
+    """The docstring under each field, those of base classes included."""
+    import docstring_parser
+
+    helps: dict[str, str] = {}
+    for base in reversed(config_class.__mro__[:-1]):
+        for param in docstring_parser.parse_from_object(base).params:
+            helps[param.arg_name] = " ".join((param.description or "").split())
+    return helps

@@ -1,0 +1,203 @@
+"""Recipes: what a benchmark compares, as a product of lists (topic sets x rankers x folds x seeds), read from TOML."""
+
+from __future__ import annotations
+
+import dataclasses
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib import resources
+from pathlib import Path
+from typing import Any, TypeVar
+
+from srd_gym.files import existing_file
+from srd_gym.names import unknown
+
+SUFFIX = ".toml"
+
+
+@dataclass(frozen=True, kw_only=True)
+class TopicsEntry:
+    """A topic set of a benchmark, and how it is cut."""
+
+    name: str
+    """What tables call it."""
+    source: str
+    """A Parquet file, "synthetic:PRESET[:TOPICS[:SEED]]", or a set of real files: ambient, rl4srd, du-div."""
+    vectors: str | None = None
+    """None: those the source has. "lsa": fitted on the training fold only. "simulated": drawn from the judgments.
+    Otherwise a file below SRD_DATA_DIR."""
+    qrels: tuple[str, ...] = ()
+    """Official judgments below SRD_DATA_DIR (patterns), for rl4srd: they give the pool."""
+    width: int = 64
+    """F of lsa and simulated vectors."""
+    noise: float = 1.0
+    """Of simulated vectors."""
+    limit: int | None = None
+    """Keep this many topics, drawn by the fold seed."""
+    folds: int = 5
+    """How many folds to cut the set into."""
+    fold_seed: int = 0
+    """Of the shuffle behind the folds."""
+    folds_file: str | None = None
+    """Published test sets instead, in a file here or below SRD_DATA_DIR."""
+    run_folds: tuple[int, ...] | None = None
+    """Only these folds; None runs all."""
+
+    def __post_init__(self) -> None:
+        if self.limit is not None and self.limit < 3:
+            raise ValueError(f"topics {self.name!r}: limit must be at least 3, got {self.limit}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class RankerEntry:
+    """A ranker of a benchmark with its options."""
+
+    ranker: str
+    """Its name in the registry."""
+    name: str = ""
+    """What tables call it; by default the ranker's name."""
+    config: Mapping[str, Any] = field(default_factory=dict)
+    """Options that differ from the defaults."""
+    grid: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
+    """Option -> values to choose from on the validation topics."""
+    seeds: tuple[int, ...] | None = None
+    """Instead of the recipe's; one is enough for a ranker without chance."""
+    time_budget: float | None = None
+    """Seconds of training at most."""
+
+    def __post_init__(self) -> None:
+        if not self.name:
+            object.__setattr__(self, "name", self.ranker)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recipe:
+    """A benchmark: every topic set with every ranker, fold and seed."""
+
+    name: str
+    """Names the folder of results."""
+    title: str
+    """Heads the tables."""
+    topics: tuple[TopicsEntry, ...]
+    """The topic sets."""
+    rankers: tuple[RankerEntry, ...]
+    """The rankers, in the order of the tables' rows."""
+    reference: str
+    """The ranker (its name in the tables) that the others are tested against."""
+    about: str = ""
+    """What the benchmark shows, for the page it is on."""
+    measures: tuple[str, ...] = ("alpha_nDCG@5", "alpha_nDCG@10", "ERR_IA@10", "StRecall@10")
+    """What is measured; the first is the one the test is on."""
+    select_by: str = "alpha_nDCG@10"
+    """What grids are chosen by on the validation topics."""
+    depth: int = 10
+    """Documents ranked per topic."""
+    seeds: tuple[int, ...] = (0,)
+    """Of the rankers."""
+
+    def __post_init__(self) -> None:
+        for kind, entries in (("topic set", self.topics), ("ranker", self.rankers)):
+            names = [entry.name for entry in entries]
+            if not names:
+                raise ValueError(f"recipe {self.name!r} names no {kind}; expected at least one")
+            twice = next((name for name in names if names.count(name) > 1), None)
+            if twice is not None:
+                raise ValueError(f"recipe {self.name!r}: two entries are named {twice!r}; give each {kind} its name")
+        if self.reference not in (names := [entry.name for entry in self.rankers]):
+            raise unknown(f"reference ranker in recipe {self.name!r}:", self.reference, names)
+        if not self.seeds or not self.measures or self.depth < 1:
+            raise ValueError(f"recipe {self.name!r}: expected seeds, measures and a depth of at least 1")
+
+
+def built_in() -> dict[str, Path]:
+    """The recipes that come along: name -> file."""
+    folder = Path(str(resources.files("srd_train") / "recipes"))
+    return {path.name.removesuffix(SUFFIX): path for path in sorted(folder.glob(f"*{SUFFIX}"))}
+
+
+def load_recipe(name_or_path: str) -> Recipe:
+    """A recipe by name, or from a file ending in .toml.
+
+    Raises:
+        ValueError: an unknown name, or a file that is no recipe; the message says what is wrong in it.
+        FileNotFoundError: no such file.
+    """
+    known = built_in()
+    if name_or_path in known:
+        path = known[name_or_path]
+    elif name_or_path.endswith(SUFFIX):
+        path = existing_file(name_or_path, "recipe")
+    else:
+        raise unknown("recipe", name_or_path, known, "A file of your own must end in .toml.")
+    try:
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ValueError(f"recipe: {path} is not TOML ({error})") from error
+    return recipe_from(content, path.name.removesuffix(SUFFIX), str(path))
+
+
+def recipe_from(content: Mapping[str, Any], name: str, where: str) -> Recipe:
+    """A recipe from parsed TOML.
+
+    Args:
+        content: the tables; `topics` and `rankers` are arrays of tables. A list as a topic set's `noise` (or "sweep")
+            makes one topic set for each value.
+        name: of the recipe, where the content gives none.
+        where: the file, for errors.
+    """
+    values = dict(content)
+    topics = [single for table in _tables(values, "topics", where) for single in _one_each_noise(table)]
+    rankers = _tables(values, "rankers", where)
+    values["topics"] = tuple(_filled(TopicsEntry, table, f"{where}: topics") for table in topics)
+    values["rankers"] = tuple(_filled(RankerEntry, table, f"{where}: rankers") for table in rankers)
+    return _filled(Recipe, {"name": name, **values}, where)
+
+
+Entry = TypeVar("Entry", TopicsEntry, RankerEntry, Recipe)
+
+
+def _filled(kind: type[Entry], table: Mapping[str, Any], where: str) -> Entry:
+    """A dataclass from a table; lists become tuples, unknown keys are errors."""
+    fields = {entry.name: entry for entry in dataclasses.fields(kind)}
+    for key in table:
+        if key not in fields:
+            raise unknown(f"key in {where}:", key, fields)
+    needed = [
+        name
+        for name, entry in fields.items()
+        if entry.default is dataclasses.MISSING and entry.default_factory is dataclasses.MISSING
+    ]
+    missing = [name for name in needed if name not in table]
+    if missing:
+        raise ValueError(f"{where}: {', '.join(missing)} missing; expected at least {', '.join(needed)}")
+    return kind(**{key: _frozen(value) for key, value in table.items()})
+
+
+def _frozen(value: Any) -> Any:
+    """Lists as tuples, throughout."""
+    if isinstance(value, list):
+        return tuple(_frozen(item) for item in value)
+    if isinstance(value, dict):
+        return {key: _frozen(item) for key, item in value.items()}
+    return value
+
+
+def _tables(values: Mapping[str, Any], key: str, where: str) -> list[dict[str, Any]]:
+    """An array of tables."""
+    tables = values.get(key, [])
+    if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
+        raise ValueError(f"{where}: expected [[{key}]] tables, one for each")
+    return tables
+
+
+def _one_each_noise(table: dict[str, Any]) -> list[dict[str, Any]]:
+    """One table for each noise level, named after it."""
+    noise = table.get("noise")
+    if noise == "sweep":
+        from srd_gym.data.simulate import NOISE_SWEEP
+
+        noise = list(NOISE_SWEEP)
+    if not isinstance(noise, list):
+        return [table]
+    return [{**table, "noise": level, "name": f"{table.get('name', '')} noise {level:g}".strip()} for level in noise]

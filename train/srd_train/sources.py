@@ -1,0 +1,161 @@
+"""Topic sets and their vectors by description: what `srd data build` makes and the recipes load."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from srd_gym.data import load_topics
+from srd_gym.names import unknown
+from srd_gym.topic import TopicSet
+
+if TYPE_CHECKING:
+    from srd_train.recipe import TopicsEntry
+
+DATA_VARIABLE = "SRD_DATA_DIR"
+"""The environment variable that says where the recipes' real files are."""
+MADE_VECTORS = ("lsa", "simulated")
+"""Vectors that are made of the topics, not read from a file."""
+_LSA_WIDTH, _SIMULATED_WIDTH = 100, 64
+
+
+@dataclass(frozen=True, kw_only=True)
+class Vectors:
+    """Vectors to be made."""
+
+    kind: str
+    """"lsa", "simulated" or "model:NAME"."""
+    width: int | None = None
+    """F; None takes the kind's default."""
+    noise: float = 1.0
+    """Of simulated vectors."""
+    seed: int = 0
+    """Of simulated vectors."""
+
+
+def with_made_vectors(topics: TopicSet, vectors: Vectors) -> TopicSet:
+    """The topics with vectors made of their texts (all of them: transductive) or of their judgments (simulated).
+
+    Raises:
+        ValueError: topics without texts, or without judgments.
+        ImportError: what makes them is not installed.
+    """
+    if vectors.kind == "simulated":
+        from srd_gym.data.simulate import simulate_vectors
+
+        width = vectors.width or _SIMULATED_WIDTH
+        return simulate_vectors(topics, width=width, noise=vectors.noise, seed=vectors.seed)
+    if vectors.kind == "lsa":
+        from srd_gym.data.lsa import LsaVectorizer
+
+        vectorizer = LsaVectorizer(vectors.width or _LSA_WIDTH).fit_topics(topics)
+        return vectorizer.apply(topics, transductive=True)
+    if not vectors.kind.startswith("model:"):
+        raise unknown("vectors", vectors.kind, (*MADE_VECTORS, "model:NAME"))
+    from srd_gym.data.attach import embed_topics
+    from srd_gym.data.vectors import embed_texts
+
+    model = vectors.kind.removeprefix("model:")
+    return embed_topics(topics, lambda texts: embed_texts(model, texts))
+
+
+def with_query_vectors(topics: TopicSet, file: Path, missing: Literal["error", "drop"]) -> TopicSet:
+    """The topics with query vectors from a file, by query id or query text.
+
+    Raises:
+        ValueError: queries without a vector, or another width than the documents'.
+    """
+    from srd_gym.data.attach import attach_vectors
+    from srd_gym.data.vectors import read_vectors
+
+    table = read_vectors(file, part="query")
+    if topics.vector_width not in (None, table.width):
+        raise ValueError(
+            f"{file} has vectors of width {table.width}, the documents of {topics.name!r} of width "
+            f"{topics.vector_width}; queries and documents need vectors of one space"
+        )
+    return attach_vectors(topics, queries=table, missing=missing)
+
+
+def load_entry(entry: TopicsEntry) -> TopicSet:
+    """The topic set that a recipe's entry names, with its vectors (but lsa: that waits for the fold).
+
+    Raises:
+        ValueError, FileNotFoundError: what cannot be had; the message says what to set or give.
+    """
+    topics = _sampled(_loaded(entry), entry)
+    if entry.vectors == "simulated":
+        return with_made_vectors(topics, Vectors(kind="simulated", width=entry.width, noise=entry.noise))
+    return topics
+
+
+def data_root() -> Path:
+    """The folder of the real files.
+
+    Raises:
+        FileNotFoundError: the variable is unset, or names no folder.
+    """
+    root = os.environ.get(DATA_VARIABLE)
+    if not root:
+        raise FileNotFoundError(
+            f"the recipe needs real files, but {DATA_VARIABLE} is unset; set it to the folder that holds trec-web/, "
+            "ambient/, rl4srd/ and du-div/ (`srd benchmark smoke` needs none)"
+        )
+    folder = Path(root)
+    if not folder.is_dir():
+        raise FileNotFoundError(f"{DATA_VARIABLE}={root} is no folder; set it to the one that holds the real files")
+    return folder
+
+
+def matching(pattern: str) -> list[Path]:
+    """Files below the folder of the real files.
+
+    Raises:
+        FileNotFoundError: none matches.
+    """
+    root = data_root()
+    found = sorted(root.glob(pattern))
+    if not found:
+        raise FileNotFoundError(f"the recipe needs {pattern}, but there is no such file below {root}")
+    return found
+
+
+def folds_path(entry: TopicsEntry) -> Path | None:
+    """The file of published folds that the entry names, if it names one."""
+    if entry.folds_file is None:
+        return None
+    own = Path(entry.folds_file)
+    return own if own.is_file() else matching(entry.folds_file)[0]
+
+
+def _loaded(entry: TopicsEntry) -> TopicSet:
+    """The entry's topics as its source has them."""
+    file = None if entry.vectors in (None, *MADE_VECTORS) else matching(str(entry.vectors))[0]
+    qrels = [path for pattern in entry.qrels for path in matching(pattern)]
+    if entry.source == "ambient":
+        from srd_gym.data.ambient import load_ambient
+
+        return load_ambient(data_root() / "ambient", vectors=file)
+    if entry.source == "du-div":
+        from srd_gym.data.du_div import load_du_div
+
+        return load_du_div(data_root() / "du-div", documents=file)
+    if entry.source == "rl4srd":
+        from srd_gym.data.rl4srd import load_rl4srd
+
+        return load_rl4srd(data_root() / "rl4srd", documents=file, qrels=qrels or None)
+    if file is not None:
+        raise ValueError(f"topics {entry.name!r}: {entry.source} brings its own vectors; leave vectors out")
+    return load_topics(entry.source)
+
+
+def _sampled(topics: TopicSet, entry: TopicsEntry) -> TopicSet:
+    """As many topics as the entry wants, drawn by its fold seed, in their order."""
+    if entry.limit is None or entry.limit >= len(topics):
+        return topics
+    chosen = np.random.default_rng(entry.fold_seed).choice(len(topics), size=entry.limit, replace=False)
+    return topics.replace(topics[int(i)] for i in sorted(chosen))

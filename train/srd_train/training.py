@@ -1,0 +1,126 @@
+"""Training runs: how a topic set is cut, and how texts become vectors without a look at the test topics."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from srd_gym.data.lsa import LsaVectorizer
+from srd_gym.data.splits import read_folds
+from srd_gym.topic import Fold, TopicSet
+
+VALIDATION_SHARE = 0.2
+"""Of the topics, where no fold is named."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Split:
+    """A topic set cut into parts that share no query."""
+
+    train: TopicSet
+    """What a learner learns from."""
+    validation: TopicSet
+    """What models and parameters are chosen on."""
+    test: TopicSet | None
+    """What nobody looks at until all is chosen; None where the cut has no test part."""
+    description: Mapping[str, Any]
+    """How it was cut, as JSON values."""
+    vectorizer: LsaVectorizer | None = None
+    """Fitted on the texts of `train`, and already applied to all parts."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cut:
+    """How to cut a topic set."""
+
+    fold: str | None = None
+    """"I/N", or "I" with a file of folds; None holds out a share for validation."""
+    folds: Path | None = None
+    """A file of published test sets."""
+    fold_seed: int = 0
+    """Of the shuffle behind "I/N"."""
+    seed: int = 0
+    """Of the shuffle that holds out the validation share."""
+
+    def __call__(self, topics: TopicSet) -> Split:
+        """Cut the set.
+
+        Raises:
+            ValueError: a fold that does not exist, or too few topics.
+        """
+        if self.fold is None:
+            if self.folds is not None:
+                raise ValueError("--folds names a file of test sets: say which with --fold I")
+            return _hold_out(topics, self.seed)
+        index, count = _fold_numbers(self.fold, self.folds)
+        if self.folds is not None:
+            folds = topics.folds_from(read_folds(self.folds))
+            how: dict[str, Any] = {"folds_file": self.folds.name}
+        else:
+            folds = topics.folds(count or 0, self.fold_seed)
+            how = {"fold_seed": self.fold_seed}
+        if not 1 <= index <= len(folds):
+            raise ValueError(f"there is no fold {index}; expected 1 to {len(folds)}")
+        return of_fold(folds[index - 1], how)
+
+
+def of_fold(fold: Fold, how: Mapping[str, Any]) -> Split:
+    """A fold as a split.
+
+    Raises:
+        ValueError: a part without topics.
+    """
+    for name in ("train", "validation", "test"):
+        if not len(getattr(fold, name)):
+            raise ValueError(f"fold {fold.index} of {fold.count}: the {name} part has no topics; use fewer folds")
+    return Split(
+        train=fold.train,
+        validation=fold.validation,
+        test=fold.test,
+        description={"fold": fold.index, "folds": fold.count, **how},
+    )
+
+
+def with_lsa(split: Split, width: int, vectorizer: LsaVectorizer | None = None) -> Split:
+    """The split with vectors made of its texts; the vectoriser sees the training texts only (inductive).
+
+    Args:
+        split: topics with texts; vectors they may have are replaced.
+        width: F, at most what the training texts allow.
+        vectorizer: a fitted one, when a training run is resumed.
+    """
+    if vectorizer is None:
+        vectorizer = LsaVectorizer(width).fit_topics(split.train)
+    return dataclasses.replace(
+        split,
+        train=vectorizer.apply(split.train),
+        validation=vectorizer.apply(split.validation),
+        test=None if split.test is None else vectorizer.apply(split.test),
+        vectorizer=vectorizer,
+    )
+
+
+def _hold_out(topics: TopicSet, seed: int) -> Split:
+    """The last fifth of a shuffle for validation, no test part."""
+    held = round(len(topics) * VALIDATION_SHARE)
+    if held < 1 or held >= len(topics):
+        raise ValueError(f"expected at least 3 topics to train and validate on, got {len(topics)}")
+    order = np.random.default_rng(seed).permutation(len(topics))
+    parts = [topics.replace(topics[int(i)] for i in sorted(part)) for part in (order[held:], order[:held])]
+    how = {"validation_share": VALIDATION_SHARE, "seed": seed}
+    return Split(train=parts[0], validation=parts[1], test=None, description=how)
+
+
+def _fold_numbers(text: str, file: Path | None) -> tuple[int, int | None]:
+    """The numbers in "I/N", or in "I" where a file says how many there are."""
+    first, slash, second = text.partition("/")
+    expected = "a number, such as --fold 1" if file is not None else "two numbers, such as --fold 1/5"
+    if not first.isdecimal() or bool(slash) == (file is not None) or (slash and not second.isdecimal()):
+        where = f"with --folds {file}" if file is not None else "without a --folds file"
+        raise ValueError(f"--fold {text!r}: expected {expected} ({where})")
+    return int(first), int(second) if slash else None

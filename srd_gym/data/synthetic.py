@@ -64,7 +64,14 @@ def _check_config(config: SyntheticConfig) -> None:
     for name in ("partly_relevant_share", "partly_relevant_strength", "retrieval_quality"):
         check_number(name, getattr(config, name), 0, 1)
     check_number("near_duplicate_share", config.near_duplicate_share, 0, 0.9)
-    for name in ("popularity_skew", "near_duplicate_noise", "topic_weight", "off_topic_weight", "noise"):
+    for name in (
+        "popularity_skew",
+        "near_duplicate_noise",
+        "topic_weight",
+        "off_topic_weight",
+        "query_subtopic_weight",
+        "noise",
+    ):
         check_number(name, getattr(config, name), 0, 1e3)
     if config.partly_relevant_strength == 0:
         raise ValueError("partly_relevant_strength must be above 0: at 0 such a document would be off-topic")
@@ -94,7 +101,7 @@ class SyntheticConfig:
     """Subtopics that all topics draw from; None: each query has its own, which no other query shares."""
     subtopics_per_document: tuple[float, ...] = (0.05, 0.62, 0.28, 0.05)
     """Shares of the fully relevant documents that cover 1, 2, 3, ... subtopics; they sum to 1."""
-    popularity_skew: float = 1.5
+    popularity_skew: float = 2.0
     """How uneven subtopics are: the i-th most popular one is drawn with weight i^-skew; 0 makes all alike."""
     relevant_share: tuple[float, float] = (0.8, 1.0)
     """Smallest and largest share of relevant documents; a topic's is drawn uniformly between them."""
@@ -110,6 +117,8 @@ class SyntheticConfig:
     """How much of the topic's own direction a relevant document holds; a subtopic's direction counts 1."""
     off_topic_weight: float = 0.5
     """How much of the topic's direction an off-topic document holds: it shares some words with the query."""
+    query_subtopic_weight: float = 0.5
+    """How much of the mean direction of its subtopics (scaled to length 1) the query holds, beside its own."""
     noise: float = 1.0
     """Expected length of the noise in a vector before scaling; a subtopic's direction has length 1."""
     retrieval_quality: float = 0.3
@@ -229,8 +238,8 @@ def _topic(config: SyntheticConfig, shared: Vectors | None, query_id: str, rng: 
     vectors = _draw_vectors(config, rng, judgments, strength, aspects, topic_direction[0])
     source, vectors = _repeated(config, rng, vectors, n)
     order, scores = _retrieved(config, rng, (strength * (judgments @ popularity))[source])
-    asked = topic_direction + (popularity @ aspects) / np.linalg.norm(popularity)
-    query = to_unit_length(asked.astype(np.float32) + noise_like(rng, topic_direction, config.noise / 2))
+    asked = topic_direction + np.float32(config.query_subtopic_weight) * to_unit_length(aspects.sum(axis=0))
+    query = to_unit_length(asked + noise_like(rng, topic_direction, config.noise / 2))
     titles = config.topic_weight * topic_direction + aspects
     return Topic(
         query_id=query_id,

@@ -1,0 +1,235 @@
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from srd_gym.data.du_div import load_du_div
+from srd_gym.data.rl4srd import load_rl4srd
+
+from srd_gym.data.simulate import NOISE_SWEEP, SHARED_SETS, simulate_vectors
+from srd_gym.data.synthetic import generate
+from srd_gym.topic import Topic, TopicSet
+
+FROZEN = [[0.8300132, -0.5498617, -0.0934356], [0.8738379, 0.2511288, 0.4163431]]
+"""Vectors of seed 0 and noise 1 at the freeze: whoever changes them changes every published number."""
+VECTORS = ("query_vector", "doc_vectors", "subtopic_vectors")
+
+
+def without_vectors(topics: TopicSet, name: str = "judged") -> TopicSet:
+    return TopicSet([replace(topic, **dict.fromkeys(VECTORS)) for topic in topics], name=name)
+
+
+def judged(n_topics: int = 6, seed: int = 0, name: str = "judged", **overrides: object) -> TopicSet:
+    return without_vectors(generate("tiny", n_topics=n_topics, seed=seed, **overrides), name)
+
+
+def cosines(topic: Topic) -> np.ndarray:
+    assert topic.doc_vectors is not None
+    return topic.doc_vectors @ topic.doc_vectors.T
+
+
+def test_the_same_arguments_give_the_same_vectors_and_another_seed_gives_others() -> None:
+    topics = judged()
+    first, again, other = simulate_vectors(topics), simulate_vectors(topics), simulate_vectors(topics, seed=1)
+    for a, b, c in zip(first, again, other, strict=True):
+        for name in VECTORS:
+            np.testing.assert_array_equal(getattr(a, name), getattr(b, name))
+            assert not np.allclose(getattr(a, name), getattr(c, name))
+
+
+def test_the_vectors_are_those_that_were_frozen() -> None:
+    topic = Topic(
+        query_id="7", doc_ids=("a", "b"), subtopic_ids=("1", "2"), judgments=np.array([[1, 0], [0, 0]], dtype=np.int8)
+    )
+    simulated = simulate_vectors(TopicSet([topic], name="two documents"), width=3)[0]
+    assert simulated.doc_vectors is not None
+    np.testing.assert_allclose(simulated.doc_vectors, FROZEN, atol=1e-6)
+
+
+@given(data=st.data())
+@settings(max_examples=25, deadline=None)
+def test_vectors_do_not_depend_on_the_order_or_presence_of_topics_and_candidates(data: st.DataObject) -> None:
+    topics = judged(n_topics=4, name=data.draw(st.sampled_from(["judged", "du-div"])))
+    reference = simulate_vectors(topics)
+    some = data.draw(st.permutations(range(4)))[: data.draw(st.integers(1, 4))]
+    kept = {}
+    for i in some:
+        order = data.draw(st.permutations(range(topics[i].n_candidates)))
+        kept[i] = np.array(order[: data.draw(st.integers(1, len(order)))])
+    moved = simulate_vectors(topics.replace([topics[i].take(kept[i]) for i in some]))
+    for i, topic in zip(some, moved, strict=True):
+        assert topic.doc_vectors is not None
+        np.testing.assert_array_equal(topic.doc_vectors, reference[i].take(kept[i]).doc_vectors)
+        np.testing.assert_array_equal(topic.query_vector, reference[i].query_vector)
+        np.testing.assert_array_equal(topic.subtopic_vectors, reference[i].subtopic_vectors)
+
+
+def test_the_set_says_that_it_is_simulated_and_keeps_all_but_vectors() -> None:
+    topics = judged()
+    simulated = simulate_vectors(topics, noise=2)
+    assert simulated.simulated
+    assert not topics.simulated
+    assert simulated.name == "judged (simulated, noise 2)"
+    assert simulate_vectors(topics, width=32, seed=3).name == "judged (simulated, noise 1, width 32, seed 3)"
+    for before, after in zip(topics, simulated, strict=True):
+        assert (after.query_id, after.doc_ids, after.subtopic_ids) == (
+            before.query_id,
+            before.doc_ids,
+            before.subtopic_ids,
+        )
+        np.testing.assert_array_equal(after.judgments, before.judgments)
+        np.testing.assert_array_equal(after.retrieval_scores, before.retrieval_scores)
+
+
+def test_a_pool_is_kept() -> None:
+    topic = judged(1)[0]
+    pooled = replace(topic, pool=topic.judgments, pool_ids=topic.doc_ids)
+    assert simulate_vectors(TopicSet([pooled], name="pooled")).has_pool
+
+
+def mean_direction_cosine(topics: TopicSet) -> float:
+    """Cosine of what subtopic "1" adds to a document, between the first two topics."""
+    added = []
+    for topic in topics[:2]:
+        assert topic.doc_vectors is not None
+        assert topic.judgments is not None
+        has = topic.judgments[:, topic.subtopic_ids.index("1")] >= 1
+        mean = topic.doc_vectors[has].mean(axis=0) - topic.doc_vectors[~has].mean(axis=0)
+        added.append(mean / np.linalg.norm(mean))
+    return float(added[0] @ added[1])
+
+
+def test_subtopics_are_shared_by_du_div_and_private_elsewhere_unless_said_otherwise() -> None:
+    assert frozenset({"du-div"}) == SHARED_SETS
+    rows = np.tile(np.eye(2, dtype=np.int8), (30, 1))
+    ids = tuple(map(str, range(60)))
+    both = [Topic(query_id=q, doc_ids=ids, subtopic_ids=("1", "2"), judgments=rows) for q in ("a", "b")]
+    du_div, other = TopicSet(both, name="du-div"), TopicSet(both, name="other")
+    shared = simulate_vectors(du_div)
+    assert shared.name == "du-div (simulated, noise 1, shared subtopics)"
+    assert mean_direction_cosine(shared) > 0.6
+    assert mean_direction_cosine(simulate_vectors(other, shared_subtopics=True)) > 0.6
+    assert abs(mean_direction_cosine(simulate_vectors(other))) < 0.45
+    private = simulate_vectors(du_div, shared_subtopics=False)
+    assert private.name == "du-div (simulated, noise 1)"
+    assert abs(mean_direction_cosine(private)) < 0.45
+
+
+def test_documents_that_share_a_subtopic_are_closer_and_more_so_with_less_noise() -> None:
+    topics = judged(40)
+
+    def contrast(noise: float) -> float:
+        differences = []
+        for topic in simulate_vectors(topics, noise=noise):
+            assert topic.judgments is not None
+            shares = (topic.judgments @ topic.judgments.T) > 0
+            relevant = topic.judgments.any(axis=1)
+            pairs = np.triu(np.outer(relevant, relevant), 1)
+            near, far = cosines(topic)[pairs & shares], cosines(topic)[pairs & ~shares]
+            if near.size and far.size:
+                differences.append(near.mean() - far.mean())
+        return float(np.mean(differences))
+
+    falling = [contrast(noise) for noise in NOISE_SWEEP]
+    assert falling == sorted(falling, reverse=True)
+    assert falling[0] > 0.1
+    assert abs(falling[-1]) < 0.05
+
+
+def test_length_says_nothing_about_the_labels() -> None:
+    for topic in simulate_vectors(judged(20)):
+        assert topic.doc_vectors is not None
+        np.testing.assert_allclose(np.linalg.norm(topic.doc_vectors, axis=1), 1, atol=1e-5)
+
+
+def test_non_relevant_documents_are_less_like_the_query_but_not_told_apart_by_that_alone() -> None:
+    topics = judged(60, relevant_share=(0.5, 0.5))
+
+    def separation(noise: float) -> float:
+        """How often a relevant document is more like the query than a non-relevant one of its topic."""
+        wins = []
+        for topic in simulate_vectors(topics, noise=noise):
+            assert topic.doc_vectors is not None
+            assert topic.judgments is not None
+            similarity = topic.doc_vectors @ topic.query_vector
+            relevant = topic.judgments.any(axis=1)
+            wins.append((similarity[relevant][:, None] > similarity[~relevant]).mean())
+        return float(np.mean(wins))
+
+    assert 0.8 < separation(1) < 0.99
+    assert 0.6 < separation(2) < 0.9
+    assert separation(8) < 0.65
+
+
+def test_some_documents_are_near_duplicates() -> None:
+    topic = Topic(
+        query_id="q",
+        doc_ids=tuple(map(str, range(100))),
+        subtopic_ids=("1",),
+        judgments=np.ones((100, 1), dtype=np.int8),
+    )
+    close = cosines(simulate_vectors(TopicSet([topic], name="pages"))[0])
+    near = close[np.triu_indices(100, 1)] > 0.98
+    assert 10 <= near.sum() <= 300
+
+
+def test_a_topic_without_relevant_documents_gets_vectors_too() -> None:
+    topic = Topic(query_id="q", doc_ids=("a", "b"), subtopic_ids=(), judgments=np.zeros((2, 0), dtype=np.int8))
+    simulated = simulate_vectors(TopicSet([topic], name="nothing"), width=8)[0]
+    assert simulated.doc_vectors is not None
+    assert simulated.query_vector is not None
+    np.testing.assert_allclose(np.linalg.norm(simulated.doc_vectors, axis=1), 1, atol=1e-5)
+    np.testing.assert_allclose(np.linalg.norm(simulated.query_vector), 1, atol=1e-5)
+
+
+def test_ids_are_told_apart_by_every_character() -> None:
+    ids = ("1.1", "1.10", "é", "\u2028", "<b>", " 1.1")
+    topic = Topic(query_id="q", doc_ids=ids, subtopic_ids=("1",), judgments=np.ones((6, 1), dtype=np.int8))
+    vectors = simulate_vectors(TopicSet([topic], name="ids"))[0].doc_vectors
+    assert vectors is not None
+    assert len(np.unique(vectors, axis=0)) == 6
+
+
+def test_bad_input_says_what_to_do() -> None:
+    topics = judged(1)
+    with pytest.raises(ValueError, match="has no judgments; only labelled topics can be simulated"):
+        simulate_vectors(topics.replace([replace(topics[0], judgments=None)]))
+    with pytest.raises(ValueError, match="has document vectors already"):
+        simulate_vectors(simulate_vectors(topics))
+    with pytest.raises(ValueError, match="width must be at least 1, got 0"):
+        simulate_vectors(topics, width=0)
+    with pytest.raises(ValueError, match="noise must be between 0 and 1000, got -1"):
+        simulate_vectors(topics, noise=-1)
+    with pytest.raises(ValueError, match="noise must be between 0 and 1000, got nan"):
+        simulate_vectors(topics, noise=float("nan"))
+    with pytest.raises(TypeError, match="seed must be an integer"):
+        simulate_vectors(topics, seed=0.5)  # type: ignore[arg-type]
+
+
+def alpha_dcg(judgments: np.ndarray, order: np.ndarray) -> float:
+    """alpha-DCG@10 (alpha 0.5) of an order, written out."""
+    coverage = np.zeros(judgments.shape[1])
+    value = 0.0
+    for rank, row in enumerate(judgments[order[:10]]):
+        value += float((row * 0.5**coverage).sum()) / np.log2(2 + rank)
+        coverage += row
+    return value
+
+
+@pytest.mark.parametrize("name", ["du-div", "trec-rl4srd"])
+def test_the_order_of_candidates_without_retrieval_order_says_nothing_about_the_labels(
+    data_dir: Path, name: str
+) -> None:
+    topics = load_du_div(data_dir / "du-div")[:500] if name == "du-div" else load_rl4srd(data_dir / "rl4srd")
+    assert not topics.has_retrieval_order
+    rng = np.random.default_rng(0)
+    in_order, shuffled = [], []
+    for topic in topics.trainable():
+        assert topic.judgments is not None
+        rows, n = (topic.judgments >= 1).astype(float), topic.n_candidates
+        in_order.append(alpha_dcg(rows, np.arange(n)))
+        shuffled.append([alpha_dcg(rows, rng.permutation(n)) for _ in range(10)])
+    gap = np.array(in_order) - np.mean(shuffled, axis=1)
+    assert abs(gap.mean()) < 4 * gap.std() / np.sqrt(len(gap))

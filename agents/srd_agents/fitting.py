@@ -8,6 +8,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
+from functools import cached_property
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -62,9 +63,15 @@ class Fit:
         self._earlier_seconds, self._began = 0.0, time.monotonic()
         self._saved_at = self._shown_at = self._began
         self._between_updates = True
-        self._identity: dict[str, Any] = {
-            "ranker": learner.name,
-            "seed": learner.seed,
+        self._parts = (topics, validation)
+
+    @cached_property
+    def _identity(self) -> dict[str, Any]:
+        """What a resumed run must have in common with its checkpoint."""
+        topics, validation = self._parts
+        return {
+            "ranker": self._learner.name,
+            "seed": self._learner.seed,
             "config": {key: value for key, value in as_values(self._config).items() if key not in HOW_LONG},
             "topics": topics_fingerprint(topics),
             "validation": None if validation is None else topics_fingerprint(validation),

@@ -175,7 +175,7 @@ def _split(tree: Mapping[str, Any], prefix: str, arrays: Arrays) -> dict[str, An
         elif isinstance(value, Mapping):
             rest[key] = _split(value, f"{prefix}{key}/", arrays)
         else:
-            rest[key] = value
+            rest[key] = value.item() if isinstance(value, np.generic) else value
     return rest
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -73,12 +74,16 @@ def test_mmr_by_hand() -> None:
     assert make_ranker("mmr").rank(by_hand, 4).tolist() == [0, 3, 2, 1]
     # cosine 1, 1, 0, -1: the first two tie; then 0, 0 and 0 tie: candidate order.
     assert make_ranker("mmr", relevance="cosine").rank(by_hand, 4).tolist() == [0, 1, 2, 3]
-    # 1/rank 1, 1/2, 1/3, 1/4.
-    assert make_ranker("mmr", relevance="rank").rank(by_hand, 2).tolist() == [0, 3]
+    # 1, 3/4, 1/2, 1/4 and 1, 1/2, 1/3, 1/4: after document 0 the scores are -1/8, 1/4, 5/8 and -1/4, 1/6, 5/8.
+    assert make_ranker("mmr", relevance="rank").rank(by_hand, 3).tolist() == [0, 3, 2]
+    assert make_ranker("mmr", relevance="reciprocal_rank").rank(by_hand, 3).tolist() == [0, 3, 2]
+    # After document 0 at lambda 0.85: 0.4875, 0.425, 0.3625; by 1/rank at 0.8: 0.2, 0.267, 0.4.
+    assert make_ranker("mmr", relevance="rank", lambda_=0.85).rank(by_hand, 2).tolist() == [0, 1]
+    assert make_ranker("mmr", relevance="reciprocal_rank", lambda_=0.8).rank(by_hand, 2).tolist() == [0, 3]
     assert make_ranker("mmr", lambda_=1.0).rank(by_hand, 4).tolist() == [0, 1, 2, 3]
 
 
-@pytest.mark.parametrize("relevance", ["cosine", "scores", "rank"])
+@pytest.mark.parametrize("relevance", ["cosine", "scores", "rank", "reciprocal_rank"])
 @pytest.mark.parametrize("lambda_", [0.0, 0.3, 1.0])
 def test_mmr_ranks_as_it_scores(relevance: str, lambda_: float) -> None:
     mmr: Any = make_ranker("mmr", lambda_=lambda_, relevance=relevance)
@@ -230,3 +235,23 @@ def test_blocks_hold_every_item_once() -> None:
     blocks = list(blocks_of_equal_shape(shapes, 12))
     assert sorted(index for block in blocks for index in block) == [0, 1, 2, 3, 4]
     assert blocks == [[0, 2], [3], [1], [4]]
+
+
+@pytest.mark.data
+def test_heuristics_on_ambient_reach_the_known_values(data_dir: Path) -> None:
+    from srd_agents.validation import Validation
+    from srd_gym.data.ambient import load_ambient
+
+    # Computed independently of this package on the same files: candidates' ideal, MiniLM vectors.
+    wanted = {
+        "retrieval-order": (0.573, 0.544, 0.346, 0.483),
+        "oracle": (1.0, 1.0, 0.727, 0.972),
+    }
+    topics = load_ambient(data_dir / "ambient", vectors=data_dir / "ambient" / "minilm-384.npz")
+    names = ("alpha_nDCG@5", "alpha_nDCG@10", "StRecall@5", "StRecall@10")
+    scores = [Validation(topics, name, normalizer="candidates") for name in names]
+    for name, values in wanted.items():
+        ranker = make_ranker(name)
+        assert [score.mean(ranker) for score in scores] == pytest.approx(values, abs=6e-4)
+    cosine_only = make_ranker("mmr", lambda_=1.0, relevance="cosine")
+    assert [score.mean(cosine_only) for score in scores[:2]] == pytest.approx((0.288, 0.311), abs=6e-4)

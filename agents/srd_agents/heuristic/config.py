@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from srd_agents.config import check_between, check_count, check_one_of
 
-RELEVANCE = ("auto", "cosine", "scores", "rank")
+RELEVANCE = ("auto", "cosine", "scores", "rank", "reciprocal_rank")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,7 +33,8 @@ class MMRConfig:
     """Weight of relevance, 0 (only novelty) to 1 (only relevance)."""
     relevance: str = "auto"
     """What relevance is: "cosine" (of query and document), "scores" (retrieval scores scaled to [0, 1] in the topic),
-    "rank" (1 / rank in retrieval order), or "auto": scores where the topic has them, else cosine."""
+    "rank" (falling evenly from 1 along the retrieval order), "reciprocal_rank", or "auto": scores where the topic has
+    them, else cosine."""
 
     def __post_init__(self) -> None:
         check_between("lambda_", self.lambda_, 0.0, 1.0)

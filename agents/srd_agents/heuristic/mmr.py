@@ -87,8 +87,11 @@ class MMR:
                 f"topic {topic.query_id!r} has no retrieval scores, which MMR with relevance={kind!r} needs; "
                 "use relevance='cosine'"
             )
+        ranks = np.arange(topic.n_candidates)
         if kind == "rank":
-            return (1.0 / np.arange(1, topic.n_candidates + 1)).astype(np.float32)
+            return (1.0 - ranks / topic.n_candidates).astype(np.float32)
+        if kind == "reciprocal_rank":
+            return (1.0 / (ranks + 1)).astype(np.float32)
         return _min_max(topic.retrieval_scores)
 
 

@@ -94,8 +94,8 @@ def _summary(core: SelectionCore, lane: int, topic: Topic, coverage: np.ndarray)
     if not topic.labelled:
         return "      no judgments: nothing to score"
     covered = int((coverage > 0).sum())
-    name, value = next(iter(core.measures([lane]).items()))
-    return f"      {covered} of {topic.n_subtopics} subtopics covered  {printable(name)} = {value.item():.4f}"
+    name, value = next(iter(core.lane_measures(lane).items()))
+    return f"      {covered} of {topic.n_subtopics} subtopics covered  {printable(name)} = {value:.4f}"
 
 
 def ansi_scores(

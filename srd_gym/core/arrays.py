@@ -67,6 +67,13 @@ class TopicArrays:
             arrays = _SHARED[key] = cls(topics, max_candidates)
         return arrays
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> TopicArrays:
+        # Read-only: copies of environments (and of Gymnasium's specs) share it.
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.topics, self.max_candidates)
+
     def __len__(self) -> int:
         return len(self.topics)
 

@@ -7,14 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from srd_gym.core.arrays import TopicArrays
+from srd_gym.core.episodes import Episodes
 from srd_gym.core.payment import bound_measure, payment
-from srd_gym.core.snapshot import Snapshot
+from srd_gym.core.pruner import Pruner
 from srd_gym.measures import Measure
 from srd_gym.measures import measure as parse_measure
 from srd_gym.measures.reference import Normalizer
@@ -41,7 +42,7 @@ class StepResult:
     """[B] whether the episode has ended."""
 
 
-class SelectionCore:
+class SelectionCore(Episodes):
     """Batched simulator of search result diversification as selection (MDP-DIV's and M2Div's task).
 
     An episode ranks one topic: each step fills the next rank with a candidate, until min(horizon, candidates) ranks are
@@ -49,9 +50,7 @@ class SelectionCore:
     of the ranking. Choosing a candidate that is not on offer (ranked, padding, pruned) wastes the rank: it counts as a
     non-relevant document. Ended episodes stay as they are: they pay 0 and their actions are ignored.
 
-    State arrays belong to the core, change in place, and are read-only to callers:
-    `topic`, `rank`, `length` `[B] int64`, `done [B] bool`, `allowed [B, N] bool`, `ranking [B, K] int64` (-1 where
-    empty or wasted), `coverage [B, S] int64`, `gains [B, K] float64`.
+    State arrays (see `Episodes`) belong to the core, change in place, and are read-only to callers.
 
     Args:
         topics: the topics, or their arrays where several cores share them.
@@ -70,15 +69,6 @@ class SelectionCore:
         ValueError: unknown names, an impossible horizon, or an empty topic set.
     """
 
-    topic: IntArray
-    rank: IntArray
-    length: IntArray
-    done: BoolArray
-    allowed: BoolArray
-    ranking: IntArray
-    coverage: IntArray
-    gains: ScoreArray
-
     def __init__(
         self,
         topics: TopicSet | TopicArrays,
@@ -93,8 +83,8 @@ class SelectionCore:
         report: Sequence[str | Measure] = (),
         lanes: int = 0,
     ) -> None:
-        self.arrays = TopicArrays.of(topics, max_candidates)
-        self.horizon = _checked_horizon(horizon, self.arrays.max_candidates)
+        arrays = TopicArrays.of(topics, max_candidates)
+        super().__init__(arrays, _checked_horizon(horizon, arrays.max_candidates), lanes)
         _check_option("on_invalid", on_invalid, ("waste", "raise"))
         _check_option("reward", reward, ("gain", "return_only"))
         self.on_invalid = on_invalid
@@ -105,22 +95,18 @@ class SelectionCore:
             for item in report
             for bound in [bound_measure(self.arrays, parse_measure(item, normalizer=normalizer), self.horizon)]
         }
-        if pruning is not None and not isinstance(pruning, Pruning):
-            raise TypeError(
-                f"pruning must be a strategy with `bind` (see srd_gym.protocols.Pruning), got {type(pruning).__name__}"
-            )
-        self._pruning = None if pruning is None else pruning.bind(self.arrays, self.horizon)
+        self._pruner = None if pruning is None else Pruner(pruning, self.arrays, self.horizon)
         bound = self.payment.measure
         self._rel = 1 if bound is None else bound.rel
         self.covers = self.arrays.covers(self._rel)
-        self._fast = bound is not None and not bound.needs_grades and self._pruning is None
-        self._terms = () if bound is None else tuple((t.discounts.tolist(), t.novelty, t.weights) for t in bound.terms)
-        self._allocate(lanes)
-
-    @property
-    def n_lanes(self) -> int:
-        """B, the number of episodes since the last full reset."""
-        return len(self._topic)
+        self._fast = bound is not None and not bound.needs_grades and self._pruner is None
+        # Plain numbers for one lane, where Python arithmetic is faster than arrays of a few subtopics.
+        self._terms = (
+            ()
+            if bound is None
+            else tuple((term.discounts.tolist(), term.novelty.tolist(), term.weights.item) for term in bound.terms)
+        )
+        self._covered_by_topic: dict[int, list[tuple[int, ...]]] = self.arrays.derived(("covered", self._rel), dict)
 
     def reset(self, topic_index: ArrayLike, lanes: ArrayLike | None = None) -> None:
         """Begin episodes.
@@ -149,7 +135,7 @@ class SelectionCore:
 
     def reset_lane(self, lane: int, topic: int) -> None:
         """`reset` of one episode alone, faster than a batch of one; the indices must be in range."""
-        if self._pruning is None:
+        if self._pruner is None:
             self._begin(lane, topic)
         else:
             self._begin(np.array([lane]), np.array([topic]))
@@ -226,6 +212,12 @@ class SelectionCore:
             values.setdefault(name, scores + blank)
         return values
 
+    def lane_measures(self, lane: int) -> dict[str, float]:
+        """`measures` of one episode alone, as Python floats."""
+        if self.report or not self.arrays.labelled[self._topic[lane]]:
+            return {name: value.item() for name, value in self.measures([lane]).items()}
+        return {self.payment.name: np.add.accumulate(self._gains[lane]).item(-1)}
+
     def candidate_gains(self) -> ScoreArray:
         """What each candidate would add at the next rank of each episode: what a greedy oracle maximises.
 
@@ -243,71 +235,6 @@ class SelectionCore:
         gains[self._done] = 0.0
         return gains
 
-    def snapshot(self, lanes: ArrayLike | None = None) -> Snapshot:
-        """Where episodes stand, as a small immutable value.
-
-        Args:
-            lanes: [B'] which episodes (or one int); None: all.
-        """
-        where = np.arange(self.n_lanes) if lanes is None else np.atleast_1d(np.asarray(lanes, dtype=np.int64))
-        return Snapshot(
-            lanes=tuple(where.tolist()),
-            shape=self._shape,
-            topic=self._topic[where].tobytes(),
-            rank=self._rank[where].tobytes(),
-            done=self._done[where].tobytes(),
-            ranking=self._ranking[where].tobytes(),
-            coverage=self._coverage[where].tobytes(),
-            gains=self._gains[where].tobytes(),
-            allowed=np.packbits(self._allowed[where], axis=1).tobytes(),
-        )
-
-    def restore(self, snapshot: Snapshot, lanes: ArrayLike | None = None) -> None:
-        """Put episodes where a snapshot says.
-
-        Args:
-            snapshot: from this core, or from one with the same arguments.
-            lanes: [B'] into which episodes, as many as in the snapshot, or any number if it holds one; None: into those
-                it was taken of.
-
-        Raises:
-            ValueError: a snapshot of another shape, or lanes that do not fit.
-        """
-        where = np.array(snapshot.lanes if lanes is None else lanes, dtype=np.int64).reshape(-1)
-        count = len(snapshot.lanes)
-        if snapshot.shape != self._shape:
-            raise ValueError(f"the snapshot is of a core with (N, S, K) = {snapshot.shape}, this one has {self._shape}")
-        if count not in (1, len(where)) or (where.size and not (where.min() >= 0 and where.max() < self.n_lanes)):
-            raise ValueError(f"cannot restore {count} episodes into lanes {where.tolist()} of {self.n_lanes}")
-        n, s, k = self._shape
-        self._topic[where] = topic = np.frombuffer(snapshot.topic, np.int64)
-        self._rank[where] = np.frombuffer(snapshot.rank, np.int64)
-        self._done[where] = np.frombuffer(snapshot.done, np.bool_)
-        self._length[where] = np.minimum(k, self.arrays.n_candidates[topic])
-        self._ranking[where] = np.frombuffer(snapshot.ranking, np.int64).reshape(count, k)
-        self._coverage[where] = np.frombuffer(snapshot.coverage, np.int64).reshape(count, s)
-        self._gains[where] = np.frombuffer(snapshot.gains, np.float64).reshape(count, k)
-        packed = np.frombuffer(snapshot.allowed, np.uint8).reshape(count, -1)
-        self._allowed[where] = np.unpackbits(packed, axis=1, count=n)
-
-    @property
-    def _shape(self) -> tuple[int, int, int]:
-        """(N, S, K)."""
-        return self.arrays.max_candidates, self.arrays.max_subtopics, self.horizon
-
-    def _allocate(self, count: int) -> None:
-        """State arrays for B episodes, and the read-only views that callers see."""
-        n, s, k = self._shape
-        self._topic, self.topic = _owned((count,), np.int64)
-        self._rank, self.rank = _owned((count,), np.int64)
-        self._length, self.length = _owned((count,), np.int64)
-        self._done, self.done = _owned((count,), np.bool_)
-        self._allowed, self.allowed = _owned((count, n), np.bool_)
-        self._ranking, self.ranking = _owned((count, k), np.int64)
-        self._coverage, self.coverage = _owned((count, s), np.int64)
-        self._gains, self.gains = _owned((count, k), np.float64)
-        self._done[:] = True
-
     def _begin(self, lanes: Lanes, topics: int | IntArray) -> None:
         """Empty rankings for these topics in these lanes."""
         self._topic[lanes] = topics
@@ -317,10 +244,10 @@ class SelectionCore:
         self._ranking[lanes] = -1
         self._coverage[lanes] = 0
         self._gains[lanes] = 0.0
-        self._allowed[lanes] = present = self.arrays.present[topics]
-        if self._pruning is not None:
-            kept = self._pruning.at_reset(_shown(np.asarray(topics)), _shown(present), _shown(length))
-            self._allowed[lanes] = self._checked_pruning(kept, present, length)
+        if self._pruner is None:
+            self._allowed[lanes] = self.arrays.present[topics]
+        else:
+            self._allowed[lanes] = self._pruner.at_reset(np.asarray(topics), np.asarray(length))
 
     def _advance(self, lanes: slice, actions: IntArray) -> StepResult:
         """One step of some lanes; the batched truth."""
@@ -347,8 +274,15 @@ class SelectionCore:
         self._gains[lanes][every[active], at[active]] = gain[active]
         rank += active
         done |= ended
-        if self._pruning is not None:
-            self._prune((lanes.start or 0) + every[active & ~ended], action[active & ~ended])
+        on = np.flatnonzero(active & ~ended)
+        if self._pruner is not None and len(on):
+            self._allowed[lanes][on] = self._pruner.after_step(
+                topic[on],
+                self._ranking[lanes][on],
+                action[on],
+                self._allowed[lanes][on],
+                (self._length[lanes] - rank)[on],
+            )
         paid = gain if self.reward == "gain" else np.where(active & ended, self._returns(lanes), 0.0)
         return StepResult(reward=paid, gain=gain, invalid=invalid, done=done.copy())
 
@@ -357,10 +291,13 @@ class SelectionCore:
     ) -> ScoreArray:
         """[B] what the documents just ranked add; coverage is still that before them."""
         topic, coverage = self._topic[lanes], self._coverage[lanes]
-        if self.payment.measure is not None:
-            rows = covered * self.arrays.judgments[topic, action] if self.payment.measure.needs_grades else covered
-            return self.payment.measure.step_gains(rows, coverage, at, topic)
         gain = np.zeros(len(topic))
+        for term in self.payment.measure.terms if self.payment.measure is not None else ():
+            rows = covered * self.arrays.judgments[topic, action] if term.linear else covered
+            adds = rows * term.weights[topic] * term.novelty[coverage]
+            if adds.shape[1]:
+                # Added subtopic by subtopic, where a sum would pair them up: the order of `_choose`, to the last bit.
+                gain += np.add.accumulate(adds, axis=1)[:, -1] * term.discounts[at]
         paid = np.flatnonzero(active & self.arrays.labelled[topic])
         if len(paid) and self.payment.reward is not None:
             step = SelectionStep(
@@ -375,46 +312,23 @@ class SelectionCore:
         return gain
 
     def _choose(self, lane: int, topic: int, rank: int, action: int) -> None:
-        """Rank a candidate that is on offer: fast path of one lane, the same sums as `BoundMeasure.step_gains`."""
-        covered, coverage = self.covers[topic, action], self._coverage[lane]
-        gain = 0.0
-        for discounts, novelty, weights in self._terms:
-            gain += np.add.reduce(covered * weights[topic] * novelty[coverage]).item() * discounts[rank]
+        """Rank a candidate that is on offer: the fast path of one lane, the same sums as `_batch_gains`."""
+        if topic not in self._covered_by_topic:
+            self._covered_by_topic[topic] = [tuple(np.flatnonzero(row).tolist()) for row in self.covers[topic]]
+        covered = self._covered_by_topic[topic][action]
+        coverage = self._coverage[lane]
         self._ranking[lane, rank] = action
         self._allowed[lane, action] = False
-        coverage += covered
-        self._gains[lane, rank] = gain
-
-    def _prune(self, lanes: IntArray, action: IntArray) -> None:
-        """Let the strategy take candidates off offer in lanes that go on."""
-        if not len(lanes) or self._pruning is None:
-            return
-        topic, ranking, allowed = self._topic[lanes], self._ranking[lanes], self._allowed[lanes]
-        needed = self._length[lanes] - self._rank[lanes]
-        kept = self._pruning.after_step(*(_shown(state) for state in (topic, ranking, action, allowed, needed)))
-        may = allowed
-        if self._pruning.readmits:
-            may = self.arrays.present[topic].copy()
-            row, place = np.nonzero(ranking >= 0)
-            may[row, ranking[row, place]] = False
-        self._allowed[lanes] = self._checked_pruning(kept, may, needed)
-
-    def _checked_pruning(self, kept: BoolArray, may: BoolArray, needed: IntArray) -> BoolArray:
-        """What stays on offer, if it suffices for the ranks to fill."""
-        kept = np.asarray(kept)
-        if kept.dtype != np.bool_ or kept.shape != may.shape:
-            raise ValueError(
-                f"{type(self._pruning).__name__} returned {kept.dtype} of shape {kept.shape}; expected bool {may.shape}"
-            )
-        kept = kept & may
-        left = kept.sum(axis=-1)
-        if (left < needed).any():
-            lane = int((left < needed).argmax())
-            raise ValueError(
-                f"{type(self._pruning).__name__} keeps {int(left[lane])} candidates of an episode with "
-                f"{int(needed[lane])} ranks to fill; a strategy must keep at least as many (`needed`)"
-            )
-        return kept
+        if covered:
+            gain = 0.0
+            for discounts, novelty, weight in self._terms:
+                total = 0.0
+                for subtopic in covered:
+                    total += weight(topic, subtopic) * novelty[coverage.item(subtopic)]
+                gain += total * discounts[rank]
+            self._gains[lane, rank] = gain
+            for subtopic in covered:
+                coverage[subtopic] += 1
 
     def _returns(self, lanes: Lanes) -> ScoreArray:
         """[B] the undiscounted return so far: gains added rank by rank, as a caller adds up rewards."""
@@ -438,21 +352,8 @@ class SelectionCore:
         )
 
 
-def _owned(shape: tuple[int, ...], dtype: type[np.generic]) -> tuple[NDArray[Any], NDArray[Any]]:
-    """A state array and the read-only view of it that callers see."""
-    array: NDArray[Any] = np.zeros(shape, dtype)
-    return array, _shown(array)
-
-
-def _shown(array: NDArray[Any]) -> NDArray[Any]:
-    """A read-only view."""
-    view = array.view()
-    view.flags.writeable = False
-    return view
-
-
 def _checked_horizon(horizon: int | None, max_candidates: int) -> int:
-    """K: the horizon, but never more ranks than candidates."""
+    """K: the horizon as given (a topic with fewer candidates ends earlier), or room for every candidate."""
     if horizon is None:
         return max_candidates
     if isinstance(horizon, bool) or not isinstance(horizon, int | np.integer):

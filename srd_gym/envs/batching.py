@@ -33,14 +33,19 @@ class BatchObserver(Observer):
 
     def began(self, lanes: IntArray) -> None:
         """Lay out the documents of episodes that have just begun, where they are shared."""
-        if self._shared is not None:
+        if self._shared is None:
+            return
+        if len(lanes) == len(self._shared):
+            self.documents.take(self.core.topic, axis=0, out=self._shared, mode="clip")
+        else:
             for lane in lanes.tolist():
                 self._shared[lane] = self.documents[self.core.topic.item(lane)]
 
     def observe_all(self) -> Observation:
         """Observations of all episodes, stacked."""
         core = self.core
-        seen: Observation = {"ranking": core.ranking.copy(), "action_mask": core.allowed.astype(self.mask_dtype)}
+        mask = core.mask if self._int8 else core.allowed
+        seen: Observation = {"ranking": core.ranking.copy(), "action_mask": mask.copy()}
         if self.compact:
             seen["topic"] = core.topic[:, None].copy()
             return seen
@@ -57,12 +62,12 @@ class BatchObserver(Observer):
         """What is told with every observation, of these episodes."""
         core, has = self.core, self._mask(lanes)
         if len(lanes) == core.n_lanes:
-            ids, labelled, masks = self._ids[core.topic], core.arrays.labelled[core.topic], core.allowed.astype(np.int8)
+            ids, labelled, masks = self._ids[core.topic], core.arrays.labelled[core.topic], core.mask.copy()
         else:
             ids = np.full(core.n_lanes, None, dtype=object)
             ids[lanes] = self._ids[core.topic[lanes]]
             labelled = core.arrays.labelled[core.topic] & has
-            masks = (core.allowed & has[:, None]).astype(np.int8)
+            masks = core.mask * has[:, None]
         return {
             "query_id": ids,
             "_query_id": has,

@@ -42,6 +42,7 @@ class Observer:
         self.core = core
         self.compact = observation == "compact"
         self.mask_dtype = _checked_mask_dtype(mask_dtype)
+        self._int8 = self.mask_dtype == np.int8
         self.share_documents = share_documents
         arrays = core.arrays
         self.labelled: list[bool] = arrays.labelled.tolist()
@@ -56,7 +57,7 @@ class Observer:
         topic = core.topic.item(lane)
         seen: Observation = {
             "ranking": core.ranking[lane].copy(),
-            "action_mask": core.allowed[lane].astype(self.mask_dtype),
+            "action_mask": (core.mask if self._int8 else core.allowed)[lane].copy(),
         }
         if self.compact:
             seen["topic"] = core.topic[lane : lane + 1].copy()
@@ -74,15 +75,15 @@ class Observer:
         return {
             "query_id": core.arrays.query_ids[topic],
             "labelled": self.labelled[topic],
-            "action_mask": core.allowed[lane].astype(np.int8),
+            "action_mask": core.mask[lane].copy(),
         }
 
     def outcome(self, lane: int) -> Info:
         """What is told at the end: the ranking, wasted ranks left out, and its measures where judgments exist."""
         core = self.core
-        told: Info = {"ranking": tuple(core.ranking[lane, core.ranking[lane] >= 0].tolist())}
+        told: Info = {"ranking": tuple([candidate for candidate in core.ranking[lane].tolist() if candidate >= 0])}
         if self.labelled[core.topic.item(lane)]:
-            told["measures"] = {name: value.item() for name, value in core.measures([lane]).items()}
+            told["measures"] = core.lane_measures(lane)
         return told
 
     def _space(self) -> spaces.Dict:

@@ -221,7 +221,7 @@ class SelectionVectorEnv(VectorEnv[Observation, IntArray, Any]):
             asked[lane] if lane in asked else self._orders[lane].next(self._generator(lane)[0])
             for lane in lanes.tolist()
         ]
-        self.core.reset(np.array(topics, dtype=np.int64), lanes)
+        self.core.reset(np.array(topics, dtype=np.int64), lanes if len(lanes) < self.num_envs else None)
         self._observer.began(lanes)
 
     def _asked_topics(self, options: dict[str, Any]) -> dict[int, int]:

@@ -1,0 +1,138 @@
+"""The state of B episodes as arrays, and its snapshots.
+
+Shapes: B episodes (lanes), N candidates, S subtopics, K horizon.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from srd_gym.core.arrays import TopicArrays
+from srd_gym.core.pruner import shown
+from srd_gym.core.snapshot import Snapshot
+from srd_gym.protocols import BoolArray, IntArray, ScoreArray
+
+
+class Episodes:
+    """Where B episodes stand. The public arrays are read-only views of state that changes in place.
+
+    Args:
+        arrays: the topics.
+        horizon: K.
+        lanes: B to begin with; such episodes count as ended.
+    """
+
+    topic: IntArray
+    """[B] index of each episode's topic."""
+    rank: IntArray
+    """[B] ranks filled so far, wasted ones included: the rank to fill next, counted from 0."""
+    length: IntArray
+    """[B] ranks to fill in all, min(K, candidates); 0 before the first reset."""
+    done: BoolArray
+    """[B] whether the episode has ended."""
+    allowed: BoolArray
+    """[B, N] bool, candidates on offer."""
+    mask: NDArray[np.int8]
+    """[B, N] int8, the same memory as `allowed`."""
+    ranking: IntArray
+    """[B, K] int64 candidates by rank; -1 where empty or wasted."""
+    coverage: IntArray
+    """[B, S] int64, how often each subtopic is covered."""
+    gains: ScoreArray
+    """[B, K] float64, what was gained at each rank."""
+
+    def __init__(self, arrays: TopicArrays, horizon: int, lanes: int) -> None:
+        self.arrays = arrays
+        self.horizon = horizon
+        self._allocate(lanes)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """State without the views, which a copy would cut off from what they show."""
+        return {name: value for name, value in self.__dict__.items() if name not in _VIEWS}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._show()
+
+    @property
+    def n_lanes(self) -> int:
+        """B, the number of episodes since the last full reset."""
+        return len(self._topic)
+
+    def snapshot(self, lanes: ArrayLike | None = None) -> Snapshot:
+        """Where episodes stand, as a small immutable value.
+
+        Args:
+            lanes: [B'] which episodes (or one int); None: all.
+        """
+        where = np.arange(self.n_lanes) if lanes is None else np.atleast_1d(np.asarray(lanes, dtype=np.int64))
+        return Snapshot(
+            lanes=tuple(where.tolist()),
+            shape=self._shape,
+            topic=self._topic[where].tobytes(),
+            rank=self._rank[where].tobytes(),
+            done=self._done[where].tobytes(),
+            ranking=self._ranking[where].tobytes(),
+            coverage=self._coverage[where].tobytes(),
+            gains=self._gains[where].tobytes(),
+            allowed=np.packbits(self._allowed[where], axis=1).tobytes(),
+        )
+
+    def restore(self, snapshot: Snapshot, lanes: ArrayLike | None = None) -> None:
+        """Put episodes where a snapshot says.
+
+        Args:
+            snapshot: from this core, or from one with the same arguments.
+            lanes: [B'] into which episodes, as many as in the snapshot, or any number if it holds one; None: into those
+                it was taken of.
+
+        Raises:
+            ValueError: a snapshot of another shape, or lanes that do not fit.
+        """
+        where = np.array(snapshot.lanes if lanes is None else lanes, dtype=np.int64).reshape(-1)
+        count = len(snapshot.lanes)
+        if snapshot.shape != self._shape:
+            raise ValueError(f"the snapshot is of a core with (N, S, K) = {snapshot.shape}, this one has {self._shape}")
+        if count not in (1, len(where)) or (where.size and not (where.min() >= 0 and where.max() < self.n_lanes)):
+            raise ValueError(f"cannot restore {count} episodes into lanes {where.tolist()} of {self.n_lanes}")
+        n, s, k = self._shape
+        self._topic[where] = topic = np.frombuffer(snapshot.topic, np.int64)
+        self._rank[where] = np.frombuffer(snapshot.rank, np.int64)
+        self._done[where] = np.frombuffer(snapshot.done, np.bool_)
+        self._length[where] = np.minimum(k, self.arrays.n_candidates[topic])
+        self._ranking[where] = np.frombuffer(snapshot.ranking, np.int64).reshape(count, k)
+        self._coverage[where] = np.frombuffer(snapshot.coverage, np.int64).reshape(count, s)
+        self._gains[where] = np.frombuffer(snapshot.gains, np.float64).reshape(count, k)
+        packed = np.frombuffer(snapshot.allowed, np.uint8).reshape(count, -1)
+        self._allowed[where] = np.unpackbits(packed, axis=1, count=n)
+
+    @property
+    def _shape(self) -> tuple[int, int, int]:
+        """(N, S, K)."""
+        return self.arrays.max_candidates, self.arrays.max_subtopics, self.horizon
+
+    def _allocate(self, count: int) -> None:
+        """State arrays for B episodes, and the read-only views that callers see."""
+        n, s, k = self._shape
+        self._topic = np.zeros(count, np.int64)
+        self._rank = np.zeros(count, np.int64)
+        self._length = np.zeros(count, np.int64)
+        self._done = np.ones(count, np.bool_)
+        self._allowed = np.zeros((count, n), np.bool_)
+        self._ranking = np.full((count, k), -1, np.int64)
+        self._coverage = np.zeros((count, s), np.int64)
+        self._gains = np.zeros((count, k))
+        self._show()
+
+    def _show(self) -> None:
+        """Lay the read-only views over the state."""
+        for name in _STATE:
+            setattr(self, name, shown(getattr(self, f"_{name}")))
+        self.mask = self.allowed.view(np.int8)
+
+
+_STATE = ("topic", "rank", "length", "done", "allowed", "ranking", "coverage", "gains")
+_VIEWS = frozenset((*_STATE, "mask"))

@@ -1,0 +1,72 @@
+"""Applies a pruning strategy: the simulator owns the mask, the strategy only says what may stay."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from srd_gym.core.arrays import TopicArrays
+from srd_gym.protocols import BoolArray, IntArray, Pruning
+
+
+class Pruner:
+    """A strategy bound to topics, held to its promises.
+
+    Args:
+        strategy: the strategy.
+        arrays: the topics.
+        horizon: K.
+
+    Raises:
+        TypeError: no strategy.
+    """
+
+    def __init__(self, strategy: Pruning, arrays: TopicArrays, horizon: int) -> None:
+        if not isinstance(strategy, Pruning):
+            raise TypeError(
+                f"pruning must be a strategy with `bind` (srd_gym.protocols.Pruning), got {type(strategy).__name__}"
+            )
+        self._present = arrays.present
+        self._name = type(strategy).__name__
+        self._bound = strategy.bind(arrays, horizon)
+
+    def at_reset(self, topic: IntArray, needed: IntArray) -> BoolArray:
+        """[B, N] bool, the candidates on offer at the first rank. Arguments as `BoundPruning.at_reset`."""
+        present = self._present[topic]
+        return self._checked(self._bound.at_reset(shown(topic), shown(present), shown(needed)), present, needed)
+
+    def after_step(
+        self, topic: IntArray, ranking: IntArray, action: IntArray, allowed: BoolArray, needed: IntArray
+    ) -> BoolArray:
+        """[B, N] bool, the candidates on offer at the next rank. Arguments as `BoundPruning.after_step`."""
+        kept = self._bound.after_step(shown(topic), shown(ranking), shown(action), shown(allowed), shown(needed))
+        may = allowed
+        if self._bound.readmits:
+            may = self._present[topic]
+            row, rank = np.nonzero(ranking >= 0)
+            may[row, ranking[row, rank]] = False
+        return self._checked(kept, may, needed)
+
+    def _checked(self, kept: BoolArray, may: BoolArray, needed: IntArray) -> BoolArray:
+        """What stays on offer, if it suffices for the ranks to fill."""
+        kept = np.asarray(kept)
+        if kept.dtype != np.bool_ or kept.shape != may.shape:
+            raise ValueError(f"{self._name} returned {kept.dtype} of shape {kept.shape}; expected bool {may.shape}")
+        kept = kept & may
+        left = kept.sum(axis=1)
+        if (left < needed).any():
+            lane = int((left < needed).argmax())
+            raise ValueError(
+                f"{self._name} keeps {int(left[lane])} candidates of an episode with {int(needed[lane])} ranks "
+                "to fill; a strategy must keep at least as many (`needed`)"
+            )
+        return kept
+
+
+def shown(array: NDArray[Any]) -> NDArray[Any]:
+    """A read-only view."""
+    view = array.view()
+    view.flags.writeable = False
+    return view

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 Rows = NDArray[np.bool_] | NDArray[np.integer[Any]]
 
-_BLOCK = 1 << 20  # judgments looked at in one go: large enough for numpy, small enough for the cache
+_BLOCK = 1 << 16  # judgments looked at in one go: what is worked on stays in the cache (measured best of 2^14 to 2^20)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -107,7 +107,7 @@ class BoundMeasure:
         values = np.zeros(len(rows))
         length = self._length(rows.shape[1])
         for part in _blocks(len(rows), length * rows.shape[2]):
-            values[part] = self._block_values(rows[part, :length], topics[part])
+            values[part] = self._block_values(rows[part, :length].transpose(1, 0, 2), topics[part])
         return values
 
     def score_rankings(self, rankings: IntArray, judgments: Rows, topic: ArrayLike) -> ScoreArray:
@@ -137,12 +137,17 @@ class BoundMeasure:
         flat = judgments.reshape(count * n, width)
         values = np.zeros(len(rankings))
         for part in _blocks(len(rankings), length * width):
-            chosen = rankings[part, :length]
-            if chosen.size and int(chosen.max()) >= n:
+            # Ranks first: coverage then adds up along contiguous memory.
+            chosen = np.ascontiguousarray(rankings[part, :length].T, dtype=np.int64)
+            # As unsigned numbers, empty ranks (-1) are huge: one look tells whether all is well.
+            holes = chosen.size > 0 and int(chosen.view(np.uint64).max()) >= n
+            if holes and int(chosen.max()) >= n:
                 raise ValueError(f"rankings hold candidate {int(chosen.max())}, but topics have at most {n} candidates")
-            # Empty ranks read some row of the table; it is blanked right after.
-            rows = flat[chosen + (topics[part] * n)[:, None]] if count else np.zeros((*chosen.shape, width), bool)
-            if chosen.size and int(chosen.min()) < 0:
+            place = chosen + topics[part] * n
+            if holes:
+                place[chosen < 0] = 0
+            rows = flat.take(place, axis=0) if len(flat) else np.zeros((*place.shape, width), dtype=np.bool_)
+            if holes:
                 rows[chosen < 0] = 0
             values[part] = self._block_values(rows, topics[part])
         return values
@@ -200,19 +205,22 @@ class BoundMeasure:
         return found
 
     def _block_values(self, rows: Rows, topics: IntArray) -> ScoreArray:
-        """Values of one block: only what covers is looked at, which is little in real judgments."""
-        count, length, width = rows.shape
-        covers = self.covers(rows)
-        seen = _coverage_before(covers)
+        """Values of one block [L, B, S] (ranks first): only what covers is looked at, little in real judgments."""
+        length, count, width = rows.shape
+        covers = rows if rows.dtype == np.bool_ else np.greater_equal(rows, self.rel, order="C")
+        small = np.uint8 if length <= np.iinfo(np.uint8).max else np.int32
         flat = np.flatnonzero(covers)
-        pair, subtopic = np.divmod(flat, max(width, 1))
-        lane, rank = np.divmod(pair, max(length, 1))
-        owner, before = topics[lane], seen.reshape(-1)[flat]
+        pair = flat // max(width, 1)
+        rank = pair // max(count, 1)
+        lane = pair - rank * count
+        cell = topics.take(lane) * width + (flat - pair * width)
+        # Counting the document itself: coverage before it is one less.
+        before = np.add.accumulate(covers, axis=0, dtype=small).reshape(-1).take(flat) - 1
         values = np.zeros(count)
         for term in self.terms:
-            adds = term.weights[owner, subtopic] * term.novelty[before] * term.discounts[rank]
+            adds = term.weights.reshape(-1).take(cell) * term.novelty.take(before) * term.discounts.take(rank)
             if term.linear:
-                adds *= rows.reshape(-1)[flat]
+                adds *= rows.reshape(-1).take(flat)
             values += np.bincount(lane, weights=adds, minlength=count)
         return values
 

@@ -68,8 +68,8 @@ def test_overrides_reach_the_config() -> None:
 def test_unknown_names_suggest_the_nearest() -> None:
     with pytest.raises(ValueError, match=r"unknown ranker 'mrm'\. Did you mean mmr"):
         make_ranker("mrm")
-    with pytest.raises(ValueError, match=r"unknown option of ranker 'mmr': 'lamda'\. Did you mean lambda_\?"):
-        make_ranker("mmr", lamda=0.5)
+    with pytest.raises(ValueError, match=r"unknown option of ranker 'mmr': 'lambd'\. Did you mean lambda_\?"):
+        make_ranker("mmr", lambd=0.5)
     with pytest.raises(ValueError, match=r"unknown relevance: 'cosin'\. Did you mean cosine"):
         make_ranker("mmr", relevance="cosin")
     with pytest.raises(ValueError, match="unknown measure"):

@@ -154,6 +154,10 @@ class TopicSet(Sequence[Topic]):
             return self.replace(self._topics[index])
         return self._topics[index]
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        # Nothing in it changes, and Gymnasium copies environment arguments deeply whenever a spec is asked for.
+        return self
+
     def __repr__(self) -> str:
         marks = "".join(f", {mark}" for mark in self.marks)
         return (

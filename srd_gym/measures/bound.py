@@ -122,6 +122,7 @@ class BoundMeasure:
             [B] float64. Memory stays bounded: rankings are scored in blocks.
 
         Raises:
+            TypeError: rankings that are no integers.
             ValueError: shapes that do not match, or more ranks than the measure was bound for.
         """
         rankings = np.asarray(rankings)
@@ -130,6 +131,8 @@ class BoundMeasure:
                 "expected rankings [B, L] and judgments [T, N, S], "
                 f"got shapes {rankings.shape} and {np.shape(judgments)}"
             )
+        if rankings.dtype.kind not in "iu":
+            raise TypeError(f"rankings hold candidate indices, expected integers, got {rankings.dtype}")
         topics = _topic_indices(topic, len(rankings))
         count, n, width = judgments.shape
         self._check_width(width)

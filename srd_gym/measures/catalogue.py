@@ -74,12 +74,15 @@ class _Cascade(Measure):
 class _CollectionIndependent(_Cascade):
     """Cascades that can be divided by a constant that ignores what the collection holds."""
 
+    normalizations: ClassVar[tuple[Normalization | None, ...]] = ("ndeval", None)
+    """The normalizations there are."""
+
     normalization: Normalization | None = "ndeval"
     """"ndeval": divided as the official tool does; None: the plain sum."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._one_of("normalization", ("ndeval", None))
+        self._one_of("normalization", self.normalizations)
 
     def plain(self) -> Self:
         """The sum without normalisation."""
@@ -146,11 +149,7 @@ class ERRIA(_CollectionIndependent):
     """
 
     name: ClassVar[str] = "ERR_IA"
-
-    def __post_init__(self) -> None:
-        Measure.__post_init__(self)
-        self._number("alpha", 0.0, 1.0)
-        self._one_of("normalization", ("ndeval", "chapelle", None))
+    normalizations: ClassVar[tuple[Normalization | None, ...]] = ("ndeval", "chapelle", None)
 
     def _discounts(self, depth: int) -> ScoreArray:
         return reciprocal_discounts(depth)

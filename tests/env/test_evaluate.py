@@ -118,6 +118,12 @@ def test_unlabelled_topics_are_not_judged() -> None:
     assert found.measures == {"StRecall@1": 0.5}
 
 
+def test_no_ranking_at_all_scores_0_everywhere() -> None:
+    found = evaluate(topics(), {}, ["alpha_nDCG@2"], "candidates")
+    assert (found.topics, found.missing, found.measures) == (2, 2, {"alpha_nDCG@2": 0.0})
+    assert found.mean(present_only=True) == {"alpha_nDCG@2": 0.0}
+
+
 def test_an_empty_rank_is_a_document_that_covers_nothing() -> None:
     found = evaluate(topics(), {"1": [-1, 0], "2": np.array([])}, ["alpha_DCG(normalization=None)@2"], "candidates")
     assert found.per_topic["1"] == {"alpha_DCG(normalization=None)@2": pytest.approx(1 / np.log2(3))}

@@ -356,6 +356,20 @@ def test_ideals_are_computed_once_per_reference(monkeypatch: pytest.MonkeyPatch)
     assert len(calls) == 1  # all forty in one batch; five useful documents are the whole list already
 
 
+def test_many_rankings_are_cut_into_blocks_that_change_nothing() -> None:
+    rng = np.random.default_rng(1)
+    judgments = rng.integers(0, 3, (7, 30, 5)).astype(np.int8)
+    topic = rng.integers(0, 7, 4_000)
+    rankings = np.argsort(rng.random((4_000, 30)), axis=1)[:, :20].astype(np.int32)
+    rankings[rng.random(rankings.shape) < 0.1] = -1
+    rows = np.where((rankings >= 0)[:, :, None], judgments[topic[:, None], rankings], 0)
+    for name in ("alpha_nDCG@10", "MAP_IA", "Dsharp_nDCG(gains=linear, rel=2)@15"):
+        bound = measure(name).bind([Reference(pool) for pool in judgments], 20)
+        expected = bound.gains(rows, topic).sum(axis=1)
+        np.testing.assert_allclose(bound.score_rankings(rankings, judgments, topic), expected, rtol=0, atol=1e-12)
+        np.testing.assert_allclose(bound.values(rows, topic), expected, rtol=0, atol=1e-12)
+
+
 def test_long_rankings_are_scored_in_bounded_memory() -> None:
     rng = np.random.default_rng(0)
     judgments = (rng.random((10, 200, 8)) < 0.1).astype(np.int8)

@@ -73,7 +73,7 @@ def test_arguments_take_the_place_of_what_is_written() -> None:
     [
         ("alpha_nDGC@10", r"unknown measure 'alpha_nDGC'\. Did you mean .*alpha_nDCG.*NAME@k"),
         ("erria@10", r"unknown measure 'erria'\. Did you mean .*ERR_IA"),
-        ("alpha_nDCG(alhpa=0.3)@10", r"unknown parameter of alpha_nDCG: 'alhpa'\. Did you mean alpha"),
+        ("alpha_nDCG(alfa=0.3)@10", r"unknown parameter of alpha_nDCG: 'alfa'\. Did you mean alpha"),
         ("StRecall(alpha=0.3)@10", r"unknown parameter of StRecall: 'alpha'"),
         ("alpha_nDCG(alpha=2)@10", r"alpha must be a number, 0 to 1; got 2"),
         ("alpha_nDCG(alpha=nan)@10", r"alpha must be a number, 0 to 1; got 'nan'"),
@@ -154,6 +154,10 @@ def test_binding_and_scoring_check_their_shapes() -> None:
         bound.values(rows[None], [0, 0])
     with pytest.raises(ValueError, match="rankings hold candidate 2, but topics have at most 2 candidates"):
         bound.score_rankings([[2]], rows[None], 0)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="rankings hold candidate indices, expected integers, got float64"):
+        bound.score_rankings([[0.0]], rows[None], 0)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match=r"expected rankings \[B, L\] and judgments \[T, N, S\]"):
+        bound.score_rankings([0], rows[None], 0)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="rank must be 0 to 1"):
         bound.candidate_gains(rows[None], [[0, 0]], 2, 0)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="depth must be at least 1"):

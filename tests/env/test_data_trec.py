@@ -1,0 +1,339 @@
+"""TREC files: the official tool's reading of them, malformed ones, and topic sets made of the real ones."""
+
+from __future__ import annotations
+
+import gzip
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from srd_gym.data.streams import DataNotice
+from srd_gym.data.trec import load_trec, read_qrels, read_run, read_topics_xml, write_run
+
+
+def put(path: Path, text: str) -> Path:
+    path.write_bytes(text.encode())
+    return path
+
+
+def web(data_dir: Path, kind: str) -> list[Path]:
+    return sorted((data_dir / "trec-web").glob(f"*.{kind}"))
+
+
+# qrels
+
+
+def test_qrels_are_read_as_the_official_tool_reads_them(tmp_path: Path) -> None:
+    path = put(tmp_path / "q", "1 0 a 0\n1 10 b 2\n1 2 b -2\n1 2 c 1\n1 3 c 0\n2 0 a 1\n")
+    qrels = read_qrels(path)
+    assert list(qrels.topics) == ["1", "2"]
+    first = qrels.topics["1"]
+    assert first.doc_ids == ("a", "b", "c"), "a judged document is in the pool, relevant or not"
+    assert first.subtopic_ids == ("2", "3", "10"), "nothing is relevant to subtopic 0, so it is no subtopic"
+    np.testing.assert_array_equal(first.judgments, [[0, 0, 0], [-2, 0, 2], [1, 0, 0]])
+    assert first.judgments.dtype == np.int8
+    assert qrels.topics["2"].subtopic_ids == ("0",), "with a relevant document, subtopic 0 counts as any other"
+
+
+def test_qrels_agree_with_pyndeval_on_what_is_relevant(tmp_path: Path) -> None:
+    pyndeval = pytest.importorskip("pyndeval", reason="the official tool is not installed")
+    lines = [("1", "0", "a", 1), ("1", "1", "a", -2), ("1", "1", "b", 2), ("1", "2", "b", 0), ("1", "2", "c", 1)]
+    qrels = read_qrels(put(tmp_path / "q", "".join(f"{q} {s} {d} {j}\n" for q, s, d, j in lines))).topics["1"]
+    run = [("1", doc_id, -float(i)) for i, doc_id in enumerate(qrels.doc_ids)]
+    official = pyndeval.ndeval(lines, run, ["strec@1", "strec@2", "P-IA@3"])["1"]
+    relevant = qrels.judgments >= 1
+    intents = relevant.any(axis=0).sum()
+    assert official["strec@1"] == pytest.approx(relevant[:1].any(axis=0).sum() / intents)
+    assert official["strec@2"] == pytest.approx(relevant[:2].any(axis=0).sum() / intents)
+    assert official["P-IA@3"] == pytest.approx(relevant.sum() / 3 / intents)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("1 1 a 0\n1 1 b\n", r":2: expected 4 fields 'topic subtopic document judgment', got 3: '1 1 b'"),
+        ("1 1 a 0 1\n", r":1: expected 4 fields .* got 5"),
+        ("1 1 a yes\n", r":1: expected an integer judgment from -128 to 127, got 'yes'"),
+        ("1 1 a 1.0\n", r":1: expected an integer judgment"),
+        ("1 1 a 200\n", r":1: expected an integer judgment from -128 to 127, got '200'"),
+        ("1 1 a 1\n1 2 a 1\n1 1 a 0\n", r":3: document 'a' is judged twice for subtopic '1' of topic '1'; keep one"),
+        ("\n \n", r"holds only blank lines"),
+        ("", r"is empty; expected at least one line"),
+    ],
+)
+def test_malformed_qrels_name_file_and_line(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(ValueError, match=message) as caught:
+        read_qrels(put(tmp_path / "bad.qrels", text))
+    assert "bad.qrels" in str(caught.value)
+
+
+def test_several_files_are_parts_and_share_no_query(tmp_path: Path) -> None:
+    one, two = put(tmp_path / "one", "1 1 a 1\n"), put(tmp_path / "two", "2 1 a 1\n")
+    assert list(read_qrels([one, two]).topics) == ["1", "2"]
+    again = put(tmp_path / "again", "3 1 b 1\n1 2 b 1\n")
+    with pytest.raises(ValueError, match=r"qrels: query '1' is in both .*one and .*again"):
+        read_qrels([one, two, again])
+    runs = [put(tmp_path / f"run{i}", f"{i % 2} Q0 d 1 1.0 x\n") for i in range(3)]
+    with pytest.raises(ValueError, match=r"run: query '0' is in both .*run0 and .*run2"):
+        read_run(runs)
+    with pytest.raises(ValueError, match="no file given"):
+        read_run([])
+
+
+def test_gzip_is_read_and_broken_gzip_refused(tmp_path: Path) -> None:
+    whole = gzip.compress(b"\xef\xbb\xbf1 1 a 1\r\n" + b"1 2 a 1\n")
+    (tmp_path / "q.gz").write_bytes(whole)
+    assert read_qrels(tmp_path / "q.gz").topics["1"].subtopic_ids == ("1", "2")
+    (tmp_path / "cut.gz").write_bytes(whole[:-9])
+    with pytest.raises(ValueError, match="broken gzip file"):
+        read_qrels(tmp_path / "cut.gz")
+
+
+# runs
+
+
+def test_a_run_is_ordered_as_the_official_tool_orders_it(tmp_path: Path) -> None:
+    path = put(tmp_path / "r", "1 Q0 b 1 0.5 x\n1 Q0 a 9 0.5 x\n1 Q0 c 7 1e1 x\n1\tQ0\td\t0\t-2\tx\n")
+    run = read_run(path)
+    assert run.rankings == {"1": ("c", "a", "b", "d")}
+    np.testing.assert_array_equal(run.scores["1"], [10, 0.5, 0.5, -2])
+
+
+def test_scores_are_compared_in_double_precision(tmp_path: Path) -> None:
+    run = read_run(put(tmp_path / "r", "1 Q0 a 1 1.00000000001 x\n1 Q0 b 2 1.00000000002 x\n"))
+    assert run.rankings["1"] == ("b", "a")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("1 Q0 a 1 2.0\n", r":1: expected 6 fields 'topic Q0 document rank score tag', got 5: '1 Q0 a 1 2.0'"),
+        ("1 Q0 a 1 2.0 x\n1 Q0 b 2 high x\n", r":2: expected a finite number as score, got 'high'"),
+        ("1 Q0 a 1 nan x\n", r":1: expected a finite number as score, got 'nan'"),
+        ("1 Q0 a 1 inf x\n", r":1: expected a finite number as score"),
+        ("1 Q0 a 1 2 x\n2 Q0 a 1 2 x\n1 Q0 a 2 1 x\n", r":3: document 'a' comes twice for query '1'"),
+        ("1 Q0 \x1b[31m 1 2.0 x y\n", r"got 7: '1 Q0 \\x1b\[31m 1"),
+    ],
+)
+def test_malformed_runs_name_file_and_line(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        read_run(put(tmp_path / "bad.run", text))
+
+
+def test_odd_ids_are_kept_as_data(tmp_path: Path) -> None:
+    odd = ["<script>", "\u00a0nbsp", "\x01\x1c", "a&b", "café", "=1+1"]
+    run = read_run(put(tmp_path / "r", "".join(f"1 Q0 {d} {i} {-i} x\n" for i, d in enumerate(odd))))
+    assert run.rankings["1"] == tuple(odd)
+
+
+ids = st.text(st.characters(exclude_categories=["Cc", "Cs", "Zs", "Zl", "Zp"]), min_size=1, max_size=8)
+
+
+@settings(max_examples=60, deadline=None)
+@given(data=st.data(), doc_ids=st.lists(ids, unique=True, min_size=1, max_size=12), scored=st.booleans())
+def test_a_written_run_keeps_its_order(
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject, doc_ids: list[str], scored: bool
+) -> None:
+    number = st.sampled_from([0.0, 1.0, -1.0, 1e-45, 3e38, 1.0000001]) | st.floats(-1e6, 1e6)
+    falling = sorted(data.draw(st.lists(number, min_size=len(doc_ids), max_size=len(doc_ids))), reverse=True)
+    path = tmp_path_factory.mktemp("run") / "r"
+    write_run(path, {"q": doc_ids}, "tag", {"q": falling} if scored else None)
+    run = read_run(path)
+    assert run.rankings == {"q": tuple(doc_ids)}
+    assert (np.diff(run.scores["q"].astype(np.float32)) < 0).all(), "no tie is left, in single precision either"
+
+
+@pytest.mark.parametrize(
+    ("rankings", "tag", "message"),
+    [
+        ({"1": ["a b"]}, "x", r"document id 'a b' holds ' '.*rename it"),
+        ({"1": ["a\x00"]}, "x", r"document id 'a\\x00' holds '\\x00'"),
+        ({"1": ["a\u00a0b"]}, "x", r"document id"),
+        ({"1": [""]}, "x", r"document id '' is empty"),
+        ({"1\n2": ["a"]}, "x", r"query id '1\\n2' holds '\\n'"),
+        ({"1": ["a"]}, "my tag", r"the tag 'my tag' holds ' '"),
+        ({"1": ["a", "a"]}, "x", r"a document comes twice for query '1'"),
+    ],
+)
+def test_what_a_run_cannot_carry_is_refused(
+    tmp_path: Path, rankings: dict[str, list[str]], tag: str, message: str
+) -> None:
+    path = put(tmp_path / "run", "old")
+    with pytest.raises(ValueError, match=message):
+        write_run(path, {"0": ["fine"], **rankings}, tag)
+    assert [p.read_text() for p in tmp_path.iterdir()] == ["old"], "nothing half written, nothing left behind"
+
+
+def test_scores_that_rise_or_do_not_match_are_refused(tmp_path: Path) -> None:
+    for scores, message in (
+        ({"1": [1.0, 2.0]}, "never rise"),
+        ({"1": [np.inf, 2.0]}, "must be finite"),
+        ({"1": [1.0]}, "has 2 documents but 1 scores"),
+        ({}, "has 2 documents but no scores"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            write_run(tmp_path / "run", {"1": ["a", "b"]}, "x", scores)
+
+
+# topics XML
+
+XML = """<?xml version="1.0"?>
+<!DOCTYPE web [ <!ELEMENT web (topic)*> <!ATTLIST topic number CDATA #REQUIRED> ]>
+<web><topic number="1" type="faceted"><query>jaguar &lt;b&gt;</query><description> A
+ car? </description><subtopic number="2" type="inf">the
+  car</subtopic><subtopic number="1">the cat</subtopic></topic></web>"""
+
+
+def test_topics_xml_with_its_doctype_is_read(tmp_path: Path) -> None:
+    text = read_topics_xml(put(tmp_path / "t.xml", XML))["1"]
+    assert text.query_text == "jaguar <b>"
+    assert text.description == "A car?"
+    assert list(text.subtopics.items()) == [("2", "the car"), ("1", "the cat")]
+
+
+@pytest.mark.parametrize(
+    ("xml", "message"),
+    [
+        (
+            '<!DOCTYPE a [<!ENTITY b "bb"><!ENTITY c "&b;&b;">]><a><topic number="1"><query>&c;</query></topic></a>',
+            r"declares an entity or refers to another file, which is refused",
+        ),
+        (
+            '<!DOCTYPE a [<!ENTITY b SYSTEM "file:///etc/passwd">]><a><topic number="1"><query>&b;</query></topic></a>',
+            r"declares an entity or refers to another file, which is refused",
+        ),
+        ('<!DOCTYPE a [<!ENTITY % b "x">]><a/>', r"declares an entity"),
+        ("<a><topic></a>", r"not well-formed XML"),
+        ("1 1 a 0", r"not well-formed XML"),
+        ("<a><b/></a>", r"no <topic number=\.\.\.> in <a>"),
+        ("<a><topic><query>x</query></topic></a>", r"a topic has no number"),
+        ('<a><topic number="1"/></a>', r"topic '1' has no <query>"),
+        ('<a><topic number="1"><query/></topic><topic number="1"><query/></topic></a>', r"topic '1' comes twice"),
+    ],
+)
+def test_bad_topics_xml_is_refused(tmp_path: Path, xml: str, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        read_topics_xml(put(tmp_path / "t.xml", xml))
+
+
+# topic sets
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> dict[str, Path]:
+    return {
+        "topics": put(tmp_path / "t.xml", XML),
+        "run": put(tmp_path / "run", "1 Q0 a 1 3 x\n1 Q0 b 2 2 x\n1 Q0 c 3 1 x\n"),
+        "qrels": put(tmp_path / "qrels", "1 0 p 0\n1 1 b 2\n1 3 c 1\n1 2 a -2\n"),
+    }
+
+
+def test_run_qrels_and_texts_meet_in_a_topic(files: dict[str, Path]) -> None:
+    topic = load_trec(**files, name="mine")[0]
+    assert topic.doc_ids == ("a", "b", "c")
+    assert topic.retrieval_scores is not None
+    assert topic.retrieval_scores.tolist() == [3, 2, 1]
+    assert topic.subtopic_ids == ("2", "1", "3"), "the XML's, then what only the qrels name"
+    assert topic.subtopic_texts == ("the car", "the cat", "")
+    assert topic.judgments is not None
+    np.testing.assert_array_equal(topic.judgments, [[-2, 0, 0], [0, 2, 0], [0, 0, 1]])
+    assert topic.pool_ids == ("p", "b", "c", "a")
+    assert topic.pool is not None
+    np.testing.assert_array_equal(topic.pool, [[0, 0, 0], [0, 2, 0], [0, 0, 1], [-2, 0, 0]])
+
+
+def test_a_topic_without_judgments_is_unlabelled(files: dict[str, Path]) -> None:
+    put(files["qrels"], "9 1 a 1\n")
+    with pytest.warns(DataNotice, match=r"ranks nothing for 1 topics \(9\); .* left out"):
+        topics = load_trec(**files)
+    assert topics[0].judgments is None
+    assert topics[0].pool is None
+    assert not topics.has_pool
+    assert load_trec(run=files["run"])[0].n_subtopics == 0
+
+
+def test_a_query_in_no_topics_file_is_an_error(files: dict[str, Path]) -> None:
+    put(files["run"], "7 Q0 a 1 3 x\n")
+    with pytest.raises(ValueError, match="query '7' of the run is in none of the topics files"):
+        load_trec(**files)
+
+
+def test_missing_vectors_are_an_error_or_dropped(files: dict[str, Path], tmp_path: Path) -> None:
+    vectors = put(tmp_path / "v.tsv", "a\t1 0\nc\t0 1\nother\t1 1\n")
+    queries = put(tmp_path / "q.tsv", "jaguar <b>\t0.5\t0.5\n")
+    with pytest.raises(
+        ValueError, match=r"no vector for 1 of 3 documents, in 1 topics \('b' of topic '1'; .*--missing"
+    ):
+        load_trec(**files, vectors=vectors, query_vectors=queries)
+    with pytest.warns(DataNotice, match=r"no vector for 1 of 3 documents.* left out, and with them 0 topics"):
+        topic = load_trec(**files, vectors=vectors, query_vectors=queries, missing="drop")[0]
+    assert topic.doc_ids == ("a", "c")
+    assert topic.doc_vectors is not None
+    np.testing.assert_array_equal(topic.doc_vectors, [[1, 0], [0, 1]])
+    assert topic.query_vector is not None
+    assert topic.query_vector.tolist() == [0.5, 0.5]
+    assert topic.pool_ids is not None
+    assert "b" in topic.pool_ids, "leaving a candidate out does not change what was judged"
+
+
+# the real files
+
+
+@pytest.mark.data
+def test_the_real_files_are_read_fast_and_whole(data_dir: Path) -> None:
+    began = time.process_time()
+    qrels = read_qrels(web(data_dir, "diversity.qrels.gz"))
+    run = read_run(web(data_dir, "indri.run.gz"))
+    seconds = time.process_time() - began
+    assert len(qrels.topics) == 198
+    assert len(run.rankings) == 200
+    assert sum(len(r) for r in run.rankings.values()) == 61_721
+    assert seconds < 10, "takes about 0.4 s; the limit only catches a quadratic reader"
+
+
+@pytest.mark.data
+def test_the_real_topics(data_dir: Path) -> None:
+    topics = load_trec(
+        qrels=web(data_dir, "diversity.qrels.gz"),
+        run=web(data_dir, "indri.run.gz"),
+        topics=web(data_dir, "topics.xml"),
+        name="trec-indri",
+    )
+    assert len(topics) == 200
+    assert [t.query_id for t in topics if not t.labelled] == ["95", "100"]
+    assert topics.has_retrieval_order
+    assert topics.has_pool
+    sizes = [t.n_candidates for t in topics]
+    assert (min(sizes), max(sizes)) == (7, 962)
+    assert topics[0].query_text == "obama family tree"
+    blank = [
+        (t.query_id, s)
+        for t in topics
+        for s, text in zip(t.subtopic_ids, t.subtopic_texts or (), strict=True)
+        if not text
+    ]
+    assert blank == [("79", "5")], "every judged subtopic has a text; this one is empty in the file itself"
+    shares = [(t.judgments >= 1).any(axis=1).mean() for t in topics if t.judgments is not None]
+    assert np.mean(shares) == pytest.approx(0.133, abs=0.001)
+
+
+@pytest.mark.data
+def test_the_real_vectors_meet_thirteen_topics(data_dir: Path) -> None:
+    with pytest.warns(DataNotice, match="187 topics that have no document left"):
+        topics = load_trec(
+            qrels=web(data_dir, "diversity.qrels.gz"),
+            run=web(data_dir, "indri.run.gz"),
+            topics=web(data_dir, "topics.xml"),
+            vectors=data_dir / "dssa-sample" / "doc.emb.gz",
+            query_vectors=data_dir / "dssa-sample" / "query.emb.gz",
+            missing="drop",
+        )
+    assert len(topics) == 13
+    assert topics.vector_width == 25
+    assert len({doc_id for t in topics for doc_id in t.doc_ids}) == 605
+    assert all(t.query_vector is not None and t.labelled for t in topics)
+    assert [t.query_id for t in topics if not t.trainable] == ["6", "42", "120"], "no relevant document is left there"

@@ -1,0 +1,291 @@
+"""Vectors from files of every format, and their meeting with topics."""
+
+from __future__ import annotations
+
+import gzip
+import pickle
+import sys
+import types
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from srd_gym.data.attach import attach_vectors, embed_topics
+from srd_gym.data.json_vectors import iter_json_vectors, read_any_vectors
+from srd_gym.data.streams import DataNotice
+from srd_gym.data.vectors import VectorTable, embed_texts, read_vector_parts, read_vectors
+from srd_gym.topic import Topic, TopicSet
+
+IDS = ("1.1", "1.10", "a b")
+ROWS = np.array([[1, 2], [3, 4], [0.5, -1]], dtype=np.float32)
+
+
+def write_tsv(folder: Path) -> Path:
+    lines = "".join(f"{name}\t" + "\t".join(map(str, row)) + "\n" for name, row in zip(IDS, ROWS, strict=True))
+    (folder / "v.tsv.gz").write_bytes(gzip.compress(lines.encode()))
+    return folder / "v.tsv.gz"
+
+
+def write_npy(folder: Path) -> Path:
+    np.save(folder / "v.npy", ROWS.astype(np.float64))
+    (folder / "v.ids").write_text("\n".join(IDS) + "\n")
+    return folder / "v.npy"
+
+
+def write_npz(folder: Path) -> Path:
+    np.savez(folder / "v.npz", ids=np.array(IDS), vectors=ROWS.astype(np.float16))
+    return folder / "v.npz"
+
+
+def write_parquet(folder: Path) -> Path:
+    pq.write_table(pa.table({"id": list(IDS), "vector": ROWS.tolist(), "more": [1, 2, 3]}), folder / "v.parquet")
+    return folder / "v.parquet"
+
+
+WRITERS = [write_tsv, write_npy, write_npz, write_parquet]
+
+
+@pytest.mark.parametrize("write", WRITERS)
+def test_every_format_gives_the_same_table(write: Any, tmp_path: Path) -> None:
+    path = write(tmp_path)
+    table = read_vectors(path)
+    assert table.ids == IDS, "ids are text: 1.1 and 1.10 are two"
+    assert table.vectors.dtype == np.float32
+    np.testing.assert_array_equal(table.vectors, ROWS)
+    np.testing.assert_array_equal(table.rows(["a b", "1.1"]), ROWS[[2, 0]])
+    few = read_vectors(path, only={"1.10", "absent"})
+    assert few.ids == ("1.10",)
+    np.testing.assert_array_equal(few.vectors, ROWS[[1]])
+    with pytest.raises(ValueError, match=r"has no vector for id 'x'"):
+        table.rows(["x"])
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a\t1\t2\nb\t1\n", r"v\.tsv:2: 1 numbers, but 2 on the lines before"),
+        ("a\t1\t2\nb\t1\tnan\n", r"v\.tsv:2: NaN, infinity or a number beyond float32"),
+        ("a\t1\t2\nb\t1\t-inf\n", r"v\.tsv:2: NaN, infinity"),
+        ("a\t1\t1e60\n", r"v\.tsv:1: NaN, infinity or a number beyond float32"),
+        ("a\t1\tx\n", r"v\.tsv:1: expected numbers after the id: .*'x'"),
+        ("a\t\n", r"v\.tsv:1: no number; expected finite numbers"),
+        ("a 1 2\n", r"v\.tsv:1: expected an id, a tab and numbers, got 'a 1 2'"),
+        ("a\t1\nb\t2\na\t3\n", r"v\.tsv:3: id 'a' comes twice \(first on line 1\)"),
+        ("", r"is empty"),
+    ],
+)
+def test_a_bad_tsv_names_the_line(tmp_path: Path, text: str, message: str) -> None:
+    (tmp_path / "v.tsv").write_text(text)
+    with pytest.raises(ValueError, match=message):
+        read_vectors(tmp_path / "v.tsv")
+
+
+def test_bad_tables_name_the_row() -> None:
+    with pytest.raises(ValueError, match=r"f, row 1 \(id 'b'\): NaN, infinity"):
+        VectorTable(["a", "b"], np.array([[1.0], [np.nan]]), source="f")
+    with pytest.raises(ValueError, match=r"f, row 0: id 'a' comes twice"):
+        VectorTable(["a", "a"], np.ones((2, 1)), source="f")
+    with pytest.raises(ValueError, match=r"2 ids but 3 vectors"):
+        VectorTable(["a", "b"], np.ones((3, 1)), source="f")
+    with pytest.raises(ValueError, match=r"expected a matrix of numbers \[n, F\], got shape \(3,\)"):
+        VectorTable(["a", "b", "c"], np.ones(3), source="f")
+
+
+def test_pickles_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "v"
+    path.write_bytes(pickle.dumps({"a": [1.0]}))
+    with pytest.raises(
+        ValueError, match=r"is a pickle, which can run code when read and is refused; save the vectors as"
+    ):
+        read_vectors(path)
+    objects = np.array([{"a": 1}], dtype=object)
+    np.savez(tmp_path / "v.npz", ids=objects, vectors=np.ones((1, 1)))
+    with pytest.raises(ValueError, match=r"v\.npz holds Python objects \(a pickle\)"):
+        read_vectors(tmp_path / "v.npz")
+    np.save(tmp_path / "v.npy", objects)
+    (tmp_path / "v.ids").write_text("a\n")
+    with pytest.raises(ValueError, match=r"v\.npy: .*Python objects.*; save the vectors as"):
+        read_vectors(tmp_path / "v.npy")
+
+
+def test_files_of_another_form_say_what_is_missing(tmp_path: Path) -> None:
+    np.save(tmp_path / "lonely.npy", ROWS)
+    with pytest.raises(ValueError, match=r"lonely\.npy needs its ids, one a line, in .*lonely\.ids"):
+        read_vectors(tmp_path / "lonely.npy")
+    np.savez(tmp_path / "x.npz", names=np.array(IDS), vectors=ROWS)
+    with pytest.raises(ValueError, match=r"expected arrays ids and vectors .* got names, vectors"):
+        read_vectors(tmp_path / "x.npz")
+    np.savez(tmp_path / "y.npz", ids=np.array([1.1, 1.10, 2]), vectors=ROWS)
+    with pytest.raises(ValueError, match=r"ids must be a list of text, got shape \(3,\) of float64"):
+        read_vectors(tmp_path / "y.npz")
+    (tmp_path / "cut.npz").write_bytes(write_npz(tmp_path).read_bytes()[:-30])
+    with pytest.raises(ValueError, match=r"damaged \.npz file"):
+        read_vectors(tmp_path / "cut.npz")
+    pq.write_table(pa.table({"id": ["a"], "vec": [[1.0]]}), tmp_path / "z.parquet")
+    with pytest.raises(ValueError, match=r"lacks the column vector; expected id and vector, got id, vec"):
+        read_vectors(tmp_path / "z.parquet")
+    pq.write_table(pa.table({"id": ["a", "b"], "vector": [[1.0], [1.0, 2.0]]}), tmp_path / "w.parquet")
+    with pytest.raises(ValueError, match=r"row 1: 2 numbers, but 1 in the rows before"):
+        read_vectors(tmp_path / "w.parquet")
+
+
+def test_an_npz_may_hold_several_kinds(tmp_path: Path) -> None:
+    arrays = {f"{part}_ids": np.array([part]) for part in ("document", "query", "subtopic")}
+    arrays |= {f"{part}_vectors": np.ones((1, 3)) for part in ("document", "query", "subtopic")}
+    np.savez(tmp_path / "v.npz", **arrays)
+    parts = read_vector_parts(tmp_path / "v.npz")
+    assert {part: table.ids for part, table in parts.items()} == {p: (p,) for p in ("document", "query", "subtopic")}
+    assert list(read_vector_parts(write_tsv(tmp_path))) == ["document"]
+
+
+# JSON objects as streams
+
+
+@pytest.mark.parametrize("chunk", [1, 7, 2**20])
+def test_json_vectors_are_streamed(tmp_path: Path, chunk: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("srd_gym.data.json_vectors._CHUNK", chunk)
+    path = tmp_path / "v.json.gz"
+    text = ' {"1.1" : [1, 2.5e0],\n "q\\"u\\u00e9": [ -3 ,4 ] , "skip": ["not", "parsed"], "1.10":[0,0]}\n'
+    path.write_bytes(gzip.compress(text.encode()))
+    found = dict(iter_json_vectors(path, only={"1.1", 'q"ué', "1.10"}))
+    assert {name: row.tolist() for name, row in found.items()} == {"1.1": [1, 2.5], 'q"ué': [-3, 4], "1.10": [0, 0]}
+    assert read_any_vectors(path, only={"1.10"}).ids == ("1.10",)
+
+
+def test_an_empty_json_object_has_no_vectors(tmp_path: Path) -> None:
+    (tmp_path / "v").write_text("{}")
+    assert len(read_any_vectors(tmp_path / "v", only={"a"})) == 0
+    assert len(read_any_vectors(write_tsv(tmp_path), only={"1.1"})) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('{"a": [1], "b": [2', r"entry 2: the file ends in the middle"),
+        ('{"a": [1], "b": [1, 2]}', r"entry 2: 2 numbers for id 'b', but 1 in the entries before"),
+        ('{"a": [1], "a": [1]}', r"entry 2: id 'a' comes twice"),
+        ('{"a": [NaN]}', r"entry 1: expected finite numbers for id 'a'"),
+        ('{"a": ["x"]}', r"entry 1: expected a list of numbers for id 'a'"),
+        ('{"a": []}', r"entry 1: expected finite numbers"),
+        ('{"a": 1}', r"entry 1: expected \[ of"),
+        ("{1: [1]}", r"entry 1: expected an id in double quotes"),
+        ('{"a": [1] "b": [1]}', r"entry 1: expected a comma or the closing brace"),
+        ('{"a": [1]} more', r"entry 1: text after the closing brace: 'm"),
+        ('{"a', r"entry 1: broken id"),
+    ],
+)
+def test_broken_json_vectors_name_the_entry(tmp_path: Path, text: str, message: str) -> None:
+    (tmp_path / "v").write_text(text)
+    with pytest.raises(ValueError, match=message):
+        read_any_vectors(tmp_path / "v", only={"a", "b"})
+
+
+# vectors and topics
+
+
+def two_topics() -> TopicSet:
+    texts = {"query_text": "q one", "subtopic_ids": ("1", "2"), "subtopic_texts": ("first", "second")}
+    return TopicSet(
+        [
+            Topic(query_id="1", doc_ids=("a", "b"), judgments=np.eye(2), doc_texts=("x", "y"), **texts),
+            Topic(query_id="2", doc_ids=("c",), doc_texts=("z",)),
+        ],
+        name="two",
+        simulated=True,
+    )
+
+
+def table(*ids: str, width: int = 2, source: str = "file") -> VectorTable:
+    return VectorTable(ids, np.arange(len(ids) * width).reshape(-1, width), source=source)
+
+
+def test_vectors_meet_documents_queries_and_subtopics() -> None:
+    attached = attach_vectors(
+        two_topics(), table("c", "b", "a"), queries=table("2", "q one"), subtopics=table("1.2", "first")
+    )
+    first, second = attached
+    assert not attached.simulated
+    np.testing.assert_array_equal(first.doc_vectors, [[4, 5], [2, 3]])
+    np.testing.assert_array_equal(first.query_vector, [2, 3])
+    np.testing.assert_array_equal(first.subtopic_vectors, [[2, 3], [0, 1]])
+    np.testing.assert_array_equal(second.query_vector, [0, 1])
+
+
+def test_missing_vectors_say_which_and_how_many() -> None:
+    with pytest.raises(
+        ValueError,
+        match=r"two: no vector for 2 of 3 documents, in 2 topics \('b' of topic '1', 'c' of topic '2'; file\); "
+        r"for 1 of 2 queries \('2'; more\)\. Give a file that holds them all.*missing=\"drop\" \(--missing drop\)",
+    ):
+        attach_vectors(two_topics(), table("a"), queries=table("1", source="more"))
+
+
+def test_dropping_leaves_out_documents_then_topics() -> None:
+    with pytest.warns(
+        DataNotice, match=r"no vector for 2 of 3 documents.*with them 1 topics that have no document left: '2'"
+    ):
+        attached = attach_vectors(two_topics(), table("a"), missing="drop")
+    assert attached.query_ids == ("1",)
+    assert attached[0].doc_ids == ("a",)
+    np.testing.assert_array_equal(attached[0].judgments, [[1, 0]])
+
+
+def test_a_file_for_other_topics_is_told_as_such() -> None:
+    with pytest.raises(
+        ValueError, match=r"file has a vector for no document of 'two': the topics name documents like 'a'"
+    ):
+        attach_vectors(two_topics(), table("z"), missing="drop")
+
+
+def test_widths_must_agree() -> None:
+    with pytest.raises(ValueError, match=r"vectors of file have width 2, those of more width 3"):
+        attach_vectors(two_topics(), table("a", "b", "c"), queries=table("1", width=3, source="more"))
+    old = attach_vectors(two_topics(), queries=table("1", "2", width=3))
+    with pytest.warns(DataNotice, match=r"the query vectors are not of width 2 .* left out"):
+        assert attach_vectors(old, table("a", "b", "c"))[0].query_vector is None
+
+
+def test_an_unknown_way_to_treat_missing_vectors() -> None:
+    with pytest.raises(ValueError, match="Did you mean drop"):
+        attach_vectors(two_topics(), table("a"), missing="dorp")  # type: ignore[arg-type]
+
+
+def test_texts_are_embedded() -> None:
+    def lengths(texts: Any) -> Any:
+        return np.array([[len(text), 1] for text in texts], dtype=np.float32)
+
+    first, second = embed_topics(two_topics(), lengths)
+    np.testing.assert_array_equal(first.doc_vectors, [[1, 1], [1, 1]])
+    np.testing.assert_array_equal(first.query_vector, [5, 1])
+    np.testing.assert_array_equal(first.subtopic_vectors, [[5, 1], [6, 1]])
+    assert second.query_vector is None
+    assert second.subtopic_vectors is None
+    with pytest.raises(ValueError, match=r"topic '1' of 'bare' has no document texts"):
+        embed_topics(TopicSet([Topic(query_id="1", doc_ids=("a",))], name="bare"), lengths)
+
+
+def test_a_text_model_that_is_not_installed_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "sentence_transformers", None)
+    with pytest.raises(ImportError, match="pip install sentence-transformers"):
+        embed_texts("all-MiniLM-L6-v2", ["x"])
+
+
+def test_a_text_model_gives_float32_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Model:
+        def __init__(self, name: str) -> None:
+            assert name == "folder"
+
+        def encode(self, texts: list[str], **settings: Any) -> Any:
+            assert settings["normalize_embeddings"]
+            return np.ones((len(texts), 4)) / 2
+
+    module = types.ModuleType("sentence_transformers")
+    module.SentenceTransformer = Model  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "sentence_transformers", module)
+    vectors = embed_texts(Path("folder"), ["a", "b"])
+    assert vectors.dtype == np.float32
+    assert vectors.shape == (2, 4)

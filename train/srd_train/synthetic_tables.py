@@ -27,7 +27,7 @@ from srd_gym.data.trec import load_trec
 from srd_gym.files import written_atomically
 from srd_gym.topic import Topic, TopicSet
 from srd_train.describe import Rankings, markdown, mean_value, random_value, shown, statistics, statistics_table
-from srd_train.sources import data_folder
+from srd_train.sources import data_root
 
 LAMBDAS = (0.0, 0.25, 0.5, 0.75, 0.9, 1.0)
 """What MMR's lambda is chosen from."""
@@ -69,9 +69,13 @@ def tables() -> dict[str, str]:
     Raises:
         FileNotFoundError: the real files are not there, or SRD_DATA_DIR is unset.
     """
-    du_div, rl4srd = load_du_div(data_folder("du-div")), load_rl4srd(data_folder("rl4srd"))
+    root = data_root()
+    du_div, rl4srd = load_du_div(root / "du-div"), load_rl4srd(root / "rl4srd")
     presets = [statistics(generate(name)) for name in PRESETS]
-    real = [statistics(topics) for topics in (du_div, rl4srd, _trec_indri(), load_ambient(data_folder("ambient")))]
+    real = [
+        statistics(topics)
+        for topics in (du_div, rl4srd, _trec_indri(root / "trec-web"), load_ambient(root / "ambient"))
+    ]
     sweep = [*noise_sweep(du_div), *noise_sweep(du_div, shared_subtopics=False), *noise_sweep(rl4srd)]
     columns = {"random": ".3f", "mmr": ".3f", "lambda": "g", "linear": ".3f"}
     return {
@@ -117,9 +121,8 @@ def with_tables(text: str, made: dict[str, str]) -> str:
     return text
 
 
-def _trec_indri() -> TopicSet:
+def _trec_indri(folder: Path) -> TopicSet:
     """The Web Track topics of 2009 to 2012 with the Indri runs' candidates."""
-    folder = data_folder("trec-web")
     runs = sorted(folder.glob("*.indri.run.gz"))
     return load_trec(run=runs, qrels=sorted(folder.glob("*.qrels.gz")), name="trec-indri")
 

@@ -1,0 +1,188 @@
+"""LSA vectors: fitted on some texts, applied to others, saved without pickle."""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from srd_gym.data.ambient import load_ambient
+from srd_gym.data.lsa import LsaVectorizer
+from srd_gym.topic import Topic, TopicSet
+
+pytest.importorskip("sklearn", reason="scikit-learn is not installed (extra `text`)")
+
+TEXTS = [
+    "the jaguar is a large cat of the americas",
+    "a big cat that hunts at night in the forest",
+    "the jaguar car company builds fast cars",
+    "fast cars and old cars at the motor show",
+    "a guitar by the company of the same name",
+]
+
+
+def topics(*texts: str) -> TopicSet:
+    ids = tuple(f"d{i}" for i in range(len(texts)))
+    topic = Topic(
+        query_id="1",
+        query_text="fast cars",
+        doc_ids=ids,
+        doc_texts=texts,
+        subtopic_ids=("a", "b"),
+        subtopic_texts=("big cat", ""),
+    )
+    return TopicSet([topic], name="texts")
+
+
+def test_vectors_have_length_one_and_the_width_asked_for() -> None:
+    vectors = LsaVectorizer(3).fit(TEXTS).transform(TEXTS)
+    assert vectors.shape == (5, 3)
+    assert vectors.dtype == np.float32
+    np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, rtol=1e-5)
+    wide = LsaVectorizer(50).fit(TEXTS).transform(TEXTS)
+    assert wide.shape == (5, 50)
+    assert not wide[:, 5:].any(), "five texts have five dimensions; the rest are 0"
+
+
+def test_texts_on_one_matter_are_near() -> None:
+    cat, _, _, car, guitar = LsaVectorizer(3).fit(TEXTS).transform(TEXTS)
+    more_cars = LsaVectorizer(3).fit(TEXTS).transform(["cars, cars & CARS!"])[0]
+    assert more_cars @ car > max(more_cars @ cat, more_cars @ guitar)
+
+
+def test_a_text_without_a_known_word_is_zero() -> None:
+    vectors = LsaVectorizer(3).fit(TEXTS).transform(["", "zebra", "!?", "cat"])
+    assert not vectors[:3].any()
+    assert vectors[3].any()
+
+
+def test_applying_covers_documents_query_and_subtopics() -> None:
+    vectorizer = LsaVectorizer(4).fit(TEXTS)
+    made = vectorizer.apply(topics("big cat", "fast cars"))
+    assert (made.transductive, made.simulated, made.vector_width) == (False, False, 4)
+    topic = made[0]
+    np.testing.assert_array_equal(topic.doc_vectors, vectorizer.transform(["big cat", "fast cars"]))
+    np.testing.assert_array_equal(topic.query_vector, vectorizer.transform(["fast cars"])[0])
+    np.testing.assert_array_equal(topic.subtopic_vectors, vectorizer.transform(["big cat", ""]))
+    assert vectorizer.apply(topics("x"), transductive=True).transductive
+
+
+def test_fitting_reads_the_documents_of_the_given_topics_only() -> None:
+    train = topics(*TEXTS)
+    other = replace(train[0], query_text="unseen", subtopic_texts=("unseen", "unseen"))
+    one = LsaVectorizer(3).fit_topics(train).transform(TEXTS)
+    np.testing.assert_array_equal(one, LsaVectorizer(3).fit_topics(train.replace([other])).transform(TEXTS))
+    np.testing.assert_array_equal(one, LsaVectorizer(3).fit(TEXTS).transform(TEXTS))
+    assert not LsaVectorizer(3).fit_topics(train).transform(["unseen"]).any()
+
+
+def test_saved_and_loaded_gives_the_same_vectors(tmp_path: Path) -> None:
+    vectorizer = LsaVectorizer(3, seed=5).fit(TEXTS)
+    vectorizer.save(tmp_path / "model" / "vectorizer")
+    loaded = LsaVectorizer.load(tmp_path / "model" / "vectorizer")
+    assert (loaded.width, loaded.seed) == (3, 5)
+    np.testing.assert_array_equal(loaded.transform(TEXTS), vectorizer.transform(TEXTS))
+    assert {path.suffix for path in (tmp_path / "model" / "vectorizer").iterdir()} == {".json", ".npz"}
+
+
+def test_the_same_texts_give_the_same_vectors_in_another_process() -> None:
+    code = (
+        "import sys, json, hashlib\nfrom srd_gym.data.lsa import LsaVectorizer\ntexts = json.load(sys.stdin)\n"
+        "vectors = LsaVectorizer(3).fit(texts).transform(texts)\n"
+        "sys.stdout.write(hashlib.sha256(vectors.tobytes()).hexdigest())"
+    )
+    environment = {**os.environ, "PYTHONHASHSEED": "7"}
+    run = [sys.executable, "-c", code]
+    outputs = {
+        subprocess.run(
+            run, input=json.dumps(TEXTS), capture_output=True, text=True, check=True, env=environment | seed
+        ).stdout
+        for seed in ({}, {"PYTHONHASHSEED": "8"})
+    }
+    assert len(outputs) == 1
+
+
+def test_what_cannot_be_fitted_or_used_says_so(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="width must be an integer of at least 1, got 0"):
+        LsaVectorizer(0)
+    with pytest.raises(ValueError, match="0 texts hold no word to learn from"):
+        LsaVectorizer(3).fit([])
+    with pytest.raises(ValueError, match="2 texts hold no word to learn from"):
+        LsaVectorizer(3).fit(["!", ""])
+    with pytest.raises(RuntimeError, match=r"not fitted; call fit\(texts\) or load\(folder\) first"):
+        LsaVectorizer(3).transform(["x"])
+    with pytest.raises(RuntimeError, match="nothing to save"):
+        LsaVectorizer(3).save(tmp_path)
+    bare = TopicSet([Topic(query_id="9", doc_ids=("a",))], name="bare")
+    with pytest.raises(ValueError, match="topic '9' of 'bare' has no document texts to fit LSA on"):
+        LsaVectorizer(3).fit_topics(bare)
+
+
+def test_scikit_learn_missing_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "sklearn.feature_extraction.text", None)
+    with pytest.raises(ImportError, match=r"pip install 'srd-gym\[text\]'"):
+        LsaVectorizer(3).fit(TEXTS)
+
+
+def test_damaged_and_foreign_files_are_refused(tmp_path: Path) -> None:
+    LsaVectorizer(3).fit(TEXTS).save(tmp_path)
+    about = json.loads((tmp_path / "lsa.json").read_text())
+
+    def changed(**changes: object) -> None:
+        (tmp_path / "lsa.json").write_text(json.dumps(about | changes))
+
+    for changes, message in (
+        ({"format_version": 2}, r"format version '2', expected 1; upgrade"),
+        ({"width": 4}, r"width 4, but lsa\.npz holds .* do not belong together"),
+        ({"terms": about["terms"][1:]}, r"do not belong together"),
+        ({"terms": "x"}, r"terms a list of text"),
+        ({"width": "3"}, r"width and seed must be integers"),
+    ):
+        changed(**changes)
+        with pytest.raises(ValueError, match=message):
+            LsaVectorizer.load(tmp_path)
+    (tmp_path / "lsa.json").write_text("[]")
+    with pytest.raises(ValueError, match=r"expected a JSON object with format_version, width, seed and terms"):
+        LsaVectorizer.load(tmp_path)
+    changed()
+    (tmp_path / "lsa.npz").write_bytes(pickle.dumps({}))
+    with pytest.raises(ValueError, match=r"is a pickle, .* refused; fit it again"):
+        LsaVectorizer.load(tmp_path)
+    np.savez(tmp_path / "lsa.npz", idf=np.array([{}], dtype=object), components=np.zeros(1))
+    with pytest.raises(ValueError, match=r"is damaged \(Object arrays cannot be loaded"):
+        LsaVectorizer.load(tmp_path)
+    (tmp_path / "lsa.npz").unlink()
+    with pytest.raises(FileNotFoundError, match=r"no file at .*lsa\.npz"):
+        LsaVectorizer.load(tmp_path)
+
+
+def test_an_interrupt_while_saving_leaves_nothing_half_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    vectorizer = LsaVectorizer(3).fit(TEXTS)
+
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(np, "savez", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        vectorizer.save(tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.data
+def test_real_results_get_vectors_that_tell_topics_apart(data_dir: Path) -> None:
+    ambient = load_ambient(data_dir / "ambient")
+    made = LsaVectorizer(50).fit_topics(ambient[:30]).apply(ambient)
+    own, other = [], []
+    for topic in made[:30]:
+        assert topic.doc_vectors is not None
+        assert topic.query_vector is not None
+        own.append(float((topic.doc_vectors @ topic.query_vector).mean()))
+        other.append(float(np.mean([(t.doc_vectors @ topic.query_vector).mean() for t in made if t is not topic])))  # type: ignore[operator]
+    assert np.mean(own) > np.mean(other) + 0.2

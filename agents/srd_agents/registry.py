@@ -129,6 +129,36 @@ _BUILT_IN = (
         needs=("vectors",),
         uses=("query",),
     ),
+    RankerSpec(
+        name="qmix",
+        summary="every document is an agent that scores itself, learned with QMIX (MA4DIV, Chen et al. 2025)",
+        config_path="srd_agents.qmix.config:QmixConfig",
+        class_path="srd_agents.qmix.agent:Qmix",
+        learns=True,
+        needs=("vectors",),
+        uses=("query",),
+        parameters_to_tune={"learning_rate": (0.0003, 0.001, 0.003)},
+    ),
+    RankerSpec(
+        name="vdn",
+        summary="as qmix, the agents' values added up (Sunehag et al. 2018)",
+        config_path="srd_agents.qmix.config:VdnConfig",
+        class_path="srd_agents.qmix.agent:Vdn",
+        learns=True,
+        needs=("vectors",),
+        uses=("query",),
+        parameters_to_tune={"learning_rate": (0.0003, 0.001, 0.003)},
+    ),
+    RankerSpec(
+        name="iql",
+        summary="as qmix, every agent learning from the shared reward on its own (Tan 1993)",
+        config_path="srd_agents.qmix.config:IqlConfig",
+        class_path="srd_agents.qmix.agent:Iql",
+        learns=True,
+        needs=("vectors",),
+        uses=("query",),
+        parameters_to_tune={"learning_rate": (0.0003, 0.001, 0.003)},
+    ),
 )
 
 

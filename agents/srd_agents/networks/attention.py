@@ -1,0 +1,182 @@
+"""Multi-head self-attention over the documents of a topic: equivariant under permutations, for any number of them.
+
+Vaswani et al., "Attention is all you need", NeurIPS 2017, section 3.2, without positions: a document is what its vector
+says, wherever it stands among the candidates.
+
+Shapes: B topics, N candidates, F width of the rows that come in, W width of the attention, H heads.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from srd_agents.config import check_count
+
+
+def dense(inputs: int, outputs: int, *, bias: bool = True, dtype: torch.dtype = torch.float32) -> nn.Linear:
+    """A linear layer of zeros: torch's own start would draw from the global generator. See `initialise`."""
+    # On the meta device nothing is drawn; the values come from `initialise` or from a file.
+    layer = nn.Linear(inputs, outputs, bias=bias, dtype=dtype, device="meta").to_empty(device="cpu")
+    with torch.no_grad():
+        for parameter in layer.parameters():
+            parameter.zero_()
+    return layer
+
+
+@torch.no_grad()
+def initialise(module: nn.Module, generator: torch.Generator) -> None:
+    """Draw the weights of all linear layers inside, uniform in [-b, b] with b = 1 / sqrt(inputs); biases become 0.
+
+    Args:
+        module: whatever holds `nn.Linear` layers; others keep their values.
+        generator: on the CPU, so that a seed gives the same start on every device.
+    """
+    for layer in module.modules():
+        if isinstance(layer, nn.Linear):
+            bound = 1.0 / math.sqrt(layer.in_features)
+            drawn = torch.empty(layer.weight.shape, dtype=layer.weight.dtype).uniform_(-1, 1, generator=generator)
+            layer.weight.copy_(drawn * bound)
+            if layer.bias is not None:
+                layer.bias.zero_()
+
+
+def attend(mixed: Tensor, heads: int, present: Tensor | None = None) -> Tensor:
+    """Scaled dot-product attention of every document to all documents of its topic.
+
+    Memory grows with N, time with N^2.
+
+    Args:
+        mixed: [B, N, 3W], queries, keys and values side by side.
+        heads: H; each takes W / H of the columns.
+        present: [B, N] bool, the real documents, at least one a topic; None: all are. Others are not looked at; their
+            own rows are finite but mean nothing.
+
+    Returns:
+        [B, N, W], the heads' outputs side by side.
+    """
+    batch, count, width = mixed.shape[0], mixed.shape[1], mixed.shape[2] // 3
+    if count == 1:  # one document looks at itself alone
+        return mixed[..., 2 * width :]
+    query, key, value = mixed.view(batch, count, 3, heads, width // heads).permute(2, 0, 3, 1, 4)
+    mask = None
+    if present is not None:
+        mask = torch.zeros(present.shape, dtype=mixed.dtype, device=mixed.device).masked_fill_(~present, -math.inf)
+        mask = mask[:, None, None, :]
+    out = functional.scaled_dot_product_attention(query, key, value, attn_mask=mask)
+    return out.transpose(1, 2).reshape(batch, count, width)
+
+
+class SelfAttention(nn.Module):
+    """Multi-head self-attention: one row in, one row out for every document.
+
+    Args:
+        inputs: F.
+        width: W, a multiple of `heads`.
+        heads: H.
+        dtype: float32, or float64 for tests.
+
+    Raises:
+        ValueError: a width that the heads cannot share evenly.
+    """
+
+    def __init__(self, inputs: int, width: int, heads: int, *, dtype: torch.dtype = torch.float32) -> None:
+        super().__init__()
+        check_heads(width, heads)
+        self.heads = heads
+        self.mixed = dense(inputs, 3 * width, dtype=dtype)
+        self.out = dense(width, width, dtype=dtype)
+
+    def forward(self, rows: Tensor, present: Tensor | None = None) -> Tensor:
+        """The attention row of each document.
+
+        Args:
+            rows: [B, N, F].
+            present: [B, N] bool, as `attend` takes it.
+
+        Returns:
+            [B, N, W].
+        """
+        projected: Tensor = self.mixed(rows)
+        out: Tensor = self.out(attend(projected, self.heads, present))
+        return out
+
+
+class AttentionBlock(nn.Module):
+    """A further block on rows of width W: self-attention and a feed-forward layer, each normalised first and added.
+
+    Args:
+        width: W.
+        heads: H.
+        feed_forward: hidden width of the feed-forward layer; 0 leaves it out.
+        dtype: float32, or float64 for tests.
+    """
+
+    def __init__(self, width: int, heads: int, feed_forward: int = 0, *, dtype: torch.dtype = torch.float32) -> None:
+        super().__init__()
+        self.attention_norm = nn.LayerNorm(width, dtype=dtype)
+        self.attention = SelfAttention(width, width, heads, dtype=dtype)
+        self.feed_forward: nn.Sequential | None = None
+        if feed_forward:
+            self.feed_forward = nn.Sequential(
+                nn.LayerNorm(width, dtype=dtype),
+                dense(width, feed_forward, dtype=dtype),
+                nn.ReLU(),
+                dense(feed_forward, width, dtype=dtype),
+            )
+
+    def forward(self, rows: Tensor, present: Tensor | None = None) -> Tensor:
+        """[B, N, W] to [B, N, W]; `present` as `attend` takes it."""
+        rows = rows + self.attention(self.attention_norm(rows), present)
+        return rows if self.feed_forward is None else rows + self.feed_forward(rows)
+
+
+class AttentionStack(nn.Module):
+    """Self-attention over documents of width F, and further blocks upon it.
+
+    Args:
+        inputs: F.
+        width: W, a multiple of `heads`.
+        heads: H.
+        blocks: 1 is plain self-attention; each further one is an `AttentionBlock`.
+        feed_forward: of the further blocks.
+        dtype: float32, or float64 for tests.
+    """
+
+    def __init__(
+        self,
+        inputs: int,
+        width: int,
+        heads: int,
+        blocks: int = 1,
+        feed_forward: int = 0,
+        *,
+        dtype: torch.dtype = torch.float32,
+    ) -> None:
+        super().__init__()
+        check_count("blocks", blocks)
+        self.first = SelfAttention(inputs, width, heads, dtype=dtype)
+        self.further = nn.ModuleList(AttentionBlock(width, heads, feed_forward, dtype=dtype) for _ in range(blocks - 1))
+
+    def forward(self, rows: Tensor, present: Tensor | None = None) -> Tensor:
+        """[B, N, F] to [B, N, W]; `present` as `attend` takes it."""
+        out: Tensor = self.first(rows, present)
+        for block in self.further:
+            out = block(out, present)
+        return out
+
+
+def check_heads(width: int, heads: int) -> None:
+    """Refuse a width that the heads cannot share evenly.
+
+    Raises:
+        TypeError: not whole numbers.
+        ValueError: below 1, or not a multiple.
+    """
+    check_count("width", width)
+    check_count("heads", heads)
+    if width % heads:
+        raise ValueError(f"the attention's width must be a multiple of its heads, got width {width} and {heads} heads")

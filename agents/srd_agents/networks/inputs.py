@@ -1,0 +1,151 @@
+"""Vectors on their way into a network: shared memory, shift and scale, padding.
+
+Shapes: T topics of a set, B topics of a batch, N candidates, F vector width.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from srd_gym.core import TopicArrays
+from srd_gym.protocols import IntArray
+from srd_gym.topic import Topic, TopicSet
+
+
+class Inputs(NamedTuple):
+    """What a network sees of B topics."""
+
+    queries: Tensor
+    """[B, F]; a row of zeros where a topic has no query vector."""
+    documents: Tensor
+    """[B, N, F]; rows of padding may hold anything finite."""
+    present: Tensor | None
+    """[B, N] bool, the real documents; None: all are."""
+
+
+class Standardizer(nn.Module):
+    """A fixed shift and scale of the vectors, part of the model: x becomes (x - shift) / scale.
+
+    Args:
+        width: F.
+        dtype: float32, or float64 for tests.
+    """
+
+    shift: Tensor
+    scale: Tensor
+
+    def __init__(self, width: int, *, dtype: torch.dtype = torch.float32) -> None:
+        super().__init__()
+        self.register_buffer("shift", torch.zeros(width, dtype=dtype))
+        self.register_buffer("scale", torch.ones((), dtype=dtype))
+
+    def fit(self, topics: TopicSet) -> None:
+        """Take the mean and the overall deviation of these topics' documents."""
+        shift, scale = mean_and_deviation(topics)
+        self.shift.copy_(torch.from_numpy(shift))
+        self.scale.fill_(scale)
+
+    def forward(self, queries: Tensor, documents: Tensor) -> tuple[Tensor, Tensor]:
+        """The shifted and scaled queries [B, F] and documents [B, N, F]; a query of zeros (none) stays as it is."""
+        inverse = 1.0 / self.scale
+        given = (queries != 0).any(dim=1, keepdim=True)
+        queries = torch.where(given, (queries - self.shift) * inverse, 0.0)
+        return queries, (documents - self.shift).mul_(inverse)
+
+
+class TopicTensors:
+    """The vectors of a topic set as tensors on a device; on the CPU they share the arrays' memory.
+
+    Args:
+        arrays: the topic set.
+        like: whose device and dtype to take.
+    """
+
+    def __init__(self, arrays: TopicArrays, like: Tensor) -> None:
+        self.n_candidates = arrays.n_candidates
+        self._documents = shared_tensor(arrays.documents).to(like.device, like.dtype)
+        self._queries = shared_tensor(arrays.queries).to(like.device, like.dtype)
+        self._present = shared_tensor(arrays.present).to(like.device)
+
+    def batch(self, topics: IntArray) -> Inputs:
+        """What a network sees of these topics ([B] int64), N cut to the largest of them."""
+        counts = self.n_candidates[topics]
+        most = int(counts.max())
+        chosen = torch.from_numpy(topics).to(self._documents.device)
+        present = None if int(counts.min()) == most else self._present[chosen, :most]
+        return Inputs(self._queries[chosen], self._documents[:, :most][chosen], present)
+
+
+def inputs_of(topics: Sequence[Topic], like: Tensor) -> Inputs:
+    """What a network sees of topics that have document vectors of one width.
+
+    Args:
+        topics: at least one.
+        like: whose device and dtype to take.
+    """
+    vectors = [_vectors(topic) for topic in topics]
+    most = max(len(rows) for rows in vectors)
+    queries = np.zeros((len(topics), vectors[0].shape[1]), np.float32)
+    for row, topic in zip(queries, topics, strict=True):
+        if topic.query_vector is not None:
+            row[:] = topic.query_vector
+    present = None
+    if all(len(rows) == most for rows in vectors):
+        documents = vectors[0][None] if len(vectors) == 1 else np.stack(vectors)
+    else:
+        documents = np.zeros((len(topics), most, vectors[0].shape[1]), np.float32)
+        for place, rows in zip(documents, vectors, strict=True):
+            place[: len(rows)] = rows
+        counts = np.array([len(rows) for rows in vectors])
+        present = torch.from_numpy(np.arange(most) < counts[:, None]).to(like.device)
+    return Inputs(
+        torch.from_numpy(queries).to(like.device, like.dtype),
+        shared_tensor(documents).to(like.device, like.dtype),
+        present,
+    )
+
+
+def shared_tensor(array: NDArray[Any]) -> Tensor:
+    """A tensor on the array's own memory; never write to it where the array is read-only."""
+    if array.flags.writeable:
+        return torch.from_numpy(array)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="The given NumPy array is not writable")
+        return torch.from_numpy(array)
+
+
+def mean_and_deviation(topics: TopicSet) -> tuple[NDArray[np.float32], float]:
+    """Mean vector of all candidates, and one deviation for all columns: the root of their mean variance.
+
+    One deviation, not one a column: the geometry stays as it is, and rare columns are not blown up.
+
+    Args:
+        topics: with vectors of width F.
+
+    Returns:
+        ([F] float32, positive float; 1 where all vectors are the same).
+    """
+    vectors = [_vectors(topic) for topic in topics]
+    count = sum(len(rows) for rows in vectors)
+    mean = np.sum([rows.sum(axis=0, dtype=np.float64) for rows in vectors], axis=0) / count
+    squares = sum(float(np.square(rows - mean).sum()) for rows in vectors)
+    deviation = float(np.sqrt(squares / (count * len(mean))))
+    return mean.astype(np.float32), deviation if deviation > 0 else 1.0
+
+
+def _vectors(topic: Topic) -> NDArray[np.float32]:
+    """The document vectors of a topic, [N, F].
+
+    Raises:
+        ValueError: it has none.
+    """
+    if topic.doc_vectors is None:
+        raise ValueError(f"topic {topic.query_id!r} has no document vectors; make some before ranking or training")
+    return topic.doc_vectors

@@ -1,0 +1,351 @@
+"""Learners in which every document scores itself: QMIX (MA4DIV), and VDN and independent Q-learning beside it.
+
+Shapes: B topics, R joint actions each, N candidates, A scores.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, TypeVar
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from srd_agents.learner import Learner, Weights
+from srd_agents.networks.attention import initialise
+from srd_agents.networks.checkpoint import load_module, load_optimizer, module_arrays, optimizer_tree
+from srd_agents.networks.inputs import Inputs, Standardizer, TopicTensors, inputs_of
+from srd_agents.qmix.config import IqlConfig, QmixConfig, ScoringConfig, VdnConfig
+from srd_agents.qmix.loss import (
+    MixingWeights,
+    add_up,
+    chosen_values,
+    epsilon_at,
+    independent_loss,
+    joint_loss,
+    mix,
+)
+from srd_agents.qmix.mixer import FlatMixer, PooledMixer
+from srd_agents.qmix.network import ScoreNetwork
+from srd_agents.qmix.replay import Replay, Visits
+from srd_agents.storage import Tree
+from srd_gym.core import ScoringCore
+from srd_gym.protocols import IntArray, ScoreArray
+from srd_gym.topic import Topic, TopicSet
+
+C = TypeVar("C", bound=ScoringConfig)
+
+_CHUNK_DOCUMENTS = 1024
+"""Documents ranked in one pass: enough to spread the cost of torch's calls, few enough to stay in the cache."""
+
+
+class ScoringLearner(Learner[C]):
+    """What the three learners share: the agents' network, playing, the replay, and ranking by the best scores."""
+
+    _networks: nn.ModuleDict
+    _core: ScoringCore | None = None
+    _tensors: TopicTensors
+    _replay: Replay
+    _optimizer: torch.optim.Adam
+    _rng: np.random.Generator
+    _episodes: int = 0
+
+    @abstractmethod
+    def _make_mixer(self, vector_width: int) -> nn.Module | None:
+        """What makes the weights of the joint value, or None where there are none to learn."""
+
+    @abstractmethod
+    def _loss(self, chosen: Tensor, rewards: Tensor, inputs: Inputs, visits: Tensor) -> Tensor:
+        """How far the values of played actions are from the rewards.
+
+        Args:
+            chosen: [V, R, N] values of the actions that were played.
+            rewards: [V, R].
+            inputs: the U topics played.
+            visits: [V] which of them each visit is of.
+        """
+
+    def _start_at(self, reward: float) -> None:
+        """Begin with joint values around this one, so that no updates go into learning the rewards' mean."""
+        with torch.no_grad():
+            self._network.values.bias.fill_(reward)
+
+    # Ranking.
+
+    def action_values(self, topic: Topic) -> ScoreArray:
+        """The value of each score for each document: [N, A] float64.
+
+        Raises:
+            ValueError: not trained, or a topic that does not fit.
+        """
+        self.rank_batch([topic], 1)
+        values: ScoreArray = self._values_of([topic])[0].astype(np.float64)
+        return values
+
+    def scores(self, topic: Topic) -> IntArray:
+        """The score that each document gives itself: [N] int64, 0 to A - 1 (the first of equal values).
+
+        Raises:
+            ValueError: not trained, or a topic that does not fit.
+        """
+        best: IntArray = self.action_values(topic).argmax(axis=1)
+        return best
+
+    def _rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
+        for topic in topics:
+            self._check_size(topic)
+        counts = np.array([topic.n_candidates for topic in topics])
+        out: list[IntArray] = [np.empty(0, np.int64)] * len(topics)
+        # Topics of like size share a pass, so that little of it goes into padding.
+        order = np.argsort(counts, kind="stable")
+        start = 0
+        while start < len(order):
+            room = max(1, _CHUNK_DOCUMENTS // int(counts[order[start]]))
+            part = order[start : start + room]
+            rankings = self._ranked(self._values_of([topics[i] for i in part]), counts[part])
+            for index, ranking in zip(part, rankings, strict=True):
+                out[index] = ranking[: min(k, int(counts[index]))]
+            start += room
+        return out
+
+    @torch.inference_mode()
+    def _values_of(self, topics: Sequence[Topic]) -> NDArray[np.float32]:
+        """Action values of some topics, [B, N, A]."""
+        values: Tensor = self._network(self._standardized(inputs_of(topics, self._standardizer.shift)))
+        array: NDArray[np.float32] = values.cpu().numpy()
+        return array
+
+    def _ranked(self, values: NDArray[np.float32], counts: IntArray) -> IntArray:
+        """Candidates sorted by their best score, [B, N]; padding comes last.
+
+        Args:
+            values: [B, N, A].
+            counts: [B], how many documents are real.
+        """
+        scores = values.argmax(axis=2)
+        keys = np.where(np.arange(scores.shape[1]) < counts[:, None], -scores, 1)
+        if self.config.tie_break == "retrieval":
+            return keys.argsort(axis=1, kind="stable")
+        # How steeply the values rise with the score: the slope of a line through them, up to a constant.
+        slope = values @ (np.arange(values.shape[2], dtype=np.float32) - (values.shape[2] - 1) / 2)
+        return np.lexsort((-slope, keys), axis=1)
+
+    def _check_size(self, topic: Topic) -> None:
+        most = self.config.max_candidates
+        if most is not None and topic.n_candidates > most:
+            raise ValueError(
+                f"topic {topic.query_id!r} has {topic.n_candidates} candidates, ranker {self.name!r} was set up for at "
+                f"most max_candidates={most}; raise that, or shorten the topic with Topic.take"
+            )
+
+    # Weights.
+
+    @property
+    def _network(self) -> ScoreNetwork:
+        network = self._networks["agents"]
+        assert isinstance(network, ScoreNetwork)  # noqa: S101 - tells the type checker what `_build` put there
+        return network
+
+    @property
+    def _standardizer(self) -> Standardizer:
+        standardizer = self._networks["inputs"]
+        assert isinstance(standardizer, Standardizer)  # noqa: S101 - as above
+        return standardizer
+
+    def _standardized(self, inputs: Inputs) -> Inputs:
+        queries, documents = self._standardizer(inputs.queries, inputs.documents)
+        return Inputs(queries, documents, inputs.present)
+
+    def _build(self, vector_width: int) -> None:
+        config = self.config
+        network = ScoreNetwork(
+            vector_width,
+            config.n_scores,
+            attention_width=config.attention_width,
+            heads=config.heads,
+            blocks=config.blocks,
+            hidden=config.hidden,
+            layers=config.layers,
+        )
+        parts: dict[str, nn.Module] = {"inputs": Standardizer(vector_width), "agents": network}
+        mixer = self._make_mixer(vector_width)
+        if mixer is not None:
+            parts["mixer"] = mixer
+        self._networks = nn.ModuleDict(parts).to(torch.device(config.device))
+
+    def _weights(self) -> dict[str, NDArray[Any]]:
+        return module_arrays(self._networks)
+
+    def _set_weights(self, weights: Weights) -> None:
+        load_module(self._networks, weights, f"weights of ranker {self.name!r}")
+
+    # Training.
+
+    def _prepare(self, topics: TopicSet, seed: int) -> None:
+        config = self.config
+        for topic in topics:
+            self._check_size(topic)
+        initialise(self._networks, torch.Generator().manual_seed(seed))
+        if config.standardize:
+            self._standardizer.fit(topics)
+        self._core = ScoringCore(topics, measure=config.measures, n_scores=config.n_scores)
+        self._tensors = TopicTensors(self._core.arrays, self._standardizer.shift)
+        self._replay = Replay(
+            config.replay_capacity, config.rollouts, self._core.arrays.max_candidates, config.n_scores
+        )
+        self._optimizer = torch.optim.Adam(self._networks.parameters(), lr=config.learning_rate, fused=True)
+        self._rng = np.random.default_rng([seed, 0xD0C])
+        self._episodes = 0
+
+    def _update(self, batch: IntArray) -> Mapping[str, float]:
+        first = self._episodes == 0
+        epsilon = self._epsilon()
+        actions, rewards = self.play(batch, epsilon)
+        self._replay.add(batch, actions, rewards)
+        self._episodes += rewards.size
+        if first:
+            self._start_at(float(rewards.mean()))
+        losses = [
+            self.learn(self._replay.sample(self.config.batch_size, self._rng)) for _ in range(self.config.updates)
+        ]
+        return {"return": float(rewards.mean()), "epsilon": epsilon, "loss": float(np.mean(losses))}
+
+    def play(self, batch: IntArray, epsilon: float) -> tuple[IntArray, ScoreArray]:
+        """Play `rollouts` episodes of each topic, every agent exploring on its own.
+
+        Args:
+            batch: [B] indices into the training topics.
+            epsilon: how often an agent takes a random score instead of its best.
+
+        Returns:
+            (scores [B, R, N] int64, 0 for padding; rewards [B, R] float64).
+        """
+        core = self._simulator()
+        best = np.zeros((len(batch), core.arrays.max_candidates), np.int64)
+        if epsilon < 1:
+            with torch.inference_mode():
+                greedy = self._network(self._standardized(self._tensors.batch(batch))).argmax(dim=2)
+            best[:, : greedy.shape[1]] = greedy.cpu().numpy()
+        shape = (len(batch), self.config.rollouts, best.shape[1])
+        explores = self._rng.random(shape, dtype=np.float32) < epsilon
+        actions = np.where(explores, self._rng.integers(self.config.n_scores, size=shape), best[:, None])
+        actions *= core.arrays.present[batch][:, None]
+        rewards = core.step(np.repeat(batch, shape[1]), actions.reshape(-1, shape[2]))
+        return actions, rewards.reshape(shape[:2])
+
+    def learn(self, visits: Visits) -> float:
+        """One gradient update.
+
+        Args:
+            visits: what was played, of the training topics.
+
+        Returns:
+            The loss before it.
+        """
+        place = self._standardizer.shift.device
+        # A topic that comes up several times goes through the network once.
+        topics, which = np.unique(visits.topics, return_inverse=True)
+        inputs = self._standardized(self._tensors.batch(topics))
+        values = self._network(inputs)
+        index = torch.from_numpy(which).to(place)
+        actions = torch.from_numpy(visits.actions[:, :, : values.shape[1]]).to(place)
+        rewards = torch.from_numpy(visits.rewards).to(place)
+        loss = self._loss(chosen_values(values, actions, index), rewards, inputs, index)
+        self._optimizer.zero_grad()
+        loss.backward()  # type: ignore[no-untyped-call]
+        nn.utils.clip_grad_norm_(self._networks.parameters(), self.config.clip_norm)
+        self._optimizer.step()
+        return float(loss.detach())
+
+    def _epsilon(self) -> float:
+        config = self.config
+        return epsilon_at(self._episodes, config.epsilon_start, config.epsilon_end, config.epsilon_episodes)
+
+    def _simulator(self) -> ScoringCore:
+        if self._core is None:
+            raise RuntimeError("no topics to train on: `fit` prepares them")
+        return self._core
+
+    def _training_state(self) -> Tree:
+        return {
+            "adam": optimizer_tree(self._optimizer),
+            "replay": self._replay.tree(),
+            "generator": self._rng.bit_generator.state,
+            "episodes": self._episodes,
+        }
+
+    def _restore_training(self, state: Tree) -> None:
+        load_optimizer(self._optimizer, state["adam"])
+        self._replay.load(state["replay"])
+        self._rng.bit_generator.state = state["generator"]
+        self._episodes = int(state["episodes"])
+
+    def _release(self) -> None:
+        self._core = None
+        for name in ("_tensors", "_replay", "_optimizer"):
+            if hasattr(self, name):
+                delattr(self, name)
+
+
+class Qmix(ScoringLearner[QmixConfig]):
+    """QMIX over documents (MA4DIV, Chen et al., WWW 2025): one step, integer scores, a monotone mix of their values.
+
+    Differs from the paper: the global state of the hypernetworks is pooled over the documents instead of flattened
+    (`state="flat"` is the paper's), vectors are standardised, the replay keeps no observations, the joint value starts
+    at the mean reward, the weights kept are those that validate best, and ties go to the candidate order.
+    """
+
+    name: ClassVar[str] = "qmix"
+    config_class: ClassVar[type[Any]] = QmixConfig
+
+    def _make_mixer(self, vector_width: int) -> nn.Module:
+        config = self.config
+        if config.state == "flat":
+            return FlatMixer(vector_width, config.max_candidates or 0, config.mixing_width)
+        return PooledMixer(
+            vector_width, config.mixing_width, config.hypernetwork_width, per_document=config.state == "documents"
+        )
+
+    def _start_at(self, reward: float) -> None:
+        mixer = self._networks["mixer"]
+        if isinstance(mixer, FlatMixer | PooledMixer):
+            mixer.start_at(reward)
+
+    def _loss(self, chosen: Tensor, rewards: Tensor, inputs: Inputs, visits: Tensor) -> Tensor:
+        weights = MixingWeights(*(part[visits] for part in self._networks["mixer"](inputs)))
+        return joint_loss(mix(chosen, weights), rewards)
+
+
+class Vdn(ScoringLearner[VdnConfig]):
+    """Value decomposition networks (Sunehag et al., AAMAS 2018) in QMIX's place: the agents' values are added up."""
+
+    name: ClassVar[str] = "vdn"
+    config_class: ClassVar[type[Any]] = VdnConfig
+
+    def _make_mixer(self, vector_width: int) -> None:
+        return None
+
+    def _start_at(self, reward: float) -> None:
+        documents = 1.0 if self.config.reduction == "mean" else float(self._simulator().arrays.n_candidates.mean())
+        super()._start_at(reward / documents)
+
+    def _loss(self, chosen: Tensor, rewards: Tensor, inputs: Inputs, visits: Tensor) -> Tensor:
+        present = None if inputs.present is None else inputs.present[visits]
+        return joint_loss(add_up(chosen, present, self.config.reduction), rewards)
+
+
+class Iql(ScoringLearner[IqlConfig]):
+    """Independent Q-learning (Tan, ICML 1993): every agent's value is held against the shared reward on its own."""
+
+    name: ClassVar[str] = "iql"
+    config_class: ClassVar[type[Any]] = IqlConfig
+
+    def _make_mixer(self, vector_width: int) -> None:
+        return None
+
+    def _loss(self, chosen: Tensor, rewards: Tensor, inputs: Inputs, visits: Tensor) -> Tensor:
+        present = None if inputs.present is None else inputs.present[visits]
+        return independent_loss(chosen, rewards, present)

@@ -1,0 +1,162 @@
+"""Options of QMIX, VDN and independent Q-learning, and the paper's two settings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, Literal
+
+from srd_agents.config import check_between, check_count, check_one_of, check_positive
+from srd_agents.learner import LearnerConfig
+
+MOST_SCORES = 65536
+"""What two bytes of the replay can tell apart."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScoringConfig(LearnerConfig):
+    """What all three learners share."""
+
+    batch_topics: int = 256
+    """Topics played per step of the loop; gradient updates follow."""
+    rollouts: int = 1
+    """Joint actions played on a topic at once: they share the network's pass, when playing and when learning."""
+    updates: int = 1
+    """Gradient updates after each batch of topics."""
+    batch_size: int = 256
+    """Visits (a topic with its joint actions) drawn from the replay for one gradient update."""
+    measure: str = "alpha_nDCG@10"
+    """The reward; several joined by " + " are added up (the published code pays alpha_nDCG@5 + alpha_nDCG@15)."""
+    n_scores: int = 15
+    """A: scores are 0 to A - 1. The paper takes as many as a list has documents."""
+    attention_width: int = 64
+    """Width of the self-attention, a multiple of `heads`."""
+    heads: int = 4
+    """Heads of the self-attention."""
+    blocks: int = 1
+    """Attention blocks."""
+    hidden: int = 64
+    """Width of the hidden layers of the agents' MLP."""
+    layers: int = 1
+    """Hidden layers of the agents' MLP."""
+    learning_rate: float = 1e-3
+    """Adam's step size."""
+    clip_norm: float = 10.0
+    """Largest norm of the gradient of an update; larger ones are shortened."""
+    epsilon_start: float = 1.0
+    """How often each agent takes a random score at first."""
+    epsilon_end: float = 0.05
+    """How often it does so in the end."""
+    epsilon_episodes: int = 50_000
+    """Episodes over which that falls, in a straight line."""
+    replay_capacity: int = 20_000
+    """Visits kept; the oldest make room."""
+    max_candidates: int | None = None
+    """Most documents a topic may have; None: any number. state="flat" needs it: every topic must have as many."""
+    tie_break: Literal["retrieval", "q"] = "retrieval"
+    """Order of documents with the same score when ranking: candidate order, or how clearly their action values rise
+    with the score."""
+    standardize: bool = True
+    """Shift and scale the vectors by the training documents' mean and overall deviation; the paper does not."""
+    device: str = "cpu"
+    """Where the network is trained and ranks, in torch's words ("cpu", "cuda")."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in ("rollouts", "updates", "batch_size", "hidden", "layers", "blocks", "heads", "attention_width"):
+            check_count(name, getattr(self, name))
+        for name in ("replay_capacity", "epsilon_episodes"):
+            check_count(name, getattr(self, name))
+        check_count("n_scores", self.n_scores, low=2)
+        if self.n_scores > MOST_SCORES:
+            raise ValueError(f"n_scores must be at most {MOST_SCORES}, got {self.n_scores}")
+        if self.attention_width % self.heads:
+            raise ValueError(
+                f"attention_width must be a multiple of heads, got width {self.attention_width} and {self.heads} heads"
+            )
+        for name in ("learning_rate", "clip_norm"):
+            check_positive(name, getattr(self, name))
+        check_between("epsilon_start", self.epsilon_start, 0.0, 1.0)
+        check_between("epsilon_end", self.epsilon_end, 0.0, self.epsilon_start)
+        check_one_of("tie_break", self.tie_break, ("retrieval", "q"))
+        if self.max_candidates is not None:
+            check_count("max_candidates", self.max_candidates)
+        if not all(part.strip() for part in self.measure.split(" + ")):
+            raise ValueError(f'expected measures joined by " + ", got {self.measure!r}')
+
+    @property
+    def measures(self) -> tuple[str, ...]:
+        """The measures that the reward adds up."""
+        return tuple(part.strip() for part in self.measure.split(" + "))
+
+
+@dataclass(frozen=True, kw_only=True)
+class QmixConfig(ScoringConfig):
+    """QMIX: a monotone mixing network whose weights depend on the topic."""
+
+    state: Literal["documents", "pooled", "flat"] = "documents"
+    """What makes the mixing weights: "documents" a row for each document from query, mean document and the document;
+    "pooled" one row for all from query and mean document; "flat" all vectors side by side, as published (the order of
+    the documents matters and `max_candidates` fixes their number)."""
+    mixing_width: int = 32
+    """Width of the mixing network."""
+    hypernetwork_width: int = 64
+    """Width of the hidden layers that make its weights; the flattened state has one of `mixing_width`."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_one_of("state", self.state, ("documents", "pooled", "flat"))
+        check_count("mixing_width", self.mixing_width)
+        check_count("hypernetwork_width", self.hypernetwork_width)
+        if self.state == "flat" and self.max_candidates is None:
+            raise ValueError("state='flat' needs max_candidates: the number of documents that every topic has")
+
+    @classmethod
+    def paper_trec(cls, **changes: Any) -> QmixConfig:
+        """The paper's setting for TREC's lists of 30 documents, with these options changed."""
+        return cls(**{**PAPER, "n_scores": 30, "attention_width": 64, "hidden": 64, **changes})
+
+    @classmethod
+    def paper_du_div(cls, **changes: Any) -> QmixConfig:
+        """The paper's setting for DU-DIV's lists of 15 documents, with these options changed."""
+        return cls(**{**PAPER, "n_scores": 15, "attention_width": 256, "hidden": 256, **changes})
+
+
+@dataclass(frozen=True, kw_only=True)
+class VdnConfig(ScoringConfig):
+    """Value decomposition networks: the joint value is the agents' sum or mean."""
+
+    reduction: Literal["mean", "sum"] = "mean"
+    """The mean makes the joint value independent of the number of documents; the sum is the published form."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_one_of("reduction", self.reduction, ("mean", "sum"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class IqlConfig(ScoringConfig):
+    """Independent Q-learning: each agent expects the shared reward on its own."""
+
+
+PAPER: Mapping[str, Any] = MappingProxyType(
+    {
+        "measure": "alpha_nDCG@5 + alpha_nDCG@15",
+        "blocks": 1,
+        "heads": 4,
+        "learning_rate": 1e-4,
+        "batch_size": 256,
+        "clip_norm": 10.0,
+        "epsilon_start": 1.0,
+        "epsilon_end": 0.05,
+        "epsilon_episodes": 300_000,
+        "standardize": False,
+    }
+)  # fmt: skip
+"""What both settings of the paper, and of its code where the paper is silent, have in common."""
+
+PRESETS: Mapping[str, Callable[..., QmixConfig]] = MappingProxyType(
+    {"paper-trec": QmixConfig.paper_trec, "paper-du-div": QmixConfig.paper_du_div}
+)
+"""Named settings: `PRESETS["paper-trec"](epochs=10)`."""

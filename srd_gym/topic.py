@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from srd_gym.names import unknown
+from srd_gym.topic_checks import check_topic
 
 FloatArray = NDArray[np.float32]
 GradeArray = NDArray[np.int8]
@@ -64,7 +65,7 @@ class Topic:
     """Names of the D columns."""
 
     def __post_init__(self) -> None:
-        _check_topic(self)
+        check_topic(self)
 
     @property
     def n_candidates(self) -> int:
@@ -97,11 +98,17 @@ class Topic:
         The pool stays: leaving documents out does not change what was judged. Retrieval scores are kept only if the
         order keeps them from rising.
         """
-        chosen = np.asarray(candidates, dtype=np.int64)
+        chosen = np.asarray(candidates)
+        if chosen.ndim != 1 or (chosen.size and chosen.dtype.kind not in "iu"):
+            raise TypeError(
+                f"topic {self.query_id!r}: candidates to take must be a list of integer indices, got shape "
+                f"{chosen.shape} of {chosen.dtype}; turn a mask into indices with np.flatnonzero"
+            )
+        chosen = chosen.astype(np.int64)
         scores = None if self.retrieval_scores is None else self.retrieval_scores[chosen]
         if scores is not None and bool((np.diff(scores) > 0).any()):
             scores = None
-        rows = {
+        rows: dict[str, Any] = {
             name: None if (array := getattr(self, name)) is None else array[chosen]
             for name in ("doc_vectors", "judgments", "doc_features")
         }
@@ -296,106 +303,6 @@ class Fold:
     """What models and parameters are chosen on; never the test part."""
     test: TopicSet
     """Opened once, after all choices are made."""
-
-
-def _check_topic(topic: Topic) -> None:
-    """Convert, check and freeze every field of a topic under construction."""
-
-    def put(name: str, value: object) -> None:
-        object.__setattr__(topic, name, value)
-
-    for name in ("doc_ids", "doc_texts", "subtopic_ids", "subtopic_texts", "pool_ids", "feature_names"):
-        value = getattr(topic, name)
-        if value is not None:
-            put(name, value if isinstance(value, tuple) else tuple(value))
-    if not isinstance(topic.query_id, str):
-        raise TypeError(f"query_id must be text, got {topic.query_id!r} ({type(topic.query_id).__name__})")
-    for name in ("doc_ids", "subtopic_ids", "pool_ids"):
-        _check_ids(topic, name)
-    if not topic.doc_ids:
-        raise ValueError(f"topic {topic.query_id!r} has no candidates; expected at least one document")
-
-    width = None if topic.doc_vectors is None else np.shape(topic.doc_vectors)[-1]
-    if width is None:
-        width = next((np.shape(v)[-1] for v in (topic.query_vector, topic.subtopic_vectors) if v is not None), 0)
-    n, s = len(topic.doc_ids), len(topic.subtopic_ids)
-    p = len(topic.pool_ids or ())
-    expected: dict[str, tuple[type[np.generic], tuple[int, ...]]] = {
-        "query_vector": (np.float32, (width,)),
-        "doc_vectors": (np.float32, (n, width)),
-        "retrieval_scores": (np.float32, (n,)),
-        "subtopic_vectors": (np.float32, (s, width)),
-        "subtopic_weights": (np.float32, (s,)),
-        "judgments": (np.int8, (n, s)),
-        "pool": (np.int8, (p, s)),
-        "doc_features": (np.float32, (n, len(topic.feature_names))),
-    }
-    for name, (dtype, shape) in expected.items():
-        if getattr(topic, name) is not None:
-            put(name, _checked_array(topic.query_id, name, getattr(topic, name), dtype, shape))
-    _check_counts(topic)
-
-
-def _check_ids(topic: Topic, name: str) -> None:
-    """Ids are text and differ."""
-    ids = getattr(topic, name)
-    if ids is None:
-        return
-    wrong = next((value for value in ids if not isinstance(value, str)), None)
-    if wrong is not None:
-        raise TypeError(f"topic {topic.query_id!r}: {name} must be text, got {wrong!r} ({type(wrong).__name__})")
-    if len(set(ids)) < len(ids):
-        seen: set[str] = set()
-        twice = next(value for value in ids if value in seen or seen.add(value))  # type: ignore[func-returns-value]
-        raise ValueError(f"topic {topic.query_id!r}: {name} holds {twice!r} twice; keep one of them")
-
-
-def _checked_array(
-    query_id: str, name: str, value: ArrayLike, dtype: type[np.generic], shape: tuple[int, ...]
-) -> NDArray[Any]:
-    """The value as a read-only, C-ordered, finite array of this dtype and shape."""
-    given = np.asarray(value)
-    if given.shape != shape:
-        raise ValueError(f"topic {query_id!r}: {name} has shape {given.shape}, expected {shape}")
-    if np.issubdtype(given.dtype, np.floating) and not np.isfinite(given).all():
-        row = int(np.argwhere(~np.isfinite(given))[0][0])
-        raise ValueError(
-            f"topic {query_id!r}: {name} holds NaN or infinity (first at row {row}); expected finite numbers"
-        )
-    with np.errstate(over="ignore", invalid="ignore"):
-        array = np.ascontiguousarray(given, dtype=dtype)
-    fits = np.isfinite(array).all() if dtype is np.float32 else np.array_equal(array, given)
-    if not fits:
-        raise ValueError(f"topic {query_id!r}: {name} holds values that {np.dtype(dtype).name} cannot represent")
-    frozen = array.view()
-    frozen.flags.writeable = False
-    return frozen
-
-
-def _check_counts(topic: Topic) -> None:
-    """Fields that come together are there together, one entry each."""
-    pairs = (
-        ("doc_texts", len(topic.doc_ids), "candidate"),
-        ("subtopic_texts", len(topic.subtopic_ids), "subtopic"),
-    )
-    for name, count, each in pairs:
-        value = getattr(topic, name)
-        if value is not None and len(value) != count:
-            raise ValueError(
-                f"topic {topic.query_id!r}: {name} has {len(value)} entries, expected {count} (one a {each})"
-            )
-    if (topic.pool is None) != (topic.pool_ids is None):
-        raise ValueError(f"topic {topic.query_id!r}: pool and pool_ids come together; one of them is missing")
-    weights = topic.subtopic_weights
-    if weights is not None and not (weights > 0).all():
-        raise ValueError(f"topic {topic.query_id!r}: subtopic_weights must be positive, got {weights.min()}")
-    scores = topic.retrieval_scores
-    if scores is not None and bool((np.diff(scores) > 0).any()):
-        rank = int(np.argmax(np.diff(scores) > 0)) + 1
-        raise ValueError(
-            f"topic {topic.query_id!r}: retrieval_scores rise from candidate {rank - 1} to {rank}; "
-            "candidates must stand in retrieval order, best first"
-        )
 
 
 TOPIC_FIELDS = tuple(field.name for field in fields(Topic))

@@ -112,6 +112,7 @@ class SelectionEnv(gym.Env[Observation, np.int64]):
         self._observer = Observer(self.core, observation, mask_dtype, share_documents)
         self.observation_space = self._observer.space  # type: ignore[assignment]
         self.action_space = self._observer.action_space
+        self.share_documents = share_documents
         self.render_mode = render_mode
         self._order = TopicOrder(len(self.core.arrays))
         self._running = False

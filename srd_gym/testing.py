@@ -1,0 +1,325 @@
+"""Public conformance checks: an interface is what its checker says.
+
+    from srd_gym.testing import check_env, check_ranker, check_topics, check_vector_env
+
+Each raises `ConformanceError` with the law that is broken, and returns nothing when all hold.
+"""
+
+from __future__ import annotations
+
+import math
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorEnv
+
+from srd_gym.envs.selection import SelectionEnv
+from srd_gym.envs.sources import TopicSource
+from srd_gym.protocols import Ranker
+from srd_gym.topic import TOPIC_FIELDS, Topic, TopicSet
+
+__all__ = ["ConformanceError", "check_env", "check_ranker", "check_topics", "check_vector_env"]
+
+
+class ConformanceError(AssertionError):
+    """A law of the interface is broken; the message says which."""
+
+
+def check_env(env: gym.Env[Any, Any], *, episodes: int = 3, seed: int = 0) -> None:
+    """Check an `SRD-v0` environment, bare or under wrappers, against the laws of the selection task.
+
+    Checked: spaces; types of what `step` returns; the mask in its three places, never offering a ranked document and
+    never empty before the end; the length of episodes; that the return is the first measure; that a masked document
+    wastes its rank (or raises); determinism; snapshots; and, on the bare environment, Gymnasium's own checker.
+
+    Args:
+        env: the environment; its base must be a `SelectionEnv`. It is left in the middle of an episode.
+        episodes: how many to play.
+        seed: of the first reset and of the actions.
+
+    Raises:
+        ConformanceError: a law is broken.
+    """
+    base = env.unwrapped
+    if not isinstance(base, SelectionEnv):
+        raise ConformanceError(f"the base environment must be a SelectionEnv, got {type(base).__name__}")
+    generator = np.random.default_rng(seed)
+    for episode in range(episodes):
+        observation, info = env.reset(seed=seed if episode == 0 else None)
+        _check_begun(env, observation, info)
+        _play(env, info, generator)
+    _check_determinism(env, seed)
+    _check_snapshots(env, seed)
+    _check_invalid(env, seed)
+    if not base.share_documents:
+        from gymnasium.utils.env_checker import check_env as gymnasium_check
+
+        gymnasium_check(base, skip_render_check=True)
+
+
+def check_vector_env(
+    vector: VectorEnv[Any, Any, Any], single: Callable[[], gym.Env[Any, Any]], *, steps: int = 40, seed: int = 0
+) -> None:
+    """Check that a vector environment is, bit for bit, `SyncVectorEnv` of single ones: observations, rewards, infos.
+
+    Args:
+        vector: the vector environment; its attribute `autoreset_mode` says which mode is compared.
+        single: makes one single environment.
+        steps: how many to take, with actions drawn from all candidates, on offer or not.
+        seed: of both environments and of the actions.
+
+    Raises:
+        ConformanceError: something differs; the message says what.
+    """
+    mode = vector.autoreset_mode  # type: ignore[attr-defined]
+    _require(vector.metadata.get("autoreset_mode") is mode, "metadata['autoreset_mode'] must be the attribute's mode")
+    sync: Any = SyncVectorEnv([single] * vector.num_envs, autoreset_mode=mode)
+    for name in ("single_observation_space", "single_action_space", "observation_space", "action_space"):
+        _require(getattr(vector, name) == getattr(sync, name), f"{name} differs from SyncVectorEnv's")
+    generator = np.random.default_rng(seed)
+    _require_equal(vector.reset(seed=seed), sync.reset(seed=seed), "reset")
+    for step in range(steps):
+        actions = generator.integers(0, vector.single_action_space.n, vector.num_envs)  # type: ignore[attr-defined]
+        ours, theirs = vector.step(actions), sync.step(actions)
+        _require_equal(ours, theirs, f"step {step}")
+        ended = theirs[2] | theirs[3]
+        if mode is AutoresetMode.DISABLED and ended.any():
+            again = [env.reset(options={"reset_mask": ended.copy()}) for env in (vector, sync)]
+            _require_equal(again[0], again[1], f"reset after step {step}")
+    sync.close()
+
+
+def check_ranker(ranker: Ranker, topics: Sequence[Topic], *, k: int = 10) -> None:
+    """Check a ranker against the protocol on some topics.
+
+    Checked: rankings are min(k, N) distinct candidate indices in an integer array, for k of 1, as given and beyond N;
+    the same topic is ranked the same again, alone and in a batch; topics are left as they were; an empty batch gives
+    nothing.
+
+    Args:
+        ranker: the ranker.
+        topics: at least one topic that it can rank.
+        k: ranks to ask for.
+
+    Raises:
+        ConformanceError: a law is broken.
+        ValueError: no topics.
+    """
+    if not len(topics):
+        raise ValueError("expected at least one topic to check a ranker on")
+    _require(isinstance(ranker, Ranker), f"{type(ranker).__name__} lacks rank(topic, k) or rank_batch(topics, k)")
+    before = [_values(topic) for topic in topics]
+    for depth in sorted({1, k, max(topic.n_candidates for topic in topics) + 1}):
+        alone = [ranker.rank(topic, depth) for topic in topics]
+        for topic, ranking in zip(topics, alone, strict=True):
+            _check_ranking(ranking, topic, depth)
+        batch = ranker.rank_batch(topics, depth)
+        _require(len(batch) == len(topics), f"rank_batch gave {len(batch)} rankings for {len(topics)} topics")
+        for topic, one, other in zip(topics, alone, batch, strict=True):
+            _check_ranking(other, topic, depth)
+            same = np.array_equal(one, other)
+            _require(same, f"topic {topic.query_id!r}: rank gives {one}, rank_batch gives {other}; they must agree")
+            _require_equal(np.asarray(ranker.rank(topic, depth)), np.asarray(one), f"topic {topic.query_id!r} again")
+    _require(len(ranker.rank_batch([], k)) == 0, "rank_batch of no topics must give no rankings")
+    for topic, values in zip(topics, before, strict=True):
+        _require_equal(_values(topic), values, f"topic {topic.query_id!r} after ranking")
+
+
+def check_topics(source: TopicSource) -> None:
+    """Check a source of topics: that it loads, keeps the laws of topic sets, survives Parquet, and can be played.
+
+    Args:
+        source: what an environment takes as `topics`: a topic set, a path or a name.
+
+    Raises:
+        ConformanceError: a law is broken.
+        ValueError: the source cannot be read; as `srd_gym.load_topics`.
+    """
+    from srd_gym.data import load_topics, read_topics, write_topics
+
+    topics = source.topics if hasattr(source, "topics") else load_topics(source)
+    _require(isinstance(topics, TopicSet), f"expected a TopicSet, got {type(topics).__name__}")
+    _require(len(topics) > 0, f"topic set {topics.name!r} is empty")
+    for index, topic in enumerate(topics):
+        _require(topics.position(topic.query_id) == index, f"position({topic.query_id!r}) is not {index}")
+        for name in TOPIC_FIELDS:
+            value = getattr(topic, name)
+            frozen = not isinstance(value, np.ndarray) or not value.flags.writeable
+            _require(frozen, f"topic {topic.query_id!r}: {name} can be written to")
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "topics.parquet"
+        write_topics(path, topics)
+        again = read_topics(path)
+        _require((again.name, again.marks) == (topics.name, topics.marks), "Parquet changes the set's name or marks")
+        for one, other in zip(topics, again, strict=True):
+            _require_equal(_values(other), _values(one), f"topic {one.query_id!r} after Parquet")
+    env = SelectionEnv(topics, observation="compact" if topics.vector_width is None else "full")
+    check_env(env, episodes=min(3, len(topics)))
+
+
+def _check_begun(env: gym.Env[Any, Any], observation: Any, info: Mapping[str, Any]) -> None:
+    """What reset must give."""
+    base: Any = env.unwrapped
+    _require(observation in env.observation_space, "reset gives an observation outside the observation space")
+    for key in ("query_id", "labelled", "action_mask"):
+        _require(key in info, f"reset's info lacks {key!r}")
+    topic = base.core.arrays.topics[int(base.core.topic[0])]
+    _require(info["query_id"] == topic.query_id, "info['query_id'] is not the topic's")
+    _require(info["labelled"] is topic.labelled, "info['labelled'] is not the topic's")
+    _check_masks(env, observation, info, ranked=set(), ended=False)
+
+
+def _play(env: gym.Env[Any, Any], info: Mapping[str, Any], generator: np.random.Generator) -> None:
+    """Play an episode with actions on offer, now and then with one that is not, checking every step."""
+    core: Any = env.unwrapped.core  # type: ignore[attr-defined]
+    length, topic = int(core.length[0]), int(core.topic[0])
+    mask, paid, ranked, terminated = info["action_mask"], 0.0, [], False
+    for rank in range(length):
+        _require(not terminated, f"the episode ended after {rank} of {length} ranks")
+        valid = core.on_invalid == "raise" or bool(generator.random() < 0.8) or bool(mask.all())
+        action = int(generator.choice(np.flatnonzero(mask if valid else 1 - mask)))
+        observation, reward, terminated, truncated, info = env.step(action)
+        _require(observation in env.observation_space, "step gives an observation outside the observation space")
+        _require(isinstance(reward, float), f"the reward must be a Python float, got {type(reward).__name__}")
+        ends = isinstance(terminated, bool) and truncated is False
+        _require(ends, "terminated must be a Python bool, and truncated always False")
+        _require(info["invalid_action"] is (not valid), "info['invalid_action'] is wrong")
+        ranked += [action] if valid else []
+        paid += float(reward)
+        _check_masks(env, observation, info, ranked=set(ranked), ended=terminated)
+        mask = info["action_mask"]
+    _require(terminated, f"the episode goes on after its {length} ranks")
+    _require(tuple(info["ranking"]) == tuple(ranked), f"info['ranking'] is {info['ranking']}, ranked were {ranked}")
+    _require(
+        ("measures" in info) is bool(core.arrays.labelled[topic]), "measures belong to labelled topics, and only there"
+    )
+    if "measures" in info:
+        name, value = next(iter(info["measures"].items()))
+        _require(name == core.payment.name, f"the first of info['measures'] must be the reward's, got {name!r}")
+        _require(math.isclose(value, paid, abs_tol=1e-9), f"the return is {paid}, but {name} is {value}")
+    else:
+        _require(paid == 0.0, f"an unlabelled topic paid {paid}; expected 0.0")
+
+
+def _check_masks(
+    env: gym.Env[Any, Any], observation: Any, info: Mapping[str, Any], *, ranked: set[int], ended: bool
+) -> None:
+    """The mask's three places agree and offer what they may."""
+    mask = info["action_mask"]
+    _require(mask.dtype == np.int8, f"info['action_mask'] must be int8 (Discrete.sample wants it), got {mask.dtype}")
+    method = env.get_wrapper_attr("action_masks")()
+    _require(method.dtype == np.bool_, f"action_masks() must be bool, got {method.dtype}")
+    _require(bool((method == mask.astype(bool)).all()), "action_masks() and info['action_mask'] differ")
+    if isinstance(observation, Mapping) and "action_mask" in observation:
+        same = bool((observation["action_mask"].astype(bool) == method).all())
+        _require(same, "observation['action_mask'] and action_masks() differ")
+    _require(not method[sorted(ranked)].any(), "the mask offers a document that is ranked already")
+    _require(ended or bool(method.any()), "the mask is empty before the end")
+
+
+def _check_determinism(env: gym.Env[Any, Any], seed: int) -> None:
+    """The same seed and actions give the same episode."""
+    first = _episode(env, env.reset(seed=seed))
+    _require_equal(first, _episode(env, env.reset(seed=seed)), "the same seed and actions")
+
+
+def _check_snapshots(env: gym.Env[Any, Any], seed: int) -> None:
+    """Going on after restore is going on without; a snapshot is a value."""
+    base: Any = env.unwrapped
+    _, info = base.reset(seed=seed)
+    if base.core.length[0] > 1:
+        info = base.step(int(np.flatnonzero(info["action_mask"])[-1]))[4]
+    snapshot = base.snapshot()
+    hash(snapshot)
+    first = _episode(base, ({}, info))
+    base.restore(snapshot)
+    _require(base.snapshot() == snapshot, "restore does not lead to where the snapshot was taken")
+    _require_equal(first, _episode(base, ({}, info)), "after restore")
+
+
+def _check_invalid(env: gym.Env[Any, Any], seed: int) -> None:
+    """A masked document wastes its rank, or raises and changes nothing."""
+    base: Any = env.unwrapped
+    _, info = env.reset(seed=seed)
+    if base.core.length[0] < 2:
+        return
+    action = int(np.flatnonzero(info["action_mask"])[0])
+    env.step(action)
+    before = base.snapshot()
+    if base.core.on_invalid == "raise":
+        try:
+            env.step(action)
+        except ValueError:
+            _require(base.snapshot() == before, "an action that raises must change nothing")
+            return
+        raise ConformanceError("on_invalid='raise', but a ranked document is taken again")
+    _, _, _, _, info = env.step(action)
+    _require(info["invalid_action"] is True, "a ranked document taken again must be an invalid action")
+    _require(base.core.ranking[0, 1] == -1 and base.core.rank[0] == 2, "an invalid action must waste its rank")
+
+
+def _episode(env: gym.Env[Any, Any], begun: tuple[Any, Mapping[str, Any]]) -> list[Any]:
+    """All that the rest of an episode gives when the last document on offer is always taken."""
+    observation, info = begun
+    given, terminated = [observation, _ours(info)], False
+    while not terminated:
+        *step, info = env.step(int(np.flatnonzero(info["action_mask"])[-1]))
+        given += [tuple(step), _ours(info)]
+        terminated = bool(step[2])
+    return given
+
+
+def _ours(info: Mapping[str, Any]) -> dict[str, Any]:
+    """The entries that the environment makes: wrappers add clocks and the like, which differ each time."""
+    keys = ("query_id", "labelled", "action_mask", "invalid_action", "ranking", "measures")
+    return {key: info[key] for key in keys if key in info}
+
+
+def _check_ranking(ranking: Any, topic: Topic, k: int) -> None:
+    """min(k, N) distinct candidate indices."""
+    what = f"topic {topic.query_id!r}, k={k}: the ranking"
+    array = np.asarray(ranking)
+    _require(np.issubdtype(array.dtype, np.integer), f"{what} must be an array of integers, got {array.dtype}")
+    count = min(k, topic.n_candidates)
+    _require(array.shape == (count,), f"{what} must have shape ({count},), got {array.shape}")
+    inside = bool(((array >= 0) & (array < topic.n_candidates)).all())
+    _require(inside, f"{what} holds indices outside 0 to {topic.n_candidates - 1}: {array}")
+    _require(len(set(array.tolist())) == count, f"{what} holds a document twice: {array}")
+
+
+def _values(topic: Topic) -> dict[str, Any]:
+    """A topic's fields, arrays copied."""
+    values = {name: getattr(topic, name) for name in TOPIC_FIELDS}
+    return {name: value.copy() if isinstance(value, np.ndarray) else value for name, value in values.items()}
+
+
+def _require(holds: bool, law: str) -> None:
+    """Raise unless a law holds."""
+    if not holds:
+        raise ConformanceError(law)
+
+
+def _require_equal(ours: Any, theirs: Any, where: str) -> None:
+    """Raise unless two values are the same in type, shape and every bit."""
+    _require(type(ours) is type(theirs), f"{where}: {type(ours).__name__} where {type(theirs).__name__} was expected")
+    if isinstance(ours, dict):
+        _require(ours.keys() == theirs.keys(), f"{where}: keys {sorted(ours)} where {sorted(theirs)} were expected")
+        for key in ours:
+            _require_equal(ours[key], theirs[key], f"{where}, {key}")
+    elif isinstance(ours, np.ndarray):
+        alike = ours.dtype == theirs.dtype and ours.shape == theirs.shape
+        _require(alike, f"{where}: {ours.dtype} {ours.shape} where {theirs.dtype} {theirs.shape} was expected")
+        if ours.dtype == object:
+            _require_equal(ours.tolist(), theirs.tolist(), where)
+        else:
+            _require(ours.tobytes() == theirs.tobytes(), f"{where}: {ours} where {theirs} was expected")
+    elif isinstance(ours, list | tuple):
+        _require(len(ours) == len(theirs), f"{where}: {len(ours)} entries where {len(theirs)} were expected")
+        for index, (one, other) in enumerate(zip(ours, theirs, strict=True)):
+            _require_equal(one, other, f"{where}[{index}]")
+    else:
+        _require(ours == theirs, f"{where}: {ours!r} where {theirs!r} was expected")

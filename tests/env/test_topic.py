@@ -1,0 +1,230 @@
+"""Topics and topic sets: what they refuse, what they keep, and folds that never share a query."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from srd_gym.topic import Topic, TopicSet
+
+
+def topic(query_id: str = "7", **changes: Any) -> Topic:
+    fields: dict[str, Any] = {
+        "query_id": query_id,
+        "doc_ids": ("a", "b", "c"),
+        "doc_texts": ("x", "y", "z"),
+        "doc_vectors": np.arange(6).reshape(3, 2),
+        "retrieval_scores": [3, 2, 2],
+        "subtopic_ids": ("s", "t"),
+        "judgments": [[1, 0], [0, 0], [0, 4]],
+        "pool": [[1, 1]],
+        "pool_ids": ("p",),
+        "doc_features": [[1.0], [2.0], [3.0]],
+        "feature_names": ("bm25",),
+    }
+    return Topic(**(fields | changes))
+
+
+# topics
+
+
+def test_fields_are_converted_and_frozen() -> None:
+    made = topic(doc_ids=["a", "b", "c"], query_vector=[1, 2], subtopic_weights=[1, 2])
+    assert made.doc_ids == ("a", "b", "c")
+    for name in ("doc_vectors", "query_vector", "retrieval_scores", "subtopic_weights", "doc_features"):
+        assert getattr(made, name).dtype == np.float32
+        assert not getattr(made, name).flags.writeable
+    assert made.judgments is not None
+    assert made.judgments.dtype == np.int8
+    assert (made.n_candidates, made.n_subtopics, made.vector_width) == (3, 2, 2)
+    assert made.labelled
+    assert made.trainable
+
+
+def test_what_fits_is_not_copied() -> None:
+    vectors = np.zeros((3, 2), dtype=np.float32)
+    made = topic(doc_vectors=vectors)
+    assert made.doc_vectors is not None
+    assert np.shares_memory(made.doc_vectors, vectors)
+    assert vectors.flags.writeable, "the caller's array stays the caller's"
+
+
+def test_a_topic_without_a_relevant_document_is_kept_but_teaches_nothing() -> None:
+    assert not topic(judgments=[[0, -2], [0, 0], [0, 0]]).trainable
+    assert topic(judgments=[[0, -2], [0, 0], [0, 0]]).labelled
+    assert not topic(judgments=None).labelled
+    assert topic(subtopic_ids=(), judgments=np.zeros((3, 0)), pool=None, pool_ids=None).n_subtopics == 0
+
+
+@pytest.mark.parametrize(
+    ("changes", "kind", "message"),
+    [
+        ({"query_id": 7}, TypeError, r"query_id must be text, got 7 \(int\)"),
+        ({"query_text": 7}, TypeError, r"topic '7': query_text must be text or None, got 7"),
+        ({"doc_ids": ("a", 2, "c")}, TypeError, r"topic '7': doc_ids must be text, got 2 \(int\)"),
+        ({"doc_texts": ("a", None, "c")}, TypeError, r"topic '7': doc_texts must be text, got None"),
+        ({"doc_ids": "abc"}, TypeError, r"topic '7': doc_ids must be a sequence of texts, got the single text 'abc'"),
+        ({"doc_ids": ("a", "b", "a")}, ValueError, r"topic '7': doc_ids holds 'a' twice; keep one of them"),
+        ({"subtopic_ids": ("s", "s")}, ValueError, r"topic '7': subtopic_ids holds 's' twice"),
+        ({"doc_ids": ()}, ValueError, r"topic '7' has no candidates"),
+        ({"doc_texts": ("x",)}, ValueError, r"doc_texts has 1 entries, expected 3 \(one a candidate\)"),
+        ({"subtopic_texts": ("x",)}, ValueError, r"subtopic_texts has 1 entries, expected 2 \(one a subtopic\)"),
+        ({"doc_vectors": np.zeros((2, 2))}, ValueError, r"doc_vectors has shape \(2, 2\), expected \(3, 2\)"),
+        ({"doc_vectors": np.float32(1)}, ValueError, r"doc_vectors has shape \(\), expected \(3, 0\)"),
+        ({"doc_vectors": [[1, 2], [3], [4, 5]]}, ValueError, r"topic '7': doc_vectors is no array: .*inhomogeneous"),
+        ({"doc_vectors": [["1", "2"]] * 3}, TypeError, r"topic '7': doc_vectors must hold numbers, got <U1"),
+        ({"query_vector": [1, 2, 3]}, ValueError, r"query_vector has shape \(3,\), expected \(2,\)"),
+        ({"subtopic_vectors": np.zeros((2, 3))}, ValueError, r"subtopic_vectors has shape \(2, 3\), expected \(2, 2\)"),
+        ({"judgments": np.zeros((3, 1))}, ValueError, r"judgments has shape \(3, 1\), expected \(3, 2\)"),
+        ({"judgments": [[0.5, 0]] * 3}, ValueError, r"judgments holds values that int8 cannot represent"),
+        ({"judgments": [[300, 0]] * 3}, ValueError, r"judgments holds values that int8 cannot represent"),
+        (
+            {"doc_vectors": [[0, 0], [0, np.nan], [0, 0]]},
+            ValueError,
+            r"doc_vectors holds NaN or infinity \(first at row 1",
+        ),
+        (
+            {"doc_vectors": [[0, 0], [0, 0], [np.inf, 0]]},
+            ValueError,
+            r"doc_vectors holds NaN or infinity \(first at row 2",
+        ),
+        ({"doc_vectors": [[0, 0], [0, 0], [1e300, 0]]}, ValueError, r"doc_vectors holds values that float32 cannot"),
+        ({"retrieval_scores": [1, 2, 0]}, ValueError, r"retrieval_scores rise from candidate 0 to 1; .*best first"),
+        ({"subtopic_weights": [1, 0]}, ValueError, r"subtopic_weights must be positive"),
+        ({"pool": None}, ValueError, r"pool and pool_ids come together"),
+        ({"doc_features": [[1.0], [2.0]]}, ValueError, r"doc_features has shape \(2, 1\), expected \(3, 1\)"),
+    ],
+)
+def test_what_does_not_hold_together_is_named(changes: dict[str, Any], kind: type[Exception], message: str) -> None:
+    with pytest.raises(kind, match=message):
+        topic(**changes)
+
+
+def test_taking_candidates_keeps_everything_else() -> None:
+    taken = topic().take([2, 0])
+    assert taken.doc_ids == ("c", "a")
+    assert taken.doc_texts == ("z", "x")
+    np.testing.assert_array_equal(taken.doc_vectors, [[4, 5], [0, 1]])
+    np.testing.assert_array_equal(taken.judgments, [[0, 4], [1, 0]])
+    np.testing.assert_array_equal(taken.doc_features, [[3], [1]])
+    assert taken.retrieval_scores is None, "the order is no retrieval order any more"
+    assert taken.pool_ids == ("p",)
+    kept = topic().take(np.array([0, 2])).retrieval_scores
+    assert kept is not None
+    assert kept.tolist() == [3, 2]
+
+
+def test_taking_refuses_masks_repeats_and_nothing() -> None:
+    with pytest.raises(TypeError, match=r"must be a list of integer indices, got .* bool; turn a mask into indices"):
+        topic().take([True, False, True])
+    with pytest.raises(TypeError, match="integer indices"):
+        topic().take([0.5])
+    with pytest.raises(ValueError, match="twice"):
+        topic().take([0, 0])
+    with pytest.raises(ValueError, match="no candidates"):
+        topic().take([])
+
+
+# topic sets
+
+
+def numbered(count: int, **flags: bool) -> TopicSet:
+    return TopicSet([topic(str(i)) for i in range(count)], name="set", **flags)
+
+
+def test_a_set_is_a_sequence_that_keeps_its_name_and_flags() -> None:
+    topics = numbered(5, simulated=True, transductive=True)
+    part = topics[1:4]
+    assert isinstance(part, TopicSet)
+    assert part.query_ids == ("1", "2", "3")
+    assert part.marks == ("simulated", "transductive")
+    assert part.name == "set"
+    assert topics[-1].query_id == "4"
+    assert topics.select(["3", "0"]).query_ids == ("3", "0")
+    assert repr(topics) == "TopicSet('set': 5 topics, at most 3 candidates, vector width 2, simulated, transductive)"
+    assert (topics.max_candidates, topics.max_subtopics, topics.vector_width) == (3, 2, 2)
+    assert TopicSet([], name="none").vector_width is None
+
+
+def test_ids_are_text_and_differ() -> None:
+    assert len(TopicSet([topic("7"), topic("07"), topic("7.0")], name="x")) == 3
+    with pytest.raises(ValueError, match="topic set 'x': query id '7' comes twice"):
+        TopicSet([topic("7"), topic("7")], name="x")
+    with pytest.raises(ValueError, match=r"unknown query id in topic set 'set': '33'"):
+        numbered(5).select(["33"])
+
+
+def test_one_set_has_one_width() -> None:
+    with pytest.raises(ValueError, match=r"topic '8' has vectors of width 3, but topic '7' of width 2"):
+        TopicSet([topic("7"), topic("8", doc_vectors=np.zeros((3, 3)))], name="x")
+    with pytest.raises(ValueError, match=r"topic '8' has vectors of width None"):
+        TopicSet([topic("7"), topic("8", doc_vectors=None)], name="x")
+
+
+def test_the_official_ideal_needs_a_pool_for_every_judged_topic() -> None:
+    bare = topic("1", pool=None, pool_ids=None)
+    unjudged = topic("2", pool=None, pool_ids=None, judgments=None)
+    assert TopicSet([topic("0"), unjudged], name="x").has_pool
+    assert not TopicSet([topic("0"), bare], name="x").has_pool
+    assert not TopicSet([unjudged], name="x").has_pool
+    assert not TopicSet([], name="x").has_pool
+
+
+def test_sets_survive_pickling_between_processes_and_are_shared_by_deep_copies() -> None:
+    topics = numbered(3, simulated=True)
+    again = pickle.loads(pickle.dumps(topics))
+    assert again.query_ids == topics.query_ids
+    assert again.marks == topics.marks
+    np.testing.assert_array_equal(again[1].doc_vectors, topics[1].doc_vectors)
+    assert copy.deepcopy(topics) is topics
+
+
+# folds
+
+
+@settings(max_examples=50, deadline=None)
+@given(count=st.integers(3, 40), n=st.integers(3, 6), seed=st.integers(0, 9))
+def test_folds_share_no_query(count: int, n: int, seed: int) -> None:
+    if n > count:
+        n = 3
+    topics = numbered(count)
+    folds = topics.folds(n, seed)
+    assert [fold.index for fold in folds] == list(range(1, n + 1))
+    tested = [query_id for fold in folds for query_id in fold.test.query_ids]
+    assert sorted(tested) == sorted(topics.query_ids), "every topic is tested once"
+    for fold in folds:
+        parts = [part.query_ids for part in (fold.train, fold.validation, fold.test)]
+        assert all(parts)
+        assert sorted(sum(parts, ())) == sorted(topics.query_ids)
+        assert fold.validation.query_ids == folds[fold.index % n].test.query_ids
+    assert [f.test.query_ids for f in topics.folds(n, seed)] == [f.test.query_ids for f in folds]
+
+
+def test_published_folds_train_on_topics_of_no_fold() -> None:
+    folds = numbered(7).folds_from([["1", "2"], ["3"], ["6"]])
+    assert [(f.train.query_ids, f.validation.query_ids, f.test.query_ids) for f in folds] == [
+        (("0", "4", "5", "6"), ("3",), ("1", "2")),
+        (("0", "1", "2", "4", "5"), ("6",), ("3",)),
+        (("0", "3", "4", "5"), ("1", "2"), ("6",)),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda t: t.folds(2, 0), r"expected 3 to 4 folds for 4 topics, got 2"),
+        (lambda t: t.folds(5, 0), r"expected 3 to 4 folds for 4 topics, got 5"),
+        (lambda t: t.folds_from([["0"], ["1"]]), r"expected at least 3 test sets .*, got 2"),
+        (lambda t: t.folds_from([["0"], ["1"], ["9"]]), r"unknown query id in topic set 'set': '9'"),
+        (lambda t: t.folds_from([["0"], ["1"], ["0"]]), r"query id '0' is in the test sets of folds 1 and 3"),
+    ],
+)
+def test_bad_folds_are_refused(call: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        call(numbered(4))

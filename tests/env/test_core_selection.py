@@ -1,0 +1,364 @@
+from __future__ import annotations
+
+import copy
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from small_topics import EvenOnly, FirstRankOnly, random_topics, seeds
+
+from srd_gym.core import SelectionCore, Snapshot
+from srd_gym.core.order import TopicOrder
+from srd_gym.measures import MEASURES, measure
+from srd_gym.topic import Topic, TopicSet
+
+STATE = ("topic", "rank", "length", "done", "allowed", "mask", "ranking", "coverage", "gains")
+measures = st.sampled_from(sorted(MEASURES))
+
+
+def play(core: SelectionCore, generator: np.random.Generator) -> list[tuple[np.ndarray, ...]]:
+    """Random actions, on offer or not, to the end of all episodes."""
+    given = []
+    while not core.done.all():
+        result = core.step(generator.integers(0, core.arrays.max_candidates, core.n_lanes))
+        given.append((result.reward, result.gain, result.invalid, result.done))
+    return given
+
+
+def begun(seed: int, lanes: int = 6, **arguments: Any) -> SelectionCore:
+    core = SelectionCore(random_topics(seed, unlabelled=arguments.pop("unlabelled", False)), **arguments)
+    core.reset(np.random.default_rng(seed).integers(0, 5, lanes))
+    return core
+
+
+@given(seeds, measures, st.sampled_from([None, 1, 4, 12]), st.sampled_from(["gain", "return_only"]))
+@settings(max_examples=60, deadline=None)
+def test_rewards_telescope_to_the_measure(seed: int, name: str, horizon: int | None, paid: Any) -> None:
+    core = begun(seed, measure=name, horizon=horizon, reward=paid)
+    returns = np.zeros(core.n_lanes)
+    for reward, *_ in play(core, np.random.default_rng(seed)):
+        returns += reward
+    bound = core.payment.measure
+    assert bound is not None
+    assert_array_equal(returns, core.measures()[core.payment.name])
+    values = bound.score_rankings(core.ranking, core.arrays.judgments, core.topic)
+    assert_allclose(returns, values, rtol=1e-12, atol=1e-15)
+    assert core.payment.name == str(bound.measure)
+
+
+@given(seeds, measures, st.sampled_from([3, None]), st.sampled_from(["gain", "return_only"]), st.booleans())
+@settings(max_examples=50, deadline=None)
+def test_one_lane_at_a_time_is_the_batch(seed: int, name: str, horizon: int | None, paid: Any, prunes: bool) -> None:
+    arguments: dict[str, Any] = {"measure": name, "horizon": horizon, "reward": paid, "unlabelled": True}
+    if prunes:
+        arguments["pruning"] = EvenOnly()
+    batch, single = begun(seed, **arguments), begun(seed, **arguments)
+    generator = np.random.default_rng(seed)
+    while not batch.done.all():
+        actions = generator.integers(0, batch.arrays.max_candidates, batch.n_lanes)
+        result = batch.step(actions)
+        for lane, action in enumerate(actions.tolist()):
+            assert single.step_lane(lane, action) == (result.reward[lane], result.invalid[lane], result.done[lane])
+        for state in STATE:
+            assert_array_equal(getattr(batch, state), getattr(single, state))
+    for lane in range(batch.n_lanes):
+        one = {key: value[lane] for key, value in batch.measures().items()}
+        assert_array_equal(list(single.lane_measures(lane).values()), list(one.values()))
+
+
+@given(seeds, measures)
+@settings(max_examples=40, deadline=None)
+def test_permuting_documents_changes_no_reward(seed: int, name: str) -> None:
+    generator = np.random.default_rng(seed)
+    topics = random_topics(seed)
+    orders = [generator.permutation(topic.n_candidates) for topic in topics]
+    shuffled = topics.replace(topic.take(order) for topic, order in zip(topics, orders, strict=True))
+    one, other = (SelectionCore(each, measure=name, horizon=4) for each in (topics, shuffled))
+    for core in (one, other):
+        core.reset(range(5))
+    while not one.done.all():
+        actions = [int(generator.integers(0, topic.n_candidates)) for topic in topics]
+        there = [int(np.flatnonzero(order == action)[0]) for order, action in zip(orders, actions, strict=True)]
+        assert_allclose(one.step(actions).reward, other.step(there).reward, rtol=1e-12, atol=1e-15)
+
+
+@given(seeds, st.sampled_from([None, 2, 10]), st.booleans())
+@settings(max_examples=50, deadline=None)
+def test_the_mask_offers_no_ranked_document_and_is_never_empty_before_the_end(
+    seed: int, horizon: int | None, prunes: bool
+) -> None:
+    core = begun(seed, horizon=horizon, pruning=EvenOnly(at_once=True) if prunes else None)
+    generator = np.random.default_rng(seed)
+    while True:
+        for lane in range(core.n_lanes):
+            ranked = core.ranking[lane][core.ranking[lane] >= 0]
+            assert not core.allowed[lane, ranked].any()
+            assert len(set(ranked.tolist())) == len(ranked)
+            assert not core.allowed[lane, core.arrays.n_candidates[core.topic[lane]] :].any()
+            left = core.length[lane] - core.rank[lane]
+            assert core.done[lane] == (left == 0)
+            assert core.allowed[lane].sum() >= left
+        if core.done.all():
+            break
+        core.step(generator.integers(0, core.arrays.max_candidates, core.n_lanes))
+
+
+@given(seeds, st.integers(0, 4), st.booleans())
+@settings(max_examples=40, deadline=None)
+def test_going_on_after_restore_is_going_on_without(seed: int, taken: int, prunes: bool) -> None:
+    core = begun(seed, horizon=6, pruning=EvenOnly() if prunes else None)
+    generator = np.random.default_rng(seed)
+    for _ in range(taken):
+        core.step(generator.integers(0, core.arrays.max_candidates, core.n_lanes))
+    snapshot = core.snapshot()
+    first = play(core, np.random.default_rng(seed + 1))
+    state = {name: getattr(core, name).copy() for name in STATE}
+    core.restore(snapshot)
+    assert core.snapshot() == snapshot
+    assert hash(core.snapshot()) == hash(snapshot)
+    again = play(core, np.random.default_rng(seed + 1))
+    assert_array_equal([np.stack(step) for step in first], [np.stack(step) for step in again])
+    for name in STATE:
+        assert_array_equal(getattr(core, name), state[name])
+
+
+def test_a_snapshot_of_one_episode_goes_into_many() -> None:
+    core = begun(4, lanes=5, horizon=3)
+    core.step([0] * 5)
+    snapshot = core.snapshot(2)
+    core.restore(snapshot, [0, 1, 4])
+    for lane in (0, 1, 4):
+        assert core.snapshot(lane).ranking == snapshot.ranking
+        assert core.topic[lane] == core.topic[2]
+        assert core.length[lane] == core.length[2]
+    fresh = SelectionCore(core.arrays, horizon=3, lanes=1)
+    fresh.restore(snapshot, 0)
+    assert_array_equal(fresh.ranking[0], core.ranking[2])
+
+
+def test_a_snapshot_is_small() -> None:
+    generator = np.random.default_rng(0)
+    vectors = generator.normal(size=(200, 100)).astype(np.float32)
+    topic = Topic(query_id="1", doc_ids=tuple(map(str, range(200))), doc_vectors=vectors, subtopic_ids=tuple("abcdef"),
+                  judgments=np.ones((200, 6), np.int8))  # fmt: skip
+    core = SelectionCore(TopicSet([topic], name="one"))
+    core.reset([0])
+    assert len(pickle.dumps(core.snapshot())) < 700
+
+
+def test_bad_snapshots_are_refused() -> None:
+    core = begun(4, horizon=3)
+    snapshot = core.snapshot()
+    with pytest.raises(ValueError, match=r"snapshot is of a core with \(N, S, K\)"):
+        SelectionCore(core.arrays, horizon=4, lanes=6).restore(snapshot)
+    with pytest.raises(ValueError, match=r"cannot restore 6 episodes into lanes \[0, 1\] of 6"):
+        core.restore(snapshot, [0, 1])
+    with pytest.raises(ValueError, match=r"cannot restore 1 episodes into lanes \[9\] of 6"):
+        core.restore(core.snapshot(0), 9)
+    assert isinstance(snapshot, Snapshot)
+
+
+def test_gains_of_hand_computed_ranking() -> None:
+    judgments = np.array([[1, 1, 0], [1, 0, 0], [0, 0, 1], [0, 0, 0]], np.int8)
+    topic = Topic(query_id="1", doc_ids=tuple("abcd"), subtopic_ids=tuple("xyz"), judgments=judgments)
+    core = SelectionCore(TopicSet([topic], name="hand"), measure="alpha_DCG", horizon=4)
+    core.reset([0])
+    rewards = [core.step([action]).reward.item() for action in (0, 0, 1, 2)]
+    # alpha = 0.5: two new subtopics; the wasted rank; x a second time at rank 3; z at rank 4.
+    assert_allclose(rewards, [2.0, 0.0, 0.5 / np.log2(4), 1 / np.log2(5)], rtol=1e-12)
+    assert core.ranking.tolist() == [[0, -1, 1, 2]]
+    assert core.coverage.tolist() == [[2, 1, 1]]
+    assert core.done.tolist() == [True]
+
+
+def test_candidate_gains_are_what_steps_pay() -> None:
+    core = begun(7, horizon=5)
+    while not core.done.all():
+        best = np.where(core.allowed, core.candidate_gains(), -1).argmax(axis=1)
+        expected = core.candidate_gains()[np.arange(core.n_lanes), best]
+        assert_allclose(core.step(best).reward, expected, rtol=1e-12, atol=1e-15)
+    assert not core.candidate_gains().any()
+
+
+def test_ended_episodes_stay_as_they_are() -> None:
+    core = SelectionCore(TopicSet([random_topics(0, n=2)[0], random_topics(0, n=6)[1]], name="two"), horizon=5)
+    core.reset([0, 1])
+    for _ in range(2):
+        core.step(core.allowed.argmax(axis=1))
+    before = core.snapshot(0)
+    result = core.step([10**6, int(core.allowed[1].argmax())])  # an ended episode's action is not even looked at
+    assert result.reward[0] == 0.0
+    assert result.done.tolist() == [True, False]
+    assert not result.invalid[0]
+    assert core.snapshot(0) == before
+    assert core.step_lane(0, 10**6) == (0.0, False, True)
+
+
+def test_invalid_actions_raise_and_change_nothing_where_asked() -> None:
+    core = SelectionCore(
+        random_topics(1, n=4), on_invalid="raise", max_candidates=6, pruning=EvenOnly(at_once=True), horizon=2
+    )
+    core.reset([0, 1])
+    core.step([0, 2])
+    before = core.snapshot()
+    for action, why in ((2, "'q1-d2' is ranked already"), (5, "'q1' has 4 candidates, the rest is padding"),
+                        (1, "'q1-d1' was pruned")):  # fmt: skip
+        with pytest.raises(ValueError, match=f"candidate {action} is not on offer: .*{why}.*on_invalid='waste'"):
+            core.step([2, action])
+        with pytest.raises(ValueError, match="not on offer"):
+            core.step_lane(1, action)
+    fast = SelectionCore(core.arrays, on_invalid="raise")
+    fast.reset([0])
+    fast.step_lane(0, 1)
+    with pytest.raises(ValueError, match="ranked already"):
+        fast.step_lane(0, 1)
+    assert core.snapshot() == before
+
+
+@pytest.mark.parametrize("on_invalid", ["waste", "raise"])
+def test_actions_that_no_candidate_has_are_refused(on_invalid: Any) -> None:
+    core = begun(0, lanes=2, on_invalid=on_invalid)
+    for action in (-1, core.arrays.max_candidates):
+        with pytest.raises(
+            ValueError, match=f"no candidate {action}: actions are 0 to {core.arrays.max_candidates - 1}"
+        ):
+            core.step([0, action])
+        with pytest.raises(ValueError, match=f"no candidate {action}"):
+            core.step_lane(0, action)
+    with pytest.raises(TypeError, match="must be integers"):
+        core.step([0.0, 1.0])
+    with pytest.raises(ValueError, match=r"one action for each of 2 episodes, got shape \(3,\)"):
+        core.step([0, 1, 2])
+    assert not core.rank.any()
+
+
+def test_partial_reset_leaves_other_lanes_alone() -> None:
+    core = begun(2, lanes=4, horizon=5)
+    core.step([0, 0, 0, 0])
+    before = core.snapshot([0, 3])
+    core.reset([4, 4], lanes=[1, 2])
+    assert core.topic[1:3].tolist() == [4, 4]
+    assert core.rank.tolist() == [1, 0, 0, 1]
+    assert (core.ranking[1:3] == -1).all()
+    assert core.snapshot([0, 3]) == before
+
+
+def test_bad_resets_are_refused() -> None:
+    core = begun(2)
+    with pytest.raises(ValueError, match="topic_index must be 0 to 4, got 0 to 5"):
+        core.reset([0, 5])
+    with pytest.raises(ValueError, match="must be \\[B\\] integers"):
+        core.reset([0.5])
+    with pytest.raises(ValueError, match="one topic for each of 2 lanes, got 1"):
+        core.reset([0], lanes=[0, 1])
+
+
+@pytest.mark.parametrize("name", STATE)
+def test_state_is_read_only_to_callers(name: str) -> None:
+    with pytest.raises(ValueError, match="read-only"):
+        getattr(begun(0), name)[0] = 0
+
+
+@pytest.mark.parametrize("duplicate", [copy.deepcopy, lambda core: pickle.loads(pickle.dumps(core))])
+def test_a_copy_goes_its_own_way(duplicate: Any) -> None:
+    core = begun(5, horizon=4)
+    core.step(core.allowed.argmax(axis=1))
+    other = duplicate(core)
+    before = core.snapshot()
+    play(other, np.random.default_rng(0))
+    assert core.snapshot() == before
+    assert other.done.all()
+    assert (other.rank == other.length).all()
+
+
+def test_a_reward_of_the_users_own() -> None:
+    core = begun(0, lanes=3, measure=FirstRankOnly(), horizon=3, report=["StRecall"])
+    core.reset([0, 2, 3])
+    paid = [core.step(core.allowed.argmax(axis=1)).reward for _ in range(core.length.max())]
+    expected = [1.0 + sum(range(length)) / 10 for length in core.length]
+    assert_allclose(np.sum(paid, axis=0), expected)
+    assert list(core.measures()) == ["first_rank", "StRecall@3"]
+    assert_allclose(core.measures()["first_rank"], expected)
+    with pytest.raises(ValueError, match="'first_rank' is not a measure"):
+        core.candidate_gains()
+
+
+def test_unlabelled_topics_pay_nothing_and_have_no_measures() -> None:
+    for what in ("alpha_nDCG", FirstRankOnly()):
+        core = SelectionCore(
+            random_topics(1, unlabelled=True), measure=what, report=["ERR_IA"], normalizer="candidates"
+        )
+        core.reset([0, 1])
+        rewards = sum(reward for reward, *_ in play(core, np.random.default_rng(0)))
+        assert rewards[1] == 0.0
+        assert all(np.isnan(values[1]) and np.isfinite(values[0]) for values in core.measures().values())
+        assert np.isnan(list(core.lane_measures(1).values())).all()
+
+
+def test_topics_without_any_subtopic_can_be_ranked() -> None:
+    core = SelectionCore(TopicSet([Topic(query_id="1", doc_ids=("a", "b"))], name="bare"), report=["alpha_nDCG"])
+    core.reset([0])
+    assert [core.step([action]).reward.item() for action in (0, 1)] == [0.0, 0.0]
+    core.reset([0])
+    assert core.step_lane(0, 1) == (0.0, False, False)
+
+
+def test_report_comes_after_the_reward() -> None:
+    core = begun(3, measure="alpha_DCG", report=["alpha_nDCG@2", measure("NRBP"), "alpha_nDCG"], horizon=5)
+    play(core, np.random.default_rng(3))
+    assert list(core.measures()) == [core.payment.name, "alpha_nDCG@2", "NRBP", "alpha_nDCG@5"]
+    for name, values in core.measures([1, 2]).items():
+        assert_array_equal(values, core.measures()[name][1:3])
+
+
+def test_an_explicit_cutoff_is_kept() -> None:
+    core = begun(3, measure="StRecall@1", horizon=5)
+    gains = np.stack([gain for _, gain, *_ in play(core, np.random.default_rng(3))])
+    assert not gains[1:].any()
+    assert core.payment.name == "StRecall@1"
+
+
+def test_bad_arguments_are_refused() -> None:
+    topics = random_topics(0)
+    with pytest.raises(ValueError, match=r"unknown on_invalid 'wast'. Did you mean waste\?"):
+        SelectionCore(topics, on_invalid="wast")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match=r"unknown reward 'return'. Did you mean return_only"):
+        SelectionCore(topics, reward="return")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="alpha_DCG"):
+        SelectionCore(topics, measure="alpha_DGC")
+    with pytest.raises(TypeError, match="measure must be a name such as 'alpha_DCG', a Measure, or a Reward"):
+        SelectionCore(topics, measure=3)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="horizon must be at least 1, got 0"):
+        SelectionCore(topics, horizon=0)
+    with pytest.raises(TypeError, match="horizon must be a number of ranks or None"):
+        SelectionCore(topics, horizon=2.5)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="no pool"):
+        SelectionCore(topics, measure="alpha_nDCG", normalizer="pool")
+
+
+def test_the_pool_normalises_where_every_topic_has_one() -> None:
+    topic = Topic(query_id="1", doc_ids=("a", "b"), subtopic_ids=("x", "y"), judgments=[[1, 0], [0, 0]],
+                  pool=[[1, 0], [0, 1]], pool_ids=("a", "z"))  # fmt: skip
+    values = {}
+    for normalizer in (None, "pool", "candidates"):
+        core = SelectionCore(TopicSet([topic], name="pool"), measure="alpha_nDCG", normalizer=normalizer, horizon=2)
+        core.reset([0])
+        values[normalizer] = core.step([0]).reward.item()
+    assert values[None] == values["pool"] == pytest.approx(1 / (1 + 1 / np.log2(3)))
+    assert values["candidates"] == pytest.approx(1.0)
+
+
+@given(seeds, st.integers(1, 8), st.integers(1, 4))
+@settings(max_examples=30, deadline=None)
+def test_each_topic_comes_once_an_epoch(seed: int, topics: int, epochs: int) -> None:
+    generator = np.random.default_rng(seed)
+    order = TopicOrder(topics)
+    for _ in range(epochs):
+        assert sorted(order.next(generator) for _ in range(topics)) == list(range(topics))
+    order.next(generator)
+    order.restart()
+    assert sorted(order.next(generator) for _ in range(topics)) == list(range(topics))

@@ -1,0 +1,119 @@
+"""Small random topics, and test-only rewards and pruning strategies, that the environment tests share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from hypothesis import strategies as st
+
+from srd_gym.core.arrays import TopicArrays
+from srd_gym.protocols import BoolArray, IntArray, ScoreArray, SelectionStep
+from srd_gym.topic import Topic, TopicSet
+
+WIDTH = 3
+
+
+def random_topic(generator: np.random.Generator, index: int, *, labelled: bool = True, n: int | None = None) -> Topic:
+    """A topic with 1 to 9 candidates, 1 to 11 subtopics, graded judgments, and each optional field now and then."""
+    count = int(generator.integers(1, 10)) if n is None else n
+    subtopics = int(generator.integers(1, 12))
+    judgments = generator.integers(-1, 3, (count, subtopics)) * (generator.random((count, subtopics)) < 0.6)
+    return Topic(
+        query_id=f"q{index}",
+        query_text=f"query {index}" if generator.random() < 0.5 else None,
+        query_vector=generator.normal(size=WIDTH) if generator.random() < 0.7 else None,
+        doc_ids=tuple(f"q{index}-d{i}" for i in range(count)),
+        doc_vectors=generator.normal(size=(count, WIDTH)),
+        retrieval_scores=-np.arange(count, dtype=np.float32) if generator.random() < 0.5 else None,
+        subtopic_ids=tuple(f"s{i}" for i in range(subtopics)),
+        subtopic_weights=generator.random(subtopics) + 0.5 if generator.random() < 0.3 else None,
+        judgments=judgments.astype(np.int8) if labelled else None,
+    )
+
+
+def random_topics(seed: int, count: int = 5, *, unlabelled: bool = False, n: int | None = None) -> TopicSet:
+    """A set of random topics; with `unlabelled`, every third lacks judgments."""
+    generator = np.random.default_rng(seed)
+    return TopicSet(
+        [random_topic(generator, i, labelled=not (unlabelled and i % 3 == 1), n=n) for i in range(count)], name="random"
+    )
+
+
+seeds = st.integers(0, 2**20)
+
+
+@dataclass(frozen=True)
+class EvenOnly:
+    """Test-only pruning: after the first rank drops candidates with odd indices, as far as the ranks to fill allow."""
+
+    at_once: bool = False
+    back: bool = False
+
+    def bind(self, topics: TopicArrays, horizon: int) -> EvenOnly:
+        return self
+
+    @property
+    def readmits(self) -> bool:
+        return self.back
+
+    def at_reset(self, topic: IntArray, allowed: BoolArray, needed: IntArray) -> BoolArray:
+        return self._keep(allowed, needed) if self.at_once else allowed
+
+    def after_step(
+        self, topic: IntArray, ranking: IntArray, action: IntArray, allowed: BoolArray, needed: IntArray
+    ) -> BoolArray:
+        if self.back:
+            return np.ones_like(allowed)
+        return self._keep(allowed, needed)
+
+    def _keep(self, allowed: BoolArray, needed: IntArray) -> BoolArray:
+        even = allowed & (np.arange(allowed.shape[1]) % 2 == 0)
+        return np.where((even.sum(1) >= needed)[:, None], even, allowed)
+
+
+@dataclass(frozen=True)
+class KeepAll:
+    """Test-only pruning that drops nothing."""
+
+    readmits: bool = False
+
+    def bind(self, topics: TopicArrays, horizon: int) -> KeepAll:
+        return self
+
+    def at_reset(self, topic: IntArray, allowed: BoolArray, needed: IntArray) -> BoolArray:
+        return allowed
+
+    def after_step(self, topic: IntArray, ranking: IntArray, action: IntArray, allowed: Any, needed: Any) -> BoolArray:
+        return np.ones_like(allowed)
+
+
+@dataclass(frozen=True)
+class KeepNone:
+    """A broken strategy."""
+
+    wrong: str = "few"
+    readmits: bool = False
+
+    def bind(self, topics: TopicArrays, horizon: int) -> KeepNone:
+        return self
+
+    def at_reset(self, topic: IntArray, allowed: BoolArray, needed: IntArray) -> BoolArray:
+        return allowed.astype(np.int8) if self.wrong == "dtype" else np.zeros_like(allowed)
+
+    def after_step(self, topic: Any, ranking: Any, action: Any, allowed: BoolArray, needed: Any) -> BoolArray:
+        return allowed
+
+
+@dataclass(frozen=True)
+class FirstRankOnly:
+    """Test-only reward: 1 for filling the first rank, plus a tenth of the candidate's index."""
+
+    name: str = "first_rank"
+
+    def bind(self, topics: TopicArrays, horizon: int) -> FirstRankOnly:
+        return self
+
+    def __call__(self, step: SelectionStep) -> ScoreArray:
+        return (step.rank == 0) * 1.0 + np.maximum(step.action, 0) / 10

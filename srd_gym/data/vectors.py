@@ -18,7 +18,7 @@ from __future__ import annotations
 import zipfile
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
@@ -165,6 +165,16 @@ def embed_texts(model: PathLike, texts: Sequence[str], *, batch_size: int = 64) 
     Raises:
         ImportError: sentence-transformers is not installed.
     """
+    encoder = _text_model(str(model))
+    vectors = encoder.encode(
+        list(texts), batch_size=batch_size, convert_to_numpy=True, normalize_embeddings=True, show_progress_bar=False
+    )
+    return np.ascontiguousarray(vectors, dtype=np.float32)
+
+
+@lru_cache(maxsize=1)
+def _text_model(name: str) -> Any:
+    """The sentence-transformers model, loaded once for the many calls that a topic set takes."""
     try:
         from sentence_transformers import SentenceTransformer
     except ImportError as error:
@@ -172,11 +182,7 @@ def embed_texts(model: PathLike, texts: Sequence[str], *, batch_size: int = 64) 
             "vectors from a text model need the package sentence-transformers, which is not installed: "
             "pip install sentence-transformers; or use --vectors lsa, which needs scikit-learn only"
         ) from error
-    encoder = SentenceTransformer(str(model))
-    vectors = encoder.encode(
-        list(texts), batch_size=batch_size, convert_to_numpy=True, normalize_embeddings=True, show_progress_bar=False
-    )
-    return np.ascontiguousarray(vectors, dtype=np.float32)
+    return SentenceTransformer(name)
 
 
 def _kept(ids: Sequence[str], vectors: NDArray[Any], wanted: frozenset[str] | None, source: str) -> VectorTable:

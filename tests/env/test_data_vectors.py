@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import pickle
 import sys
+import tracemalloc
 import types
 from pathlib import Path
 from typing import Any
@@ -156,6 +157,19 @@ def test_json_vectors_are_streamed(tmp_path: Path, chunk: int, monkeypatch: pyte
     assert read_any_vectors(path, only={"1.10"}).ids == ("1.10",)
 
 
+def test_a_large_json_file_is_read_in_little_memory(tmp_path: Path) -> None:
+    numbers = ", ".join(["0.123456789"] * 1000)
+    with (tmp_path / "large.json").open("w") as stream:
+        stream.write("{" + ", ".join(f'"d{i}": [{numbers}]' for i in range(2000)) + "}")
+    assert (tmp_path / "large.json").stat().st_size > 25e6
+    tracemalloc.start()
+    table = read_any_vectors(tmp_path / "large.json", only={"d7", "d1999"})
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert table.ids == ("d7", "d1999")
+    assert most < 8e6
+
+
 def test_an_empty_json_object_has_no_vectors(tmp_path: Path) -> None:
     (tmp_path / "v").write_text("{}")
     assert len(read_any_vectors(tmp_path / "v", only={"a"})) == 0
@@ -251,7 +265,7 @@ def test_widths_must_agree() -> None:
 
 def test_an_unknown_way_to_treat_missing_vectors() -> None:
     with pytest.raises(ValueError, match="Did you mean drop"):
-        attach_vectors(two_topics(), table("a"), missing="dorp")  # type: ignore[arg-type]
+        attach_vectors(two_topics(), table("a"), missing="drops")  # type: ignore[arg-type]
 
 
 def test_texts_are_embedded() -> None:
@@ -276,8 +290,11 @@ def test_a_text_model_that_is_not_installed_says_so(monkeypatch: pytest.MonkeyPa
 
 def test_a_text_model_gives_float32_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     class Model:
+        loaded = 0
+
         def __init__(self, name: str) -> None:
             assert name == "folder"
+            Model.loaded += 1
 
         def encode(self, texts: list[str], **settings: Any) -> Any:
             assert settings["normalize_embeddings"]
@@ -287,5 +304,7 @@ def test_a_text_model_gives_float32_rows(monkeypatch: pytest.MonkeyPatch) -> Non
     module.SentenceTransformer = Model  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "sentence_transformers", module)
     vectors = embed_texts(Path("folder"), ["a", "b"])
+    embed_texts("folder", ["c"])
+    assert Model.loaded == 1, "a model is loaded once, not once a topic"
     assert vectors.dtype == np.float32
     assert vectors.shape == (2, 4)

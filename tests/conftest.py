@@ -8,6 +8,15 @@ from pathlib import Path
 import pytest
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Options of our own."""
+    parser.addoption(
+        "--update-playthroughs",
+        action="store_true",
+        help="write tests/golden/playthroughs anew from what the environments do now, instead of comparing",
+    )
+
+
 @pytest.fixture(scope="session")
 def data_dir() -> Path:
     """The folder with the real files, or a skip that says how to get them into the tests."""

@@ -1,0 +1,323 @@
+from __future__ import annotations
+
+import copy
+import inspect
+import json
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from gymnasium.error import ResetNeeded
+from gymnasium.utils.env_checker import check_env as gymnasium_check
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
+from small_topics import FirstRankOnly, random_topics, seeds
+
+import srd_gym
+from srd_gym.core import SelectionCore, TopicArrays
+from srd_gym.data import write_topics
+from srd_gym.envs import SelectionEnv, SelectionVectorEnv
+from srd_gym.measures import measure
+from srd_gym.testing import check_env
+from srd_gym.topic import Topic, TopicSet
+
+ARGUMENTS: list[dict[str, Any]] = [
+    {},
+    {"observation": "compact"},
+    {"mask_dtype": bool},
+    {"mask_dtype": "bool", "observation": "compact"},
+    {"horizon": None},
+    {"horizon": 2, "reward": "return_only"},
+    {"measure": "alpha_nDCG@3", "normalizer": "candidates", "report": ["NRBP", "StRecall"]},
+    {"measure": measure("ERR_IA"), "max_candidates": 14},
+    {"measure": FirstRankOnly()},
+    {"share_documents": True},
+]
+
+
+def name(arguments: dict[str, Any]) -> str:
+    return ",".join(map(str, arguments)) or "defaults"
+
+
+@pytest.mark.parametrize("arguments", ARGUMENTS, ids=name)
+def test_the_laws_hold(arguments: dict[str, Any]) -> None:
+    for unlabelled in (False, True):
+        if unlabelled and isinstance(arguments.get("measure"), FirstRankOnly):
+            continue
+        topics = random_topics(3, unlabelled=unlabelled)
+        check_env(gym.make("SRD-v0", topics=topics, disable_env_checker=True, **arguments), episodes=6)
+
+
+def test_the_laws_hold_where_invalid_actions_raise() -> None:
+    # Gymnasium's own checker samples without the mask, so it runs on other settings only.
+    topics = random_topics(4, n=9)
+    env = gym.make("SRD-v0", topics=topics, on_invalid="raise", share_documents=True, disable_env_checker=True)
+    check_env(env, episodes=6)
+
+
+@pytest.mark.parametrize("stack", [
+    lambda env: gym.wrappers.RecordEpisodeStatistics(env),
+    lambda env: gym.wrappers.FlattenObservation(env),
+    lambda env: gym.wrappers.TimeLimit(env, 100),
+    lambda env: gym.wrappers.FilterObservation(env, ["documents", "action_mask"]),
+])  # fmt: skip
+def test_the_laws_hold_under_wrappers(stack: Any) -> None:
+    check_env(stack(gym.make("SRD-v0", topics=random_topics(5))))
+
+
+def test_gymnasiums_checker_has_nothing_to_say() -> None:
+    env = SelectionEnv(random_topics(1), render_mode="ansi")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warnings.filterwarnings("ignore", message=".*infinity")
+        warnings.filterwarnings("ignore", message=".*spec.*")
+        gymnasium_check(env)
+
+
+def test_the_passive_checker_is_silent_and_off_for_shared_documents() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for env_id in ("SRD-v0", "SRD-shared-v0"):
+            env = gym.make(env_id, topics=random_topics(1, n=8))
+            env.reset(seed=0)
+            for action in range(8):
+                env.step(action)
+
+
+@given(seeds, st.sampled_from(["alpha_DCG", "ERR_IA", "NRBP", "MAP_IA", "Dsharp_nDCG"]), st.sampled_from([3, None]))
+@settings(max_examples=30, deadline=None)
+def test_the_environment_is_the_core(seed: int, what: str, horizon: int | None) -> None:
+    topics = random_topics(seed)
+    env = gym.make("SRD-v0", topics=topics, measure=what, horizon=horizon, report=["alpha_nDCG"])
+    core = SelectionCore(topics, measure=what, horizon=horizon, report=["alpha_nDCG"])
+    generator = np.random.default_rng(seed)
+    observation, info = env.reset(seed=seed)
+    core.reset([topics.position(info["query_id"])])
+    paid, terminated = 0.0, False
+    while not terminated:
+        action = int(generator.integers(0, topics.max_candidates))
+        result = core.step([action])
+        observation, reward, terminated, _, info = env.step(np.int64(action))
+        assert (reward, terminated) == (result.reward[0], result.done[0])
+        assert info["invalid_action"] is bool(result.invalid[0])
+        assert_array_equal(observation["ranking"], core.ranking[0])
+        assert_array_equal(observation["action_mask"], core.allowed[0])
+        paid += float(reward)
+    assert next(iter(info["measures"].values())) == paid
+    assert info["measures"] == {key: value.item() for key, value in core.measures().items()}
+    assert all(type(value) is float for value in info["measures"].values())
+
+
+def test_an_observation_is_the_topic_without_labels() -> None:
+    topics = random_topics(8)
+    env = gym.make("SRD-v0", topics=topics, max_candidates=11)
+    for topic in topics:
+        observation, info = env.reset(options={"query_id": topic.query_id})
+        assert info["query_id"] == topic.query_id
+        assert list(observation) == ["ranking", "action_mask", "documents", "query", "retrieval_scores"]
+        n = topic.n_candidates
+        assert_array_equal(observation["documents"][:n], topic.doc_vectors)
+        assert not observation["documents"][n:].any()
+        assert_array_equal(observation["query"], 0 if topic.query_vector is None else topic.query_vector)
+        assert_array_equal(
+            observation["retrieval_scores"][:n], 0 if topic.retrieval_scores is None else topic.retrieval_scores
+        )
+        assert observation["action_mask"].tolist() == [1] * n + [0] * (11 - n)
+        assert observation["ranking"].tolist() == [-1] * 10
+
+
+def test_compact_observations_need_no_vectors() -> None:
+    topics = TopicSet([Topic(query_id="1", doc_ids=("a", "b"), subtopic_ids=("x",), judgments=[[1], [0]])], name="ids")
+    env = gym.make("SRD-v0", topics=topics, observation="compact")
+    observation, _ = env.reset(seed=0)
+    assert observation["topic"].tolist() == [0]
+    assert sorted(observation) == ["action_mask", "ranking", "topic"]
+    with pytest.raises(ValueError, match="'ids' has no document vectors"):
+        SelectionEnv(topics)
+
+
+def test_observations_share_no_memory_and_shared_documents_are_read_only() -> None:
+    topics = random_topics(2, n=6)
+    env = gym.make("SRD-v0", topics=topics)
+    seen = [env.reset(seed=0)[0], env.step(0)[0], env.step(1)[0], env.reset(seed=0)[0]]
+    arrays = [array for observation in seen for array in observation.values()]
+    assert not any(np.shares_memory(a, b) for i, a in enumerate(arrays) for b in arrays[:i])
+    shared = gym.make("SRD-shared-v0", topics=topics)
+    one, other = shared.reset(seed=0)[0]["documents"], shared.step(0)[0]["documents"]
+    assert np.shares_memory(one, other)
+    with pytest.raises(ValueError, match="read-only"):
+        one[0] = 0
+
+
+def test_topics_come_in_a_seeded_shuffle_once_an_epoch() -> None:
+    topics = random_topics(0)
+    env = gym.make("SRD-v0", topics=topics)
+
+    def epoch(seed: int | None) -> list[str]:
+        return [env.reset(seed=seed if i == 0 else None)[1]["query_id"] for i in range(5)]
+
+    first, second, again = epoch(7), epoch(None), epoch(7)
+    assert sorted(first) == sorted(second) == sorted(topics.query_ids)
+    assert first == again
+    assert any(epoch(seed) != first for seed in range(5))
+
+
+def test_asking_for_a_topic_leaves_the_epoch_where_it_is() -> None:
+    env = gym.make("SRD-v0", topics=random_topics(0))
+    expected = [env.reset(seed=3)[1]["query_id"], *(env.reset()[1]["query_id"] for _ in range(4))]
+    got = [env.reset(seed=3)[1]["query_id"]]
+    for _ in range(4):
+        assert env.reset(options={"query_id": "q2"})[1]["query_id"] == "q2"
+        got.append(env.reset()[1]["query_id"])
+    assert got == expected
+
+
+def test_bad_reset_options_are_refused() -> None:
+    env = gym.make("SRD-v0", topics=random_topics(0, count=12))
+    with pytest.raises(ValueError, match=r"unknown query id in topic set 'random': 'q12'.*Did you mean"):
+        env.reset(options={"query_id": "q12"})
+    with pytest.raises(ValueError, match=r"unknown reset option 'queryid'. Did you mean query_id\?"):
+        env.reset(options={"queryid": "q1"})
+
+
+def test_what_is_out_of_order_is_refused() -> None:
+    env = SelectionEnv(random_topics(0, n=2), render_mode="ansi")
+    for call in (lambda: env.step(0), env.snapshot, env.render):
+        with pytest.raises(ResetNeeded, match=r"call reset\(\) first"):
+            call()
+    env.reset(seed=0)
+    env.step(0)
+    snapshot = env.snapshot()
+    env.step(1)
+    with pytest.raises(ResetNeeded, match="it has ended"):
+        env.step(1)
+    env.restore(snapshot)
+    assert env.step(1)[2] is True
+
+
+@pytest.mark.parametrize("action", [0.5, "0", None, np.array([0])])
+def test_actions_that_are_no_integers_are_refused(action: Any) -> None:
+    env = SelectionEnv(random_topics(0, n=3))
+    env.reset(seed=0)
+    with pytest.raises(TypeError, match="an action is one integer"):
+        env.step(action)
+
+
+@pytest.mark.parametrize("action", [0, np.int64(0), np.int32(0), np.array(0)])
+def test_every_kind_of_integer_is_an_action(action: Any) -> None:
+    env = SelectionEnv(random_topics(0, n=3))
+    env.reset(seed=0)
+    assert env.step(action)[0]["ranking"][0] == 0
+
+
+def test_bad_arguments_are_refused() -> None:
+    topics = random_topics(0, n=6)
+    with pytest.raises(ValueError, match=r"unknown observation 'ful'. Did you mean full\?"):
+        SelectionEnv(topics, observation="ful")  # type: ignore[arg-type]
+    for dtype in ("float32", "int99", np.int64):
+        with pytest.raises(ValueError, match="mask_dtype must be int8 or bool"):
+            SelectionEnv(topics, mask_dtype=dtype)
+    with pytest.raises(
+        TypeError, match="topics must be a TopicSet, TopicArrays, the path of a Parquet file, or a name"
+    ):
+        SelectionEnv([1])  # type: ignore[arg-type]
+    with pytest.raises(FileNotFoundError, match=r"nowhere\.parquet"):
+        SelectionEnv("nowhere.parquet")
+    with pytest.raises(ValueError, match="max_candidates=3, but 5 topics"):
+        SelectionEnv(topics, max_candidates=3)
+
+
+def test_topics_may_be_a_set_arrays_a_path_or_a_name(tmp_path: Path) -> None:
+    topics = random_topics(0)
+    path = tmp_path / "topics.parquet"
+    write_topics(path, topics)
+    for source in (topics, TopicArrays(topics), path, str(path)):
+        env = SelectionEnv(source)
+        assert env.core.arrays.query_ids == topics.query_ids
+    assert SelectionEnv(path).core.arrays is not SelectionEnv(topics).core.arrays
+    one, other = SelectionEnv(str(path)), SelectionEnv(path)
+    assert one.core.arrays is other.core.arrays
+    write_topics(path, topics[:2])
+    assert len(SelectionEnv(path).core.arrays) == 2
+    assert SelectionEnv("synthetic:tiny:3:1").core.arrays is SelectionEnv("synthetic:tiny:3:1").core.arrays
+
+
+def test_the_default_topics_are_generated_once() -> None:
+    one, other = gym.make("SRD-v0"), gym.make("SRD-v0")
+    assert len(one.unwrapped.core.arrays) == 1_000  # type: ignore[attr-defined]
+    assert one.unwrapped.core.arrays is other.unwrapped.core.arrays  # type: ignore[attr-defined]
+
+
+def test_arguments_survive_in_the_spec() -> None:
+    arguments = {
+        "topics": "synthetic:tiny:4", "measure": "ERR_IA@3", "horizon": 5, "max_candidates": 30, "on_invalid": "raise",
+        "reward": "return_only", "normalizer": "candidates", "report": ["NRBP"], "observation": "compact",
+        "mask_dtype": "bool", "share_documents": True, "render_mode": "ansi", "pruning": None,
+    }  # fmt: skip
+    assert arguments.keys() == inspect.signature(SelectionEnv).parameters.keys()
+    env = gym.make("SRD-v0", disable_env_checker=True, **arguments)  # type: ignore[arg-type]
+    assert env.spec is not None
+    text = env.spec.to_json()
+    assert json.loads(text)["kwargs"] == arguments
+    again = gym.make(gym.envs.registration.EnvSpec.from_json(text), disable_env_checker=True)
+    assert again.unwrapped.core.payment.name == env.unwrapped.core.payment.name  # type: ignore[attr-defined]
+    assert again.observation_space == env.observation_space
+    assert again.render_mode == "ansi"
+
+
+def test_specs_share_topic_sets() -> None:
+    topics = random_topics(0)
+    env = gym.make("SRD-v0", topics=topics)
+    assert env.spec is not None
+    assert env.spec.kwargs["topics"] is topics
+    again = gym.make(env.spec)
+    assert again.unwrapped.core.arrays is env.unwrapped.core.arrays  # type: ignore[attr-defined]
+
+
+def test_both_environments_take_the_same_arguments() -> None:
+    single, vector = (inspect.signature(each).parameters for each in (SelectionEnv, SelectionVectorEnv))
+    assert set(vector) - set(single) == {"num_envs", "autoreset_mode"}
+    assert {key: vector[key] for key in single} == dict(single)
+
+
+def test_a_deep_copy_goes_its_own_way() -> None:
+    env = SelectionEnv(random_topics(0, n=6))
+    env.reset(seed=0)
+    env.step(0)
+    other = copy.deepcopy(env)
+    other.step(1)
+    assert env.core.rank.tolist() == [1]
+    assert other.core.ranking[0, :2].tolist() == [0, 1]
+    assert_array_equal(other.step(2)[0]["ranking"][:3], [0, 1, 2])
+
+
+def test_the_id_with_its_module_needs_no_import() -> None:
+    code = (
+        "import gymnasium as g; print(g.make('srd_gym:SRD-v0', topics='synthetic:tiny:2').reset(seed=0)[1]['query_id'])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("tiny")
+
+
+def test_the_package_exports_what_it_says() -> None:
+    assert srd_gym.load_topics("synthetic:tiny:2").name
+    assert {"Topic", "TopicSet", "load_topics", "measure"} == set(srd_gym.__all__)
+    with pytest.raises(AttributeError, match="has no attribute 'load_topic'"):
+        srd_gym.load_topic  # noqa: B018
+
+
+def test_the_import_is_light() -> None:
+    code = "import srd_gym, sys; print(*sorted({name.partition('.')[0] for name in sys.modules}))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert not {"pyarrow", "torch", "pettingzoo", "defusedxml", "pandas"} & set(done.stdout.split())
+
+
+def test_step_reads_like_the_problem_statement() -> None:
+    source = inspect.getsource(SelectionEnv.step).split('"""')[2]
+    assert len(source.strip().splitlines()) <= 25

@@ -1,0 +1,229 @@
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from gymnasium.error import ResetNeeded
+from gymnasium.vector import AutoresetMode, SyncVectorEnv
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
+from small_topics import FirstRankOnly, random_topics, seeds
+
+from srd_gym.envs import SelectionEnv, SelectionVectorEnv
+from srd_gym.testing import _require_equal, check_vector_env
+
+MODES = list(AutoresetMode)
+modes = st.sampled_from(MODES)
+arguments = st.fixed_dictionaries(
+    {
+        "horizon": st.sampled_from([1, 3, None]),
+        "measure": st.sampled_from(["alpha_DCG", "alpha_nDCG", "Dsharp_nDCG", FirstRankOnly()]),
+        "observation": st.sampled_from(["full", "compact"]),
+        "mask_dtype": st.sampled_from(["int8", "bool"]),
+        "reward": st.sampled_from(["gain", "return_only"]),
+        "report": st.sampled_from([[], ["NRBP", "StRecall@2"]]),
+        "share_documents": st.booleans(),
+    }
+)
+
+
+@given(seeds, modes, arguments, st.integers(1, 5), st.booleans())
+@settings(max_examples=60, deadline=None)
+def test_it_is_sync_vector_env_bit_for_bit(
+    seed: int, mode: AutoresetMode, given_arguments: dict[str, Any], lanes: int, unlabelled: bool
+) -> None:
+    topics = random_topics(seed, unlabelled=unlabelled)
+    vector = SelectionVectorEnv(topics, num_envs=lanes, autoreset_mode=mode, **given_arguments)
+    check_vector_env(vector, lambda: SelectionEnv(topics, **given_arguments), seed=seed, steps=25)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_through_make_vec(mode: AutoresetMode) -> None:
+    topics = random_topics(1)
+    for given_mode in (mode, mode.value, mode.name, mode.name.lower()):
+        vector = gym.make_vec(
+            "SRD-v0", num_envs=3, vectorization_mode="vector_entry_point", topics=topics, autoreset_mode=given_mode
+        )
+        assert isinstance(vector, SelectionVectorEnv)
+        assert vector.autoreset_mode is vector.metadata["autoreset_mode"] is mode
+        check_vector_env(vector, lambda: gym.make("SRD-v0", topics=topics))
+    assert SelectionVectorEnv.metadata["autoreset_mode"] is AutoresetMode.NEXT_STEP
+
+
+@given(seeds, st.lists(st.sampled_from(["q0", "q1", "q4", None]), min_size=4, max_size=4), st.integers(1, 15))
+@settings(max_examples=40, deadline=None)
+def test_reset_masks_and_seeds_are_those_of_sync(seed: int, query_ids: list[str | None], bits: int) -> None:
+    topics = random_topics(seed, n=4)
+    mask = np.array([bits >> lane & 1 for lane in range(4)], bool)
+    mode = AutoresetMode.DISABLED
+    vector = SelectionVectorEnv(topics, num_envs=4, autoreset_mode=mode, horizon=3)
+    sync: Any = SyncVectorEnv([lambda: SelectionEnv(topics, horizon=3)] * 4, autoreset_mode=mode)
+    both = (vector, sync)
+    _require_equal(*(env.reset(seed=11) for env in both), "seed")
+    _require_equal(*(env.reset(seed=[5, 6, None, 5]) for env in both), "seeds")
+    for env in both:
+        env.step(np.array([0, 1, 2, 3]))
+    _require_equal(*(env.reset(seed=seed, options={"reset_mask": mask.copy()}) for env in both), "reset_mask")
+    assert vector.np_random_seed == sync.np_random_seed
+    assert [g.bit_generator.state for g in vector.np_random] == [g.bit_generator.state for g in sync.np_random]
+    _require_equal(*(env.step(np.array([3, 2, 1, 0])) for env in both), "step")
+    _require_equal(*(env.reset(options={"query_id": "q3"}) for env in both), "query_id")
+
+    expected = [query_id if m and query_id else None for m, query_id in zip(mask, query_ids, strict=True)]
+    before = vector.core.topic.copy()
+    _, infos = vector.reset(options={"reset_mask": mask, "query_ids": query_ids})
+    for lane in range(4):
+        got = topics.query_ids[vector.core.topic[lane]]
+        if expected[lane] is not None:
+            assert got == expected[lane]
+        if not mask[lane]:
+            assert vector.core.topic[lane] == before[lane]
+        assert infos["query_id"][lane] == (got if mask[lane] else None)
+        assert infos["_query_id"][lane] == mask[lane]
+
+
+def test_several_rollouts_of_one_topic_and_an_epoch_over_all() -> None:
+    topics = random_topics(3, count=6, n=5)
+    vector = gym.make_vec("SRD-v0", num_envs=3, topics=topics, horizon=2, autoreset_mode="disabled")
+    seen: list[str] = []
+    for start in (0, 3):
+        _, infos = vector.reset(seed=0, options={"query_ids": topics.query_ids[start : start + 3]})
+        seen += infos["query_id"].tolist()
+        for action in (0, 1):
+            *_, infos = vector.step(np.full(3, action))
+        assert infos["ranking"].tolist() == [(0, 1)] * 3
+    assert seen == list(topics.query_ids)
+    _, infos = vector.reset(options={"query_ids": ["q5"] * 3})
+    assert infos["query_id"].tolist() == ["q5"] * 3
+
+
+def test_same_step_gives_the_last_observation_and_info() -> None:
+    topics = random_topics(3, n=3)
+    vector = gym.make_vec("SRD-v0", num_envs=2, topics=topics, horizon=2, autoreset_mode="same_step")
+    first, infos = vector.reset(seed=0)
+    ids = infos["query_id"].tolist()
+    vector.step(np.array([0, 2]))
+    observation, _, terminated, _, infos = vector.step(np.array([1, 2]))
+    assert terminated.all()
+    assert (observation["ranking"] == -1).all()
+    assert infos["final_info"]["query_id"].tolist() == ids
+    assert infos["final_info"]["ranking"].tolist() == [(0, 1), (2,)]
+    assert infos["final_info"]["invalid_action"].tolist() == [False, True]
+    assert infos["final_obs"][0]["ranking"].tolist() == [0, 1]
+    assert infos["final_obs"][1]["ranking"].tolist() == [2, -1]
+    assert_array_equal(infos["final_obs"][0]["documents"], first["documents"][0])
+
+
+def test_the_next_step_after_an_end_ignores_the_action() -> None:
+    vector = gym.make_vec("SRD-v0", num_envs=2, topics=random_topics(3, n=3), horizon=1, autoreset_mode="next_step")
+    vector.reset(seed=0)
+    *_, terminated, _, infos = vector.step(np.array([0, 1]))
+    assert terminated.all()
+    assert "measures" in infos
+    observation, reward, terminated, _, infos = vector.step(np.array([0, 1]))
+    assert not terminated.any()
+    assert not reward.any()
+    assert (observation["ranking"] == -1).all()
+    assert "invalid_action" not in infos
+
+
+@pytest.mark.parametrize("share", [False, True])
+def test_documents_are_those_of_the_topics(share: bool) -> None:
+    topics = random_topics(3)
+    vector = gym.make_vec("SRD-v0", num_envs=4, topics=topics, horizon=3, share_documents=share)
+    observation, _ = vector.reset(seed=0)
+    for _ in range(12):
+        core = vector.core  # type: ignore[attr-defined]
+        assert_array_equal(observation["documents"], core.arrays.documents[core.topic])
+        if share:
+            with pytest.raises(ValueError, match="read-only"):
+                observation["documents"][0] = 0
+        observation, *_ = vector.step(vector.action_masks().argmax(axis=1))  # type: ignore[attr-defined]
+
+
+def test_batches_share_no_memory() -> None:
+    vector = gym.make_vec("SRD-v0", num_envs=2, topics=random_topics(3))
+    seen = [vector.reset(seed=0)[0], vector.step([0, 0])[0], vector.step([0, 0])[0]]
+    arrays = [array for observation in seen for array in observation.values()]
+    assert not any(np.shares_memory(a, b) for i, a in enumerate(arrays) for b in arrays[:i])
+
+
+@pytest.mark.parametrize("share", [False, True])
+def test_snapshots(share: bool) -> None:
+    vector = SelectionVectorEnv(random_topics(3, n=6), num_envs=3, horizon=4, share_documents=share)
+    with pytest.raises(ResetNeeded, match="nothing to take a snapshot of"):
+        vector.snapshot()
+    vector.reset(seed=0)
+    vector.step([0, 1, 2])
+    snapshot = vector.snapshot()
+    first = vector.step([3, 1, 4])
+    kept = {key: value.copy() for key, value in first[0].items()}
+    vector.restore(snapshot)
+    again = vector.step([3, 1, 4])
+    _require_equal(again[0], kept, "observation")
+    _require_equal(again[1:], first[1:], "the rest")
+    vector.restore(vector.snapshot(1), [0, 2])
+    observation, *_ = vector.step([5, 5, 5])
+    assert (observation["ranking"] == observation["ranking"][1]).all()
+    assert_array_equal(observation["documents"][0], observation["documents"][1])
+
+
+def test_statistics_can_be_recorded() -> None:
+    for mode in ("next_step", "same_step"):
+        inner = gym.make_vec("SRD-v0", num_envs=3, topics=random_topics(3, n=6), horizon=3, autoreset_mode=mode)
+        vector = gym.wrappers.vector.RecordEpisodeStatistics(inner)
+        vector.reset(seed=0)
+        total = np.zeros(3)
+        for action in range(3):
+            _, reward, _, _, infos = vector.step(np.full(3, action))
+            total += reward
+        outer = infos["final_info"] if mode == "same_step" else infos
+        assert_array_equal(infos["episode"]["r"], total)
+        assert_array_equal(next(iter(outer["measures"].values())), total)
+
+
+def test_text_views() -> None:
+    vector = gym.make_vec("SRD-v0", num_envs=2, topics=random_topics(3), render_mode="ansi")
+    vector.reset(seed=0)
+    frames = vector.render()
+    assert frames is not None
+    assert len(frames) == 2
+    assert all("rank 0 of" in str(frame) for frame in frames)
+    silent = gym.make_vec("SRD-v0", num_envs=2, topics=random_topics(3))
+    with pytest.warns(UserWarning, match="render_mode is None"):
+        assert silent.render() is None
+
+
+def test_misuse_is_refused() -> None:
+    topics = random_topics(0, n=4)
+    with pytest.raises(ValueError, match="num_envs must be at least 1, got 0"):
+        SelectionVectorEnv(topics, num_envs=0)
+    with pytest.raises(ValueError, match=r"unknown autoreset_mode 'nextstp'. Did you mean next_step"):
+        SelectionVectorEnv(topics, autoreset_mode="nextstp")
+    vector = SelectionVectorEnv(topics, num_envs=2, autoreset_mode="disabled", horizon=1)
+    with pytest.raises(ResetNeeded, match=r"episodes \[0, 1\] have ended or were never begun"):
+        vector.step([0, 0])
+    with pytest.raises(ResetNeeded, match="the first reset must be of all"):
+        vector.reset(options={"reset_mask": np.array([True, False])})
+    vector.reset(seed=0)
+    vector.step([0, 0])
+    with pytest.raises(ResetNeeded, match=r"reset them first, with options=\{'reset_mask'"):
+        vector.step([0, 0])
+    for options, error, message in (
+        ({"reset_mask": [True, False]}, TypeError, "must be a numpy array of bool, got list"),
+        ({"reset_mask": np.array([1, 0])}, TypeError, "must be a numpy array of bool, got int64"),
+        ({"reset_mask": np.array([True])}, ValueError, r"must have shape \(2,\)"),
+        ({"reset_mask": np.array([False, False])}, ValueError, "True for at least one"),
+        ({"query_ids": ["q1"]}, ValueError, r"one id \(or None\) for each of 2"),
+        ({"query_ids": "q1"}, ValueError, r"one id \(or None\) for each of 2"),
+        ({"query_ids": ["q1", "q9"]}, ValueError, "unknown query id"),
+        ({"query_id": "q1", "query_ids": ["q1", "q1"]}, ValueError, "exclude each other"),
+        ({"reset_masks": None}, ValueError, r"Did you mean reset_mask\?"),
+    ):
+        with pytest.raises(error, match=message):
+            vector.reset(options=options)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="one seed for each of 2 sub-environments, got 3"):
+        vector.reset(seed=[1, 2, 3])

@@ -18,6 +18,9 @@ MOST_SCORES = 65536
 class ScoringConfig(LearnerConfig):
     """What all three learners share."""
 
+    patience: int = 0
+    """Validations without a new best after which training stops; 0 never stops early: while agents explore, plateaus mean
+    little."""
     batch_topics: int = 256
     """Topics played per step of the loop; gradient updates follow."""
     rollouts: int = 1
@@ -38,9 +41,9 @@ class ScoringConfig(LearnerConfig):
     """Attention blocks."""
     hidden: int = 64
     """Width of the hidden layers of the agents' MLP."""
-    layers: int = 1
+    layers: int = 2
     """Hidden layers of the agents' MLP."""
-    learning_rate: float = 1e-3
+    learning_rate: float = 3e-3
     """Adam's step size."""
     clip_norm: float = 10.0
     """Largest norm of the gradient of an update; larger ones are shortened."""
@@ -50,7 +53,7 @@ class ScoringConfig(LearnerConfig):
     """How often it does so in the end."""
     epsilon_episodes: int = 50_000
     """Episodes over which that falls, in a straight line."""
-    replay_capacity: int = 20_000
+    replay_capacity: int = 50_000
     """Visits kept; the oldest make room."""
     max_candidates: int | None = None
     """Most documents a topic may have; None: any number. state="flat" needs it: every topic must have as many."""
@@ -99,7 +102,7 @@ class QmixConfig(ScoringConfig):
     """What makes the mixing weights: "documents" a row for each document from query, mean document and the document;
     "pooled" one row for all from query and mean document; "flat" all vectors side by side, as published (the order of
     the documents matters and `max_candidates` fixes their number)."""
-    mixing_width: int = 32
+    mixing_width: int = 8
     """Width of the mixing network."""
     hypernetwork_width: int = 64
     """Width of the hidden layers that make its weights; the flattened state has one of `mixing_width`."""
@@ -145,6 +148,8 @@ PAPER: Mapping[str, Any] = MappingProxyType(
         "measure": "alpha_nDCG@5 + alpha_nDCG@15",
         "blocks": 1,
         "heads": 4,
+        "layers": 1,
+        "mixing_width": 32,
         "learning_rate": 1e-4,
         "batch_size": 256,
         "clip_norm": 10.0,

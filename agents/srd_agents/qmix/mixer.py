@@ -16,6 +16,9 @@ from srd_agents.networks.attention import dense
 from srd_agents.networks.inputs import Inputs
 from srd_agents.qmix.loss import MixingWeights
 
+_FIRST_SPREAD = 0.1
+"""How far the mixing weights of the topics lie apart at first, of what random layers would give."""
+
 
 class PooledMixer(nn.Module):
     """Hypernetworks on a state that does not depend on the order of the documents, for any number of them.
@@ -37,7 +40,7 @@ class PooledMixer(nn.Module):
     def __init__(
         self,
         width: int,
-        mixing_width: int = 32,
+        mixing_width: int = 8,
         hidden: int = 64,
         *,
         per_document: bool = True,
@@ -69,8 +72,18 @@ class PooledMixer(nn.Module):
 
     @torch.no_grad()
     def start_at(self, value: float) -> None:
-        """Begin with Q_tot around this value."""
-        self.last.bias.fill_(value)
+        """Begin close to this value plus the mean of the agents' values, as VDN, and learn what differs.
+
+        From a random start the mixer hides for a long time what each action is worth.
+        """
+        for layer in (self.first, self.bias, self.second, self.last):
+            layer.weight.mul_(_FIRST_SPREAD)
+        # ELU is the identity where its argument is positive: with B1 = 1 the hidden units are 1 + the mean value, and
+        # W2 = 1 / M takes their mean.
+        self.first.bias.fill_(1.0)
+        self.bias.bias.fill_(1.0)
+        self.second.bias.fill_(1.0 / self.second.out_features)
+        self.last.bias.fill_(value - 1.0)
 
 
 class FlatMixer(nn.Module):

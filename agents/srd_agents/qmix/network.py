@@ -39,7 +39,7 @@ class ScoreNetwork(nn.Module):
         heads: int = 4,
         blocks: int = 1,
         hidden: int = 64,
-        layers: int = 1,
+        layers: int = 2,
         dtype: torch.dtype = torch.float32,
     ) -> None:
         super().__init__()

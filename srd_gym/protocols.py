@@ -84,10 +84,16 @@ class Reward(Protocol):
 
 
 class BoundReward(Protocol):
-    """A reward that knows its topics."""
+    """A reward that knows its topics.
+
+    It must depend on nothing but the step: snapshots, batches and single episodes then pay alike.
+    """
 
     def __call__(self, step: SelectionStep) -> ScoreArray:
-        """[B] float64, the reward of each episode's step."""
+        """[B] float64, the reward of each episode's step.
+
+        Asked only for episodes that were running, on labelled topics; unlabelled topics pay 0 unasked.
+        """
 
 
 @runtime_checkable
@@ -101,8 +107,10 @@ class Pruning(Protocol):
 class BoundPruning(Protocol):
     """A pruning strategy that knows its topics.
 
-    Both methods return `[B, N] bool`, the candidates that stay; what is not allowed already stays forbidden unless
-    `readmits` is true. At least `needed` candidates of each episode must stay: fewer is an error of the strategy.
+    It must depend on nothing but its arguments (all read-only): snapshots, batches and single episodes are then pruned
+    alike. Both methods return `[B, N] bool`, the candidates that stay; what is not allowed already stays forbidden
+    unless `readmits` is true. `after_step` is asked only for episodes that go on. At least `needed` candidates of each
+    episode must stay: fewer is an error of the strategy.
     """
 
     readmits: bool

@@ -74,7 +74,7 @@ _UNSAFE = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 
 def _header(topic: Topic, rank: int, length: int) -> str:
     """Which query, and how far its ranking is."""
-    text = "" if topic.query_text is None else f" {clipped(topic.query_text, TEXT_WIDTH)}"
+    text = "" if topic.query_text is None else f' "{clipped(topic.query_text, TEXT_WIDTH)}"'
     marks = "" if topic.labelled else ", unlabelled"
     return (
         f"query {clipped(topic.query_id, ID_WIDTH)}{text}  rank {rank} of {length} "

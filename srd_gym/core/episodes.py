@@ -5,7 +5,7 @@ Shapes: B episodes (lanes), N candidates, S subtopics, K horizon.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -52,6 +52,13 @@ class Episodes:
     def __getstate__(self) -> dict[str, Any]:
         """State without the views, which a copy would cut off from what they show."""
         return {name: value for name, value in self.__dict__.items() if name not in _VIEWS}
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        """A twin with its own episodes; topics and all else that never changes are shared."""
+        twin = object.__new__(type(self))
+        state = self.__getstate__()
+        twin.__setstate__(state | {f"_{name}": state[f"_{name}"].copy() for name in _STATE})
+        return twin
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)

@@ -7,7 +7,7 @@ have it. Shapes: B episodes, N candidates, F vector width.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -30,6 +30,12 @@ class BatchObserver(Observer):
         self._shared: FloatArray | None = None
         if share_documents and not self.compact:
             self._shared = np.zeros((core.n_lanes, *self.documents.shape[1:]), np.float32)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        """A twin for the copied core, with its own rows of shared documents."""
+        twin = super().__deepcopy__(memo)
+        twin._shared = None if self._shared is None else self._shared.copy()
+        return twin
 
     def began(self, lanes: IntArray) -> None:
         """Lay out the documents of episodes that have just begun, where they are shared."""

@@ -5,7 +5,8 @@ Shapes: B episodes, N candidates, F vector width, K horizon, T topics.
 
 from __future__ import annotations
 
-from typing import Any, Literal
+import copy
+from typing import Any, Literal, Self
 
 import numpy as np
 from gymnasium import spaces
@@ -51,6 +52,12 @@ class Observer:
         self.space = self._space()
         self.action_space = spaces.Discrete(arrays.max_candidates)
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        """A twin for the copied core; the topics' arrays are shared."""
+        twin = copy.copy(self)
+        twin.core = copy.deepcopy(self.core, memo)
+        return twin
+
     def observe(self, lane: int) -> Observation:
         """The observation of one episode."""
         core = self.core
@@ -95,7 +102,7 @@ class Observer:
         }
         if self.compact:
             # A Box, not a Discrete: libraries turn a Discrete into one-hot vectors as wide as the topic set.
-            parts["topic"] = spaces.Box(0, len(arrays) - 1, (1,), np.int64)
+            parts["topic"] = spaces.Box(0, max(1, len(arrays) - 1), (1,), np.int64)
         else:
             width = self.documents.shape[2]
             parts["documents"] = spaces.Box(-np.inf, np.inf, (n, width), np.float32)

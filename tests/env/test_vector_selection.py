@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import gymnasium as gym
@@ -169,6 +170,19 @@ def test_snapshots(share: bool) -> None:
     observation, *_ = vector.step([5, 5, 5])
     assert (observation["ranking"] == observation["ranking"][1]).all()
     assert_array_equal(observation["documents"][0], observation["documents"][1])
+
+
+@pytest.mark.parametrize("share", [False, True])
+def test_a_deep_copy_goes_its_own_way(share: bool) -> None:
+    vector = SelectionVectorEnv(random_topics(3, n=6), num_envs=3, horizon=1, share_documents=share)
+    first, _ = vector.reset(seed=0)
+    kept = first["documents"].copy()
+    other = copy.deepcopy(vector)
+    for _ in range(3):
+        other.step([0, 1, 2])
+    assert vector.core.rank.tolist() == [0, 0, 0]
+    assert_array_equal(first["documents"], kept)
+    assert_array_equal(other.step([0, 1, 2])[0]["documents"], other.core.arrays.documents[other.core.topic])
 
 
 def test_statistics_can_be_recorded() -> None:

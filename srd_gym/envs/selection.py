@@ -21,6 +21,7 @@ from srd_gym.measures.reference import Normalizer
 from srd_gym.names import unknown
 from srd_gym.protocols import BoolArray, Pruning, Reward
 from srd_gym.rendering import ansi
+from srd_gym.topic import TopicSet
 
 
 class SelectionEnv(gym.Env[Observation, np.int64]):
@@ -192,8 +193,15 @@ class SelectionEnv(gym.Env[Observation, np.int64]):
         """The topic that the options ask for, else the next of the epoch."""
         check_options(options, ("query_id",))
         if "query_id" in options:
-            return self.core.arrays.topics.position(options["query_id"])
+            return topic_position(self.core.arrays.topics, options["query_id"])
         return self._order.next(self.np_random)
+
+
+def topic_position(topics: TopicSet, query_id: Any) -> int:
+    """The index of the topic that a reset option asks for."""
+    if not isinstance(query_id, str):
+        raise TypeError(f"a query id is text, got {query_id!r} ({type(query_id).__name__})")
+    return topics.position(query_id)
 
 
 def check_options(options: dict[str, Any], known: tuple[str, ...]) -> None:

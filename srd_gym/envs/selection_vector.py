@@ -18,7 +18,7 @@ from srd_gym.core.selection import OnInvalid, PaidWhen, SelectionCore
 from srd_gym.core.snapshot import Snapshot
 from srd_gym.envs.batching import BatchObserver, as_seeds, checked_reset_mask
 from srd_gym.envs.observation import Info, Observation, ObservationKind
-from srd_gym.envs.selection import check_options
+from srd_gym.envs.selection import check_options, topic_position
 from srd_gym.envs.sources import DEFAULT_TOPICS, TopicSource, topic_arrays
 from srd_gym.measures import Measure
 from srd_gym.measures.reference import Normalizer
@@ -235,8 +235,10 @@ class SelectionVectorEnv(VectorEnv[Observation, IntArray, Any]):
             return {}
         if isinstance(query_ids, str) or len(query_ids) != self.num_envs:
             raise ValueError(f"query_ids must hold one id (or None) for each of {self.num_envs} sub-environments")
-        position = self.core.arrays.topics.position
-        return {lane: position(query_id) for lane, query_id in enumerate(query_ids) if query_id is not None}
+        topics = self.core.arrays.topics
+        return {
+            lane: topic_position(topics, query_id) for lane, query_id in enumerate(query_ids) if query_id is not None
+        }
 
 
 def _autoreset_mode(mode: AutoresetMode | str) -> AutoresetMode:

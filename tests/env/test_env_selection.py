@@ -182,6 +182,8 @@ def test_bad_reset_options_are_refused() -> None:
     env = gym.make("SRD-v0", topics=random_topics(0, count=12))
     with pytest.raises(ValueError, match=r"unknown query id in topic set 'random': 'q12'.*Did you mean"):
         env.reset(options={"query_id": "q12"})
+    with pytest.raises(TypeError, match=r"a query id is text, got 1 \(int\)"):
+        env.reset(options={"query_id": 1})
     with pytest.raises(ValueError, match=r"unknown reset option 'queryid'. Did you mean query_id\?"):
         env.reset(options={"queryid": "q1"})
 
@@ -321,6 +323,7 @@ def test_the_import_is_light() -> None:
     assert not {"pyarrow", "torch", "pettingzoo", "defusedxml", "pandas"} & set(done.stdout.split())
 
 
-def test_step_reads_like_the_problem_statement() -> None:
-    source = inspect.getsource(SelectionEnv.step).split('"""')[2]
+@pytest.mark.parametrize("env", [SelectionEnv, SelectionVectorEnv])
+def test_step_reads_like_the_problem_statement(env: Any) -> None:
+    source = inspect.getsource(env.step).split('"""')[2]
     assert len(source.strip().splitlines()) <= 25

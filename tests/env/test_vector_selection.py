@@ -234,6 +234,7 @@ def test_misuse_is_refused() -> None:
         ({"query_ids": ["q1"]}, ValueError, r"one id \(or None\) for each of 2"),
         ({"query_ids": "q1"}, ValueError, r"one id \(or None\) for each of 2"),
         ({"query_ids": ["q1", "q9"]}, ValueError, "unknown query id"),
+        ({"query_ids": [1, 2]}, TypeError, "a query id is text"),
         ({"query_id": "q1", "query_ids": ["q1", "q1"]}, ValueError, "exclude each other"),
         ({"reset_masks": None}, ValueError, r"Did you mean reset_mask\?"),
     ):

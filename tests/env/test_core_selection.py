@@ -324,7 +324,7 @@ def test_an_explicit_cutoff_is_kept() -> None:
 
 def test_bad_arguments_are_refused() -> None:
     topics = random_topics(0)
-    with pytest.raises(ValueError, match=r"unknown on_invalid 'wasted'. Did you mean waste\?"):
+    with pytest.raises(ValueError, match=r"unknown on_invalid 'wasted'. Did you mean waste"):
         SelectionCore(topics, on_invalid="wasted")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match=r"unknown reward 'return'. Did you mean return_only"):
         SelectionCore(topics, reward="return")  # type: ignore[arg-type]

@@ -58,8 +58,8 @@ class PolicyLearner(Learner[C]):
         """Whether vectors are shifted and scaled."""
 
     @abstractmethod
-    def _first_bounds(self, vector_width: int) -> dict[str, float]:
-        """Bound of the uniform first weights of each matrix."""
+    def _initialise(self, generator: torch.Generator) -> None:
+        """Draw the first weights."""
 
     @abstractmethod
     def _simulator(self, topics: TopicSet) -> SelectionCore:
@@ -95,7 +95,7 @@ class PolicyLearner(Learner[C]):
     def _prepare(self, topics: TopicSet, seed: int) -> None:
         place = torch.device(self.config.device)
         start = torch.Generator().manual_seed(seed)
-        self._network.initialise(self._first_bounds(self._network.width), start)
+        self._initialise(start)
         if self._standardize():
             shift, scale = mean_and_deviation(topics)
             self._network.shift.copy_(torch.from_numpy(shift))
@@ -158,9 +158,9 @@ class MdpDiv(PolicyLearner[MdpDivConfig]):
     def _standardize(self) -> bool:
         return self.config.standardize
 
-    def _first_bounds(self, vector_width: int) -> dict[str, float]:
+    def _initialise(self, generator: torch.Generator) -> None:
         bound = 1.0 if self.config.init == "paper" else 1.0 / self.config.hidden
-        return dict.fromkeys(("query_weight", "input_weight", "state_weight", "scoring_weight"), bound)
+        self._network.initialise(dict.fromkeys(dict(self._network.named_parameters()), bound), generator)
 
     def _simulator(self, topics: TopicSet) -> SelectionCore:
         return SelectionCore(
@@ -190,7 +190,7 @@ class MdpDivBatched(PolicyLearner[MdpDivBatchedConfig]):
     as it is and takes most of its noise away.
 
     Differs from the paper: batches, baseline, advantages scaled to unit size per batch, Adam, entropy bonus, gradient
-    clipping, vectors standardised by the training documents, smaller first weights, hidden width 16.
+    clipping, vectors standardised by the training documents, first weights that resemble MMR, hidden width 16.
     """
 
     name: ClassVar[str] = "mdp-div-batched"
@@ -204,14 +204,12 @@ class MdpDivBatched(PolicyLearner[MdpDivBatchedConfig]):
     def _standardize(self) -> bool:
         return self.config.standardize
 
-    def _first_bounds(self, vector_width: int) -> dict[str, float]:
-        wide = vector_width**-0.5
-        return {
-            "query_weight": wide,
-            "input_weight": wide,
-            "state_weight": self.config.hidden**-0.5,
-            "scoring_weight": wide,
-        }
+    def _initialise(self, generator: torch.Generator) -> None:
+        if self.config.init == "similarity":
+            self._network.initialise_by_similarity(generator)
+            return
+        bounds = dict.fromkeys(("query_weight", "input_weight", "scoring_weight"), self._network.width**-0.5)
+        self._network.initialise({**bounds, "state_weight": self.config.hidden**-0.5}, generator)
 
     def _simulator(self, topics: TopicSet) -> SelectionCore:
         return SelectionCore(topics, measure=self.config.measure, horizon=self.config.horizon)

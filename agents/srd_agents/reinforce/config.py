@@ -62,13 +62,15 @@ class MdpDivBatchedConfig(PolicyConfig):
 
     batch_topics: int = 16
     """Topics per update."""
-    rollouts: int = 16
+    rollouts: int = 8
     """Episodes of each topic per update, at least 2: each is compared with the mean of the others."""
     hidden: int = 16
     """Width of the user state."""
-    learning_rate: float = 0.01
+    learning_rate: float = 0.002
     """Adam's step size."""
-    entropy: float = 0.01
+    init: Literal["similarity", "uniform"] = "similarity"
+    """First weights: "similarity" starts as a rough MMR (see `PolicyNetwork`), "uniform" in [-1, 1] / sqrt(inputs)."""
+    entropy: float = 0.03
     """Weight of the policy's entropy (nats a rank) beside advantages of unit size; keeps it exploring."""
     clip_norm: float = 1.0
     """Largest norm of the gradient of an update; larger ones are shortened."""
@@ -80,5 +82,6 @@ class MdpDivBatchedConfig(PolicyConfig):
         check_count("rollouts", self.rollouts, low=2)
         check_count("hidden", self.hidden)
         check_positive("learning_rate", self.learning_rate)
+        check_one_of("init", self.init, ("similarity", "uniform"))
         check_between("entropy", self.entropy, 0.0)
         check_positive("clip_norm", self.clip_norm)

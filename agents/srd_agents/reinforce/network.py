@@ -78,6 +78,37 @@ class PolicyNetwork(nn.Module):
             drawn = torch.empty(parameter.shape, dtype=parameter.dtype).uniform_(-1, 1, generator=generator)
             parameter.copy_(drawn * bounds[name])
 
+    @torch.no_grad()
+    def initialise_by_similarity(self, generator: torch.Generator) -> None:
+        """Start as a rough MMR: prefer documents near the query and, more weakly, away from those ranked.
+
+        Hidden units come in pairs with opposite weights b and -b, for H/2 orthonormal random directions b: the pair's
+        difference is tanh(z/2), which is what makes x'U h a similarity, x projected on the directions times tanh(z/2).
+        z begins as the projected query; each ranked document is subtracted from it (V = -0.1 b), and W carries it on,
+        as 2 tanh(z/2) is about z. Not in the paper: on topics whose subtopics are their own, uniform first weights
+        learn the training topics by heart and nothing else.
+
+        Args:
+            generator: on the CPU.
+        """
+        half, dtype = self.hidden // 2, self.shift.dtype
+        for parameter in self.parameters():
+            parameter.zero_()  # an odd unit out stays so, and learns from there
+        if not half:
+            return
+        blocks = [
+            torch.randn(self.width, self.width, dtype=dtype, generator=generator) for _ in range(0, half, self.width)
+        ]
+        directions = torch.cat([torch.linalg.qr(block)[0].T for block in blocks])[:half]
+        pairs = torch.cat([directions, -directions])
+        one = torch.eye(half, dtype=dtype)
+        self.query_weight[: 2 * half].copy_(pairs)
+        self.input_weight[: 2 * half].copy_(-0.1 * pairs)
+        self.state_weight[: 2 * half, : 2 * half].copy_(
+            torch.cat([torch.cat([one, -one], 1), torch.cat([-one, one], 1)]) * 2
+        )
+        self.scoring_weight[:, : 2 * half].copy_(pairs.T * half**-0.5)
+
     def project(self, documents: Tensor, queries: Tensor) -> Projection:
         """Everything that depends on the topic alone.
 

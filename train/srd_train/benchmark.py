@@ -13,13 +13,17 @@ import hashlib
 import json
 import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from srd_agents.registry import RANKERS
+from srd_gym.data.trec import write_run
 from srd_gym.files import written_atomically
+from srd_gym.measures import evaluate
 from srd_gym.topic import TopicSet
+from srd_train.fitting import Session, all_options, fit_ranker, rank_all
 from srd_train.provenance import commit, fingerprint, versions
 from srd_train.recipe import RankerEntry, Recipe, TopicsEntry
 from srd_train.sources import folds_path, load_entry
@@ -42,6 +46,8 @@ class Cell:
     depth: int
     topics_fingerprint: str
     """Of the topic set's content: other topics are another cell."""
+    options: Mapping[str, Any]
+    """All of the ranker's options, defaults included, and what is chosen among: other defaults are another cell."""
 
     @property
     def id(self) -> str:
@@ -82,6 +88,7 @@ def plans(recipe: Recipe) -> Iterator[Plan]:
                 select_by=recipe.select_by,
                 depth=recipe.depth,
                 topics_fingerprint=content,
+                options=all_options(ranker.ranker, ranker.config, ranker.grid),
             )
             for ranker in recipe.rankers
             if _applies(ranker, topics)
@@ -154,10 +161,6 @@ def run_cell(cell: Cell, topics: TopicSet, out: Path) -> dict[str, Any]:
     Returns:
         The record, as written.
     """
-    from srd_gym.data.trec import write_run
-    from srd_gym.measures import evaluate
-    from srd_train.fitting import Session, fit_ranker, rank_all
-
     wall, cpu = time.perf_counter(), time.process_time()
     split = _split(cell, topics)
     fitted = fit_ranker(
@@ -193,6 +196,7 @@ def run_cell(cell: Cell, topics: TopicSet, out: Path) -> dict[str, Any]:
         "vectors": cell.topics.vectors,
         "ranker": cell.ranker.name,
         "registry_name": cell.ranker.ranker,
+        "reads_judgments": "judgments" in RANKERS.find(cell.ranker.ranker).needs,
         "config": fitted.config,
         "chosen": fitted.chosen,
         "validation": fitted.validation,
@@ -231,7 +235,7 @@ def _split(cell: Cell, topics: TopicSet) -> Split:
 
 def _applies(ranker: RankerEntry, topics: TopicSet) -> bool:
     """Whether the ranker can rank the set: without a retrieval order there is no such row."""
-    return ranker.ranker != "retrieval-order" or topics.has_retrieval_order
+    return topics.has_retrieval_order or "retrieval order" not in RANKERS.find(ranker.ranker).needs
 
 
 def _record_path(out: Path, cell: Cell) -> Path:

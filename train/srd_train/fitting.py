@@ -14,6 +14,7 @@ from srd_agents.registry import RANKERS, RankerSpec
 from srd_agents.validation import Validation
 from srd_gym.protocols import IntArray, Ranker
 from srd_gym.topic import TopicSet
+from srd_train.threads import torch_threads
 from srd_train.training import Split
 from srd_train.tuning import Trial, Values, choose, combinations
 
@@ -26,6 +27,8 @@ class Session:
 
     seed: int = 0
     """Of weights, order and draws."""
+    threads: int = 1
+    """Of torch, while a learner trains."""
     time_budget: float | None = None
     """Seconds of training at most, for each configuration tried."""
     out: Path | None = None
@@ -55,13 +58,8 @@ class Fitted:
     """Every configuration tried, with its score."""
     history: dict[str, Any] | None
     """A learner's history."""
-
-    @property
-    def environment_steps(self) -> int | None:
-        """Documents selected while training; None where nothing was trained or the learner does not count."""
-        records = (self.history or {}).get("records", [])
-        counts = [record["environment_steps"] for record in records if "environment_steps" in record]
-        return int(max(counts)) if counts else None
+    environment_steps: int | None
+    """Documents selected in the episodes of training; None where nothing was trained by episodes."""
 
 
 def grid_for(spec: RankerSpec, config: Mapping[str, Any], grid: Mapping[str, Sequence[Any]]) -> dict[str, Any]:
@@ -76,6 +74,19 @@ def grid_for(spec: RankerSpec, config: Mapping[str, Any], grid: Mapping[str, Seq
     if grid:
         return dict(grid)
     return {name: values for name, values in spec.parameters_to_tune.items() if name not in config}
+
+
+def all_options(name: str, config: Mapping[str, Any], grid: Mapping[str, Sequence[Any]]) -> dict[str, Any]:
+    """What a fit depends on besides topics and seed: every option, and the grid.
+
+    Raises:
+        ValueError: an unknown ranker or option, or a value out of range.
+    """
+    spec = RANKERS.find(name)
+    chosen_among = grid_for(spec, config, grid)
+    for values in combinations(chosen_among):
+        spec.configure(**{**config, **values})  # a mistake in a recipe should show before hours of work
+    return {"config": as_values(spec.configure(**config)), "grid": chosen_among}
 
 
 def fit_ranker(
@@ -106,7 +117,7 @@ def fit_ranker(
     if len(candidates) == 1:
         values = candidates[0]
         ranker, score = fit(spec, {**config, **values}, split, session)
-        return _fitted(ranker, spec, {**config, **values}, values, score, [])
+        return _fitted(ranker, spec, {**config, **values}, Trial(values=values, score=score), split, [])
     if session.out is not None and spec.learns:
         raise ValueError("a grid of trained configurations has no single folder; use a benchmark recipe for it")
 
@@ -123,7 +134,7 @@ def fit_ranker(
 
     best, trials = choose(candidates, score_of, session.on_trial)
     listed = [{"values": trial.values, "score": trial.score} for trial in trials]
-    return _fitted(kept["best"][1], spec, {**config, **best.values}, best.values, best.score, listed)
+    return _fitted(kept["best"][1], spec, {**config, **best.values}, best, split, listed)
 
 
 def rank_all(
@@ -154,15 +165,16 @@ def _fit_learner(
     if not isinstance(learner, Learner):
         raise TypeError(f"ranker {spec.name!r} says that it learns, but is no srd_agents.learner.Learner")
     learner.metadata = dict(session.metadata)
-    history: History = learner.fit(
-        split.train,
-        split.validation,
-        seed=session.seed,
-        out=session.out,
-        resume=session.resume,
-        time_budget=session.time_budget,
-        progress=session.on_progress,
-    )
+    with torch_threads(session.threads):
+        history: History = learner.fit(
+            split.train,
+            split.validation,
+            seed=session.seed,
+            out=session.out,
+            resume=session.resume,
+            time_budget=session.time_budget,
+            progress=session.on_progress,
+        )
     return learner, history.best_validation
 
 
@@ -172,20 +184,27 @@ def _build(spec: RankerSpec, config: Mapping[str, Any], split: Split, session: S
 
 
 def _fitted(
-    ranker: Ranker,
-    spec: RankerSpec,
-    config: Values,
-    chosen: Values,
-    validation: float | None,
-    trials: list[dict[str, Any]],
+    ranker: Ranker, spec: RankerSpec, config: Values, best: Trial, split: Split, trials: list[dict[str, Any]]
 ) -> Fitted:
     """The result, with all options written out."""
+    options = spec.configure(**config)
     history = ranker.history if isinstance(ranker, Learner) else None
     return Fitted(
         ranker=ranker,
-        config=as_values(spec.configure(**config)),
-        chosen=chosen,
-        validation=validation,
+        config=as_values(options),
+        chosen=best.values,
+        validation=best.score,
         trials=trials,
         history=None if history is None else history.as_dict(),
+        environment_steps=None if history is None else _environment_steps(options, split.train.trainable(), history),
     )
+
+
+def _environment_steps(options: Any, topics: TopicSet, history: History) -> int | None:
+    """Documents selected while training, from the topics seen and the length and number of their episodes."""
+    if not hasattr(options, "horizon") or not history.records:
+        return None
+    sizes = [topic.n_candidates for topic in topics]
+    lengths = sizes if options.horizon is None else [min(options.horizon, size) for size in sizes]
+    passes = float(history.records[-1]["topics"]) / len(topics)
+    return round(passes * int(getattr(options, "rollouts", 1)) * sum(lengths))

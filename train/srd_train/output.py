@@ -42,14 +42,17 @@ class Output:
         sys.stderr.write("error: " + visible(" ".join(text.split("\n"))) + "\n")
         sys.stderr.flush()
 
-    def table(self, title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], caption: str = "") -> None:
-        """Print a table for people; the first column is text, the others are numbers.
+    def table(
+        self, title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], caption: str = "", *, texts: int = 1
+    ) -> None:
+        """Print a table for people.
 
         Args:
             title: what the table shows.
             columns: the heads.
             rows: the cells, as text; kept as data (no markup is interpreted).
             caption: a note below the table.
+            texts: how many columns, from the left, hold text; the others hold numbers.
         """
         from rich import box
         from rich.console import Console
@@ -58,7 +61,7 @@ class Output:
 
         table = Table(title=Text(visible(title)), box=box.SIMPLE_HEAD, title_justify="left")
         for index, column in enumerate(columns):
-            table.add_column(Text(visible(column)), justify="left" if index == 0 else "right", no_wrap=index == 0)
+            table.add_column(Text(visible(column)), justify="left" if index < texts else "right", no_wrap=index == 0)
         for row in rows:
             table.add_row(*(Text(visible(cell)) for cell in row))
         # A file or a pipe has no width: lines must not be folded there.

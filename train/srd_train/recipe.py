@@ -31,8 +31,8 @@ class TopicsEntry:
     """Official judgments below SRD_DATA_DIR (patterns), for rl4srd: they give the pool."""
     width: int = 64
     """F of lsa and simulated vectors."""
-    noise: float = 1.0
-    """Of simulated vectors."""
+    noise: float | None = None
+    """Of simulated vectors and synthetic topics; None: their default. A list, or "sweep", makes one set for each."""
     limit: int | None = None
     """Keep this many topics, drawn by the fold seed."""
     folds: int = 5

@@ -89,7 +89,8 @@ def load_entry(entry: TopicsEntry) -> TopicSet:
     """
     topics = _sampled(_loaded(entry), entry)
     if entry.vectors == "simulated":
-        return with_made_vectors(topics, Vectors(kind="simulated", width=entry.width, noise=entry.noise))
+        noise = 1.0 if entry.noise is None else entry.noise
+        return with_made_vectors(topics, Vectors(kind="simulated", width=entry.width, noise=noise))
     return topics
 
 
@@ -150,7 +151,30 @@ def _loaded(entry: TopicsEntry) -> TopicSet:
         return load_rl4srd(data_root() / "rl4srd", documents=file, qrels=qrels or None)
     if file is not None:
         raise ValueError(f"topics {entry.name!r}: {entry.source} brings its own vectors; leave vectors out")
+    if entry.noise is not None and entry.vectors is None:
+        return with_noise(entry.source, entry.noise)
     return load_topics(entry.source)
+
+
+def with_noise(source: str, noise: float) -> TopicSet:
+    """Synthetic topics at another noise than their preset's.
+
+    Args:
+        source: "synthetic:PRESET[:TOPICS[:SEED]]".
+        noise: expected length of the noise in a vector.
+
+    Raises:
+        ValueError: not such a source.
+    """
+    from srd_gym.data.synthetic import generate
+
+    kind, _, rest = source.partition(":")
+    preset, *numbers = rest.split(":")
+    if kind != "synthetic" or len(numbers) > 2 or not all(number.isdecimal() for number in numbers):
+        raise ValueError(f"only synthetic topics and simulated vectors have a noise to set, not {source!r}")
+    count, seed = (*(int(number) for number in numbers), *(1000, 0)[len(numbers) :])
+    topics = generate(preset, n_topics=count, seed=seed, noise=noise)
+    return topics.replace(topics, name=f"{topics.name} (noise {noise:g})")
 
 
 def _sampled(topics: TopicSet, entry: TopicsEntry) -> TopicSet:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,8 +17,8 @@ class Trial:
 
     values: Values
     """Option -> value."""
-    score: float
-    """The measure of the choice, higher is better."""
+    score: float | None
+    """The measure of the choice, higher is better; None where nothing was measured, as there was no choice."""
 
 
 def combinations(grid: Mapping[str, Sequence[Any]]) -> list[Values]:
@@ -50,4 +51,4 @@ def choose(
         trials.append(Trial(values=values, score=score(values)))
         if tried is not None:
             tried(trials[-1])
-    return max(trials, key=lambda trial: trial.score), trials
+    return max(trials, key=lambda trial: -math.inf if trial.score is None else trial.score), trials

@@ -103,12 +103,12 @@ class HeadCommand:
         for i in range(min(self.options.documents, topic.n_candidates)):
             text = "" if topic.doc_texts is None else _short(topic.doc_texts[i])
             score = "" if scores is None else f"{scores[i]:.3f}"
-            rows.append([topic.doc_ids[i], score, ", ".join(_covered(topic, i)) or "-", text])
+            rows.append([topic.doc_ids[i], ", ".join(_covered(topic, i)) or "-", text, score])
         title = f"topic {topic.query_id}" + (f": {_short(topic.query_text)}" if topic.query_text else "")
         width = "no vectors" if topic.vector_width is None else f"vector width {topic.vector_width}"
         judged = f"{topic.n_subtopics} subtopics" if topic.labelled else "not judged"
         caption = f"{topic.n_candidates} candidates, {judged}, {width}"
-        output.table(title, ["document", "score", "subtopics", "text"], rows, caption)
+        output.table(title, ["document", "subtopics", "text", "score"], rows, caption, texts=3)
 
 
 def _topics(source: str) -> islice[Topic]:

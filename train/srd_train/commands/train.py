@@ -56,6 +56,8 @@ class Train:
     """Of weights, order and draws, and of the validation part where no fold is named."""
     time_budget: float | None = None
     """Seconds of training at most."""
+    threads: int = 1
+    """Of torch; one is the fastest for policies of this size."""
     resume: bool = False
     """Continue the run in --out, to bitwise the weights it would have had without the break."""
     select_by: str = "alpha_nDCG@10"
@@ -126,6 +128,7 @@ class TrainCommand:
         with output.progress(f"train {spec.name}") as advance:
             session = Session(
                 seed=options.seed,
+                threads=options.threads,
                 time_budget=options.time_budget,
                 out=options.out,
                 resume=options.resume,
@@ -235,6 +238,7 @@ def _trial_reporter(output: Output, measure: str) -> Callable[[Trial], None]:
 
     def on_trial(trial: Trial) -> None:
         values = ", ".join(f"{name} {value}" for name, value in trial.values.items())
-        output.notice(f"{values}: {measure} {trial.score:.4f} on validation")
+        if trial.score is not None:
+            output.notice(f"{values}: {measure} {trial.score:.4f} on validation")
 
     return on_trial

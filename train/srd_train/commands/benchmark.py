@@ -1,0 +1,138 @@
+"""`srd benchmark`: run a recipe's cells and show its tables."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import tyro
+
+from srd_gym.files import written_atomically
+from srd_train.benchmark import Cell, count_cells, run_benchmark
+from srd_train.options import parsed
+from srd_train.output import Output
+from srd_train.provenance import commit, versions
+from srd_train.recipe import Recipe, built_in, load_recipe
+from srd_train.tables import ResultTable, as_markdown, tables
+
+
+@dataclass(frozen=True, kw_only=True)
+class Benchmark:
+    """Train and compare rankers by a recipe: topic sets x rankers x folds x seeds.
+
+    Every cell leaves one JSON line and a TREC run in --out; the tables come from these files alone. Finished cells are
+    not run again, so an interrupted benchmark goes on where it stopped. Test topics are opened once, after every
+    choice was made on validation topics.
+
+    Examples:
+      srd benchmark smoke
+      SRD_DATA_DIR=data srd benchmark ambient --out results/ambient --markdown ambient.md
+      srd benchmark my-recipe.toml --json
+    """
+
+    recipe: tyro.conf.Positional[str]
+    """Name of a recipe that comes along, or a file ending in .toml."""
+    out: Path | None = None
+    """Folder of the results; by default results/NAME."""
+    fresh: bool = False
+    """Run finished cells again."""
+    markdown: Path | None = None
+    """Also write the tables as a Markdown file."""
+    json: bool = False
+    """Print the tables as JSON."""
+
+
+def parse(args: Sequence[str], prog: str) -> BenchmarkCommand:
+    """The command from its words."""
+    if list(args[:1]) in (["-h"], ["--help"]):
+        return BenchmarkCommand(None)
+    return BenchmarkCommand(parsed(Benchmark, args, prog))
+
+
+@dataclass(frozen=True)
+class BenchmarkCommand:
+    """`srd benchmark`, ready to run."""
+
+    options: Benchmark | None
+
+    def run(self, output: Output) -> int:
+        """Run what is not finished, and show the tables.
+
+        Raises:
+            ValueError, FileNotFoundError: a recipe that cannot be read, or topics that cannot be had.
+        """
+        options = self.options
+        if options is None:
+            output.text(_overview())
+            return 0
+        recipe = load_recipe(options.recipe)
+        out = options.out or Path("results") / recipe.name
+        records = self._run_cells(recipe, out, options.fresh, output)
+        found = tables(records, recipe.reference)
+        if options.markdown is not None:
+            _write_markdown(options.markdown, recipe, options.recipe, found)
+        if options.json:
+            output.data({"recipe": recipe.name, "out": str(out), "tables": [table.as_dict() for table in found]})
+            return 0
+        for table in found:
+            output.table(table.title, table.heads, table.cells)
+        output.text(f"Cells and runs: {out}")
+        return 0
+
+    def _run_cells(self, recipe: Recipe, out: Path, fresh: bool, output: Output) -> list[dict[str, Any]]:
+        """All cells with a progress bar, and a line for each that was run."""
+        there = 0
+        made_by: set[str] = set()
+        with output.progress(recipe.name, count_cells(recipe)) as advance:
+
+            def report(cell: Cell, record: dict[str, Any], found: bool) -> None:
+                nonlocal there
+                there += found
+                made_by.add(str(record["commit"]))
+                advance(1)
+                if not found and not output.json:
+                    output.notice(_line(cell, record))
+
+            records = run_benchmark(recipe, out, fresh=fresh, report=report)
+        if there:
+            output.notice(f"{there} of {len(records)} cells were finished before (--fresh runs them again)")
+        if made_by - {str(commit())}:
+            output.notice(f"some cells were made at other commits: {', '.join(sorted(made_by))}")
+        return records
+
+
+def _line(cell: Cell, record: dict[str, Any]) -> str:
+    """What a cell came to."""
+    name, value = next(iter(record["measures"].items()))
+    where = f"{cell.topics.name}, {cell.ranker.name}, fold {cell.fold}, seed {cell.seed}"
+    return f"{where}: {name} {value:.4f} ({record['wall_seconds']:.1f} s)"
+
+
+def _overview() -> str:
+    """The help, with the recipes that come along."""
+    recipes = {name: load_recipe(str(path)) for name, path in built_in().items()}
+    width = max(len(name) for name in recipes)
+    lines = ["usage: srd benchmark NAME|RECIPE.toml [--out DIR] [--fresh] [--markdown FILE] [--json]", ""]
+    lines += [inspect.cleandoc(Benchmark.__doc__ or ""), "", "Recipes:"]
+    return "\n".join(lines + [f"  {name:<{width}}  {recipe.title}" for name, recipe in recipes.items()])
+
+
+def _write_markdown(path: Path, recipe: Recipe, given: str, found: Sequence[ResultTable]) -> None:
+    """The tables as a page: what, by which command, of which commit."""
+    commits = sorted({name for table in found for name in table.commits})
+    software = ", ".join(f"{name} {number}" for name, number in versions().items())
+    text = "\n\n".join(
+        part
+        for part in (
+            f"# {recipe.title}",
+            " ".join(recipe.about.split()),
+            f"Made by `srd benchmark {given}` at commit {', '.join(commits)} ({software}).",
+            as_markdown(found),
+        )
+        if part
+    )
+    with written_atomically(path) as temporary:
+        temporary.write_text(text + "\n", encoding="utf-8")

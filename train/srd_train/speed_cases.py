@@ -1,0 +1,285 @@
+"""What `srd speed` measures: the cases of the speed table, with the peers they are held against.
+
+Shapes: N candidates, F vector width, K ranks, T topics.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+
+import srd_gym  # noqa: F401 - registers the environments
+from srd_agents.learner import Learner
+from srd_agents.registry import RANKERS, make_ranker
+from srd_gym.data.parquet import write_topics
+from srd_gym.data.synthetic import generate
+from srd_gym.measures import measure, references
+from srd_gym.topic import TopicSet
+from srd_train.speed import Contender, Outcome, against, race
+
+PUBLISHED_EPISODE = 0.115
+"""Seconds of processor time an episode of MDP-DIV's published Python code takes: 10 steps, 210 candidates, F = 100."""
+PUBLISHED_RANKING = 0.017
+"""Seconds it takes to rank the top 10 of 210."""
+MEMORY_TARGET = 600.0
+"""Peak megabytes that a training run on 198 topics may take."""
+
+_RANKINGS = 100_000
+_ENVIRONMENTS = 64
+_HORIZON = 10
+
+
+def topics_of(count: int, candidates: int | tuple[int, int], width: int = 100) -> TopicSet:
+    """Generated topics of a given size, like those of the TREC Web Track."""
+    pair = (candidates, candidates) if isinstance(candidates, int) else candidates
+    return generate("web", n_topics=count, seed=0, width=width, candidates=pair)
+
+
+def scoring(depth: int, *, rounds: int, size: float = 1.0) -> Outcome:
+    """alpha_nDCG@10 of rankings of 200 candidates, against pyndeval's evaluator on pre-parsed qrels.
+
+    Args:
+        depth: documents of each list that both get: 200 (all) or 10.
+        rounds: how many count.
+        size: share of the full work, for tests.
+
+    Raises:
+        ImportError: pyndeval is not installed.
+    """
+    import pyndeval
+
+    topics = topics_of(50, 200, width=2)
+    count = max(len(topics), int(_RANKINGS * size))
+    rng = np.random.default_rng(0)
+    owner = np.arange(count) % len(topics)
+    rankings = np.argsort(rng.random((count, 200)), axis=1)[:, :depth].astype(np.int64)
+    width = topics.max_subtopics
+    judgments = np.zeros((len(topics), 200, width), dtype=np.int8)
+    for i, topic in enumerate(topics):
+        if topic.judgments is not None:
+            judgments[i, :, : topic.n_subtopics] = topic.judgments
+    bound = measure("alpha_nDCG@10").bind(references(topics, "candidates"), depth, width)
+
+    def ours() -> int:
+        bound.score_rankings(rankings, judgments, owner)
+        return count
+
+    lists = min(count, max(len(topics), int(2_000 * size)))
+    lines = [
+        (topics[i].query_id, topics[i].doc_ids[j], float(depth - rank))
+        for i, ranking in zip(owner[:lists], rankings[:lists], strict=True)
+        for rank, j in enumerate(ranking)
+    ]
+    qrels = [
+        (topic.query_id, name, doc_id, int(grade))
+        for topic in topics
+        if topic.judgments is not None
+        for doc_id, row in zip(topic.doc_ids, topic.judgments, strict=True)
+        for name, grade in zip(topic.subtopic_ids, row, strict=True)
+    ]
+    evaluator = pyndeval.RelevanceEvaluator(qrels, ["alpha-nDCG@10"])
+
+    def theirs() -> int:
+        for _ in evaluator.evaluate_iter(lines):
+            pass
+        return lists
+
+    what = f"alpha_nDCG@10 of {count:,} rankings, " + ("200 documents each" if depth == 200 else f"top {depth} only")
+    return race(
+        what,
+        "rankings/s",
+        Contender(name="srd_gym", run=ours),
+        Contender(name="pyndeval RelevanceEvaluator", run=theirs),
+        target=30 if depth == 200 else 5,
+        rounds=rounds,
+    )
+
+
+def stepping(*, share: bool, rounds: int, size: float = 1.0) -> Outcome:
+    """Steps of SRD-v0 at N = 200, F = 100 through `gym.make`, against CartPole-v1; resets included."""
+    topics = topics_of(100, 200)
+    # With shared documents the checker is off, as in SRD-shared-v0: it would look for copies.
+    name = "SRD-shared-v0" if share else "SRD-v0"
+    ours = gym.make(name, topics=topics)
+    theirs = gym.make("CartPole-v1")
+    steps = max(_HORIZON, int(10_000 * size))
+    return race(
+        f"{'SRD-v0, shared documents' if share else 'SRD-v0'}, N = 200, F = 100, through gym.make",
+        "steps/s",
+        Contender(name=name, run=_episodes(ours, steps, lambda step: step)),
+        Contender(name="CartPole-v1", run=_episodes(theirs, steps, lambda step: step % 2)),
+        target=0.7,
+        rounds=rounds,
+    )
+
+
+def _episodes(env: gym.Env[Any, Any], steps: int, action: Callable[[int], int]) -> Callable[[], int]:
+    """A runner of so many steps, with resets where episodes end."""
+
+    def run() -> int:
+        env.reset(seed=0)
+        position = 0
+        for _ in range(steps):
+            _, _, terminated, truncated, _ = env.step(action(position))
+            position += 1
+            if terminated or truncated:
+                env.reset()
+                position = 0
+        return steps
+
+    return run
+
+
+def vector_stepping(*, share: bool, rounds: int, size: float = 1.0) -> Outcome:
+    """Steps of the native vector environment with 64 sub-environments, against SyncVectorEnv."""
+    topics = topics_of(100, 200)
+    name = "SRD-shared-v0" if share else "SRD-v0"
+    ours = gym.make_vec(
+        name, num_envs=_ENVIRONMENTS, vectorization_mode=gym.VectorizeMode.VECTOR_ENTRY_POINT, topics=topics
+    )
+    # SyncVectorEnv always fills its own arrays; where both share, it is spared the copy it hands out.
+    theirs = gym.make_vec(
+        name,
+        num_envs=_ENVIRONMENTS,
+        vectorization_mode=gym.VectorizeMode.SYNC,
+        vector_kwargs={"copy": not share},
+        topics=topics,
+    )
+    how = "shared documents" if share else "documents copied"
+    return race(
+        f"{_ENVIRONMENTS} environments at once, {how}, N = 200, F = 100",
+        "steps/s",
+        Contender(name="native vector environment", run=_vector_steps(ours, max(2, int(660 * size)))),
+        Contender(name="SyncVectorEnv", run=_vector_steps(theirs, max(2, int(66 * size)))),
+        target=10 if share else 7,
+        rounds=rounds,
+    )
+
+
+def _vector_steps(env: gym.vector.VectorEnv[Any, Any, Any], steps: int) -> Callable[[], int]:
+    """A runner of so many batched steps; the step after an end resets, and counts as none."""
+    actions = [np.full(env.num_envs, rank, dtype=np.int64) for rank in range(_HORIZON + 1)]
+
+    def run() -> int:
+        env.reset(seed=0)
+        taken = 0
+        for step in range(steps):
+            rank = step % (_HORIZON + 1)
+            env.step(actions[rank])
+            taken += env.num_envs * (rank < _HORIZON)
+        return taken
+
+    return run
+
+
+def training(name: str, *, rounds: int, size: float = 1.0) -> Outcome:
+    """Episodes of MDP-DIV training: 10 steps, 210 candidates, F = 100, against the published code's rate."""
+    topics = topics_of(64, 210).trainable()
+    batched = name != "mdp-div"
+    updates = "batched" if batched else "the paper's one-topic updates"
+    epochs = max(1, int((8 if batched else 4) * size))
+    config = RANKERS.find(name).configure(epochs=epochs, horizon=_HORIZON)
+    episodes = epochs * len(topics) * int(getattr(config, "rollouts", 1))
+
+    def run() -> int:
+        learner = make_ranker(name, epochs=epochs, horizon=_HORIZON)
+        if isinstance(learner, Learner):
+            learner.fit(topics, None, seed=0)
+        return episodes
+
+    return against(
+        f"MDP-DIV training, {updates}, 10 steps, N = 210, F = 100",
+        "episodes/s",
+        run,
+        1 / PUBLISHED_EPISODE,
+        source="published code",
+        target=500 if batched else 20,
+        rounds=rounds,
+    )
+
+
+def ranking(*, batch: bool, rounds: int, size: float = 1.0) -> Outcome:
+    """Ranking the top 10 of 210 with a trained MDP-DIV, alone or in batches, against the published code's time."""
+    topics = topics_of(198, 210).trainable()
+    learner = make_ranker("mdp-div", epochs=1)
+    if isinstance(learner, Learner):
+        learner.fit(topics[:20], None, seed=0)
+    repeats = max(1, int(5 * size))
+    chosen = list(topics)
+
+    def alone() -> int:
+        for _ in range(repeats):
+            for topic in chosen:
+                learner.rank(topic, _HORIZON)
+        return repeats * len(chosen)
+
+    def together() -> int:
+        for _ in range(repeats):
+            learner.rank_batch(chosen, _HORIZON)
+        return repeats * len(chosen)
+
+    return against(
+        f"top 10 of 210, {'198 topics at once' if batch else 'one topic'}",
+        "topics/s",
+        together if batch else alone,
+        1 / PUBLISHED_RANKING,
+        source="published code",
+        target=PUBLISHED_RANKING / (0.00005 if batch else 0.001),
+        rounds=rounds,
+    )
+
+
+def training_memory(name: str, *, epochs: int = 2) -> float:
+    """Peak megabytes of a training run on 198 topics of 65 to 419 candidates, F = 100, in a process of its own.
+
+    Raises:
+        RuntimeError: the run failed; the message is its own.
+    """
+    program = (
+        "import resource, sys\n"
+        "from srd_train.cli import main\n"
+        "status = main(sys.argv[1:])\n"
+        "try:\n"
+        "    peak = next(line for line in open('/proc/self/status') if line.startswith('VmHWM')).split()[1]\n"
+        "except OSError:\n"
+        "    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
+        "    peak = peak // 1024 if sys.platform == 'darwin' else peak\n"
+        "print(f'peak={peak}')\n"
+        "sys.exit(status)\n"
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "topics.parquet"
+        write_topics(file, topics_of(198, (65, 419)))
+        words = ["train", name, "--topics", str(file), "--epochs", str(epochs), "--out", str(Path(folder) / "model")]
+        done = subprocess.run([sys.executable, "-c", program, *words], capture_output=True, text=True, check=False)
+    peak = re.search(r"^peak=(\d+)$", done.stdout, re.MULTILINE)
+    if done.returncode != 0 or peak is None:
+        raise RuntimeError(f"the training run for the memory figure failed: {done.stderr.strip()[-500:]}")
+    return int(peak[1]) * 1024 / 1e6
+
+
+def all_cases(rounds: int, size: float = 1.0) -> Iterator[tuple[str, Callable[[], Outcome]]]:
+    """The cases of the table: a name to show while it runs, and the case.
+
+    Args:
+        rounds: rounds that count, for each.
+        size: share of the full work, for tests.
+    """
+    yield "scoring full lists", lambda: scoring(200, rounds=rounds, size=size)
+    yield "scoring top 10", lambda: scoring(10, rounds=rounds, size=size)
+    yield "single environment", lambda: stepping(share=False, rounds=rounds, size=size)
+    yield "single environment, shared", lambda: stepping(share=True, rounds=rounds, size=size)
+    yield "vector environment", lambda: vector_stepping(share=False, rounds=rounds, size=size)
+    yield "vector environment, shared", lambda: vector_stepping(share=True, rounds=rounds, size=size)
+    yield "training, paper", lambda: training("mdp-div", rounds=rounds, size=size)
+    yield "training, batched", lambda: training("mdp-div-batched", rounds=rounds, size=size)
+    yield "ranking alone", lambda: ranking(batch=False, rounds=rounds, size=size)
+    yield "ranking in batches", lambda: ranking(batch=True, rounds=rounds, size=size)

@@ -1,0 +1,261 @@
+"""Result tables, computed from the cells' files alone: means, intervals, spread over seeds, paired tests.
+
+Scores of a ranker's seeds are averaged topic by topic; topics are what intervals and tests resample. Every topic of a
+set that was tested counts once, whatever its fold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from srd_train.describe import markdown
+from srd_train.significance import bootstrap_interval, holm, randomisation_test
+
+Record = Mapping[str, Any]
+Scores = NDArray[np.float64]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """One ranker on one topic set."""
+
+    ranker: str
+    means: dict[str, float]
+    """Measure -> mean over topics."""
+    intervals: dict[str, tuple[float, float]]
+    """Measure -> 95% bootstrap interval of the mean, over topics."""
+    seeds: tuple[int, ...]
+    """Seeds run."""
+    seed_spread: dict[str, float | None]
+    """Measure -> standard deviation of the seeds' means; None for one seed."""
+    p_value: float | None
+    """Of the paired randomisation test of the first measure against the reference, Holm-adjusted over the table's rows;
+    None for the reference itself and for rankers that read the judgments."""
+    fit_seconds: float
+    """Seconds to fit one cell (choosing included), the median over cells."""
+    environment_steps: int | None
+    """Documents selected while fitting one cell, the median over cells."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ResultTable:
+    """One topic set, a row a ranker."""
+
+    topics: str
+    """The topic set's name in the recipe."""
+    full_name: str
+    """Its own name, which says how vectors were simulated."""
+    marks: tuple[str, ...]
+    """"simulated", "transductive"."""
+    tested: int
+    """Topics that were tested on."""
+    folds: tuple[int, ...]
+    """Folds run."""
+    normalizer: str
+    """Where the ideal rankings come from: "pool" or "candidates"."""
+    reference: str
+    """The ranker that the others are tested against."""
+    measures: tuple[str, ...]
+    """The first is the one the test is on."""
+    commits: tuple[str, ...]
+    """Commits that made the cells."""
+    rows: tuple[Row, ...]
+
+    def as_dict(self) -> dict[str, Any]:
+        """The table as plain values."""
+        return asdict(self)
+
+    @property
+    def title(self) -> str:
+        """What the table is about, marks and all."""
+        marks = "".join(f", {mark} vectors" for mark in self.marks)
+        folds = "fold" if len(self.folds) == 1 else "folds"
+        ideal = "pool (official)" if self.normalizer == "pool" else "candidates"
+        return f"{self.topics}: {self.tested} test topics, {folds} {_ranges(self.folds)}{marks}, ideal of the {ideal}"
+
+    @property
+    def heads(self) -> list[str]:
+        """Heads of `cells`."""
+        first, *others = self.measures
+        return ["ranker", first, "95% interval", "sd over seeds", f"p against {self.reference}", *others, "fit seconds"]
+
+    @property
+    def cells(self) -> list[list[str]]:
+        """The rows as text."""
+        return [self._cells(row) for row in self.rows]
+
+    def _cells(self, row: Row) -> list[str]:
+        """One row as text."""
+        first, *others = self.measures
+        low, high = row.intervals[first]
+        spread = row.seed_spread[first]
+        return [
+            row.ranker,
+            f"{row.means[first]:.4f}",
+            f"[{low:.4f}, {high:.4f}]",
+            "-" if spread is None else f"{spread:.4f} ({len(row.seeds)})",
+            "-" if row.p_value is None else _p(row.p_value),
+            *(f"{row.means[name]:.4f}" for name in others),
+            f"{row.fit_seconds:.1f}",
+        ]
+
+
+def tables(records: Sequence[Record], reference: str, *, resamples: int = 10_000, seed: int = 0) -> list[ResultTable]:
+    """One table for each topic set, in the order of the records.
+
+    Args:
+        records: the cells' JSON lines.
+        reference: the ranker (its name in the tables) to test against.
+        resamples: of bootstrap and test.
+        seed: of both.
+
+    Raises:
+        ValueError: rankers that were not tested on the same topics, or cells that measure different things.
+    """
+    names = list(dict.fromkeys(record["topic_set"]["name"] for record in records))
+    return [
+        _table([record for record in records if record["topic_set"]["name"] == name], reference, resamples, seed)
+        for name in names
+    ]
+
+
+def as_markdown(found: Sequence[ResultTable]) -> str:
+    """The tables for a page of the docs."""
+    parts = [f"**{table.title}**\n\n{markdown(table.heads, table.cells)}" for table in found]
+    return "\n\n".join(parts)
+
+
+def _table(records: Sequence[Record], reference: str, resamples: int, seed: int) -> ResultTable:
+    """The table of one topic set."""
+    first = records[0]
+    _check_alike(records)
+    measures = tuple(first["measures"])
+    rankers = list(dict.fromkeys(record["ranker"] for record in records))
+    by_ranker = {name: [record for record in records if record["ranker"] == name] for name in rankers}
+    topic_ids = sorted({query_id for record in records for query_id in record["per_topic"]})
+    scores = {name: _scores(name, by_ranker[name], measures, topic_ids) for name in rankers}
+    p_values = _p_values(by_ranker, scores, reference, measures[0], resamples, seed)
+    rng = np.random.default_rng(seed)
+    rows = tuple(_row(name, by_ranker[name], scores[name], p_values.get(name), resamples, rng) for name in rankers)
+    return ResultTable(
+        topics=first["topic_set"]["name"],
+        full_name=first["topic_set"]["full_name"],
+        marks=tuple(first["topic_set"]["marks"]),
+        tested=len(topic_ids),
+        folds=tuple(sorted({record["fold"] for record in records})),
+        normalizer=first["normalizer"],
+        reference=reference,
+        measures=measures,
+        commits=tuple(sorted({record["commit"] or "unknown" for record in records})),
+        rows=rows,
+    )
+
+
+def _check_alike(records: Sequence[Record]) -> None:
+    """Cells of one table measure the same things on the same topics with the same ideal."""
+
+    def facts(record: Record) -> tuple[object, ...]:
+        topic_set = record["topic_set"]
+        return list(record["measures"]), record["normalizer"], topic_set["fingerprint"], topic_set["marks"]
+
+    odd = next((record for record in records if facts(record) != facts(records[0])), None)
+    if odd is not None:
+        raise ValueError(
+            f"cells {records[0]['cell']} and {odd['cell']} differ in measures, ideal or topics; they belong to "
+            "different benchmarks: give each its own folder"
+        )
+
+
+def _scores(
+    ranker: str, records: Sequence[Record], measures: Sequence[str], topic_ids: Sequence[str]
+) -> dict[str, dict[int, Scores]]:
+    """Measure -> seed -> [T] scores, in the order of `topic_ids`."""
+    by_seed: dict[int, dict[str, Mapping[str, float]]] = {}
+    for record in records:
+        by_seed.setdefault(record["seed"], {}).update(record["per_topic"])
+    for seed, per_topic in by_seed.items():
+        if missing := [query_id for query_id in topic_ids if query_id not in per_topic]:
+            raise ValueError(
+                f"ranker {ranker!r}, seed {seed}: {len(missing)} test topics have no scores (first: {missing[0]!r}); "
+                "run the benchmark to its end before its tables are made"
+            )
+    return {
+        name: {
+            seed: np.array([per_topic[query_id][name] for query_id in topic_ids], dtype=np.float64)
+            for seed, per_topic in sorted(by_seed.items())
+        }
+        for name in measures
+    }
+
+
+def _p_values(
+    by_ranker: Mapping[str, Sequence[Record]],
+    scores: Mapping[str, dict[str, dict[int, Scores]]],
+    reference: str,
+    measure: str,
+    resamples: int,
+    seed: int,
+) -> dict[str, float]:
+    """Holm-adjusted p values of the rankers that compete with the reference."""
+    if reference not in scores:
+        return {}
+    mean = {name: _over_seeds(scores[name][measure]) for name in scores}
+    rivals = [name for name in scores if name != reference and not by_ranker[name][0]["reads_judgments"]]
+    raw = [
+        randomisation_test(mean[name], mean[reference], np.random.default_rng(seed), resamples=resamples)
+        for name in rivals
+    ]
+    return dict(zip(rivals, holm(raw), strict=True))
+
+
+def _row(
+    name: str,
+    records: Sequence[Record],
+    scores: Mapping[str, dict[int, Scores]],
+    p_value: float | None,
+    resamples: int,
+    rng: np.random.Generator,
+) -> Row:
+    """One ranker's row."""
+    mean = {measure: _over_seeds(by_seed) for measure, by_seed in scores.items()}
+    steps = [record["environment_steps"] for record in records if record["environment_steps"] is not None]
+    return Row(
+        ranker=name,
+        means={measure: float(values.mean()) for measure, values in mean.items()},
+        intervals={measure: bootstrap_interval(values, rng, resamples=resamples) for measure, values in mean.items()},
+        seeds=tuple(sorted({record["seed"] for record in records})),
+        seed_spread={measure: _spread(by_seed) for measure, by_seed in scores.items()},
+        p_value=p_value,
+        fit_seconds=float(np.median([record["fit_seconds"] for record in records])),
+        environment_steps=int(np.median(steps)) if steps else None,
+    )
+
+
+def _over_seeds(by_seed: Mapping[int, Scores]) -> Scores:
+    """[T] mean over seeds, topic by topic."""
+    mean: Scores = np.mean(list(by_seed.values()), axis=0)
+    return mean
+
+
+def _spread(by_seed: Mapping[int, Scores]) -> float | None:
+    """Standard deviation (n - 1) of the seeds' means."""
+    if len(by_seed) < 2:
+        return None
+    return float(np.std([values.mean() for values in by_seed.values()], ddof=1))
+
+
+def _ranges(numbers: Sequence[int]) -> str:
+    """Numbers as text: "1 to 5", or "1, 3"."""
+    if len(numbers) > 2 and list(numbers) == list(range(numbers[0], numbers[-1] + 1)):
+        return f"{numbers[0]} to {numbers[-1]}"
+    return ", ".join(str(number) for number in numbers)
+
+
+def _p(value: float) -> str:
+    """A p value as text."""
+    return "< 0.001" if value < 0.001 else f"{value:.3f}"

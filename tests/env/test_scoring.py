@@ -180,14 +180,14 @@ def test_wrong_actions_are_answered() -> None:
 def test_wrong_arguments_are_answered() -> None:
     with pytest.raises(ValueError, match="n_scores must be at least 2"):
         ScoringCore(TOPICS, n_scores=1)
-    with pytest.raises(ValueError, match=r"unknown ties 'retreival'.*retrieval"):
-        ScoringCore(TOPICS, ties="retreival")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match=r"unknown ties 'retrieve'.*retrieval"):
+        ScoringCore(TOPICS, ties="retrieve")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="at least one measure"):
         ScoringCore(TOPICS, measure=())
     with pytest.raises(ValueError, match="comes twice"):
         ScoringCore(TOPICS, measure=("alpha_nDCG@5", "alpha-nDCG@5"))
-    with pytest.raises(ValueError, match=r"unknown observation 'fulll'.*full"):
-        scoring_v0.parallel_env(TOPICS, observation="fulll")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match=r"unknown observation 'ful'.*full"):
+        scoring_v0.parallel_env(TOPICS, observation="ful")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="max_candidates=3"):
         scoring_v0.parallel_env(TOPICS, max_candidates=3)
     core = ScoringCore(TOPICS, n_scores=4)

@@ -19,8 +19,8 @@ class ScoringConfig(LearnerConfig):
     """What all three learners share."""
 
     patience: int = 0
-    """Validations without a new best after which training stops; 0 never stops early: while agents explore, plateaus mean
-    little."""
+    """Validations without a new best after which training stops; 0 never stops early: a plateau means little while
+    agents still explore."""
     batch_topics: int = 256
     """Topics played per step of the loop; gradient updates follow."""
     rollouts: int = 1

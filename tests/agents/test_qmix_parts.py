@@ -1,0 +1,261 @@
+"""Network, mixers, losses and replay of QMIX: the laws they obey, and small cases by hand."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from srd_agents.networks.attention import initialise
+from srd_agents.networks.inputs import Inputs, Standardizer
+from srd_agents.qmix.loss import (
+    MixingWeights,
+    add_up,
+    chosen_values,
+    epsilon_at,
+    independent_loss,
+    joint_loss,
+    mix,
+)
+from srd_agents.qmix.mixer import FlatMixer, PooledMixer, mean_document
+from srd_agents.qmix.network import ScoreNetwork
+from srd_agents.qmix.replay import Replay
+
+WIDTH, SCORES = 5, 4
+F64 = torch.float64
+seeds = st.integers(0, 10_000)
+counts = st.integers(1, 7)
+mixers = st.sampled_from(["documents", "pooled", "flat"])
+
+
+def drawn(seed: int, *shape: int) -> torch.Tensor:
+    return torch.randn(*shape, dtype=F64, generator=torch.Generator().manual_seed(seed))
+
+
+def inputs(seed: int, count: int, topics: int = 2) -> Inputs:
+    return Inputs(drawn(seed, topics, WIDTH), drawn(seed + 1, topics, count, WIDTH), None)
+
+
+def permuted(given_: Inputs, order: torch.Tensor) -> Inputs:
+    return Inputs(given_.queries, given_.documents[:, order], given_.present)
+
+
+def padded(given_: Inputs, more: int) -> Inputs:
+    topics, count = given_.documents.shape[:2]
+    junk = 50 * drawn(9, topics, more, WIDTH)
+    present = (torch.arange(count + more) < count).expand(topics, -1)
+    return Inputs(given_.queries, torch.cat([given_.documents, junk], dim=1), present)
+
+
+def network(blocks: int = 1) -> ScoreNetwork:
+    made = ScoreNetwork(WIDTH, SCORES, attention_width=8, heads=2, blocks=blocks, hidden=6, dtype=F64)
+    initialise(made, torch.Generator().manual_seed(0))
+    return made
+
+
+def mixer(kind: str, count: int, seed: int = 0) -> Any:
+    made: Any
+    if kind == "flat":
+        made = FlatMixer(WIDTH, count, 4, dtype=F64)
+    else:
+        made = PooledMixer(WIDTH, 4, 6, per_document=kind == "documents", dtype=F64)
+    initialise(made, torch.Generator().manual_seed(seed))
+    return made
+
+
+def total(kind: str, chosen: torch.Tensor, given_: Inputs, count: int) -> torch.Tensor:
+    """Q_tot by QMIX, or by VDN."""
+    if kind in ("sum", "mean"):
+        return add_up(chosen, given_.present, kind)
+    return mix(chosen, mixer(kind, count)(given_))
+
+
+@settings(max_examples=60, deadline=None)
+@given(mixers, counts, seeds, st.floats(0, 5), st.integers(1, 3))
+def test_the_joint_value_never_falls_where_an_agents_value_rises(
+    kind: str, count: int, seed: int, rise: float, rollouts: int
+) -> None:
+    given_, chosen = inputs(seed, count), 3 * drawn(seed + 2, 2, rollouts, count)
+    before = total(kind, chosen, given_, count)
+    for document in range(count):
+        higher = chosen.clone()
+        higher[:, :, document] += rise
+        assert (total(kind, higher, given_, count) >= before - 1e-12).all()
+    weights = mixer(kind, count)(given_)
+    assert (weights.first >= 0).all()
+    assert (weights.second >= 0).all()
+    assert weights.first.shape == (2, count, 4)
+
+
+@pytest.mark.parametrize("kind", ["documents", "pooled", "flat", "sum", "mean"])
+def test_the_slope_in_each_agents_value_is_not_negative(kind: str) -> None:
+    chosen = drawn(3, 2, 2, 5).requires_grad_()
+    (slope,) = torch.autograd.grad(total(kind, chosen, inputs(4, 5), 5).sum(), chosen)
+    assert (slope >= 0).all()
+    assert (slope > 0).any()
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.sampled_from(["documents", "pooled", "flat", "sum", "mean"]), st.integers(1, 4), seeds)
+def test_the_best_joint_action_is_every_agents_own_best(kind: str, count: int, seed: int) -> None:
+    """All A^N joint actions of a tiny topic."""
+    given_, values = inputs(seed, count, topics=1), drawn(seed + 2, 1, count, SCORES)
+    joint = torch.tensor(list(itertools.product(range(SCORES), repeat=count)))[None]
+    totals = total(kind, chosen_values(values, joint, torch.tensor([0])), given_, count)[0]
+    own = values.argmax(dim=2)[None]
+    reached = total(kind, chosen_values(values, own, torch.tensor([0])), given_, count)[0, 0]
+    torch.testing.assert_close(reached, totals.max())
+
+
+@settings(max_examples=40, deadline=None)
+@given(counts, seeds, st.integers(1, 2))
+def test_permuting_documents_permutes_values_and_leaves_the_joint_value(count: int, seed: int, blocks: int) -> None:
+    given_ = inputs(seed, count)
+    order = torch.randperm(count, generator=torch.Generator().manual_seed(seed))
+    agents = network(blocks)
+    values, moved = agents(given_), agents(permuted(given_, order))
+    torch.testing.assert_close(moved, values[:, order])
+    actions = torch.from_numpy(np.random.default_rng(seed).integers(SCORES, size=(2, 3, count)))
+    index = torch.arange(2)
+    for kind in ("documents", "pooled", "sum", "mean"):
+        one = total(kind, chosen_values(values, actions, index), given_, count)
+        other = total(kind, chosen_values(moved, actions[:, :, order], index), permuted(given_, order), count)
+        torch.testing.assert_close(one, other)
+
+
+@settings(max_examples=40, deadline=None)
+@given(counts, seeds, st.integers(1, 4), st.integers(1, 2))
+def test_padding_changes_nothing(count: int, seed: int, more: int, blocks: int) -> None:
+    given_, agents = inputs(seed, count), network(blocks)
+    longer = padded(given_, more)
+    values, padded_values = agents(given_), agents(longer)
+    torch.testing.assert_close(padded_values[:, :count], values)
+    torch.testing.assert_close(mean_document(longer), mean_document(given_))
+    chosen = values[:, None, :, 0]
+    padded_chosen = torch.cat([chosen, 99 * drawn(5, 2, 1, more)], dim=2)
+    for kind in ("documents", "pooled", "sum", "mean"):
+        torch.testing.assert_close(total(kind, padded_chosen, longer, 0), total(kind, chosen, given_, 0))
+    rewards = drawn(7, 2, 1)
+    torch.testing.assert_close(
+        independent_loss(padded_chosen, rewards, longer.present), independent_loss(chosen, rewards, None)
+    )
+
+
+def test_a_document_sees_the_others_and_its_query() -> None:
+    given_, agents = inputs(0, 4), network()
+    values = agents(given_)
+    changed = given_.documents.clone()
+    changed[:, 3] += 1
+    assert not torch.allclose(agents(Inputs(given_.queries, changed, None))[:, :3], values[:, :3])
+    assert not torch.allclose(agents(Inputs(given_.queries + 1, given_.documents, None)), values)
+
+
+def test_mixing_by_hand() -> None:
+    weights = MixingWeights(
+        first=torch.tensor([[[1.0, 0.0], [0.5, 2.0]]]),
+        bias=torch.tensor([[0.0, -10.0]]),
+        second=torch.tensor([[2.0, 1.0]]),
+        last=torch.tensor([0.25]),
+    )
+    chosen = torch.tensor([[[3.0, 4.0], [0.0, 1.0]]])
+    # Hidden: [3 + 2, 8 - 10] and [0.5, 2 - 10]; ELU(x) = e^x - 1 below 0.
+    expected = [2 * 5 + np.exp(-2) - 1 + 0.25, 2 * 0.5 + np.exp(-8) - 1 + 0.25]
+    np.testing.assert_allclose(mix(chosen, weights)[0], expected, rtol=1e-6)
+    np.testing.assert_allclose(mix(chosen[:, 1:], weights)[0], expected[1:], rtol=1e-6)
+
+
+def test_losses_by_hand() -> None:
+    values = torch.arange(12.0).view(2, 3, 2)
+    actions = torch.tensor([[[0, 1, 0]], [[1, 1, 1]], [[0, 0, 0]]])
+    chosen = chosen_values(values, actions, torch.tensor([0, 1, 0]))
+    assert chosen.tolist() == [[[0, 3, 4]], [[7, 9, 11]], [[0, 2, 4]]]
+    assert add_up(chosen, None, "sum").tolist() == [[7], [27], [6]]
+    present = torch.tensor([[True, True, False]] * 3)
+    assert add_up(chosen, present, "mean").tolist() == [[1.5], [8], [1]]
+    rewards = torch.tensor([[1.0], [8.0], [1.0]])
+    assert float(joint_loss(add_up(chosen, present, "mean"), rewards)) == pytest.approx(0.25 / 3)
+    # (0-1)^2 + (3-1)^2, (7-8)^2 + (9-8)^2, (0-1)^2 + (2-1)^2 over six agents.
+    assert float(independent_loss(chosen, rewards, present)) == pytest.approx((5 + 2 + 2) / 6)
+
+
+def test_epsilon_falls_in_a_straight_line() -> None:
+    assert [epsilon_at(e, 1.0, 0.2, 100) for e in (0, 50, 100, 10**9)] == pytest.approx([1.0, 0.6, 0.2, 0.2])
+
+
+def test_the_pooled_mixer_starts_as_the_mean_of_the_agents() -> None:
+    made = mixer("documents", 4)
+    made.start_at(0.7)
+    chosen = 0.1 * drawn(1, 2, 3, 4)
+    expected = 0.7 + chosen.mean(dim=2)
+    torch.testing.assert_close(mix(chosen, made(inputs(2, 4))), expected, atol=0.2, rtol=0)
+
+
+def test_the_flattened_state_takes_one_number_of_documents() -> None:
+    made = mixer("flat", 4)
+    with pytest.raises(ValueError, match="takes exactly 4 documents a topic, got up to 3"):
+        made(inputs(0, 3))
+    with pytest.raises(ValueError, match="takes exactly 4 documents"):
+        made(padded(inputs(0, 3), 1))
+
+
+def test_standardizing_by_hand() -> None:
+    module = Standardizer(2, dtype=F64)
+    module.shift.copy_(torch.tensor([1.0, 2.0]))
+    module.scale.fill_(2.0)
+    documents = torch.tensor([[[3.0, 2.0]]], dtype=F64)
+    queries, out = module(torch.tensor([[0.0, 0.0], [5.0, 0.0]], dtype=F64), documents)
+    assert out.tolist() == [[[1.0, 0.0]]]
+    assert queries.tolist() == [[0.0, 0.0], [2.0, -1.0]]
+    assert documents.tolist() == [[[3.0, 2.0]]]
+
+
+def play(rng: np.random.Generator, count: int, documents: int, n_scores: int) -> tuple[Any, Any, Any]:
+    return (
+        rng.integers(1000, size=count),
+        rng.integers(n_scores, size=(count, 2, documents)),
+        rng.random((count, 2)).astype(np.float32),
+    )
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.lists(st.integers(1, 6), min_size=1, max_size=8), st.integers(1, 9), st.sampled_from([2, 256, 257]), seeds)
+def test_the_replay_gives_back_the_last_visits(sizes: list[int], capacity: int, n_scores: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    replay, added = Replay(capacity, 2, 4, n_scores), []
+    for size in sizes:
+        visits = play(rng, size, 3, n_scores)
+        replay.add(*visits)
+        added.append(visits)
+    topics, actions, rewards = (np.concatenate(part)[-capacity:] for part in zip(*added, strict=True))
+    kept = replay.visits()
+    np.testing.assert_array_equal(kept.topics, topics)
+    np.testing.assert_array_equal(kept.actions[:, :, :3], actions)
+    assert not kept.actions[:, :, 3].any()
+    np.testing.assert_array_equal(kept.rewards, rewards)
+    assert len(replay) == len(topics) == min(capacity, sum(sizes))
+
+    other = Replay(capacity, 2, 4, n_scores)
+    other.load(replay.tree())
+    for one, two in zip(other.visits(), kept, strict=True):
+        np.testing.assert_array_equal(one, two)
+    one, two = (r.sample(5, np.random.default_rng(3)) for r in (replay, other))
+    assert all(np.array_equal(a, b) for a, b in zip(one, two, strict=True))
+    assert set(one.topics) <= set(topics)
+
+
+@pytest.mark.parametrize(("n_scores", "size"), [(256, 1), (257, 2)])
+def test_memory_of_the_replay_is_counted_in_scores(n_scores: int, size: int) -> None:
+    assert Replay(100, 3, 15, n_scores).nbytes == 100 * (3 * (15 * size + 4) + 4)
+
+
+def test_an_empty_replay_and_one_of_another_size_are_refused() -> None:
+    replay = Replay(4, 1, 3, 5)
+    with pytest.raises(ValueError, match="empty"):
+        replay.sample(1, np.random.default_rng(0))
+    with pytest.raises(ValueError, match="of another run"):
+        replay.load(Replay(4, 1, 7, 5).tree())

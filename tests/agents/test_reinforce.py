@@ -183,6 +183,9 @@ def test_a_model_of_another_width_is_refused(name: str, tmp_path: Any) -> None:
     ranker.fit(ragged(), seed=0)
     with pytest.raises(ValueError, match=r"width 7, but topic 'q0' has width 9"):
         ranker.rank(ragged(width=9)[0], 3)
+    assert isinstance(ranker, MdpDiv | MdpDivBatched)
+    with pytest.raises(ValueError, match="knows vectors of width 7"):
+        ranker.score(ragged(width=9)[0], np.array([], np.int64), np.ones(1, np.bool_))
     ranker.save(tmp_path)
     other = learner(name, epochs=1)
     other._build(9)
@@ -345,6 +348,12 @@ def test_similar_first_weights_for_any_width_of_state(hidden: int) -> None:
     ranker = learner("mdp-div-batched", hidden=hidden, epochs=3)
     ranker.fit(ragged(), seed=0)
     assert all(np.isfinite(array).all() for array in ranker._weights().values())
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_a_diverged_training_says_so(name: str) -> None:
+    with pytest.raises(FloatingPointError, match=r"diverged.*lower the learning rate"):
+        learner(name, learning_rate=1e38, epochs=50).fit(ragged(), seed=0)
 
 
 def test_options_out_of_range_are_refused() -> None:

@@ -74,7 +74,15 @@ class PolicyLearner(Learner[C]):
 
         Returns:
             [N] float64; the softmax over the remaining candidates is the policy.
+
+        Raises:
+            ValueError: not trained, or a topic of another width.
         """
+        if self.vector_width is None or topic.vector_width != self.vector_width:
+            raise ValueError(
+                f"ranker {self.name!r} knows vectors of width {self.vector_width} (None: not trained yet), but topic "
+                f"{topic.query_id!r} has {topic.vector_width}; train it first, with vectors made the same way"
+            )
         return self._policy().logits(topic, selected)
 
     def score(self, topic: Topic, selected: IntArray, allowed: BoolArray) -> ScoreArray:

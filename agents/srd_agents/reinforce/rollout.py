@@ -160,4 +160,5 @@ def _draw(logits: Tensor, allowed: Tensor, generator: torch.Generator) -> Tensor
     level = cumulated[:, -1:] * torch.rand(
         len(logits), 1, dtype=logits.dtype, device=logits.device, generator=generator
     )
-    return torch.searchsorted(cumulated, level, right=True).squeeze(1)
+    # NaN (a diverged policy) would be found behind the last; the training loop then says so in its own words.
+    return torch.searchsorted(cumulated, level, right=True).squeeze(1).clamp_(max=logits.shape[1] - 1)

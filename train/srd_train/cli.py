@@ -5,18 +5,20 @@ Exit codes: 0 done, 1 done with a finding (or nobody reads the output), 2 wrong 
 
 from __future__ import annotations
 
+import contextlib
 import importlib
+import logging
 import os
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from srd_gym.names import unknown
 from srd_train.output import Output
 
-USER_ERRORS = (ValueError, TypeError, OSError, ImportError)
+USER_ERRORS = (ValueError, TypeError, OSError, ImportError, FloatingPointError)
 """What a user can put right: reported as one line. Anything else is our mistake and keeps its traceback."""
 
 
@@ -91,9 +93,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     args = [word for word in args if word != "--debug"]
     output = Output(json="--json" in args)
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("always", UserWarning)
-            warnings.showwarning = lambda message, *_: output.notice(f"notice: {message}")
+        with _notices(output):
             return _run(args, output)
     except SystemExit as stop:  # tyro has printed its help or its complaint
         return stop.code if isinstance(stop.code, int) else 2
@@ -109,6 +109,33 @@ def main(argv: Sequence[str] | None = None) -> int:
             raise
         output.error(_message(error))
         return 2
+
+
+@contextlib.contextmanager
+def _notices(output: Output) -> Iterator[None]:
+    """Show what the packages warn of and log as one-line notices."""
+    logger = logging.getLogger("srd_agents")
+    handler = _NoticeHandler(output)
+    logger.addHandler(handler)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("always", UserWarning)
+            warnings.showwarning = lambda message, *_: output.notice(f"notice: {message}")
+            yield
+    finally:
+        logger.removeHandler(handler)
+
+
+class _NoticeHandler(logging.Handler):
+    """Passes log records on as notices."""
+
+    def __init__(self, output: Output) -> None:
+        super().__init__(logging.WARNING)
+        self._output = output
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Show one record."""
+        self._output.notice(f"notice: {record.getMessage()}")
 
 
 def _message(error: BaseException) -> str:

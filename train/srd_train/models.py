@@ -31,6 +31,8 @@ class Model:
     """What `srd train` recorded; empty for a ranker by name."""
     vectorizer: LsaVectorizer | None = None
     """Makes the vectors the ranker was trained on."""
+    finished: bool = True
+    """Whether its training has ended; an interrupted one leaves its best weights so far."""
 
     def vectorised(self, topics: TopicSet) -> TopicSet:
         """The topics with the vectors the ranker knows: its vectoriser's, where it has one, else their own.
@@ -87,6 +89,7 @@ def load_model(name_or_folder: str, config: Mapping[str, Any] | None = None, see
         name=content["ranker"],
         metadata=content["metadata"],
         vectorizer=saved_vectorizer(folder),
+        finished=content["history"] is None or content["history"].get("stopped_by") is not None,
     )
 
 

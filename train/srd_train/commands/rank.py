@@ -97,6 +97,10 @@ class RankCommand:
         if options.topics is None and options.out is not None:
             raise ValueError("--out needs --topics FILE; JSON lines are answered on standard output")
         model = load_model(self.target, self.config, options.seed)
+        if not model.finished:
+            output.notice(
+                f"{self.target}: training has not ended (`srd train ... --resume`); ranking by the best so far"
+            )
         if options.topics is None:
             rank_lines(model, sys.stdin, output.text, options.k)
         else:

@@ -1,0 +1,53 @@
+"""Running `srd` in the test's own process."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from srd_train.cli import main
+
+
+@dataclass(frozen=True)
+class Done:
+    """How a command ended."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        """Standard output as JSON."""
+        return json.loads(self.out)
+
+
+class Srd:
+    """`srd(...)` runs a command line and gives its exit code and streams."""
+
+    def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
+        self._capsys = capsys
+
+    def __call__(self, *words: object) -> Done:
+        """Run it."""
+        self._capsys.readouterr()
+        code = main([str(word) for word in words])
+        streams = self._capsys.readouterr()
+        return Done(code, streams.out, streams.err)
+
+    def works(self, *words: object) -> Done:
+        """Run what must succeed."""
+        done = self(*words)
+        assert done.code == 0, done.err
+        return done
+
+    def fails(self, *words: object) -> str:
+        """Run what must fail; its one error line, without the first word."""
+        done = self(*words)
+        assert done.code == 2, done
+        assert done.err.count("error: ") == 1
+        assert "Traceback" not in done.err
+        return done.err.split("error: ", 1)[1].strip()

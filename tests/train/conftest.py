@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from run_srd import Srd
+
+from srd_gym.data.parquet import write_topics
+from srd_gym.data.synthetic import generate
+
+
+@pytest.fixture
+def srd(capsys: pytest.CaptureFixture[str]) -> Srd:
+    """Runs the command in this process."""
+    return Srd(capsys)
+
+
+@pytest.fixture(scope="session")
+def tiny_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A topic file of 30 tiny topics."""
+    path = tmp_path_factory.mktemp("topics") / "tiny.parquet"
+    write_topics(path, generate("tiny", n_topics=30, seed=0))
+    return path
+
+
+@pytest.fixture(scope="session")
+def ambient_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Ten made-up queries in AMBIENT's four files, with texts and no vectors."""
+    folder = tmp_path_factory.mktemp("ambient")
+    topics, subtopics, results, relations = ["ID\tdescription"], ["ID\tdescription"], ["ID\turl\ttitle\tsnippet"], []
+    words = ["bank", "river", "money", "music", "planet", "car", "animal", "city", "code", "food"]
+    for query in range(1, 11):
+        topics.append(f"{query}\tquery {words[query - 1]}")
+        for s in range(1, 4):
+            subtopics.append(f"{query}.{s}\tabout {words[(query + s) % 10]}")
+        for d in range(1, 9):
+            word = words[(query + d) % 10]
+            results.append(f"{query}.{d}\thttp://x/{query}/{d}\t{word} page\tall about {word} and {words[d]}")
+            relations.append(f"{query}.{(d % 3) + 1}\t{query}.{d}")
+    files = {
+        "topics.txt": topics,
+        "subTopics.txt": subtopics,
+        "results.txt": results,
+        "STRel.txt": ["subTopicID\tresultID", *relations],
+    }
+    for name, lines in files.items():
+        (folder / name).write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return folder

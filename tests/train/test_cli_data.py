@@ -1,0 +1,175 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from run_srd import Srd
+
+from srd_gym.data.parquet import read_topics, write_topics
+from srd_gym.topic import Topic, TopicSet
+
+QRELS = "1 1 a 1\n1 2 b 1\n2 1 x 1\n"
+RUN = "1 Q0 a 1 3 t\n1 Q0 c 2 2 t\n1 Q0 b 3 1 t\n2 Q0 x 1 2 t\n"
+XML = """<?xml version="1.0"?>
+<webtrack><topic number="1" type="faceted"><query>one</query><description>d</description>
+<subtopic number="1" type="nav">first</subtopic><subtopic number="2" type="inf">second</subtopic></topic>
+<topic number="2" type="faceted"><query>two</query><description>d</description>
+<subtopic number="1" type="nav">only</subtopic></topic></webtrack>
+"""
+
+
+@pytest.fixture
+def trec(tmp_path: Path) -> dict[str, Path]:
+    texts = {"qrels": QRELS, "run": RUN, "topics": XML, "vectors": "a\t1 2\nb\t3 4\nx\t5 6\n"}
+    paths = {name: tmp_path / f"{name}.txt" for name in texts}
+    for name, text in texts.items():
+        paths[name].write_text(text)
+    return paths
+
+
+def test_synthetic_topics(srd: Srd, tmp_path: Path) -> None:
+    out = tmp_path / "t.parquet"
+    done = srd.works("data", "build", "synthetic", "tiny", "--topics", "5", "--seed", "3", "--out", out, "--json")
+    assert done.json["topics"] == 5
+    assert done.json["marks"] == ["simulated"]
+    assert read_topics(out).query_ids[0] == "tiny-3-0"
+    assert "leave out --vectors" in srd.fails(
+        "data", "build", "synthetic", "tiny", "--vectors", "lsa", "--out", tmp_path / "u"
+    )
+    assert "unknown synthetic preset 'tinny'. Did you mean tiny?" in srd.fails(
+        "data", "build", "synthetic", "tinny", "--out", tmp_path / "u"
+    )
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["t.parquet"]
+
+
+def test_trec_files_with_vectors(srd: Srd, trec: dict[str, Path], tmp_path: Path) -> None:
+    out = tmp_path / "t.parquet"
+    words = ["data", "build", "trec", "--out", out]
+    for name in ("qrels", "run", "topics", "vectors"):
+        words += [f"--{name}", trec[name]]
+    message = srd.fails(*words)
+    assert "no vector for 1 of 4 documents" in message
+    assert "'c'" in message
+    assert "--missing drop" in message
+    assert not out.exists()
+    done = srd.works(*words, "--missing", "drop")
+    assert "notice: " in done.err
+    topics = read_topics(out)
+    assert [topic.doc_ids for topic in topics] == [("a", "b"), ("x",)]
+    assert topics[0].query_text == "one"
+    assert topics.has_pool
+
+
+def test_query_vectors_come_by_id_or_text(srd: Srd, trec: dict[str, Path], tmp_path: Path) -> None:
+    out, queries = tmp_path / "t.parquet", tmp_path / "queries.tsv"
+    trec["vectors"].write_text("a\t1 2\nb\t3 4\nx\t5 6\nc\t0 0\n")
+    queries.write_text("1\t7 8\ntwo\t9 10\n")
+    words = ["data", "build", "trec", "--out", out, "--query-vectors", queries]
+    for name in ("qrels", "run", "topics", "vectors"):
+        words += [f"--{name}", trec[name]]
+    srd.works(*words)
+    vectors = [topic.query_vector for topic in read_topics(out)]
+    np.testing.assert_array_equal(vectors, [[7, 8], [9, 10]])
+    queries.write_text("1\t7 8 9\ntwo\t9 10 11\n")
+    assert "width 3" in srd.fails(*words)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("a\t1 2\nb\tx 4\n", ":2: "),
+        ("a\t1 2\nb\t1 2 3\n", ":2: 3 numbers, but 2"),
+        ("a\tnan 2\n", ":1: NaN, infinity"),
+        ("a\t1 2\na\t1 2\n", "twice"),
+    ],
+)
+def test_bad_vector_files_are_explained(
+    srd: Srd, trec: dict[str, Path], tmp_path: Path, text: str, expected: str
+) -> None:
+    trec["vectors"].write_text(text)
+    words = ["data", "build", "trec", "--out", tmp_path / "t", "--qrels", trec["qrels"], "--run", trec["run"]]
+    assert expected in srd.fails(*words, "--vectors", trec["vectors"])
+
+
+def test_simulated_and_transductive_vectors_are_marked(srd: Srd, ambient_folder: Path, tmp_path: Path) -> None:
+    out = tmp_path / "t.parquet"
+    words = ("data", "build", "ambient", ambient_folder, "--out", out)
+    srd.works(*words)
+    assert read_topics(out).vector_width is None
+    srd.works(*words, "--vectors", "lsa", "--width", "5")
+    assert read_topics(out).marks == ("transductive",)
+    assert read_topics(out).vector_width == 5
+    assert "simulated" in srd.works(*words, "--vectors", "simulated", "--noise", "2").err
+    assert "noise 2" in read_topics(out).name
+
+
+def test_head_keeps_odd_ids_as_data(srd: Srd, tmp_path: Path) -> None:
+    out = tmp_path / "t.parquet"
+    odd = Topic(query_id="q\x1b[31m", doc_ids=("[red]a[/red]", "<b>"), doc_texts=("<script>", "x\x07y"))
+    write_topics(out, TopicSet([odd], name="odd"))
+    shown = srd.works("data", "head", out).out
+    assert "\x1b" not in shown
+    assert "\x07" not in shown
+    for text in ("[red]a[/red]", "<b>", "<script>", "q\\x1b[31m", "x\\x07y"):
+        assert text in shown
+    assert srd.works("data", "head", out, "--json").json[0]["query_id"] == "q\x1b[31m"
+
+
+def test_head_shows_as_many_as_asked(srd: Srd, tiny_file: Path) -> None:
+    shown = srd.works("data", "head", tiny_file, "--topics", "2", "--documents", "3", "--json").json
+    assert [topic["query_id"] for topic in shown] == ["tiny-0-0", "tiny-0-1"]
+    assert {len(topic["documents"]) for topic in shown} == {3}
+    assert "at least 1" in srd.fails("data", "head", tiny_file, "--topics", "0")
+
+
+def test_describe(srd: Srd, tiny_file: Path) -> None:
+    described = srd.works("data", "describe", tiny_file, "--json").json
+    assert described["topics"] == 30
+    assert described["marks"] == ["simulated"]
+    assert "judged topics" in srd.works("data", "describe", tiny_file).out
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [(b"", "empty"), (b"\x80\x04K\x01.", "pickle"), (b"query_id,doc_ids\n", "not a Parquet file")],
+)
+def test_files_of_another_format_are_refused(srd: Srd, tmp_path: Path, content: bytes, expected: str) -> None:
+    path = tmp_path / "t.parquet"
+    path.write_bytes(content)
+    assert expected in srd.fails("data", "describe", path)
+
+
+@pytest.mark.data
+@pytest.mark.parametrize(
+    ("words", "topics", "width"),
+    [
+        (("ambient", "ambient", "--vectors", "ambient/minilm-384.npz"), 44, 384),
+        (("rl4srd", "rl4srd", "--vectors", "simulated", "--qrels", "trec-web/2009.diversity.qrels.gz"), 198, 64),
+    ],
+)
+def test_real_sets(srd: Srd, data_dir: Path, tmp_path: Path, words: tuple[str, ...], topics: int, width: int) -> None:
+    placed = [data_dir / word if (data_dir / word).exists() else word for word in words]
+    if "rl4srd" in words:
+        placed += [data_dir / f"trec-web/{year}.diversity.qrels.gz" for year in (2010, 2011, 2012)]
+    out = tmp_path / "t.parquet"
+    done = srd.works("data", "build", words[0], *placed[1:], "--out", out, "--json").json
+    assert (done["topics"], done["vector_width"]) == (topics, width)
+
+
+@pytest.mark.data
+def test_real_vectors_end_to_end(srd: Srd, data_dir: Path, tmp_path: Path) -> None:
+    web, sample = data_dir / "trec-web", data_dir / "dssa-sample"
+    out = tmp_path / "t.parquet"
+    qrels = sorted(web.glob("*.qrels.gz"))
+    words = ["data", "build", "trec", "--qrels", *qrels, "--run", *sorted(web.glob("*.run.gz"))]
+    words += ["--topics", *sorted(web.glob("*.xml")), "--vectors", sample / "doc.emb.gz", "--missing", "drop"]
+    srd.works(*words, "--query-vectors", sample / "query.emb.gz", "--out", out)
+    assert len(read_topics(out)) == 13
+    srd.works("train", "mdp-div", "--topics", out, "--out", tmp_path / "m", "--epochs", "2")
+    srd.works("rank", tmp_path / "m", "--topics", out, "--out", tmp_path / "run")
+    scores = srd.works("evaluate", "--qrels", *qrels, "--run", tmp_path / "run", "--json", "--present-only").json
+    assert scores["missing"] == 198 - 13
+    assert 0 < scores["measures"]["alpha_nDCG@10"] < 1
+    assert json.loads((tmp_path / "m" / "config.json").read_text())["vector_width"] == 25

@@ -1,0 +1,133 @@
+from __future__ import annotations
+
+import gzip
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from run_srd import Srd
+
+QRELS = "1 1 a 1\n1 2 b 1\n1 1 c 0\n2 1 x 1\n2 2 x -2\n3 1 z 1\n"
+RUN = "1 Q0 a 1 3 t\n1 Q0 c 2 2 t\n1 Q0 b 3 1 t\n2 Q0 y 1 2 t\n2 Q0 x 2 1 t\n"
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> tuple[Path, Path]:
+    qrels, run = tmp_path / "qrels.txt", tmp_path / "run.txt"
+    qrels.write_text(QRELS)
+    run.write_text(RUN)
+    return qrels, run
+
+
+def test_json_has_the_shape_of_the_contract(srd: Srd, files: tuple[Path, Path]) -> None:
+    qrels, run = files
+    done = srd.works(
+        "evaluate", "--qrels", qrels, "--run", run, "--measures", "StRecall@2", "P_IA@1", "--json", "--per-topic"
+    )
+    assert done.json == {
+        "measures": {"StRecall@2": pytest.approx(1.5 / 3), "P_IA@1": pytest.approx(0.5 / 3)},
+        "per_topic": {
+            "1": {"StRecall@2": 0.5, "P_IA@1": 0.5},
+            "2": {"StRecall@2": 1.0, "P_IA@1": 0.0},
+            "3": {"StRecall@2": 0.0, "P_IA@1": 0.0},
+        },
+        "topics": 3,
+        "missing": 1,
+    }
+
+
+def test_present_only_leaves_missing_topics_out_of_the_mean(srd: Srd, files: tuple[Path, Path]) -> None:
+    qrels, run = files
+    words = ("evaluate", "--qrels", qrels, "--run", run, "--measures", "StRecall@2", "--json", "--present-only")
+    assert srd.works(*words).json == {"measures": {"StRecall@2": 0.75}, "topics": 3, "missing": 1}
+
+
+def test_names_are_as_typed_and_the_table_shows_them(srd: Srd, files: tuple[Path, Path]) -> None:
+    qrels, run = files
+    name = "alpha_nDCG(alpha=0.50)@2"
+    words = ("evaluate", "--qrels", qrels, "--run", run, "--measures", name, "alpha_nDCG@2")
+    measures = srd.works(*words, "--json").json["measures"]
+    assert list(measures) == [name, "alpha_nDCG@2"]
+    assert measures[name] == measures["alpha_nDCG@2"]
+    shown = srd.works(*words, "--per-topic").out
+    assert name in shown
+    assert "3 judged topics, 1 missing" in shown
+
+
+def test_several_files_are_parts_of_one_run(srd: Srd, files: tuple[Path, Path], tmp_path: Path) -> None:
+    qrels, run = files
+    parts = [tmp_path / "part1", tmp_path / "part2.gz"]
+    lines = RUN.splitlines(keepends=True)
+    parts[0].write_text("".join(line for line in lines if line.startswith("1")))
+    with gzip.open(parts[1], "wt") as stream:
+        stream.write("".join(line for line in lines if line.startswith("2")))
+    whole = srd.works("evaluate", "--qrels", qrels, "--run", run, "--json").json
+    assert srd.works("evaluate", "--qrels", qrels, "--run", *parts, "--json").json == whole
+    message = srd.fails("evaluate", "--qrels", qrels, "--run", run, parts[0])
+    assert "query '1' is in both" in message
+
+
+@pytest.mark.parametrize(
+    ("measure", "expected"),
+    [("alpha_nDCG@x", "alpha_nDCG@x"), ("alpha_nDGC@10", "Did you mean alpha_nDCG"), ("alpha_nDCG", "has no cutoff")],
+)
+def test_a_wrong_measure_is_explained(srd: Srd, files: tuple[Path, Path], measure: str, expected: str) -> None:
+    qrels, run = files
+    assert expected in srd.fails("evaluate", "--qrels", qrels, "--run", run, "--measures", measure)
+
+
+def test_malformed_and_missing_files_are_explained(srd: Srd, files: tuple[Path, Path], tmp_path: Path) -> None:
+    qrels, run = files
+    bad = tmp_path / "bad.run"
+    bad.write_text(RUN + "3 Q0 z 1 high t\n")
+    assert f"{bad}:6: expected a finite number as score" in srd.fails("evaluate", "--qrels", qrels, "--run", bad)
+    empty = tmp_path / "empty"
+    empty.touch()
+    assert "is empty" in srd.fails("evaluate", "--qrels", empty, "--run", run)
+    assert "no file at" in srd.fails("evaluate", "--qrels", tmp_path / "none", "--run", run)
+
+
+def test_ids_are_kept_as_data(srd: Srd, tmp_path: Path) -> None:
+    qrels, run = tmp_path / "q", tmp_path / "r"
+    qrels.write_text("[bold]1\x1b[31m 1 <b>a</b> 1\n")
+    run.write_text("[bold]1\x1b[31m Q0 <b>a</b> 1 3 t\n")
+    done = srd.works("evaluate", "--qrels", qrels, "--run", run, "--measures", "StRecall@1", "--per-topic")
+    assert "[bold]1\\x1b[31m" in done.out
+    assert "\x1b" not in done.out
+
+
+def test_it_never_loads_torch(files: tuple[Path, Path]) -> None:
+    qrels, run = files
+    program = (
+        "import sys\nfrom srd_train.cli import main\n"
+        f"code = main(['evaluate', '--qrels', {str(qrels)!r}, '--run', {str(run)!r}])\n"
+        "sys.exit(code or ('torch' in sys.modules) or ('scipy' in sys.modules))"
+    )
+    assert subprocess.run([sys.executable, "-c", program], capture_output=True, check=False).returncode == 0
+
+
+@pytest.mark.data
+def test_the_indri_runs_score_as_pyndeval_says(srd: Srd, data_dir: Path) -> None:
+    pyndeval = pytest.importorskip("pyndeval")
+    folder = data_dir / "trec-web"
+    qrels, runs = sorted(folder.glob("*.qrels.gz")), sorted(folder.glob("*.run.gz"))
+    ours = {"alpha_nDCG@10": "alpha-nDCG@10", "ERR_IA@20": "ERR-IA@20", "nNRBP": "nNRBP", "MAP_IA": "MAP-IA"}
+    done = srd.works("evaluate", "--qrels", *qrels, "--run", *runs, "--measures", *ours, "--json", "--per-topic").json
+
+    def fields(paths: list[Path]) -> list[list[str]]:
+        lines: list[list[str]] = []
+        for path in paths:
+            with gzip.open(path, "rt") as stream:
+                lines += [line.split() for line in stream]
+        return lines
+
+    judged = [(query, subtopic, doc, int(grade)) for query, subtopic, doc, grade in fields(qrels)]
+    ranked = sorted((query, doc, float(score)) for query, _, doc, _, score, _ in fields(runs))
+    official = pyndeval.ndeval(judged, ranked, measures=list(ours.values()))
+    assert done["topics"] == 198
+    assert done["missing"] == 0
+    assert set(done["per_topic"]) == set(official)
+    for query_id, values in official.items():
+        for name, theirs in ours.items():
+            assert done["per_topic"][query_id][name] == pytest.approx(values[theirs], abs=1e-9)

@@ -1,0 +1,181 @@
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from run_srd import Srd
+
+from srd_agents.registry import load_ranker
+from srd_gym.data.parquet import read_topics, write_topics
+from srd_gym.data.synthetic import generate
+from srd_gym.data.trec import read_run
+
+LINE = {
+    "query_id": "q",
+    "doc_ids": ["a", "b", "c"],
+    "doc_vectors": [[1, 0], [1, 0.1], [0, 1]],
+    "query_vector": [1, 0.2],
+}
+
+
+@pytest.fixture
+def feed(monkeypatch: pytest.MonkeyPatch) -> Any:
+    def put(*lines: Any) -> None:
+        texts = [line if isinstance(line, str) else json.dumps(line) for line in lines]
+        monkeypatch.setattr("sys.stdin", io.StringIO("\n".join(texts) + "\n"))
+
+    return put
+
+
+def test_a_heuristic_by_name_ranks_a_file(srd: Srd, tiny_file: Path, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    srd.works("rank", "mmr", "--lambda", "0.3", "--topics", tiny_file, "--k", "3", "--out", run, "--tag", "mine")
+    topics = read_topics(tiny_file)
+    from srd_agents.registry import make_ranker
+
+    expected = make_ranker("mmr", lambda_=0.3)
+    rankings = read_run(run).rankings
+    for topic in topics:
+        assert rankings[topic.query_id] == tuple(topic.doc_ids[i] for i in expected.rank(topic, 3))
+    assert run.read_text().splitlines()[0].split()[-1] == "mine"
+
+
+def test_random_follows_its_seed(srd: Srd, tiny_file: Path, tmp_path: Path) -> None:
+    runs = []
+    for name, seed in (("a", 0), ("b", 0), ("c", 1)):
+        srd.works("rank", "random", "--topics", tiny_file, "--out", tmp_path / name, "--seed", seed)
+        runs.append((tmp_path / name).read_text())
+    assert runs[0] == runs[1] != runs[2]
+
+
+def test_json_lines_are_answered_line_by_line(srd: Srd, feed: Any) -> None:
+    feed(LINE, "", {**LINE, "query_id": "r"})
+    done = srd.works("rank", "mmr", "--lambda", "0.5", "--k", "2")
+    answers = [json.loads(line) for line in done.out.splitlines()]
+    assert [answer["query_id"] for answer in answers] == ["q", "r"]
+    # b is nearest to the query; a repeats it.
+    assert [answer["ranking"] for answer in answers] == [["b", "c"], ["b", "c"]]
+
+
+def test_a_trained_model_answers_as_it_ranks_files(srd: Srd, feed: Any, tiny_file: Path, tmp_path: Path) -> None:
+    model = tmp_path / "model"
+    srd.works("train", "mdp-div", "--topics", tiny_file, "--out", model, "--epochs", "2")
+    topics = read_topics(tiny_file)[:3]
+    feed(
+        *(
+            {
+                "query_id": topic.query_id,
+                "query_vector": topic.query_vector.tolist(),
+                "doc_ids": topic.doc_ids,
+                "doc_vectors": topic.doc_vectors.tolist(),
+            }
+            for topic in topics
+            if topic.query_vector is not None and topic.doc_vectors is not None
+        )
+    )
+    done = srd.works("rank", model, "--k", "4")
+    ranker = load_ranker(model)
+    expected = [[topic.doc_ids[i] for i in ranker.rank(topic, 4)] for topic in topics]
+    assert [json.loads(line)["ranking"] for line in done.out.splitlines()] == expected
+
+
+def test_a_model_with_a_vectoriser_takes_texts(srd: Srd, feed: Any, ambient_folder: Path, tmp_path: Path) -> None:
+    file, model = tmp_path / "t.parquet", tmp_path / "model"
+    srd.works("data", "build", "ambient", ambient_folder, "--out", file)
+    srd.works("train", "mdp-div", "--topics", file, "--vectors", "lsa", "--width", "5", "--out", model, "--epochs", "2")
+    feed({"query_id": "q", "query_text": "bank", "doc_ids": ["a", "b"], "doc_texts": ["river bank", "money"]})
+    assert set(json.loads(srd.works("rank", model).out)["ranking"]) == {"a", "b"}
+    feed(LINE)
+    assert "line 1: " in srd.fails("rank", model)
+
+
+def test_candidates_with_scores_are_put_into_retrieval_order(srd: Srd, feed: Any) -> None:
+    feed({**LINE, "retrieval_scores": [0.1, 0.9, 0.5]})
+    assert json.loads(srd.works("rank", "retrieval-order").out)["ranking"] == ["b", "c", "a"]
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("{", "not JSON"),
+        ("[1]", "expected a JSON object"),
+        ({"doc_ids": ["a"]}, "no query_id"),
+        ({"query_id": "q"}, "no doc_ids"),
+        ({**LINE, "doc_vector": []}, "Did you mean doc_vectors"),
+        ({**LINE, "doc_vectors": [[1, 0], [1], [0, 1]]}, "vectors of one width"),
+        ({**LINE, "doc_vectors": [[1, 0], [0, 1]]}, "shape (2, 2), expected (3, 2)"),
+        ({**LINE, "doc_vectors": [[1, None], [1, 0], [0, 1]]}, "NaN or infinity"),
+        ({**LINE, "doc_ids": ["a", "a", "b"]}, "holds 'a' twice"),
+        ({**LINE, "doc_ids": [1, 2, 3]}, "must be text"),
+        ({**LINE, "doc_ids": "abc"}, "expected a list"),
+        ({**LINE, "query_id": 7}, "must be text"),
+        ({**LINE, "retrieval_scores": [1, 2]}, "retrieval_scores"),
+        ({"query_id": "q", "doc_ids": ["a"]}, "vectors"),
+    ],
+)
+def test_a_bad_line_is_named_and_those_before_it_answered(srd: Srd, feed: Any, line: Any, expected: str) -> None:
+    feed(LINE, line)
+    done = srd("rank", "mmr")
+    assert done.code == 2
+    assert "error: line 2: " in done.err
+    assert expected in done.err
+    assert len(done.out.splitlines()) == 1
+
+
+def test_vectors_of_another_width_are_refused(srd: Srd, tiny_file: Path, tmp_path: Path) -> None:
+    model, other = tmp_path / "model", tmp_path / "wide.parquet"
+    srd.works("train", "mdp-div", "--topics", tiny_file, "--out", model, "--epochs", "1")
+    write_topics(other, generate("tiny", n_topics=3, seed=1, width=9))
+    message = srd.fails("rank", model, "--topics", other, "--out", tmp_path / "run")
+    assert "width 8" in message
+    assert "width 9" in message
+    assert not (tmp_path / "run").exists()
+
+
+def test_other_topics_than_the_folds_need_all(srd: Srd, tiny_file: Path, tmp_path: Path) -> None:
+    model, other = tmp_path / "model", tmp_path / "other.parquet"
+    srd.works("train", "mmr", "--topics", tiny_file, "--fold", "1/5", "--out", model)
+    write_topics(other, generate("tiny", n_topics=4, seed=1))
+    assert "--all" in srd.fails("rank", model, "--topics", other, "--out", tmp_path / "run")
+    srd.works("rank", model, "--topics", other, "--out", tmp_path / "run", "--all")
+    assert len(read_run(tmp_path / "run").rankings) == 4
+
+
+def test_wrong_uses_are_explained(srd: Srd, tiny_file: Path, tmp_path: Path) -> None:
+    assert "--out FILE" in srd.fails("rank", "mmr", "--topics", tiny_file)
+    assert "--out needs --topics" in srd.fails("rank", "mmr", "--out", tmp_path / "r")
+    assert "at least 1" in srd.fails("rank", "mmr", "--topics", tiny_file, "--out", tmp_path / "r", "--k", "0")
+    assert "must be trained first" in srd.fails("rank", "mdp-div", "--topics", tiny_file, "--out", tmp_path / "r")
+    assert "unknown ranker 'mrr'. Did you mean mmr" in srd.fails(
+        "rank", "mrr", "--topics", tiny_file, "--out", tmp_path / "r"
+    )
+    assert "holds no trained ranker" in srd.fails("rank", tmp_path, "--topics", tiny_file, "--out", tmp_path / "r")
+    (tmp_path / "bad").mkdir()
+    (tmp_path / "bad" / "config.json").write_text("{}")
+    assert "lacks" in srd.fails("rank", tmp_path / "bad", "--topics", tiny_file, "--out", tmp_path / "r")
+
+
+def test_a_pickle_as_checkpoint_is_refused(srd: Srd, tiny_file: Path, tmp_path: Path) -> None:
+    model = tmp_path / "model"
+    srd.works("train", "mdp-div", "--topics", tiny_file, "--out", model, "--epochs", "1")
+    (model / "model.safetensors").write_bytes(b"\x80\x04K\x01.")
+    assert "pickle" in srd.fails("rank", model, "--topics", tiny_file, "--out", tmp_path / "r")
+
+
+def test_a_full_disk_leaves_the_old_run(
+    srd: Srd, tiny_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = tmp_path / "run"
+    srd.works("rank", "random", "--topics", tiny_file, "--out", run)
+    before = run.read_text()
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device", str(run))
+
+    monkeypatch.setattr("os.fsync", full)
+    assert "No space left on device" in srd.fails("rank", "mmr", "--topics", tiny_file, "--out", run)
+    assert run.read_text() == before
+    assert [path.name for path in tmp_path.iterdir()] == ["run"]

@@ -1,0 +1,217 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from run_srd import Srd
+
+from srd_agents.learner import Learner
+from srd_gym.data.lsa import LsaVectorizer
+from srd_gym.data.parquet import read_topics, write_topics
+from srd_gym.data.synthetic import generate
+from srd_gym.data.trec import read_run
+from srd_gym.topic import TopicSet
+
+QUICK = ("--epochs", "3", "--patience", "0")
+
+
+def fold_ids(path: Path, index: int, seed: int = 0) -> set[str]:
+    return set(read_topics(path).folds(5, seed)[index - 1].test.query_ids)
+
+
+@pytest.mark.parametrize("ranker", ["mdp-div", "mdp-div-batched", "mmr"])
+def test_a_trained_folder_ranks_the_test_topics_of_its_fold(
+    srd: Srd, tiny_file: Path, tmp_path: Path, ranker: str
+) -> None:
+    model, run = tmp_path / "model", tmp_path / "run"
+    quick = () if ranker == "mmr" else QUICK
+    result = srd.works("train", ranker, "--topics", tiny_file, "--fold", "2/5", "--out", model, "--json", *quick).json
+    assert result["ranker"] == ranker
+    assert result["split"] == {"fold": 2, "folds": 5, "fold_seed": 0}
+    done = srd.works("rank", model, "--topics", tiny_file, "--k", "4", "--out", run)
+    assert "test fold" in done.err
+    rankings = read_run(run).rankings
+    assert set(rankings) == fold_ids(tiny_file, 2)
+    assert {len(ranking) for ranking in rankings.values()} == {4}
+    srd.works("rank", model, "--topics", tiny_file, "--all", "--out", run)
+    assert len(read_run(run).rankings) == 30
+
+
+def test_without_a_fold_a_fifth_validates_and_everything_is_ranked(srd: Srd, tiny_file: Path, tmp_path: Path) -> None:
+    model = tmp_path / "model"
+    done = srd.works("train", "mmr", "--topics", tiny_file, "--out", model).out
+    assert "24" in done
+    srd.works("rank", model, "--topics", tiny_file, "--out", tmp_path / "run")
+    assert len(read_run(tmp_path / "run").rankings) == 30
+
+
+def test_folds_from_a_file(srd: Srd, tiny_file: Path, tmp_path: Path) -> None:
+    folds = tmp_path / "folds.json"
+    sets = [[f"tiny-0-{i}" for i in part] for part in ((0, 1), (2, 3), (4,))]
+    folds.write_text(json.dumps(sets))
+    words = ("train", "mmr", "--topics", tiny_file, "--folds", folds)
+    srd.works(*words, "--fold", "3", "--out", tmp_path / "model")
+    srd.works("rank", tmp_path / "model", "--topics", tiny_file, "--out", tmp_path / "run")
+    assert set(read_run(tmp_path / "run").rankings) == {"tiny-0-4"}
+    assert "there is no fold 4; expected 1 to 3" in srd.fails(*words, "--fold", "4", "--out", tmp_path / "x")
+    assert "expected a number" in srd.fails(*words, "--fold", "1/3", "--out", tmp_path / "x")
+    assert "say which with --fold I" in srd.fails(*words, "--out", tmp_path / "x")
+
+
+@pytest.mark.parametrize("fold", ["0/5", "6/5", "1", "a/b", "1/2", "1/99", "-1/5"])
+def test_a_fold_that_does_not_exist_is_an_error(srd: Srd, tiny_file: Path, tmp_path: Path, fold: str) -> None:
+    done = srd("train", "mmr", "--topics", tiny_file, f"--fold={fold}", "--out", tmp_path / "x")
+    assert done.code == 2
+    assert not (tmp_path / "x").exists()
+
+
+def test_mmr_takes_the_lambda_that_is_best_on_validation(srd: Srd, tiny_file: Path, tmp_path: Path) -> None:
+    result = srd.works("train", "mmr", "--topics", tiny_file, "--fold", "1/5", "--out", tmp_path / "a", "--json")
+    tried = {line.split(":")[0]: float(line.split()[3]) for line in result.err.splitlines() if "lambda_" in line}
+    assert len(tried) == 11
+    assert max(tried.values()) == pytest.approx(result.json["validation"], abs=1e-4)
+    fixed = srd.works(
+        "train", "mmr", "--topics", tiny_file, "--fold", "1/5", "--lambda", "0.25", "--out", tmp_path / "b", "--json"
+    ).json
+    assert fixed["config"]["lambda_"] == 0.25
+    assert fixed["chosen"] == {}
+
+
+def weights_of(folder: Path) -> bytes:
+    return (folder / "model.safetensors").read_bytes()
+
+
+@pytest.mark.parametrize("ranker", ["mdp-div", "mdp-div-batched"])
+def test_resuming_gives_bitwise_the_same_weights(srd: Srd, tiny_file: Path, tmp_path: Path, ranker: str) -> None:
+    def train(folder: str, epochs: int, *more: str) -> None:
+        words = ("train", ranker, "--topics", tiny_file, "--fold", "1/5", "--seed", "7", "--out", tmp_path / folder)
+        srd.works(*words, "--epochs", epochs, "--patience", "0", *more)
+
+    train("whole", 6)
+    train("parts", 2)
+    assert weights_of(tmp_path / "parts") != weights_of(tmp_path / "whole")
+    train("parts", 4, "--resume")
+    train("parts", 6, "--resume")
+    assert weights_of(tmp_path / "parts") == weights_of(tmp_path / "whole")
+
+
+def test_an_interrupted_run_resumes_to_the_same_weights(
+    srd: Srd, tiny_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = ("train", "mdp-div", "--topics", tiny_file, "--vectors", "lsa", "--fold", "1/5", *QUICK)
+    texts = tmp_path / "texts.parquet"
+    topics = read_topics(tiny_file)
+    write_topics(texts, with_texts(topics))
+    words = tuple(str(texts) if word == tiny_file else word for word in words)
+    srd.works(*words, "--out", tmp_path / "whole")
+    calls = 0
+    update = Learner.__dict__["fit"]
+
+    def fit(self: Any, *args: Any, progress: Any = None, **options: Any) -> Any:
+        def stop(state: Any) -> None:
+            nonlocal calls
+            calls += 1
+            if calls == 2:
+                raise KeyboardInterrupt
+
+        return update(self, *args, progress=stop, **options)
+
+    monkeypatch.setattr(Learner, "fit", fit)
+    done = srd(*words, "--out", tmp_path / "broken")
+    assert done.code == 130
+    assert "--resume goes on" in done.err
+    early = srd.works("rank", tmp_path / "broken", "--topics", texts, "--out", tmp_path / "run")
+    assert "training has not ended" in early.err
+    monkeypatch.setattr(Learner, "fit", update)
+    srd.works(*words, "--out", tmp_path / "broken", "--resume")
+    assert weights_of(tmp_path / "broken") == weights_of(tmp_path / "whole")
+
+
+def with_texts(topics: TopicSet) -> TopicSet:
+    import dataclasses
+
+    words = ("river", "bank", "money", "planet", "music", "city")
+    return topics.replace(
+        dataclasses.replace(
+            topic,
+            query_text=topic.query_id,
+            query_vector=None,
+            subtopic_vectors=None,
+            doc_vectors=None,
+            doc_texts=tuple(f"{words[i % 6]} {words[(i * i + t) % 6]} text" for i in range(topic.n_candidates)),
+        )
+        for t, topic in enumerate(topics)
+    )
+
+
+def test_lsa_sees_the_training_texts_only_and_travels_with_the_model(
+    srd: Srd, ambient_folder: Path, tmp_path: Path
+) -> None:
+    topics_file, model = tmp_path / "texts.parquet", tmp_path / "model"
+    srd.works("data", "build", "ambient", ambient_folder, "--out", topics_file)
+    words = ("train", "mdp-div", "--topics", topics_file, "--out", model, "--fold", "1/5")
+    assert "vectors" in srd.fails(*words, *QUICK)
+    srd.works(*words, "--vectors", "lsa", "--width", "6", *QUICK)
+    training = read_topics(topics_file).folds(5, 0)[0].train
+    expected = LsaVectorizer(6).fit_topics(training).transform(["river bank"])
+    np.testing.assert_array_equal(LsaVectorizer.load(model / "vectorizer").transform(["river bank"]), expected)
+    srd.works("rank", model, "--topics", topics_file, "--out", tmp_path / "run")
+    assert len(read_run(tmp_path / "run").rankings) == 2
+    assert json.loads((model / "config.json").read_text())["metadata"]["topic_set"]["marks"] == []
+
+
+def test_a_folder_in_use_is_not_overwritten(srd: Srd, tiny_file: Path, tmp_path: Path) -> None:
+    words = ("train", "mdp-div", "--topics", tiny_file, "--fold", "1/5", "--out", tmp_path / "m", *QUICK)
+    srd.works(*words)
+    before = weights_of(tmp_path / "m")
+    assert "already holds a training run" in srd.fails(*words)
+    assert weights_of(tmp_path / "m") == before
+
+
+def test_what_cannot_be_resumed_says_why(srd: Srd, tiny_file: Path, tmp_path: Path) -> None:
+    def words(fold: str = "1/5") -> tuple[Any, ...]:
+        return ("train", "mdp-div", "--topics", tiny_file, "--fold", fold, "--out", tmp_path / "m", *QUICK)
+
+    assert "no training to resume" in srd.fails(*words(), "--resume")
+    srd.works(*words())
+    assert "hidden was 5, now 3" in srd.fails(*words(), "--resume", "--hidden", "3")
+    assert "resume with the same options" in srd.fails(*words("2/5"), "--resume")
+    assert "no learner" in srd.fails("train", "mmr", "--topics", tiny_file, "--out", tmp_path / "m", "--resume")
+
+
+def test_what_cannot_be_trained_says_why(srd: Srd, tiny_file: Path, tmp_path: Path) -> None:
+    out = ("--out", tmp_path / "m")
+    assert "nothing to train" in srd.fails("train", "random", "--topics", tiny_file, *out)
+    assert "Did you mean mdp-div" in srd.fails("train", "mdpdiv", "--topics", tiny_file, *out)
+    assert "name the ranker first" in srd.fails("train", "--topics", tiny_file, *out)
+    assert "no file at" in srd.fails("train", "mmr", "--topics", tmp_path / "none.parquet", *out)
+    assert "lambda_ must be" in srd.fails("train", "mmr", "--topics", tiny_file, "--lambda", "2", *out)
+    assert "no document texts" in srd.fails("train", "mdp-div", "--topics", tiny_file, "--vectors", "lsa", *out)
+
+
+def test_topics_without_relevant_documents_are_left_out_with_a_notice(srd: Srd, tmp_path: Path) -> None:
+    import dataclasses
+
+    topics = generate("tiny", n_topics=12, seed=0)
+    barren = [
+        dataclasses.replace(topic, judgments=np.zeros_like(topic.judgments)) if i < 9 else topic
+        for i, topic in enumerate(topics)
+    ]
+    path = tmp_path / "t.parquet"
+    write_topics(path, topics.replace(barren))
+    done = srd("train", "mdp-div", "--topics", path, "--out", tmp_path / "m", "--fold", "1/3", *QUICK)
+    assert done.code == 0, done.err
+    assert "notice: " in done.err
+    assert "no relevant" in done.err or "relevant" in done.err
+    unlabelled = topics.replace(dataclasses.replace(topic, judgments=None) for topic in topics)
+    write_topics(path, unlabelled)
+    assert "judgments" in srd.fails("train", "mdp-div", "--topics", path, "--out", tmp_path / "n", *QUICK)
+
+
+def test_a_time_budget_ends_training(srd: Srd, tiny_file: Path, tmp_path: Path) -> None:
+    words = ("train", "mdp-div", "--topics", tiny_file, "--epochs", "100000", "--patience", "0", "--json")
+    result = srd.works(*words, "--out", tmp_path / "m", "--time-budget", "0.3").json
+    assert result["history"]["stopped_by"] == "time_budget"

@@ -99,7 +99,7 @@ class RankCommand:
         model = load_model(self.target, self.config, options.seed)
         if not model.finished:
             output.notice(
-                f"{self.target}: training has not ended (`srd train ... --resume`); ranking by the best so far"
+                f"{self.target}: training has not ended (finish it with --resume); ranking by the best so far"
             )
         if options.topics is None:
             rank_lines(model, sys.stdin, output.text, options.k)

@@ -1,0 +1,104 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from srd_agents.registry import RANKERS
+from srd_gym.data.simulate import NOISE_SWEEP
+from srd_train.fitting import all_options
+from srd_train.recipe import built_in, load_recipe, recipe_from
+from srd_train.sources import load_entry
+from srd_train.tuning import Trial, choose, combinations
+
+SMALL = {
+    "title": "small",
+    "reference": "random",
+    "topics": [{"name": "t", "source": "synthetic:tiny:12:0"}],
+    "rankers": [{"ranker": "random"}],
+}
+
+
+@pytest.mark.parametrize("name", built_in())
+def test_recipes_that_come_along_hold_together(name: str) -> None:
+    recipe = load_recipe(name)
+    assert recipe.title
+    assert recipe.about
+    for entry in recipe.rankers:
+        assert entry.ranker in RANKERS
+        all_options(entry.ranker, entry.config, entry.grid)
+
+
+def test_the_named_recipes_are_there() -> None:
+    assert set(built_in()) >= {"smoke", "ambient", "sweep", "trec-rl4srd-fold1"}
+
+
+def test_a_sweep_is_one_topic_set_for_each_noise() -> None:
+    entry = {"name": "serp", "source": "synthetic:serp:12:0", "noise": "sweep"}
+    recipe = recipe_from({**SMALL, "topics": [entry]}, "r", "r.toml")
+    assert [single.noise for single in recipe.topics] == list(NOISE_SWEEP)
+    sets = [load_entry(single) for single in recipe.topics]
+    assert len({topics.name for topics in sets}) == len(NOISE_SWEEP)
+    # The same judgments at every noise; only the vectors differ.
+    for topics in sets[1:]:
+        assert topics.query_ids == sets[0].query_ids
+        assert (topics[0].judgments == sets[0][0].judgments).all()
+        assert (topics[0].doc_vectors != sets[0][0].doc_vectors).any()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"refrence": "x"}, "Did you mean reference"),
+        ({"reference": "rnd"}, "Did you mean random"),
+        ({"rankers": []}, "names no ranker"),
+        ({"topics": "serp"}, r"expected \[\[topics\]\] tables"),
+        ({"topics": [{"name": "t"}]}, "source missing"),
+        ({"topics": [{"name": "t", "source": "x", "fold": 1}]}, "Did you mean folds"),
+        ({"rankers": [{"ranker": "random"}, {"ranker": "random"}]}, "two entries are named 'random'"),
+        ({"seeds": []}, "expected seeds"),
+    ],
+)
+def test_mistakes_in_a_recipe_are_named(change: dict[str, object], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        recipe_from({**SMALL, **change}, "r", "r.toml")
+
+
+def test_unknown_recipes_and_broken_files(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="unknown recipe 'smok'\\. Did you mean smoke"):
+        load_recipe("smok")
+    with pytest.raises(FileNotFoundError, match="no file at"):
+        load_recipe(str(tmp_path / "none.toml"))
+    (tmp_path / "bad.toml").write_text("title = [")
+    with pytest.raises(ValueError, match="is not TOML"):
+        load_recipe(str(tmp_path / "bad.toml"))
+
+
+def test_real_files_need_the_variable(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    entry = load_recipe("ambient").topics[0]
+    monkeypatch.delenv("SRD_DATA_DIR", raising=False)
+    with pytest.raises(FileNotFoundError, match="SRD_DATA_DIR is unset"):
+        load_entry(entry)
+    monkeypatch.setenv("SRD_DATA_DIR", str(tmp_path / "none"))
+    with pytest.raises(FileNotFoundError, match="is no folder"):
+        load_entry(entry)
+
+
+def test_combinations_of_a_grid() -> None:
+    assert combinations({}) == [{}]
+    assert combinations({"a": (1, 2), "b": ("x",)}) == [{"a": 1, "b": "x"}, {"a": 2, "b": "x"}]
+    with pytest.raises(ValueError, match="'a' has no values"):
+        combinations({"a": ()})
+
+
+def test_the_first_of_equals_is_chosen() -> None:
+    best, trials = choose([{"a": value} for value in (1, 2, 3)], lambda values: min(values["a"], 2))
+    assert best == Trial(values={"a": 2}, score=2)
+    assert [trial.score for trial in trials] == [1, 2, 2]
+
+
+def test_an_option_is_fixed_or_chosen_not_both() -> None:
+    with pytest.raises(ValueError, match="lambda_ is fixed and in the grid"):
+        all_options("mmr", {"lambda_": 0.5}, {"lambda_": (0.1,)})
+    with pytest.raises(ValueError, match="lambda_ must be"):
+        all_options("mmr", {}, {"lambda_": (0.1, 7.0)})

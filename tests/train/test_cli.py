@@ -40,7 +40,7 @@ def test_a_group_lists_its_commands(srd: Srd, words: tuple[str, ...]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "near"), [(["evalute"], "srd evaluate"), (["data", "biuld"], "srd data build"), (["rnak"], "srd rank")]
+    ("words", "near"), [(["evaluatee"], "srd evaluate"), (["data", "bild"], "srd data build"), (["rnak"], "srd rank")]
 )
 def test_an_unknown_command_suggests_the_nearest(srd: Srd, words: list[str], near: str) -> None:
     assert f"Did you mean {near}" in srd.fails(*words)
@@ -64,7 +64,7 @@ def test_version(srd: Srd) -> None:
 
 def test_debug_lets_the_error_through(srd: Srd) -> None:
     with pytest.raises(ValueError, match="unknown command"):
-        srd("--debug", "evalute")
+        srd("--debug", "evaluatee")
 
 
 def raising(error: BaseException) -> Any:

@@ -49,7 +49,7 @@ def test_a_sweep_is_one_topic_set_for_each_noise() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"refrence": "x"}, "Did you mean reference"),
+        ({"referencee": "x"}, "Did you mean reference"),
         ({"reference": "rnd"}, "Did you mean random"),
         ({"rankers": []}, "names no ranker"),
         ({"topics": "serp"}, r"expected \[\[topics\]\] tables"),

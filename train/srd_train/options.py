@@ -5,11 +5,25 @@ from __future__ import annotations
 import dataclasses
 import inspect
 from collections.abc import Collection, Sequence
+from pathlib import Path
 from typing import Annotated, Any, Protocol, TypeVar, get_type_hints
+
+import tyro
 
 from srd_train.output import Output
 
 Options = TypeVar("Options")
+
+File = Annotated[Path, tyro.conf.arg(metavar="FILE")]
+Files = Annotated[tuple[Path, ...], tyro.conf.arg(metavar="FILE...")]
+SomeFile = Annotated[Path | None, tyro.conf.arg(metavar="FILE")]
+Folder = Annotated[Path, tyro.conf.arg(metavar="DIR")]
+SomeFolder = Annotated[Path | None, tyro.conf.arg(metavar="DIR")]
+Source = Annotated[str, tyro.conf.arg(metavar="FILE|synthetic:PRESET")]
+SomeSource = Annotated[str | None, tyro.conf.arg(metavar="FILE|synthetic:PRESET")]
+SomeNumber = Annotated[int | None, tyro.conf.arg(metavar="INT")]
+SomeSeconds = Annotated[float | None, tyro.conf.arg(metavar="SECONDS")]
+SomeText = Annotated[str | None, tyro.conf.arg(metavar="TEXT")]
 
 
 class Command(Protocol):
@@ -34,8 +48,6 @@ def parsed(kind: type[Options], args: Sequence[str], prog: str) -> Options:
     Raises:
         SystemExit: code 0 after --help, code 2 after a wrong command line (tyro has said why).
     """
-    import tyro
-
     description = inspect.cleandoc(kind.__doc__ or "")
     return tyro.cli(kind, args=args, prog=prog, description=description, config=(tyro.conf.FlagCreatePairsOff,))
 
@@ -53,8 +65,6 @@ def ranker_options(config_class: type[Any], tuned: Collection[str] = (), taken: 
     Returns:
         A dataclass for `parsed`; `given_options` turns its instance into config values.
     """
-    import tyro
-
     hints = get_type_hints(config_class)
     helps = _field_helps(config_class)
     made: list[tuple[str, Any, Any]] = []
@@ -80,8 +90,6 @@ def given_options(options: Any, tuned: Collection[str] = ()) -> dict[str, Any]:
 
 def joined(kind: type[Any], ranker: type[Any]) -> type[Any]:
     """A dataclass that holds a command's own options (`.command`) and a ranker's (`.ranker`), both without prefix."""
-    import tyro
-
     unnamed = tyro.conf.arg(name="")
     both = dataclasses.make_dataclass(
         "Joined", [("command", Annotated[kind, unnamed]), ("ranker", Annotated[ranker, unnamed])], frozen=True

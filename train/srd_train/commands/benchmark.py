@@ -12,7 +12,7 @@ import tyro
 
 from srd_gym.files import written_atomically
 from srd_train.benchmark import Cell, count_cells, run_benchmark
-from srd_train.options import parsed
+from srd_train.options import SomeFile, SomeFolder, parsed
 from srd_train.output import Output
 from srd_train.provenance import commit, versions
 from srd_train.recipe import Recipe, built_in, load_recipe
@@ -35,11 +35,11 @@ class Benchmark:
 
     recipe: tyro.conf.Positional[str]
     """Name of a recipe that comes along, or a file ending in .toml."""
-    out: Path | None = None
+    out: SomeFolder = None
     """Folder of the results; by default results/NAME."""
     fresh: bool = False
     """Run finished cells again."""
-    markdown: Path | None = None
+    markdown: SomeFile = None
     """Also write the tables as a Markdown file."""
     json: bool = False
     """Print the tables as JSON."""

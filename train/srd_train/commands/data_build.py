@@ -16,7 +16,7 @@ from srd_gym.data.rl4srd import load_rl4srd
 from srd_gym.data.synthetic import PRESETS, generate
 from srd_gym.data.trec import load_trec
 from srd_gym.topic import TopicSet
-from srd_train.options import parsed
+from srd_train.options import File, Files, SomeFile, SomeNumber, parsed
 from srd_train.output import Output
 from srd_train.sources import MADE_VECTORS, Vectors, with_made_vectors, with_query_vectors
 
@@ -25,17 +25,17 @@ from srd_train.sources import MADE_VECTORS, Vectors, with_made_vectors, with_que
 class BuildOptions:
     """What every source takes."""
 
-    out: Path
+    out: File
     """The topic file to write (Parquet)."""
-    vectors: str | None = None
+    vectors: Annotated[str | None, tyro.conf.arg(metavar="FILE|lsa|simulated|model:NAME")] = None
     """FILE: vectors by document id (TSV, .npy, .npz, Parquet). lsa: of the texts of all topics, marked transductive
     (better: leave it out and give `srd train --vectors lsa`). simulated: drawn from the judgments, marked simulated.
     model:NAME: a sentence-transformers model, by name or folder."""
-    query_vectors: Path | None = None
+    query_vectors: SomeFile = None
     """FILE: vectors by query id or query text."""
     missing: Literal["error", "drop"] = "error"
     """What to do about documents without a vector: stop, or leave them out (then topics left without any)."""
-    width: int | None = None
+    width: SomeNumber = None
     """F of lsa vectors (default 100) and simulated ones (default 64)."""
     noise: float = 1.0
     """Of simulated vectors."""
@@ -83,7 +83,7 @@ class Rl4srd(FolderOptions):
       srd data build rl4srd rl4srd --qrels trec-web/*.qrels.gz --vectors simulated --out topics.parquet
     """
 
-    qrels: tuple[Path, ...] = ()
+    qrels: Files = ()
     """Official diversity judgments, which give the pool; without them the ideal comes from the candidates."""
 
 
@@ -122,11 +122,11 @@ class Trec(BuildOptions):
       srd data build trec --qrels q.gz --run r.gz --topics t.xml --vectors docs.tsv --missing drop --out topics.parquet
     """
 
-    run: tuple[Path, ...]
+    run: Files
     """The retrieval run: candidates and their scores."""
-    qrels: tuple[Path, ...] = ()
+    qrels: Files = ()
     """Diversity judgments, plain or gzip; without them the topics can be ranked, not trained on."""
-    topics: tuple[Path, ...] = ()
+    topics: Files = ()
     """Topics files (XML) with query and subtopic texts."""
 
 

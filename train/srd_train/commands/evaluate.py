@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from typing import Annotated
+
+import tyro
 
 from srd_gym.data.trec import read_qrels, read_run
 from srd_gym.measures import Evaluation, evaluate_run
-from srd_train.options import parsed
+from srd_train.options import Files, parsed
 from srd_train.output import Output
 
 DEFAULT_MEASURES = ("alpha_nDCG@5", "alpha_nDCG@10", "ERR_IA@10", "StRecall@10", "NRBP")
@@ -24,11 +26,11 @@ class Evaluate:
       srd evaluate --qrels 2009.qrels.gz 2010.qrels.gz --run a.run b.run --measures alpha_nDCG@10 NRBP
     """
 
-    qrels: tuple[Path, ...]
+    qrels: Files
     """Diversity judgments: lines "topic subtopic document judgment", plain or gzip."""
-    run: tuple[Path, ...]
+    run: Files
     """Rankings: lines "topic Q0 document rank score tag", plain or gzip."""
-    measures: tuple[str, ...] = DEFAULT_MEASURES
+    measures: Annotated[tuple[str, ...], tyro.conf.arg(metavar="NAME...")] = DEFAULT_MEASURES
     """What to compute, e.g. "alpha_nDCG(alpha=0.5)@10"; the result names each as typed here."""
     per_topic: bool = False
     """Show every topic's values too."""
@@ -97,4 +99,8 @@ class EvaluateCommand:
     def _caption(self, evaluation: Evaluation) -> str:
         """What the means are over."""
         over = "ranked topics only" if self.options.present_only else "all judged topics, a missing ranking counts 0"
-        return f"{evaluation.topics} judged topics, {evaluation.missing} missing; means over {over}; ideal of the pool"
+        unasked = f"; {len(evaluation.unjudged)} rankings of unjudged topics left out" if evaluation.unjudged else ""
+        return (
+            f"{evaluation.topics} judged topics, {evaluation.missing} missing; means over {over}; ideal of the pool"
+            f"{unasked}"
+        )

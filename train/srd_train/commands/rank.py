@@ -16,7 +16,7 @@ from srd_gym.data.trec import write_run
 from srd_train.fitting import rank_all
 from srd_train.json_lines import rank_lines
 from srd_train.models import Model, load_model
-from srd_train.options import joined, parsed, ranker_options
+from srd_train.options import SomeFile, SomeSource, SomeText, joined, parsed, ranker_options
 from srd_train.output import Output
 
 
@@ -36,15 +36,15 @@ class Rank:
       srd rank model --k 10 < candidates.jsonl > rankings.jsonl
     """
 
-    topics: str | None = None
+    topics: SomeSource = None
     """Topic file (Parquet), or "synthetic:PRESET[:TOPICS[:SEED]]"."""
     k: int = 10
     """Documents per ranking."""
-    out: Path | None = None
+    out: SomeFile = None
     """The run to write; needed with --topics."""
     all: bool = False
     """Rank every topic, also those that the model was trained on."""
-    tag: str | None = None
+    tag: SomeText = None
     """Name of the run inside the file; by default the ranker's."""
     seed: int = 0
     """Of a ranker that draws (random)."""

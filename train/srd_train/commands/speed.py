@@ -8,11 +8,10 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from srd_gym.files import written_atomically
-from srd_train.options import parsed
+from srd_train.options import SomeFile, parsed
 from srd_train.output import Output
 from srd_train.provenance import commit, versions
 
@@ -36,7 +35,7 @@ class Speed:
     """Rounds that count, for each line; the figures are medians over them."""
     size: float = 1.0
     """Share of the full work: smaller is quicker and less exact."""
-    markdown: Path | None = None
+    markdown: SomeFile = None
     """Also write the table as a Markdown file."""
     json: bool = False
     """Print JSON."""

@@ -7,7 +7,9 @@ import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
+
+import tyro
 
 from srd_agents.history import OnProgress, Progress
 from srd_agents.learner import Learner
@@ -16,7 +18,7 @@ from srd_gym.data import load_topics
 from srd_gym.topic import TopicSet
 from srd_train.fitting import Fitted, Session, fit_ranker
 from srd_train.models import VECTORIZER_FOLDER, read_metadata, saved_vectorizer, write_heuristic
-from srd_train.options import given_options, joined, parsed, ranker_options
+from srd_train.options import Folder, SomeFile, SomeSeconds, Source, given_options, joined, parsed, ranker_options
 from srd_train.output import Output
 from srd_train.provenance import commit, fingerprint
 from srd_train.training import Cut, Split, with_lsa
@@ -38,23 +40,23 @@ class Train:
       srd train mdp-div --topics texts.parquet --vectors lsa --out model --time-budget 1200 --resume
     """
 
-    topics: str
+    topics: Source
     """Topic file (Parquet, from `srd data build`), or "synthetic:PRESET[:TOPICS[:SEED]]"."""
-    out: Path
+    out: Folder
     """Folder for the model and its checkpoints."""
-    fold: str | None = None
+    fold: Annotated[str | None, tyro.conf.arg(metavar="I/N")] = None
     """"I/N": fold I of N (by query id, shuffled); with --folds, "I"."""
-    folds: Path | None = None
+    folds: SomeFile = None
     """File of published test sets, one list of query ids a fold; topics in none of them are always training."""
     fold_seed: int = 0
     """Of the shuffle behind "I/N"."""
-    vectors: Literal["lsa"] | None = None
+    vectors: Annotated[Literal["lsa"] | None, tyro.conf.arg(metavar="lsa")] = None
     """lsa: make vectors of the texts, fitted on the training topics only and saved with the model."""
     width: int = 100
     """F of LSA vectors."""
     seed: int = 0
     """Of weights, order and draws, and of the validation part where no fold is named."""
-    time_budget: float | None = None
+    time_budget: SomeSeconds = None
     """Seconds of training at most."""
     threads: int = 1
     """Of torch; one is the fastest for policies of this size."""

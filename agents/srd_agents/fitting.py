@@ -91,6 +91,7 @@ class Fit:
         """
         try:
             with _deferred_interrupt() as interrupted:
+                self._validate_start()
                 while (reason := self._reason_to_stop()) is None:
                     self._step()
                     self._report()
@@ -149,6 +150,14 @@ class Fit:
             elif key in ("seed", "ranker"):
                 detail = f"its {key} was {theirs!r}, now {mine!r}"
             raise ValueError(f"{path} belongs to another run: {detail}. Resume with what it began with, or start anew")
+
+    def _validate_start(self) -> None:
+        """Let the first weights compete: where training only makes things worse, they are the ones to keep."""
+        if self._validation is None or self._epoch or self._position or self.history.records:
+            return
+        value = self._validation.mean(self._learner)
+        self._record(value, 0, {})
+        self._choose(value)
 
     def _reason_to_stop(self) -> str | None:
         """Why training is over, or None."""

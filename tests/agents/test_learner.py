@@ -136,13 +136,13 @@ def test_it_learns_and_records() -> None:
     toy = learner(epochs=5)
     seen: list[Progress] = []
     history = toy.fit(TRAIN, VALIDATION, seed=1, progress=seen.append)
-    assert [record["epoch"] for record in history.records] == [1, 2, 3, 4, 5]
-    assert [record["topics"] for record in history.records] == [10, 20, 30, 40, 50]
+    assert [record["epoch"] for record in history.records] == [0, 1, 2, 3, 4, 5]
+    assert [record["topics"] for record in history.records] == [0, 10, 20, 30, 40, 50]
     assert history.measure == "alpha_nDCG(normalizer='candidates')@10"
     assert history.stopped_by == "epochs"
     values = [record["validation"] for record in history.records]
     assert history.best_validation == max(values) > 0.7
-    assert history.best_epoch == values.index(max(values)) + 1
+    assert history.best_epoch == values.index(max(values))
     assert json.loads(json.dumps(history.as_dict())) == history.as_dict()
     assert History.from_dict(history.as_dict()) == history
     assert len(seen) == 5 * 4
@@ -165,12 +165,12 @@ def test_patience_stops_early() -> None:
     history = learner(epochs=500, patience=2).fit(TRAIN, VALIDATION, seed=0)
     assert history.stopped_by == "patience"
     assert history.best_epoch is not None
-    assert len(history.records) == history.best_epoch + 2
+    assert len(history.records) == 1 + history.best_epoch + 2
 
 
 def test_validation_only_when_due_and_at_the_end() -> None:
     history = learner(epochs=5, validate_every=2).fit(TRAIN, VALIDATION, seed=0)
-    assert [record["validation"] is None for record in history.records] == [True, False, True, False, False]
+    assert [record["validation"] is None for record in history.records] == [False, True, False, True, False, False]
 
 
 def test_same_seed_same_weights() -> None:
@@ -217,7 +217,7 @@ def test_resuming_a_finished_run_changes_nothing(tmp_path: Path) -> None:
     again = learner()
     history = again.fit(TRAIN, VALIDATION, seed=3, out=tmp_path, resume=True)
     assert history.stopped_by == "epochs"
-    assert len(history.records) == 6
+    assert len(history.records) == 7
     assert (tmp_path / "model.safetensors").read_bytes() == before
 
 
@@ -235,9 +235,34 @@ def test_a_time_budget_ends_the_run_and_can_be_raised(tmp_path: Path) -> None:
 
 
 def test_a_budget_cut_within_the_first_epoch_still_validates() -> None:
-    history = learner(epochs=3).fit(TRAIN, VALIDATION, seed=3, time_budget=1e-9)
-    assert [record["partial"] for record in history.records] == [True]
-    assert history.best_validation is not None
+    class Slow(NoisyLinear):
+        def _update(self, batch: IntArray) -> Mapping[str, float]:
+            time.sleep(0.2)
+            return super()._update(batch)
+
+    history = Slow(NoisyLinearConfig(epochs=3)).fit(TRAIN, VALIDATION, seed=3, time_budget=0.1)
+    assert [record.get("partial", False) for record in history.records] == [False, True]
+    assert history.best_validation == max(record["validation"] for record in history.records)
+
+
+def test_the_first_weights_stay_where_training_makes_things_worse() -> None:
+    toy = learner(epochs=3)
+    toy.fit(TRAIN, VALIDATION, seed=3)
+    good = toy.w.copy()
+
+    class Worsening(NoisyLinear):
+        def _prepare(self, topics: TopicSet, seed: int) -> None:
+            super()._prepare(topics, seed)
+            self.w = good.copy()
+
+        def _update(self, batch: IntArray) -> Mapping[str, float]:
+            self.w = -good
+            return {"loss": 0.0}
+
+    worse = Worsening(NoisyLinearConfig(epochs=3))
+    history = worse.fit(TRAIN, VALIDATION, seed=3)
+    assert history.best_epoch == 0
+    np.testing.assert_array_equal(worse.w, good)
 
 
 def test_an_interrupt_waits_for_the_update_to_end(tmp_path: Path) -> None:

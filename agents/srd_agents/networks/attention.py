@@ -77,18 +77,21 @@ class SelfAttention(nn.Module):
         inputs: F.
         width: W, a multiple of `heads`.
         heads: H.
+        project: whether a linear layer mixes the heads' outputs; needless where the reader's first layer is linear.
         dtype: float32, or float64 for tests.
 
     Raises:
         ValueError: a width that the heads cannot share evenly.
     """
 
-    def __init__(self, inputs: int, width: int, heads: int, *, dtype: torch.dtype = torch.float32) -> None:
+    def __init__(
+        self, inputs: int, width: int, heads: int, *, project: bool = True, dtype: torch.dtype = torch.float32
+    ) -> None:
         super().__init__()
         check_heads(width, heads)
         self.heads = heads
         self.mixed = dense(inputs, 3 * width, dtype=dtype)
-        self.out = dense(width, width, dtype=dtype)
+        self.out = dense(width, width, dtype=dtype) if project else None
 
     def forward(self, rows: Tensor, present: Tensor | None = None) -> Tensor:
         """The attention row of each document.
@@ -101,8 +104,8 @@ class SelfAttention(nn.Module):
             [B, N, W].
         """
         projected: Tensor = self.mixed(rows)
-        out: Tensor = self.out(attend(projected, self.heads, present))
-        return out
+        out = attend(projected, self.heads, present)
+        return out if self.out is None else self.out(out)
 
 
 class AttentionBlock(nn.Module):
@@ -143,6 +146,7 @@ class AttentionStack(nn.Module):
         heads: H.
         blocks: 1 is plain self-attention; each further one is an `AttentionBlock`.
         feed_forward: of the further blocks.
+        project: of the first block.
         dtype: float32, or float64 for tests.
     """
 
@@ -154,11 +158,12 @@ class AttentionStack(nn.Module):
         blocks: int = 1,
         feed_forward: int = 0,
         *,
+        project: bool = True,
         dtype: torch.dtype = torch.float32,
     ) -> None:
         super().__init__()
         check_count("blocks", blocks)
-        self.first = SelfAttention(inputs, width, heads, dtype=dtype)
+        self.first = SelfAttention(inputs, width, heads, project=project, dtype=dtype)
         self.further = nn.ModuleList(AttentionBlock(width, heads, feed_forward, dtype=dtype) for _ in range(blocks - 1))
 
     def forward(self, rows: Tensor, present: Tensor | None = None) -> Tensor:

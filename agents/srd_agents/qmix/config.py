@@ -25,7 +25,7 @@ class ScoringConfig(LearnerConfig):
     """Topics played per step of the loop; gradient updates follow."""
     rollouts: int = 1
     """Joint actions played on a topic at once: they share the network's pass, when playing and when learning."""
-    updates: int = 1
+    updates: int = 4
     """Gradient updates after each batch of topics."""
     batch_size: int = 256
     """Visits (a topic with its joint actions) drawn from the replay for one gradient update."""
@@ -43,7 +43,7 @@ class ScoringConfig(LearnerConfig):
     """Width of the hidden layers of the agents' MLP."""
     layers: int = 2
     """Hidden layers of the agents' MLP."""
-    learning_rate: float = 3e-3
+    learning_rate: float = 1e-3
     """Adam's step size."""
     clip_norm: float = 10.0
     """Largest norm of the gradient of an update; larger ones are shortened."""
@@ -150,6 +150,7 @@ PAPER: Mapping[str, Any] = MappingProxyType(
         "heads": 4,
         "layers": 1,
         "mixing_width": 32,
+        "updates": 1,
         "learning_rate": 1e-4,
         "batch_size": 256,
         "clip_norm": 10.0,

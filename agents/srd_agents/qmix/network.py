@@ -44,7 +44,8 @@ class ScoreNetwork(nn.Module):
     ) -> None:
         super().__init__()
         self.n_scores = n_scores
-        self.attention = AttentionStack(width, attention_width, heads, blocks, dtype=dtype)
+        # `from_attention` mixes the heads.
+        self.attention = AttentionStack(width, attention_width, heads, blocks, project=False, dtype=dtype)
         # One layer on [q, d_i, e_i] in three parts: the query's is computed once a topic, and nothing is concatenated.
         self.from_query = dense(width, hidden, bias=False, dtype=dtype)
         self.from_document = dense(width, hidden, dtype=dtype)

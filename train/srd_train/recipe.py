@@ -23,7 +23,7 @@ class TopicsEntry:
     name: str
     """What tables call it."""
     source: str
-    """A Parquet file, "synthetic:PRESET[:TOPICS[:SEED]]", or a set of real files: ambient, rl4srd, du-div."""
+    """A Parquet file, "synthetic:PRESET[:TOPICS[:SEED]]", or real files: ambient, rl4srd, trec-indri or du-div."""
     vectors: str | None = None
     """None: those the source has. "lsa": fitted on the training fold only. "simulated": drawn from the judgments.
     Otherwise a file below SRD_DATA_DIR."""
@@ -33,6 +33,8 @@ class TopicsEntry:
     """F of lsa and simulated vectors."""
     noise: float | None = None
     """Of simulated vectors and synthetic topics; None: their default. A list, or "sweep", makes one set for each."""
+    shared_subtopics: bool | None = None
+    """Of simulated vectors: a subtopic id means the same in every topic; None takes the set's usual answer."""
     limit: int | None = None
     """Keep this many topics, drawn by the fold seed."""
     folds: int = 5

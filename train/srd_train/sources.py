@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from srd_gym.data import load_topics
+from srd_gym.data.streams import DataNotice
 from srd_gym.names import unknown
 from srd_gym.topic import TopicSet
 
@@ -35,6 +37,8 @@ class Vectors:
     """Of simulated vectors."""
     seed: int = 0
     """Of simulated vectors."""
+    shared_subtopics: bool | None = None
+    """Of simulated vectors: a subtopic id means the same in every topic; None takes the set's usual answer."""
 
 
 def with_made_vectors(topics: TopicSet, vectors: Vectors) -> TopicSet:
@@ -48,7 +52,22 @@ def with_made_vectors(topics: TopicSet, vectors: Vectors) -> TopicSet:
         from srd_gym.data.simulate import simulate_vectors
 
         width = vectors.width or _SIMULATED_WIDTH
-        return simulate_vectors(topics, width=width, noise=vectors.noise, seed=vectors.seed)
+        judged = topics.replace(topic for topic in topics if topic.labelled)
+        if 0 < len(judged) < len(topics):
+            left_out = [topic.query_id for topic in topics if not topic.labelled]
+            warnings.warn(
+                f"{topics.name}: {len(left_out)} topics without judgments are left out ({', '.join(left_out[:5])}): "
+                "vectors can be simulated for judged topics only",
+                DataNotice,
+                stacklevel=2,
+            )
+        return simulate_vectors(
+            judged if len(judged) else topics,
+            width=width,
+            noise=vectors.noise,
+            seed=vectors.seed,
+            shared_subtopics=vectors.shared_subtopics,
+        )
     if vectors.kind == "lsa":
         from srd_gym.data.lsa import LsaVectorizer
 
@@ -90,7 +109,8 @@ def load_entry(entry: TopicsEntry) -> TopicSet:
     topics = _sampled(_loaded(entry), entry)
     if entry.vectors == "simulated":
         noise = 1.0 if entry.noise is None else entry.noise
-        return with_made_vectors(topics, Vectors(kind="simulated", width=entry.width, noise=noise))
+        made = Vectors(kind="simulated", width=entry.width, noise=noise, shared_subtopics=entry.shared_subtopics)
+        return with_made_vectors(topics, made)
     return topics
 
 
@@ -149,6 +169,17 @@ def _loaded(entry: TopicsEntry) -> TopicSet:
         from srd_gym.data.rl4srd import load_rl4srd
 
         return load_rl4srd(data_root() / "rl4srd", documents=file, qrels=qrels or None)
+    if entry.source == "trec-indri":
+        from srd_gym.data.trec import load_trec
+
+        folder = "trec-web"
+        return load_trec(
+            run=matching(f"{folder}/*.indri.run*"),
+            qrels=qrels or matching(f"{folder}/*.diversity.qrels*"),
+            topics=matching(f"{folder}/*.topics.xml"),
+            vectors=file,
+            name="trec-indri",
+        )
     if file is not None:
         raise ValueError(f"topics {entry.name!r}: {entry.source} brings its own vectors; leave vectors out")
     if entry.noise is not None and entry.vectors is None:

@@ -27,6 +27,7 @@ from srd_gym.data.trec import load_trec
 from srd_gym.files import written_atomically
 from srd_gym.topic import Topic, TopicSet
 from srd_train.describe import Rankings, markdown, mean_value, random_value, shown, statistics, statistics_table
+from srd_train.pages import with_parts
 from srd_train.sources import data_root
 
 LAMBDAS = (0.0, 0.25, 0.5, 0.75, 0.9, 1.0)
@@ -100,25 +101,10 @@ def main(arguments: Sequence[str]) -> int:
         sys.stdout.write("\n\n".join(made.values()) + "\n")
         return 0
     page = Path(arguments[0])
-    text = with_tables(page.read_text(encoding="utf-8"), made)
+    text = with_parts(page.read_text(encoding="utf-8"), made)
     with written_atomically(page) as temporary:
         temporary.write_text(text, encoding="utf-8")
     return 0
-
-
-def with_tables(text: str, made: dict[str, str]) -> str:
-    """The page with each table between its marks `<!-- NAME: begin -->` and `<!-- NAME: end -->`.
-
-    Raises:
-        ValueError: a table whose marks the page lacks.
-    """
-    for name, table in made.items():
-        begin, end = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
-        if begin not in text or end not in text:
-            raise ValueError(f"the page has no marks {begin} and {end}; write them where the table belongs")
-        before, rest = text.split(begin, 1)
-        text = f"{before}{begin}\n{table}\n{end}{rest.split(end, 1)[1]}"
-    return text
 
 
 def _trec_indri(folder: Path) -> TopicSet:

@@ -10,10 +10,10 @@ from typing import Any
 
 import tyro
 
-from srd_gym.files import written_atomically
 from srd_train.benchmark import Cell, count_cells, run_benchmark
 from srd_train.options import SomeFile, SomeFolder, parsed
 from srd_train.output import Output
+from srd_train.pages import write_page
 from srd_train.provenance import commit, versions
 from srd_train.recipe import Recipe, built_in, load_recipe
 from srd_train.tables import ResultTable, as_markdown, tables
@@ -40,7 +40,8 @@ class Benchmark:
     fresh: bool = False
     """Run finished cells again."""
     markdown: SomeFile = None
-    """Also write the tables as a Markdown file."""
+    """Also write the tables as a Markdown file; one with the recipe's marks (<!-- NAME: begin -->, <!-- NAME: end -->)
+    keeps its text around them."""
     json: bool = False
     """Print the tables as JSON."""
 
@@ -121,18 +122,10 @@ def _overview() -> str:
 
 
 def _write_markdown(path: Path, recipe: Recipe, given: str, found: Sequence[ResultTable]) -> None:
-    """The tables as a page: what, by which command, of which commit."""
+    """The tables as a page (what, by which command, of which commit), or within the marks of a page that has them."""
     commits = sorted({name for table in found for name in table.commits})
     software = ", ".join(f"{name} {number}" for name, number in versions().items())
-    text = "\n\n".join(
-        part
-        for part in (
-            f"# {recipe.title}",
-            " ".join(recipe.about.split()),
-            f"Made by `srd benchmark {given}` at commit {', '.join(commits)} ({software}).",
-            as_markdown(found),
-        )
-        if part
-    )
-    with written_atomically(path) as temporary:
-        temporary.write_text(text + "\n", encoding="utf-8")
+    made_by = f"Made by `srd benchmark {given}` at commit {', '.join(commits)} ({software})."
+    part = f"{as_markdown(found)}\n\n{made_by}"
+    about = " ".join(recipe.about.split())
+    write_page(path, recipe.name, part, "\n\n".join(filter(None, (f"# {recipe.title}", about, part))))

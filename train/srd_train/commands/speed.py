@@ -8,11 +8,12 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-from srd_gym.files import written_atomically
 from srd_train.options import SomeFile, parsed
 from srd_train.output import Output
+from srd_train.pages import write_page
 from srd_train.provenance import commit, versions
 
 _THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
@@ -36,7 +37,8 @@ class Speed:
     size: float = 1.0
     """Share of the full work: smaller is quicker and less exact."""
     markdown: SomeFile = None
-    """Also write the table as a Markdown file."""
+    """Also write the table as a Markdown file; one with marks (<!-- speed: begin -->, <!-- speed: end -->) keeps its
+    text around them."""
     json: bool = False
     """Print JSON."""
 
@@ -139,11 +141,9 @@ def _write_markdown(options: Speed, rows: Sequence[Sequence[str]]) -> None:
     from srd_train.speed import HEADS
 
     software = ", ".join(f"{name} {number}" for name, number in versions().items())
-    text = (
-        "# Speed\n\n"
+    part = (
+        f"{markdown(HEADS, rows)}\n\n"
         f"Made by `srd speed --rounds {options.rounds}` at commit {commit()} ({software}; {_machine()}). Figures are "
-        "medians over rounds in which both sides took turns.\n\n"
-        f"{markdown(HEADS, rows)}\n"
+        "medians over rounds in which both sides took turns."
     )
-    with written_atomically(options.markdown or "speed.md") as temporary:
-        temporary.write_text(text, encoding="utf-8")
+    write_page(options.markdown or Path("speed.md"), "speed", part, f"# Speed\n\n{part}")

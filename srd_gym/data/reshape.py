@@ -30,7 +30,7 @@ def reshape(
     """Draw lists of equal size from each topic's candidates.
 
     A list takes `min_relevant` of the candidates that cover a subtopic (all of them, where there are fewer) and fills
-    up from all that is left, whatever it covers. Candidates keep their order; pool and subtopics stay those of the topic,
+    up from all that is left, whatever it covers. Candidates keep their order; pool and subtopics stay the topic's,
     so with `normalizer="pool"` the ideal ranking is the topic's and not the list's.
 
     Differs from the paper, which does not say how lists were drawn: the numbers here are ours. 32 lists a topic give

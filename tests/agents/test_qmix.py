@@ -19,7 +19,14 @@ from srd_gym.data.synthetic import generate
 from srd_gym.topic import Topic, TopicSet
 
 LEARNERS = ("qmix", "vdn", "iql")
-SMALL: dict[str, Any] = {"attention_width": 8, "hidden": 8, "n_scores": 5, "epochs": 3, "epsilon_episodes": 20}
+SMALL: dict[str, Any] = {
+    "attention_width": 8,
+    "hidden": 8,
+    "n_scores": 5,
+    "epochs": 3,
+    "epsilon_episodes": 20,
+    "rollouts": 2,
+}
 
 
 def learner(name: str, **options: Any) -> ScoringLearner[Any]:
@@ -73,7 +80,9 @@ def assert_same_weights(one: ScoringLearner[Any], other: ScoringLearner[Any]) ->
 def test_learns_the_toy_topic(name: str, seed: int) -> None:
     """Six documents, five ranks that count; candidate order reaches 0.57 of the ideal, random ones 0.63 in the mean."""
     topics = toy_set()
-    ranker = learner(name, rollouts=16, epochs=250, epsilon_episodes=2000, n_scores=6, measure="alpha_nDCG@5")
+    ranker = learner(
+        name, epochs=250, epsilon_episodes=1000, n_scores=6, updates=1, learning_rate=3e-3, measure="alpha_nDCG@5"
+    )
     history = ranker.fit(topics, seed=seed)
     returns = [record["return"] for record in history.records]
     assert np.mean(returns[-25:]) > np.mean(returns[:25]) + 0.1
@@ -83,7 +92,7 @@ def test_learns_the_toy_topic(name: str, seed: int) -> None:
 
 def test_beats_mmr_on_held_out_topics() -> None:
     fold = generate("serp", n_topics=800, seed=11).folds(5, 0)[0]
-    ranker = learner("qmix", epochs=40, epsilon_episodes=15_000, validate_every=10)
+    ranker = learner("qmix", epochs=25, epsilon_episodes=60_000, validate_every=5)
     ranker.fit(fold.train, fold.validation, seed=0)
     test = Validation(fold.test, "alpha_nDCG@10")
     best_mmr = max(test.mean(make_ranker("mmr", lambda_=step / 10)) for step in range(11))
@@ -190,7 +199,7 @@ def test_ties_follow_the_candidate_order_or_the_values() -> None:
 @pytest.mark.parametrize("epsilon", [0.0, 0.3, 1.0])
 def test_agents_explore_each_on_their_own(epsilon: float) -> None:
     topics = generate("tiny", n_topics=40, seed=0)
-    ranker = learner("qmix", **SMALL, rollouts=50)
+    ranker = learner("qmix", **(SMALL | {"rollouts": 50}))
     ranker.vector_width = topics.vector_width
     ranker._build(topics.vector_width or 0)
     ranker._prepare(topics, 0)

@@ -23,8 +23,9 @@ class ScoringConfig(LearnerConfig):
     agents still explore."""
     batch_topics: int = 256
     """Topics played per step of the loop; gradient updates follow."""
-    rollouts: int = 1
-    """Joint actions played on a topic at once: they share the network's pass, when playing and when learning."""
+    rollouts: int = 8
+    """Joint actions played on a topic at once, each an episode; they share the network's pass, when playing and when
+    learning. The paper plays one."""
     updates: int = 4
     """Gradient updates after each batch of topics."""
     batch_size: int = 256
@@ -51,9 +52,9 @@ class ScoringConfig(LearnerConfig):
     """How often each agent takes a random score at first."""
     epsilon_end: float = 0.05
     """How often it does so in the end."""
-    epsilon_episodes: int = 50_000
+    epsilon_episodes: int = 200_000
     """Episodes over which that falls, in a straight line."""
-    replay_capacity: int = 50_000
+    replay_capacity: int = 20_000
     """Visits kept; the oldest make room."""
     max_candidates: int | None = None
     """Most documents a topic may have; None: any number. state="flat" needs it: every topic must have as many."""
@@ -150,6 +151,7 @@ PAPER: Mapping[str, Any] = MappingProxyType(
         "heads": 4,
         "layers": 1,
         "mixing_width": 32,
+        "rollouts": 1,
         "updates": 1,
         "learning_rate": 1e-4,
         "batch_size": 256,

@@ -200,9 +200,7 @@ def test_ties_follow_the_candidate_order_or_the_values() -> None:
 def test_agents_explore_each_on_their_own(epsilon: float) -> None:
     topics = generate("tiny", n_topics=40, seed=0)
     ranker = learner("qmix", **(SMALL | {"rollouts": 50}))
-    ranker.vector_width = topics.vector_width
-    ranker._build(topics.vector_width or 0)
-    ranker._prepare(topics, 0)
+    ranker.prepare(topics)
     batch = np.arange(40)
     actions, rewards = ranker.play(batch, epsilon)
     arrays = TopicArrays.of(topics)
@@ -225,9 +223,7 @@ def test_a_repeated_topic_goes_through_the_network_once_and_counts_as_often_as_d
     steps = []
     for layout in ("repeats", "grouped"):
         ranker = learner("qmix", **SMALL)
-        ranker.vector_width = topics.vector_width
-        ranker._build(topics.vector_width or 0)
-        ranker._prepare(topics, 0)
+        ranker.prepare(topics)
         count = ranker._simulator().arrays.max_candidates
         rng = np.random.default_rng(7)
         actions, rewards = rng.integers(5, size=(3, 4, count)), rng.random((3, 4)).astype(np.float32)
@@ -259,8 +255,7 @@ def test_memory_of_training_does_not_grow_with_the_vectors() -> None:
     for width in (4, 64):
         ranker = learner("qmix", **SMALL)
         topics = ragged(width)
-        ranker._build(width)
-        ranker._prepare(topics, 0)
+        ranker.prepare(topics)
         sizes.append(ranker._replay.nbytes)
         assert ranker._tensors._documents.data_ptr() == ranker._simulator().arrays.documents.ctypes.data
     assert sizes[0] == sizes[1]
@@ -306,6 +301,9 @@ def test_topics_it_cannot_learn_from() -> None:
     unlabelled = topics.replace([*topics[:2], dataclasses.replace(topics[2], judgments=None)])
     with pytest.raises(ValueError, match=r"no judgments \(q2\)"):
         learner("qmix").fit(unlabelled)
+    bare = TopicSet([Topic(query_id="1", doc_ids=("a",))], name="bare")
+    with pytest.raises(ValueError, match="'bare' has no document vectors"):
+        learner("qmix").prepare(bare)
     with pytest.raises(ValueError, match="is not trained"):
         learner("qmix").rank(topics[0], 3)
 

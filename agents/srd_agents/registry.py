@@ -137,7 +137,6 @@ _BUILT_IN = (
         learns=True,
         needs=("vectors",),
         uses=("query",),
-        parameters_to_tune={"learning_rate": (0.0003, 0.001, 0.003)},
     ),
     RankerSpec(
         name="vdn",
@@ -147,7 +146,6 @@ _BUILT_IN = (
         learns=True,
         needs=("vectors",),
         uses=("query",),
-        parameters_to_tune={"learning_rate": (0.0003, 0.001, 0.003)},
     ),
     RankerSpec(
         name="iql",
@@ -157,7 +155,6 @@ _BUILT_IN = (
         learns=True,
         needs=("vectors",),
         uses=("query",),
-        parameters_to_tune={"learning_rate": (0.0003, 0.001, 0.003)},
     ),
 )
 

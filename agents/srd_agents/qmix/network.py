@@ -55,10 +55,12 @@ class ScoreNetwork(nn.Module):
 
     def forward(self, inputs: Inputs) -> Tensor:
         """The action values, [B, N, A]; rows of padding are finite and mean nothing."""
+        # Added up in place: no gradient needs the parts.
         rows: Tensor = self.from_document(inputs.documents)
-        rows = rows + self.from_attention(self.attention(inputs.documents, inputs.present))
-        rows = torch.relu(rows + self.from_query(inputs.queries)[:, None])
+        rows += self.from_attention(self.attention(inputs.documents, inputs.present))
+        rows += self.from_query(inputs.queries)[:, None]
+        rows = torch.relu_(rows)
         for layer in self.further:
-            rows = torch.relu(layer(rows))
+            rows = torch.relu_(layer(rows))
         values: Tensor = self.values(rows)
         return values

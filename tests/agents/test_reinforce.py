@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,9 +16,10 @@ from srd_agents.reinforce.agent import MdpDiv, MdpDivBatched, mean_and_deviation
 from srd_agents.reinforce.config import MdpDivBatchedConfig, MdpDivConfig
 from srd_agents.reinforce.greedy import GreedyPolicy
 from srd_agents.reinforce.network import PolicyNetwork
+from srd_agents.reinforce.order import order_features, padded_order_features
 from srd_agents.reinforce.rollout import TopicTensors, roll_out
 from srd_agents.validation import Validation
-from srd_gym.core import SelectionCore
+from srd_gym.core import SelectionCore, TopicArrays
 from srd_gym.data.synthetic import generate
 from srd_gym.topic import Topic, TopicSet
 
@@ -62,6 +64,7 @@ def ragged(seed: int = 0, width: int = 7) -> TopicSet:
                 query_id=f"q{index}",
                 doc_ids=tuple(f"d{i}" for i in range(n)),
                 doc_vectors=vectors,
+                retrieval_scores=None if index == 4 else np.sort(rng.random(n))[::-1],
                 query_vector=None if index == 3 else rng.standard_normal(width).astype(np.float32),
                 subtopic_ids=("a", "b", "c"),
                 judgments=np.maximum(rng.integers(0, 2, (n, 3)), np.eye(n, 3, dtype=np.int64)).astype(np.int8),
@@ -240,10 +243,11 @@ def test_ranking_is_the_argmax_of_the_trained_policy_at_every_rank(name: str) ->
     network = ranker._network
     for topic in topics[:6]:
         query = np.zeros(7, np.float32) if topic.query_vector is None else topic.query_vector
-        projection = network.project(torch.tensor(topic.doc_vectors)[None], torch.tensor(query)[None])
+        order = torch.tensor(order_features(topic))[None]
+        projection = network.project(torch.tensor(topic.doc_vectors)[None], torch.tensor(query)[None], order)
         state, left, expected = projection.initial, list(range(topic.n_candidates)), []
         while left:
-            logits = network.logits(projection.scoring, state[None])[0, 0].detach()
+            logits = network.logits(projection.scoring, state[None], projection.prior)[0, 0].detach()
             np.testing.assert_allclose(
                 ranker.logits(topic, np.array(expected, np.int64)), logits.numpy(), rtol=1e-4, atol=1e-5
             )
@@ -252,6 +256,41 @@ def test_ranking_is_the_argmax_of_the_trained_policy_at_every_rank(name: str) ->
             left.remove(best)
             state = network.next_state(state, projection.inputs[:, best])
         assert ranker.rank(topic, 99).tolist() == expected
+
+
+def test_order_features_by_hand() -> None:
+    topic = Topic(query_id="q", doc_ids=("a", "b", "c"), retrieval_scores=np.array([6.0, 3.0, 2.0]))
+    np.testing.assert_allclose(order_features(topic), [[1, 1, 1], [0.5, 0.5, 0.25], [0, 1 / 3, 0]])
+    assert not order_features(replace(topic, retrieval_scores=None)).any()
+    equal = replace(topic, retrieval_scores=np.ones(3))
+    assert order_features(equal)[:, 2].tolist() == [0, 0, 0]
+    lone = Topic(query_id="r", doc_ids=("a",), retrieval_scores=np.array([2.0]))
+    padded = padded_order_features(TopicArrays(TopicSet([topic, lone], name="two")))
+    np.testing.assert_array_equal(padded[1], [[1, 1, 0], [0, 0, 0], [0, 0, 0]])
+
+
+def test_the_retrieval_order_is_used_where_vectors_say_nothing() -> None:
+    """Noise for vectors, relevant documents first: with the order it learns to keep it, without it cannot."""
+    generator = np.random.default_rng(0)
+    topics = [
+        Topic(
+            query_id=f"q{i}",
+            doc_ids=tuple(map(str, range(12))),
+            doc_vectors=generator.normal(size=(12, 6)),
+            retrieval_scores=np.linspace(1, 0, 12),
+            subtopic_ids=("a", "b", "c"),
+            judgments=np.eye(12, 3, dtype=np.int8),
+        )
+        for i in range(90)
+    ]
+    train, test = TopicSet(topics[:60], name="train"), Validation(TopicSet(topics[60:], name="test"), "alpha_nDCG@5")
+    values = {}
+    for seen in (True, False):
+        ranker = MdpDivBatched(MdpDivBatchedConfig(epochs=30, learning_rate=0.02, retrieval_order=seen))
+        ranker.fit(train, seed=0)
+        values[seen] = test.mean(ranker)
+    assert values[True] > 0.9
+    assert values[False] < 0.6
 
 
 def test_actions_are_drawn_from_the_policy() -> None:
@@ -291,7 +330,7 @@ def test_vectors_are_not_copied_for_training_on_the_cpu() -> None:
     core = SelectionCore(ragged(), horizon=3)
     tensors = TopicTensors(core.arrays, PolicyNetwork(7, 3))
     assert tensors.documents.data_ptr() == core.arrays.documents.ctypes.data
-    one, _ = tensors.batch(np.array([4]))
+    one, *_ = tensors.batch(np.array([4]))
     assert one.data_ptr() == tensors.documents[4].data_ptr()
     assert one.shape == (1, 10, 7)
 

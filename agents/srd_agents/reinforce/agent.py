@@ -31,6 +31,7 @@ from srd_agents.reinforce.loss import (
     scaled,
 )
 from srd_agents.reinforce.network import PolicyNetwork
+from srd_agents.reinforce.order import ORDER_FEATURES
 from srd_agents.reinforce.rollout import Episodes, TopicTensors, episode_log_policy, roll_out
 from srd_agents.storage import Tree
 from srd_gym.core import SelectionCore
@@ -56,6 +57,10 @@ class PolicyLearner(Learner[C]):
     @abstractmethod
     def _standardize(self) -> bool:
         """Whether vectors are shifted and scaled."""
+
+    def _order_features(self) -> int:
+        """D, columns of the retrieval order that the policy looks at."""
+        return 0
 
     @abstractmethod
     def _initialise(self, generator: torch.Generator) -> None:
@@ -90,7 +95,7 @@ class PolicyLearner(Learner[C]):
         return self.logits(topic, selected)
 
     def _build(self, vector_width: int) -> None:
-        self._network = PolicyNetwork(vector_width, self._hidden())
+        self._network = PolicyNetwork(vector_width, self._hidden(), order_features=self._order_features())
         self._greedy = None
 
     def _weights(self) -> dict[str, NDArray[Any]]:
@@ -198,7 +203,8 @@ class MdpDivBatched(PolicyLearner[MdpDivBatchedConfig]):
     as it is and takes most of its noise away.
 
     Differs from the paper: batches, baseline, advantages scaled to unit size per batch, Adam, entropy bonus, gradient
-    clipping, vectors standardised by the training documents, first weights that resemble MMR, hidden width 16.
+    clipping, vectors standardised by the training documents, first weights that resemble MMR, hidden width 16, and a
+    linear term for the retrieval order in the logits.
     """
 
     name: ClassVar[str] = "mdp-div-batched"
@@ -211,6 +217,9 @@ class MdpDivBatched(PolicyLearner[MdpDivBatchedConfig]):
 
     def _standardize(self) -> bool:
         return self.config.standardize
+
+    def _order_features(self) -> int:
+        return len(ORDER_FEATURES) if self.config.retrieval_order else 0
 
     def _initialise(self, generator: torch.Generator) -> None:
         if self.config.init == "similarity":

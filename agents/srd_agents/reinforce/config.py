@@ -76,6 +76,8 @@ class MdpDivBatchedConfig(PolicyConfig):
     """Largest norm of the gradient of an update; larger ones are shortened."""
     standardize: bool = True
     """Shift and scale the vectors by the training documents' mean and overall deviation."""
+    retrieval_order: bool = True
+    """Also look at the rank and score of the first stage, where topics have them."""
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from srd_agents.reinforce.order import order_features
 from srd_gym.protocols import IntArray
 from srd_gym.topic import Topic
 
@@ -40,13 +41,15 @@ class GreedyPolicy:
     """[H, H]."""
     scoring_weight: Floats
     """[H, F], the paper's U, transposed."""
+    order_weight: Floats | None = None
+    """[D], where the policy looks at the retrieval order."""
 
     @classmethod
     def of(cls, weights: dict[str, Floats], shift: Floats, scale: Floats) -> GreedyPolicy:
         """The policy of a network.
 
         Args:
-            weights: the four matrices by the names of `PolicyNetwork`'s parameters.
+            weights: by the names of `PolicyNetwork`'s parameters.
             shift: [F].
             scale: [].
         """
@@ -58,6 +61,7 @@ class GreedyPolicy:
             input_bias=np.negative(inputs @ shift),
             state_weight=weights["state_weight"],
             scoring_weight=np.ascontiguousarray((weights["scoring_weight"] / scale).T),
+            order_weight=weights.get("order_weight"),
         )
 
     def rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
@@ -76,13 +80,13 @@ class GreedyPolicy:
         return out
 
     def logits(self, topic: Topic, selected: IntArray) -> NDArray[np.float64]:
-        """x_i' U h of every candidate after these documents were ranked, [N] float64."""
+        """The logit of every candidate after these documents were ranked, [N] float64."""
         state = self._initial(topic)
         for document in selected:
             state = _sigmoid(
                 self.input_weight @ _vectors(topic)[document] + self.input_bias + self.state_weight @ state
             )
-        return np.asarray(state @ (self.scoring_weight @ _vectors(topic).T), dtype=np.float64)
+        return np.asarray(state @ (self.scoring_weight @ _vectors(topic).T) + self._prior(topic), dtype=np.float64)
 
     def _initial(self, topic: Topic) -> Floats:
         """h_0, [H]."""
@@ -90,6 +94,12 @@ class GreedyPolicy:
         if query is None or not query.any():
             return np.full(len(self.query_bias), 0.5, np.float32)
         return _sigmoid(self.query_weight @ query + self.query_bias)
+
+    def _prior(self, topic: Topic) -> Floats:
+        """[N], what the retrieval order adds to the logits."""
+        if self.order_weight is None or topic.retrieval_scores is None:
+            return np.zeros(topic.n_candidates, np.float32)
+        return order_features(topic) @ self.order_weight
 
     def _rank_chunk(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
         """`rank_batch` of a few topics."""
@@ -99,7 +109,9 @@ class GreedyPolicy:
         scoring = np.zeros((len(topics), len(self.query_bias), int(counts.max())), np.float32)
         for row, topic in enumerate(topics):
             np.matmul(self.scoring_weight, _vectors(topic).T, out=scoring[row, :, : counts[row]])
-        blocked = np.where(np.arange(scoring.shape[2]) < counts[:, None], np.float32(0), np.float32(-np.inf))
+        blocked = np.full((len(topics), scoring.shape[2]), -np.inf, np.float32)
+        for row, topic in enumerate(topics):
+            blocked[row, : counts[row]] = self._prior(topic)
         state = np.stack([self._initial(topic) for topic in topics])
         ranking = np.empty((len(topics), depth), np.int64)
         logits = np.empty_like(blocked)

@@ -30,10 +30,12 @@ class Projection(NamedTuple):
     """[M, N, H], rows V x: what a candidate adds to the next state."""
     initial: Tensor
     """[M, H], the state h_0."""
+    prior: Tensor | None = None
+    """[M, N], what the retrieval order adds to each candidate's logit; None where the policy does not look at it."""
 
     def detach(self) -> Projection:
         """The same numbers outside the gradient's graph."""
-        return Projection(*(part.detach() for part in self))
+        return Projection(*(None if part is None else part.detach() for part in self))  # type: ignore[arg-type]
 
 
 class PolicyNetwork(nn.Module):
@@ -45,13 +47,14 @@ class PolicyNetwork(nn.Module):
     Args:
         width: F.
         hidden: H; the paper uses 5.
+        order_features: D, columns of the retrieval order that add a linear term to the logits; 0 as in the paper.
         dtype: float32, or float64 for tests.
     """
 
     shift: Tensor
     scale: Tensor
 
-    def __init__(self, width: int, hidden: int, *, dtype: torch.dtype = torch.float32) -> None:
+    def __init__(self, width: int, hidden: int, *, order_features: int = 0, dtype: torch.dtype = torch.float32) -> None:
         super().__init__()
         self.width = width
         self.hidden = hidden
@@ -63,6 +66,8 @@ class PolicyNetwork(nn.Module):
         """W, [H, H]."""
         self.scoring_weight = nn.Parameter(torch.zeros(width, hidden, dtype=dtype))
         """U, [F, H]."""
+        self.order_weight = nn.Parameter(torch.zeros(order_features, dtype=dtype)) if order_features else None
+        """[D]; what a policy that looks at the retrieval order adds to x'U h is its product with these."""
         self.register_buffer("shift", torch.zeros(width, dtype=dtype))
         self.register_buffer("scale", torch.ones((), dtype=dtype))
 
@@ -71,12 +76,12 @@ class PolicyNetwork(nn.Module):
         """Draw each weight matrix uniformly from [-bound, bound].
 
         Args:
-            bounds: bound of each parameter, by name.
+            bounds: bound of each parameter, by name; those without one begin at 0.
             generator: on the CPU, so that a seed gives the same start on every device.
         """
         for name, parameter in self.named_parameters():
             drawn = torch.empty(parameter.shape, dtype=parameter.dtype).uniform_(-1, 1, generator=generator)
-            parameter.copy_(drawn * bounds[name])
+            parameter.copy_(drawn * bounds.get(name, 0.0))
 
     @torch.no_grad()
     def initialise_by_similarity(self, generator: torch.Generator) -> None:
@@ -86,7 +91,8 @@ class PolicyNetwork(nn.Module):
         difference is tanh(z/2), which is what makes x'U h a similarity, x projected on the directions times tanh(z/2).
         z begins as the projected query; each ranked document is subtracted from it (V = -0.1 b), and W carries it on,
         as 2 tanh(z/2) is about z. Not in the paper: on topics whose subtopics are their own, uniform first weights
-        learn the training topics by heart and nothing else.
+        learn the training topics by heart and nothing else. The retrieval order, where the policy looks at it, begins
+        with weights of 1.
 
         Args:
             generator: on the CPU.
@@ -94,6 +100,8 @@ class PolicyNetwork(nn.Module):
         half, dtype = self.hidden // 2, self.shift.dtype
         for parameter in self.parameters():
             parameter.zero_()  # an odd unit out stays so, and learns from there
+        if self.order_weight is not None:
+            self.order_weight.fill_(1.0)
         if not half:
             return
         blocks = [
@@ -109,15 +117,16 @@ class PolicyNetwork(nn.Module):
         )
         self.scoring_weight[:, : 2 * half].copy_(pairs.T * half**-0.5)
 
-    def project(self, documents: Tensor, queries: Tensor) -> Projection:
+    def project(self, documents: Tensor, queries: Tensor, order: Tensor | None = None) -> Projection:
         """Everything that depends on the topic alone.
 
         Args:
             documents: [M, N, F]; rows of padding may hold anything finite.
             queries: [M, F]; a row of zeros stands for a missing query vector and gives the state sigma(0).
+            order: [M, N, D], for a policy that looks at the retrieval order.
 
         Returns:
-            The projection, with gradients to V_q, V and U.
+            The projection, with gradients to all that it is made of.
         """
         weights = torch.cat([self.scoring_weight, self.input_weight.T], dim=1) / self.scale
         both = documents @ weights
@@ -126,7 +135,8 @@ class PolicyNetwork(nn.Module):
         given = (queries != 0).any(dim=1, keepdim=True)
         centred = torch.where(given, (queries - self.shift) / self.scale, 0.0)
         initial = torch.sigmoid(centred @ self.query_weight.T)
-        return Projection(both[..., : self.hidden], inputs, initial)
+        prior = None if self.order_weight is None or order is None else order @ self.order_weight
+        return Projection(both[..., : self.hidden], inputs, initial, prior)
 
     def next_state(self, state: Tensor, inputs: Tensor) -> Tensor:
         """h_{t+1} = sigma(V x + W h_t).
@@ -154,16 +164,18 @@ class PolicyNetwork(nn.Module):
         return torch.stack(out, dim=1)
 
     @staticmethod
-    def logits(scoring: Tensor, states: Tensor) -> Tensor:
-        """x_i' U h for each candidate and state.
+    def logits(scoring: Tensor, states: Tensor, prior: Tensor | None = None) -> Tensor:
+        """x_i' U h for each candidate and state, and what the retrieval order adds.
 
         Args:
             scoring: [M, N, H] of the projection.
             states: [M, L, H], L states of each topic.
+            prior: [M, N] of the projection.
 
         Returns:
             [M, L, N].
         """
-        if len(scoring) == 1:  # a plain matrix product: several times faster than a batched one for a single topic
-            return (states[0] @ scoring[0].T)[None]
-        return torch.bmm(states, scoring.transpose(1, 2))
+        # For a single topic a plain matrix product is several times faster than a batched one.
+        one = len(scoring) == 1
+        found = (states[0] @ scoring[0].T)[None] if one else torch.bmm(states, scoring.transpose(1, 2))
+        return found if prior is None else found + prior[:, None]

@@ -18,6 +18,7 @@ from torch import Tensor
 
 from srd_agents.reinforce.loss import log_policy
 from srd_agents.reinforce.network import PolicyNetwork, Projection
+from srd_agents.reinforce.order import padded_order_features
 from srd_gym.core import SelectionCore, TopicArrays
 from srd_gym.protocols import IntArray
 
@@ -40,7 +41,7 @@ class TopicTensors:
 
     Args:
         arrays: the topic set.
-        network: whose device and dtype to take.
+        network: whose device and dtype to take, and whether it looks at the retrieval order.
     """
 
     def __init__(self, arrays: TopicArrays, network: PolicyNetwork) -> None:
@@ -48,15 +49,23 @@ class TopicTensors:
         self.n_candidates = arrays.n_candidates
         self.documents = shared(arrays.documents).to(place.device, place.dtype)
         self.queries = shared(arrays.queries).to(place.device, place.dtype)
+        self.order: Tensor | None = None
+        if network.order_weight is not None:
+            self.order = torch.from_numpy(padded_order_features(arrays)).to(place.device, place.dtype)
 
-    def batch(self, topics: IntArray) -> tuple[Tensor, Tensor]:
-        """Documents [M, N, F] and queries [M, F] of these topics, N cut to the largest of them."""
+    def batch(self, topics: IntArray) -> tuple[Tensor, Tensor, Tensor | None]:
+        """What `PolicyNetwork.project` takes: documents [M, N, F], queries [M, F] and order features [M, N, D] or None.
+
+        N is cut to the largest of these topics.
+        """
         most = int(self.n_candidates[topics].max())
         if len(topics) == 1:  # a view: no copy
-            one = int(topics[0])
-            return self.documents[one : one + 1, :most], self.queries[one : one + 1]
+            one = slice(int(topics[0]), int(topics[0]) + 1)
+            order = None if self.order is None else self.order[one, :most]
+            return self.documents[one, :most], self.queries[one], order
         chosen = torch.from_numpy(topics).to(self.documents.device)
-        return self.documents[:, :most][chosen], self.queries[chosen]
+        order = None if self.order is None else self.order[:, :most][chosen]
+        return self.documents[:, :most][chosen], self.queries[chosen], order
 
 
 def shared(array: NDArray[np.float32]) -> Tensor:
@@ -89,7 +98,7 @@ def roll_out(
         The episodes, on the network's device.
     """
     core.reset(np.repeat(topics, rollouts))
-    scoring, inputs, initial = projection.detach()
+    scoring, inputs, initial, prior = projection.detach()
     n_topics, n = scoring.shape[:2]
     lanes, ranks = n_topics * rollouts, int(core.length.max())
     actions = np.zeros((lanes, ranks), np.int64)
@@ -104,7 +113,7 @@ def roll_out(
         active[:, rank] = ~core.done
         allowed[:, rank] = core.allowed[:, :n]
         on_offer = torch.from_numpy(allowed[:, rank]).to(scoring.device)
-        logits = network.logits(scoring, state.view(n_topics, rollouts, -1)).view(lanes, n)
+        logits = network.logits(scoring, state.view(n_topics, rollouts, -1), prior).view(lanes, n)
         drawn = _draw(logits, on_offer, generator)
         actions[:, rank] = drawn.cpu().numpy()
         if lanes == 1:
@@ -120,7 +129,7 @@ def roll_out(
 
 
 def episode_log_policy(network: PolicyNetwork, projection: Projection, episodes: Episodes) -> Tensor:
-    """Log pi of every candidate at every rank of known episodes, with gradients to all four matrices.
+    """Log pi of every candidate at every rank of known episodes, with gradients to all weights.
 
     Args:
         network: the policy.
@@ -130,14 +139,14 @@ def episode_log_policy(network: PolicyNetwork, projection: Projection, episodes:
     Returns:
         [B, T, N]; about `MASKED_LOGIT` where a candidate was not on offer.
     """
-    scoring, inputs, initial = projection
+    scoring, inputs, initial, prior = projection
     n_topics, n = scoring.shape[:2]
     lanes, ranks = episodes.actions.shape
     rollouts = lanes // n_topics
     first_row = torch.arange(n_topics, device=scoring.device).repeat_interleave(rollouts) * n
     ranked = inputs.reshape(n_topics * n, -1)[first_row[:, None] + episodes.actions]
     states = network.states(initial.repeat_interleave(rollouts, dim=0), ranked)
-    logits = network.logits(scoring, states.reshape(n_topics, rollouts * ranks, -1))
+    logits = network.logits(scoring, states.reshape(n_topics, rollouts * ranks, -1), prior)
     return log_policy(logits.view(lanes, ranks, n), episodes.allowed)
 
 

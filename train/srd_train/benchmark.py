@@ -27,7 +27,7 @@ from srd_train.fitting import Session, all_options, fit_ranker, rank_all
 from srd_train.provenance import commit, fingerprint, versions
 from srd_train.recipe import RankerEntry, Recipe, TopicsEntry
 from srd_train.sources import folds_path, load_entry
-from srd_train.training import Cut, Split, with_lsa
+from srd_train.training import Cut, Split, are_lists, with_lsa
 
 SCHEMA_VERSION = 1
 """Of a cell's JSON line; rises when its keys change their meaning."""
@@ -52,7 +52,10 @@ class Cell:
     @property
     def id(self) -> str:
         """A file name: readable parts, and a hash of everything."""
-        content = json.dumps(asdict(self), sort_keys=True, default=list)
+        parts_of_it = asdict(self)
+        if self.topics.reshape is None:  # cells without it keep the names they had before there was such an option
+            del parts_of_it["topics"]["reshape"]
+        content = json.dumps(parts_of_it, sort_keys=True, default=list)
         digest = hashlib.sha256(content.encode()).hexdigest()[:10]
         parts = (self.topics.name, self.ranker.name, f"fold{self.fold}", f"seed{self.seed}", digest)
         return ".".join(re.sub(r"[^A-Za-z0-9_+-]+", "-", part) for part in parts)
@@ -193,6 +196,7 @@ def run_cell(cell: Cell, topics: TopicSet, out: Path) -> dict[str, Any]:
             "train": len(split.train),
             "validation": len(split.validation),
             "test": len(test),
+            "lists": are_lists(test),
         },
         "vectors": cell.topics.vectors,
         "ranker": cell.ranker.name,
@@ -211,6 +215,8 @@ def run_cell(cell: Cell, topics: TopicSet, out: Path) -> dict[str, Any]:
         "measures": evaluation.mean(),
         "per_topic": evaluation.per_topic,
         "history": fitted.history,
+        "time_budget": cell.ranker.time_budget,
+        "environment_episodes": fitted.environment_episodes,
         "environment_steps": fitted.environment_steps,
         "wall_seconds": time.perf_counter() - wall,
         "cpu_seconds": time.process_time() - cpu,

@@ -57,9 +57,11 @@ class Fitted:
     trials: list[dict[str, Any]]
     """Every configuration tried, with its score."""
     history: dict[str, Any] | None
-    """A learner's history."""
+    """A learner's history; its records also say how many episodes and steps were played by then."""
+    environment_episodes: int | None
+    """Rankings paid for while training; None where nothing was trained by episodes."""
     environment_steps: int | None
-    """Documents selected in the episodes of training; None where nothing was trained by episodes."""
+    """Steps of these episodes: a document selected each, or one for a whole list scored at once."""
 
 
 def grid_for(spec: RankerSpec, config: Mapping[str, Any], grid: Mapping[str, Sequence[Any]]) -> dict[str, Any]:
@@ -188,23 +190,38 @@ def _fitted(
 ) -> Fitted:
     """The result, with all options written out."""
     options = spec.configure(**config)
-    history = ranker.history if isinstance(ranker, Learner) else None
+    history = None if not isinstance(ranker, Learner) or ranker.history is None else ranker.history.as_dict()
+    if history is not None:
+        history["records"] = _with_episodes(history["records"], options, split.train.trainable())
+    last = history["records"][-1] if history and history["records"] else {}
     return Fitted(
         ranker=ranker,
         config=as_values(options),
         chosen=best.values,
         validation=best.score,
         trials=trials,
-        history=None if history is None else history.as_dict(),
-        environment_steps=None if history is None else _environment_steps(options, split.train.trainable(), history),
+        history=history,
+        environment_episodes=last.get("episodes"),
+        environment_steps=last.get("steps"),
     )
 
 
-def _environment_steps(options: Any, topics: TopicSet, history: History) -> int | None:
-    """Documents selected while training, from the topics seen and the length and number of their episodes."""
-    if not hasattr(options, "horizon") or not history.records:
-        return None
-    sizes = [topic.n_candidates for topic in topics]
-    lengths = sizes if options.horizon is None else [min(options.horizon, size) for size in sizes]
-    passes = float(history.records[-1]["topics"]) / len(topics)
-    return round(passes * int(getattr(options, "rollouts", 1)) * sum(lengths))
+def _with_episodes(records: Sequence[Mapping[str, Any]], options: Any, topics: TopicSet) -> list[dict[str, Any]]:
+    """A learner's records with the episodes and steps played so far, from the topics seen and what it plays on each.
+
+    The options say what is played: `horizon` documents selected one by one, or (`n_scores`) all scored at once.
+    Learners that have neither play no episodes that could be counted.
+    """
+    if hasattr(options, "horizon"):
+        sizes = [topic.n_candidates for topic in topics]
+        length = sum(sizes if options.horizon is None else [min(options.horizon, size) for size in sizes]) / len(sizes)
+    elif hasattr(options, "n_scores"):
+        length = 1.0
+    else:
+        return [dict(record) for record in records]
+    rollouts = int(getattr(options, "rollouts", 1))
+    played = [int(record["topics"]) * rollouts for record in records]
+    return [
+        {**record, "episodes": count, "steps": round(count * length)}
+        for record, count in zip(records, played, strict=True)
+    ]

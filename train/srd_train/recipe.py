@@ -14,6 +14,7 @@ from srd_gym.files import existing_file
 from srd_gym.names import unknown
 
 SUFFIX = ".toml"
+RESHAPE_OPTIONS = ("list_size", "lists", "min_relevant", "seed")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,6 +38,9 @@ class TopicsEntry:
     """Of simulated vectors: a subtopic id means the same in every topic; None takes the set's usual answer."""
     limit: int | None = None
     """Keep this many topics, drawn by the fold seed."""
+    reshape: Mapping[str, int] | None = None
+    """Draw lists of equal size from each topic (options of `srd_gym.data.reshape.reshape`: list_size, lists,
+    min_relevant, seed), after vectors were simulated; folds are by the original topics."""
     folds: int = 5
     """How many folds to cut the set into."""
     fold_seed: int = 0
@@ -49,6 +53,9 @@ class TopicsEntry:
     def __post_init__(self) -> None:
         if self.limit is not None and self.limit < 3:
             raise ValueError(f"topics {self.name!r}: limit must be at least 3, got {self.limit}")
+        for key in self.reshape or ():
+            if key not in RESHAPE_OPTIONS:
+                raise unknown(f"option of reshape in topics {self.name!r}:", key, RESHAPE_OPTIONS)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,7 +73,7 @@ class RankerEntry:
     seeds: tuple[int, ...] | None = None
     """Instead of the recipe's; one is enough for a ranker without chance."""
     time_budget: float | None = None
-    """Seconds of training at most."""
+    """Seconds of training at most; a cell that it ends depends on the machine, and the tables say so."""
 
     def __post_init__(self) -> None:
         if not self.name:

@@ -110,7 +110,12 @@ def load_entry(entry: TopicsEntry) -> TopicSet:
     if entry.vectors == "simulated":
         noise = 1.0 if entry.noise is None else entry.noise
         made = Vectors(kind="simulated", width=entry.width, noise=noise, shared_subtopics=entry.shared_subtopics)
-        return with_made_vectors(topics, made)
+        topics = with_made_vectors(topics, made)
+    if entry.reshape is not None:
+        from srd_gym.data.reshape import reshape
+
+        # Vectors come first: drawn list by list they would differ between the lists of a topic.
+        return reshape(topics, **entry.reshape)
     return topics
 
 

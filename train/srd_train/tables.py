@@ -1,7 +1,8 @@
 """Result tables, computed from the cells' files alone: means, intervals, spread over seeds, paired tests.
 
 Scores of a ranker's seeds are averaged topic by topic; topics are what intervals and tests resample. Every topic of a
-set that was tested counts once, whatever its fold.
+set that was tested counts once, whatever its fold. Lists drawn from one topic (`srd data reshape`) are no independent
+witnesses: their scores are averaged first, and count as that topic's.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from srd_gym.data.reshape import origin
 from srd_train.describe import markdown
 from srd_train.significance import bootstrap_interval, holm, randomisation_test
 
@@ -38,8 +40,12 @@ class Row:
     None for the reference itself and for rankers that read the judgments."""
     fit_seconds: float
     """Seconds to fit one cell (choosing included), the median over cells."""
+    environment_episodes: int | None
+    """Episodes played while fitting one cell, the median over cells."""
     environment_steps: int | None
-    """Documents selected while fitting one cell, the median over cells."""
+    """Steps of these episodes."""
+    time_budget: float | None
+    """Seconds that ended the training of a cell: such cells depend on the machine."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,6 +60,8 @@ class ResultTable:
     """"simulated", "transductive"."""
     tested: int
     """Topics that were tested on."""
+    lists: int | None
+    """Lists drawn from them, where they were reshaped."""
     folds: tuple[int, ...]
     """Folds run."""
     normalizer: str
@@ -76,13 +84,28 @@ class ResultTable:
         marks = "".join(f", {mark} vectors" for mark in self.marks)
         folds = "fold" if len(self.folds) == 1 else "folds"
         ideal = "pool (official)" if self.normalizer == "pool" else "candidates"
-        return f"{self.topics}: {self.tested} test topics, {folds} {_ranges(self.folds)}{marks}, ideal of the {ideal}"
+        tested = f"{self.tested} test topics" + (f" ({self.lists:,} lists)" if self.lists else "")
+        return f"{self.topics}: {tested}, {folds} {_ranges(self.folds)}{marks}, ideal of the {ideal}"
 
     @property
     def heads(self) -> list[str]:
         """Heads of `cells`."""
         first, *others = self.measures
-        return ["ranker", first, "95% interval", "sd over seeds", f"p against {self.reference}", *others, "fit seconds"]
+        heads = ["ranker", first, "95% interval", "sd over seeds", f"p against {self.reference}", *others]
+        return [*heads, *(["episodes"] if self._count_episodes else []), "fit seconds"]
+
+    @property
+    def _count_episodes(self) -> bool:
+        """Whether any row has episodes to tell (cells of earlier versions have none)."""
+        return any(row.environment_episodes is not None for row in self.rows)
+
+    @property
+    def note(self) -> str:
+        """Which rows another machine would not repeat; empty where all would."""
+        timed = [f"{row.ranker} ({row.time_budget:g} s)" for row in self.rows if row.time_budget is not None]
+        if not timed:
+            return ""
+        return f"Ended by a time budget, so that their weights depend on the machine: {', '.join(timed)}."
 
     @property
     def cells(self) -> list[list[str]]:
@@ -101,6 +124,7 @@ class ResultTable:
             "-" if spread is None else f"{spread:.4f} ({len(row.seeds)})",
             "-" if row.p_value is None else _p(row.p_value),
             *(f"{row.means[name]:.4f}" for name in others),
+            *([_count(row.environment_episodes)] if self._count_episodes else []),
             f"{row.fit_seconds:.1f}",
         ]
 
@@ -126,8 +150,8 @@ def tables(records: Sequence[Record], reference: str, *, resamples: int = 10_000
 
 def as_markdown(found: Sequence[ResultTable]) -> str:
     """The tables for a page of the docs."""
-    parts = [f"**{table.title}**\n\n{markdown(table.heads, table.cells)}" for table in found]
-    return "\n\n".join(parts)
+    parts = [(f"**{table.title}**", markdown(table.heads, table.cells), table.note) for table in found]
+    return "\n\n".join(filter(None, (text for part in parts for text in part)))
 
 
 def _table(records: Sequence[Record], reference: str, resamples: int, seed: int) -> ResultTable:
@@ -137,6 +161,11 @@ def _table(records: Sequence[Record], reference: str, resamples: int, seed: int)
     measures = tuple(first["measures"])
     rankers = list(dict.fromkeys(record["ranker"] for record in records))
     by_ranker = {name: [record for record in records if record["ranker"] == name] for name in rankers}
+    ids = {query_id for record in records for query_id in record["per_topic"]}
+    lists = bool(first["topic_set"].get("lists"))
+    if lists:
+        records = [{**record, "per_topic": _by_origin(record["per_topic"])} for record in records]
+        by_ranker = {name: [record for record in records if record["ranker"] == name] for name in rankers}
     topic_ids = sorted({query_id for record in records for query_id in record["per_topic"]})
     scores = {name: _scores(name, by_ranker[name], measures, topic_ids) for name in rankers}
     p_values = _p_values(by_ranker, scores, reference, measures[0], resamples, seed)
@@ -147,6 +176,7 @@ def _table(records: Sequence[Record], reference: str, resamples: int, seed: int)
         full_name=first["topic_set"]["full_name"],
         marks=tuple(first["topic_set"]["marks"]),
         tested=len(topic_ids),
+        lists=len(ids) if lists else None,
         folds=tuple(sorted({record["fold"] for record in records})),
         normalizer=first["normalizer"],
         reference=reference,
@@ -154,6 +184,17 @@ def _table(records: Sequence[Record], reference: str, resamples: int, seed: int)
         commits=tuple(sorted({record["commit"] or "unknown" for record in records})),
         rows=rows,
     )
+
+
+def _by_origin(per_topic: Mapping[str, Mapping[str, float]]) -> dict[str, dict[str, float]]:
+    """Scores of the topics that lists were drawn from: the mean over a topic's lists."""
+    grouped: dict[str, list[Mapping[str, float]]] = {}
+    for query_id, values in per_topic.items():
+        grouped.setdefault(origin(query_id), []).append(values)
+    return {
+        topic: {name: sum(values[name] for values in lists) / len(lists) for name in lists[0]}
+        for topic, lists in grouped.items()
+    }
 
 
 def _check_alike(records: Sequence[Record]) -> None:
@@ -223,7 +264,6 @@ def _row(
 ) -> Row:
     """One ranker's row."""
     mean = {measure: _over_seeds(by_seed) for measure, by_seed in scores.items()}
-    steps = [record["environment_steps"] for record in records if record["environment_steps"] is not None]
     return Row(
         ranker=name,
         means={measure: float(values.mean()) for measure, values in mean.items()},
@@ -232,8 +272,16 @@ def _row(
         seed_spread={measure: _spread(by_seed) for measure, by_seed in scores.items()},
         p_value=p_value,
         fit_seconds=float(np.median([record["fit_seconds"] for record in records])),
-        environment_steps=int(np.median(steps)) if steps else None,
+        environment_episodes=_median(records, "environment_episodes"),
+        environment_steps=_median(records, "environment_steps"),
+        time_budget=next((record["time_budget"] for record in records if record.get("time_budget")), None),
     )
+
+
+def _median(records: Sequence[Record], key: str) -> int | None:
+    """The median of a count over cells; None where no cell has it."""
+    counts = [record[key] for record in records if record.get(key) is not None]
+    return int(np.median(counts)) if counts else None
 
 
 def _over_seeds(by_seed: Mapping[int, Scores]) -> Scores:
@@ -254,6 +302,11 @@ def _ranges(numbers: Sequence[int]) -> str:
     if len(numbers) > 2 and list(numbers) == list(range(numbers[0], numbers[-1] + 1)):
         return f"{numbers[0]} to {numbers[-1]}"
     return ", ".join(str(number) for number in numbers)
+
+
+def _count(value: int | None) -> str:
+    """A count as text."""
+    return "-" if value is None else f"{value:,}"
 
 
 def _p(value: float) -> str:

@@ -11,11 +11,14 @@ from typing import Any
 import numpy as np
 
 from srd_gym.data.lsa import LsaVectorizer
+from srd_gym.data.reshape import origin, reshaped_folds
 from srd_gym.data.splits import read_folds
 from srd_gym.topic import Fold, TopicSet
 
 VALIDATION_SHARE = 0.2
 """Of the topics, where no fold is named."""
+_LISTS = ", lists of "
+"""In the name of every set that `srd_gym.data.reshape.reshape` made."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,7 +39,7 @@ class Split:
 
 @dataclass(frozen=True, kw_only=True)
 class Cut:
-    """How to cut a topic set."""
+    """How to cut a topic set; all lists that were drawn from one topic (`srd data reshape`) come into one part."""
 
     fold: str | None = None
     """"I/N", or "I" with a file of folds; None holds out a share for validation."""
@@ -59,14 +62,26 @@ class Cut:
             return _hold_out(topics, self.seed)
         index, count = _fold_numbers(self.fold, self.folds)
         if self.folds is not None:
-            folds = topics.folds_from(read_folds(self.folds))
+            test_sets = read_folds(self.folds)
+            folds = reshaped_folds(topics, test_sets) if are_lists(topics) else topics.folds_from(test_sets)
             how: dict[str, Any] = {"folds_file": self.folds.name}
         else:
-            folds = topics.folds(count or 0, self.fold_seed)
+            number, seed = count or 0, self.fold_seed
+            folds = reshaped_folds(topics, number, seed) if are_lists(topics) else topics.folds(number, seed)
             how = {"fold_seed": self.fold_seed}
         if not 1 <= index <= len(folds):
             raise ValueError(f"there is no fold {index}; expected 1 to {len(folds)}")
         return of_fold(folds[index - 1], how)
+
+
+def are_lists(topics: TopicSet) -> bool:
+    """Whether the set holds lists drawn from topics by `srd data reshape`: its name and all its ids say so."""
+    if _LISTS not in topics.name:
+        return False
+    try:
+        return all(origin(query_id) for query_id in topics.query_ids)
+    except ValueError:
+        return False
 
 
 def of_fold(fold: Fold, how: Mapping[str, Any]) -> Split:
@@ -107,11 +122,17 @@ def with_lsa(split: Split, width: int, vectorizer: LsaVectorizer | None = None) 
 
 def _hold_out(topics: TopicSet, seed: int) -> Split:
     """The last fifth of a shuffle for validation, no test part."""
-    held = round(len(topics) * VALIDATION_SHARE)
-    if held < 1 or held >= len(topics):
-        raise ValueError(f"expected at least 3 topics to train and validate on, got {len(topics)}")
-    order = np.random.default_rng(seed).permutation(len(topics))
-    parts = [topics.replace(topics[int(i)] for i in sorted(part)) for part in (order[held:], order[:held])]
+    lists = are_lists(topics)
+    members: dict[str, list[int]] = {}
+    for index, query_id in enumerate(topics.query_ids):
+        members.setdefault(origin(query_id) if lists else query_id, []).append(index)
+    groups = list(members.values())
+    held = round(len(groups) * VALIDATION_SHARE)
+    if held < 1 or held >= len(groups):
+        raise ValueError(f"expected at least 3 topics to train and validate on, got {len(groups)}")
+    order = np.random.default_rng(seed).permutation(len(groups))
+    chosen = [sorted(i for group in part for i in groups[int(group)]) for part in (order[held:], order[:held])]
+    parts = [topics.replace(topics[i] for i in part) for part in chosen]
     how = {"validation_share": VALIDATION_SHARE, "seed": seed}
     return Split(train=parts[0], validation=parts[1], test=None, description=how)
 

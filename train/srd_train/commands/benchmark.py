@@ -79,7 +79,7 @@ class BenchmarkCommand:
             output.data({"recipe": recipe.name, "out": str(out), "tables": [table.as_dict() for table in found]})
             return 0
         for table in found:
-            output.table(table.title, table.heads, table.cells)
+            output.table(table.title, table.heads, table.cells, table.note)
         output.text(f"Cells and runs: {out}")
         return 0
 

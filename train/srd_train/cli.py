@@ -58,6 +58,7 @@ TREE = Group(
             {
                 "build": Group("Make a topic file from a data set.", _BUILD),
                 "describe": Leaf("srd_train.commands.data", "the statistics of a topic file", "parse_describe"),
+                "reshape": Leaf("srd_train.commands.data_reshape", "lists of equal size from each topic's candidates"),
                 "head": Leaf("srd_train.commands.data", "the first topics of a topic file", "parse_head"),
             },
         ),
@@ -65,6 +66,7 @@ TREE = Group(
         "rank": Leaf("srd_train.commands.rank", "rank topics into a TREC run, or JSON lines as they come"),
         "evaluate": Leaf("srd_train.commands.evaluate", "score a TREC run against diversity qrels"),
         "benchmark": Leaf("srd_train.commands.benchmark", "train and compare rankers by a recipe"),
+        "curves": Leaf("srd_train.commands.curves", "learning curves of a benchmark's results"),
         "speed": Leaf("srd_train.commands.speed", "the speed table, side by side with peers"),
     },
 )

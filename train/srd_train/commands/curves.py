@@ -1,0 +1,87 @@
+"""`srd curves`: learning curves of a benchmark's results."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import tyro
+
+from srd_gym.names import unknown
+from srd_train.options import File, parsed
+from srd_train.output import Output
+
+
+@dataclass(frozen=True, kw_only=True)
+class Curves:
+    """Draw learning curves: the validation measure against environment episodes and against wall time.
+
+    One line a ranker, with the range over its seeds; rankers that do not learn are level lines where their parameters
+    were chosen on the validation topics. Both axes of effort are logarithmic.
+
+    Examples:
+      srd curves results/smoke --out curves.svg
+      srd curves results/serp-scoring --out serp.png --rankers qmix mdp-div-batched
+    """
+
+    results: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="DIR")]
+    """Folder of results, as `srd benchmark` leaves it."""
+    out: File
+    """The picture to write: a file ending in .png or .svg."""
+    rankers: Annotated[tuple[str, ...], tyro.conf.arg(metavar="NAME...")] = ()
+    """Only these, by their names in the tables."""
+    json: bool = False
+    """Print JSON: the lines' last points."""
+
+
+def parse(args: Sequence[str], prog: str) -> CurvesCommand:
+    """The command from its words."""
+    return CurvesCommand(parsed(Curves, args, prog))
+
+
+@dataclass(frozen=True)
+class CurvesCommand:
+    """`srd curves`, ready to run."""
+
+    options: Curves
+
+    def run(self, output: Output) -> int:
+        """Read, draw, write.
+
+        Raises:
+            FileNotFoundError: no results there.
+            ValueError: nothing to draw, or a file of another kind.
+            ImportError: matplotlib is not installed.
+        """
+        from srd_train.curves import draw, panels, read_cells
+
+        options = self.options
+        found = panels(_chosen(read_cells(options.results), options.rankers))
+        draw(found, options.out)
+        if options.json:
+            output.data(
+                [
+                    {
+                        "topics": panel.topics,
+                        "measure": panel.measure,
+                        "against": panel.against,
+                        "ends": {line.ranker: [float(line.x[-1]), float(line.mean[-1])] for line in panel.lines},
+                        "levels": dict(panel.levels),
+                    }
+                    for panel in found
+                ]
+            )
+        else:
+            output.notice(f"{options.out}: {len(found)} panels, {sum(len(panel.lines) for panel in found)} lines")
+        return 0
+
+
+def _chosen(records: Sequence[Mapping[str, Any]], rankers: Sequence[str]) -> list[Mapping[str, Any]]:
+    """The records of these rankers; all, where none is named."""
+    there = {str(record["ranker"]) for record in records}
+    for name in rankers:
+        if name not in there:
+            raise unknown("ranker in the results", name, sorted(there))
+    return [record for record in records if not rankers or record["ranker"] in rankers]

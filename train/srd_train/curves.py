@@ -1,0 +1,250 @@
+"""Learning curves from a benchmark's cells: the validation measure against environment episodes and against time.
+
+A line is a ranker: folds are averaged first, the line is the mean over seeds and the band their lowest and highest.
+Cells were validated at different moments (time is never the same twice), so each is read at common points, between its
+own records in a straight line; nothing is read beyond a cell's last record.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from srd_gym.files import written_atomically
+from srd_gym.measures import measure
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+Against = Literal["episodes", "seconds"]
+AGAINST: tuple[Against, ...] = ("episodes", "seconds")
+"""What learning is shown against, a column each."""
+FORMATS = (".png", ".svg")
+
+_POINTS = 80
+# Okabe and Ito's colours, which people with any colour vision tell apart; black stays for the reference lines.
+_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#999999")
+_STYLES = ("-", "--", "-.", ":")
+_LABELS = {"episodes": "environment episodes", "seconds": "seconds of training (wall time)"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Line:
+    """A ranker's course."""
+
+    ranker: str
+    x: NDArray[np.float64]
+    """Where it is read, [P], above 0."""
+    mean: NDArray[np.float64]
+    """Over seeds, [P]."""
+    low: NDArray[np.float64]
+    """The seeds' lowest, [P]."""
+    high: NDArray[np.float64]
+    """The seeds' highest, [P]."""
+    seeds: int
+    """How many there are."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Panel:
+    """One topic set against one thing."""
+
+    topics: str
+    measure: str
+    """In canonical notation."""
+    against: Against
+    lines: tuple[Line, ...]
+    levels: Mapping[str, float]
+    """Rankers that do not learn but were chosen on the validation topics -> their measure there."""
+
+
+def read_cells(folder: Path) -> list[dict[str, Any]]:
+    """The records of a benchmark's results, by file name.
+
+    Raises:
+        FileNotFoundError: no cells in the folder.
+        ValueError: a file that is no record.
+    """
+    files = sorted((folder / "cells").glob("*.json"))
+    if not files:
+        raise FileNotFoundError(f"no cells in {folder}; expected a folder of results as `srd benchmark` leaves it")
+    records = []
+    for file in files:
+        try:
+            record = json.loads(file.read_text(encoding="utf-8"))
+        except ValueError as error:
+            raise ValueError(f"{file} is no record of a cell ({error}); run its benchmark again") from error
+        if not isinstance(record, dict) or "ranker" not in record:
+            raise ValueError(f"{file} is no record of a cell; run its benchmark again")
+        records.append(record)
+    return records
+
+
+def panels(records: Sequence[Mapping[str, Any]]) -> list[Panel]:
+    """Two panels for each topic set that something learned on.
+
+    Raises:
+        ValueError: no cell has a history with validation values and episodes.
+    """
+    found = []
+    for topics in dict.fromkeys(record["topic_set"]["name"] for record in records):
+        own = [record for record in records if record["topic_set"]["name"] == topics]
+        learned = [record for record in own if _has_course(record)]
+        for name in dict.fromkeys(_canonical(record["history"]["measure"]) for record in learned):
+            same = [record for record in learned if _canonical(record["history"]["measure"]) == name]
+            found += [_panel(topics, name, against, same, _levels(own, name)) for against in AGAINST]
+    if not found:
+        raise ValueError(
+            "no cell has a course to draw: expected learners that validate and count their episodes (cells of earlier "
+            "versions do not; run them again with --fresh)"
+        )
+    return found
+
+
+def draw(found: Sequence[Panel], path: Path) -> None:
+    """Draw the panels into a PNG or SVG file, a row for each topic set; never half a file.
+
+    Raises:
+        ImportError: matplotlib is not installed.
+        ValueError: another kind of file.
+    """
+    if path.suffix not in FORMATS:
+        raise ValueError(f"expected a file ending in {' or '.join(FORMATS)}, got {path.name}")
+    try:
+        import matplotlib
+    except ImportError as error:
+        raise ImportError('curves need matplotlib: pip install "srd-gym[render]"') from error
+
+    # The same cells give the same file: no date, no random ids.
+    metadata = {"Date": None} if path.suffix == ".svg" else {"Software": None}
+    looks: Any = {"font.size": 12, "axes.titlesize": 13, "svg.fonttype": "none", "svg.hashsalt": "srd"}
+    with matplotlib.rc_context(looks), written_atomically(path) as temporary:
+        _figure(found).savefig(temporary, format=path.suffix.removeprefix("."), metadata=metadata, dpi=110)
+
+
+def _has_course(record: Mapping[str, Any]) -> bool:
+    """Whether the cell's history can be drawn."""
+    history = record.get("history") or {}
+    return len(_course(history.get("records", ()), "episodes")[0]) > 1
+
+
+def _canonical(name: str) -> str:
+    """One spelling for each measure; where the ideal comes from is the same within a topic set."""
+    return str(dataclasses.replace(measure(name), normalizer=None))
+
+
+def _levels(records: Iterable[Mapping[str, Any]], name: str) -> dict[str, float]:
+    """What does not learn, but has a value on the validation topics: means over cells."""
+    values: dict[str, list[float]] = {}
+    for record in records:
+        if record["history"] is None and record["validation"] is not None and _canonical(record["select_by"]) == name:
+            values.setdefault(record["ranker"], []).append(record["validation"])
+    return {ranker: float(np.mean(several)) for ranker, several in values.items()}
+
+
+def _course(records: Iterable[Mapping[str, Any]], against: Against) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """(x, validation) of the records that have both, after the first episodes: a logarithmic axis has no 0."""
+    pairs = [
+        (float(record[against]), float(record["validation"]))
+        for record in records
+        if record.get("episodes") and record.get(against) and record.get("validation") is not None
+    ]
+    points = np.array(pairs, dtype=np.float64).reshape(-1, 2)
+    return points[:, 0], points[:, 1]
+
+
+def _panel(
+    topics: str, name: str, against: Against, records: Sequence[Mapping[str, Any]], levels: Mapping[str, float]
+) -> Panel:
+    """The panel of one topic set and measure."""
+    rankers = dict.fromkeys(record["ranker"] for record in records)
+    lines = [_line(ranker, [record for record in records if record["ranker"] == ranker], against) for ranker in rankers]
+    lines.sort(key=lambda line: (-line.mean[-1], line.ranker))
+    return Panel(topics=topics, measure=name, against=against, lines=tuple(lines), levels=levels)
+
+
+def _line(ranker: str, records: Sequence[Mapping[str, Any]], against: Against) -> Line:
+    """Folds averaged, then the mean and the range over seeds."""
+    courses: dict[int, list[tuple[NDArray[np.float64], NDArray[np.float64]]]] = {}
+    for record in records:
+        courses.setdefault(record["seed"], []).append(_course(record["history"]["records"], against))
+    every = [course for several in courses.values() for course in several]
+    first, last = max(x[0] for x, _ in every), min(x[-1] for x, _ in every)
+    x = np.geomspace(first, max(first, last), _POINTS)
+    values = np.array([np.mean([_read(course, x) for course in several], axis=0) for several in courses.values()])
+    return Line(
+        ranker=ranker, x=x, mean=values.mean(axis=0), low=values.min(axis=0), high=values.max(axis=0), seeds=len(values)
+    )
+
+
+def _read(course: tuple[NDArray[np.float64], NDArray[np.float64]], x: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The values of a course at other points: straight lines on a logarithmic axis."""
+    at: NDArray[np.float64] = np.interp(np.log(x), np.log(course[0]), course[1])
+    return at
+
+
+def _figure(found: Sequence[Panel]) -> Figure:
+    """All panels; a topic set a row, episodes left, time right, one legend a row."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure as NewFigure
+
+    rows = len(found) // len(AGAINST)
+    figure = NewFigure(figsize=(12, 4.6 * rows), layout="constrained")
+    FigureCanvasAgg(figure)  # no window system takes part
+    axes = figure.subplots(rows, len(AGAINST), squeeze=False, sharey="row")
+    for index, panel in enumerate(found):
+        _draw_panel(axes[index // len(AGAINST)][index % len(AGAINST)], panel, first=index % len(AGAINST) == 0)
+    for row in axes:
+        handles, labels = row[0].get_legend_handles_labels()
+        row[-1].legend(handles, labels, loc="upper left", bbox_to_anchor=(1.01, 1), frameon=False)
+    return figure
+
+
+def _draw_panel(axes: Axes, panel: Panel, *, first: bool) -> None:
+    """Lines with their bands, and levels of what does not learn."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    names = sorted(line.ranker for line in panel.lines)  # a ranker looks the same in every panel
+    for line in panel.lines:
+        place = names.index(line.ranker)
+        look: dict[str, Any] = {"color": _COLOURS[place % len(_COLOURS)]}
+        seeds = f" ({line.seeds} seeds)" if line.seeds > 1 else ""
+        axes.plot(
+            line.x,
+            line.mean,
+            label=f"{line.ranker}{seeds}",
+            linestyle=_STYLES[place % len(_STYLES)],
+            linewidth=2,
+            **look,
+        )
+        if line.seeds > 1:
+            axes.fill_between(line.x, line.low, line.high, alpha=0.2, linewidth=0, **look)
+    for place, (ranker, value) in enumerate(sorted(panel.levels.items())):
+        axes.axhline(value, color="black", linewidth=1.2, linestyle=_STYLES[(place + 1) % len(_STYLES)], label=ranker)
+    axes.set_xscale("log")
+    axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: _short(value)))
+    axes.xaxis.set_minor_formatter(NullFormatter())
+    axes.set_xlabel(_LABELS[panel.against])
+    if first:
+        axes.set_ylabel(f"{panel.measure}, validation")
+    axes.set_title(panel.topics)
+    axes.grid(visible=True, which="major", alpha=0.3)
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
+
+
+def _short(value: float) -> str:
+    """A number on an axis: 0.5, 20, 100k, 2M."""
+    for size, letter in ((1e6, "M"), (1e3, "k")):
+        if value >= size:
+            return f"{value / size:g}{letter}"
+    return f"{value:g}"

@@ -77,6 +77,7 @@ def raising(error: BaseException) -> Any:
 @pytest.mark.parametrize(
     ("error", "code", "said"),
     [
+        (ModuleNotFoundError("No module named 'tyro'", name="tyro"), 2, 'pip install "srd-gym[train]"'),
         (KeyboardInterrupt(), 130, "interrupted"),
         (OSError(28, "No space left on device", "x.run"), 2, "No space left on device: x.run"),
         (ValueError("two\nlines"), 2, "error: two lines"),

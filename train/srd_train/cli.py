@@ -18,6 +18,8 @@ from typing import Any
 from srd_gym.names import unknown
 from srd_train.output import Output
 
+_OWN_NEEDS = ("tyro", "rich", "scipy", "docstring_parser")
+"""What the extra `train` installs."""
 USER_ERRORS = (ValueError, TypeError, OSError, ImportError, FloatingPointError)
 """What a user can put right: reported as one line. Anything else is our mistake and keeps its traceback."""
 
@@ -145,6 +147,8 @@ def _message(error: BaseException) -> str:
     if isinstance(error, OSError) and error.strerror:
         where = f": {error.filename}" if error.filename else ""
         return f"{error.strerror}{where}"
+    if isinstance(error, ModuleNotFoundError) and error.name in _OWN_NEEDS:
+        return f'the command srd needs {error.name}: pip install "srd-gym[train]"'
     return str(error) or type(error).__name__
 
 

@@ -21,6 +21,7 @@ from srd_gym.measures import measure as parse_measure
 from srd_gym.measures.reference import Normalizer
 from srd_gym.names import unknown
 from srd_gym.protocols import BoolArray, IntArray, Pruning, Reward, ScoreArray, SelectionStep
+from srd_gym.pruning import Chain, pruning_from
 from srd_gym.topic import TopicSet
 
 OnInvalid = Literal["waste", "raise"]
@@ -95,11 +96,14 @@ class SelectionCore(Episodes):
             for item in report
             for bound in [bound_measure(self.arrays, parse_measure(item, normalizer=normalizer), self.horizon)]
         }
-        self._pruner = None if pruning is None else Pruner(pruning, self.arrays, self.horizon)
         bound = self.payment.measure
         self._rel = 1 if bound is None else bound.rel
         self.covers = self.arrays.covers(self._rel)
-        self._fast = bound is not None and not bound.needs_grades and self._pruner is None
+        self._fast = bound is not None and not bound.needs_grades
+        self.pruning: Pruning | None = None
+        self._pruner: Pruner | None = None
+        if pruning is not None:
+            self.add_pruning(pruning)
         # Plain numbers for one lane, where Python arithmetic is faster than arrays of a few subtopics.
         self._terms = (
             ()
@@ -107,6 +111,18 @@ class SelectionCore(Episodes):
             else tuple((term.discounts.tolist(), term.novelty.tolist(), term.weights.item) for term in bound.terms)
         )
         self._covered_by_topic: dict[int, list[tuple[int, ...]]] = self.arrays.derived(("covered", self._rel), dict)
+
+    def add_pruning(self, pruning: Pruning) -> None:
+        """Take candidates off offer by a strategy from now on, after the one that is there already.
+
+        Raises:
+            TypeError: no strategy.
+            ValueError: strategies that do not go together.
+        """
+        strategy = pruning_from(pruning)
+        chained = strategy if self.pruning is None else Chain((self.pruning, strategy))
+        self._pruner = Pruner(chained, self.arrays, self.horizon)
+        self.pruning, self._fast = chained, False
 
     def reset(self, topic_index: ArrayLike, lanes: ArrayLike | None = None) -> None:
         """Begin episodes.

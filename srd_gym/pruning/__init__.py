@@ -1,0 +1,11 @@
+"""Strategies that take candidates off offer, so that a policy has fewer to look at (Liu et al. 2018). Numpy only.
+
+Pass one to an environment or simulator: `gym.make("SRD-v0", pruning=KNN(0.3))`.
+"""
+
+from srd_gym.pruning.by_ranker import ByRanker
+from srd_gym.pruning.chain import Chain
+from srd_gym.pruning.knn import KNN
+from srd_gym.pruning.notation import parse_pruning, pruning_from
+
+__all__ = ["KNN", "ByRanker", "Chain", "parse_pruning", "pruning_from"]

@@ -1,0 +1,229 @@
+"""Pruning by a ranker: what it likes least goes off offer.
+
+Shapes: B episodes, N candidates, K horizon.
+"""
+
+from __future__ import annotations
+
+import importlib
+from dataclasses import dataclass, field
+from os import PathLike, fspath
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from srd_gym.names import unknown
+from srd_gym.protocols import BoolArray, IntArray, Ranker, ScoreArray, SequentialScorer
+from srd_gym.pruning.knn import _ROUNDING, check_fraction
+from srd_gym.topic import Topic
+
+if TYPE_CHECKING:
+    from srd_gym.core.arrays import TopicArrays
+
+When = Literal["reset", "step"]
+
+_LOADER = ("srd_agents.registry", "load_ranker")
+"""What knows rankers by name (the entry-point group `srd_gym.rankers` included) and by folder; imported when needed."""
+
+
+@dataclass(frozen=True)
+class ByRanker:
+    """Keeps the candidates that a ranker puts first: MDP-DIV-NTN(D) and (E) of Liu et al. 2018 with NTN-DIV.
+
+    `when="reset"` (D): the ranker (`Ranker`) ranks a topic's candidates once; its first ones are on offer.
+    `when="step"` (E): after each selection the ranker (`SequentialScorer`) scores what is on offer given the documents
+    ranked so far; its first ones stay. Drops are final: as the number kept is a share of the initial candidates, this
+    prunes once, after the first selection, and the ranker is not asked again while there is nothing to drop.
+    `readmit=True` chooses among all unranked documents at each step instead, dropped ones included (ours, not the
+    paper's). Nothing is pruned below the ranks still to fill. Ties go to the earlier candidate.
+
+    The ranker must always answer alike; with "reset" it is asked once a topic.
+
+    Args:
+        ranker: a registry name ("mmr"), the folder of a trained ranker, or an object. Names and folders survive in an
+            environment's specification; they are resolved when the strategy is first bound.
+        keep: a float in (0, 1] is a share of the topic's candidates, rounded down; a whole number is a count, at
+            least 1.
+        when: "reset" or "step".
+        readmit: with "step": choose among all unranked documents.
+
+    Raises:
+        TypeError: arguments of the wrong kind; when bound, an object that cannot rank ("reset") or score ("step").
+        ValueError: arguments out of range; when bound, an unknown ranker.
+    """
+
+    ranker: Any
+    keep: float
+    when: When = "reset"
+    readmit: bool = False
+    kind: str = field(default="by_ranker", init=False)
+
+    def __post_init__(self) -> None:
+        if isinstance(self.ranker, PathLike):
+            object.__setattr__(self, "ranker", fspath(self.ranker))
+        if self.when not in ("reset", "step"):
+            raise unknown("moment to prune", str(self.when), ("reset", "step"))
+        check_fraction("keep", self.keep)
+        if isinstance(self.keep, int | np.integer):
+            if self.keep < 1:
+                raise ValueError(f"keep must be at least 1 candidate, or a share in (0, 1], got {self.keep}")
+        elif not 0 < self.keep <= 1:
+            raise ValueError(f"keep must be a share in (0, 1], or a whole number of candidates, got {self.keep}")
+        if self.readmit and self.when == "reset":
+            raise ValueError("readmit=True chooses anew at each step, so it needs when='step'")
+        if not isinstance(self.ranker, str):
+            self._check_able(self.ranker)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> ByRanker:
+        # Gymnasium copies specifications; a ranker is not to be copied with each.
+        return self
+
+    def bind(self, topics: TopicArrays, horizon: int) -> BoundByRanker:
+        """The strategy at work on these topics; topics are ranked when first needed."""
+        return BoundByRanker(self, self.resolved(), topics)
+
+    def resolved(self) -> Any:
+        """The ranker itself.
+
+        Raises:
+            ImportError: the ranker is given by name and `srd_agents` cannot be imported.
+            TypeError: it cannot do what is asked of it.
+            ValueError: an unknown name, or a folder without a trained ranker.
+        """
+        if not isinstance(self.ranker, str):
+            return self.ranker
+        module, name = _LOADER
+        found = getattr(importlib.import_module(module), name)(self.ranker)
+        self._check_able(found)
+        return found
+
+    def describe(self) -> str:
+        """The notation that `parse_pruning` reads: "ranker:0.5:step:models/ntn-div"; objects by their class."""
+        ranker = self.ranker if isinstance(self.ranker, str) else f"<{type(self.ranker).__name__}>"
+        return f"ranker:{self.keep}:{self.when}{'-readmit' if self.readmit else ''}:{ranker}"
+
+    def _check_able(self, ranker: Any) -> None:
+        """Refuse a ranker that lacks the method which is called."""
+        if self.when == "reset" and not isinstance(ranker, Ranker):
+            raise TypeError(
+                "pruning by a ranker at reset needs `rank` and `rank_batch` (srd_gym.protocols.Ranker), which "
+                f"{type(ranker).__name__} lacks"
+            )
+        if self.when == "step" and not isinstance(ranker, SequentialScorer):
+            raise TypeError(
+                f"pruning by a ranker at each step needs `score` (srd_gym.protocols.SequentialScorer), which "
+                f"{type(ranker).__name__} lacks; mmr and ntn-div have it, and every ranker can prune with when='reset'"
+            )
+
+
+class BoundByRanker:
+    """`ByRanker` on known topics.
+
+    Args:
+        strategy: what to do.
+        ranker: the ranker itself.
+        arrays: the topics.
+    """
+
+    def __init__(self, strategy: ByRanker, ranker: Any, arrays: TopicArrays) -> None:
+        self.readmits = strategy.readmit
+        self._strategy, self._ranker = strategy, ranker
+        self._topics, self._present = arrays.topics, arrays.present
+        self._best: dict[int, IntArray] = {}
+
+    def at_reset(self, topic: IntArray, allowed: BoolArray, needed: IntArray) -> BoolArray:
+        """With "reset" the candidates that the ranker puts first, else all: [B, N] bool."""
+        if self._strategy.when == "step":
+            return allowed
+        kept = np.zeros_like(allowed)
+        for lane, index in enumerate(topic.tolist()):
+            best = self._ranked(index, int(needed[lane]))
+            on_offer = best[allowed[lane, best]]
+            kept[lane, on_offer[: self._size(index, int(needed[lane]))]] = True
+        return self._filled(kept, allowed, needed)
+
+    def after_step(
+        self, topic: IntArray, ranking: IntArray, action: IntArray, allowed: BoolArray, needed: IntArray
+    ) -> BoolArray:
+        """With "step" the candidates that the ranker puts first now, else those allowed: [B, N] bool."""
+        if self._strategy.when == "reset":
+            return allowed
+        kept = allowed.copy()
+        for lane, index in enumerate(topic.tolist()):
+            selected = ranking[lane][ranking[lane] >= 0]
+            if not len(selected):
+                continue  # nothing to go by yet
+            pool = allowed[lane]
+            if self.readmits:
+                pool = self._present[index].copy()
+                pool[selected] = False
+            kept[lane] = self._first(index, selected, pool, self._size(index, int(needed[lane])))
+        return kept
+
+    def _size(self, topic: int, needed: int) -> int:
+        """How many candidates of a topic stay."""
+        keep = self._strategy.keep
+        if not isinstance(keep, int | np.integer):
+            keep = int(np.floor(keep * self._topics[topic].n_candidates + _ROUNDING))
+        return max(int(keep), needed)
+
+    def _ranked(self, topic: int, needed: int) -> IntArray:
+        """The ranker's first candidates of a topic, kept once found; at least `needed`."""
+        size = min(self._size(topic, needed), self._topics[topic].n_candidates)
+        found = self._best.get(topic)
+        if found is None or len(found) < size:
+            one = self._topics[topic]
+            found = self._best[topic] = _checked_ranking(self._ranker.rank(one, size), one, size, self._ranker)
+        return found
+
+    def _filled(self, kept: BoolArray, allowed: BoolArray, needed: IntArray) -> BoolArray:
+        """With too few left (an earlier strategy of a chain took the rest): the first others until it suffices."""
+        short = np.maximum(needed - kept.sum(axis=1), 0)
+        if not short.any():
+            return kept
+        others = allowed & ~kept
+        filled: BoolArray = kept | (others & (others.cumsum(axis=1) <= short[:, None]))
+        return filled
+
+    def _first(self, index: int, selected: IntArray, pool: BoolArray, size: int) -> BoolArray:
+        """[N] bool, the `size` best of a pool."""
+        if pool.sum() <= size:
+            return pool
+        topic = self._topics[index]
+        n = topic.n_candidates
+        scores = _checked_scores(self._ranker.score(topic, selected, pool[:n]), topic, pool[:n], self._ranker)
+        best = np.argsort(np.where(pool[:n], -scores, np.inf), kind="stable")[:size]
+        kept = np.zeros_like(pool)
+        kept[best] = True
+        kept &= pool
+        return kept
+
+
+def _checked_ranking(ranking: Any, topic: Topic, size: int, ranker: Any) -> IntArray:
+    """The ranking, if it has `size` distinct candidates of the topic."""
+    found = np.asarray(ranking)
+    who = f"pruning by {type(ranker).__name__}, topic {topic.query_id!r}:"
+    if found.ndim != 1 or not np.issubdtype(found.dtype, np.integer):
+        raise ValueError(f"{who} expected candidate indices [{size}], got {found.dtype} of shape {found.shape}")
+    outside = found[(found < 0) | (found >= topic.n_candidates)]
+    if len(outside):
+        raise ValueError(
+            f"{who} the ranker returned unknown document {outside[0]}; candidates are 0 to {topic.n_candidates - 1}"
+        )
+    values, counts = np.unique(found, return_counts=True)
+    if (counts > 1).any():
+        raise ValueError(f"{who} the ranker returned document {values[counts > 1][0]} more than once")
+    if len(found) < size:
+        raise ValueError(f"{who} asked for {size} documents, the ranker returned {len(found)}")
+    return found[:size].astype(np.int64)
+
+
+def _checked_scores(scores: Any, topic: Topic, pool: BoolArray, ranker: Any) -> ScoreArray:
+    """[N] float64, if there is a number for each candidate on offer."""
+    found = np.asarray(scores, dtype=np.float64)
+    who = f"pruning by {type(ranker).__name__}, topic {topic.query_id!r}:"
+    if found.shape != (topic.n_candidates,):
+        raise ValueError(f"{who} expected scores of shape ({topic.n_candidates},), got {found.shape}")
+    if np.isnan(found[pool]).any():
+        raise ValueError(f"{who} the score of document {int(np.flatnonzero(pool & np.isnan(found))[0])} is NaN")
+    return found

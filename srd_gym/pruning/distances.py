@@ -1,0 +1,140 @@
+"""Distances between a topic's documents: one matrix a topic, made when first asked for.
+
+Shapes: N candidates, F vector width.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import TYPE_CHECKING, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from srd_gym.core.arrays import TopicArrays
+
+Metric = Literal["euclidean", "cosine"]
+METRICS: tuple[str, ...] = get_args(Metric)
+Floats = NDArray[np.float32]
+
+_BLOCK = 4096
+"""Rows of a matrix made at once; a smaller matrix is one symmetric product, which takes half the work."""
+_MATRIX_BYTES = 1 << 28
+"""A larger matrix is never kept: its rows are made when asked for."""
+_KEPT_BYTES = 1 << 30
+"""Memory for the matrices of one topic set; beyond it those not used for longest are made anew when needed."""
+
+
+def neighbour_distances(vectors: Floats, metric: Metric) -> Floats:
+    """Distances of all pairs, in a unit that keeps their order.
+
+    Args:
+        vectors: [N, F] float32, finite.
+        metric: "euclidean" gives half the squared distances of vectors scaled to entries of at most 1, "cosine"
+            gives 1 - cosine, which is 1 for a vector of zeros.
+
+    Returns:
+        [N, N] float32, symmetric, at least 0; 0 on the diagonal.
+
+    Raises:
+        ValueError: distances that are not finite.
+    """
+    points, lengths = _prepared(vectors, metric)
+    n = len(points)
+    if n <= _BLOCK:
+        out = points @ points.T  # numpy sees that it is symmetric
+        _finish(out, lengths, lengths)
+    else:
+        out = np.empty((n, n), np.float32)
+        for start in range(0, n, _BLOCK):
+            rows = slice(start, start + _BLOCK)
+            np.matmul(points[rows], points.T, out=out[rows])
+            _finish(out[rows], lengths[rows], lengths)
+    np.fill_diagonal(out, 0.0)
+    return out
+
+
+class NeighbourTable:
+    """Rows of the distance matrices of a topic set.
+
+    Args:
+        arrays: the topic set, with vectors.
+        metric: of the distances.
+    """
+
+    def __init__(self, arrays: TopicArrays, metric: Metric) -> None:
+        self._topics, self._metric = arrays.topics, metric
+        self._kept: OrderedDict[int, Floats] = OrderedDict()
+        self._bytes = 0
+
+    @classmethod
+    def of(cls, arrays: TopicArrays, metric: Metric) -> NeighbourTable:
+        """The table that all strategies on these arrays share."""
+        table: NeighbourTable = arrays.derived(("neighbours", metric), lambda: cls(arrays, metric))
+        return table
+
+    def row(self, topic: int, document: int) -> Floats:
+        """[n] float32, the distances of one document to the topic's n real candidates.
+
+        Raises:
+            ValueError: the topic has no vectors, or distances that are not finite.
+        """
+        kept = self._kept.get(topic)
+        if kept is None:
+            vectors = self._vectors(topic)
+            if 4 * len(vectors) ** 2 > _MATRIX_BYTES:
+                return self._single_row(vectors, document)
+            kept = self._keep(topic, neighbour_distances(vectors, self._metric))
+        elif self._bytes > _KEPT_BYTES // 2:
+            self._kept.move_to_end(topic)
+        row: Floats = kept[document]
+        return row
+
+    def _keep(self, topic: int, matrix: Floats) -> Floats:
+        """Remember a matrix, and forget the oldest where there are too many."""
+        self._kept[topic] = matrix
+        self._bytes += matrix.nbytes
+        while self._bytes > _KEPT_BYTES and len(self._kept) > 1:
+            self._bytes -= self._kept.popitem(last=False)[1].nbytes
+        return matrix
+
+    def _single_row(self, vectors: Floats, document: int) -> Floats:
+        """One row of a matrix that is too large to keep."""
+        points, lengths = _prepared(vectors, self._metric)
+        row = (points @ points[document])[None]
+        _finish(row, lengths[document : document + 1], lengths)
+        row[0, document] = 0.0
+        found: Floats = row[0]
+        return found
+
+    def _vectors(self, topic: int) -> Floats:
+        """[n, F]."""
+        vectors = self._topics[topic].doc_vectors
+        if vectors is None:
+            raise ValueError(
+                f"topic {self._topics[topic].query_id!r} has no document vectors, which kNN pruning measures distances "
+                "by; make some (srd_gym.data.lsa, srd_gym.data.simulate), or prune by a ranker that needs none"
+            )
+        return vectors
+
+
+def _prepared(vectors: Floats, metric: Metric) -> tuple[Floats, Floats]:
+    """Points whose products make distances, and what each adds to its distances, halved: ([N, F], [N])."""
+    largest = np.float32(np.abs(vectors).max(initial=0.0))
+    points = vectors / largest if largest > 0 else vectors.astype(np.float32)  # squares stay within float32
+    if metric == "cosine":
+        lengths = np.sqrt(np.einsum("nf,nf->n", points, points))[:, None]
+        points = np.divide(points, lengths, out=np.zeros_like(points), where=lengths > 0)
+        return points, np.full(len(points), 0.5, np.float32)
+    points = points - points.mean(axis=0)  # near the origin, less is lost when lengths cancel
+    return points, np.einsum("nf,nf->n", points, points) / 2
+
+
+def _finish(products: Floats, own: Floats, other: Floats) -> None:
+    """Turn products [R, N] into distances in place: own [R] + other [N] - products."""
+    np.subtract(other, products, out=products)
+    products += own[:, None]
+    np.maximum(products, 0.0, out=products)  # keeps NaN
+    if not np.isfinite(products.max(initial=0.0)):
+        raise ValueError("distances between document vectors are not finite; the vectors hold NaN or infinity")

@@ -1,0 +1,89 @@
+"""Strategies from text (options of commands) and from what JSON makes of them (environment specifications)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from srd_gym.names import unknown
+from srd_gym.protocols import Pruning
+
+_HOW = (
+    'Write "knn:FRACTION[:METRIC]" or "knn:K[:METRIC]" (K a whole number), "ranker:KEEP:WHEN:NAME_OR_FOLDER" '
+    '(WHEN: reset, step or step-readmit), or several joined by "+".'
+)
+
+
+def parse_pruning(text: str) -> Pruning:
+    """The strategy that a text stands for: "knn:0.3", "knn:20:cosine", "ranker:0.5:step:models/ntn-div".
+
+    Raises:
+        TypeError: no text.
+        ValueError: a text that stands for none, or values out of range.
+    """
+    from srd_gym.pruning.chain import Chain
+
+    if not isinstance(text, str):
+        raise TypeError(f"a pruning description is text, got {text!r} ({type(text).__name__}). {_HOW}")
+    parts = [_one(part.strip(), text) for part in text.split("+")]
+    return parts[0] if len(parts) == 1 else Chain(tuple(parts))
+
+
+def pruning_from(value: Any) -> Pruning:
+    """A strategy as it is, or the one that a mapping describes (`dataclasses.asdict` of a strategy, as in a spec).
+
+    Raises:
+        TypeError: neither.
+        ValueError: an unknown kind or field; near names are suggested.
+    """
+    from srd_gym.pruning.by_ranker import ByRanker
+    from srd_gym.pruning.chain import Chain
+    from srd_gym.pruning.knn import KNN
+
+    if not isinstance(value, Mapping):
+        if isinstance(value, type) or not isinstance(value, Pruning):
+            raise TypeError(
+                "pruning must be a strategy with `bind` (srd_gym.protocols.Pruning), such as srd_gym.pruning.KNN(0.3), "
+                f"got {value.__name__ if isinstance(value, type) else type(value).__name__}"
+            )
+        return value
+    kinds: dict[str, Any] = {"knn": KNN, "by_ranker": ByRanker, "chain": Chain}
+    fields = dict(value)
+    kind = str(fields.pop("kind", None))
+    if kind not in kinds:
+        raise unknown("kind of pruning", kind, kinds)
+    chosen = kinds[kind]
+    known = [name for name in chosen.__dataclass_fields__ if name != "kind"]
+    for name in fields:
+        if name not in known:
+            raise unknown(f"field of {chosen.__name__}:", str(name), known)
+    made: Pruning = chosen(**fields)
+    return made
+
+
+def _one(part: str, text: str) -> Pruning:
+    """One strategy of a description."""
+    from srd_gym.pruning.by_ranker import ByRanker
+    from srd_gym.pruning.knn import KNN
+
+    kind, *rest = part.split(":", 3 if part.startswith("ranker:") else -1)
+    if kind == "knn" and 1 <= len(rest) <= 2:
+        size = _number(rest[0], text)
+        metric: Any = rest[1] if len(rest) == 2 else "euclidean"
+        return KNN(k=size, metric=metric) if isinstance(size, int) else KNN(size, metric=metric)
+    if kind == "ranker" and len(rest) == 3 and rest[1] in ("reset", "step", "step-readmit") and rest[2]:
+        when: Any = "reset" if rest[1] == "reset" else "step"
+        return ByRanker(rest[2], _number(rest[0], text), when=when, readmit=rest[1] == "step-readmit")
+    raise ValueError(f"cannot read the pruning description {text!r}. {_HOW}")
+
+
+def _number(word: str, text: str) -> int | float:
+    """A whole number where it is written as one, else a float."""
+    try:
+        return int(word)
+    except ValueError:
+        pass
+    try:
+        return float(word)
+    except ValueError:
+        raise ValueError(f"cannot read the number {word!r} in the pruning description {text!r}. {_HOW}") from None

@@ -1,0 +1,225 @@
+"""What pruning refuses, its notation, its distances, and the wrappers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from gymnasium.envs.registration import EnvSpec
+from numpy.testing import assert_allclose, assert_array_equal
+from small_topics import KeepAll, random_topics
+
+import srd_gym  # noqa: F401 registers the environments
+import srd_gym.pruning.distances as distances
+from srd_gym.core import SelectionCore, TopicArrays
+from srd_gym.pruning import KNN, ByRanker, Chain, parse_pruning, pruning_from
+from srd_gym.pruning.distances import NeighbourTable, neighbour_distances
+from srd_gym.topic import Topic, TopicSet
+from srd_gym.wrappers import KNNPruning, RankerPruning
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "message"),
+    [
+        (lambda: KNN(1.0), ValueError, r"fraction must be in \[0, 1\), got 1.0"),
+        (lambda: KNN(-0.1), ValueError, r"fraction must be in \[0, 1\), got -0.1"),
+        (lambda: KNN(float("nan")), ValueError, "fraction must be a finite number, got nan"),
+        (lambda: KNN("0.3"), TypeError, r"fraction must be a number, got '0.3' \(str\)"),  # type: ignore[arg-type]
+        (lambda: KNN(k=0), ValueError, "k must be at least 1, got 0"),
+        (lambda: KNN(k=2.5), TypeError, r"k must be a whole number of neighbours, got 2.5"),  # type: ignore[arg-type]
+        (lambda: KNN(), ValueError, "either a fraction .* or a number of neighbours"),
+        (lambda: KNN(0.3, k=4), ValueError, "either a fraction .* got fraction=0.3 and k=4"),
+        (
+            lambda: KNN(0.3, metric="euclid"),  # type: ignore[arg-type]
+            ValueError,
+            "unknown metric 'euclid'. Did you mean euclidean",
+        ),
+        (lambda: ByRanker("mmr", 0), ValueError, "keep must be at least 1 candidate.*got 0"),
+        (lambda: ByRanker("mmr", 0.0), ValueError, r"keep must be a share in \(0, 1\].*got 0.0"),
+        (lambda: ByRanker("mmr", 1.5), ValueError, r"keep must be a share in \(0, 1\].*got 1.5"),
+        (lambda: ByRanker("mmr", True), TypeError, "keep must be a number, got True"),
+        (lambda: ByRanker("mmr", 0.5, when="steps"), ValueError, "unknown moment to prune 'steps'"),  # type: ignore[arg-type]
+        (lambda: ByRanker("mmr", 0.5, readmit=True), ValueError, "readmit=True .* needs when='step'"),
+        (lambda: ByRanker(object(), 0.5), TypeError, "needs `rank` and `rank_batch`.*which object lacks"),
+        (lambda: ByRanker(object(), 0.5, when="step"), TypeError, "needs `score`.*which object lacks"),
+        (lambda: Chain(()), ValueError, "Chain needs at least one strategy"),
+        (lambda: Chain(("knn",)), TypeError, "pruning must be a strategy with `bind`.*got str"),
+        (lambda: Chain(KNN(0.3)), TypeError, "Chain takes a tuple of strategies, got KNN"),  # type: ignore[arg-type]
+        (lambda: pruning_from(KNN), TypeError, "pruning must be a strategy.*got KNN"),
+        (lambda: pruning_from({"kind": "kn"}), ValueError, "unknown kind of pruning 'kn'. Did you mean knn"),
+        (
+            lambda: pruning_from({"kind": "knn", "fractoin": 1}),
+            ValueError,
+            "unknown field of KNN: 'fractoin'.*fraction",
+        ),
+        (lambda: parse_pruning("knn"), ValueError, "cannot read the pruning description 'knn'. Write \"knn:FRACTION"),
+        (lambda: parse_pruning("knn:much"), ValueError, "cannot read the number 'much'"),
+        (lambda: parse_pruning("ranker:0.5:later:mmr"), ValueError, "cannot read the pruning description"),
+        (lambda: parse_pruning(0.3), TypeError, r"a pruning description is text, got 0.3"),  # type: ignore[arg-type]
+    ],
+)
+def test_bad_input_is_named(make: Any, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        make()
+
+
+class Broken:
+    """A ranker that answers with what it is given."""
+
+    def __init__(self, answer: Any) -> None:
+        self.answer = np.asarray(answer)
+
+    def rank(self, topic: Topic, k: int) -> Any:
+        return self.answer
+
+    def rank_batch(self, topics: Any, k: int) -> Any:
+        return [self.answer for _ in topics]
+
+    def score(self, topic: Topic, selected: Any, allowed: Any) -> Any:
+        return self.answer
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        ([0, 1, 99], "pruning by Broken, topic 'q0': the ranker returned unknown document 99; candidates are 0 to 5"),
+        ([0, -1, 2], "unknown document -1"),
+        ([4, 1, 4], "returned document 4 more than once"),
+        ([4, 1], "asked for 3 documents, the ranker returned 2"),
+        ([0.5, 1.0, 2.0], "expected candidate indices"),
+    ],
+)
+def test_broken_rankings_are_named(answer: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        SelectionCore(random_topics(0, n=6), horizon=2, pruning=ByRanker(Broken(answer), 3)).reset([0])
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        ([1.0, 2.0], r"pruning by Broken, topic 'q0': expected scores of shape \(6,\), got \(2,\)"),
+        ([1.0, 2.0, np.nan, 1.0, 1.0, 1.0], "the score of document 2 is NaN"),
+    ],
+)
+def test_broken_scores_are_named(answer: Any, message: str) -> None:
+    core = SelectionCore(random_topics(0, n=6), horizon=2, pruning=ByRanker(Broken(answer), 3, when="step"))
+    core.reset([0])
+    with pytest.raises(ValueError, match=message):
+        core.step([0])
+
+
+def test_a_readmitting_strategy_cannot_be_chained() -> None:
+    with pytest.raises(ValueError, match="KeepAll re-admits candidates and so would bring back"):
+        SelectionCore(random_topics(0), pruning=Chain((KNN(0.3), KeepAll(readmits=True))))
+
+
+def test_topics_without_vectors_are_refused_when_distances_are_needed() -> None:
+    topics = TopicSet([Topic(query_id="q", doc_ids=tuple("abcd"))], name="bare")
+    core = SelectionCore(topics, horizon=2, pruning=KNN(k=1))
+    core.reset([0])
+    with pytest.raises(ValueError, match="topic 'q' has no document vectors, which kNN pruning"):
+        core.step([0])
+
+
+@pytest.mark.parametrize("text", ["knn:0.3", "knn:20", "knn:0.1:cosine", "ranker:0.5:reset:mmr",
+                                  "ranker:0.5:step:models/ntn", "ranker:7:step-readmit:C:/models/ntn",
+                                  "knn:0.1+ranker:0.5:step:mmr"])  # fmt: skip
+def test_the_notation_is_read_back(text: str) -> None:
+    strategy: Any = parse_pruning(text)
+    assert strategy.describe() == text
+
+
+def test_strategies_survive_a_specification_in_json() -> None:
+    for strategy in (KNN(0.3), KNN(k=3, metric="cosine"), ByRanker("mmr", 0.5), Chain((KNN(0.1), ByRanker("mmr", 3)))):
+        env = gym.make("SRD-v0", topics="synthetic:serp:5", pruning=strategy)
+        assert env.spec is not None
+        again: Any = gym.make(EnvSpec.from_json(env.spec.to_json()))
+        assert again.unwrapped.core.pruning == strategy
+        assert copy_of(env).unwrapped.core.pruning == strategy
+
+
+def copy_of(env: Any) -> Any:
+    """The environment made anew from its own specification."""
+    return gym.make(env.spec)
+
+
+@pytest.mark.parametrize("block", [3, 4096])
+def test_distances_are_those_of_numpy(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(distances, "_BLOCK", block)
+    vectors = np.random.default_rng(0).normal(5, 40, (17, 6)).astype(np.float32)
+    vectors[3] = vectors[4]
+    wide = vectors.astype(np.float64)
+    squares = np.square(wide[:, None] - wide).sum(-1)
+    assert_allclose(neighbour_distances(vectors, "euclidean") * 2 * np.abs(wide).max() ** 2, squares, atol=1e-2)
+    unit = wide / np.linalg.norm(wide, axis=1, keepdims=True)
+    found = neighbour_distances(vectors, "cosine")
+    assert_allclose(found, 1 - unit @ unit.T, atol=1e-6)
+    assert_array_equal(found, found.T)
+
+
+def test_distances_of_long_and_of_zero_vectors() -> None:
+    long = np.array([[1e30, 0], [2e30, 0], [9e30, 1]], np.float32)
+    assert neighbour_distances(long, "euclidean")[0].argsort().tolist() == [0, 1, 2]
+    zeros = np.zeros((3, 2), np.float32)
+    assert not neighbour_distances(zeros, "euclidean").any()
+    assert neighbour_distances(zeros, "cosine").tolist() == [[0, 1, 1], [1, 0, 1], [1, 1, 0]]
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_distances_that_are_no_numbers_are_refused(bad: float) -> None:
+    vectors = np.ones((3, 2), np.float32)
+    vectors[1, 0] = bad
+    with (
+        pytest.raises(ValueError, match="distances between document vectors are not finite"),
+        np.errstate(all="ignore"),
+    ):
+        neighbour_distances(vectors, "euclidean")
+
+
+def test_rows_of_matrices_that_are_not_kept_order_alike(monkeypatch: pytest.MonkeyPatch) -> None:
+    topics = random_topics(3, n=9)
+    kept = NeighbourTable(TopicArrays(topics), "euclidean")
+    rows = [kept.row(topic, 2) for topic in range(5)]
+    monkeypatch.setattr(distances, "_KEPT_BYTES", 4 * 9 * 9)
+    few = NeighbourTable(TopicArrays(topics), "euclidean")
+    assert all((few.row(topic, 2) == rows[topic]).all() for topic in (0, 1, 2, 3, 4, 0, 1))
+    monkeypatch.setattr(distances, "_MATRIX_BYTES", 1)
+    none = NeighbourTable(TopicArrays(topics), "euclidean")
+    for topic in range(5):
+        assert_allclose(none.row(topic, 2), rows[topic], atol=1e-6)
+
+
+def test_wrappers_install_the_strategy() -> None:
+    topics = random_topics(7, n=9)
+    direct: Any = gym.make(
+        "SRD-v0", topics=topics, horizon=4, pruning=Chain((KNN(0.3), ByRanker("mmr", 6, when="step")))
+    )
+    wrapped: Any = RankerPruning(
+        KNNPruning(gym.make("SRD-v0", topics=topics, horizon=4), 0.3), ranker="mmr", keep=6, when="step"
+    )
+    assert wrapped.unwrapped.core.pruning == direct.unwrapped.core.pruning
+    masks: list[list[Any]] = [[], []]
+    for env, seen in zip((direct, wrapped), masks, strict=True):
+        observation, info = env.reset(seed=1)
+        ended = False
+        while not ended:
+            seen.append(observation["action_mask"])
+            assert_array_equal(info["action_mask"], observation["action_mask"])
+            observation, _, ended, _, info = env.step(int(observation["action_mask"].argmax()))
+    assert_array_equal(masks[0], masks[1])
+    assert_array_equal(wrapped.action_masks(), wrapped.unwrapped.action_masks())
+
+
+def test_wrappers_are_rebuilt_from_the_specification() -> None:
+    env = RankerPruning(KNNPruning(gym.make("SRD-v0", topics="synthetic:serp:5"), k=3), Path("mmr"), 0.5)
+    assert env.spec is not None
+    again: Any = gym.make(EnvSpec.from_json(env.spec.to_json()))
+    assert again.unwrapped.core.pruning == Chain((KNN(k=3), ByRanker("mmr", 0.5)))
+
+
+def test_wrappers_refuse_other_environments() -> None:
+    with pytest.raises(TypeError, match="pruning wrappers go around SRD-v0, got CartPoleEnv"):
+        KNNPruning(gym.make("CartPole-v1"), 0.3)  # type: ignore[arg-type]

@@ -8,7 +8,9 @@ from run_srd import Srd
 
 from srd_train.commands import speed as command
 from srd_train.speed import Contender, Outcome, against, race
-from srd_train.speed_cases import all_cases, training_memory
+from srd_train.speed_cases import all_cases
+from srd_train.speed_memory import MemoryCase, memory_cases, qmix_memory, training_memory
+from srd_train.speed_scoring import CostLine, cost_lines, cost_power, cost_rows
 
 
 def spinner(seconds: float, units: int) -> Contender:
@@ -48,21 +50,59 @@ def test_every_case_runs(name: str, case: object) -> None:
     assert outcome.theirs.median > 0
 
 
-def test_the_command_shows_a_table(srd: Srd, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lines that take no time, one of each kind."""
     for name in command._THREAD_VARIABLES:
         monkeypatch.setenv(name, "1")
     line = race("spinning", "units/s", spinner(0.001, 30), spinner(0.001, 10), target=2, rounds=1)
+    memory = MemoryCase(name="memory x", what="peak memory of x", target=600, run=lambda: 100.0)
+    costs = [CostLine(documents=n, update=n / 10, rank_one=1, rank_batch=0.1) for n in (15, 30, 240)]
     monkeypatch.setattr("srd_train.speed_cases.all_cases", lambda rounds, size: [("spinning", lambda: line)])
-    monkeypatch.setattr("srd_train.speed_cases.training_memory", lambda name: 100.0)
+    monkeypatch.setattr("srd_train.speed_memory.memory_cases", lambda: [memory])
+    monkeypatch.setattr(command, "cost_lines", lambda rounds, size: costs)
+
+
+@pytest.mark.usefixtures("quick")
+def test_the_command_shows_tables(srd: Srd, tmp_path: Path) -> None:
     page = tmp_path / "speed.md"
-    assert "peak memory of training mdp-div" in srd.works("speed", "--markdown", page).out
+    shown = srd.works("speed", "--markdown", page).out
+    assert "peak memory of x" in shown
+    assert "grows as N^1.00" in shown
     assert "| spinning |" in page.read_text()
+    assert "| 240 | 24.0 | 1.00 | 0.100 | 8.0 |" in page.read_text()
     result = srd.works("speed", "--json").json
     assert result["lines"][0]["target"] == 2
-    assert result["memory_megabytes"] == {"mdp-div": 100.0, "mdp-div-batched": 100.0}
+    assert result["memory"] == [
+        {"name": "memory x", "what": "peak memory of x", "megabytes": 100.0, "target_megabytes": 600}
+    ]
+    assert [line["documents"] for line in result["cost_milliseconds"]] == [15, 30, 240]
     assert "--rounds" in srd.fails("speed", "--rounds", "0")
+
+
+@pytest.mark.usefixtures("quick")
+def test_only_some_lines_are_measured(srd: Srd, tmp_path: Path) -> None:
+    page = tmp_path / "speed.md"
+    result = srd.works("speed", "--json", "--only", "memory", "spin", "--markdown", page).json
+    assert len(result["lines"]) == len(result["memory"]) == 1
+    assert result["cost_milliseconds"] == []
+    assert "--only memory spin`" in page.read_text()
+    assert srd.works("speed", "--json", "--only", "qmix cost").json["lines"] == []
+    assert "there are: spinning; memory x; qmix cost by documents" in srd.fails("speed", "--only", "nothing")
+
+
+def test_longer_lists_cost_more_and_not_their_square() -> None:
+    lines = cost_lines(rounds=3, size=0.5, documents=(15, 60))
+    assert [row[0] for row in cost_rows(lines)] == ["15", "60"]
+    assert cost_rows(lines)[0][-1] == "-"
+    assert 0.5 < cost_power(lines) < 2
 
 
 def test_memory_of_training_is_measured_in_its_own_process() -> None:
     peak = training_memory("mdp-div", epochs=1)
     assert 50 < peak < 600
+
+
+def test_memory_of_qmix_is_measured_too() -> None:
+    assert 50 < qmix_memory(topics=300, width=16) < 600
+    assert [case.name for case in memory_cases()] == ["memory mdp-div", "memory mdp-div-batched", "memory qmix"]

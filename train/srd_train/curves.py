@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,7 +30,7 @@ AGAINST: tuple[Against, ...] = ("episodes", "seconds")
 """What learning is shown against, a column each."""
 FORMATS = (".png", ".svg")
 
-_POINTS = 80
+_POINTS = 60
 # Okabe and Ito's colours, which people with any colour vision tell apart; black stays for the reference lines.
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#999999")
 _STYLES = ("-", "--", "-.", ":")
@@ -128,6 +129,9 @@ def draw(found: Sequence[Panel], path: Path) -> None:
     looks: Any = {"font.size": 12, "axes.titlesize": 13, "svg.fonttype": "none", "svg.hashsalt": "srd"}
     with matplotlib.rc_context(looks), written_atomically(path) as temporary:
         _figure(found).savefig(temporary, format=path.suffix.removeprefix("."), metadata=metadata, dpi=110)
+        if path.suffix == ".svg":  # a hundredth of a point is finer than any screen, and half of the file
+            text = temporary.read_text(encoding="utf-8")
+            temporary.write_text(re.sub(r"(\d\.\d\d)\d+", r"\1", text), encoding="utf-8")
 
 
 def _has_course(record: Mapping[str, Any]) -> bool:

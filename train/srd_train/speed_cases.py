@@ -5,12 +5,8 @@ Shapes: N candidates, F vector width, K ranks, T topics.
 
 from __future__ import annotations
 
-import re
-import subprocess
-import sys
-import tempfile
 from collections.abc import Callable, Iterator
-from pathlib import Path
+from functools import partial
 from typing import Any
 
 import gymnasium as gym
@@ -19,18 +15,16 @@ import numpy as np
 import srd_gym  # noqa: F401 - registers the environments
 from srd_agents.learner import Learner
 from srd_agents.registry import RANKERS, make_ranker
-from srd_gym.data.parquet import write_topics
 from srd_gym.data.synthetic import generate
 from srd_gym.measures import measure, references
 from srd_gym.topic import TopicSet
 from srd_train.speed import Contender, Outcome, against, race
+from srd_train.speed_scoring import WIDTHS, qmix_ranking, qmix_update
 
 PUBLISHED_EPISODE = 0.115
 """Seconds of processor time an episode of MDP-DIV's published Python code takes: 10 steps, 210 candidates, F = 100."""
 PUBLISHED_RANKING = 0.017
 """Seconds it takes to rank the top 10 of 210."""
-MEMORY_TARGET = 600.0
-"""Peak megabytes that a training run on 198 topics may take."""
 
 _RANKINGS = 100_000
 _ENVIRONMENTS = 64
@@ -237,35 +231,6 @@ def ranking(*, batch: bool, rounds: int, size: float = 1.0) -> Outcome:
     )
 
 
-def training_memory(name: str, *, epochs: int = 2) -> float:
-    """Peak megabytes of a training run on 198 topics of 65 to 419 candidates, F = 100, in a process of its own.
-
-    Raises:
-        RuntimeError: the run failed; the message is its own.
-    """
-    program = (
-        "import resource, sys\n"
-        "from srd_train.cli import main\n"
-        "status = main(sys.argv[1:])\n"
-        "try:\n"
-        "    peak = next(line for line in open('/proc/self/status') if line.startswith('VmHWM')).split()[1]\n"
-        "except OSError:\n"
-        "    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
-        "    peak = peak // 1024 if sys.platform == 'darwin' else peak\n"
-        "print(f'peak={peak}')\n"
-        "sys.exit(status)\n"
-    )
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "topics.parquet"
-        write_topics(file, topics_of(198, (65, 419)))
-        words = ["train", name, "--topics", str(file), "--epochs", str(epochs), "--out", str(Path(folder) / "model")]
-        done = subprocess.run([sys.executable, "-c", program, *words], capture_output=True, text=True, check=False)
-    peak = re.search(r"^peak=(\d+)$", done.stdout, re.MULTILINE)
-    if done.returncode != 0 or peak is None:
-        raise RuntimeError(f"the training run for the memory figure failed: {done.stderr.strip()[-500:]}")
-    return int(peak[1]) * 1024 / 1e6
-
-
 def all_cases(rounds: int, size: float = 1.0) -> Iterator[tuple[str, Callable[[], Outcome]]]:
     """The cases of the table: a name to show while it runs, and the case.
 
@@ -283,3 +248,10 @@ def all_cases(rounds: int, size: float = 1.0) -> Iterator[tuple[str, Callable[[]
     yield "training, batched", lambda: training("mdp-div-batched", rounds=rounds, size=size)
     yield "ranking alone", lambda: ranking(batch=False, rounds=rounds, size=size)
     yield "ranking in batches", lambda: ranking(batch=True, rounds=rounds, size=size)
+    for width in WIDTHS:
+        yield f"qmix update, F = {width}", partial(qmix_update, width, rounds=rounds, size=size)
+        yield f"qmix ranking alone, F = {width}", partial(qmix_ranking, width, batch=False, rounds=rounds, size=size)
+        yield (
+            f"qmix ranking in batches, F = {width}",
+            partial(qmix_ranking, width, batch=True, rounds=rounds, size=size),
+        )

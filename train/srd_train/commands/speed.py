@@ -7,17 +7,25 @@ import platform
 import subprocess
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+import tyro
 
 from srd_train.options import SomeFile, parsed
 from srd_train.output import Output
 from srd_train.pages import write_page
 from srd_train.provenance import commit, versions
+from srd_train.speed_scoring import COST_HEADS, CostLine, cost_lines, cost_power, cost_rows
+
+if TYPE_CHECKING:
+    from srd_train.speed import Outcome
+    from srd_train.speed_memory import MemoryCase
 
 _THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-MEMORY_RANKERS = ("mdp-div", "mdp-div-batched")
+_COST = "qmix cost by documents"
+_COST_TITLE = "QMIX by length of list, F = 64, milliseconds"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,10 +33,11 @@ class Speed:
     """Measure speed on one thread, side by side with peers in one run, as ratios.
 
     Peers: pyndeval for scoring, CartPole-v1 for stepping, SyncVectorEnv for vector environments, and the published
-    MDP-DIV code's times for training and ranking. Times are processor time; contenders take turns.
+    MDP-DIV and MA4DIV codes' times for training and ranking. Times are processor time; contenders take turns.
 
     Examples:
       srd speed
+      srd speed --only qmix
       srd speed --rounds 9 --markdown speed.md
     """
 
@@ -36,6 +45,8 @@ class Speed:
     """Rounds that count, for each line; the figures are medians over them."""
     size: float = 1.0
     """Share of the full work: smaller is quicker and less exact."""
+    only: Annotated[tuple[str, ...], tyro.conf.arg(metavar="WORDS...")] = ()
+    """Only the lines whose names hold one of these, e.g. qmix, memory, "vector environment"."""
     markdown: SomeFile = None
     """Also write the table as a Markdown file; one with marks (<!-- speed: begin -->, <!-- speed: end -->) keeps its
     text around them."""
@@ -66,29 +77,18 @@ class SpeedCommand:
             raise ValueError("expected --rounds of at least 1 and --size above 0 and at most 1")
         if any(os.environ.get(name) != "1" for name in _THREAD_VARIABLES):
             return _with_one_thread(self.words)
-        lines, memory = _measured(options, output)
-        rows = [line.as_row() for line in lines] + [_memory_row(name, peak) for name, peak in memory.items()]
+        measured = _measured(options, output)
+        if options.markdown is not None:
+            _write_markdown(options, measured)
+        if options.json:
+            output.data(_as_json(options, measured))
+            return 0
         from srd_train.speed import HEADS
 
-        if options.markdown is not None:
-            _write_markdown(options, rows)
-        if options.json:
-            from srd_train.speed_cases import MEMORY_TARGET
-
-            output.data(
-                {
-                    "lines": [line.as_dict() for line in lines],
-                    "memory_megabytes": memory,
-                    "memory_target_megabytes": MEMORY_TARGET,
-                    "rounds": options.rounds,
-                    "size": options.size,
-                    "machine": _machine(),
-                    "commit": commit(),
-                    "versions": versions(),
-                }
-            )
-        else:
-            output.table("Speed, one thread", HEADS, rows, _machine())
+        if measured.rows:
+            output.table("Speed, one thread", HEADS, measured.rows, _machine())
+        if measured.costs:
+            output.table(_COST_TITLE, COST_HEADS, cost_rows(measured.costs), measured.growth)
         return 0
 
 
@@ -100,32 +100,87 @@ def _with_one_thread(words: Sequence[str]) -> int:
     ).returncode
 
 
-def _measured(options: Speed, output: Output) -> tuple[list[Any], dict[str, float]]:
-    """The lines of the table, and peak megabytes of training by ranker."""
-    from srd_train.speed_cases import all_cases, training_memory
+@dataclass
+class Measured:
+    """What was measured."""
 
-    cases = list(all_cases(options.rounds, options.size))
-    lines = []
-    memory = {}
-    with output.progress("speed", len(cases) + len(MEMORY_RANKERS)) as advance:
-        for name, case in cases:
+    lines: list[Outcome] = field(default_factory=list)
+    """Lines of the table."""
+    memory: list[tuple[MemoryCase, float]] = field(default_factory=list)
+    """Lines on memory, with peak megabytes."""
+    costs: list[CostLine] = field(default_factory=list)
+    """Lines of the table on the length of lists."""
+
+    @property
+    def rows(self) -> list[list[str]]:
+        """The first table as text."""
+        return [line.as_row() for line in self.lines] + [_memory_row(case, peak) for case, peak in self.memory]
+
+    @property
+    def growth(self) -> str:
+        """What the second table comes to."""
+        return f"Over the whole table, an update's cost grows as N^{cost_power(self.costs):.2f}." if self.costs else ""
+
+
+def _measured(options: Speed, output: Output) -> Measured:
+    """Everything that --only leaves."""
+    from srd_train.speed_cases import all_cases
+    from srd_train.speed_memory import memory_cases
+
+    cases, memories = list(all_cases(options.rounds, options.size)), memory_cases()
+    chosen = _chosen([name for name, _ in cases] + [case.name for case in memories] + [_COST], options.only)
+    measured = Measured()
+    with output.progress("speed", len(chosen)) as advance:
+        for name, run in cases:
+            if name not in chosen:
+                continue
             try:
-                lines.append(case())
+                measured.lines.append(run())
             except ImportError as error:
                 output.notice(f"{name} is left out: {error}")
             advance(1)
-        for name in MEMORY_RANKERS:
-            memory[name] = training_memory(name)
+        for case in memories:
+            if case.name in chosen:
+                measured.memory.append((case, case.run()))
+                advance(1)
+        if _COST in chosen:
+            measured.costs = cost_lines(rounds=options.rounds, size=options.size)
             advance(1)
-    return lines, memory
+    return measured
 
 
-def _memory_row(name: str, peak: float) -> list[str]:
+def _chosen(names: Sequence[str], only: Sequence[str]) -> set[str]:
+    """The names that hold one of the words; all where no word is given.
+
+    Raises:
+        ValueError: a word that is in no name.
+    """
+    for words in only:
+        if not any(words in name for name in names):
+            raise ValueError(f"--only {words!r} is in no line's name; there are: {'; '.join(names)}")
+    return {name for name in names if not only or any(words in name for words in only)}
+
+
+def _as_json(options: Speed, measured: Measured) -> dict[str, Any]:
+    """All figures as plain values."""
+    return {
+        "lines": [line.as_dict() for line in measured.lines],
+        "memory": [
+            {"name": case.name, "what": case.what, "megabytes": peak, "target_megabytes": case.target}
+            for case, peak in measured.memory
+        ],
+        "cost_milliseconds": [asdict(line) for line in measured.costs],
+        "rounds": options.rounds,
+        "size": options.size,
+        "machine": _machine(),
+        "commit": commit(),
+        "versions": versions(),
+    }
+
+
+def _memory_row(case: MemoryCase, peak: float) -> list[str]:
     """A line on memory."""
-    from srd_train.speed_cases import MEMORY_TARGET
-
-    what = f"peak memory of training {name} on 198 topics, F = 100"
-    return [what, f"{peak:.0f} MB", "-", "-", f"{MEMORY_TARGET:.0f} MB", "yes" if peak <= MEMORY_TARGET else "no"]
+    return [case.what, f"{peak:,.0f} MB", "-", "-", f"{case.target:,.0f} MB", "yes" if peak <= case.target else "no"]
 
 
 def _machine() -> str:
@@ -135,15 +190,19 @@ def _machine() -> str:
     )
 
 
-def _write_markdown(options: Speed, rows: Sequence[Sequence[str]]) -> None:
-    """The table as a page."""
+def _write_markdown(options: Speed, measured: Measured) -> None:
+    """The tables as a page."""
     from srd_train.describe import markdown
     from srd_train.speed import HEADS
 
     software = ", ".join(f"{name} {number}" for name, number in versions().items())
-    part = (
-        f"{markdown(HEADS, rows)}\n\n"
-        f"Made by `srd speed --rounds {options.rounds}` at commit {commit()} ({software}; {_machine()}). Figures are "
-        "medians over rounds in which both sides took turns."
+    only = "".join(f" '{words}'" if " " in words else f" {words}" for words in options.only)
+    made_by = (
+        f"Made by `srd speed --rounds {options.rounds}{' --only' + only if only else ''}` at commit {commit()} "
+        f"({software}; {_machine()}). Figures are medians over rounds in which both sides took turns."
     )
+    parts = [markdown(HEADS, measured.rows)] if measured.rows else []
+    if measured.costs:
+        parts += [f"**{_COST_TITLE}**", markdown(COST_HEADS, cost_rows(measured.costs)), measured.growth]
+    part = "\n\n".join([*parts, made_by])
     write_page(options.markdown or Path("speed.md"), "speed", part, f"# Speed\n\n{part}")

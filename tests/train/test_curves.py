@@ -1,0 +1,166 @@
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from run_srd import Srd
+
+from srd_gym.data.synthetic import generate
+from srd_train.benchmark import run_benchmark
+from srd_train.curves import Panel, draw, panels, read_cells
+from srd_train.recipe import RankerEntry, Recipe, TopicsEntry
+
+
+def cell(ranker: str, seed: int, points: list[tuple[int, float, float | None]], **changes: Any) -> dict[str, Any]:
+    """A record of episodes, seconds and validation values, with an epoch 0 before."""
+    records = [{"episodes": 0, "seconds": 0.001, "validation": 0.1}]
+    records += [{"episodes": e, "seconds": s, "validation": v} for e, s, v in points]
+    record = {
+        "ranker": ranker,
+        "seed": seed,
+        "topic_set": {"name": "serp"},
+        "select_by": "alpha_nDCG@10",
+        "validation": 0.9,
+        "history": {"measure": "alpha_nDCG(normalizer='candidates')@10", "records": records},
+    }
+    return record | changes
+
+
+def course(found: list[Panel], against: str, ranker: str) -> Any:
+    panel = next(panel for panel in found if panel.against == against)
+    return next(line for line in panel.lines if line.ranker == ranker)
+
+
+def test_a_line_is_the_mean_over_seeds_with_their_range() -> None:
+    found = panels(
+        [
+            cell("qmix", 0, [(100, 1, 0.2), (10_000, 4, 0.6)]),
+            cell("qmix", 1, [(100, 2, 0.4), (10_000, 8, 0.8)]),
+        ]
+    )
+    assert [panel.against for panel in found] == ["episodes", "seconds"]
+    assert {panel.measure for panel in found} == {"alpha_nDCG@10"}
+    line = course(found, "episodes", "qmix")
+    assert line.seeds == 2
+    assert (line.x[0], line.x[-1]) == (100, 10_000)
+    assert (line.mean[0], line.low[0], line.high[0]) == pytest.approx((0.3, 0.2, 0.4))
+    assert (line.mean[-1], line.low[-1], line.high[-1]) == pytest.approx((0.7, 0.6, 0.8))
+    # Between its records a course is a straight line on the logarithmic axis: 1,000 is half way.
+    assert np.interp(np.log(1_000), np.log(line.x), line.mean) == pytest.approx(0.5)
+
+
+def test_nothing_is_read_before_a_cells_first_record_or_beyond_its_last() -> None:
+    found = panels(
+        [cell("qmix", 0, [(100, 1, 0.2), (200, 4, 0.6)]), cell("qmix", 1, [(100, 2, 0.4), (200, 8, 0.8)])],
+    )
+    line = course(found, "seconds", "qmix")
+    assert (line.x[0], line.x[-1]) == pytest.approx((2, 4))
+
+
+def test_folds_are_averaged_before_seeds_are_compared() -> None:
+    points = [(100, 1.0, 0.2), (200, 2.0, 0.4)], [(100, 1.0, 0.4), (200, 2.0, 0.6)]
+    line = course(panels([cell("qmix", 0, points[0]), cell("qmix", 0, points[1])]), "episodes", "qmix")
+    assert line.seeds == 1
+    assert line.mean[[0, -1]] == pytest.approx([0.3, 0.5])
+    np.testing.assert_array_equal(line.low, line.high)
+
+
+def test_what_does_not_learn_is_a_level_where_validation_chose_it() -> None:
+    found = panels(
+        [
+            cell("qmix", 0, [(100, 1, 0.2), (200, 2, None), (300, 3, 0.6)]),
+            cell("mmr", 0, [], history=None, validation=0.7),
+            cell("mmr", 0, [], history=None, validation=0.9),
+            cell("random", 0, [], history=None, validation=None),
+        ]
+    )
+    assert [dict(panel.levels) for panel in found] == [{"mmr": pytest.approx(0.8)}] * 2
+    assert [line.ranker for line in found[0].lines] == ["qmix"]
+
+
+def test_cells_without_episodes_are_refused() -> None:
+    old = cell("qmix", 0, [])
+    old["history"]["records"] = [{"epoch": 1, "seconds": 1.0, "validation": 0.5}]
+    with pytest.raises(ValueError, match="--fresh"):
+        panels([old])
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A benchmark of two learners and one heuristic on two topic sets."""
+    out = tmp_path_factory.mktemp("results")
+    small = {"epochs": 2, "rollouts": 2}
+    recipe = Recipe(
+        name="r",
+        title="r",
+        topics=tuple(TopicsEntry(name=f"tiny {n}", source=f"synthetic:tiny:{n}:0", run_folds=(1,)) for n in (15, 20)),
+        rankers=(
+            RankerEntry(ranker="mmr", grid={"lambda_": (0.2, 0.8)}),
+            RankerEntry(ranker="qmix", config=small, seeds=(0, 1)),
+            RankerEntry(ranker="mdp-div-batched", config=small),
+        ),
+        reference="mmr",
+    )
+    run_benchmark(recipe, out)
+    return out
+
+
+def test_cells_say_how_many_episodes_and_steps_were_played(results: Path) -> None:
+    for record in read_cells(results):
+        if record["ranker"] == "mmr":
+            assert record["environment_episodes"] is record["environment_steps"] is None
+            continue
+        count = record["topic_set"]["topics"]
+        topics = generate("tiny", n_topics=count, seed=0).folds(5, seed=0)[0].train
+        # One step scores a whole list; selection takes a step a document, ten at most.
+        steps = sum(1 if record["ranker"] == "qmix" else min(10, topic.n_candidates) for topic in topics)
+        played = [(line["episodes"], line["steps"]) for line in record["history"]["records"]]
+        assert played == [(epoch * len(topics) * 2, epoch * steps * 2) for epoch in range(3)]
+        assert (record["environment_episodes"], record["environment_steps"]) == played[-1]
+
+
+def test_the_command_draws_both_kinds_of_file(srd: Srd, results: Path, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    png, svg = tmp_path / "curves.png", tmp_path / "curves.svg"
+    assert "4 panels" in srd.works("curves", results, "--out", png).err
+    assert png.read_bytes().startswith(b"\x89PNG")
+    shown = srd.works("curves", results, "--out", svg, "--json").json
+    assert [(panel["topics"], panel["against"]) for panel in shown][:2] == [
+        ("tiny 15", "episodes"),
+        ("tiny 15", "seconds"),
+    ]
+    assert set(shown[0]["ends"]) == {"qmix", "mdp-div-batched"}
+    text = svg.read_text()
+    for words in ("qmix (2 seeds)", "mmr", "environment episodes", "alpha_nDCG@10, validation"):
+        assert words in text  # letters stay letters: small, and can be searched for
+    assert len(text) < 100_000
+    again = tmp_path / "again.svg"
+    srd.works("curves", results, "--out", again)
+    assert again.read_bytes() == svg.read_bytes()
+
+
+def test_some_rankers_can_be_drawn_alone(srd: Srd, results: Path, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    shown = srd.works("curves", results, "--out", tmp_path / "c.svg", "--json", "--rankers", "qmix", "mmr").json
+    assert all(set(panel["ends"]) == {"qmix"} for panel in shown)
+    wrong = srd.fails("curves", results, "--out", tmp_path / "c.svg", "--rankers", "qmx")
+    assert "Did you mean qmix?" in wrong
+
+
+def test_what_cannot_be_drawn_is_said(srd: Srd, results: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "no cells in" in srd.fails("curves", tmp_path, "--out", tmp_path / "c.png")
+    assert "ending in .png or .svg" in srd.fails("curves", results, "--out", tmp_path / "c.gif")
+    (tmp_path / "cells").mkdir()
+    (tmp_path / "cells" / "x.json").write_text("{")
+    assert "is no record of a cell" in srd.fails("curves", tmp_path, "--out", tmp_path / "c.png")
+    (tmp_path / "cells" / "x.json").write_text(json.dumps(["x"]))
+    assert "is no record of a cell" in srd.fails("curves", tmp_path, "--out", tmp_path / "c.png")
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    assert "srd-gym[render]" in srd.fails("curves", results, "--out", tmp_path / "c.png")
+    assert not list(tmp_path.glob("*.png"))
+    with pytest.raises(ValueError, match=r"c\.txt"):
+        draw([], tmp_path / "c.txt")

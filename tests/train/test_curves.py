@@ -164,3 +164,22 @@ def test_what_cannot_be_drawn_is_said(srd: Srd, results: Path, tmp_path: Path, m
     assert not list(tmp_path.glob("*.png"))
     with pytest.raises(ValueError, match=r"c\.txt"):
         draw([], tmp_path / "c.txt")
+
+
+def test_a_benchmark_page_shows_its_curves(srd: Srd, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    recipe = tmp_path / "r.toml"
+    recipe.write_text(
+        'title = "Small"\nreference = "random"\n'
+        '[[topics]]\nname = "tiny"\nsource = "synthetic:tiny:15:0"\nrun_folds = [1]\n'
+        '[[rankers]]\nranker = "random"\n[[rankers]]\nranker = "vdn"\nconfig = { epochs = 2 }\n'
+    )
+    page, picture = tmp_path / "docs" / "r.md", tmp_path / "docs" / "pictures" / "r.svg"
+    picture.parent.mkdir(parents=True)
+    words = ["--out", tmp_path / "results", "--markdown", page, "--curves", picture]
+    srd.works("benchmark", recipe, *words)
+    assert picture.read_text().startswith("<?xml")
+    assert "](pictures/r.svg)" in page.read_text()
+    assert "--curves r.svg` at commit" in page.read_text()
+    assert "ending in .png or .svg" in srd.fails("benchmark", recipe, "--out", tmp_path / "new", "--curves", page)
+    assert not (tmp_path / "new").exists()

@@ -30,7 +30,7 @@ AGAINST: tuple[Against, ...] = ("episodes", "seconds")
 """What learning is shown against, a column each."""
 FORMATS = (".png", ".svg")
 
-_POINTS = 60
+_POINTS = 40
 # Okabe and Ito's colours, which people with any colour vision tell apart; black stays for the reference lines.
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#999999")
 _STYLES = ("-", "--", "-.", ":")
@@ -117,8 +117,7 @@ def draw(found: Sequence[Panel], path: Path) -> None:
         ImportError: matplotlib is not installed.
         ValueError: another kind of file.
     """
-    if path.suffix not in FORMATS:
-        raise ValueError(f"expected a file ending in {' or '.join(FORMATS)}, got {path.name}")
+    check_format(path)
     try:
         import matplotlib
     except ImportError as error:
@@ -132,6 +131,16 @@ def draw(found: Sequence[Panel], path: Path) -> None:
         if path.suffix == ".svg":  # a hundredth of a point is finer than any screen, and half of the file
             text = temporary.read_text(encoding="utf-8")
             temporary.write_text(re.sub(r"(\d\.\d\d)\d+", r"\1", text), encoding="utf-8")
+
+
+def check_format(path: Path) -> None:
+    """Refuse what cannot be drawn into, before work is done for it.
+
+    Raises:
+        ValueError: another kind of file.
+    """
+    if path.suffix not in FORMATS:
+        raise ValueError(f"expected a file ending in {' or '.join(FORMATS)}, got {path.name}")
 
 
 def _has_course(record: Mapping[str, Any]) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 import tyro
 
 from srd_train.benchmark import Cell, count_cells, run_benchmark
+from srd_train.curves import check_format, draw, panels
 from srd_train.options import SomeFile, SomeFolder, parsed
 from srd_train.output import Output
 from srd_train.pages import write_page
@@ -42,6 +44,8 @@ class Benchmark:
     markdown: SomeFile = None
     """Also write the tables as a Markdown file; one with the recipe's marks (<!-- NAME: begin -->, <!-- NAME: end -->)
     keeps its text around them."""
+    curves: SomeFile = None
+    """Also draw the learning curves (.png or .svg), as `srd curves` does; a page that --markdown writes shows them."""
     json: bool = False
     """Print the tables as JSON."""
 
@@ -70,11 +74,15 @@ class BenchmarkCommand:
             output.text(_overview())
             return 0
         recipe = load_recipe(options.recipe)
+        if options.curves is not None:
+            check_format(options.curves)
         out = options.out or Path("results") / recipe.name
         records = self._run_cells(recipe, out, options.fresh, output)
         found = tables(records, recipe.reference)
+        if options.curves is not None:
+            draw(panels(records), options.curves)
         if options.markdown is not None:
-            _write_markdown(options.markdown, recipe, options.recipe, found)
+            _write_markdown(options, recipe, found)
         if options.json:
             output.data({"recipe": recipe.name, "out": str(out), "tables": [table.as_dict() for table in found]})
             return 0
@@ -116,16 +124,30 @@ def _overview() -> str:
     """The help, with the recipes that come along."""
     recipes = {name: load_recipe(str(path)) for name, path in built_in().items()}
     width = max(len(name) for name in recipes)
-    lines = ["usage: srd benchmark NAME|RECIPE.toml [--out DIR] [--fresh] [--markdown FILE] [--json]", ""]
+    lines = [
+        "usage: srd benchmark NAME|RECIPE.toml [--out DIR] [--fresh] [--markdown FILE] [--curves FILE] [--json]",
+        "",
+    ]
     lines += [inspect.cleandoc(Benchmark.__doc__ or ""), "", "Recipes:"]
     return "\n".join(lines + [f"  {name:<{width}}  {recipe.title}" for name, recipe in recipes.items()])
 
 
-def _write_markdown(path: Path, recipe: Recipe, given: str, found: Sequence[ResultTable]) -> None:
+def _write_markdown(options: Benchmark, recipe: Recipe, found: Sequence[ResultTable]) -> None:
     """The tables as a page (what, by which command, of which commit), or within the marks of a page that has them."""
+    path = options.markdown or Path(f"{recipe.name}.md")
     commits = sorted({name for table in found for name in table.commits})
     software = ", ".join(f"{name} {number}" for name, number in versions().items())
-    made_by = f"Made by `srd benchmark {given}` at commit {', '.join(commits)} ({software})."
-    part = f"{as_markdown(found)}\n\n{made_by}"
+    command = f"srd benchmark {options.recipe}"
+    parts = [as_markdown(found)]
+    if options.curves is not None:
+        command += f" --curves {options.curves.name}"
+        place = os.path.relpath(options.curves, path.parent).replace(os.sep, "/")
+        parts.append(
+            f"![Learning curves: validation measure against episodes and against time]({place})\n\n"
+            "Lines are means over seeds and folds, bands the range over seeds; both axes of effort are logarithmic and "
+            "begin after the first epoch. Time is wall time, validation included."
+        )
+    parts.append(f"Made by `{command}` at commit {', '.join(commits)} ({software}).")
+    part = "\n\n".join(parts)
     about = " ".join(recipe.about.split())
     write_page(path, recipe.name, part, "\n\n".join(filter(None, (f"# {recipe.title}", about, part))))

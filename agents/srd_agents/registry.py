@@ -130,6 +130,15 @@ _BUILT_IN = (
         uses=("query",),
     ),
     RankerSpec(
+        name="ntn-div",
+        summary="novelty as a neural tensor network, learned from ideal rankings (Xia et al. 2016)",
+        config_path="srd_agents.supervised.config:NtnDivConfig",
+        class_path="srd_agents.supervised.ntn:NtnDiv",
+        learns=True,
+        needs=("vectors",),
+        uses=("query", "retrieval order"),
+    ),
+    RankerSpec(
         name="qmix",
         summary="every document is an agent that scores itself, learned with QMIX (MA4DIV, Chen et al. 2025)",
         config_path="srd_agents.qmix.config:QmixConfig",

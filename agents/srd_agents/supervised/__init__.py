@@ -1,0 +1,1 @@
+"""Rankers learned from ideal rankings: NTN-DIV."""

@@ -1,0 +1,143 @@
+"""The NTN-DIV learner."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from srd_agents.learner import Learner, Weights
+from srd_agents.networks.checkpoint import load_module, load_optimizer, module_arrays, optimizer_tree
+from srd_agents.networks.inputs import mean_and_deviation
+from srd_agents.storage import Tree
+from srd_agents.supervised.batch import Batch, Prepared, padded, pieces
+from srd_agents.supervised.config import NtnDivConfig
+from srd_agents.supervised.loss import candidates_on_offer, likelihood_loss, margin_loss, ranking_log_likelihood
+from srd_agents.supervised.network import NtnNetwork
+from srd_agents.supervised.samples import Sampler, Samples
+from srd_agents.supervised.scoring import FEATURES, TensorScorer
+from srd_gym.protocols import BoolArray, IntArray, ScoreArray
+from srd_gym.topic import Topic, TopicSet
+
+
+class NtnDiv(Learner[NtnDivConfig]):
+    """NTN-DIV (Xia et al., SIGIR 2016): novelty as a neural tensor network, learned from ideal rankings.
+
+    f(v, S) = w'v + mu' max_{s in S} tanh(v' W^{[1:z]} s); ranking takes the best remaining document again and again.
+    Learned with the likelihood of the ideal ranking (R-LTR) or PAMM's margin.
+
+    Differs from the paper: vectors standardised by the training documents, the query's cosine and the retrieval order
+    as further features, first weights that resemble MMR, Adam, and batches; ranks at which no document gains any more
+    do not count.
+    """
+
+    name: ClassVar[str] = "ntn-div"
+    config_class: ClassVar[type[Any]] = NtnDivConfig
+
+    _network: NtnNetwork
+    _optimiser: torch.optim.Optimizer
+    _topics: list[Prepared]
+    _scorer: TensorScorer | None = None
+
+    def score(self, topic: Topic, selected: IntArray, allowed: BoolArray) -> ScoreArray:
+        """The score of each candidate as the next document: [N] float64; what is not allowed is to be ignored.
+
+        Raises:
+            ValueError: not trained, or a topic of another width.
+        """
+        if self.vector_width is None or topic.vector_width != self.vector_width:
+            raise ValueError(
+                f"ranker {self.name!r} knows vectors of width {self.vector_width} (None: not trained yet), but topic "
+                f"{topic.query_id!r} has {topic.vector_width}; train it first, with vectors made the same way"
+            )
+        return self._ready().scores(topic, selected)
+
+    def _build(self, vector_width: int) -> None:
+        self._network = NtnNetwork(
+            vector_width, self.config.slices, self.config.pooling, len(FEATURES) if self.config.features else 0
+        )
+        self._scorer = None
+
+    def _weights(self) -> dict[str, NDArray[Any]]:
+        return module_arrays(self._network)
+
+    def _set_weights(self, weights: Weights) -> None:
+        load_module(self._network, weights, f"weights of ranker {self.name!r}")
+        self._scorer = None
+
+    def _prepare(self, topics: TopicSet, seed: int) -> None:
+        config = self.config
+        similarity = config.init == "similarity"
+        self._network.initialise(similarity=similarity, generator=torch.Generator().manual_seed(seed))
+        shift, scale = mean_and_deviation(topics)
+        self._network.shift.copy_(torch.from_numpy(shift))
+        self._network.scale.fill_(scale)
+        self._network.to(config.device)
+        make = torch.optim.Adam if config.optimizer == "adam" else torch.optim.SGD
+        few = [self._network.similarity_weight, self._network.slice_weight, self._network.feature_weight]
+        many = [self._network.tensor, self._network.vector_weight]
+        self._optimiser = make(
+            [{"params": few}, {"params": many, "lr": config.learning_rate * config.tensor_rate}],
+            lr=config.learning_rate,
+        )
+        sampler, generator = Sampler(config.measure, config.depth), np.random.default_rng([seed, 0x4E54])
+        self._topics = [
+            Prepared.of(topic, self._samples(sampler, topic, generator), features=config.features) for topic in topics
+        ]
+        self._scorer = None
+
+    def _samples(self, sampler: Sampler, topic: Topic, generator: np.random.Generator) -> Samples:
+        """The rankings to learn from."""
+        config = self.config
+        if config.loss == "likelihood":
+            return sampler.ideal(topic)
+        return sampler.pairs(topic, config.positives, config.negatives, config.negative_below, generator)
+
+    def _update(self, batch: IntArray) -> Mapping[str, float]:
+        self._scorer = None
+        topics = [self._topics[index] for index in batch]
+        self._optimiser.zero_grad()
+        total = 0.0
+        for piece in pieces(topics, self.config.slices):
+            loss = self._loss(padded(piece, self._network.shift)).sum() / len(topics)
+            loss.backward()  # type: ignore[no-untyped-call]
+            total += float(loss.detach())
+        self._optimiser.step()
+        return {"loss": total}
+
+    def _loss(self, batch: Batch) -> Tensor:
+        """The loss of each topic: [B]."""
+        scores = self._network(batch.documents, batch.features, batch.rankings)
+        on_offer = candidates_on_offer(batch.rankings, batch.present)
+        worth = ranking_log_likelihood(scores, batch.rankings, on_offer, batch.counted)
+        if self.config.loss == "likelihood":
+            return likelihood_loss(worth)
+        good = batch.n_good
+        pairs = batch.real[:, :good, None] & batch.real[:, None, good:]
+        return margin_loss(worth[:, :good], worth[:, good:], batch.values[:, :good], batch.values[:, good:], pairs)
+
+    def _training_state(self) -> Tree:
+        return {"optimiser": optimizer_tree(self._optimiser)}
+
+    def _restore_training(self, state: Tree) -> None:
+        load_optimizer(self._optimiser, state["optimiser"])
+
+    def _rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
+        scorer = self._ready()
+        return [scorer.rank(topic, k) for topic in topics]
+
+    def _release(self) -> None:
+        self._network.to("cpu")
+        for name in ("_topics", "_optimiser"):
+            if hasattr(self, name):
+                delattr(self, name)
+
+    def _ready(self) -> TensorScorer:
+        """The current weights, ready to score; kept until they change."""
+        if self._scorer is None:
+            self._scorer = TensorScorer.of(self._weights(), self.config.pooling)
+        return self._scorer

@@ -1,0 +1,111 @@
+"""The rankings that NTN-DIV learns from: ideal ones, and for the margin good and bad ones. Numpy only.
+
+Shapes: P good and Q bad rankings of a topic, K ranks, N candidates.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from srd_agents.validation import judged
+from srd_gym.measures import BoundMeasure, Reference, greedy_rankings, measure
+from srd_gym.measures.ideal import preference
+from srd_gym.protocols import BoolArray, IntArray, ScoreArray
+from srd_gym.topic import GradeArray, Topic
+
+_DRAWS = 4
+"""Random rankings drawn for each bad one wanted; where too few of them are bad, there are fewer."""
+
+
+class Samples(NamedTuple):
+    """Rankings of one topic; K is at most N."""
+
+    good: IntArray
+    """[P, K], the ideal first."""
+    good_counted: BoolArray
+    """[P, K], ranks where the ideal still gains; beyond them any order is as good."""
+    good_values: ScoreArray
+    """[P], in shares of the ideal's value."""
+    bad: IntArray
+    """[Q, K]."""
+    bad_values: ScoreArray
+    """[Q]."""
+
+
+class Sampler:
+    """Finds the rankings of a topic.
+
+    Args:
+        by: the measure; without a cutoff it counts to the rankings' end.
+        depth: K at most.
+
+    Raises:
+        ValueError: an unknown measure.
+    """
+
+    def __init__(self, by: str, depth: int) -> None:
+        # Values are taken in shares of the ideal's, so that nothing else need normalise them.
+        self._measure, self._depth = measure(by, normalizer="candidates").plain(), depth
+
+    def ideal(self, topic: Topic) -> Samples:
+        """The ideal ranking alone; ties go to the larger document id, the official rule, never to a position."""
+        order = preference(topic.n_candidates, topic.doc_ids)
+        judgments = judged(topic)[order]
+        depth = min(self._depth, topic.n_candidates)
+        bound = self._bound(topic, depth)
+        first = greedy_rankings(bound, judgments[None], np.ones((1, len(order)), np.bool_), np.zeros(1, np.int64))
+        ranking = order[first]
+        gains = bound.gains(judged(topic)[ranking], np.zeros(1, np.int64))
+        none = np.empty((0, depth), np.int64)
+        return Samples(ranking, gains > 0, np.ones(1), none, np.empty(0))
+
+    def pairs(
+        self, topic: Topic, positives: int, negatives: int, below: float, generator: np.random.Generator
+    ) -> Samples:
+        """The ideal ranking, variants of it, and bad rankings (PAMM's tau+ and tau-).
+
+        Args:
+            topic: judged.
+            positives: P at most; fewer where the ideal has no two documents that could be swapped.
+            negatives: Q at most; fewer where random rankings are too good.
+            below: what a bad ranking may reach, in shares of the ideal's value.
+            generator: draws variants and bad rankings.
+        """
+        ideal = self.ideal(topic)
+        depth = ideal.good.shape[1]
+        variants = {tuple(ideal.good[0].tolist()): None}
+        for _ in range(_DRAWS * (positives - 1)):
+            if len(variants) < positives:
+                variants[tuple(_swapped(ideal.good[0], judged(topic), generator).tolist())] = None
+        good = np.array(list(variants), np.int64)
+        drawn = np.stack([generator.permutation(topic.n_candidates)[:depth] for _ in range(_DRAWS * negatives)])
+        values = self._values(topic, np.concatenate([good, drawn]))
+        values = values / max(float(values[0]), 1e-12)
+        bad_values = values[len(good) :]
+        bad = np.flatnonzero(bad_values <= min(below, 1 - 1e-9))[:negatives]
+        counted = np.repeat(ideal.good_counted, len(good), axis=0)
+        return Samples(good, counted, values[: len(good)], drawn[bad], bad_values[bad])
+
+    def _values(self, topic: Topic, rankings: IntArray) -> ScoreArray:
+        """The measure of rankings of one topic: [P]."""
+        bound = self._bound(topic, rankings.shape[1])
+        return bound.values(judged(topic)[rankings], np.zeros(len(rankings), np.int64))
+
+    def _bound(self, topic: Topic, depth: int) -> BoundMeasure:
+        """The measure for this topic."""
+        return self._measure.bind([Reference.of(topic, "candidates")], depth)
+
+
+def _swapped(ranking: IntArray, judgments: GradeArray, generator: np.random.Generator) -> IntArray:
+    """The ranking with one of its documents exchanged for an equally judged one, ranked or not."""
+    variant = ranking.copy()
+    place = int(generator.integers(len(ranking)))
+    alike = np.flatnonzero((judgments == judgments[ranking[place]]).all(axis=1))
+    other = int(generator.choice(alike))
+    where = np.flatnonzero(variant == other)
+    if len(where):
+        variant[where[0]] = variant[place]
+    variant[place] = other
+    return variant

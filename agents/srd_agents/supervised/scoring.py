@@ -1,0 +1,139 @@
+"""NTN-DIV at work: scores and greedy rankings of single topics. Numpy only.
+
+Shapes: N candidates, F vector width, Z slices, D features, r documents ranked so far.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from srd_agents.reinforce.order import ORDER_FEATURES, order_features
+from srd_agents.supervised.config import Pooling
+from srd_gym.protocols import IntArray, ScoreArray
+from srd_gym.topic import Topic
+
+Floats = NDArray[np.float32]
+
+FEATURES = ("query cosine", *ORDER_FEATURES)
+"""Columns beside the vector; 0 where a topic lacks what they are made of."""
+
+
+def relevance_features(topic: Topic) -> Floats:
+    """[N, 4] float32, the columns of `FEATURES`."""
+    vectors, query = _vectors(topic), topic.query_vector
+    cosine = np.zeros(topic.n_candidates, np.float32)
+    if query is not None and query.any():
+        wide = vectors.astype(np.float64)
+        lengths = np.linalg.norm(wide, axis=1) * np.linalg.norm(query.astype(np.float64))
+        cosine = np.divide(wide @ query, lengths, out=np.zeros_like(lengths), where=lengths > 0).astype(np.float32)
+    return np.column_stack([cosine, order_features(topic)])
+
+
+@dataclass(frozen=True, kw_only=True)
+class TensorScorer:
+    """The weights of a network with the shift and scale of the vectors folded in."""
+
+    tensor: Floats
+    """[F, F * Z], W divided by the width and the scale."""
+    slice_weight: Floats
+    """[Z]."""
+    vector_weight: Floats
+    """[F]."""
+    feature_weight: Floats
+    """[D]; D = 0 looks at no features."""
+    shift: Floats
+    """[F]."""
+    scale: np.float32
+    pooling: Pooling
+
+    @classmethod
+    def of(cls, weights: dict[str, Floats], pooling: Pooling) -> TensorScorer:
+        """The scorer of a network.
+
+        Args:
+            weights: by the names of `NtnNetwork`'s parameters and buffers.
+            pooling: of the network.
+        """
+        width = len(weights["shift"])
+        tensor = weights["tensor"] + np.eye(width, dtype=np.float32)[..., None] * weights["similarity_weight"]
+        return cls(
+            tensor=tensor.reshape(width, -1) / np.float32(width),
+            slice_weight=weights["slice_weight"],
+            vector_weight=weights["vector_weight"],
+            feature_weight=weights["feature_weight"],
+            shift=weights["shift"],
+            scale=np.float32(weights["scale"]),
+            pooling=pooling,
+        )
+
+    def scores(self, topic: Topic, selected: IntArray) -> ScoreArray:
+        """The score f of every candidate given these documents: [N] float64.
+
+        Args:
+            topic: with vectors of width F.
+            selected: [r] int64.
+        """
+        points = self._points(topic)
+        relevance = self._relevance(topic, points)
+        if not len(selected):
+            return relevance.astype(np.float64)
+        width, slices = len(self.shift), len(self.slice_weight)
+        products = (points[selected] @ self.tensor).reshape(-1, width, slices)
+        pooled: Floats | None = None
+        for count, product in enumerate(products, start=1):
+            pooled = self._pool(pooled, points @ product, count)
+        return np.asarray(relevance + self._novelty(pooled), dtype=np.float64)
+
+    def rank(self, topic: Topic, k: int) -> IntArray:
+        """The first k documents chosen one by one, best first: [min(k, N)] int64. Ties go to the first candidate."""
+        points = self._points(topic)
+        relevance = self._relevance(topic, points)
+        ranking = np.empty(min(k, len(points)), np.int64)
+        pooled: Floats | None = None
+        for rank in range(len(ranking)):
+            scores = relevance if pooled is None else relevance + self._novelty(pooled)
+            best = ranking[rank] = int(scores.argmax())
+            relevance[best] = -np.inf
+            if rank + 1 < len(ranking):
+                product = (points[best] @ self.tensor).reshape(len(self.shift), -1)
+                pooled = self._pool(pooled, points @ product, rank + 1)
+        return ranking
+
+    def _points(self, topic: Topic) -> Floats:
+        """[N, F], shifted and scaled."""
+        points: Floats = (_vectors(topic) - self.shift) / self.scale
+        return points
+
+    def _relevance(self, topic: Topic, points: Floats) -> Floats:
+        """[N], what does not depend on the documents ranked."""
+        relevance: Floats = points @ self.vector_weight
+        if len(self.feature_weight):
+            relevance = relevance + relevance_features(topic) @ self.feature_weight
+        return relevance
+
+    def _pool(self, pooled: Floats | None, product: Floats, count: int) -> Floats:
+        """[N, Z], one more document (the `count`th) pooled in; max and min before tanh, mean after it."""
+        if self.pooling == "mean":
+            bent: Floats = np.tanh(product)
+            return bent if pooled is None else pooled + (bent - pooled) / np.float32(count)
+        if pooled is None:
+            return product
+        return (np.maximum if self.pooling == "max" else np.minimum)(pooled, product, out=pooled)
+
+    def _novelty(self, pooled: Floats | None) -> Floats:
+        """[N], mu times the pooled slices."""
+        if pooled is None:
+            raise ValueError("novelty needs at least one ranked document")
+        bent: Floats = pooled if self.pooling == "mean" else np.tanh(pooled)
+        weighted: Floats = bent @ self.slice_weight
+        return weighted
+
+
+def _vectors(topic: Topic) -> Floats:
+    """[N, F]; the caller has checked that they are there."""
+    if topic.doc_vectors is None:
+        raise ValueError(f"topic {topic.query_id!r} has no document vectors")
+    return topic.doc_vectors

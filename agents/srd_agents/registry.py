@@ -130,6 +130,15 @@ _BUILT_IN = (
         uses=("query",),
     ),
     RankerSpec(
+        name="m2div",
+        summary="Monte Carlo tree search guided by a network that learns from it (M2Div, Feng et al. 2018)",
+        config_path="srd_agents.mcts.config:M2DivConfig",
+        class_path="srd_agents.mcts.agent:M2Div",
+        learns=True,
+        needs=("vectors",),
+        uses=("query",),
+    ),
+    RankerSpec(
         name="ntn-div",
         summary="novelty as a neural tensor network, learned from ideal rankings (Xia et al. 2016)",
         config_path="srd_agents.supervised.config:NtnDivConfig",

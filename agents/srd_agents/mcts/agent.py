@@ -1,0 +1,237 @@
+"""M2Div (Feng et al., SIGIR 2018): a network that learns from the searches it guides."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import logging
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from srd_agents.learner import Learner, Weights
+from srd_agents.mcts.config import M2DivConfig
+from srd_agents.mcts.loss import log_policy, policy_loss, value_loss
+from srd_agents.mcts.network import HeadWeights, NumpyEvaluator, SearchNetwork
+from srd_agents.mcts.order import OrderedTopic
+from srd_agents.mcts.rollout import Episodes, Planner, Played
+from srd_agents.networks.checkpoint import load_module, load_optimizer, module_arrays, optimizer_tree
+from srd_agents.networks.inputs import Inputs
+from srd_agents.storage import Tree
+from srd_gym.core import SelectionCore
+from srd_gym.protocols import IntArray, ScoreArray
+from srd_gym.topic import Topic, TopicSet
+
+logger = logging.getLogger("srd_agents")
+
+_CHUNK = 32
+"""Topics searched side by side when ranking."""
+
+
+class M2Div(Learner[M2DivConfig]):
+    """M2Div: a tree search guided by an LSTM's policy and value, which learn from what the search finds.
+
+    Feng, Xu, Lan, Guo, Zeng, Cheng, "From Greedy Selection to Exploratory Decision-Making: Diverse Ranking with
+    Policy-Value Networks", SIGIR 2018. Ranking reads no labels: leaves at the horizon are worth V, as all others.
+
+    Differs from the paper: defaults are smaller searches of batches of topics with Adam (`M2DivConfig.paper()` has the
+    paper's settings); ties go to an order drawn from document ids instead of the file's; topics come in a new seeded
+    shuffle each epoch, and the weights kept are those that validate best.
+    """
+
+    name: ClassVar[str] = "m2div"
+    config_class: ClassVar[type[Any]] = M2DivConfig
+
+    _network: SearchNetwork
+    _optimizer: torch.optim.Optimizer
+    _rng: np.random.Generator
+    _episodes: Episodes
+    _topics: list[OrderedTopic]
+    _core: SelectionCore | None = None
+
+    # Ranking.
+
+    def ranking_by(self, by: Literal["policy", "value", "search"], simulations: int | None = None) -> Self:
+        """The same trained ranker, with its weights, ranking another way.
+
+        Args:
+            by: as the option `rank_by`.
+            simulations: as the option `rank_simulations`; None keeps it.
+        """
+        twin = copy.copy(self)
+        count = self.config.rank_simulations if simulations is None else simulations
+        twin.config = dataclasses.replace(self.config, rank_by=by, rank_simulations=count)
+        return twin
+
+    def evaluator(self, topics: Sequence[Topic]) -> NumpyEvaluator:
+        """The network on some topics, their candidates in seeded order, as `srd_agents.mcts.search` asks for it.
+
+        Args:
+            topics: with vectors of the width trained on.
+        """
+        return self._evaluator([OrderedTopic.of(topic, self.config.tie_seed) for topic in topics])
+
+    def _rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
+        by = self.config.rank_by
+        if by == "search" and self.config.rank_simulations == 0:
+            logger.warning("ranker %r has no simulations to search with: it ranks by its raw policy", self.name)
+            by = "policy"
+        out: list[IntArray] = []
+        for start in range(0, len(topics), _CHUNK):
+            part = topics[start : start + _CHUNK]
+            ordered = [OrderedTopic.of(topic, self.config.tie_seed) for topic in part]
+            evaluator = self._evaluator(ordered)
+            counts = np.array([topic.n_candidates for topic in part], np.int64)
+            begun = self._searched(evaluator, counts, k) if by == "search" else None
+            lists = fill(evaluator, counts, k, begun, by_value=by == "value")
+            out.extend(topic.order[row[: min(k, len(topic.order))]] for topic, row in zip(ordered, lists, strict=True))
+        return out
+
+    def _searched(self, evaluator: NumpyEvaluator, counts: IntArray, k: int) -> IntArray:
+        """[B, T] the first ranks, by search; -1 where a list has ended."""
+        planner = Planner.of(self.config, self.config.rank_simulations, training=False)
+        played = planner.play(evaluator, counts, most_ranks=min(k, self.config.horizon))
+        return np.where(played.active, played.documents, -1)
+
+    @torch.inference_mode()
+    def _evaluator(self, topics: Sequence[OrderedTopic]) -> NumpyEvaluator:
+        # Topic by topic: a matrix product's last bits may depend on what else is in it.
+        projections = []
+        for topic in topics:
+            scoring, inputs, initial = self._network.project(_inputs([topic]))
+            projections.append((scoring[0].numpy(), inputs[0].numpy(), initial[0].numpy()))
+        return NumpyEvaluator(projections, HeadWeights.of(self._network))
+
+    # Weights.
+
+    def _build(self, vector_width: int) -> None:
+        config = self.config
+        self._network = SearchNetwork(
+            vector_width, config.hidden, attention=config.attention, heads=config.heads, blocks=config.blocks
+        )
+
+    def _weights(self) -> dict[str, NDArray[Any]]:
+        return module_arrays(self._network)
+
+    def _set_weights(self, weights: Weights) -> None:
+        load_module(self._network, weights, f"weights of ranker {self.name!r}")
+
+    # Training.
+
+    def _prepare(self, topics: TopicSet, seed: int) -> None:
+        config = self.config
+        self._network.initialise(torch.Generator().manual_seed(seed))
+        if config.standardize:
+            self._network.standardizer.fit(topics)
+        parameters = self._network.parameters()
+        self._optimizer = (
+            torch.optim.Adagrad(parameters, lr=config.learning_rate)
+            if config.optimizer == "adagrad"
+            else torch.optim.Adam(parameters, lr=config.learning_rate)
+        )
+        self._rng = np.random.default_rng([seed, 0x3CE5])
+        self._topics = [OrderedTopic.of(topic, config.tie_seed) for topic in topics]
+        self._core = SelectionCore(topics, measure=config.measure, horizon=config.horizon)
+        self._episodes = Episodes(self._core, [topic.order for topic in self._topics])
+
+    def _update(self, batch: IntArray) -> Mapping[str, float]:
+        topics = [self._topics[index] for index in batch]
+        planner = Planner.of(self.config, self.config.simulations, training=True)
+        played, outcome = self._episodes.play(planner, self._evaluator(topics), batch, self._rng)
+        return {"return": float(outcome.mean()), **self._learn(topics, played, outcome)}
+
+    def _learn(self, topics: Sequence[OrderedTopic], played: Played, outcome: ScoreArray) -> dict[str, float]:
+        """One step on the episodes of these topics; the parts of the loss, means per rank."""
+        network = self._network
+        scoring, inputs, initial = network.project(_inputs(topics))
+        rows = torch.arange(len(topics))[:, None]
+        states = network.states(initial, inputs[rows, torch.from_numpy(played.documents)])
+        log_pi = log_policy(network.logits(scoring, states), torch.from_numpy(played.allowed))
+        active = torch.from_numpy(played.active)
+        z = torch.from_numpy(outcome).to(log_pi.dtype)
+        target = torch.from_numpy(played.policies).to(log_pi.dtype)
+        of_value = (value_loss(network.values(states), z) * active).sum()
+        of_policy = (policy_loss(log_pi, target) * active).sum()
+        self._optimizer.zero_grad()
+        ((of_value + of_policy) / len(topics)).backward()  # type: ignore[no-untyped-call]
+        if self.config.clip_norm:
+            torch.nn.utils.clip_grad_norm_(network.parameters(), self.config.clip_norm)
+        self._optimizer.step()
+        ranks = int(played.active.sum())
+        return {"value_loss": float(of_value.detach()) / ranks, "policy_loss": float(of_policy.detach()) / ranks}
+
+    def _training_state(self) -> Tree:
+        return {"optimizer": optimizer_tree(self._optimizer), "generator": self._rng.bit_generator.state}
+
+    def _restore_training(self, state: Tree) -> None:
+        load_optimizer(self._optimizer, state["optimizer"])
+        self._rng.bit_generator.state = state["generator"]
+
+    def _release(self) -> None:
+        self._core = None
+        for name in ("_optimizer", "_episodes", "_topics"):
+            if hasattr(self, name):
+                delattr(self, name)
+
+
+def fill(
+    evaluator: NumpyEvaluator,
+    n_candidates: IntArray,
+    k: int,
+    begun: IntArray | None = None,
+    *,
+    by_value: bool = False,
+) -> IntArray:
+    """Rankings without search: at every rank the document of the largest logit, or the one with the best V after it.
+
+    Args:
+        evaluator: the network on B topics.
+        n_candidates: [B].
+        k: ranks to fill.
+        begun: [B, T] documents of the first ranks; -1 where a list has ended. None: none.
+        by_value: choose by V.
+
+    Returns:
+        [B, min(k, N)] candidates, as the evaluator counts them; behind its own a topic of fewer repeats some. Ties
+        go to the first.
+    """
+    topics = np.arange(len(n_candidates))
+    width = int(n_candidates.max())
+    taken = np.arange(width) >= n_candidates[:, None]
+    state = evaluator.initial(topics)
+    out = np.zeros((len(topics), min(k, width)), np.int64)
+    for rank in range(out.shape[1]):
+        if begun is not None and rank < begun.shape[1]:
+            best = np.maximum(begun[:, rank], 0)
+        else:
+            scores = _values_after(evaluator, state, width) if by_value else evaluator.logits(topics, state)
+            best = np.where(taken, -np.inf, scores).argmax(axis=1)
+        out[:, rank] = best
+        taken[topics, best] = True
+        if rank + 1 < out.shape[1]:
+            state = evaluator.advance(topics, state, best)
+    return out
+
+
+def _values_after(evaluator: NumpyEvaluator, state: NDArray[np.float32], width: int) -> NDArray[np.float32]:
+    """[B, N], V of the state after each candidate."""
+    trees = np.repeat(np.arange(len(state)), width)
+    documents = np.tile(np.arange(width), len(state))
+    after = evaluator.advance(trees, state[trees], documents)
+    return evaluator.values(trees, after).reshape(len(state), width)
+
+
+def _inputs(topics: Sequence[OrderedTopic]) -> Inputs:
+    """What the network sees of topics, padded to the largest."""
+    counts = np.array([len(topic.documents) for topic in topics])
+    documents = np.zeros((len(topics), int(counts.max()), topics[0].documents.shape[1]), np.float32)
+    for place, topic in zip(documents, topics, strict=True):
+        place[: len(topic.documents)] = topic.documents
+    present = None
+    if (counts != counts[0]).any():
+        present = torch.from_numpy(np.arange(documents.shape[1]) < counts[:, None])
+    queries = np.stack([topic.query for topic in topics])
+    return Inputs(torch.from_numpy(queries), torch.from_numpy(documents), present)

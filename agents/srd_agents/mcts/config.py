@@ -1,0 +1,102 @@
+"""Options of M2Div."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, Literal
+
+from srd_agents.config import check_between, check_count, check_one_of, check_positive
+from srd_agents.learner import LearnerConfig
+
+
+@dataclass(frozen=True, kw_only=True)
+class M2DivConfig(LearnerConfig):
+    """M2Div: Monte Carlo tree search guided by a network that learns from it."""
+
+    batch_topics: int = 16
+    """Topics searched side by side, and learned from in one update; the paper's is 1."""
+    measure: str = "alpha_nDCG"
+    """What finished lists are worth, 0 to 1 (V is a number between them); without a cutoff it counts to the horizon."""
+    horizon: int = 10
+    """Ranks of an episode, and how deep a search looks; the paper's is 5. Ranks behind it are filled by the policy."""
+    simulations: int = 64
+    """Simulations at each rank in training, those inherited with the kept subtree included; the paper's is 5,000."""
+    exploration: float = 3.0
+    """Lambda, the weight of the priors in the selection rule."""
+    unvisited: Literal["zero", "parent"] = "zero"
+    """What an untried document counts for in a search: "zero", as in the paper, or the V of its "parent"."""
+    leaves: int = 1
+    """Leaves of a tree evaluated together, kept apart by virtual loss; 1 is the paper's search."""
+    root: Literal["puct", "gumbel"] = "puct"
+    """How the root's documents are tried: the usual rule, or Gumbel sampling with sequential halving."""
+    considered: int = 16
+    """Documents that a Gumbel root begins with."""
+    noise: float = 0.0
+    """Share of Dirichlet noise in the root's priors in training, 0 to 1; the paper has none."""
+    noise_concentration: float = 10.0
+    """Total concentration of that noise; each document gets an even part of it."""
+    hidden: int = 16
+    """Width of the LSTM's cell; the paper's is 5."""
+    attention: int = 0
+    """Width of self-attention over the candidates beside each vector; 0, as in the paper, has none."""
+    heads: int = 2
+    """Heads of the attention."""
+    blocks: int = 1
+    """Layers of the attention."""
+    optimizer: Literal["adagrad", "adam"] = "adam"
+    """What steps the weights; the paper's is Adagrad."""
+    learning_rate: float = 0.005
+    """Its step size; the paper's is 0.01."""
+    clip_norm: float = 5.0
+    """Largest norm of the gradient of an update; larger ones are shortened. 0 never does."""
+    standardize: bool = True
+    """Shift and scale the vectors by the training documents' mean and overall deviation; the paper does not."""
+    rank_by: Literal["policy", "value", "search"] = "search"
+    """How topics are ranked: by the raw policy, by V of every next document, or with search. Labels are never read."""
+    rank_simulations: int = 64
+    """Simulations at each of the first `horizon` ranks when ranking with search; 0 falls back to the raw policy."""
+    tie_seed: int = 0
+    """Seed of the order, drawn from document ids, in which equal candidates come."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in ("horizon", "simulations", "leaves", "considered", "hidden", "heads", "blocks"):
+            check_count(name, getattr(self, name))
+        for name in ("attention", "rank_simulations", "tie_seed"):
+            check_count(name, getattr(self, name), low=0)
+        check_between("exploration", self.exploration, 0.0)
+        check_between("noise", self.noise, 0.0, 1.0)
+        check_between("clip_norm", self.clip_norm, 0.0)
+        for name in ("noise_concentration", "learning_rate"):
+            check_positive(name, getattr(self, name))
+        check_one_of("unvisited", self.unvisited, ("zero", "parent"))
+        check_one_of("root", self.root, ("puct", "gumbel"))
+        check_one_of("optimizer", self.optimizer, ("adagrad", "adam"))
+        check_one_of("rank_by", self.rank_by, ("policy", "value", "search"))
+        if self.root == "gumbel" and (self.leaves > 1 or self.noise > 0):
+            raise ValueError("root='gumbel' draws its own noise and seeks one leaf at a time: use leaves=1 and noise=0")
+        if self.attention % self.heads:
+            raise ValueError(f"attention ({self.attention}) must be a multiple of heads ({self.heads})")
+
+    @classmethod
+    def paper(cls, **overrides: Any) -> M2DivConfig:
+        """The settings of the paper (Feng et al. 2018), with these values in place of its own."""
+        settings: dict[str, Any] = {
+            "batch_topics": 1,
+            "horizon": 5,
+            "simulations": 5000,
+            "rank_simulations": 5000,
+            "hidden": 5,
+            "optimizer": "adagrad",
+            "learning_rate": 0.01,
+            "clip_norm": 0.0,
+            "standardize": False,
+            "validation_measure": "alpha_nDCG@5",
+        }
+        return cls(**(settings | overrides))
+
+
+PRESETS: Mapping[str, Callable[..., M2DivConfig]] = MappingProxyType({"paper": M2DivConfig.paper})
+"""Named settings: `PRESETS["paper"](simulations=100)`."""

@@ -1,0 +1,55 @@
+"""What M2Div's network learns: its value from finished lists, its policy from the search. Pure functions.
+
+Shapes: B episodes, T ranks, N candidates.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+MASKED_LOGIT = -1e9
+"""In place of the logit of a candidate that is not on offer: its probability is 0, and no NaN comes of it."""
+
+
+def log_policy(logits: Tensor, allowed: Tensor) -> Tensor:
+    """Log of the softmax over the candidates on offer: [..., N].
+
+    Args:
+        logits: [..., N].
+        allowed: [..., N] bool.
+    """
+    return torch.log_softmax(logits.masked_fill(~allowed, MASKED_LOGIT), dim=-1)
+
+
+def value_loss(values: Tensor, outcome: Tensor) -> Tensor:
+    """(z - V)^2 of each rank: [B, T].
+
+    Args:
+        values: [B, T], V at each rank.
+        outcome: [B], z, the measure of the finished list, the same for every rank.
+    """
+    return (outcome[:, None] - values) ** 2
+
+
+def policy_loss(log_pi: Tensor, target: Tensor) -> Tensor:
+    """- sum_i pi_i log p_i of each rank: [B, T].
+
+    Args:
+        log_pi: [B, T, N] log p of the network.
+        target: [B, T, N] pi of the search; 0 where a candidate is not on offer.
+    """
+    return -(target * log_pi).sum(-1)
+
+
+def search_loss(values: Tensor, outcome: Tensor, log_pi: Tensor, target: Tensor, active: Tensor) -> Tensor:
+    """The sum of both over an episode's ranks, as in the paper (its equation 5): [B].
+
+    Args:
+        values: [B, T].
+        outcome: [B].
+        log_pi: [B, T, N].
+        target: [B, T, N].
+        active: [B, T] bool, false after an episode's end.
+    """
+    return ((value_loss(values, outcome) + policy_loss(log_pi, target)) * active).sum(1)

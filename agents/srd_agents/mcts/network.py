@@ -1,0 +1,244 @@
+"""M2Div's network: an LSTM over the ranked documents, a value and a policy; in torch to learn, in numpy to search.
+
+Shapes: M topics, N candidates, F vector width, H hidden width, E nodes of search trees.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from srd_agents.networks.attention import AttentionStack
+from srd_agents.networks.inputs import Inputs, Standardizer
+from srd_gym.protocols import IntArray
+
+Floats = NDArray[np.float32]
+
+
+class Projection(NamedTuple):
+    """All of a topic that the recurrence needs; nothing of width F is left."""
+
+    scoring: Tensor
+    """[M, N, 2H], x'U of each candidate."""
+    inputs: Tensor
+    """[M, N, 4H], what each candidate adds to the LSTM's gates (input, forget, cell, output)."""
+    initial: Tensor
+    """[M, 2H], [c_0; h_0]."""
+
+
+class SearchNetwork(nn.Module):
+    """State s = [c; h] of an LSTM, V(s) = sigma(w's + b), p(d | s) = softmax over the remaining of x_d' U s.
+
+    Feng et al. 2018, equations 1 to 3: c_0 = sigma(V_c q), h_0 = sigma(V_h q); the vectors of ranked documents are fed
+    in order. With `attention` a document is its vector and, beside it, a row of self-attention over all candidates of
+    the topic (not in the paper); permuting the candidates permutes all outputs alike.
+
+    Args:
+        width: F.
+        hidden: H; the paper's is 5.
+        attention: width of the attention rows; 0 leaves them out.
+        heads: of the attention.
+        blocks: of the attention.
+        dtype: float32, or float64 for tests.
+
+    Raises:
+        ValueError: an attention width that the heads cannot share evenly.
+    """
+
+    def __init__(
+        self,
+        width: int,
+        hidden: int,
+        *,
+        attention: int = 0,
+        heads: int = 1,
+        blocks: int = 1,
+        dtype: torch.dtype = torch.float32,
+    ) -> None:
+        super().__init__()
+        self.width, self.hidden = width, hidden
+        self.standardizer = Standardizer(width, dtype=dtype)
+        self.attention: AttentionStack | None = None
+        if attention:
+            self.attention = AttentionStack(width, attention, heads, blocks, 2 * attention, dtype=dtype)
+        rows = width + attention
+        self.query_weight = nn.Parameter(torch.zeros(2 * hidden, width, dtype=dtype))
+        """[V_c; V_h], [2H, F]."""
+        self.input_weight = nn.Parameter(torch.zeros(4 * hidden, rows, dtype=dtype))
+        """[4H, F + attention]."""
+        self.recurrent_weight = nn.Parameter(torch.zeros(4 * hidden, hidden, dtype=dtype))
+        """[4H, H]."""
+        self.gate_bias = nn.Parameter(torch.zeros(4 * hidden, dtype=dtype))
+        """[4H]."""
+        self.scoring_weight = nn.Parameter(torch.zeros(rows, 2 * hidden, dtype=dtype))
+        """U, [F + attention, 2H]."""
+        self.value_weight = nn.Parameter(torch.zeros(2 * hidden, dtype=dtype))
+        """w, [2H]."""
+        self.value_bias = nn.Parameter(torch.zeros((), dtype=dtype))
+        """b."""
+
+    @torch.no_grad()
+    def initialise(self, generator: torch.Generator) -> None:
+        """Draw the weight matrices uniform in [-b, b], b = 1 / sqrt(inputs); biases begin at 0.
+
+        Args:
+            generator: on the CPU, so that a seed gives the same start on every device.
+        """
+        if self.attention is not None:
+            from srd_agents.networks.attention import initialise
+
+            initialise(self.attention, generator)
+        inputs = {"query_weight": 1, "input_weight": 1, "recurrent_weight": 1, "scoring_weight": 0, "value_weight": 0}
+        for name, axis in inputs.items():
+            parameter = getattr(self, name)
+            drawn = torch.empty(parameter.shape, dtype=parameter.dtype).uniform_(-1, 1, generator=generator)
+            parameter.copy_(drawn * parameter.shape[axis] ** -0.5)
+
+    def project(self, inputs: Inputs) -> Projection:
+        """Everything that depends on the topic alone.
+
+        Args:
+            inputs: queries [M, F] (zeros: none, which gives the state sigma(0)), documents [M, N, F], present [M, N].
+
+        Returns:
+            The projection, with gradients to all that it is made of.
+        """
+        queries, rows = self.standardizer(inputs.queries, inputs.documents)
+        if self.attention is not None:
+            rows = torch.cat([rows, self.attention(rows, inputs.present)], dim=-1)
+        return Projection(
+            rows @ self.scoring_weight,
+            rows @ self.input_weight.T + self.gate_bias,
+            torch.sigmoid(queries @ self.query_weight.T),
+        )
+
+    def next_state(self, state: Tensor, inputs: Tensor) -> Tensor:
+        """One step of the LSTM.
+
+        Args:
+            state: [..., 2H], [c; h].
+            inputs: [..., 4H], of the documents just ranked.
+        """
+        cell, shown = state[..., : self.hidden], state[..., self.hidden :]
+        gates = inputs + shown @ self.recurrent_weight.T
+        take, forget, new, out = gates.chunk(4, dim=-1)
+        cell = torch.sigmoid(forget) * cell + torch.sigmoid(take) * torch.tanh(new)
+        return torch.cat([cell, torch.sigmoid(out) * torch.tanh(cell)], dim=-1)
+
+    def states(self, initial: Tensor, inputs: Tensor) -> Tensor:
+        """The states of whole episodes (teacher forcing): s_0 ... s_{T-1}, [B, T, 2H].
+
+        Args:
+            initial: [B, 2H].
+            inputs: [B, T, 4H] of the documents ranked; the last one is not needed.
+        """
+        state, out = initial, [initial]
+        for rank in range(inputs.shape[1] - 1):
+            state = self.next_state(state, inputs[:, rank])
+            out.append(state)
+        return torch.stack(out, dim=1)
+
+    def values(self, states: Tensor) -> Tensor:
+        """V of states [..., 2H]: [...], between 0 and 1."""
+        return torch.sigmoid(states @ self.value_weight + self.value_bias)
+
+    @staticmethod
+    def logits(scoring: Tensor, states: Tensor) -> Tensor:
+        """x_i' U s of each candidate [M, N, 2H] and state [M, L, 2H]: [M, L, N]."""
+        return states @ scoring.transpose(1, 2)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeadWeights:
+    """The small weights that are used at every node of a search, as numpy arrays."""
+
+    recurrent: Floats
+    """[H, 4H], transposed."""
+    value: Floats
+    """[2H]."""
+    bias: np.float32
+
+    @classmethod
+    def of(cls, network: SearchNetwork) -> HeadWeights:
+        """Those of a network, on the CPU."""
+
+        def array(tensor: Tensor) -> Floats:
+            return np.ascontiguousarray(tensor.detach().cpu().numpy(), dtype=np.float32)
+
+        return cls(
+            recurrent=array(network.recurrent_weight.T),
+            value=array(network.value_weight),
+            bias=np.float32(network.value_bias.item()),
+        )
+
+
+class NumpyEvaluator:
+    """A network as the search asks for it, for some topics (one a tree). Numpy only, elementwise over nodes.
+
+    Sums over the state run term by term, so that a node's figures depend neither on the nodes evaluated beside it nor
+    on padding, to the last bit.
+
+    Args:
+        projections: (scoring [N_t, 2H], inputs [N_t, 4H], initial [2H]) of each topic.
+        heads: the rest of the network.
+    """
+
+    def __init__(self, projections: list[tuple[Floats, Floats, Floats]], heads: HeadWeights) -> None:
+        count, width = len(projections), max(len(scoring) for scoring, _, _ in projections)
+        hidden = len(heads.recurrent)
+        self._heads, self._hidden = heads, hidden
+        # [M, 2H, N]: every term of a sum over the state is then a whole row.
+        self._scoring = np.zeros((count, 2 * hidden, width), np.float32)
+        self._inputs = np.zeros((count, width, 4 * hidden), np.float32)
+        self._initial = np.stack([initial for _, _, initial in projections])
+        for row, (scoring, inputs, _) in enumerate(projections):
+            self._scoring[row, :, : len(scoring)] = scoring.T
+            self._inputs[row, : len(inputs)] = inputs
+
+    @property
+    def state_width(self) -> int:
+        """2H."""
+        return 2 * self._hidden
+
+    def initial(self, trees: IntArray) -> Floats:
+        """[A, 2H], [c_0; h_0]."""
+        return self._initial[trees]
+
+    def advance(self, trees: IntArray, states: Floats, documents: IntArray) -> Floats:
+        """[E, 2H], one step of the LSTM with the documents [E]."""
+        size = self._hidden
+        gates = self._inputs[trees, documents]
+        for unit in range(size):
+            gates += states[:, size + unit, None] * self._heads.recurrent[unit]
+        # The logistic function by tanh: no overflow on either side.
+        gates[:, : 2 * size] *= 0.5
+        gates[:, 3 * size :] *= 0.5
+        np.tanh(gates, out=gates)
+        gates[:, : 2 * size] *= 0.5
+        gates[:, : 2 * size] += 0.5
+        gates[:, 3 * size :] *= 0.5
+        gates[:, 3 * size :] += 0.5
+        out = np.empty_like(states)
+        cell = gates[:, size : 2 * size] * states[:, :size]
+        cell += gates[:, :size] * gates[:, 2 * size : 3 * size]
+        out[:, :size] = cell
+        np.multiply(gates[:, 3 * size :], np.tanh(cell), out=out[:, size:])
+        return out
+
+    def values(self, trees: IntArray, states: Floats) -> Floats:
+        """[E], V."""
+        raised = np.add.accumulate(states * self._heads.value, axis=1)[:, -1] + self._heads.bias
+        return np.asarray(0.5 * np.tanh(0.5 * raised) + 0.5, dtype=np.float32)
+
+    def logits(self, trees: IntArray, states: Floats) -> Floats:
+        """[E, N], x'U s."""
+        scoring = self._scoring[trees] if len(trees) != 1 else self._scoring[int(trees[0])][None]
+        out = scoring[:, 0] * states[:, 0, None]
+        for unit in range(1, scoring.shape[1]):
+            out += scoring[:, unit] * states[:, unit, None]
+        return out

@@ -1,0 +1,194 @@
+"""Whole lists by search: episodes of self-improvement, played in the simulator, and rankings that read no labels.
+
+Shapes: B topics (one tree each), N candidates of the largest, K ranks, T ranks of the longest list. Candidates are in
+seeded order (`order.OrderedTopic`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from srd_agents.mcts.config import M2DivConfig
+from srd_agents.mcts.root import dirichlet_noise, mix_noise, run_gumbel
+from srd_agents.mcts.search import (
+    Evaluator,
+    Search,
+    Terminal,
+    most_visited,
+    move,
+    plant,
+    run,
+    visit_shares,
+)
+from srd_agents.mcts.tree import Trees
+from srd_gym.core import SelectionCore
+from srd_gym.protocols import BoolArray, IntArray, ScoreArray
+
+
+class Played(NamedTuple):
+    """What search made of B topics."""
+
+    documents: IntArray
+    """[B, T] the documents ranked, as places in the seeded order; 0 behind a list's end."""
+    policies: ScoreArray
+    """[B, T, N] what the search says to do at each rank: pi, the policy's target."""
+    active: BoolArray
+    """[B, T] whether the rank was filled."""
+    allowed: BoolArray
+    """[B, T, N] the documents on offer at each rank."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Planner:
+    """How one document after the other is found by search.
+
+    Args of `play` are what changes from batch to batch.
+    """
+
+    horizon: int
+    """K."""
+    simulations: int
+    """At each rank, at least 1."""
+    search: Search
+    """How trees are searched."""
+    gumbel: bool = False
+    """Whether roots are tried by Gumbel sampling with sequential halving."""
+    considered: int = 16
+    """See `root.run_gumbel`."""
+    noise: float = 0.0
+    """Share of Dirichlet noise in the roots' priors."""
+    noise_concentration: float = 10.0
+    """See `root.dirichlet_noise`."""
+
+    @classmethod
+    def of(cls, config: M2DivConfig, simulations: int, *, training: bool) -> Planner:
+        """The planner of a configuration; noise belongs to training alone."""
+        return cls(
+            horizon=config.horizon,
+            simulations=simulations,
+            search=Search(exploration=config.exploration, unvisited=config.unvisited, leaves=config.leaves),
+            gumbel=config.root == "gumbel",
+            considered=config.considered,
+            noise=config.noise if training else 0.0,
+            noise_concentration=config.noise_concentration,
+        )
+
+    def play(
+        self,
+        evaluator: Evaluator,
+        n_candidates: IntArray,
+        *,
+        terminal: Terminal | None = None,
+        rng: np.random.Generator | None = None,
+        on_rank: Callable[[IntArray, IntArray], None] | None = None,
+        most_ranks: int | None = None,
+    ) -> Played:
+        """Fill the ranks of B lists, a search before each.
+
+        Args:
+            evaluator: the network on these topics.
+            n_candidates: [B].
+            terminal: what finished lists are worth; None: V of the network, as at ranking time.
+            rng: for noise; None: none is drawn.
+            on_rank: called with (topics [A], documents [A]) after each rank.
+            most_ranks: stop after so many; None: at the lists' ends.
+        """
+        trees = Trees.allocate(n_candidates, self.horizon, evaluator.state_width, self.simulations)
+        every = np.arange(len(n_candidates))
+        empty = np.full((len(every), self.horizon), -1, np.int64)
+        plant(trees, every, evaluator.initial(every), empty, evaluator)
+        ranks = min(int(trees.length.max()), most_ranks or self.horizon)
+        width = trees.document.shape[1]
+        documents = np.zeros((len(every), ranks), np.int64)
+        policies = np.zeros((len(every), ranks, width))
+        active = np.arange(ranks) < trees.length[:, None]
+        allowed = np.zeros((len(every), ranks, width), np.bool_)
+        offered = np.arange(width) < n_candidates[:, None]
+        for rank in range(ranks):
+            on = np.flatnonzero(active[:, rank])
+            allowed[on, rank] = offered[on]
+            chosen, policies[on, rank] = self._choose(trees, on, offered[on], evaluator, terminal, rng)
+            documents[on, rank] = chosen
+            offered[on, chosen] = False
+            if on_rank is not None:
+                on_rank(on, chosen)
+            further = trees.length[on] > rank + 1
+            if rank + 1 < ranks and further.any():
+                move(trees, on[further], chosen[further], evaluator, keep=not self.gumbel)
+        return Played(documents, policies, active, allowed)
+
+    def _choose(
+        self,
+        trees: Trees,
+        on: IntArray,
+        offered: BoolArray,
+        evaluator: Evaluator,
+        terminal: Terminal | None,
+        rng: np.random.Generator | None,
+    ) -> tuple[IntArray, ScoreArray]:
+        """The document for the next rank of each tree, and the policy to learn."""
+        if self.gumbel:
+            noise = np.zeros(offered.shape) if rng is None else rng.gumbel(size=offered.shape)
+            return run_gumbel(trees, on, self.simulations, evaluator, self.search, noise, self.considered, terminal)
+        if self.noise and rng is not None:
+            noise = dirichlet_noise(offered, self.noise_concentration, rng)
+            mix_noise(trees, on, evaluator, self.search, noise, self.noise)
+        run(trees, on, self.simulations, evaluator, self.search, terminal)
+        return most_visited(trees, on), visit_shares(trees, on)
+
+
+class Episodes:
+    """Episodes of training topics in the simulator, which gives every list its worth.
+
+    Args:
+        core: the simulator.
+        orders: [N_t] seeded order of each topic's candidates.
+    """
+
+    def __init__(self, core: SelectionCore, orders: list[IntArray]) -> None:
+        self._core = core
+        self._orders = np.zeros((len(orders), core.arrays.max_candidates), np.int64)
+        for row, order in zip(self._orders, orders, strict=True):
+            row[: len(order)] = order
+
+    def play(
+        self, planner: Planner, evaluator: Evaluator, batch: IntArray, rng: np.random.Generator
+    ) -> tuple[Played, ScoreArray]:
+        """Search through episodes of some topics.
+
+        Args:
+            planner: how.
+            evaluator: the network on these topics.
+            batch: [B] topics of the simulator.
+            rng: for noise.
+
+        Returns:
+            (what was played, [B] the measure of each finished list).
+
+        Raises:
+            ValueError: the simulator pays by a user's own reward: a search needs a measure of finished lists.
+        """
+        core, orders = self._core, self._orders[batch]
+        bound = core.payment.measure
+        if bound is None:
+            raise ValueError(
+                f"reward {core.payment.name!r} is not a measure: a search needs the measure of finished lists"
+            )
+        core.reset(batch)
+
+        def worth(trees: IntArray, lists: IntArray) -> ScoreArray:
+            rankings = np.where(lists >= 0, orders[trees[:, None], lists], -1)
+            return bound.score_rankings(rankings, core.arrays.judgments, batch[trees])
+
+        def act(topics: IntArray, documents: IntArray) -> None:
+            actions = np.zeros(core.n_lanes, np.int64)
+            actions[topics] = orders[topics, documents]
+            core.step(actions)
+
+        counts = core.arrays.n_candidates[batch]
+        played = planner.play(evaluator, counts, terminal=worth, rng=rng, on_rank=act)
+        return played, core.measures()[core.payment.name]

@@ -1,0 +1,183 @@
+"""What is beyond the paper at a search's root: exploration noise, and Gumbel sampling with sequential halving.
+
+Shapes: A trees that are searched, N candidates.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from srd_agents.mcts.search import Evaluator, Search, Terminal, expand, step
+from srd_agents.mcts.tree import MEAN, PRIOR, TRIED, Trees
+from srd_gym.protocols import BoolArray, IntArray, ScoreArray
+
+VISITS_OFFSET, VALUE_SCALE = 50.0, 1.0
+"""c_visit and c_scale of Danihelka et al. 2022, section 3.4."""
+
+
+def expand_roots(trees: Trees, which: IntArray, evaluator: Evaluator, search: Search) -> None:
+    """Give these roots edges where they have none."""
+    bare = which[trees.block[trees.root[which]] < 0]
+    if len(bare):
+        expand(trees, bare, trees.root[bare], evaluator, search)
+
+
+def mix_noise(
+    trees: Trees, which: IntArray, evaluator: Evaluator, search: Search, noise: ScoreArray, fraction: float
+) -> None:
+    """Mix noise into the priors of the roots' edges: (1 - fraction) p + fraction noise.
+
+    Args:
+        trees: written to; roots without edges are expanded.
+        which: [A].
+        evaluator: for that.
+        search: for that.
+        noise: [A, N], sums over the candidates on offer should be 1.
+        fraction: 0 to 1.
+    """
+    expand_roots(trees, which, evaluator, search)
+    for tree, drawn in zip(which, noise, strict=True):
+        block = int(trees.block[trees.root[tree]])
+        mixed = (1 - fraction) * trees.edges[block, PRIOR] + fraction * drawn[trees.document[block]]
+        trees.edges[block, PRIOR] = mixed
+        _sort_untried(trees, block, mixed)
+
+
+def dirichlet_noise(on_offer: BoolArray, concentration: float, rng: np.random.Generator) -> ScoreArray:
+    """[A, N] noise, Dirichlet over the candidates on offer, 0 elsewhere.
+
+    Args:
+        on_offer: [A, N] bool.
+        concentration: the total, shared evenly by the candidates: 10 is what chess, shogi and Go programs use.
+        rng: the generator.
+    """
+    out = np.zeros(on_offer.shape)
+    for row, offered in zip(out, on_offer, strict=True):
+        count = int(offered.sum())
+        row[offered] = rng.dirichlet(np.full(count, concentration / count))
+    return out
+
+
+def run_gumbel(
+    trees: Trees,
+    which: IntArray,
+    simulations: int,
+    evaluator: Evaluator,
+    search: Search,
+    gumbel: ScoreArray,
+    considered: int,
+    terminal: Terminal | None = None,
+) -> tuple[IntArray, ScoreArray]:
+    """Search with Gumbel sampling and sequential halving at the root (Danihelka et al., ICLR 2022, its Algorithm 2).
+
+    The candidates with the largest g + logit are tried equally often, then the better half of them, and so on. Below
+    the root the selection rule is the usual one, which the paper replaces too.
+
+    Args:
+        trees: newly planted roots, not at their ends; written to.
+        which: [A].
+        simulations: of each tree, at least 1.
+        evaluator: the network.
+        search: how; one leaf at a time.
+        gumbel: [A, N] Gumbel noise; zeros to choose without exploring.
+        considered: candidates to begin with at most.
+        terminal: see `search.run`.
+
+    Returns:
+        (documents [A], the move; policies [A, N] float64, the improved policy to learn from).
+    """
+    expand_roots(trees, which, evaluator, search)
+    blocks = trees.block[trees.root[which]]
+    lanes = [
+        _Halving(trees, int(block), g, min(considered, simulations), simulations)
+        for block, g in zip(blocks, gumbel, strict=True)
+    ]
+    while any(lane.plan() for lane in lanes):
+        for turn in range(max(len(lane.planned) for lane in lanes)):
+            on = [i for i, lane in enumerate(lanes) if turn < len(lane.planned)]
+            forced = np.array([lanes[i].planned[turn] for i in on])
+            step(trees, which[on], evaluator, search, terminal, forced=forced)
+        for lane in lanes:
+            lane.halve()
+    moves = np.array([lane.best() for lane in lanes], np.int64)
+    return moves, np.stack([improved_policy(trees, int(tree)) for tree in which])
+
+
+def improved_policy(trees: Trees, tree: int) -> ScoreArray:
+    """softmax(logit + sigma(completed Q)) at a root, [N] float64 (Danihelka et al., equations 10, 11 and 33)."""
+    root = int(trees.root[tree])
+    block = int(trees.block[root])
+    size, tried = int(trees.n_candidates[tree] - trees.depth[root]), int(trees.opened[block])
+    prior = trees.edges[block, PRIOR, :size].astype(np.float64)
+    q = trees.edges[block, MEAN, :tried].astype(np.float64)
+    visits = trees.edges[block, TRIED, :tried].astype(np.float64) - 1
+    total, weight = visits.sum(), prior[:tried].sum()
+    mixed = (float(trees.value[root]) + total * (prior[:tried] @ q) / max(weight, 1e-30)) / (1 + total)
+    completed = np.full(size, mixed)
+    completed[:tried] = q
+    raised = np.log(np.maximum(prior, 1e-30)) + transformed(completed, visits.max(initial=0))
+    odds = np.exp(raised - raised.max())
+    out = np.zeros(trees.document.shape[1])
+    out[trees.document[block, :size]] = odds / odds.sum()
+    return out
+
+
+def transformed(q: ScoreArray, most_visits: float) -> ScoreArray:
+    """sigma(q) = (c_visit + max N) c_scale q (Danihelka et al., equation 8)."""
+    return (VISITS_OFFSET + most_visits) * VALUE_SCALE * q
+
+
+class _Halving:
+    """Sequential halving at one root, whose edges it lays out by falling g + logit."""
+
+    def __init__(self, trees: Trees, block: int, gumbel: ScoreArray, considered: int, simulations: int) -> None:
+        self._trees, self._block, self._left = trees, block, simulations
+        size = int(np.isfinite(trees.edges[block, MEAN]).sum())
+        score = np.full(trees.document.shape[1], -np.inf)
+        documents = trees.document[block, :size]
+        score[:size] = np.log(trees.edges[block, PRIOR, :size].astype(np.float64)) + gumbel[documents]
+        order = _sort_untried(trees, block, score)
+        self._score = score[order]
+        self._slots = np.arange(min(considered, size))
+        self._phases = max(1, math.ceil(math.log2(len(self._slots))))
+        self._simulations = simulations
+        self.planned: list[int] = []
+
+    def plan(self) -> bool:
+        """Lay out the visits of the next phase; whether there are any left."""
+        each = max(1, self._simulations // (self._phases * len(self._slots)))
+        self.planned = np.tile(self._slots, each)[: self._left].tolist()
+        self._left -= len(self.planned)
+        return bool(self.planned)
+
+    def halve(self) -> None:
+        """Go on with the better half, two at least."""
+        if len(self._slots) > 2:
+            keep = max(2, (len(self._slots) + 1) // 2)
+            value = self._value(self._slots)
+            self._slots = np.sort(self._slots[np.argsort(-value, kind="stable")[:keep]])
+
+    def best(self) -> int:
+        """The document of the best edge that is still considered."""
+        slots = self._slots[self._slots < self._trees.opened[self._block]]
+        return int(self._trees.document[self._block, slots[self._value(slots).argmax()]])
+
+    def _value(self, slots: IntArray) -> ScoreArray:
+        edges = self._trees.edges[self._block]
+        most = float(edges[TRIED].max()) - 1
+        return self._score[slots] + transformed(edges[MEAN, slots].astype(np.float64), most)
+
+
+def _sort_untried(trees: Trees, block: int, score: NDArray[np.floating]) -> IntArray:
+    """Lay the untried edges of a row out by falling score, ties by candidate; the order in which they now come, [N]."""
+    tried = int(trees.opened[block])
+    untried = np.arange(tried, len(score))
+    off = ~np.isfinite(trees.edges[block, MEAN, tried:])
+    order = untried[np.lexsort((trees.document[block, tried:], -score[tried:], off))]
+    whole = np.concatenate([np.arange(tried), order])
+    trees.document[block] = trees.document[block, whole]
+    trees.edges[block] = trees.edges[block][:, whole]
+    return whole

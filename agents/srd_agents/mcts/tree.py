@@ -1,0 +1,234 @@
+"""A batch of search trees as arrays: no node objects, one row a node, one row of edges a node that has children.
+
+A node is a ranking. Its edges are laid out by falling prior (ties by candidate index: callers put candidates in a
+seeded order first), and since all untried edges of a node look alike but for their priors, the tried ones are always the
+first few. So a descent reads only the tried edges and one more, and a node gets its row of edges only when something passes
+through it a second time.
+
+Memory: a node takes 42 + 2 K + 4 D bytes and a row of edges 18 N + 2, at most one of each per simulation. With 5,000
+simulations, 210 candidates, 32 trees, K = 5 and D = 10 that is at most 3,874 bytes a simulation and 620 MB in all;
+pages never written to are not taken from the system.
+
+Shapes: B trees, M nodes a tree at most, N candidates, K ranks to fill, D width of a network's state. A node's number
+counts through all trees: tree b owns b * M to (b + 1) * M - 1, for nodes and for rows of edges.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from srd_gym.protocols import IntArray
+
+MOST_CANDIDATES = 2**15 - 1
+"""Candidates are stored as int16."""
+PRIOR, TRIED, MEAN = 0, 1, 2
+"""Rows of `Trees.edges`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trees:
+    """The arrays. They stay the same objects; the functions of `search` write into them."""
+
+    capacity: int
+    """M."""
+    n_candidates: IntArray
+    """[B] int64."""
+    length: IntArray
+    """[B] int64, ranks that a finished list of each tree has."""
+    root: IntArray
+    """[B] int64, number of the root node."""
+    n_nodes: IntArray
+    """[B] int64, nodes in use."""
+    n_blocks: IntArray
+    """[B] int64, rows of edges in use."""
+    parent: NDArray[np.int64]
+    """[B M]; -1 for a root."""
+    slot: NDArray[np.int16]
+    """[B M], which of the parent's edges leads here."""
+    depth: NDArray[np.int16]
+    """[B M], documents ranked."""
+    visits: NDArray[np.int32]
+    """[B M], simulations that came here, the node's own evaluation included."""
+    total: NDArray[np.float64]
+    """[B M], sum of what these simulations found."""
+    value: NDArray[np.float32]
+    """[B M], the node's own evaluation."""
+    block: NDArray[np.int64]
+    """[B M], its row of edges; -1: none yet."""
+    waiting: NDArray[np.bool_]
+    """[B M], a simulation in flight ends here (only while several leaves of a tree are sought)."""
+    ranking: NDArray[np.int16]
+    """[B M, K], the documents ranked; -1 behind them."""
+    state: NDArray[np.float32]
+    """[B M, D], what the network remembers of them."""
+    document: NDArray[np.int16]
+    """[B M, N], the candidate that each edge ranks, by falling prior; what is ranked already and padding come last."""
+    edges: NDArray[np.float32]
+    """[B M, 3, N]: prior; 1 + visits; mean value (that of an untried edge: `unvisited`; of one not on offer: -inf)."""
+    child: NDArray[np.int32]
+    """[B M, N], the node at the end of each edge that was tried."""
+    opened: NDArray[np.int64]
+    """[B M], how many of the row's edges were tried."""
+
+    @classmethod
+    def allocate(cls, n_candidates: IntArray, horizon: int, state_width: int, simulations: int) -> Trees:
+        """Empty trees with room for a root and this many simulations each.
+
+        Args:
+            n_candidates: [B], at least 1 each.
+            horizon: K; a tree with fewer candidates ends with them.
+            state_width: D.
+            simulations: per tree; nodes kept from an earlier search count.
+
+        Raises:
+            ValueError: more candidates than int16 can number, or more nodes than int32 can.
+        """
+        counts = np.asarray(n_candidates, dtype=np.int64)
+        trees, width, capacity = len(counts), int(counts.max()), simulations + 1
+        if width > MOST_CANDIDATES:
+            raise ValueError(
+                f"trees hold at most {MOST_CANDIDATES} candidates a topic, got {width}; shorten the topics"
+            )
+        if trees * capacity >= 2**31:
+            raise ValueError(f"{trees} trees of {simulations} simulations are too many nodes; search fewer at a time")
+        nodes = trees * capacity
+        return cls(
+            capacity=capacity,
+            n_candidates=counts,
+            length=np.minimum(horizon, counts),
+            root=np.arange(trees, dtype=np.int64) * capacity,
+            n_nodes=np.zeros(trees, np.int64),
+            n_blocks=np.zeros(trees, np.int64),
+            parent=np.empty(nodes, np.int64),
+            slot=np.empty(nodes, np.int16),
+            depth=np.empty(nodes, np.int16),
+            visits=np.empty(nodes, np.int32),
+            total=np.empty(nodes, np.float64),
+            value=np.empty(nodes, np.float32),
+            block=np.empty(nodes, np.int64),
+            waiting=np.zeros(nodes, np.bool_),
+            ranking=np.empty((nodes, horizon), np.int16),
+            state=np.empty((nodes, state_width), np.float32),
+            document=np.empty((nodes, width), np.int16),
+            edges=np.empty((nodes, 3, width), np.float32),
+            child=np.empty((nodes, width), np.int32),
+            opened=np.zeros(nodes, np.int64),
+        )
+
+    @property
+    def bytes_per_simulation(self) -> int:
+        """What one simulation can take at most: a node and a row of edges."""
+        return self.nbytes // (len(self.root) * self.capacity)
+
+    @property
+    def nbytes(self) -> int:
+        """Of all arrays of nodes and edges, written to or not."""
+        return sum(array.nbytes for array in self._per_node())
+
+    def _per_node(self) -> list[NDArray[Any]]:
+        return [array for name in _NODE + _BLOCK for array in [getattr(self, name)]]
+
+    def set_root(self, trees: IntArray, ranking: IntArray, depth: IntArray) -> IntArray:
+        """Make these trees single unexpanded, unvisited nodes.
+
+        Args:
+            trees: [A].
+            ranking: [A, K] documents ranked so far; -1 behind them.
+            depth: [A], how many.
+
+        Returns:
+            [A] the roots' numbers; their state and value are the caller's to fill.
+        """
+        roots = trees * self.capacity
+        self.root[trees] = roots
+        self.n_nodes[trees], self.n_blocks[trees] = 1, 0
+        self.parent[roots], self.slot[roots], self.depth[roots] = -1, -1, depth
+        self.visits[roots], self.total[roots], self.block[roots] = 0, 0.0, -1
+        self.waiting[roots] = False
+        self.ranking[roots] = ranking
+        return roots
+
+    def root_edges(self, tree: int) -> tuple[NDArray[np.int16], NDArray[np.int32]]:
+        """The documents that one root's tried edges rank, and the visits of each."""
+        block = self.block[self.root[tree]]
+        if block < 0:
+            return np.empty(0, np.int16), np.empty(0, np.int32)
+        tried = int(self.opened[block])
+        return self.document[block, :tried], self.visits[self.child[block, :tried]]
+
+    def keep_subtree(self, tree: int, document: int) -> bool:
+        """Make the root's child that ranks this document the root, and forget everything outside its subtree.
+
+        Numbers are given out anew in the old order, so a kept tree is laid out as if it had been alone.
+
+        Returns:
+            Whether there was such a child; if not, nothing has changed.
+        """
+        old_root = int(self.root[tree])
+        documents, _ = self.root_edges(tree)
+        slots = np.flatnonzero(documents == document)
+        if not len(slots):
+            return False
+        first, used = tree * self.capacity, int(self.n_nodes[tree])
+        rank = int(self.depth[old_root])
+        nodes = first + np.flatnonzero(
+            (self.ranking[first : first + used, rank] == document) & (self.depth[first : first + used] > rank)
+        )
+        number = np.full(used, -1, np.int64)
+        number[nodes - first] = first + np.arange(len(nodes))
+        blocks = np.sort(self.block[nodes][self.block[nodes] >= 0])
+        row = np.full(int(self.n_blocks[tree]), -1, np.int64)
+        row[blocks - first] = first + np.arange(len(blocks))
+        self._move(nodes, blocks, first)
+        kept, rows = slice(first, first + len(nodes)), slice(first, first + len(blocks))
+        self.parent[kept] = np.where(self.depth[kept] == rank + 1, -1, number[self.parent[kept] - first])
+        has = self.block[kept] >= 0
+        self.block[kept][has] = row[self.block[kept][has] - first]
+        tried = np.arange(self.child.shape[1]) < self.opened[rows, None]
+        self.child[rows][tried] = number[self.child[rows][tried] - first]
+        self.root[tree], self.n_nodes[tree], self.n_blocks[tree] = first, len(nodes), len(blocks)
+        return True
+
+    def _move(self, nodes: IntArray, blocks: IntArray, first: int) -> None:
+        """Copy rows to the front of their tree; every row moves towards the front or stays."""
+        for name in _NODE:
+            array = getattr(self, name)
+            array[first : first + len(nodes)] = array[nodes]
+        for name in _BLOCK:
+            array = getattr(self, name)
+            # Piece by piece: a gather of all rows at once would take as much memory again.
+            for start in range(0, len(blocks), 256):
+                part = blocks[start : start + 256]
+                array[first + start : first + start + len(part)] = array[part]
+
+    def export(self, tree: int) -> dict[str, NDArray[Any]]:
+        """One tree as plain arrays whose numbers do not depend on the trees beside it: for storing and comparing.
+
+        Returns:
+            Copies: `parent` [m], `document` [m], `visits` [m], `value` [m], `mean` [m], `prior` [m] of each node, in
+            the order in which they came; the root's document is -1 and its prior 1.
+        """
+        first, used = tree * self.capacity, int(self.n_nodes[tree])
+        nodes = slice(first, first + used)
+        parent = self.parent[nodes]
+        inner = parent >= 0
+        document, prior = np.full(used, -1, np.int64), np.ones(used, np.float32)
+        blocks, slots = self.block[parent[inner]], self.slot[nodes][inner]
+        document[inner] = self.document[blocks, slots]
+        prior[inner] = self.edges[blocks, PRIOR, slots]
+        return {
+            "parent": np.where(inner, parent - first, -1),
+            "document": document,
+            "visits": self.visits[nodes].astype(np.int64),
+            "value": self.value[nodes].copy(),
+            "mean": self.total[nodes] / self.visits[nodes],
+            "prior": prior,
+        }
+
+
+_NODE = ("parent", "slot", "depth", "visits", "total", "value", "block", "waiting", "ranking", "state")
+_BLOCK = ("document", "edges", "child", "opened")

@@ -201,6 +201,12 @@ def test_tables_say_what_the_records_say(finished: tuple[Path, list[dict[str, An
         low, high = row.intervals["alpha_nDCG@5"]
         assert low <= row.means["alpha_nDCG@5"] <= high
     assert tables(records, "mmr", resamples=500) == [table]
+    (both,) = tables(records, "mmr", second_reference="random", resamples=500)
+    assert [row.p_value for row in both.rows] == [row.p_value for row in table.rows]
+    (other,) = tables(records, "random", resamples=500)
+    assert [row.second_p_value for row in both.rows] == [row.p_value for row in other.rows]
+    assert both.heads[4:6] == ["p against mmr", "p against random"]
+    assert all(len(cells) == len(both.heads) for cells in both.cells)
 
 
 def test_tables_need_whole_benchmarks(finished: tuple[Path, list[dict[str, Any]]]) -> None:

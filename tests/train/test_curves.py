@@ -180,6 +180,6 @@ def test_a_benchmark_page_shows_its_curves(srd: Srd, tmp_path: Path) -> None:
     srd.works("benchmark", recipe, *words)
     assert picture.read_text().startswith("<?xml")
     assert "](pictures/r.svg)" in page.read_text()
-    assert "--curves r.svg` at commit" in page.read_text()
+    assert "--curves r.svg`, cells at commit" in page.read_text()
     assert "ending in .png or .svg" in srd.fails("benchmark", recipe, "--out", tmp_path / "new", "--curves", page)
     assert not (tmp_path / "new").exists()

@@ -94,6 +94,8 @@ class Recipe:
     """The rankers, in the order of the tables' rows."""
     reference: str
     """The ranker (its name in the tables) that the others are tested against."""
+    second_reference: str | None = None
+    """Another ranker that they are tested against, each pair of tests in its own column."""
     about: str = ""
     """What the benchmark shows, for the page it is on."""
     measures: tuple[str, ...] = ("alpha_nDCG@5", "alpha_nDCG@10", "ERR_IA@10", "StRecall@10")
@@ -113,8 +115,10 @@ class Recipe:
             twice = next((name for name in names if names.count(name) > 1), None)
             if twice is not None:
                 raise ValueError(f"recipe {self.name!r}: two entries are named {twice!r}; give each {kind} its name")
-        if self.reference not in (names := [entry.name for entry in self.rankers]):
-            raise unknown(f"reference ranker in recipe {self.name!r}:", self.reference, names)
+        names = [entry.name for entry in self.rankers]
+        for reference in filter(None, (self.reference, self.second_reference)):
+            if reference not in names:
+                raise unknown(f"reference ranker in recipe {self.name!r}:", reference, names)
         if not self.seeds or not self.measures or self.depth < 1:
             raise ValueError(f"recipe {self.name!r}: expected seeds, measures and a depth of at least 1")
 

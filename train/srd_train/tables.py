@@ -38,6 +38,8 @@ class Row:
     p_value: float | None
     """Of the paired randomisation test of the first measure against the reference, Holm-adjusted over the table's rows;
     None for the reference itself and for rankers that read the judgments."""
+    second_p_value: float | None
+    """As `p_value`, against the second reference where there is one."""
     fit_seconds: float
     """Seconds to fit one cell (choosing included), the median over cells."""
     environment_episodes: int | None
@@ -68,6 +70,8 @@ class ResultTable:
     """Where the ideal rankings come from: "pool" or "candidates"."""
     reference: str
     """The ranker that the others are tested against."""
+    second_reference: str | None
+    """Another one, or None."""
     measures: tuple[str, ...]
     """The first is the one the test is on."""
     commits: tuple[str, ...]
@@ -91,7 +95,8 @@ class ResultTable:
     def heads(self) -> list[str]:
         """Heads of `cells`."""
         first, *others = self.measures
-        heads = ["ranker", first, "95% interval", "sd over seeds", f"p against {self.reference}", *others]
+        against = [f"p against {name}" for name in (self.reference, self.second_reference) if name is not None]
+        heads = ["ranker", first, "95% interval", "sd over seeds", *against, *others]
         return [*heads, *(["episodes"] if self._count_episodes else []), "fit seconds"]
 
     @property
@@ -122,19 +127,28 @@ class ResultTable:
             f"{row.means[first]:.4f}",
             f"[{low:.4f}, {high:.4f}]",
             "-" if spread is None else f"{spread:.4f} ({len(row.seeds)})",
-            "-" if row.p_value is None else _p(row.p_value),
+            _p(row.p_value),
+            *([] if self.second_reference is None else [_p(row.second_p_value)]),
             *(f"{row.means[name]:.4f}" for name in others),
             *([_count(row.environment_episodes)] if self._count_episodes else []),
             f"{row.fit_seconds:.1f}",
         ]
 
 
-def tables(records: Sequence[Record], reference: str, *, resamples: int = 10_000, seed: int = 0) -> list[ResultTable]:
+def tables(
+    records: Sequence[Record],
+    reference: str,
+    *,
+    second_reference: str | None = None,
+    resamples: int = 10_000,
+    seed: int = 0,
+) -> list[ResultTable]:
     """One table for each topic set, in the order of the records.
 
     Args:
         records: the cells' JSON lines.
         reference: the ranker (its name in the tables) to test against.
+        second_reference: another one; each has its own column of p values, adjusted within it.
         resamples: of bootstrap and test.
         seed: of both.
 
@@ -142,8 +156,9 @@ def tables(records: Sequence[Record], reference: str, *, resamples: int = 10_000
         ValueError: rankers that were not tested on the same topics, or cells that measure different things.
     """
     names = list(dict.fromkeys(record["topic_set"]["name"] for record in records))
+    against = (reference, second_reference)
     return [
-        _table([record for record in records if record["topic_set"]["name"] == name], reference, resamples, seed)
+        _table([record for record in records if record["topic_set"]["name"] == name], against, resamples, seed)
         for name in names
     ]
 
@@ -154,7 +169,7 @@ def as_markdown(found: Sequence[ResultTable]) -> str:
     return "\n\n".join(filter(None, (text for part in parts for text in part)))
 
 
-def _table(records: Sequence[Record], reference: str, resamples: int, seed: int) -> ResultTable:
+def _table(records: Sequence[Record], against: tuple[str, str | None], resamples: int, seed: int) -> ResultTable:
     """The table of one topic set."""
     first = records[0]
     _check_alike(records)
@@ -168,9 +183,12 @@ def _table(records: Sequence[Record], reference: str, resamples: int, seed: int)
         by_ranker = {name: [record for record in records if record["ranker"] == name] for name in rankers}
     topic_ids = sorted({query_id for record in records for query_id in record["per_topic"]})
     scores = {name: _scores(name, by_ranker[name], measures, topic_ids) for name in rankers}
-    p_values = _p_values(by_ranker, scores, reference, measures[0], resamples, seed)
+    p_values = [_p_values(by_ranker, scores, name, measures[0], resamples, seed) for name in against]
     rng = np.random.default_rng(seed)
-    rows = tuple(_row(name, by_ranker[name], scores[name], p_values.get(name), resamples, rng) for name in rankers)
+    rows = tuple(
+        _row(name, by_ranker[name], scores[name], [values.get(name) for values in p_values], resamples, rng)
+        for name in rankers
+    )
     return ResultTable(
         topics=first["topic_set"]["name"],
         full_name=first["topic_set"]["full_name"],
@@ -179,7 +197,8 @@ def _table(records: Sequence[Record], reference: str, resamples: int, seed: int)
         lists=len(ids) if lists else None,
         folds=tuple(sorted({record["fold"] for record in records})),
         normalizer=first["normalizer"],
-        reference=reference,
+        reference=against[0],
+        second_reference=against[1],
         measures=measures,
         commits=tuple(sorted({record["commit"] or "unknown" for record in records})),
         rows=rows,
@@ -237,13 +256,13 @@ def _scores(
 def _p_values(
     by_ranker: Mapping[str, Sequence[Record]],
     scores: Mapping[str, dict[str, dict[int, Scores]]],
-    reference: str,
+    reference: str | None,
     measure: str,
     resamples: int,
     seed: int,
 ) -> dict[str, float]:
     """Holm-adjusted p values of the rankers that compete with the reference."""
-    if reference not in scores:
+    if reference is None or reference not in scores:
         return {}
     mean = {name: _over_seeds(scores[name][measure]) for name in scores}
     rivals = [name for name in scores if name != reference and not by_ranker[name][0]["reads_judgments"]]
@@ -258,7 +277,7 @@ def _row(
     name: str,
     records: Sequence[Record],
     scores: Mapping[str, dict[int, Scores]],
-    p_value: float | None,
+    p_values: Sequence[float | None],
     resamples: int,
     rng: np.random.Generator,
 ) -> Row:
@@ -270,7 +289,8 @@ def _row(
         intervals={measure: bootstrap_interval(values, rng, resamples=resamples) for measure, values in mean.items()},
         seeds=tuple(sorted({record["seed"] for record in records})),
         seed_spread={measure: _spread(by_seed) for measure, by_seed in scores.items()},
-        p_value=p_value,
+        p_value=p_values[0],
+        second_p_value=p_values[1],
         fit_seconds=float(np.median([record["fit_seconds"] for record in records])),
         environment_episodes=_median(records, "environment_episodes"),
         environment_steps=_median(records, "environment_steps"),
@@ -309,6 +329,8 @@ def _count(value: int | None) -> str:
     return "-" if value is None else f"{value:,}"
 
 
-def _p(value: float) -> str:
+def _p(value: float | None) -> str:
     """A p value as text."""
+    if value is None:
+        return "-"
     return "< 0.001" if value < 0.001 else f"{value:.3f}"

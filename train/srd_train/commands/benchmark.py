@@ -78,7 +78,7 @@ class BenchmarkCommand:
             check_format(options.curves)
         out = options.out or Path("results") / recipe.name
         records = self._run_cells(recipe, out, options.fresh, output)
-        found = tables(records, recipe.reference)
+        found = tables(records, recipe.reference, second_reference=recipe.second_reference)
         if options.curves is not None:
             draw(panels(records), options.curves)
         if options.markdown is not None:
@@ -147,7 +147,7 @@ def _write_markdown(options: Benchmark, recipe: Recipe, found: Sequence[ResultTa
             "Lines are means over seeds and folds, bands the range over seeds; both axes of effort are logarithmic and "
             "begin after the first epoch. Time is wall time, validation included."
         )
-    parts.append(f"Made by `{command}` at commit {', '.join(commits)} ({software}).")
+    parts.append(f"Made by `{command}`, cells at commit {', '.join(commits)} ({software}).")
     part = "\n\n".join(parts)
     about = " ".join(recipe.about.split())
     write_page(path, recipe.name, part, "\n\n".join(filter(None, (f"# {recipe.title}", about, part))))

@@ -46,6 +46,7 @@ def test_a_line_is_the_mean_over_seeds_with_their_range() -> None:
     assert {panel.measure for panel in found} == {"alpha_nDCG@10"}
     line = course(found, "episodes", "qmix")
     assert line.seeds == 2
+    assert line.start == pytest.approx(0.1)
     assert (line.x[0], line.x[-1]) == (100, 10_000)
     assert (line.mean[0], line.low[0], line.high[0]) == pytest.approx((0.3, 0.2, 0.4))
     assert (line.mean[-1], line.low[-1], line.high[-1]) == pytest.approx((0.7, 0.6, 0.8))

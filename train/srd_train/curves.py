@@ -2,7 +2,8 @@
 
 A line is a ranker: folds are averaged first, the line is the mean over seeds and the band their lowest and highest.
 Cells were validated at different moments (time is never the same twice), so each is read at common points, between its
-own records in a straight line; nothing is read beyond a cell's last record.
+own records in a straight line; nothing is read beyond a cell's last record. A logarithmic axis has no 0, so that the
+first weights are a dot at its left edge.
 """
 
 from __future__ import annotations
@@ -52,6 +53,8 @@ class Line:
     """The seeds' highest, [P]."""
     seeds: int
     """How many there are."""
+    start: float | None
+    """The measure of the first weights, before any episode; None where it was not taken."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -194,8 +197,21 @@ def _line(ranker: str, records: Sequence[Mapping[str, Any]], against: Against) -
     x = np.geomspace(first, max(first, last), _POINTS)
     values = np.array([np.mean([_read(course, x) for course in several], axis=0) for several in courses.values()])
     return Line(
-        ranker=ranker, x=x, mean=values.mean(axis=0), low=values.min(axis=0), high=values.max(axis=0), seeds=len(values)
+        ranker=ranker,
+        x=x,
+        mean=values.mean(axis=0),
+        low=values.min(axis=0),
+        high=values.max(axis=0),
+        seeds=len(values),
+        start=_start(records),
     )
+
+
+def _start(records: Sequence[Mapping[str, Any]]) -> float | None:
+    """The mean over cells of what validation gave before any episode."""
+    courses = [record["history"]["records"] for record in records]
+    values = [line["validation"] for course in courses for line in course[:1] if line.get("episodes") == 0]
+    return float(np.mean(values)) if values and None not in values else None
 
 
 def _read(course: tuple[NDArray[np.float64], NDArray[np.float64]], x: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -238,6 +254,9 @@ def _draw_panel(axes: Axes, panel: Panel, *, first: bool) -> None:
             linewidth=2,
             **look,
         )
+        if line.start is not None:
+            edge = axes.get_yaxis_transform()  # x in shares of the panel's width, y in the measure
+            axes.plot([0], [line.start], marker="o", markersize=7, transform=edge, clip_on=False, zorder=3, **look)
         if line.seeds > 1:
             axes.fill_between(line.x, line.low, line.high, alpha=0.2, linewidth=0, **look)
     for place, (ranker, value) in enumerate(sorted(panel.levels.items())):

@@ -144,8 +144,8 @@ def _write_markdown(options: Benchmark, recipe: Recipe, found: Sequence[ResultTa
         place = os.path.relpath(options.curves, path.parent).replace(os.sep, "/")
         parts.append(
             f"![Learning curves: validation measure against episodes and against time]({place})\n\n"
-            "Lines are means over seeds and folds, bands the range over seeds; both axes of effort are logarithmic and "
-            "begin after the first epoch. Time is wall time, validation included."
+            "Lines are means over seeds and folds, bands the range over seeds; both axes of effort are logarithmic. "
+            "Dots at their left edge are the first weights, before any episode. Time is wall time, validation included."
         )
     parts.append(f"Made by `{command}`, cells at commit {', '.join(commits)} ({software}).")
     part = "\n\n".join(parts)

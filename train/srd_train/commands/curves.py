@@ -19,7 +19,8 @@ class Curves:
     """Draw learning curves: the validation measure against environment episodes and against wall time.
 
     One line a ranker, with the range over its seeds; rankers that do not learn are level lines where their parameters
-    were chosen on the validation topics. Both axes of effort are logarithmic.
+    were chosen on the validation topics. Both axes of effort are logarithmic; dots at the left edge are the first
+    weights, before any episode.
 
     Examples:
       srd curves results/smoke --out curves.svg

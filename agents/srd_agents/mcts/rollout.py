@@ -156,7 +156,7 @@ class Episodes:
             row[: len(order)] = order
 
     def play(
-        self, planner: Planner, evaluator: Evaluator, batch: IntArray, rng: np.random.Generator
+        self, planner: Planner, evaluator: Evaluator, batch: IntArray, rng: np.random.Generator | None
     ) -> tuple[Played, ScoreArray]:
         """Search through episodes of some topics.
 
@@ -164,7 +164,7 @@ class Episodes:
             planner: how.
             evaluator: the network on these topics.
             batch: [B] topics of the simulator.
-            rng: for noise.
+            rng: for noise; None: none is drawn.
 
         Returns:
             (what was played, [B] the measure of each finished list).

@@ -95,7 +95,8 @@ def run_gumbel(
         _Halving(trees, int(block), g, min(considered, simulations), simulations)
         for block, g in zip(blocks, gumbel, strict=True)
     ]
-    while any(lane.plan() for lane in lanes):
+    # A list, not a generator: every lane must plan.
+    while any([lane.plan() for lane in lanes]):
         for turn in range(max(len(lane.planned) for lane in lanes)):
             on = [i for i, lane in enumerate(lanes) if turn < len(lane.planned)]
             forced = np.array([lanes[i].planned[turn] for i in on])

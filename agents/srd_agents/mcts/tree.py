@@ -1,12 +1,12 @@
 """A batch of search trees as arrays: no node objects, one row a node, one row of edges a node that has children.
 
 A node is a ranking. Its edges are laid out by falling prior (ties by candidate index: callers put candidates in a
-seeded order first), and since all untried edges of a node look alike but for their priors, the tried ones are always the
-first few. So a descent reads only the tried edges and one more, and a node gets its row of edges only when something passes
-through it a second time.
+seeded order first), and since all untried edges of a node look alike but for their priors, the tried ones are always
+the first few. So a descent reads only the tried edges and one more, and a node gets its row of edges only when
+something passes through it a second time.
 
-Memory: a node takes 42 + 2 K + 4 D bytes and a row of edges 18 N + 2, at most one of each per simulation. With 5,000
-simulations, 210 candidates, 32 trees, K = 5 and D = 10 that is at most 3,874 bytes a simulation and 620 MB in all;
+Memory: a node takes 37 + 2 K + 4 D bytes and a row of edges 18 N + 8, at most one of each per simulation. With 5,000
+simulations, 210 candidates, 32 trees, K = 5 and D = 10 that is at most 3,875 bytes a simulation and 620 MB in all;
 pages never written to are not taken from the system.
 
 Shapes: B trees, M nodes a tree at most, N candidates, K ranks to fill, D width of a network's state. A node's number

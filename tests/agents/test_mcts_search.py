@@ -1,0 +1,415 @@
+"""The tree search of M2Div: it finds optima, batches change nothing, and candidate order means nothing."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from small_topics import random_topics, seeds
+
+from srd_agents.mcts.order import seeded_order
+from srd_agents.mcts.rollout import Episodes, Planner
+from srd_agents.mcts.root import dirichlet_noise, improved_policy, mix_noise, run_gumbel
+from srd_agents.mcts.search import Search, back_up, most_visited, move, plant, run, select, softmax, step, visit_shares
+from srd_agents.mcts.tree import MEAN, PRIOR, TRIED, Trees
+from srd_agents.validation import Validation
+from srd_gym.core import SelectionCore
+from srd_gym.data.synthetic import generate
+from srd_gym.data.trec import load_trec
+from srd_gym.protocols import IntArray
+from srd_gym.topic import TopicSet
+
+GOLDEN = Path(__file__).parents[1] / "golden" / "trees"
+
+
+class Table:
+    """Test-only network: the state is a running number of the documents so far; figures are a hash of it.
+
+    With `flat`, V is constant and the policy uniform.
+    """
+
+    state_width = 1
+
+    def __init__(self, width: int, keys: NDArray[Any], flat: bool = False) -> None:
+        self._width, self._keys, self._flat = width, np.asarray(keys, dtype=np.float64), flat
+
+    def initial(self, trees: IntArray) -> NDArray[np.float32]:
+        return (self._keys[trees, None] * np.float32(0.37)).astype(np.float32)
+
+    def advance(self, trees: IntArray, states: NDArray[np.float32], documents: IntArray) -> NDArray[np.float32]:
+        return np.asarray(np.mod(states * np.float32(1.7) + (documents[:, None] + 1) * np.float32(0.13), 1), np.float32)
+
+    def values(self, trees: IntArray, states: NDArray[np.float32]) -> NDArray[np.float32]:
+        if self._flat:
+            return np.full(len(states), 0.5, np.float32)
+        return np.mod(states[:, 0] * np.float32(7.3), np.float32(1))
+
+    def logits(self, trees: IntArray, states: NDArray[np.float32]) -> NDArray[np.float32]:
+        if self._flat:
+            return np.zeros((len(states), self._width), np.float32)
+        return np.mod(states * np.float32(3.1) + np.arange(self._width, dtype=np.float32) * np.float32(0.61), 1) * 3
+
+
+def planted(counts: list[int], horizon: int, simulations: int, *, keys: Any = None, flat: bool = False) -> Any:
+    """Trees with roots, and their test network."""
+    keys = np.arange(1, len(counts) + 1) if keys is None else keys
+    network = Table(max(counts), keys, flat)
+    trees = Trees.allocate(np.array(counts), horizon, 1, simulations)
+    every = np.arange(len(counts))
+    plant(trees, every, network.initial(every), np.full((len(counts), horizon), -1), network)
+    return trees, every, network
+
+
+def same(one: dict[str, NDArray[Any]], other: dict[str, NDArray[Any]]) -> None:
+    assert one.keys() == other.keys()
+    for name in one:
+        assert one[name].tobytes() == other[name].tobytes(), name
+
+
+@pytest.mark.parametrize("gumbel", [False, True])
+@given(seed=seeds, count=st.integers(1, 5), horizon=st.integers(1, 5))
+@settings(max_examples=40, deadline=None)
+def test_enough_simulations_find_the_best_list_there_is(gumbel: bool, seed: int, count: int, horizon: int) -> None:
+    """Against brute force over all lists, with true measures at the horizon and a network that knows nothing."""
+    topics = random_topics(seed, 3, n=count)
+    core = SelectionCore(topics, measure="alpha_nDCG", horizon=horizon)
+    bound = core.payment.measure
+    assert bound is not None
+    length = min(horizon, count)
+    lists = np.array(list(itertools.permutations(range(count), length)))
+    episodes = Episodes(core, [seeded_order(topic, 0) for topic in topics])
+    network = Table(count, np.ones(3), flat=True)
+    batch = np.arange(len(topics))
+    best = np.array([bound.score_rankings(lists, core.arrays.judgments, np.full(len(lists), t)).max() for t in batch])
+    worst = np.inf
+    for simulations in (500, 4000, 32_000):
+        planner = Planner(
+            horizon=horizon, simulations=simulations, search=Search(exploration=0.5), gumbel=gumbel, considered=5
+        )
+        played, found = episodes.play(planner, network, batch, None)
+        assert played.active.sum() == 3 * length
+        worst = float((best - found).max())
+        if worst < 1e-12:
+            break
+    # Means are backed up, not maxima: lists as close as this take longer still to tell apart.
+    assert worst < 0.005
+
+
+@given(data=st.data(), leaves=st.sampled_from([1, 1, 3]), unvisited=st.sampled_from(["zero", "parent"]))
+@settings(max_examples=30, deadline=None)
+def test_a_tree_searched_in_a_batch_equals_the_same_tree_alone(data: Any, leaves: int, unvisited: Any) -> None:
+    counts = data.draw(st.lists(st.integers(2, 30), min_size=2, max_size=9))
+    horizon, simulations = data.draw(st.integers(2, 5)), data.draw(st.integers(1, 120))
+    search = Search(leaves=leaves, unvisited=unvisited)
+    trees, every, network = planted(counts, horizon, simulations)
+    run(trees, every, simulations, network, search)
+    first = most_visited(trees, every)
+    for tree, count in enumerate(counts):
+        alone, one, network_alone = planted([count], horizon, simulations, keys=[tree + 1])
+        run(alone, one, simulations, network_alone, search)
+        same(trees.export(tree), alone.export(0))
+        assert most_visited(alone, one)[0] == first[tree]
+    # And once more below the kept subtrees.
+    longer = every[np.array(counts) > 1]
+    move(trees, longer, first[longer], network)
+    run(trees, longer, simulations, network, search)
+    for tree in longer:
+        alone, one, network_alone = planted([counts[tree]], horizon, simulations, keys=[tree + 1])
+        run(alone, one, simulations, network_alone, search)
+        move(alone, one, first[[tree]], network_alone)
+        run(alone, one, simulations, network_alone, search)
+        same(trees.export(int(tree)), alone.export(0))
+
+
+@given(seed=seeds, counts=st.lists(st.integers(1, 12), min_size=1, max_size=6), leaves=st.sampled_from([1, 4]))
+@settings(max_examples=40, deadline=None)
+def test_laws_of_a_tree(seed: int, counts: list[int], leaves: int) -> None:
+    simulations = 60
+    trees, every, network = planted(counts, 4, simulations, keys=np.random.default_rng(seed).random(len(counts)))
+    run(trees, every, simulations, network, Search(leaves=leaves))
+    assert (trees.visits[trees.root] == simulations + 1).all()
+    assert not trees.waiting.any()
+    np.testing.assert_allclose(visit_shares(trees, every).sum(1), 1)
+    for tree, count in enumerate(counts):
+        found = trees.export(tree)
+        inner = np.flatnonzero(found["parent"] >= 0)
+        assert (found["parent"][inner] < inner).all()
+        below = np.zeros(len(found["parent"]), np.int64)
+        np.add.at(below, found["parent"][inner], found["visits"][inner])
+        nodes = tree * trees.capacity + np.arange(len(below))
+        finished = trees.depth[nodes] >= trees.length[tree]
+        assert (found["visits"][~finished] == 1 + below[~finished]).all()
+        assert not below[finished].any()
+        # The mean of a node is that of its own value and all that came through it.
+        np.testing.assert_allclose(found["mean"][finished], found["value"][finished], rtol=1e-6)
+        for node in np.flatnonzero(~finished):
+            kids = np.flatnonzero(found["parent"] == node)
+            total = found["value"][node] + (found["mean"][kids] * found["visits"][kids]).sum()
+            assert found["mean"][node] == pytest.approx(total / found["visits"][node], rel=1e-5)
+        for node in nodes:
+            ranked = trees.ranking[node, : trees.depth[node]]
+            assert len(set(ranked.tolist())) == len(ranked)
+            assert (ranked < count).all()
+        for block in tree * trees.capacity + np.arange(trees.n_blocks[tree]):
+            priors = trees.edges[block, PRIOR]
+            assert (np.diff(priors) <= 0).all()
+            assert priors.sum() == pytest.approx(1, abs=1e-5)
+            tried = int(trees.opened[block])
+            children = trees.child[block, :tried]
+            np.testing.assert_array_equal(trees.edges[block, TRIED, :tried], 1 + trees.visits[children])
+            np.testing.assert_array_equal(
+                trees.edges[block, MEAN, :tried], (trees.total[children] / trees.visits[children]).astype(np.float32)
+            )
+
+
+def by_the_book(network: Table, tree: int, count: int, horizon: int, simulations: int) -> dict[tuple[int, ...], int]:
+    """The paper's search with dicts, one node and one candidate at a time: visits of each ranking."""
+    length = min(horizon, count)
+    visits: dict[tuple[int, ...], int] = {}
+    total: dict[tuple[int, ...], float] = {}
+    state = {(): network.initial(np.array([tree]))}
+
+    def value_of(node: tuple[int, ...]) -> float:
+        if node not in state:
+            state[node] = network.advance(np.array([tree]), state[node[:-1]], np.array([node[-1]]))
+        return float(network.values(np.array([tree]), state[node])[0])
+
+    visits[()], total[()] = 1, value_of(())
+    for _ in range(simulations):
+        node: tuple[int, ...] = ()
+        while node in visits and len(node) < length:
+            left = [i for i in range(count) if i not in node]
+            logits = network.logits(np.array([tree]), state[node])[0].astype(np.float64)[left]
+            prior = np.exp(logits - logits.max())
+            prior /= prior.sum()
+            scores = []
+            for p, i in zip(prior, left, strict=True):
+                child = (*node, i)
+                q = total[child] / visits[child] if child in visits else 0.0
+                scores.append((q + 3.0 * p * (visits[node] - 1) ** 0.5 / (1 + visits.get(child, 0)), p, -i))
+            node = (*node, left[scores.index(max(scores))])
+        found = value_of(node)
+        for depth in range(len(node) + 1):
+            visits[node[:depth]] = visits.get(node[:depth], 0) + 1
+            total[node[:depth]] = total.get(node[:depth], 0.0) + found
+    return visits
+
+
+@pytest.mark.parametrize(("count", "horizon"), [(2, 1), (4, 3), (7, 5), (20, 2)])
+def test_the_search_is_the_papers_rule_written_out(count: int, horizon: int) -> None:
+    trees, every, network = planted([count] * 3, horizon, 150, keys=[0.3, 1.7, 2.9])
+    run(trees, every, 150, network, Search())
+    for tree in range(3):
+        expected = by_the_book(network, tree, count, horizon, 150)
+        nodes = tree * trees.capacity + np.arange(trees.n_nodes[tree])
+        found = {tuple(trees.ranking[node, : trees.depth[node]].tolist()): int(trees.visits[node]) for node in nodes}
+        assert found == expected
+
+
+def test_one_by_one_and_batched_descents_agree() -> None:
+    trees, every, network = planted([9] * 12, 4, 200)
+    run(trees, every, 150, network, Search())
+    node, slot = select(trees, every, 3.0)
+    for tree in every:
+        one_node, one_slot = select(trees, every[[tree]], 3.0)
+        assert (one_node[0], one_slot[0]) == (node[tree], slot[tree])
+
+
+def test_ties_go_to_the_larger_prior_then_to_the_seeded_order() -> None:
+    trees, every, network = planted([6], 3, 20, flat=True)
+    run(trees, every, 3, network, Search())
+    assert trees.document[trees.block[trees.root[0]]].tolist() == [0, 1, 2, 3, 4, 5]
+    assert most_visited(trees, every).tolist() == [0]
+    topic = generate("tiny", n_topics=1, seed=0)[0]
+    order = seeded_order(topic, 3)
+    shuffled = np.random.default_rng(0).permutation(topic.n_candidates)
+    moved = seeded_order(topic.take(shuffled), 3)
+    np.testing.assert_array_equal(shuffled[moved], order)
+    assert seeded_order(topic, 4).tolist() != order.tolist()
+
+
+def ranked_by_a_network_that_knows_nothing(topics: TopicSet, seed: int, *, gumbel: bool = False) -> list[IntArray]:
+    counts = np.array([topic.n_candidates for topic in topics])
+    planner = Planner(horizon=5, simulations=40, search=Search(), gumbel=gumbel)
+    network = Table(int(counts.max()), np.ones(len(counts)), flat=True)
+    played = planner.play(network, counts)
+    orders = [seeded_order(topic, seed) for topic in topics]
+    return [order[row[active]] for order, row, active in zip(orders, played.documents, played.active, strict=True)]
+
+
+def in_ideal_order(topics: TopicSet) -> TopicSet:
+    """The leak of the published files: the best documents first."""
+    return topics.replace(
+        topic.take(np.argsort(-np.asarray(topic.judgments).sum(1), kind="stable")) for topic in topics
+    )
+
+
+@pytest.mark.parametrize("gumbel", [False, True])
+@pytest.mark.parametrize("source", ["synthetic", "trec"])
+def test_a_network_that_knows_nothing_gains_nothing_from_the_order(
+    gumbel: bool, source: str, request: pytest.FixtureRequest
+) -> None:
+    """The leak test: V constant, policy uniform, candidates in ideal order."""
+    if source == "trec":
+        folder = request.getfixturevalue("data_dir") / "trec-web"
+        topics = trec_topics(folder)
+    else:
+        topics = generate("serp", n_topics=120, seed=1)
+    ideal = in_ideal_order(topics)
+    validation, validation_ideal = Validation(topics, "alpha_nDCG@5"), Validation(ideal, "alpha_nDCG@5")
+    leaked = validation_ideal.score([np.arange(min(5, topic.n_candidates)) for topic in ideal]).mean()
+    chance = np.mean(
+        [
+            validation.score(
+                [np.random.default_rng([seed, i]).permutation(t.n_candidates)[:5] for i, t in enumerate(topics)]
+            )
+            for seed in range(8)
+        ]
+    )
+    found = []
+    for seed in range(4):
+        given_order = ranked_by_a_network_that_knows_nothing(topics, seed, gumbel=gumbel)
+        given_ideal = ranked_by_a_network_that_knows_nothing(ideal, seed, gumbel=gumbel)
+        for topic, other, one, two in zip(topics, ideal, given_order, given_ideal, strict=True):
+            assert [topic.doc_ids[i] for i in one] == [other.doc_ids[i] for i in two]
+        found.append(validation_ideal.score(given_ideal).mean())
+    assert leaked > chance + 0.15
+    assert abs(np.mean(found) - chance) < 0.05
+
+
+def trec_topics(folder: Path) -> TopicSet:
+    """Some topics of the Web Track with the candidates of the Indri runs."""
+    topics = load_trec(qrels=sorted(folder.glob("*.diversity.qrels.gz")), run=sorted(folder.glob("*.indri.run.gz")))
+    return topics.trainable()
+
+
+def test_golden_trees(request: pytest.FixtureRequest) -> None:
+    """Stored trees, so that a change of the search is seen. `--update-playthroughs` writes them anew."""
+    cases = {
+        "paper": ({}, [12, 7, 3]),
+        "parent": ({"unvisited": "parent", "exploration": 1.0}, [12, 7, 3]),
+        "four-leaves": ({"leaves": 4}, [12, 7, 3]),
+    }
+    for name, (options, counts) in cases.items():
+        trees, every, network = planted(counts, 3, 40)
+        run(trees, every, 25, network, Search(**options))
+        move(trees, every, most_visited(trees, every), network)
+        run(trees, every, 40, network, Search(**options))
+        came = [
+            {
+                key: [round(float(x), 5) for x in array] if array.dtype.kind == "f" else array.tolist()
+                for key, array in trees.export(tree).items()
+            }
+            for tree in every
+        ]
+        path = GOLDEN / f"{name}.json"
+        if request.config.getoption("--update-playthroughs"):
+            path.write_text(json.dumps(came, indent=0).replace("\n", "").replace("}, {", "},\n{") + "\n")
+        stored = json.loads(path.read_text())
+        for one, other in zip(came, stored, strict=True):
+            for key in ("parent", "document", "visits"):
+                assert one[key] == other[key], (name, key)
+            for key in ("value", "mean", "prior"):
+                np.testing.assert_allclose(one[key], other[key], atol=2e-5)
+
+
+def test_backing_up_by_hand() -> None:
+    trees, every, network = planted([3], 2, 10)
+    step(trees, every, network, Search())
+    root, child = 0, 1
+    v_root, v_child = float(trees.value[root]), float(trees.value[child])
+    assert trees.visits[:2].tolist() == [2, 1]
+    assert trees.total[root] == pytest.approx(v_root + v_child)
+    back_up(trees, np.array([child]), np.array([0.25]))
+    assert trees.visits[:2].tolist() == [3, 2]
+    assert trees.total[:2].tolist() == pytest.approx([v_root + v_child + 0.25, v_child + 0.25])
+    assert trees.edges[0, TRIED, 0] == 3
+    assert trees.edges[0, MEAN, 0] == pytest.approx((v_child + 0.25) / 2)
+
+
+def test_softmax_does_not_see_padding() -> None:
+    logits = np.random.default_rng(0).normal(size=(5, 150)).astype(np.float32)
+    padded = np.concatenate([logits, np.full((5, 61), -np.inf, np.float32)], axis=1)
+    assert softmax(padded)[:, :150].tobytes() == softmax(logits).tobytes()
+    np.testing.assert_allclose(softmax(logits).sum(1), 1, rtol=1e-5)
+
+
+def test_noise_is_mixed_into_the_priors_of_the_root_alone() -> None:
+    trees, every, network = planted([5, 8], 3, 60)
+    run(trees, every, 10, network, Search())
+    before = [trees.edges[int(trees.block[trees.root[tree]])].copy() for tree in every]
+    documents = [trees.document[int(trees.block[trees.root[tree]])].copy() for tree in every]
+    offered = np.arange(8) < np.array([[5], [8]])
+    noise = dirichlet_noise(offered, 10.0, np.random.default_rng(0))
+    np.testing.assert_allclose(noise.sum(1), 1)
+    mix_noise(trees, every, network, Search(), noise, 0.25)
+    for tree in every:
+        block = int(trees.block[trees.root[tree]])
+        tried = int(trees.opened[block])
+        np.testing.assert_array_equal(trees.document[block, :tried], documents[tree][:tried])
+        old = dict(zip(documents[tree].tolist(), before[tree][PRIOR].tolist(), strict=True))
+        for place, document in enumerate(trees.document[block].tolist()):
+            expected = 0.75 * old[document] + 0.25 * noise[tree, document]
+            assert trees.edges[block, PRIOR, place] == pytest.approx(expected, abs=1e-6)
+        size = int(trees.n_candidates[tree])
+        assert (np.diff(trees.edges[block, PRIOR, tried:size]) <= 0).all()
+    run(trees, every, 60, network, Search())
+    assert (trees.visits[trees.root] == 61).all()
+
+
+@given(seed=seeds, counts=st.lists(st.integers(1, 20), min_size=1, max_size=5), simulations=st.integers(1, 50))
+@settings(max_examples=30, deadline=None)
+def test_sequential_halving_spends_its_budget_on_what_it_considers(
+    seed: int, counts: list[int], simulations: int
+) -> None:
+    trees, every, network = planted(counts, 3, simulations, keys=np.random.default_rng(seed).random(len(counts)))
+    gumbel = np.random.default_rng(seed).gumbel(size=(len(counts), max(counts)))
+    moves, policies = run_gumbel(trees, every, simulations, network, Search(), gumbel, 8)
+    assert (trees.visits[trees.root] == simulations + 1).all()
+    np.testing.assert_allclose(policies.sum(1), 1)
+    for tree, count in enumerate(counts):
+        documents, visits = trees.root_edges(tree)
+        assert len(documents) == min(8, count, simulations)
+        assert moves[tree] in documents[visits == visits.max()] or count > 2
+        block = int(trees.block[trees.root[tree]])
+        logits = np.log(trees.edges[block, PRIOR, :count].astype(np.float64))
+        score = logits + gumbel[tree, trees.document[block, :count]]
+        assert set(documents.tolist()) == set(
+            trees.document[block, :count][np.argsort(-score)[: len(documents)]].tolist()
+        )
+        assert (policies[tree, count:] == 0).all()
+
+
+def test_the_improved_policy_prefers_what_was_found_better() -> None:
+    trees, every, network = planted([4], 2, 40, flat=True)
+    run_gumbel(
+        trees, every, 40, network, Search(), np.zeros((1, 4)), 4, lambda _, lists: (lists[:, 0] == 2).astype(np.float64)
+    )
+    assert improved_policy(trees, 0).argmax() == 2
+
+
+@pytest.mark.parametrize(
+    ("counts", "simulations", "message"), [([40_000], 1, "at most 32767"), ([2, 2], 2**31, "too many nodes")]
+)
+def test_trees_too_large_to_number_are_refused(counts: list[int], simulations: int, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        Trees.allocate(np.array(counts), 5, 10, simulations)
+
+
+def test_the_memory_of_the_largest_search_asked_for() -> None:
+    trees = Trees.allocate(np.full(32, 210), 5, 10, 5000)
+    assert trees.nbytes < 1e9
+    assert trees.bytes_per_simulation == 18 * 210 + 8 + 37 + 2 * 5 + 4 * 10
+
+
+def test_a_root_without_edges_has_no_most_visited_one() -> None:
+    trees, every, _ = planted([4], 2, 5)
+    with pytest.raises(ValueError, match="search at least one simulation first"):
+        most_visited(trees, every)

@@ -83,7 +83,7 @@ class ByRanker:
         return BoundByRanker(self, self.resolved(), topics)
 
     def resolved(self) -> Any:
-        """The ranker itself.
+        """The ranker itself; a name or folder is loaded once for each strategy object.
 
         Raises:
             ImportError: the ranker is given by name and `srd_agents` cannot be imported.
@@ -92,9 +92,12 @@ class ByRanker:
         """
         if not isinstance(self.ranker, str):
             return self.ranker
-        module, name = _LOADER
-        found = getattr(importlib.import_module(module), name)(self.ranker)
-        self._check_able(found)
+        found = self.__dict__.get("_resolved")
+        if found is None:
+            module, name = _LOADER
+            found = getattr(importlib.import_module(module), name)(self.ranker)
+            self._check_able(found)
+            object.__setattr__(self, "_resolved", found)  # no field: it is no part of the strategy's value
         return found
 
     def describe(self) -> str:

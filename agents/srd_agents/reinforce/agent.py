@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
@@ -35,7 +36,8 @@ from srd_agents.reinforce.order import ORDER_FEATURES
 from srd_agents.reinforce.rollout import Episodes, TopicTensors, episode_log_policy, roll_out
 from srd_agents.storage import Tree
 from srd_gym.core import SelectionCore
-from srd_gym.protocols import BoolArray, IntArray, ScoreArray
+from srd_gym.protocols import BoolArray, IntArray, Pruning, ScoreArray
+from srd_gym.pruning import parse_pruning
 from srd_gym.topic import Topic, TopicSet
 
 C = TypeVar("C", bound=PolicyConfig)
@@ -49,6 +51,11 @@ class PolicyLearner(Learner[C]):
     _tensors: TopicTensors | None = None
     _generator: torch.Generator
     _greedy: GreedyPolicy | None = None
+
+    @cached_property
+    def pruning(self) -> Pruning | None:
+        """What takes candidates off offer, in training and in ranking alike."""
+        return None if self.config.pruning is None else parse_pruning(self.config.pruning)
 
     @abstractmethod
     def _hidden(self) -> int:
@@ -126,7 +133,9 @@ class PolicyLearner(Learner[C]):
         load_generator(self._generator, state["generator"])
 
     def _rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
-        return self._policy().rank_batch(topics, k)
+        if self.pruning is None:
+            return self._policy().rank_batch(topics, k)
+        return self._policy().rank_pruned(topics, k, self.pruning)
 
     def _release(self) -> None:
         self._core = self._tensors = None
@@ -180,6 +189,7 @@ class MdpDiv(PolicyLearner[MdpDivConfig]):
             topics,
             measure=self.config.measure,
             horizon=self.config.horizon,
+            pruning=self.pruning,
             reward="return_only" if self.config.return_only else "gain",
         )
 
@@ -193,7 +203,11 @@ class MdpDiv(PolicyLearner[MdpDivConfig]):
         with torch.no_grad():
             for parameter, gradient in zip(parameters, gradients, strict=True):
                 parameter.sub_(gradient, alpha=self.config.learning_rate)
-        return {"return": float(episodes.rewards.sum()), "loss": float(loss.detach())}
+        return {
+            "return": float(episodes.rewards.sum()),
+            "loss": float(loss.detach()),
+            "evaluations": float(episodes.evaluations()),
+        }
 
 
 class MdpDivBatched(PolicyLearner[MdpDivBatchedConfig]):
@@ -229,7 +243,7 @@ class MdpDivBatched(PolicyLearner[MdpDivBatchedConfig]):
         self._network.initialise({**bounds, "state_weight": self.config.hidden**-0.5}, generator)
 
     def _simulator(self, topics: TopicSet) -> SelectionCore:
-        return SelectionCore(topics, measure=self.config.measure, horizon=self.config.horizon)
+        return SelectionCore(topics, measure=self.config.measure, horizon=self.config.horizon, pruning=self.pruning)
 
     def _prepare(self, topics: TopicSet, seed: int) -> None:
         super()._prepare(topics, seed)
@@ -253,8 +267,12 @@ class MdpDivBatched(PolicyLearner[MdpDivBatchedConfig]):
         (policy_loss - self.config.entropy * spread).backward()  # type: ignore[no-untyped-call]
         torch.nn.utils.clip_grad_norm_(self._network.parameters(), self.config.clip_norm)
         self._optimiser.step()
-        mean_return = episodes.rewards.sum(1).mean()
-        return {"return": float(mean_return), "entropy": float(spread.detach()), "loss": float(policy_loss.detach())}
+        return {
+            "return": float(episodes.rewards.sum(1).mean()),
+            "entropy": float(spread.detach()),
+            "loss": float(policy_loss.detach()),
+            "evaluations": episodes.evaluations() / len(batch),
+        }
 
     def _release(self) -> None:
         super()._release()

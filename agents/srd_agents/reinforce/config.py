@@ -7,6 +7,7 @@ from typing import Literal
 
 from srd_agents.config import check_between, check_count, check_one_of, check_positive
 from srd_agents.learner import LearnerConfig
+from srd_gym.pruning import parse_pruning
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -19,11 +20,16 @@ class PolicyConfig(LearnerConfig):
     """Ranks of a training episode; None ranks the whole list, as the paper says (its code: 10)."""
     device: str = "cpu"
     """Where the policy is trained, in torch's words ("cpu", "cuda"); ranking always runs on the CPU."""
+    pruning: str | None = None
+    """What takes candidates off offer, in training and in ranking alike: "knn:0.3", "ranker:0.5:step:FOLDER"
+    (`srd_gym.pruning.parse_pruning`); None keeps all."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.horizon is not None:
             check_count("horizon", self.horizon)
+        if self.pruning is not None:
+            parse_pruning(self.pruning)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,3 +93,62 @@ class MdpDivBatchedConfig(PolicyConfig):
         check_one_of("init", self.init, ("similarity", "uniform"))
         check_between("entropy", self.entropy, 0.0)
         check_positive("clip_norm", self.clip_norm)
+
+
+@dataclass(frozen=True, kw_only=True)
+class MdpDivKnn10Config(MdpDivConfig):
+    """MDP-DIV that drops the nearest 10% of the remaining candidates after each rank."""
+
+    pruning: str | None = "knn:0.1"
+    """What takes candidates off offer."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class MdpDivKnn20Config(MdpDivConfig):
+    """MDP-DIV that drops the nearest 20% of the remaining candidates after each rank."""
+
+    pruning: str | None = "knn:0.2"
+    """What takes candidates off offer."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class MdpDivKnn30Config(MdpDivConfig):
+    """MDP-DIV that drops the nearest 30% of the remaining candidates after each rank."""
+
+    pruning: str | None = "knn:0.3"
+    """What takes candidates off offer."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class MdpDivNtnConfig(MdpDivConfig):
+    """MDP-DIV on the candidates that NTN-DIV, trained first on the same topics, puts first."""
+
+    keep: float = 0.5
+    """Share of a topic's candidates that stays on offer, rounded down."""
+    ntn_slices: int = 7
+    """Slices of NTN-DIV's tensor (Liu et al. 2018: 100)."""
+    ntn_epochs: int = 40
+    """Epochs of NTN-DIV at most; a fifth of the training topics tells it when to stop."""
+    ntn_learning_rate: float = 0.003
+    """NTN-DIV's step size."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_between("keep", self.keep, 0.0, 1.0)
+        check_positive("keep", self.keep)
+        check_count("ntn_slices", self.ntn_slices)
+        check_count("ntn_epochs", self.ntn_epochs)
+        check_positive("ntn_learning_rate", self.ntn_learning_rate)
+        if self.pruning is not None:
+            raise ValueError(
+                f"this ranker prunes by its own NTN-DIV, so it takes no pruning={self.pruning!r}; "
+                "give that to ranker mdp-div"
+            )
+
+
+@dataclass(frozen=True, kw_only=True)
+class MdpDivNtnEachConfig(MdpDivNtnConfig):
+    """As MdpDivNtnConfig; NTN-DIV chooses after a selection instead of before the first."""
+
+    readmit: bool = False
+    """Choose among all unranked documents at each rank, dropped ones included; the paper's drops are final."""

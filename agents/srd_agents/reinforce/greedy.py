@@ -12,8 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from srd_agents.reinforce.order import order_features
-from srd_gym.protocols import IntArray
-from srd_gym.topic import Topic
+from srd_gym.core import TopicArrays
+from srd_gym.core.pruner import Pruner
+from srd_gym.protocols import IntArray, Pruning
+from srd_gym.topic import Topic, TopicSet
 
 Floats = NDArray[np.float32]
 
@@ -78,6 +80,40 @@ class GreedyPolicy:
         for start in range(0, len(topics), _CHUNK):
             out.extend(self._rank_chunk(topics[start : start + _CHUNK], k))
         return out
+
+    def rank_pruned(self, topics: Sequence[Topic], k: int, strategy: Pruning) -> list[IntArray]:
+        """`rank_batch` with candidates taken off offer by a strategy; only those on offer are evaluated.
+
+        Args:
+            topics: with vectors of width F.
+            k: ranks to fill; as many candidates stay on offer as there are ranks left.
+            strategy: as in training.
+
+        Returns:
+            [min(k, N)] int64 for each topic.
+        """
+        return [self._rank_one_pruned(topic, k, strategy) for topic in topics]
+
+    def _rank_one_pruned(self, topic: Topic, k: int, strategy: Pruning) -> IntArray:
+        """`rank_pruned` of a topic."""
+        vectors, prior, state = _vectors(topic), self._prior(topic), self._initial(topic)
+        ranks = min(k, topic.n_candidates)
+        pruner = Pruner(strategy, TopicArrays(TopicSet([topic], name=topic.query_id)), ranks)
+        rows = vectors @ self.scoring_weight.T
+        ranking = np.full((1, ranks), -1, np.int64)
+        here = np.zeros(1, np.int64)
+        allowed = pruner.at_reset(here, np.array([ranks]))
+        for rank in range(ranks):
+            offered = np.flatnonzero(allowed[0])
+            best = offered[(rows[offered] @ state + prior[offered]).argmax()]
+            ranking[0, rank] = best
+            allowed[0, best] = False
+            if rank + 1 < ranks:
+                left = np.array([ranks - rank - 1])
+                allowed = pruner.after_step(here, ranking, np.array([best]), allowed, left)
+                state = self._next_state(state, vectors[best])
+        found: IntArray = ranking[0]
+        return found
 
     def logits(self, topic: Topic, selected: IntArray) -> NDArray[np.float64]:
         """The logit of every candidate after these documents were ranked, [N] float64."""

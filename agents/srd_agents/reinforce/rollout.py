@@ -20,7 +20,7 @@ from srd_agents.reinforce.loss import log_policy
 from srd_agents.reinforce.network import PolicyNetwork, Projection
 from srd_agents.reinforce.order import padded_order_features
 from srd_gym.core import SelectionCore, TopicArrays
-from srd_gym.protocols import IntArray
+from srd_gym.protocols import BoolArray, IntArray
 
 
 class Episodes(NamedTuple):
@@ -34,6 +34,12 @@ class Episodes(NamedTuple):
     """[B, T], in the network's dtype; 0 after an episode's end."""
     active: Tensor
     """[B, T] bool, whether the rank was filled: false after an episode's end."""
+    gathered: bool = False
+    """Whether the policy looks at the candidates on offer alone, gathered, instead of at all of a topic at once."""
+
+    def evaluations(self) -> int:
+        """How many candidates the policy had to choose among, over all ranks and episodes."""
+        return int((self.allowed.sum(-1) * self.active).sum())
 
 
 class TopicTensors:
@@ -112,9 +118,12 @@ def roll_out(
     for rank in range(ranks):
         active[:, rank] = ~core.done
         allowed[:, rank] = core.allowed[:, :n]
-        on_offer = torch.from_numpy(allowed[:, rank]).to(scoring.device)
-        logits = network.logits(scoring, state.view(n_topics, rollouts, -1), prior).view(lanes, n)
-        drawn = _draw(logits, on_offer, generator)
+        if core.pruning is not None:
+            drawn = _draw_offered(scoring, prior, state, allowed[:, rank], generator)
+        else:
+            on_offer = torch.from_numpy(allowed[:, rank]).to(scoring.device)
+            logits = network.logits(scoring, state.view(n_topics, rollouts, -1), prior).view(lanes, n)
+            drawn = _draw(logits, on_offer, generator)
         actions[:, rank] = drawn.cpu().numpy()
         if lanes == 1:
             rewards[0, rank] = core.step_lane(0, int(actions[0, rank]))[0]
@@ -125,7 +134,8 @@ def roll_out(
     def moved(array: NDArray[np.generic]) -> Tensor:
         return torch.from_numpy(array).to(scoring.device)
 
-    return Episodes(moved(actions), moved(allowed), moved(rewards).to(scoring.dtype), moved(active))
+    paid = moved(rewards).to(scoring.dtype)
+    return Episodes(moved(actions), moved(allowed), paid, moved(active), core.pruning is not None)
 
 
 def episode_log_policy(network: PolicyNetwork, projection: Projection, episodes: Episodes) -> Tensor:
@@ -146,8 +156,62 @@ def episode_log_policy(network: PolicyNetwork, projection: Projection, episodes:
     first_row = torch.arange(n_topics, device=scoring.device).repeat_interleave(rollouts) * n
     ranked = inputs.reshape(n_topics * n, -1)[first_row[:, None] + episodes.actions]
     states = network.states(initial.repeat_interleave(rollouts, dim=0), ranked)
+    if episodes.gathered:
+        return log_policy(_offered_logits(projection, states, episodes), episodes.allowed)
     logits = network.logits(scoring, states.reshape(n_topics, rollouts * ranks, -1), prior)
     return log_policy(logits.view(lanes, ranks, n), episodes.allowed)
+
+
+def _offered_logits(projection: Projection, states: Tensor, episodes: Episodes) -> Tensor:
+    """The logits of the candidates on offer at each rank of known episodes, the policy evaluated for no other.
+
+    Args:
+        projection: of the episodes' topics, with its graph.
+        states: [B, T, H].
+        episodes: as rolled out.
+
+    Returns:
+        [B, T, N]; 0 where a candidate was not on offer.
+    """
+    scoring, prior = projection.scoring, projection.prior
+    n_topics, n = scoring.shape[:2]
+    wanted = episodes.allowed & episodes.active[..., None]
+    lane, rank, candidate = wanted.nonzero(as_tuple=True)
+    row = lane // (len(wanted) // n_topics) * n + candidate
+    found = (scoring.reshape(n_topics * n, -1)[row] * states[lane, rank]).sum(-1)
+    if prior is not None:
+        found = found + prior.reshape(-1)[row]
+    return torch.zeros(wanted.shape, dtype=found.dtype, device=found.device).masked_scatter(wanted, found)
+
+
+def _draw_offered(
+    scoring: Tensor, prior: Tensor | None, state: Tensor, allowed: BoolArray, generator: torch.Generator
+) -> Tensor:
+    """One candidate an episode, drawn from the policy, which is evaluated for the candidates on offer alone.
+
+    Args:
+        scoring: [M, N, H] of the projection.
+        prior: [M, N] of the projection.
+        state: [B, H].
+        allowed: [B, N] bool.
+        generator: on the same device.
+
+    Returns:
+        [B] int64; any index where nothing is allowed.
+    """
+    n_topics, n = scoring.shape[:2]
+    counts = allowed.sum(axis=1)
+    real = np.arange(max(int(counts.max()), 1)) < counts[:, None]
+    candidates = np.zeros(real.shape, np.int64)
+    candidates[real] = np.nonzero(allowed)[1]
+    offered = torch.from_numpy(candidates).to(scoring.device)
+    topic = torch.arange(n_topics, device=scoring.device).repeat_interleave(len(allowed) // n_topics)
+    row = topic[:, None] * n + offered
+    logits = torch.bmm(scoring.reshape(n_topics * n, -1)[row], state[..., None]).squeeze(-1)
+    if prior is not None:
+        logits = logits + prior.reshape(-1)[row]
+    drawn = _draw(logits, torch.from_numpy(real).to(scoring.device), generator)
+    return offered.gather(1, drawn[:, None]).squeeze(1)
 
 
 def _draw(logits: Tensor, allowed: Tensor, generator: torch.Generator) -> Tensor:

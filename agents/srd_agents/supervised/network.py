@@ -18,9 +18,9 @@ from srd_agents.supervised.config import Pooling
 class NtnNetwork(nn.Module):
     """w, W and mu, the weights of the features, and a fixed shift and scale of the vectors.
 
-    W^{[k]} = A^{[k]} + c_k I: the same tensors as the paper's, but how much of plain similarity there is in a slice is one
-    number, which can be learned from few topics. Vectors enter as (x - shift) / scale, and v' W s is divided by F: sizes then depend on neither the vectors' length
-    nor their width.
+    W^{[k]} = A^{[k]} + c_k I: the same tensors as the paper's, but how much of plain similarity there is in a slice is
+    one number, which can be learned from few topics. Vectors enter as (x - shift) / scale, and v' W s is divided by F:
+    sizes then depend on neither the vectors' length nor their width.
 
     Args:
         width: F.

@@ -80,10 +80,11 @@ class NtnDiv(Learner[NtnDivConfig]):
         make = torch.optim.Adam if config.optimizer == "adam" else torch.optim.SGD
         few = [self._network.similarity_weight, self._network.slice_weight, self._network.feature_weight]
         many = [self._network.tensor, self._network.vector_weight]
-        self._optimiser = make(
-            [{"params": few}, {"params": many, "lr": config.learning_rate * config.tensor_rate}],
-            lr=config.learning_rate,
-        )
+        groups: list[dict[str, Any]] = [
+            {"params": few},
+            {"params": many, "lr": config.learning_rate * config.tensor_rate},
+        ]
+        self._optimiser = make(groups, lr=config.learning_rate)
         sampler, generator = Sampler(config.measure, config.depth), np.random.default_rng([seed, 0x4E54])
         self._topics = [
             Prepared.of(topic, self._samples(sampler, topic, generator), features=config.features) for topic in topics

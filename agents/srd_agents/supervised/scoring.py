@@ -58,7 +58,8 @@ class TensorScorer:
             pooling: of the network.
         """
         width = len(weights["shift"])
-        tensor = weights["tensor"] + np.eye(width, dtype=np.float32)[..., None] * weights["similarity_weight"]
+        tensor: Floats = weights["tensor"].copy()
+        tensor[np.arange(width), np.arange(width)] += weights["similarity_weight"]
         return cls(
             tensor=tensor.reshape(width, -1) / np.float32(width),
             slice_weight=weights["slice_weight"],

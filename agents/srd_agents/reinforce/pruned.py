@@ -1,0 +1,165 @@
+"""MDP-DIV with fewer candidates (Liu et al. 2018): by nearest neighbours, or by an NTN-DIV trained first."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from srd_agents.learner import Weights
+from srd_agents.reinforce.agent import MdpDiv
+from srd_agents.reinforce.config import (
+    MdpDivKnn10Config,
+    MdpDivKnn20Config,
+    MdpDivKnn30Config,
+    MdpDivNtnConfig,
+    MdpDivNtnEachConfig,
+)
+from srd_agents.supervised.config import NtnDivConfig
+from srd_agents.supervised.ntn import NtnDiv
+from srd_gym.protocols import BoolArray, IntArray, Pruning, ScoreArray
+from srd_gym.pruning import ByRanker
+from srd_gym.topic import Topic, TopicSet
+
+logger = logging.getLogger("srd_agents")
+
+_PREFIX = "ntn."
+_REMEMBERED = 4096
+"""Topics whose rankings are remembered; validation asks for the same ones again and again."""
+
+
+class MdpDivKnn10(MdpDiv):
+    """MDP-DIV-kNN(10): after each rank the nearest 10% of the remaining candidates are dropped."""
+
+    name: ClassVar[str] = "mdp-div-knn10"
+    config_class: ClassVar[type[Any]] = MdpDivKnn10Config
+
+
+class MdpDivKnn20(MdpDiv):
+    """MDP-DIV-kNN(20): after each rank the nearest 20% of the remaining candidates are dropped."""
+
+    name: ClassVar[str] = "mdp-div-knn20"
+    config_class: ClassVar[type[Any]] = MdpDivKnn20Config
+
+
+class MdpDivKnn30(MdpDiv):
+    """MDP-DIV-kNN(30): after each rank the nearest 30% of the remaining candidates are dropped."""
+
+    name: ClassVar[str] = "mdp-div-knn30"
+    config_class: ClassVar[type[Any]] = MdpDivKnn30Config
+
+
+class MdpDivNtnD(MdpDiv):
+    """MDP-DIV-NTN(D): the policy sees the half of the candidates that NTN-DIV ranks first.
+
+    NTN-DIV is trained before the policy, on the same training topics (a fifth of them, drawn from the seed, tells it
+    when to stop), and its weights are part of this model. Its training is not counted in the history's seconds.
+
+    Differs from the paper: NTN-DIV as in `srd_agents.supervised`.
+    """
+
+    name: ClassVar[str] = "mdp-div-ntn-d"
+    config_class: ClassVar[type[Any]] = MdpDivNtnConfig
+    _when: ClassVar[Literal["reset", "step"]] = "reset"
+
+    config: MdpDivNtnConfig
+    _ntn: NtnDiv
+    _memory: _Remembering
+
+    @cached_property
+    def pruning(self) -> Pruning | None:
+        """By this model's own NTN-DIV."""
+        return None
+
+    def _build(self, vector_width: int) -> None:
+        super()._build(vector_width)
+        self._ntn = NtnDiv(
+            NtnDivConfig(
+                slices=self.config.ntn_slices,
+                epochs=self.config.ntn_epochs,
+                learning_rate=self.config.ntn_learning_rate,
+                device=self.config.device,
+            )
+        )
+        self._ntn.vector_width = vector_width
+        self._ntn._build(vector_width)
+        self._memory = _Remembering(self._ntn)
+        self.pruning = ByRanker(self._memory, self.config.keep, when=self._when, readmit=self._readmits())
+
+    def _readmits(self) -> bool:
+        """Whether dropped candidates may come back."""
+        return isinstance(self.config, MdpDivNtnEachConfig) and self.config.readmit
+
+    def _prepare(self, topics: TopicSet, seed: int) -> None:
+        began = time.monotonic()
+        order = np.random.default_rng([seed, 0x4E54]).permutation(len(topics)).tolist()
+        held_out = len(topics) // 5
+        rest = TopicSet([topics[index] for index in sorted(order[held_out:])], name=topics.name)
+        judge = TopicSet([topics[index] for index in sorted(order[:held_out])], name=topics.name) if held_out else None
+        self._ntn.fit(rest, judge, seed=seed)
+        self._memory.forget()
+        logger.info("ranker %r: NTN-DIV trained in %.1f s", self.name, time.monotonic() - began)
+        super()._prepare(topics, seed)
+
+    def _weights(self) -> dict[str, NDArray[Any]]:
+        return super()._weights() | {_PREFIX + name: array for name, array in self._ntn._weights().items()}
+
+    def _set_weights(self, weights: Weights) -> None:
+        super()._set_weights({name: array for name, array in weights.items() if not name.startswith(_PREFIX)})
+        own = {name.removeprefix(_PREFIX): array for name, array in weights.items() if name.startswith(_PREFIX)}
+        current = self._ntn._weights()
+        if not all(np.array_equal(current[name], array) for name, array in own.items()):
+            self._ntn._set_weights(own)
+            self._memory.forget()
+
+
+class MdpDivNtnE(MdpDivNtnD):
+    """MDP-DIV-NTN(E): after a selection the policy sees those that NTN-DIV, given that selection, puts first.
+
+    As many as half of the initial candidates stay; drops are final, so read literally it prunes once, after the first
+    rank. `readmit` chooses among all unranked documents at each rank instead.
+    """
+
+    name: ClassVar[str] = "mdp-div-ntn-e"
+    config_class: ClassVar[type[Any]] = MdpDivNtnEachConfig
+    _when: ClassVar[Literal["reset", "step"]] = "step"
+
+
+class _Remembering:
+    """A ranker that ranks a topic object once.
+
+    Args:
+        ranker: whose rankings and scores these are; `forget` when it changes.
+    """
+
+    def __init__(self, ranker: NtnDiv) -> None:
+        self._ranker = ranker
+        self._known: dict[int, tuple[Topic, IntArray]] = {}
+
+    def forget(self) -> None:
+        """Rank anew from now on."""
+        self._known.clear()
+
+    def rank(self, topic: Topic, k: int) -> IntArray:
+        """As `Ranker.rank`."""
+        known = self._known.get(id(topic))  # the topic is held, so its id stays its own
+        if known is not None and len(known[1]) >= min(k, topic.n_candidates):
+            return known[1][:k]
+        if len(self._known) >= _REMEMBERED:
+            self.forget()
+        ranking = self._ranker.rank(topic, k)
+        self._known[id(topic)] = (topic, ranking)
+        return ranking
+
+    def rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
+        """As `Ranker.rank_batch`."""
+        return [self.rank(topic, k) for topic in topics]
+
+    def score(self, topic: Topic, selected: IntArray, allowed: BoolArray) -> ScoreArray:
+        """As `SequentialScorer.score`."""
+        return self._ranker.score(topic, selected, allowed)

@@ -1,0 +1,218 @@
+"""NTN-DIV: formulas, losses, samples, learning, speed-relevant shapes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from srd_agents.registry import load_ranker, make_ranker
+from srd_agents.supervised.batch import Prepared, padded, pieces
+from srd_agents.supervised.loss import candidates_on_offer, margin_loss, ranking_log_likelihood
+from srd_agents.supervised.network import NtnNetwork
+from srd_agents.supervised.samples import Sampler
+from srd_agents.supervised.scoring import TensorScorer, relevance_features
+from srd_agents.validation import Validation
+from srd_gym.data.synthetic import generate
+from srd_gym.protocols import Ranker, SequentialScorer
+from srd_gym.pruning import ByRanker
+from srd_gym.topic import Topic, TopicSet
+
+POOLINGS: Any = ["max", "min", "mean"]
+
+
+def topic(seed: int = 0, n: int = 9, width: int = 4, subtopics: int = 4) -> Topic:
+    rng = np.random.default_rng(seed)
+    return Topic(
+        query_id=f"q{seed}",
+        doc_ids=tuple(f"d{i}" for i in range(n)),
+        doc_vectors=rng.normal(size=(n, width)),
+        query_vector=rng.normal(size=width),
+        retrieval_scores=np.sort(rng.random(n))[::-1],
+        subtopic_ids=tuple(map(str, range(subtopics))),
+        judgments=np.maximum(rng.integers(0, 2, (n, subtopics)), np.eye(n, subtopics, dtype=np.int64)),
+    )
+
+
+def network(pooling: Any, slices: int, width: int = 4, seed: int = 0) -> NtnNetwork:
+    """A network with all weights drawn."""
+    made = NtnNetwork(width, slices, pooling, 4)
+    generator = torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for parameter in made.parameters():
+            parameter.copy_(torch.randn(parameter.shape, generator=generator))
+        made.shift.copy_(torch.randn(width, generator=generator))
+        made.scale.fill_(1.7)
+    return made
+
+
+def by_formula(net: NtnNetwork, one: Topic, selected: list[int]) -> np.ndarray[Any, Any]:
+    """The paper's formula, loop by loop."""
+    values = {name: tensor.detach().double().numpy() for name, tensor in net.state_dict().items()}
+    assert one.doc_vectors is not None
+    points = (one.doc_vectors.astype(np.float64) - values["shift"]) / values["scale"]
+    pool = {"max": np.max, "min": np.min, "mean": np.mean}[net.pooling]
+    out = []
+    for point, row in zip(points, relevance_features(one), strict=True):
+        score = point @ values["vector_weight"] + row @ values["feature_weight"]
+        for index in range(net.slices if selected else 0):
+            matrix = values["tensor"][:, :, index] + values["similarity_weight"][index] * np.eye(net.width)
+            bent = [np.tanh(points[s] @ matrix @ point / net.width) for s in selected]
+            score += values["slice_weight"][index] * pool(bent)
+        out.append(score)
+    return np.array(out)
+
+
+@pytest.mark.parametrize("pooling", POOLINGS)
+@pytest.mark.parametrize("slices", [1, 7])
+def test_network_and_scorer_are_the_formula(pooling: Any, slices: int) -> None:
+    net, one = network(pooling, slices), topic()
+    scorer = TensorScorer.of({name: t.detach().numpy() for name, t in net.state_dict().items()}, pooling)
+    ranking = np.array([5, 2, 8, 0])
+    documents, features = torch.tensor(one.doc_vectors)[None], torch.tensor(relevance_features(one))[None]
+    found = net(documents, features, torch.tensor(ranking)[None, None])[0, 0].detach().numpy()
+    for rank in range(4):
+        expected = by_formula(net, one, ranking[:rank].tolist())
+        np.testing.assert_allclose(found[rank], expected, rtol=1e-4, atol=1e-5)
+        np.testing.assert_allclose(scorer.scores(one, ranking[:rank]), expected, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("pooling", POOLINGS)
+@given(seed=st.integers(0, 1000))
+@settings(max_examples=15, deadline=None)
+def test_ranking_is_greedy_by_score(pooling: Any, seed: int) -> None:
+    net, one = network(pooling, 3, seed=seed), topic(seed)
+    scorer = TensorScorer.of({name: t.detach().numpy() for name, t in net.state_dict().items()}, pooling)
+    ranking = scorer.rank(one, 100)
+    assert sorted(ranking.tolist()) == list(range(9))
+    for rank, document in enumerate(ranking):
+        scores = scorer.scores(one, ranking[:rank])
+        scores[ranking[:rank]] = -np.inf
+        assert scores[document] >= scores.max() - 1e-4
+
+
+@pytest.mark.parametrize("pooling", POOLINGS)
+@pytest.mark.parametrize("loss", ["likelihood", "margin"])
+def test_padding_and_pieces_change_no_topics_loss(pooling: Any, loss: Any) -> None:
+    learner: Any = make_ranker("ntn-div", pooling=pooling, loss=loss, slices=3, depth=5, negative_below=0.9)
+    topics = TopicSet([topic(seed, n) for seed, n in enumerate([9, 3, 14, 6])], name="four")
+    learner.vector_width = 4
+    learner._build(4)
+    learner._prepare(topics, 0)
+    together = learner._loss(padded(learner._topics, learner._network.shift)).detach()
+    alone = [learner._loss(padded([one], learner._network.shift)).item() for one in learner._topics]
+    assert together.tolist() == pytest.approx(alone, rel=1e-4, abs=1e-5)
+    assert sum(map(len, pieces(learner._topics, 10**9))) == 4
+    assert [len(piece) for piece in pieces(learner._topics, 10**9)] == [1, 1, 1, 1]
+
+
+def test_likelihood_is_plackett_luce() -> None:
+    scores = torch.tensor([0.3, -1.0, 2.0, 0.5]).expand(1, 1, 3, 4)
+    rankings = torch.tensor([[[2, 0, 1]]])
+    on_offer = candidates_on_offer(rankings, torch.tensor([[True, True, True, False]]))
+    assert on_offer[0, 0].int().tolist() == [[1, 1, 1, 0], [1, 1, 0, 0], [0, 1, 0, 0]]
+    counted = torch.ones(1, 1, 3, dtype=torch.bool)
+    e = np.exp([0.3, -1.0, 2.0])
+    expected = np.log(e[2] / e.sum()) + np.log(e[0] / (e[0] + e[1]))
+    assert ranking_log_likelihood(scores, rankings, on_offer, counted).item() == pytest.approx(expected, abs=1e-6)
+    counted[0, 0, 1:] = False
+    assert ranking_log_likelihood(scores, rankings, on_offer, counted).item() == pytest.approx(np.log(e[2] / e.sum()))
+
+
+def test_margin_counts_the_pairs_that_differ_too_little() -> None:
+    good = torch.tensor([[1.0, 5.0]], requires_grad=True)
+    bad = torch.tensor([[0.9, 0.0, 7.0]], requires_grad=True)
+    good_values, bad_values = torch.tensor([[1.0, 1.0]]), torch.tensor([[0.2, 0.2, 0.2]])
+    pairs = torch.tensor([[[True, True, False], [True, True, False]]])
+    loss = margin_loss(good, bad, good_values, bad_values, pairs)
+    assert loss.item() == pytest.approx(-0.1 / 4)  # only 1.0 against 0.9 differs by less than 0.8
+    loss.sum().backward()  # type: ignore[no-untyped-call]
+    assert good.grad is not None
+    assert bad.grad is not None
+    assert good.grad.tolist() == [[-0.25, 0.0]]
+    assert bad.grad.tolist() == [[0.25, 0.0, 0.0]]
+
+
+@given(seed=st.integers(0, 500), n=st.integers(1, 20))
+@settings(max_examples=30, deadline=None)
+def test_samples_are_what_they_say(seed: int, n: int) -> None:
+    one = topic(seed, n)
+    samples = Sampler("alpha_nDCG", 6).pairs(one, 4, 5, 0.8, np.random.default_rng(seed))
+    depth = min(6, n)
+    for rows, values in ((samples.good, samples.good_values), (samples.bad, samples.bad_values)):
+        assert rows.shape[1] == depth
+        assert all(len(set(row.tolist())) == depth for row in rows)
+        assert len(rows) == len(values)
+    assert samples.good_values == pytest.approx(np.ones(len(samples.good)))  # swaps change no value
+    assert (samples.bad_values <= 0.8).all()
+    assert 1 <= len(samples.good) <= 4
+    assert len(samples.bad) <= 5
+    judgments = one.judgments
+    assert judgments is not None
+    for row in samples.good:
+        assert sorted(judgments[row].tolist()) == sorted(judgments[samples.good[0]].tolist())
+
+
+def test_ideals_do_not_depend_on_the_order_of_candidates() -> None:
+    one = topic(3, 12)
+    order = np.random.default_rng(0).permutation(12)
+    moved = Sampler("alpha_nDCG", 10).ideal(one.take(order)).good[0]
+    np.testing.assert_array_equal(order[moved], Sampler("alpha_nDCG", 10).ideal(one).good[0])
+
+
+@pytest.mark.parametrize("options", [{}, {"loss": "margin", "negatives": 5, "positives": 2}, {"init": "random"}])
+def test_learns_topics_that_share_a_catalogue(options: dict[str, Any]) -> None:
+    fold = generate("serp", n_topics=120, seed=5).folds(5, 0)[0]
+    learner: Any = make_ranker("ntn-div", epochs=10, features=False, learning_rate=0.01, tensor_rate=1.0, **options)
+    history = learner.fit(fold.train, fold.validation, seed=0)
+    losses = [record["loss"] for record in history.records if "loss" in record]
+    assert losses[-1] < losses[0]
+    test = Validation(fold.test, "alpha_nDCG@10")
+    assert test.mean(learner) > test.mean(make_ranker("random")) + 0.05
+
+
+def test_saves_loads_resumes_and_prunes(tmp_path: Any) -> None:
+    topics = generate("serp", n_topics=24, seed=1)
+    train, validation = topics[:16], topics[16:]
+    whole: Any = make_ranker("ntn-div", epochs=4, slices=2)
+    whole.fit(train, validation, seed=4, out=tmp_path / "whole")
+    short: Any = make_ranker("ntn-div", epochs=2, slices=2)
+    short.fit(train, validation, seed=4, out=tmp_path / "cut")
+    rest: Any = make_ranker("ntn-div", epochs=4, slices=2)
+    rest.fit(train, validation, seed=4, out=tmp_path / "cut", resume=True)
+    for name, array in whole._weights().items():
+        assert array.tobytes() == rest._weights()[name].tobytes(), name
+    loaded: Any = load_ranker(tmp_path / "whole")
+    assert isinstance(loaded, Ranker)
+    assert isinstance(loaded, SequentialScorer)
+    strategy: Any = ByRanker(tmp_path / "whole", 0.5, when="step")
+    one = validation[0]
+    scores = strategy.resolved().score(one, np.array([1]), np.ones(one.n_candidates, bool))
+    np.testing.assert_array_equal(scores, loaded.score(one, np.array([1]), np.ones(one.n_candidates, bool)))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"slices": 0}, "slices must be at least 1, got 0"),
+        ({"pooling": "median"}, "unknown pooling: 'median'"),
+        ({"loss": "marginal"}, "unknown loss: 'marginal'.*margin"),
+        ({"negative_below": 1.5}, "negative_below must be a finite number from 0.0 to 1.0"),
+        ({"tensor_rate": 0.0}, "tensor_rate must be above 0"),
+        ({"measure": "alpha_nDCGG"}, "alpha_nDCGG"),
+    ],
+)
+def test_options_are_checked(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        make_ranker("ntn-div", epochs=1, **options).fit(TopicSet([topic(0), topic(1)], name="two"))  # type: ignore[attr-defined]
+
+
+def test_scoring_needs_training_and_the_same_width() -> None:
+    learner: Any = make_ranker("ntn-div")
+    with pytest.raises(ValueError, match=r"ranker 'ntn-div' knows vectors of width None.*topic 'q0' has 4"):
+        learner.score(topic(0), np.array([0]), np.ones(9, bool))
+    assert Prepared.of(topic(0), Sampler("alpha_nDCG", 3).ideal(topic(0)), features=False).features.shape == (9, 0)

@@ -1,0 +1,194 @@
+"""MDP-DIV with pruning: same policy on fewer candidates, in training and in ranking alike."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from srd_agents.learner import Learner
+from srd_agents.registry import RANKERS, load_ranker, make_ranker
+from srd_agents.reinforce.greedy import GreedyPolicy
+from srd_agents.reinforce.loss import entropy
+from srd_agents.reinforce.network import PolicyNetwork
+from srd_agents.reinforce.rollout import Episodes, TopicTensors, episode_log_policy, roll_out
+from srd_gym.core import SelectionCore
+from srd_gym.data.synthetic import generate
+from srd_gym.pruning import KNN, ByRanker
+from srd_gym.topic import Topic, TopicSet
+
+PRUNED = ["mdp-div-knn10", "mdp-div-knn20", "mdp-div-knn30", "mdp-div-ntn-d", "mdp-div-ntn-e"]
+
+
+def learner(name: str, **options: Any) -> Any:
+    made = make_ranker(name, **options)
+    assert isinstance(made, Learner)
+    return made
+
+
+def topic_of(n: int, seed: int = 0, width: int = 8) -> Topic:
+    rng = np.random.default_rng([seed, n])
+    return Topic(
+        query_id=f"q{seed}-{n}",
+        doc_ids=tuple(f"d{i}" for i in range(n)),
+        doc_vectors=rng.standard_normal((n, width)).astype(np.float32),
+        query_vector=rng.standard_normal(width).astype(np.float32),
+        retrieval_scores=np.sort(rng.random(n))[::-1],
+        subtopic_ids=("a", "b", "c"),
+        judgments=np.maximum(rng.integers(0, 2, (n, 3)), np.eye(n, 3, dtype=np.int64)).astype(np.int8),
+    )
+
+
+def ragged() -> TopicSet:
+    return TopicSet([topic_of(n, i) for i, n in enumerate([1, 3, 11, 15, 30])], name="ragged")
+
+
+def episodes_of(
+    topics: TopicSet, pruning: Any, rollouts: int = 1, order: int = 0, dtype: torch.dtype = torch.float64
+) -> tuple[PolicyNetwork, Any, Episodes, SelectionCore]:
+    network = PolicyNetwork(8, 5, order_features=order, dtype=dtype)
+    network.initialise(dict.fromkeys(dict(network.named_parameters()), 1.0), torch.Generator().manual_seed(1))
+    core = SelectionCore(topics, horizon=10, pruning=pruning)
+    chosen = np.arange(len(topics))
+    projection = network.project(*TopicTensors(core.arrays, network).batch(chosen))
+    generator = torch.Generator().manual_seed(2)
+    return network, projection, roll_out(network, projection, core, chosen, rollouts, generator), core
+
+
+@pytest.mark.parametrize(("rollouts", "order"), [(1, 0), (3, 3)])
+def test_pruning_nothing_draws_the_same_episodes(rollouts: int, order: int) -> None:
+    _, _, plain, _ = episodes_of(ragged(), None, rollouts, order)
+    _, _, kept, _ = episodes_of(ragged(), KNN(0.0), rollouts, order)
+    assert not plain.gathered
+    assert kept.gathered
+    active = plain.active
+    assert torch.equal(active, kept.active)
+    assert torch.equal(plain.actions[active], kept.actions[active])
+    assert torch.equal(plain.rewards, kept.rewards)
+    assert torch.equal(plain.allowed[active], kept.allowed[active])
+    assert plain.evaluations() == kept.evaluations()
+
+
+@pytest.mark.parametrize(("rollouts", "order"), [(1, 0), (3, 3)])
+@pytest.mark.parametrize("pruning", [KNN(0.3), ByRanker("mmr", 0.5, when="step"), ByRanker("mmr", 0.5)])
+def test_gathered_log_probabilities_are_those_of_the_whole_policy(pruning: Any, rollouts: int, order: int) -> None:
+    network, projection, episodes, _ = episodes_of(ragged(), pruning, rollouts, order)
+    gathered = episode_log_policy(network, projection, episodes)
+    whole = episode_log_policy(network, projection, episodes._replace(gathered=False))
+    active = episodes.active
+    torch.testing.assert_close(gathered[active], whole[active], rtol=1e-9, atol=1e-9)
+    torch.testing.assert_close(entropy(gathered)[active], entropy(whole)[active], rtol=1e-9, atol=1e-9)
+    loss, same = (
+        -(values.gather(-1, episodes.actions[..., None]).squeeze(-1) * active).sum() for values in (gathered, whole)
+    )
+    parameters = list(network.parameters())
+    for one, other in zip(
+        torch.autograd.grad(loss, parameters, retain_graph=True), torch.autograd.grad(same, parameters), strict=True
+    ):
+        torch.testing.assert_close(one, other, rtol=1e-9, atol=1e-9)
+
+
+def test_drawn_documents_were_on_offer() -> None:
+    _, _, episodes, core = episodes_of(ragged(), KNN(0.3), rollouts=4)
+    chosen = episodes.allowed.gather(-1, episodes.actions[..., None]).squeeze(-1)
+    assert chosen[episodes.active].all()
+    assert (core.rank == core.length).all()
+    filled = [set(row[row >= 0].tolist()) for row in core.ranking]
+    assert [len(row) for row in filled] == core.length.tolist()
+
+
+def test_knn30_needs_a_third_of_the_evaluations() -> None:
+    topics = TopicSet([topic_of(211)], name="large")
+    counts = [episodes_of(topics, pruning)[2].evaluations() for pruning in (None, KNN(0.3))]
+    assert counts == [2065, 679]
+    histories = [
+        learner(name, epochs=1).fit(topics, seed=0).records[-1]["evaluations"] for name in ("mdp-div", "mdp-div-knn30")
+    ]
+    assert histories == [2065, 679]
+
+
+@pytest.mark.parametrize("strategy", [KNN(0.0), ByRanker("mmr", 1.0)])
+def test_ranking_with_nothing_pruned_is_plain_ranking(strategy: Any) -> None:
+    ranker = learner("mdp-div-batched", epochs=1)
+    ranker.fit(ragged(), seed=0)
+    policy: GreedyPolicy = ranker._policy()
+    for k in (1, 4, 100):
+        for one, other in zip(policy.rank_pruned(ragged(), k, strategy), policy.rank_batch(ragged(), k), strict=True):
+            np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("name", PRUNED)
+def test_rankings_obey_the_pruning_of_training(name: str) -> None:
+    topics = ragged()
+    ranker = learner(name, epochs=2, hidden=3)
+    ranker.fit(topics, seed=1)
+    rankings = ranker.rank_batch(topics, 10)
+    core = SelectionCore(topics, horizon=10, pruning=ranker.pruning, on_invalid="raise")
+    core.reset(range(len(topics)))
+    for rank in range(10):
+        actions = [int(row[rank]) if rank < len(row) else 0 for row in rankings]
+        core.step(actions)  # raises where a document was not on offer
+    assert core.done.all()
+
+
+@pytest.mark.parametrize("name", ["mdp-div-knn30", "mdp-div-ntn-d", "mdp-div-ntn-e"])
+def test_resumes_to_the_bit_and_loads(name: str, tmp_path: Any) -> None:
+    topics = generate("serp", n_topics=20, seed=1)
+    options = {} if "knn" in name else {"ntn_epochs": 2, "ntn_slices": 2}
+    whole, short, rest = (learner(name, epochs=epochs, **options) for epochs in (4, 2, 4))
+    whole.fit(topics[:14], topics[14:], seed=4, out=tmp_path / "whole")
+    short.fit(topics[:14], topics[14:], seed=4, out=tmp_path / "cut")
+    rest.fit(topics[:14], topics[14:], seed=4, out=tmp_path / "cut", resume=True)
+    assert whole._weights().keys() == rest._weights().keys()
+    for key, array in whole._weights().items():
+        assert array.tobytes() == rest._weights()[key].tobytes(), key
+    loaded: Any = load_ranker(tmp_path / "whole")
+    for one, other in zip(loaded.rank_batch(topics, 10), whole.rank_batch(topics, 10), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_ntn_is_trained_on_the_training_topics() -> None:
+    topics = generate("serp", n_topics=20, seed=1)
+    ranker = learner("mdp-div-ntn-d", epochs=1, ntn_epochs=3)
+    ranker.fit(topics[:15], topics[15:], seed=0)
+    alone = learner("ntn-div", epochs=3)
+    alone.fit(topics[:15], seed=0)  # all fifteen: a fifth less went into the other's own
+    assert alone._weights().keys() == ranker._ntn._weights().keys()
+    assert not np.allclose(alone._weights()["shift"], ranker._ntn._weights()["shift"])
+    kept = SelectionCore(topics[15:], pruning=ranker.pruning)
+    kept.reset(range(5))
+    for index, topic in enumerate(topics[15:]):
+        size = max(10, topic.n_candidates // 2)
+        expected = np.zeros(topics[15:].max_candidates, bool)
+        expected[ranker._ntn.rank(topic, size)] = True
+        np.testing.assert_array_equal(kept.allowed[index], expected)
+
+
+@pytest.mark.parametrize("name", ["mdp-div", "mdp-div-batched"])
+def test_any_pruning_can_be_given_as_text(name: str) -> None:
+    ranker = learner(name, epochs=1, pruning="knn:0.2+ranker:0.5:step:mmr")
+    ranker.fit(ragged(), seed=0)
+    assert ranker.pruning.describe() == "knn:0.2+ranker:0.5:step:mmr"
+    assert [len(row) for row in ranker.rank_batch(ragged(), 10)] == [1, 3, 10, 10, 10]
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "message"),
+    [
+        ("mdp-div", {"pruning": "knn:1.5"}, r"fraction must be in \[0, 1\), got 1.5"),
+        ("mdp-div", {"pruning": "nearest"}, "cannot read the pruning description 'nearest'"),
+        ("mdp-div-ntn-d", {"pruning": "knn:0.1"}, "prunes by its own NTN-DIV, so it takes no pruning='knn:0.1'"),
+        ("mdp-div-ntn-e", {"keep": 0.0}, "keep must be above 0, got 0"),
+        ("mdp-div-ntn-e", {"keep": 1.5}, "keep must be a finite number from 0.0 to 1.0, got 1.5"),
+        ("mdp-div-ntn-d", {"readmit": True}, "unknown option of ranker 'mdp-div-ntn-d': 'readmit'"),
+    ],
+)
+def test_bad_options_are_named(name: str, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        make_ranker(name, **options)
+
+
+def test_every_variant_is_in_the_registry() -> None:
+    assert set(PRUNED) < set(RANKERS)

@@ -122,7 +122,7 @@ class SelectionCore(Episodes):
         strategy = pruning_from(pruning)
         chained = strategy if self.pruning is None else Chain((self.pruning, strategy))
         self._pruner = Pruner(chained, self.arrays, self.horizon)
-        self.pruning, self._fast = chained, False
+        self.pruning = chained
 
     def reset(self, topic_index: ArrayLike, lanes: ArrayLike | None = None) -> None:
         """Begin episodes.
@@ -204,6 +204,8 @@ class SelectionCore(Episodes):
         self._rank[lane] = rank
         done = rank >= self._length.item(lane)
         self._done[lane] = done
+        if self._pruner is not None and not done:
+            self._prune_lane(lane, -1 if invalid else action)
         if self.reward == "gain":
             return (0.0 if invalid else self._gains.item(lane, rank - 1)), invalid, done
         return (self._returns(slice(lane, lane + 1)).item() if done else 0.0), invalid, done
@@ -345,6 +347,15 @@ class SelectionCore(Episodes):
             self._gains[lane, rank] = gain
             for subtopic in covered:
                 coverage[subtopic] += 1
+
+    def _prune_lane(self, lane: int, action: int) -> None:
+        """Apply the strategy after one episode's step."""
+        one = slice(lane, lane + 1)
+        if self._pruner is not None:
+            left = self._length[one] - self._rank[one]
+            self._allowed[one] = self._pruner.after_step(
+                self._topic[one], self._ranking[one], np.array([action]), self._allowed[one], left
+            )
 
     def _returns(self, lanes: Lanes) -> ScoreArray:
         """[B] the undiscounted return so far: gains added rank by rank, as a caller adds up rewards."""

@@ -119,7 +119,7 @@ def roll_out(
         active[:, rank] = ~core.done
         allowed[:, rank] = core.allowed[:, :n]
         if core.pruning is not None:
-            drawn = _draw_offered(scoring, prior, state, allowed[:, rank], generator)
+            drawn = _draw_offered(scoring, prior, first_row, state, allowed[:, rank], generator)
         else:
             on_offer = torch.from_numpy(allowed[:, rank]).to(scoring.device)
             logits = network.logits(scoring, state.view(n_topics, rollouts, -1), prior).view(lanes, n)
@@ -185,13 +185,19 @@ def _offered_logits(projection: Projection, states: Tensor, episodes: Episodes) 
 
 
 def _draw_offered(
-    scoring: Tensor, prior: Tensor | None, state: Tensor, allowed: BoolArray, generator: torch.Generator
+    scoring: Tensor,
+    prior: Tensor | None,
+    first_row: Tensor,
+    state: Tensor,
+    allowed: BoolArray,
+    generator: torch.Generator,
 ) -> Tensor:
     """One candidate an episode, drawn from the policy, which is evaluated for the candidates on offer alone.
 
     Args:
         scoring: [M, N, H] of the projection.
         prior: [M, N] of the projection.
+        first_row: [B] int64, where each episode's candidates begin when topics lie one after the other.
         state: [B, H].
         allowed: [B, N] bool.
         generator: on the same device.
@@ -199,17 +205,15 @@ def _draw_offered(
     Returns:
         [B] int64; any index where nothing is allowed.
     """
-    n_topics, n = scoring.shape[:2]
     counts = allowed.sum(axis=1)
     real = np.arange(max(int(counts.max()), 1)) < counts[:, None]
     candidates = np.zeros(real.shape, np.int64)
     candidates[real] = np.nonzero(allowed)[1]
     offered = torch.from_numpy(candidates).to(scoring.device)
-    topic = torch.arange(n_topics, device=scoring.device).repeat_interleave(len(allowed) // n_topics)
-    row = topic[:, None] * n + offered
-    logits = torch.bmm(scoring.reshape(n_topics * n, -1)[row], state[..., None]).squeeze(-1)
+    row = first_row[:, None] + offered
+    logits = torch.bmm(scoring.flatten(0, 1)[row], state[..., None]).squeeze(-1)
     if prior is not None:
-        logits = logits + prior.reshape(-1)[row]
+        logits = logits + prior.flatten()[row]
     drawn = _draw(logits, torch.from_numpy(real).to(scoring.device), generator)
     return offered.gather(1, drawn[:, None]).squeeze(1)
 

@@ -49,7 +49,8 @@ class Table:
     def values(self, trees: IntArray, states: NDArray[np.float32]) -> NDArray[np.float32]:
         if self._flat:
             return np.full(len(states), 0.5, np.float32)
-        return np.mod(states[:, 0] * np.float32(7.3), np.float32(1))
+        found: NDArray[np.float32] = np.mod(states[:, 0] * np.float32(7.3), np.float32(1))
+        return found
 
     def logits(self, trees: IntArray, states: NDArray[np.float32]) -> NDArray[np.float32]:
         if self._flat:
@@ -174,7 +175,7 @@ def by_the_book(network: Table, tree: int, count: int, horizon: int, simulations
     length = min(horizon, count)
     visits: dict[tuple[int, ...], int] = {}
     total: dict[tuple[int, ...], float] = {}
-    state = {(): network.initial(np.array([tree]))}
+    state: dict[tuple[int, ...], NDArray[np.float32]] = {(): network.initial(np.array([tree]))}
 
     def value_of(node: tuple[int, ...]) -> float:
         if node not in state:
@@ -292,7 +293,7 @@ def trec_topics(folder: Path) -> TopicSet:
 
 def test_golden_trees(request: pytest.FixtureRequest) -> None:
     """Stored trees, so that a change of the search is seen. `--update-playthroughs` writes them anew."""
-    cases = {
+    cases: dict[str, tuple[dict[str, Any], list[int]]] = {
         "paper": ({}, [12, 7, 3]),
         "parent": ({"unvisited": "parent", "exploration": 1.0}, [12, 7, 3]),
         "four-leaves": ({"leaves": 4}, [12, 7, 3]),

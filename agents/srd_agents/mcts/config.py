@@ -22,15 +22,15 @@ class M2DivConfig(LearnerConfig):
     horizon: int = 10
     """Ranks of an episode, and how deep a search looks; the paper's is 5. Ranks behind it are filled by the policy."""
     simulations: int = 64
-    """Simulations at each rank in training, those inherited with the kept subtree included; the paper's is 5,000."""
+    """Simulations at each rank in training, those inherited with a kept subtree included; the paper's is 5,000."""
     exploration: float = 3.0
     """Lambda, the weight of the priors in the selection rule."""
     unvisited: Literal["zero", "parent"] = "zero"
     """What an untried document counts for in a search: "zero", as in the paper, or the V of its "parent"."""
     leaves: int = 1
     """Leaves of a tree evaluated together, kept apart by virtual loss; 1 is the paper's search."""
-    root: Literal["puct", "gumbel"] = "puct"
-    """How the root's documents are tried: the usual rule, or Gumbel sampling with sequential halving."""
+    root: Literal["puct", "gumbel"] = "gumbel"
+    """How training tries the root's documents: by the paper's rule, or Gumbel sampling with sequential halving."""
     considered: int = 16
     """Documents that a Gumbel root begins with."""
     noise: float = 0.0
@@ -53,7 +53,7 @@ class M2DivConfig(LearnerConfig):
     """Largest norm of the gradient of an update; larger ones are shortened. 0 never does."""
     standardize: bool = True
     """Shift and scale the vectors by the training documents' mean and overall deviation; the paper does not."""
-    rank_by: Literal["policy", "value", "search"] = "search"
+    rank_by: Literal["policy", "value", "search"] = "policy"
     """How topics are ranked: by the raw policy, by V of every next document, or with search. Labels are never read."""
     rank_simulations: int = 64
     """Simulations at each of the first `horizon` ranks when ranking with search; 0 falls back to the raw policy."""
@@ -86,6 +86,7 @@ class M2DivConfig(LearnerConfig):
         settings: dict[str, Any] = {
             "batch_topics": 1,
             "horizon": 5,
+            "root": "puct",
             "simulations": 5000,
             "rank_simulations": 5000,
             "hidden": 5,

@@ -66,12 +66,12 @@ class Planner:
 
     @classmethod
     def of(cls, config: M2DivConfig, simulations: int, *, training: bool) -> Planner:
-        """The planner of a configuration; noise belongs to training alone."""
+        """The planner of a configuration; noise and Gumbel roots, which explore, belong to training alone."""
         return cls(
             horizon=config.horizon,
             simulations=simulations,
             search=Search(exploration=config.exploration, unvisited=config.unvisited, leaves=config.leaves),
-            gumbel=config.root == "gumbel",
+            gumbel=training and config.root == "gumbel",
             considered=config.considered,
             noise=config.noise if training else 0.0,
             noise_concentration=config.noise_concentration,

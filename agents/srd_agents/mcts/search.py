@@ -239,6 +239,9 @@ def expand(
         evaluator: gives the logits.
         search: says what untried edges are worth.
         only: [E] bool, the nodes to expand; None: all.
+
+    Raises:
+        FloatingPointError: logits that are not finite.
     """
     if only is not None:
         if not only.any():
@@ -253,6 +256,8 @@ def expand(
     logits = logits[:, :width]
     on_offer = logits > -np.inf
     prior = softmax(logits)
+    if np.isnan(prior[:, 0]).any():  # one NaN makes a whole row of them
+        raise FloatingPointError("the policy's logits are not finite: training diverged; lower the learning rate")
     blocks = which * trees.capacity + trees.n_blocks[which] + _turn(which)
     np.add.at(trees.n_blocks, which, 1)
     trees.block[nodes] = blocks

@@ -1,0 +1,324 @@
+"""M2Div: it learns, repeats and resumes to the bit, ranks in every way, and refuses what does not fit."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from srd_agents.mcts.agent import M2Div
+from srd_agents.mcts.config import PRESETS, M2DivConfig
+from srd_agents.mcts.loss import log_policy, policy_loss, search_loss, value_loss
+from srd_agents.mcts.network import HeadWeights, NumpyEvaluator, SearchNetwork
+from srd_agents.networks.inputs import Inputs
+from srd_agents.registry import load_ranker, make_ranker
+from srd_agents.validation import Validation
+from srd_gym.data.synthetic import generate
+from srd_gym.topic import Topic, TopicSet
+
+SMALL: dict[str, Any] = {"hidden": 5, "simulations": 12, "rank_simulations": 12, "horizon": 5, "epochs": 3}
+VARIANTS: dict[str, dict[str, Any]] = {
+    "paper": {"root": "puct", "optimizer": "adagrad", "clip_norm": 0.0, "standardize": False, "noise": 0.0},
+    "gumbel": {"root": "gumbel"},
+    "noise": {"root": "puct", "noise": 0.25, "leaves": 3},
+    "attention": {"root": "gumbel", "attention": 4, "blocks": 2},
+}
+
+
+def learner(**options: Any) -> M2Div:
+    made = make_ranker("m2div", **(SMALL | options))
+    assert isinstance(made, M2Div)
+    return made
+
+
+def toy_set() -> TopicSet:
+    """Six documents: one covers subtopic 0, one 2, one 0 and 1; three cover nothing."""
+    judgments = np.zeros((6, 3), np.int8)
+    judgments[[1, 3, 4, 4], [0, 2, 0, 1]] = 1
+    vectors = np.random.default_rng(4).standard_normal((6, 8)).astype(np.float32)
+    topic = Topic(
+        query_id="toy",
+        doc_ids=tuple("abcdef"),
+        doc_vectors=vectors,
+        query_vector=np.ones(8, np.float32),
+        subtopic_ids=("0", "1", "2"),
+        judgments=judgments,
+    )
+    return TopicSet([topic], name="toy")
+
+
+def ragged(width: int = 7) -> TopicSet:
+    """Topics of 1 to 23 candidates, one of them without a query."""
+    rng = np.random.default_rng(0)
+    topics = [
+        Topic(
+            query_id=f"q{index}",
+            doc_ids=tuple(f"d{i}" for i in range(n)),
+            doc_vectors=rng.standard_normal((n, width)).astype(np.float32),
+            query_vector=None if index == 3 else rng.standard_normal(width).astype(np.float32),
+            subtopic_ids=("a", "b", "c"),
+            judgments=np.maximum(rng.integers(0, 2, (n, 3)), np.eye(n, 3, dtype=np.int64)).astype(np.int8),
+        )
+        for index, n in enumerate([1, 2, 5, 9, 10, 11, 16, 17, 23])
+    ]
+    return TopicSet(topics, name="ragged")
+
+
+def assert_same_weights(one: M2Div, other: M2Div) -> None:
+    left, right = one._weights(), other._weights()
+    assert left.keys() == right.keys()
+    for name in left:
+        assert left[name].tobytes() == right[name].tobytes(), name
+
+
+@pytest.mark.parametrize(
+    ("variant", "seed"), [("paper", 0), ("paper", 1), ("gumbel", 0), ("gumbel", 1), ("attention", 0)]
+)
+def test_learns_the_toy_topic(variant: str, seed: int) -> None:
+    """Six documents: candidate order reaches 0.57 of the ideal, random ones 0.63 in the mean."""
+    topics = toy_set()
+    # Without noise, the paper's search finds nothing new once its policy is sure, unless it is given many simulations.
+    simulations = 500 if variant == "paper" else 60
+    options = VARIANTS[variant] | {"epochs": 60, "simulations": simulations, "learning_rate": 0.03}
+    ranker = learner(**options)
+    ranker.fit(topics, seed=seed)
+    validation = Validation(topics, "alpha_nDCG@5")
+    for by, budget in (("policy", 0), ("search", 50)):
+        assert validation.mean(ranker.ranking_by(by, budget)) > 0.95, by  # type: ignore[arg-type]
+
+
+def test_on_held_out_topics_it_beats_chance_and_search_is_no_worse_than_the_raw_policy() -> None:
+    fold = generate("serp", n_topics=200, seed=0).folds(5, 0)[0]
+    ranker = learner(hidden=16, simulations=64, epochs=4)
+    ranker.fit(fold.train, fold.validation, seed=0)
+    test = Validation(fold.test, "alpha_nDCG@5")
+    raw = test.mean(ranker.ranking_by("policy"))
+    assert raw > test.mean(make_ranker("random")) + 0.05
+    for simulations in (16, 128):
+        assert test.mean(ranker.ranking_by("search", simulations)) > raw - 0.02
+
+
+@pytest.mark.parametrize("variant", list(VARIANTS))
+def test_same_seed_same_weights_to_the_bit(variant: str) -> None:
+    topics = generate("tiny", n_topics=8, seed=3)
+    runs = [learner(**VARIANTS[variant], batch_topics=3) for _ in range(3)]
+    torch.manual_seed(1)
+    runs[0].fit(topics[:6], topics[6:], seed=5)
+    torch.manual_seed(2)
+    runs[1].fit(topics[:6], topics[6:], seed=5)
+    runs[2].fit(topics[:6], topics[6:], seed=6)
+    assert_same_weights(runs[0], runs[1])
+    with pytest.raises(AssertionError):
+        assert_same_weights(runs[0], runs[2])
+
+
+@pytest.mark.parametrize("variant", list(VARIANTS))
+@pytest.mark.parametrize("updates", [1, 5])
+def test_a_killed_run_resumes_to_the_same_weights(
+    variant: str, updates: int, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    topics = generate("serp", n_topics=9, seed=3)
+    options = VARIANTS[variant] | {"epochs": 4, "checkpoint_seconds": 1e-9, "batch_topics": 3}
+    whole, killed, resumed = (learner(**options) for _ in range(3))
+    whole.fit(topics[:7], topics[7:], seed=1)
+    done, update = 0, M2Div._update
+
+    def dies(self: M2Div, batch: Any) -> Any:
+        nonlocal done
+        done += 1
+        if done > updates:
+            update(self, batch)
+            raise KeyboardInterrupt
+        return update(self, batch)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(M2Div, "_update", dies)
+        with pytest.raises(KeyboardInterrupt):
+            killed.fit(topics[:7], topics[7:], seed=1, out=tmp_path)
+    resumed.fit(topics[:7], topics[7:], seed=1, out=tmp_path, resume=True)
+    assert_same_weights(whole, resumed)
+
+
+@pytest.mark.parametrize("variant", list(VARIANTS))
+@pytest.mark.parametrize("by", ["policy", "value", "search"])
+def test_rankings_do_not_depend_on_saving_batches_labels_or_the_order_of_candidates(
+    variant: str, by: Any, tmp_path: Any
+) -> None:
+    topics = ragged()
+    ranker = learner(**VARIANTS[variant], rank_by=by)
+    ranker.fit(topics, seed=0)
+    ranker.save(tmp_path)
+    loaded = load_ranker(tmp_path)
+    together = ranker.rank_batch([*topics, *topics], 23)
+    rng = np.random.default_rng(0)
+    for topic, ranking, again in zip(topics, together, loaded.rank_batch(list(topics), 23), strict=False):
+        assert sorted(ranking.tolist()) == list(range(topic.n_candidates))
+        np.testing.assert_array_equal(ranking, again)
+        np.testing.assert_array_equal(ranking, ranker.rank(topic, 23))
+        np.testing.assert_array_equal(ranking[:3], ranker.rank(topic, 3))
+        np.testing.assert_array_equal(ranking, ranker.rank(replace(topic, judgments=None), 23))
+        order = rng.permutation(topic.n_candidates)
+        np.testing.assert_array_equal(order[ranker.rank(topic.take(order), 23)], ranking)
+
+
+def test_ranking_by_policy_is_the_argmax_of_the_network() -> None:
+    ranker = learner(**VARIANTS["attention"])
+    topics = ragged()
+    ranker.fit(topics, seed=0)
+    network = ranker._network
+    for topic in topics[3:6]:
+        query = np.zeros(7, np.float32) if topic.query_vector is None else topic.query_vector
+        documents = torch.tensor(topic.doc_vectors)[None]
+        with torch.no_grad():
+            scoring, inputs, state = network.project(Inputs(torch.tensor(query)[None], documents, None))
+            expected: list[int] = []
+            left = set(range(topic.n_candidates))
+            while left:
+                logits = network.logits(scoring, state[:, None])[0, 0]
+                expected.append(max(left, key=lambda i: float(logits[i])))
+                left.remove(expected[-1])
+                state = network.next_state(state, inputs[:, expected[-1]])
+        assert ranker.ranking_by("policy").rank(topic, 99).tolist() == expected
+
+
+def test_a_budget_of_zero_ranks_by_the_raw_policy_and_says_so(caplog: pytest.LogCaptureFixture) -> None:
+    ranker = learner()
+    ranker.fit(ragged(), seed=0)
+    caplog.clear()
+    raw = ranker.ranking_by("policy").rank_batch(list(ragged()), 9)
+    assert "raw policy" not in caplog.text
+    fallen = ranker.ranking_by("search", 0).rank_batch(list(ragged()), 9)
+    assert "no simulations to search with: it ranks by its raw policy" in caplog.text
+    for one, other in zip(raw, fallen, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("variant", list(VARIANTS))
+@pytest.mark.parametrize("horizon", [1, 30])
+def test_topics_of_one_candidate_and_fewer_candidates_than_ranks(variant: str, horizon: int) -> None:
+    topics = ragged()
+    ranker = learner(**VARIANTS[variant] | {"horizon": horizon, "epochs": 1})
+    history = ranker.fit(topics, seed=0)
+    assert all(np.isfinite(record["return"]) for record in history.records)
+    for topic, ranking in zip(topics, ranker.rank_batch(list(topics), 40), strict=True):
+        assert sorted(ranking.tolist()) == list(range(topic.n_candidates))
+
+
+def test_topics_it_cannot_learn_from() -> None:
+    topics = ragged()
+    unlabelled = topics.replace([*topics[:2], dataclasses.replace(topics[2], judgments=None)])
+    with pytest.raises(ValueError, match=r"no judgments \(q2\)"):
+        learner().fit(unlabelled)
+    bare = topics.replace([dataclasses.replace(topic, doc_vectors=None, query_vector=None) for topic in topics])
+    with pytest.raises(ValueError, match="no document vectors"):
+        learner().fit(bare)
+
+
+def test_a_model_of_another_width_is_refused(tmp_path: Any) -> None:
+    ranker = learner(epochs=1)
+    with pytest.raises(ValueError, match="not trained"):
+        ranker.rank(ragged()[0], 3)
+    ranker.fit(ragged(), seed=0)
+    with pytest.raises(ValueError, match=r"width 7, but topic 'q0' has width 9"):
+        ranker.rank(ragged(width=9)[0], 3)
+    for options, message in (({"hidden": 6}, "hidden|network size|shape"), ({"attention": 4}, "attention|lacks|name")):
+        other = learner(**options)
+        other._build(7)
+        with pytest.raises(ValueError, match=message):
+            other.check_weights(ranker._weights(), "model")
+
+
+def test_a_diverged_training_says_so() -> None:
+    with pytest.raises(FloatingPointError, match="diverged"):
+        learner(optimizer="adagrad", learning_rate=1e38, clip_norm=0.0, epochs=50).fit(ragged(), seed=0)
+
+
+def test_options_out_of_range_are_refused() -> None:
+    with pytest.raises(ValueError, match="simulations must be at least 1, got 0"):
+        M2DivConfig(simulations=0)
+    with pytest.raises(ValueError, match="Did you mean search"):
+        M2DivConfig(rank_by="serch")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="one leaf at a time"):
+        M2DivConfig(root="gumbel", leaves=2)
+    with pytest.raises(ValueError, match="multiple of heads"):
+        M2DivConfig(attention=5, heads=2)
+    with pytest.raises(ValueError, match=r"noise must be a finite number from 0\.0 to 1\.0"):
+        M2DivConfig(root="puct", noise=1.5)
+    with pytest.raises(ValueError, match="unknown option of ranker 'm2div'"):
+        make_ranker("m2div", simulation=3)
+
+
+def test_the_preset_is_the_paper() -> None:
+    paper = PRESETS["paper"](epochs=7)
+    assert (paper.epochs, paper.horizon, paper.simulations, paper.hidden, paper.exploration) == (7, 5, 5000, 5, 3.0)
+    assert (paper.root, paper.noise, paper.optimizer, paper.learning_rate) == ("puct", 0.0, "adagrad", 0.01)
+    assert (paper.attention, paper.leaves, paper.batch_topics, paper.unvisited) == (0, 1, 1, "zero")
+
+
+def test_the_loss_by_hand() -> None:
+    values, outcome = torch.tensor([[0.5, 0.25]]), torch.tensor([1.0])
+    target = torch.tensor([[[0.75, 0.25, 0.0], [1.0, 0.0, 0.0]]])
+    allowed = torch.tensor([[[True, True, False], [True, False, False]]])
+    log_pi = log_policy(torch.zeros(1, 2, 3), allowed)
+    np.testing.assert_allclose(value_loss(values, outcome), [[0.25, 0.5625]])
+    np.testing.assert_allclose(policy_loss(log_pi, target), [[np.log(2), 0.0]], rtol=1e-6)
+    total = search_loss(values, outcome, log_pi, target, torch.tensor([[True, True]]))
+    np.testing.assert_allclose(total, [0.8125 + np.log(2)], rtol=1e-6)
+    assert search_loss(values, outcome, log_pi, target, torch.tensor([[True, False]])).item() == pytest.approx(
+        0.25 + np.log(2)
+    )
+
+
+@pytest.mark.parametrize("attention", [0, 4])
+def test_numpy_and_torch_compute_the_same_network(attention: int) -> None:
+    network = SearchNetwork(6, 5, attention=attention)
+    network.initialise(torch.Generator().manual_seed(0))
+    rng = np.random.default_rng(0)
+    documents = torch.tensor(rng.normal(size=(3, 8, 6)), dtype=torch.float32)
+    queries = torch.tensor(rng.normal(size=(3, 6)), dtype=torch.float32)
+    with torch.no_grad():
+        network.gate_bias.copy_(torch.tensor(rng.normal(size=20)))
+        network.value_bias.fill_(0.3)
+        projection = network.project(Inputs(queries, documents, None))
+        scoring, inputs, state = projection
+        topics = [(scoring[i].numpy(), inputs[i].numpy(), state[i].numpy()) for i in range(3)]
+        evaluator = NumpyEvaluator(topics, HeadWeights.of(network))
+        trees, chosen = np.arange(3), np.array([4, 0, 7])
+        numpy_state = evaluator.initial(trees)
+        lstm = torch.nn.LSTMCell(scoring.shape[2], 5)  # sizes of inputs do not matter: they are added as biases
+        for _ in range(3):
+            np.testing.assert_allclose(numpy_state, state, atol=1e-6)
+            np.testing.assert_allclose(evaluator.values(trees, numpy_state), network.values(state), atol=1e-6)
+            logits = network.logits(scoring, state[:, None])[:, 0]
+            np.testing.assert_allclose(evaluator.logits(trees, numpy_state), logits, atol=1e-5)
+            # Torch's own LSTM, its gates in the same order.
+            lstm.weight_ih.zero_()
+            lstm.bias_ih.zero_()
+            lstm.bias_hh.zero_()
+            lstm.weight_hh.copy_(network.recurrent_weight)
+            expected = []
+            for row in range(3):
+                lstm.bias_ih.copy_(inputs[row, chosen[row]])
+                h, c = lstm(torch.zeros(1, scoring.shape[2]), (state[row, None, 5:], state[row, None, :5]))
+                expected.append(torch.cat([c, h], dim=1))
+            state = network.next_state(state, inputs[torch.arange(3), torch.from_numpy(chosen)])
+            np.testing.assert_allclose(state, torch.cat(expected), atol=1e-6)
+            numpy_state = evaluator.advance(trees, numpy_state, chosen)
+
+
+@pytest.mark.parametrize("attention", [0, 4])
+def test_permuting_the_candidates_permutes_the_network(attention: int) -> None:
+    network = SearchNetwork(6, 3, attention=attention, heads=2, blocks=2, dtype=torch.float64)
+    network.initialise(torch.Generator().manual_seed(0))
+    documents = torch.randn(2, 9, 6, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
+    order = torch.randperm(9, generator=torch.Generator().manual_seed(2))
+    queries = torch.ones(2, 6, dtype=torch.float64)
+    one = network.project(Inputs(queries, documents, None))
+    two = network.project(Inputs(queries, documents[:, order], None))
+    torch.testing.assert_close(two.scoring, one.scoring[:, order])
+    torch.testing.assert_close(two.inputs, one.inputs[:, order])
+    torch.testing.assert_close(two.initial, one.initial)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,6 +13,9 @@ _HOW = (
     'Write "knn:FRACTION[:METRIC]" or "knn:K[:METRIC]" (K a whole number), "ranker:KEEP:WHEN:NAME_OR_FOLDER" '
     '(WHEN: reset, step or step-readmit), or several joined by "+".'
 )
+
+_NEXT = re.compile(r"\+(?=\s*(?:knn|ranker):)")
+"""A plus sign before a further strategy; one in a folder's name is none."""
 
 
 def parse_pruning(text: str) -> Pruning:
@@ -25,7 +29,7 @@ def parse_pruning(text: str) -> Pruning:
 
     if not isinstance(text, str):
         raise TypeError(f"a pruning description is text, got {text!r} ({type(text).__name__}). {_HOW}")
-    parts = [_one(part.strip(), text) for part in text.split("+")]
+    parts = [_one(part.strip(), text) for part in _NEXT.split(text)]
     return parts[0] if len(parts) == 1 else Chain(tuple(parts))
 
 

@@ -126,7 +126,8 @@ def test_topics_without_vectors_are_refused_when_distances_are_needed() -> None:
 
 @pytest.mark.parametrize("text", ["knn:0.3", "knn:20", "knn:0.1:cosine", "ranker:0.5:reset:mmr",
                                   "ranker:0.5:step:models/ntn", "ranker:7:step-readmit:C:/models/ntn",
-                                  "knn:0.1+ranker:0.5:step:mmr"])  # fmt: skip
+                                  "knn:0.1+ranker:0.5:step:mmr",
+                                  "ranker:3:reset:c++/ntn+knn:5"])  # fmt: skip
 def test_the_notation_is_read_back(text: str) -> None:
     strategy: Any = parse_pruning(text)
     assert strategy.describe() == text

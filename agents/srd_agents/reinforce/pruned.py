@@ -58,7 +58,11 @@ class MdpDivNtnD(MdpDiv):
     """MDP-DIV-NTN(D): the policy sees the half of the candidates that NTN-DIV ranks first.
 
     NTN-DIV is trained before the policy, on the same training topics (a fifth of them, drawn from the seed, tells it
-    when to stop), and its weights are part of this model. Its training is not counted in the history's seconds.
+    when to stop), and its weights are part of this model. Its training counts neither in the history's seconds nor
+    towards a time budget, and a resumed run trains it again.
+
+    Attributes:
+        pretraining_seconds: what the last `fit` spent on NTN-DIV; 0 before.
 
     Differs from the paper: NTN-DIV as in `srd_agents.supervised`.
     """
@@ -68,6 +72,7 @@ class MdpDivNtnD(MdpDiv):
     _when: ClassVar[Literal["reset", "step"]] = "reset"
 
     config: MdpDivNtnConfig
+    pretraining_seconds: float = 0.0
     _ntn: NtnDiv
     _memory: _Remembering
 
@@ -103,7 +108,8 @@ class MdpDivNtnD(MdpDiv):
         judge = TopicSet([topics[index] for index in sorted(order[:held_out])], name=topics.name) if held_out else None
         self._ntn.fit(rest, judge, seed=seed)
         self._memory.forget()
-        logger.info("ranker %r: NTN-DIV trained in %.1f s", self.name, time.monotonic() - began)
+        self.pretraining_seconds = time.monotonic() - began
+        logger.info("ranker %r: NTN-DIV trained in %.1f s", self.name, self.pretraining_seconds)
         super()._prepare(topics, seed)
 
     def _weights(self) -> dict[str, NDArray[Any]]:

@@ -310,6 +310,10 @@ def back_up(trees: Trees, nodes: IntArray, values: ScoreArray, visits: int = 1) 
         values: [E] float64.
         visits: to count; 0 where virtual loss has counted them.
     """
+    if len(nodes) <= _FEW:
+        for node, value in zip(nodes.tolist(), values.tolist(), strict=True):
+            _back_up_one(trees, node, value, visits)
+        return
     while len(nodes):
         count = trees.visits[nodes] + visits
         total = trees.total[nodes] + values
@@ -323,6 +327,21 @@ def back_up(trees: Trees, nodes: IntArray, values: ScoreArray, visits: int = 1) 
         trees.edges[block, TRIED, slot] = 1 + count
         trees.edges[block, MEAN, slot] = total / count
         nodes = parent
+
+
+def _back_up_one(trees: Trees, node: int, value: float, visits: int) -> None:
+    """`back_up` in one tree: the same sums on plain numbers."""
+    while True:
+        count = trees.visits.item(node) + visits
+        total = trees.total.item(node) + value
+        trees.visits[node], trees.total[node] = count, total
+        parent = trees.parent.item(node)
+        if parent < 0:
+            return
+        block, slot = trees.block.item(parent), trees.slot.item(node)
+        trees.edges[block, TRIED, slot] = 1 + count
+        trees.edges[block, MEAN, slot] = total / count
+        node = parent
 
 
 def most_visited(trees: Trees, which: IntArray) -> IntArray:

@@ -181,6 +181,30 @@ def test_knn_drops_the_nearest_of_what_remains() -> None:
     assert np.flatnonzero(core.allowed[0]).tolist() == [4, 7, 8, 9, 10]
 
 
+@given(seed=seeds, fraction=st.floats(0, 0.95), metric=st.sampled_from(["euclidean", "cosine"]))
+@settings(max_examples=30, deadline=None)
+def test_knn_is_what_a_loop_would_do(seed: int, fraction: float, metric: Any) -> None:
+    generator = np.random.default_rng(seed)
+    n = int(generator.integers(2, 40))
+    topic = random_topic(generator, 0, n=n)
+    vectors = np.asarray(topic.doc_vectors, np.float64)
+    if metric == "cosine":
+        vectors = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    core = SelectionCore(TopicSet([topic], name="one"), horizon=6, pruning=KNN(fraction, metric=metric))
+    core.reset([0])
+    left = set(range(n))
+    for rank in range(min(6, n)):
+        assert set(np.flatnonzero(core.allowed[0]).tolist()) == left
+        action = int(generator.choice(sorted(left)))
+        left.remove(action)
+        core.step([action])
+        if rank + 1 == min(6, n):
+            break
+        near = sorted(left, key=lambda other: float(np.linalg.norm(vectors[other] - vectors[action])))
+        drop = min(int(fraction * len(left) + 1e-9), len(left) - (min(6, n) - rank - 1))
+        left -= set(near[:drop])
+
+
 def test_knn_never_drops_below_the_ranks_to_fill() -> None:
     core = SelectionCore(TopicSet([line([0, 1, 2, 3, 4, 50])], name="test"), horizon=3, pruning=KNN(k=100))
     core.reset([0])

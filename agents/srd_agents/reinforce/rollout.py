@@ -178,7 +178,9 @@ def _offered_logits(projection: Projection, states: Tensor, episodes: Episodes) 
     wanted = episodes.allowed & episodes.active[..., None]
     lane, rank, candidate = wanted.nonzero(as_tuple=True)
     row = lane // (len(wanted) // n_topics) * n + candidate
-    found = (scoring.reshape(n_topics * n, -1)[row] * states[lane, rank]).sum(-1)
+    # index_select, as its gradient is several times faster than that of plain indexing.
+    ranked = scoring.flatten(0, 1).index_select(0, row)
+    found = (ranked * states.flatten(0, 1).index_select(0, lane * wanted.shape[1] + rank)).sum(-1)
     if prior is not None:
         found = found + prior.reshape(-1)[row]
     return torch.zeros(wanted.shape, dtype=found.dtype, device=found.device).masked_scatter(wanted, found)
@@ -211,7 +213,8 @@ def _draw_offered(
     candidates[real] = np.nonzero(allowed)[1]
     offered = torch.from_numpy(candidates).to(scoring.device)
     row = first_row[:, None] + offered
-    logits = torch.bmm(scoring.flatten(0, 1)[row], state[..., None]).squeeze(-1)
+    rows = scoring.flatten(0, 1).index_select(0, row.flatten()).view(*row.shape, -1)
+    logits = torch.bmm(rows, state[..., None]).squeeze(-1)
     if prior is not None:
         logits = logits + prior.flatten()[row]
     drawn = _draw(logits, torch.from_numpy(real).to(scoring.device), generator)

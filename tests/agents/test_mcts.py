@@ -12,7 +12,7 @@ import torch
 
 from srd_agents.mcts.agent import M2Div
 from srd_agents.mcts.config import PRESETS, M2DivConfig
-from srd_agents.mcts.loss import log_policy, policy_loss, search_loss, value_loss
+from srd_agents.mcts.loss import log_policy, policy_loss, value_loss
 from srd_agents.mcts.network import HeadWeights, NumpyEvaluator, SearchNetwork
 from srd_agents.networks.inputs import Inputs
 from srd_agents.registry import load_ranker, make_ranker
@@ -232,6 +232,7 @@ def test_a_model_of_another_width_is_refused(tmp_path: Any) -> None:
             other.check_weights(ranker._weights(), "model")
 
 
+@pytest.mark.filterwarnings("ignore:overflow|invalid value:RuntimeWarning")
 def test_a_diverged_training_says_so() -> None:
     with pytest.raises(FloatingPointError, match="diverged"):
         learner(optimizer="adagrad", learning_rate=1e38, clip_norm=0.0, epochs=50).fit(ragged(), seed=0)
@@ -266,11 +267,6 @@ def test_the_loss_by_hand() -> None:
     log_pi = log_policy(torch.zeros(1, 2, 3), allowed)
     np.testing.assert_allclose(value_loss(values, outcome), [[0.25, 0.5625]])
     np.testing.assert_allclose(policy_loss(log_pi, target), [[np.log(2), 0.0]], rtol=1e-6)
-    total = search_loss(values, outcome, log_pi, target, torch.tensor([[True, True]]))
-    np.testing.assert_allclose(total, [0.8125 + np.log(2)], rtol=1e-6)
-    assert search_loss(values, outcome, log_pi, target, torch.tensor([[True, False]])).item() == pytest.approx(
-        0.25 + np.log(2)
-    )
 
 
 @pytest.mark.parametrize("attention", [0, 4])

@@ -37,8 +37,8 @@ class M2DivConfig(LearnerConfig):
     """Share of Dirichlet noise in the root's priors in training, 0 to 1; the paper has none."""
     noise_concentration: float = 10.0
     """Total concentration of that noise; each document gets an even part of it."""
-    hidden: int = 16
-    """Width of the LSTM's cell; the paper's is 5."""
+    hidden: int = 5
+    """Width of the LSTM's cell, the paper's; wider ones learned the training topics by heart."""
     attention: int = 0
     """Width of self-attention over the candidates beside each vector; 0, as in the paper, has none."""
     heads: int = 2

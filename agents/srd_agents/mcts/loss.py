@@ -1,5 +1,7 @@
 """What M2Div's network learns: its value from finished lists, its policy from the search. Pure functions.
 
+The loss of an episode is the sum of both over its ranks (Feng et al. 2018, equation 5).
+
 Shapes: B episodes, T ranks, N candidates.
 """
 
@@ -40,16 +42,3 @@ def policy_loss(log_pi: Tensor, target: Tensor) -> Tensor:
         target: [B, T, N] pi of the search; 0 where a candidate is not on offer.
     """
     return -(target * log_pi).sum(-1)
-
-
-def search_loss(values: Tensor, outcome: Tensor, log_pi: Tensor, target: Tensor, active: Tensor) -> Tensor:
-    """The sum of both over an episode's ranks, as in the paper (its equation 5): [B].
-
-    Args:
-        values: [B, T].
-        outcome: [B].
-        log_pi: [B, T, N].
-        target: [B, T, N].
-        active: [B, T] bool, false after an episode's end.
-    """
-    return ((value_loss(values, outcome) + policy_loss(log_pi, target)) * active).sum(1)

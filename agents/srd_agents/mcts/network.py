@@ -13,7 +13,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from srd_agents.networks.attention import AttentionStack
+from srd_agents.networks.attention import AttentionStack, initialise
 from srd_agents.networks.inputs import Inputs, Standardizer
 from srd_gym.protocols import IntArray
 
@@ -90,8 +90,6 @@ class SearchNetwork(nn.Module):
             generator: on the CPU, so that a seed gives the same start on every device.
         """
         if self.attention is not None:
-            from srd_agents.networks.attention import initialise
-
             initialise(self.attention, generator)
         inputs = {"query_weight": 1, "input_weight": 1, "recurrent_weight": 1, "scoring_weight": 0, "value_weight": 0}
         for name, axis in inputs.items():

@@ -410,8 +410,7 @@ def _several(
         found = _found(trees, which, search, forced)
         free = (found.slot >= 0) | ~trees.waiting[found.node]
         leaves = Leaves(found.trees[free], found.node[free], found.slot[free])
-        end = np.where(leaves.slot >= 0, leaves.node, -1)
-        fresh = np.flatnonzero(end >= 0)
+        fresh = np.flatnonzero(leaves.slot >= 0)
         at = leaves.node.copy()
         if len(fresh):
             at[fresh] = _new_nodes(trees, leaves.trees[fresh], leaves.node[fresh], leaves.slot[fresh])

@@ -242,7 +242,7 @@ def test_options_out_of_range_are_refused() -> None:
     with pytest.raises(ValueError, match="simulations must be at least 1, got 0"):
         M2DivConfig(simulations=0)
     with pytest.raises(ValueError, match="Did you mean search"):
-        M2DivConfig(rank_by="serch")  # type: ignore[arg-type]
+        M2DivConfig(rank_by="searching")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="one leaf at a time"):
         M2DivConfig(root="gumbel", leaves=2)
     with pytest.raises(ValueError, match="multiple of heads"):

@@ -22,10 +22,10 @@ from srd_gym.topic import Topic, TopicSet
 
 SMALL: dict[str, Any] = {"hidden": 5, "simulations": 12, "rank_simulations": 12, "horizon": 5, "epochs": 3}
 VARIANTS: dict[str, dict[str, Any]] = {
-    "paper": {"root": "puct", "optimizer": "adagrad", "clip_norm": 0.0, "standardize": False, "noise": 0.0},
-    "gumbel": {"root": "gumbel"},
+    "paper": {"root": "puct", "init": "uniform", "optimizer": "adagrad", "clip_norm": 0.0, "standardize": False},
+    "gumbel": {"init": "uniform"},
     "noise": {"root": "puct", "noise": 0.25, "leaves": 3},
-    "attention": {"root": "gumbel", "attention": 4, "blocks": 2},
+    "attention": {"attention": 4, "blocks": 2},
 }
 
 
@@ -304,6 +304,27 @@ def test_numpy_and_torch_compute_the_same_network(attention: int) -> None:
             state = network.next_state(state, inputs[torch.arange(3), torch.from_numpy(chosen)])
             np.testing.assert_allclose(state, torch.cat(expected), atol=1e-6)
             numpy_state = evaluator.advance(trees, numpy_state, chosen)
+
+
+@pytest.mark.parametrize("hidden", [1, 3, 40])
+def test_similar_first_weights_for_any_width_of_state(hidden: int) -> None:
+    ranker = learner(hidden=hidden, epochs=1)
+    ranker.fit(ragged(), seed=0)
+    assert all(np.isfinite(array).all() for array in ranker._weights().values())
+
+
+def test_similar_first_weights_already_look_for_new_documents_near_the_query() -> None:
+    topics = generate("web", n_topics=20, seed=1)
+    ranker = learner(hidden=64, learning_rate=1e-12, epochs=1, simulations=1)
+    ranker.fit(topics, seed=0)
+    nearer = []
+    for topic in topics:
+        assert topic.doc_vectors is not None
+        closeness = topic.doc_vectors @ topic.query_vector
+        nearer.append((closeness < closeness[ranker.rank(topic, 1)[0]]).mean())
+    assert np.mean(nearer) > 0.8
+    validation = Validation(topics, "alpha_nDCG@10")
+    assert validation.mean(ranker) > validation.mean(make_ranker("random")) + 0.05
 
 
 @pytest.mark.parametrize("attention", [0, 4])

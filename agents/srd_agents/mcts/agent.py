@@ -123,7 +123,11 @@ class M2Div(Learner[M2DivConfig]):
 
     def _prepare(self, topics: TopicSet, seed: int) -> None:
         config = self.config
-        self._network.initialise(torch.Generator().manual_seed(seed))
+        start = torch.Generator().manual_seed(seed)
+        if config.init == "similarity":
+            self._network.initialise_by_similarity(start)
+        else:
+            self._network.initialise(start)
         if config.standardize:
             self._network.standardizer.fit(topics)
         parameters = self._network.parameters()

@@ -37,8 +37,10 @@ class M2DivConfig(LearnerConfig):
     """Share of Dirichlet noise in the root's priors in training, 0 to 1; the paper has none."""
     noise_concentration: float = 10.0
     """Total concentration of that noise; each document gets an even part of it."""
-    hidden: int = 5
-    """Width of the LSTM's cell, the paper's; wider ones learned the training topics by heart."""
+    hidden: int = 16
+    """Width of the LSTM's cell; the paper's is 5."""
+    init: Literal["similarity", "uniform"] = "similarity"
+    """First weights: "similarity" starts as a rough MMR (see `SearchNetwork`), "uniform" in [-1, 1] / sqrt(inputs)."""
     attention: int = 0
     """Width of self-attention over the candidates beside each vector; 0, as in the paper, has none."""
     heads: int = 2
@@ -47,7 +49,7 @@ class M2DivConfig(LearnerConfig):
     """Layers of the attention."""
     optimizer: Literal["adagrad", "adam"] = "adam"
     """What steps the weights; the paper's is Adagrad."""
-    learning_rate: float = 0.005
+    learning_rate: float = 0.002
     """Its step size; the paper's is 0.01."""
     clip_norm: float = 5.0
     """Largest norm of the gradient of an update; larger ones are shortened. 0 never does."""
@@ -73,6 +75,7 @@ class M2DivConfig(LearnerConfig):
             check_positive(name, getattr(self, name))
         check_one_of("unvisited", self.unvisited, ("zero", "parent"))
         check_one_of("root", self.root, ("puct", "gumbel"))
+        check_one_of("init", self.init, ("similarity", "uniform"))
         check_one_of("optimizer", self.optimizer, ("adagrad", "adam"))
         check_one_of("rank_by", self.rank_by, ("policy", "value", "search"))
         if self.root == "gumbel" and (self.leaves > 1 or self.noise > 0):
@@ -90,6 +93,7 @@ class M2DivConfig(LearnerConfig):
             "simulations": 5000,
             "rank_simulations": 5000,
             "hidden": 5,
+            "init": "uniform",
             "optimizer": "adagrad",
             "learning_rate": 0.01,
             "clip_norm": 0.0,

@@ -97,6 +97,36 @@ class SearchNetwork(nn.Module):
             drawn = torch.empty(parameter.shape, dtype=parameter.dtype).uniform_(-1, 1, generator=generator)
             parameter.copy_(drawn * parameter.shape[axis] ** -0.5)
 
+    @torch.no_grad()
+    def initialise_by_similarity(self, generator: torch.Generator) -> None:
+        """Start as a rough MMR: prefer documents near the query and, more weakly, away from those ranked.
+
+        Cells come in pairs with opposite weights b and -b, for H/2 orthonormal random directions b. A pair's difference
+        begins as about half the projected query, the forget gate keeps it, and each ranked document takes a part of its
+        own projection off; U makes of it a similarity to x. Everything else is as `initialise` draws it. Not in the
+        paper: see `PolicyNetwork.initialise_by_similarity` of MDP-DIV, which needs it for the same reason.
+
+        Args:
+            generator: on the CPU.
+        """
+        self.initialise(generator)
+        size, half, width = self.hidden, self.hidden // 2, self.width
+        if not half:
+            return
+        dtype = self.query_weight.dtype
+        drawn = [torch.randn(width, width, dtype=dtype, generator=generator) for _ in range(0, half, width)]
+        directions = torch.cat([torch.linalg.qr(block)[0].T for block in drawn])[:half]
+        pairs = torch.cat([directions, -directions])
+        cells = slice(0, 2 * half)
+        self.query_weight[cells] = pairs
+        self.input_weight[: 2 * size] = 0.0
+        self.input_weight[2 * size : 2 * size + 2 * half] = 0.0
+        self.input_weight[2 * size : 2 * size + 2 * half, :width] = -0.1 * pairs
+        self.recurrent_weight[: 3 * size] = 0.0
+        self.gate_bias[size : 2 * size] = 4.0  # forget nothing
+        self.scoring_weight.zero_()
+        self.scoring_weight[:width, cells] = pairs.T * half**-0.5
+
     def project(self, inputs: Inputs) -> Projection:
         """Everything that depends on the topic alone.
 

@@ -80,7 +80,7 @@ class Topic:
     @property
     def vector_width(self) -> int | None:
         """F, or None where there are no document vectors."""
-        return None if self.doc_vectors is None else int(self.doc_vectors.shape[1])
+        return None if self.doc_vectors is None else self.doc_vectors.shape[1]
 
     @property
     def labelled(self) -> bool:

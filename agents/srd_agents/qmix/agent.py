@@ -38,7 +38,7 @@ from srd_gym.topic import Topic, TopicSet
 
 C = TypeVar("C", bound=ScoringConfig)
 
-_CHUNK_DOCUMENTS = 2048
+_CHUNK_DOCUMENTS = 4096
 """Documents ranked in one pass: enough to spread the cost of torch's calls, few enough to stay in the cache."""
 
 

@@ -1,6 +1,6 @@
 """Public conformance checks: an interface is what its checker says.
 
-    from srd_gym.testing import check_env, check_ranker, check_topics, check_vector_env
+    from srd_gym.testing import check_env, check_ranker, check_scoring_env, check_topics, check_vector_env
 
 Each raises `ConformanceError` with the law that is broken, and returns nothing when all hold.
 """
@@ -21,13 +21,10 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorEnv
 from srd_gym.envs.selection import SelectionEnv
 from srd_gym.envs.sources import TopicSource
 from srd_gym.protocols import Ranker
+from srd_gym.testing_scoring import ConformanceError, check_scoring_env
 from srd_gym.topic import TOPIC_FIELDS, Topic, TopicSet
 
-__all__ = ["ConformanceError", "check_env", "check_ranker", "check_topics", "check_vector_env"]
-
-
-class ConformanceError(AssertionError):
-    """A law of the interface is broken; the message says which."""
+__all__ = ["ConformanceError", "check_env", "check_ranker", "check_scoring_env", "check_topics", "check_vector_env"]
 
 
 def check_env(env: gym.Env[Any, Any], *, episodes: int = 3, seed: int = 0) -> None:

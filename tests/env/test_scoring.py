@@ -15,6 +15,7 @@ from pettingzoo.utils.conversions import aec_to_parallel, parallel_to_aec
 from srd_gym import scoring_v0
 from srd_gym.core import ScoringCore, SelectionCore
 from srd_gym.data.synthetic import generate
+from srd_gym.testing import ConformanceError, check_scoring_env
 from srd_gym.topic import TopicSet
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning:pettingzoo")
@@ -44,9 +45,41 @@ def test_pettingzoo_accepts_the_environment(observation: str, agents: str, ties:
 
 
 @pytest.mark.parametrize("preset", ["tiny", "web", "serp"])
-def test_pettingzoo_accepts_every_preset(preset: str) -> None:
-    env = scoring_v0.parallel_env(generate(preset, n_topics=3, seed=0))
-    parallel_api_test(env, num_cycles=5)
+@pytest.mark.parametrize("observation", ["full", "local", "flat"])
+def test_every_preset_obeys_the_laws(preset: str, observation: str) -> None:
+    check_scoring_env(scoring_v0.parallel_env(generate(preset, n_topics=3, seed=0), observation=observation))
+
+
+@pytest.mark.parametrize("agents", ["all", "present"])
+@pytest.mark.parametrize("ties", ["retrieval", "random"])
+def test_topics_of_different_sizes_obey_the_laws(agents: str, ties: str) -> None:
+    check_scoring_env(scoring_v0.parallel_env(TOPICS, agents=agents, ties=ties, n_scores=3), episodes=8)
+
+
+def test_the_checker_finds_broken_laws() -> None:
+    class Unequal(scoring_v0.parallel_env):
+        def step(self, actions):
+            seen, rewards, *rest = super().step(actions)
+            return seen, {agent: reward + i for i, (agent, reward) in enumerate(rewards.items())}, *rest
+
+    with pytest.raises(ConformanceError, match="paid alike"):
+        check_scoring_env(Unequal(TOPICS))
+
+    class Unflagged(scoring_v0.parallel_env):
+        def _infos(self):
+            return {agent: {**info, "padding": False} for agent, info in super()._infos().items()}
+
+    with pytest.raises(ConformanceError, match="padding"):
+        check_scoring_env(Unflagged(TOPICS), episodes=8)
+
+    class Unsorted(scoring_v0.parallel_env):
+        def step(self, actions):
+            told = super().step(actions)
+            self.ranking = self.ranking[::-1]
+            return told
+
+    with pytest.raises(ConformanceError, match="sorted by score"):
+        check_scoring_env(Unsorted(TOPICS))
 
 
 def test_embedded_topics_are_the_default() -> None:

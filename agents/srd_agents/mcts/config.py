@@ -19,8 +19,8 @@ class M2DivConfig(LearnerConfig):
     """Topics searched side by side, and learned from in one update; the paper's is 1."""
     measure: str = "alpha_nDCG"
     """What finished lists are worth, 0 to 1 (V is a number between them); without a cutoff it counts to the horizon."""
-    horizon: int = 10
-    """Ranks of an episode, and how deep a search looks; the paper's is 5. Ranks behind it are filled by the policy."""
+    horizon: int = 5
+    """Ranks of an episode, and how deep a search looks. Ranks behind it are filled by the policy."""
     simulations: int = 64
     """Simulations at each rank in training, those inherited with a kept subtree included; the paper's is 5,000."""
     exploration: float = 3.0

@@ -366,7 +366,7 @@ def test_noise_is_mixed_into_the_priors_of_the_root_alone() -> None:
 
 
 @given(seed=seeds, counts=st.lists(st.integers(1, 20), min_size=1, max_size=5), simulations=st.integers(1, 50))
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_sequential_halving_spends_its_budget_on_what_it_considers(
     seed: int, counts: list[int], simulations: int
 ) -> None:
@@ -378,7 +378,8 @@ def test_sequential_halving_spends_its_budget_on_what_it_considers(
     for tree, count in enumerate(counts):
         documents, visits = trees.root_edges(tree)
         assert len(documents) == min(8, count, simulations)
-        assert moves[tree] in documents[visits == visits.max()] or count > 2
+        # The last ones considered were tried equally often, but for one visit where the budget ran out.
+        assert moves[tree] in documents[visits >= visits.max() - 1]
         block = int(trees.block[trees.root[tree]])
         logits = np.log(trees.edges[block, PRIOR, :count].astype(np.float64))
         score = logits + gumbel[tree, trees.document[block, :count]]

@@ -14,10 +14,12 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from small_topics import random_topics, seeds
 
+from srd_agents.mcts.edges import softmax
+from srd_agents.mcts.moves import most_visited, move, visit_shares
 from srd_agents.mcts.order import seeded_order
 from srd_agents.mcts.rollout import Episodes, Planner
 from srd_agents.mcts.root import dirichlet_noise, improved_policy, mix_noise, run_gumbel
-from srd_agents.mcts.search import Search, back_up, most_visited, move, plant, run, select, softmax, step, visit_shares
+from srd_agents.mcts.search import Search, back_up, plant, run, select, step
 from srd_agents.mcts.tree import MEAN, PRIOR, TRIED, Trees
 from srd_agents.validation import Validation
 from srd_gym.core import SelectionCore

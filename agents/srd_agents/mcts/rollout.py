@@ -13,17 +13,9 @@ from typing import NamedTuple
 import numpy as np
 
 from srd_agents.mcts.config import M2DivConfig
+from srd_agents.mcts.moves import most_visited, move, visit_shares
 from srd_agents.mcts.root import dirichlet_noise, mix_noise, run_gumbel
-from srd_agents.mcts.search import (
-    Evaluator,
-    Search,
-    Terminal,
-    most_visited,
-    move,
-    plant,
-    run,
-    visit_shares,
-)
+from srd_agents.mcts.search import Evaluator, Search, Terminal, plant, run
 from srd_agents.mcts.tree import Trees
 from srd_gym.core import SelectionCore
 from srd_gym.protocols import BoolArray, IntArray, ScoreArray

@@ -15,19 +15,16 @@ from dataclasses import dataclass
 from typing import Literal, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from srd_agents.mcts.edges import Floats, softmax, write_edges
 from srd_agents.mcts.tree import MEAN, PRIOR, TRIED, Trees
 from srd_gym.protocols import BoolArray, IntArray, ScoreArray
 
-Floats = NDArray[np.float32]
 Terminal = Callable[[IntArray, IntArray], ScoreArray]
 """(trees [E], rankings [E, K], -1 behind a list's end) -> [E] the measure of finished lists."""
 
 _FEW = 4
 """Up to as many trees are descended one by one: slices of single rows cost less than gathering."""
-_LEAST = np.float32(1e-30)
-"""Priors are at least this, so that a candidate on offer always comes before one that is not."""
 
 
 class Evaluator(Protocol):
@@ -262,15 +259,7 @@ def expand(
     np.add.at(trees.n_blocks, which, 1)
     trees.block[nodes] = blocks
     unvisited = trees.value[nodes] if search.unvisited == "parent" else np.zeros(len(nodes), np.float32)
-    _write_edges(trees, blocks, prior, on_offer, unvisited)
-
-
-def softmax(logits: Floats) -> Floats:
-    """[E, N] probabilities; 0 where a logit is -inf. A row does not depend on padding behind it."""
-    odds: Floats = np.exp(logits - logits.max(axis=1, keepdims=True))
-    # Added one after the other: how numpy's sum pairs numbers up depends on how many there are.
-    odds /= np.add.accumulate(odds, axis=1)[:, -1:]
-    return odds
+    write_edges(trees, blocks, prior, on_offer, unvisited)
 
 
 def evaluate(trees: Trees, which: IntArray, nodes: IntArray, evaluator: Evaluator, terminal: Terminal | None) -> None:
@@ -342,49 +331,6 @@ def _back_up_one(trees: Trees, node: int, value: float, visits: int) -> None:
         trees.edges[block, TRIED, slot] = 1 + count
         trees.edges[block, MEAN, slot] = total / count
         node = parent
-
-
-def most_visited(trees: Trees, which: IntArray) -> IntArray:
-    """[A] the document of each root's most visited edge; among equals the one of the larger prior.
-
-    Raises:
-        ValueError: a root without edges.
-    """
-    blocks = trees.block[trees.root[which]]
-    if (blocks < 0).any():
-        raise ValueError("a root without edges has no most visited one; search at least one simulation first")
-    best = trees.edges[blocks, TRIED].argmax(axis=1)
-    documents: IntArray = trees.document[blocks, best].astype(np.int64)
-    return documents
-
-
-def visit_shares(trees: Trees, which: IntArray) -> ScoreArray:
-    """[A, N] float64, pi of the search: how the simulations of each root went to its edges; rows sum to 1."""
-    out = np.zeros((len(which), trees.document.shape[1]))
-    for row, tree in zip(out, which, strict=True):
-        documents, visits = trees.root_edges(int(tree))
-        row[documents] = visits / visits.sum()
-    return out
-
-
-def move(trees: Trees, which: IntArray, documents: IntArray, evaluator: Evaluator, *, keep: bool = True) -> None:
-    """Rank a document in each tree: its node becomes the root.
-
-    Args:
-        trees: written to.
-        which: [A].
-        documents: [A], on offer at the root.
-        evaluator: for roots that must be made anew.
-        keep: whether the subtree below is kept.
-    """
-    for tree, document in zip(which, documents, strict=True):
-        if keep and trees.keep_subtree(int(tree), int(document)):
-            continue
-        one, old = np.array([tree]), trees.root[tree]
-        ranking = trees.ranking[old].astype(np.int64)[None]
-        ranking[0, trees.depth[old]] = document
-        state = evaluator.advance(one, trees.state[old][None], np.array([document]))
-        plant(trees, one, state, ranking, evaluator)
 
 
 def _found(trees: Trees, which: IntArray, search: Search, forced: IntArray | None) -> Leaves:
@@ -473,18 +419,3 @@ def _turn(which: IntArray) -> IntArray:
     out = np.empty(len(which), np.int64)
     out[order] = np.arange(len(which)) - np.searchsorted(ranked, ranked)
     return out
-
-
-def _write_edges(trees: Trees, blocks: IntArray, prior: Floats, on_offer: BoolArray, unvisited: Floats) -> None:
-    """Fill rows of edges, all untried, by falling prior; what is not on offer comes last."""
-    bits = np.where(on_offer, np.maximum(prior, _LEAST), np.float32(0)).view(np.uint32)
-    # One number a candidate that sorts as wanted: the prior's bits turned over, then the index.
-    keys = (~bits).astype(np.uint64) << np.uint64(32) | np.arange(prior.shape[1], dtype=np.uint64)
-    keys.sort(axis=1)
-    trees.document[blocks] = (keys & np.uint64(0xFFFF)).astype(np.int16)
-    falling = (~(keys >> np.uint64(32)).astype(np.uint32)).view(np.float32)
-    edges = np.empty((len(blocks), 3, prior.shape[1]), np.float32)
-    edges[:, PRIOR], edges[:, TRIED] = falling, 1.0
-    edges[:, MEAN] = np.where(falling > 0, unvisited[:, None], -np.inf)
-    trees.edges[blocks] = edges
-    trees.opened[blocks] = 0

@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from srd_gym.data.du_div import load_du_div
 from srd_gym.data.rl4srd import load_rl4srd
-
 from srd_gym.data.simulate import NOISE_SWEEP, SHARED_SETS, simulate_vectors
 from srd_gym.data.synthetic import generate
 from srd_gym.topic import Topic, TopicSet

@@ -11,8 +11,9 @@ import pytest
 import torch
 
 from srd_agents.learner import Learner
+from srd_agents.networks.inputs import mean_and_deviation
 from srd_agents.registry import load_ranker, make_ranker
-from srd_agents.reinforce.agent import MdpDiv, MdpDivBatched, mean_and_deviation
+from srd_agents.reinforce.agent import MdpDiv, MdpDivBatched
 from srd_agents.reinforce.config import MdpDivBatchedConfig, MdpDivConfig
 from srd_agents.reinforce.greedy import GreedyPolicy
 from srd_agents.reinforce.network import PolicyNetwork

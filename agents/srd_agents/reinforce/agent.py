@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any, ClassVar, TypeVar
 
-import numpy as np
 import torch
 from numpy.typing import NDArray
 
@@ -20,6 +19,7 @@ from srd_agents.networks.checkpoint import (
     module_arrays,
     optimizer_tree,
 )
+from srd_agents.networks.inputs import mean_and_deviation
 from srd_agents.reinforce.config import MdpDivBatchedConfig, MdpDivConfig, PolicyConfig
 from srd_agents.reinforce.greedy import GreedyPolicy
 from srd_agents.reinforce.loss import (
@@ -278,25 +278,6 @@ class MdpDivBatched(PolicyLearner[MdpDivBatchedConfig]):
         super()._release()
         if hasattr(self, "_optimiser"):
             del self._optimiser
-
-
-def mean_and_deviation(topics: TopicSet) -> tuple[NDArray[np.float32], float]:
-    """Mean vector of all candidates, and one deviation for all columns: the root of their mean variance.
-
-    One deviation, not one a column: the geometry stays as it is, and rare columns are not blown up.
-
-    Args:
-        topics: with vectors of width F.
-
-    Returns:
-        ([F] float32, positive float; 1 where all vectors are the same).
-    """
-    vectors = [topic.doc_vectors for topic in topics if topic.doc_vectors is not None]
-    count = sum(len(rows) for rows in vectors)
-    mean = np.sum([rows.sum(axis=0, dtype=np.float64) for rows in vectors], axis=0) / count
-    squares = sum(float(np.square(rows - mean).sum()) for rows in vectors)
-    deviation = float(np.sqrt(squares / (count * len(mean))))
-    return mean.astype(np.float32), deviation if deviation > 0 else 1.0
 
 
 def _draw_seed(generator: torch.Generator) -> int:

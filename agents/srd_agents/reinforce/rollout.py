@@ -8,7 +8,6 @@ Shapes: M topics, R rollouts of each, B = M * R episodes (a topic's rollouts sid
 
 from __future__ import annotations
 
-import warnings
 from typing import NamedTuple
 
 import numpy as np
@@ -16,6 +15,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from srd_agents.networks.inputs import shared_tensor
 from srd_agents.reinforce.loss import log_policy
 from srd_agents.reinforce.network import PolicyNetwork, Projection
 from srd_agents.reinforce.order import padded_order_features
@@ -53,8 +53,8 @@ class TopicTensors:
     def __init__(self, arrays: TopicArrays, network: PolicyNetwork) -> None:
         place = network.shift
         self.n_candidates = arrays.n_candidates
-        self.documents = shared(arrays.documents).to(place.device, place.dtype)
-        self.queries = shared(arrays.queries).to(place.device, place.dtype)
+        self.documents = shared_tensor(arrays.documents).to(place.device, place.dtype)
+        self.queries = shared_tensor(arrays.queries).to(place.device, place.dtype)
         self.order: Tensor | None = None
         if network.order_weight is not None:
             self.order = torch.from_numpy(padded_order_features(arrays)).to(place.device, place.dtype)
@@ -72,13 +72,6 @@ class TopicTensors:
         chosen = torch.from_numpy(topics).to(self.documents.device)
         order = None if self.order is None else self.order[:, :most][chosen]
         return self.documents[:, :most][chosen], self.queries[chosen], order
-
-
-def shared(array: NDArray[np.float32]) -> Tensor:
-    """A tensor on the array's own memory; never write to it where the array is read-only."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="The given NumPy array is not writable")
-        return torch.from_numpy(array)
 
 
 @torch.no_grad()

@@ -7,19 +7,23 @@ READY  := $(VENV)/.ready
 CACHE  ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/srd-gym
 KEY    := $(shell cat constraints.txt pyproject.toml | cksum | cut -d' ' -f1)
 OLDGYM := $(CACHE)/gymnasium-1.2.2-$(KEY)
+# The other libraries that learn on our environments: three sets of them exclude one another.
+THIRD_PARTY := main ray benchmarl
+third_party  = $(CACHE)/third-party-$(1)-$(shell { $(PYTHON) --version; cat tests/third_party/$(1).txt; } | cksum | cut -d' ' -f1)
 
 # One thread a process: pytest runs one process a core, and results must not depend on the number of cores.
 export OMP_NUM_THREADS ?= 1
 export PYTHONHASHSEED ?= 0
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: help demo test check format lint types imports spelling test-old-gymnasium docs clean
+.PHONY: help demo test check format lint types imports spelling test-old-gymnasium test-third-party docs clean
 
 help:
 	@echo "make demo    install, then train and compare rankers on the embedded topics"
 	@echo "make test    install, then run the tests"
 	@echo "make check   everything that must hold before a change lands"
 	@echo "make format  let ruff rewrite what it can"
+	@echo "make test-third-party  install the other RL libraries beside .venv, and learn with each of them"
 
 $(READY): pyproject.toml constraints.txt
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -66,3 +70,20 @@ test-old-gymnasium: $(OLDGYM)/.ready
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis dist docs/_build
+
+# Every other library really learns on our environments, and its page in docs/third_party is the code that is run.
+test-third-party: $(THIRD_PARTY:%=test-third-party-%)
+
+.PHONY: $(THIRD_PARTY:%=test-third-party-%)
+.SECONDEXPANSION:
+$(THIRD_PARTY:%=test-third-party-%): test-third-party-%: $$(call third_party,$$*)/.ready
+	PYTHONPATH=.:agents:train $(<D)/bin/python -m pytest -q --durations=10 tests/third_party/$*
+
+# The stem is the set's name and the checksum of its pins. This project is not installed there: it is read from the checkout.
+$(CACHE)/third-party-%/.ready:
+	rm -rf $(@D)
+	@mkdir -p $(@D)
+	$(PYTHON) -m venv $(@D)
+	$(@D)/bin/pip install --quiet $(shell grep '^torch==' tests/third_party/$(firstword $(subst -, ,$*)).txt)
+	$(@D)/bin/pip install --quiet -r tests/third_party/$(firstword $(subst -, ,$*)).txt
+	@touch $@

@@ -1,0 +1,51 @@
+"""Runs the code on a Markdown page as a reader would: one page, one session, one folder.
+
+```python fences of a page share a namespace; ```bash fences run in the same folder, line by line, with the programs
+beside the interpreter first on the path. A fence after `<!-- not run: reason -->` is shown only.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+THIRD_PARTY = ROOT / "docs" / "third_party"
+FENCE = re.compile(r"(?P<skip><!-- not run: [^>]+ -->\n+)?^```(?P<kind>python|bash)\n(?P<code>.*?)^```$", re.M | re.S)
+ENVIRONMENT = re.compile(r"^<!-- environment: (\w+) -->$", re.M)
+
+
+def fences(page: Path) -> list[tuple[int, str, str]]:
+    """(line, kind, code) of every fence of the page that is to run."""
+    text = page.read_text(encoding="utf-8")
+    return [
+        (text.count("\n", 0, match.start("code")), match["kind"], match["code"])
+        for match in FENCE.finditer(text)
+        if not match["skip"]
+    ]
+
+
+def run_page(page: Path) -> dict[str, object]:
+    """Run the page's code in the current folder; returns the names that its Python code leaves behind."""
+    environment = os.environ | {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+    names: dict[str, object] = {"__name__": "__main__"}
+    for line, kind, code in fences(page):
+        if kind == "python":
+            exec(compile("\n" * line + code, str(page), "exec"), names)
+        else:
+            done = subprocess.run(["bash", "-euc", code], capture_output=True, text=True, env=environment)
+            assert done.returncode == 0, f"{page}:{line}: {code}\n{done.stdout}\n{done.stderr}"
+    return names
+
+
+def environments_of(page: Path) -> list[str]:
+    """What a page in docs/third_party/ says of where it runs: `<!-- environment: main -->`."""
+    return ENVIRONMENT.findall(page.read_text(encoding="utf-8"))
+
+
+def third_party_pages(environment: str) -> list[Path]:
+    """The pages in docs/third_party/ that run in this environment."""
+    return [page for page in sorted(THIRD_PARTY.glob("*.md")) if environments_of(page) == [environment]]

@@ -18,6 +18,9 @@ OPTIONAL = (
     "matplotlib",
     "stable_baselines3",
     "sb3_contrib",
+    "tianshou",
+    "torchrl",
+    "supersuit",
     "ray",
     "sentence_transformers",
 )

@@ -1,0 +1,223 @@
+"""Wrappers that lay observations out as other libraries want them: laws, checkers, contents, and what they refuse."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from gymnasium.envs.registration import EnvSpec
+from gymnasium.utils import env_checker
+from gymnasium.utils.env_checker import check_env as gymnasium_check
+from gymnasium.vector import AutoresetMode
+from numpy.testing import assert_array_equal
+from small_topics import random_topics
+
+import srd_gym
+from srd_gym.envs import SelectionEnv, SelectionVectorEnv
+from srd_gym.testing import check_env, check_vector_env
+from srd_gym.wrappers import (
+    BoolMask,
+    FlatObservation,
+    KNNPruning,
+    RankerPruning,
+    RLlibObservation,
+    TianshouObservation,
+    lookup,
+    tables,
+    vector,
+)
+from srd_gym.wrappers.forms import flat_slices
+
+TOPICS = "synthetic:tiny:20"
+Stack = Callable[[Any], Any]
+STACKS: dict[str, tuple[dict[str, Any], Stack]] = {
+    "nothing": ({}, lambda env: env),
+    "compact": ({"observation": "compact"}, lambda env: env),
+    "mask_dtype": ({"mask_dtype": "bool"}, lambda env: env),
+    "BoolMask": ({}, BoolMask),
+    "BoolMask, compact": ({"observation": "compact"}, BoolMask),
+    "FlatObservation": ({}, FlatObservation),
+    "FlatObservation without mask": ({}, lambda env: FlatObservation(env, mask=False)),
+    "TianshouObservation": ({}, TianshouObservation),
+    "TianshouObservation as it is": ({}, lambda env: TianshouObservation(env, flat=False)),
+    "TianshouObservation, compact": ({"observation": "compact"}, lambda env: TianshouObservation(env, flat=False)),
+    "RLlibObservation": ({}, RLlibObservation),
+    "KNNPruning": ({}, lambda env: KNNPruning(env, 0.3)),
+    "RankerPruning": ({"horizon": 3}, lambda env: RankerPruning(env, "mmr", 5, when="step")),
+    "pruned and flat": ({"horizon": 3}, lambda env: FlatObservation(KNNPruning(BoolMask(env), k=1))),
+}
+SHARED = {"share_documents": True, "disable_env_checker": True}
+
+
+def made(stack: str, **arguments: Any) -> Any:
+    options, wrap = STACKS[stack]
+    return wrap(gym.make("SRD-v0", **({"topics": TOPICS} | options | arguments)))
+
+
+stacks = pytest.mark.parametrize("stack", STACKS)
+
+
+@stacks
+@pytest.mark.parametrize("shared", [{}, SHARED], ids=["copied", "shared"])
+def test_the_laws_hold(stack: str, shared: dict[str, Any]) -> None:
+    check_env(made(stack, topics=random_topics(8), **shared))
+
+
+def gymnasium_checks(env: Any) -> None:
+    """Gymnasium's checker, its warnings being errors but for two."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        # Vectors and scores have no bounds, and the wrapped environment is what we want to check.
+        warnings.filterwarnings(
+            "ignore", message="(?s).*(A Box observation space m.*infinity|is different from the unw)"
+        )
+        gymnasium_check(env, skip_render_check=True)
+
+
+@stacks
+def test_gymnasiums_checker(stack: str) -> None:
+    gymnasium_checks(made(stack))
+
+
+@stacks
+def test_gymnasiums_checker_but_the_check_on_memory(stack: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(env_checker, "check_returned_data_not_reused", lambda env: None, raising=False)
+    gymnasium_checks(made(stack, **SHARED))
+
+
+@pytest.mark.skipif(
+    not hasattr(env_checker, "check_returned_data_not_reused"), reason="Gymnasium looks at shared memory since 1.4"
+)
+def test_flat_forms_share_nothing_even_where_documents_are_shared() -> None:
+    gymnasium_checks(made("FlatObservation", **SHARED))
+    with pytest.raises(AssertionError, match="share an object"):
+        gymnasium_checks(made("BoolMask", **SHARED))
+
+
+@stacks
+@pytest.mark.parametrize("shared", [{}, SHARED], ids=["copied", "shared"])
+def test_stable_baselines3s_checker(stack: str, shared: dict[str, Any]) -> None:
+    checker = pytest.importorskip("stable_baselines3.common.env_checker")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # advice: images for matrices, no nested dictionaries
+        checker.check_env(made(stack, **shared), warn=True)
+
+
+@stacks
+def test_a_stack_is_rebuilt_from_its_specification(stack: str) -> None:
+    env = made(stack)
+    again = gym.make(EnvSpec.from_json(env.spec.to_json()))
+    assert again.observation_space == env.observation_space
+    assert str(again) == str(env)
+    for one, other in zip(flattened(again.reset(seed=3)[0]), flattened(env.reset(seed=3)[0]), strict=True):
+        assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("mode", list(AutoresetMode), ids=str)
+@pytest.mark.parametrize(
+    ("options", "many", "one"),
+    [
+        ({}, vector.BoolMask, BoolMask),
+        ({}, vector.FlatObservation, FlatObservation),
+        ({}, vector.TianshouObservation, TianshouObservation),
+        ({"observation": "compact"}, lambda env: vector.TianshouObservation(env, flat=False),
+         lambda env: TianshouObservation(env, flat=False)),
+        ({}, vector.RLlibObservation, RLlibObservation),
+    ],
+    ids=["bool", "flat", "tianshou", "tianshou-compact", "rllib"],
+)  # fmt: skip
+def test_vector_wrappers_do_what_single_ones_do(
+    options: dict[str, Any], many: Stack, one: Stack, mode: AutoresetMode
+) -> None:
+    topics = random_topics(4)
+    wrapped = many(SelectionVectorEnv(topics, num_envs=3, horizon=3, autoreset_mode=mode, **options))
+    check_vector_env(wrapped, lambda: one(SelectionEnv(topics, horizon=3, **options)))
+    assert_array_equal(wrapped.action_masks(), wrapped.unwrapped.action_masks())
+    assert wrapped.autoreset_mode is mode
+
+
+def test_a_flat_observation_says_where_what_lies() -> None:
+    env = made("FlatObservation", horizon=4)
+    inner = env.unwrapped
+    _, info = env.reset(seed=0)
+    action = int(np.flatnonzero(info["action_mask"])[-1])
+    env.step(action)
+    flat, *_ = env.step(action)  # wastes the second rank
+    flat, *_ = env.step(0)
+    full = inner._observer.observe(0)
+    slices = flat_slices(inner.observation_space)
+    assert flat.dtype == np.float32
+    assert [part.stop for part in slices.values()][-1] == len(flat)
+    for name in ("query", "retrieval_scores", "action_mask"):
+        assert_array_equal(flat[slices[name]], full[name])
+    assert_array_equal(flat[slices["documents"]].reshape(full["documents"].shape), full["documents"])
+    places = np.zeros(len(full["action_mask"]), np.float32)
+    places[[action, 0]] = 1 / 4, 3 / 4
+    assert_array_equal(flat[slices["places"]], places)
+    assert_array_equal(made("FlatObservation without mask").reset(seed=1)[0], env.reset(seed=1)[0][: -len(places)])
+
+
+def test_lookup_completes_compact_observations() -> None:
+    full = SelectionVectorEnv(TOPICS, num_envs=3)
+    compact = SelectionVectorEnv(TOPICS, num_envs=3, observation="compact")
+    for source in (compact, vector.BoolMask(compact), made("compact"), TOPICS, srd_gym.load_topics(TOPICS)):
+        known = tables(source)
+        completed, expected = lookup(compact.reset(seed=5)[0], known), full.reset(seed=5)[0]
+        assert completed.keys() == expected.keys()
+        for name, part in expected.items():
+            assert_array_equal(completed[name], part)
+    one, _ = made("compact").reset(seed=5)
+    assert_array_equal(lookup(one, known)["documents"], expected["documents"][0])
+
+
+def test_lookup_refuses_what_it_cannot_look_up() -> None:
+    observation, _ = made("nothing").reset(seed=0)
+    with pytest.raises(ValueError, match=r"expected a compact observation, with 'topic', got \['action_mask', 'doc"):
+        lookup(observation, tables(TOPICS))
+    with pytest.raises(IndexError):
+        lookup({"topic": np.zeros((2, 1), np.float32)}, tables(TOPICS))
+    with pytest.raises(TypeError, match="expected SRD-v0, its native vector environment, or topics, got CartPoleEnv"):
+        tables(gym.make("CartPole-v1"))
+
+
+@pytest.mark.parametrize("wrapper", [BoolMask, FlatObservation, TianshouObservation, RLlibObservation])
+def test_wrappers_refuse_what_they_cannot_wrap(wrapper: Any) -> None:
+    name = wrapper.__name__
+    with pytest.raises(TypeError, match=f"{name} goes around SRD-v0, got CartPoleEnv"):
+        wrapper(gym.make("CartPole-v1"))
+    native = SelectionVectorEnv(TOPICS, num_envs=2)
+    with pytest.raises(
+        TypeError, match=f"around one environment, got SelectionVectorEnv; use srd_gym.wrappers.vector.{name}"
+    ):
+        wrapper(native)
+    with pytest.raises(ValueError, match=f"{name} reads SRD-v0's Dict observation, got Box"):
+        wrapper(FlatObservation(gym.make("SRD-v0", topics=TOPICS)))
+    without = gym.wrappers.FilterObservation(gym.make("SRD-v0", topics=TOPICS), ["documents"])
+    with pytest.raises(ValueError, match=re.escape("got ['documents']") if name == "BoolMask" else "'documents'"):
+        wrapper(without)
+
+    many = getattr(vector, name)
+    with pytest.raises(TypeError, match=f"native vector environment, got SelectionEnv; elsewhere, put .*{name}"):
+        many(gym.make("SRD-v0", topics=TOPICS))
+    with pytest.raises(TypeError, match="native vector environment, got SyncVectorEnv"):
+        many(gym.make_vec("SRD-v0", num_envs=2, topics=TOPICS, vectorization_mode="sync"))
+    with pytest.raises(ValueError, match=f"{name} reads SRD-v0's Dict observation, got Box"):
+        many(vector.FlatObservation(native))
+
+
+@pytest.mark.parametrize("wrapper", [FlatObservation, TianshouObservation, RLlibObservation])
+def test_flat_forms_refuse_compact_observations(wrapper: Any) -> None:
+    with pytest.raises(ValueError, match=r"a flat observation is made of observation='full', got one of .*lookup"):
+        wrapper(gym.make("SRD-v0", topics=TOPICS, observation="compact"))
+
+
+def flattened(observation: Any) -> list[Any]:
+    """The arrays of a nested observation."""
+    if isinstance(observation, dict):
+        return [array for part in observation.values() for array in flattened(part)]
+    return [observation]

@@ -1,0 +1,252 @@
+"""Diversifying what a retrieval pipeline holds: vectors in, indices and scores out.
+
+Shapes: B topics, N documents of a topic, F vector width, K documents chosen.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from srd_agents.config import check_count
+from srd_agents.registry import load_ranker
+from srd_gym.files import PathLike
+from srd_gym.protocols import IntArray, Ranker, ScoreArray
+from srd_gym.topic import Topic
+
+
+class Diversified(NamedTuple):
+    """Documents chosen, best first: of one topic, or of the topics of a batch, one a row."""
+
+    indices: IntArray
+    """[K] or [B, K] int64, positions among the documents given; -1 where a topic of a batch has fewer than K."""
+    scores: ScoreArray
+    """[K] or [B, K] float64, 1 / rank (ranks from 1), and 0 beside -1. They fall along the ranking, so that whatever
+    sorts by score keeps it; a ranker says which document comes next, not how good it is, and no more do they."""
+
+    def topics(self) -> list[Diversified]:
+        """The rows of a batch without -1, each a result of its own; of one topic, itself alone."""
+        if self.indices.ndim == 1:
+            return [self]
+        filled = (self.indices >= 0).sum(axis=1).tolist()
+        return [Diversified(self.indices[b, :n], self.scores[b, :n]) for b, n in enumerate(filled)]
+
+
+def diversify(
+    query_vector: ArrayLike | Sequence[ArrayLike | None] | None,
+    doc_vectors: ArrayLike | Sequence[ArrayLike],
+    k: int,
+    ranker: PathLike | Ranker = "mmr",
+    scores: ArrayLike | Sequence[ArrayLike | None] | None = None,
+) -> Diversified:
+    """The k documents to show of those retrieved: relevant, and different from one another.
+
+    Vectors are whatever numpy can read as numbers: arrays of any float or integer type, lists, tensors in main memory.
+    They are worked on as float32.
+
+    | | one topic | a batch |
+    |---|---|---|
+    | doc_vectors | [N, F] | [B, N, F], or B arrays [N, F] whose N may differ |
+    | query_vector | [F] or None | [B, F], or B arrays [F] or None, or None |
+    | scores | [N] or None | [B, N], or B arrays [N] or None, or None |
+    | result | [min(k, N)] | [B, min(k, largest N)] |
+
+    A batch gives the same rankings as its topics one by one.
+
+    Args:
+        query_vector: of the query, in the documents' vector space; None where there is none, and "mmr" then goes by
+            `scores`.
+        doc_vectors: of the documents retrieved; their dimensions say whether this is one topic or a batch.
+        k: documents wanted, at least 1; where a topic has fewer, all of them are ranked.
+        ranker: a name that needs no training ("mmr"), the folder of a trained ranker, or a `Ranker`. A folder is read
+            at every call: to call often, pass `load_ranker(folder)`.
+        scores: of the first stage, higher is better, on any scale and in any order; None where there are none: the
+            documents' order then says nothing, but that the earlier one wins a tie.
+
+    Returns:
+        Indices and scores, best first.
+
+    Raises:
+        TypeError: k is no whole number, something holds no numbers, or ranker is none of the above.
+        ValueError: k below 1, no documents, shapes that do not match, numbers that are not finite, an unknown ranker
+            (near names are suggested), or what the ranker itself refuses (vectors of another width, no query vector).
+    """
+    k = int(k) if isinstance(k, np.integer) else k
+    check_count("k", k)
+    chosen = as_ranker(ranker)
+    dimensions = _dimensions(doc_vectors)
+    if dimensions not in (2, 3):
+        raise ValueError(
+            "doc_vectors must be [N, F] (one topic), or [B, N, F] or B arrays [N, F] (a batch), "
+            f"got {dimensions} dimension{'' if dimensions == 1 else 's'}; np.stack makes one array of many vectors"
+        )
+    if dimensions == 2:
+        topic, order = retrieved("0", None, query_vector, doc_vectors, scores)
+        indices = _positions(chosen.rank(topic, k), order)
+        return Diversified(indices, _falling(len(indices)).copy())
+    documents = _each("doc_vectors", doc_vectors, None)
+    queries = _each("query_vector", query_vector, len(documents))
+    first_stage = _each("scores", scores, len(documents))
+    given = [
+        retrieved(str(b), None, *parts) for b, parts in enumerate(zip(queries, documents, first_stage, strict=True))
+    ]
+    rankings = chosen.rank_batch([topic for topic, _ in given], k)
+    return _stacked([_positions(ranking, order) for ranking, (_, order) in zip(rankings, given, strict=True)])
+
+
+def as_ranker(ranker: PathLike | Ranker) -> Ranker:
+    """A ranker that can rank at once, from its name, its folder, or itself.
+
+    Raises:
+        TypeError: something else.
+        ValueError: an unknown name, a learner's name without a folder, or a folder without a trained ranker.
+    """
+    if isinstance(ranker, str | os.PathLike):
+        return load_ranker(ranker)
+    if isinstance(ranker, Ranker) and not isinstance(ranker, type):
+        return ranker
+    raise TypeError(
+        'ranker must be a name such as "mmr", the folder of a trained ranker, or an object with rank(topic, k) and '
+        f"rank_batch(topics, k), got {ranker!r} ({type(ranker).__name__})"
+    )
+
+
+def retrieved(
+    query_id: str,
+    doc_ids: tuple[str, ...] | None,
+    query_vector: Any,
+    doc_vectors: Any,
+    scores: Any,
+) -> tuple[Topic, IntArray | None]:
+    """The topic that a ranker is to see: an unlabelled one, its candidates in the order of their scores.
+
+    Args:
+        query_id: for rankers' messages.
+        doc_ids: N ids; None numbers the documents.
+        query_vector: [F], or None.
+        doc_vectors: [N, F].
+        scores: [N], or None: the candidates then stay as they are and have no retrieval order.
+
+    Returns:
+        The topic, and for each of its candidates its position among the documents given (None: the same).
+
+    Raises:
+        TypeError: something holds no numbers.
+        ValueError: shapes that do not match, no documents, or numbers that are not finite.
+    """
+    documents = _numbers(query_id, "doc_vectors", doc_vectors)
+    if documents.ndim != 2 or 0 in documents.shape:
+        raise ValueError(
+            f"topic {query_id!r}: doc_vectors must be [N, F] with at least one document and one column, "
+            f"got shape {documents.shape}"
+        )
+    query = None if query_vector is None else _numbers(query_id, "query_vector", query_vector)
+    ids = _numbered(len(documents)) if doc_ids is None else doc_ids
+    order = first_stage = None
+    if scores is not None:
+        first_stage = _checked_scores(query_id, scores, len(documents))
+        if (np.diff(first_stage) > 0).any():
+            # Checked before they are moved, so that the error names the row that the caller knows.
+            _check_finite(query_id, "doc_vectors", documents)
+            order = np.argsort(-first_stage, kind="stable")
+            documents, first_stage = documents[order], first_stage[order]
+            ids = ids if doc_ids is None else tuple([ids[i] for i in order.tolist()])
+    topic = Topic(
+        query_id=query_id, doc_ids=ids, query_vector=query, doc_vectors=documents, retrieval_scores=first_stage
+    )
+    return topic, order
+
+
+def _dimensions(value: Any) -> int:
+    """Dimensions of an array, or of lists of lists judged by their first entries (others may be ragged)."""
+    depth = 0
+    while isinstance(value, list | tuple) and value:
+        value, depth = value[0], depth + 1
+    return depth + int(np.ndim(value))
+
+
+def _each(name: str, value: Any, count: int | None) -> Sequence[Any]:
+    """A batch's argument taken apart, one entry a topic; None is None for each."""
+    if value is None:
+        return [None] * (count or 0)
+    try:
+        entries = list(value)
+    except TypeError:
+        entries = []
+    if count is not None and len(entries) != count:
+        raise ValueError(
+            f"doc_vectors are a batch of {count} topics, so {name} must have {count} entries, one a topic, "
+            f"got {len(entries)}"
+        )
+    return entries
+
+
+def _numbers(query_id: str, name: str, value: Any) -> NDArray[Any]:
+    """The value as an array of numbers, of whatever type they are."""
+    try:
+        array = np.asarray(value)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise ValueError(f"topic {query_id!r}: {name} cannot be read as an array of numbers: {error}") from error
+    if array.dtype.kind not in "fiub" and array.size:
+        raise TypeError(
+            f"topic {query_id!r}: {name} must hold numbers, got {array.dtype}; is a document or query without a vector "
+            "among them, or are they arrays of different lengths?"
+        )
+    return array
+
+
+def _checked_scores(query_id: str, scores: Any, count: int) -> NDArray[np.float32]:
+    """[N] float32 scores of the first stage."""
+    values = _numbers(query_id, "scores", scores)
+    if values.shape != (count,):
+        raise ValueError(
+            f"topic {query_id!r}: scores have shape {values.shape}, expected ({count},): one a row of doc_vectors"
+        )
+    with np.errstate(over="ignore"):
+        narrow = values.astype(np.float32)
+    _check_finite(query_id, "scores", narrow)
+    return narrow
+
+
+def _check_finite(query_id: str, name: str, array: NDArray[Any]) -> None:
+    """Refuse NaN and infinity, and say where."""
+    if array.dtype.kind == "f" and not np.isfinite(array).all():
+        row = int(np.argwhere(~np.isfinite(array))[0][0])
+        raise ValueError(
+            f"topic {query_id!r}: {name} holds NaN or infinity (first at row {row}); expected finite numbers"
+        )
+
+
+def _positions(ranking: IntArray, order: IntArray | None) -> IntArray:
+    """A ranking of candidates as positions among the documents given."""
+    return ranking if order is None else order[ranking]
+
+
+def _stacked(rows: Sequence[IntArray]) -> Diversified:
+    """Rankings of a batch side by side: [B, K], filled up with -1."""
+    lengths = np.array([len(row) for row in rows], dtype=np.int64)
+    width = int(lengths.max(initial=0))
+    filled = np.arange(width) < lengths[:, None]
+    indices = np.full(filled.shape, -1, dtype=np.int64)
+    if rows:
+        indices[filled] = np.concatenate(rows)
+    return Diversified(indices, np.where(filled, _falling(width), 0.0))
+
+
+@lru_cache(maxsize=64)
+def _falling(count: int) -> ScoreArray:
+    """[K] float64: 1, 1/2, 1/3, ..."""
+    values = 1.0 / np.arange(1, count + 1)
+    values.flags.writeable = False
+    return values
+
+
+@lru_cache(maxsize=64)
+def _numbered(count: int) -> tuple[str, ...]:
+    """Ids for documents that came without: "0", "1", ...; kept, since making and comparing text is slow."""
+    return tuple(map(str, range(count)))

@@ -1,0 +1,154 @@
+"""Re-ranking results that stand in a pandas DataFrame, as PyTerrier hands them from step to step.
+
+Shapes: N documents of a query, F vector width. Nothing is imported for it: the frame brings its own methods.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from srd_agents.config import check_count
+from srd_agents.diversify import as_ranker, retrieved
+from srd_gym.files import PathLike
+from srd_gym.protocols import Ranker
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Lookup = Callable[[list[str]], ArrayLike]
+"""Vectors of texts or document numbers: a list of n gives [n, F]."""
+
+
+class FrameRanker:
+    """Re-ranks each query's documents so that the first ones differ: a transformer in PyTerrier's sense.
+
+    The frame has a row a document retrieved: `qid`, `docno` (text), and where there are any `score` (of the first
+    stage, higher is better), `rank`, `query` and columns of your own. What comes out are its rows, best first,
+    queries in the order in which they came: `rank` counts from 0, `score` is 1 / (rank + 1), all else is kept. The
+    first stage's score is what "mmr" takes for relevance; without that column it is the cosine of query and document.
+
+    In a pipeline of PyTerrier: `first_stage >> pt.apply.generic(FrameRanker("mmr", k=10))`.
+
+    Args:
+        ranker: a name that needs no training ("mmr"), the folder of a trained ranker, or a `Ranker`.
+        k: documents kept of each query; None keeps (and ranks) all.
+        doc_vectors: the column that holds each document's vector [F], or a function that gives the vectors [n, F] of a
+            list of docnos; it is asked once a frame, for every docno once.
+        query_vectors: the column that holds the query's vector [F] (its first row counts), or a function that gives the
+            vectors [n, F] of a list of query texts, such as a model's `encode`; None where there are none.
+
+    Raises:
+        TypeError: k is no whole number, or ranker is none of the above.
+        ValueError: k below 1, or an unknown ranker.
+    """
+
+    def __init__(
+        self,
+        ranker: PathLike | Ranker = "mmr",
+        k: int | None = None,
+        *,
+        doc_vectors: str | Lookup = "doc_vec",
+        query_vectors: str | Lookup | None = "query_vec",
+    ) -> None:
+        if k is not None:
+            check_count("k", k)
+        self.ranker = as_ranker(ranker)
+        self.k = k
+        self.doc_vectors = doc_vectors
+        self.query_vectors = query_vectors
+
+    def transform(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """The frame re-ranked; the one given is left as it is.
+
+        Raises:
+            TypeError: query or document numbers that are not text, or vectors that are no numbers.
+            ValueError: a column is missing, a document comes twice for a query, a value is missing or not finite, or
+                vectors do not match.
+        """
+        self._check_columns(frame)
+        groups = [np.sort(rows) for rows in frame.groupby("qid", sort=False).indices.values()]
+        groups.sort(key=lambda rows: int(rows[0]))
+        documents, queries = self._document_vectors(frame), self._query_vectors(frame, groups)
+        qids, docnos = frame["qid"].tolist(), frame["docno"].tolist()
+        scores = frame["score"].to_numpy() if "score" in frame.columns else None
+        given = [
+            retrieved(
+                qids[rows[0]],
+                tuple([docnos[row] for row in rows]),
+                query,
+                documents(rows),
+                None if scores is None else scores[rows],
+            )
+            for rows, query in zip(groups, queries, strict=True)
+        ]
+        depth = self.k or max((len(rows) for rows in groups), default=1)
+        rankings = self.ranker.rank_batch([topic for topic, _ in given], depth)
+        chosen = [
+            rows[ranking if order is None else order[ranking]]
+            for rows, ranking, (_, order) in zip(groups, rankings, given, strict=True)
+        ]
+        ranks = [np.arange(len(rows), dtype=np.int64) for rows in chosen]
+        rank = np.concatenate([np.empty(0, np.int64), *ranks])
+        kept = frame.take(np.concatenate([np.empty(0, np.int64), *chosen])).reset_index(drop=True)
+        return kept.assign(score=1.0 / (rank + 1), rank=rank)
+
+    __call__ = transform
+
+    def _check_columns(self, frame: pd.DataFrame) -> None:
+        """Refuse a frame without what is asked for, and ids that are not text."""
+        columns = ["qid", "docno"]
+        columns += [self.doc_vectors] if isinstance(self.doc_vectors, str) else []
+        if isinstance(self.query_vectors, str):
+            columns.append(self.query_vectors)
+        elif self.query_vectors is not None:
+            columns.append("query")
+        missing = [name for name in columns if name not in frame.columns]
+        if missing:
+            raise ValueError(
+                f"the frame has no column {' and no column '.join(map(repr, missing))}, got "
+                f"{', '.join(map(repr, frame.columns))}; doc_vectors= and query_vectors= name the columns of "
+                "vectors, or are functions that find them (query_vectors=None: there are none)"
+            )
+        for name in ("qid", "docno"):
+            wrong = [value for value in frame[name].unique().tolist() if not isinstance(value, str)]
+            if wrong:
+                raise TypeError(
+                    f"column {name!r} must hold text, got {wrong[0]!r} ({type(wrong[0]).__name__}); "
+                    f'frame.astype({{"{name}": str}}) makes it so'
+                )
+
+    def _document_vectors(self, frame: pd.DataFrame) -> Callable[[NDArray[np.int64]], Any]:
+        """What gives the vectors [N, F] of some rows."""
+        if isinstance(self.doc_vectors, str):
+            column = frame[self.doc_vectors].tolist()
+            return lambda rows: [column[row] for row in rows]
+        codes, docnos = frame["docno"].factorize()
+        vectors = _looked_up("doc_vectors", self.doc_vectors, docnos.tolist())
+        return lambda rows: vectors[codes[rows]]
+
+    def _query_vectors(self, frame: pd.DataFrame, groups: Sequence[NDArray[np.int64]]) -> Sequence[Any]:
+        """The vector [F] of each query, or None for each."""
+        if self.query_vectors is None:
+            return [None] * len(groups)
+        if isinstance(self.query_vectors, str):
+            column = frame[self.query_vectors].tolist()
+            return [column[rows[0]] for rows in groups]
+        texts = frame["query"].tolist()
+        return list(_looked_up("query_vectors", self.query_vectors, [texts[rows[0]] for rows in groups]))
+
+
+def _looked_up(name: str, lookup: Lookup, keys: list[str]) -> NDArray[Any]:
+    """What a function of the user's gives for these, one row each."""
+    if not keys:
+        return np.empty((0, 0))
+    vectors = np.asarray(lookup(keys))
+    if vectors.ndim != 2 or len(vectors) != len(keys):
+        raise ValueError(
+            f"{name} was asked for {len(keys)} vectors and gave an array of shape {vectors.shape}; expected "
+            f"[{len(keys)}, F], one row each, in their order"
+        )
+    return vectors

@@ -1,0 +1,215 @@
+"""`diversify`: the same rankings as the rankers', from whatever holds vectors, and errors for what does not."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from srd_agents import Diversified, diversify, load_ranker, make_ranker
+from srd_gym.topic import Topic, TopicSet
+
+
+def vectors(n: int = 9, width: int = 4, seed: int = 0) -> tuple[Any, Any, Any]:
+    generator = np.random.default_rng(seed)
+    return generator.normal(size=width), generator.normal(size=(n, width)), generator.normal(size=n)
+
+
+def topic(query: Any, documents: Any, scores: Any = None) -> Topic:
+    ids = tuple(f"d{i}" for i in range(len(documents)))
+    return Topic(query_id="0", doc_ids=ids, query_vector=query, doc_vectors=documents, retrieval_scores=scores)
+
+
+def test_it_is_the_ranker() -> None:
+    query, documents, _ = vectors()
+    found = diversify(query, documents, 5)
+    assert found.indices.tolist() == make_ranker("mmr").rank(topic(query, documents), 5).tolist()
+    assert found.indices.dtype == np.int64
+    np.testing.assert_array_equal(found.scores, [1, 1 / 2, 1 / 3, 1 / 4, 1 / 5])
+    indices, scores = found
+    assert indices is found.indices
+    assert scores is found.scores
+    scores[0] = 7  # one's own: the next result does not see it
+    assert diversify(query, documents, 5).scores[0] == 1
+
+
+def test_by_hand() -> None:
+    documents = [[2, 0], [1, 0], [0, 1], [0.6, 0.8]]
+    # Cosines with the query 1, 1, 0, 0.6.
+    assert diversify([3, 0], documents, 1).indices.tolist() == [0]
+    # Scores scaled to 0, 1/3, 1, 1/2: document 2 first; then 0, 1/6, and 1/4 - 0.8/2; then 0 - 1/2 and 1/4 - 0.8/2.
+    assert diversify(None, documents, 3, scores=[0, 2, 6, 3]).indices.tolist() == [2, 1, 3]
+
+
+@given(n=st.integers(1, 30), k=st.integers(1, 35), seed=st.integers(0, 10_000))
+@settings(max_examples=60, deadline=None)
+def test_scores_may_come_in_any_order(n: int, k: int, seed: int) -> None:
+    query, documents, scores = vectors(n, seed=seed)
+    order = np.argsort(-scores)
+    wanted = order[make_ranker("mmr").rank(topic(query, documents[order], scores[order]), k)]
+    found = diversify(query, documents, k, scores=scores)
+    assert found.indices.tolist() == wanted.tolist()
+    assert len(found.indices) == min(k, n)
+    assert sorted(set(found.indices.tolist())) == sorted(found.indices.tolist())
+    assert (np.diff(found.scores) < 0).all()
+
+
+def test_equal_scores_leave_the_earlier_document_first() -> None:
+    documents = np.eye(4)
+    assert diversify(None, documents, 4, "retrieval-order", scores=[1, 3, 3, 2]).indices.tolist() == [1, 2, 3, 0]
+
+
+@pytest.mark.parametrize("scored", [False, True])
+@pytest.mark.parametrize("ranker", ["mmr", "random"])
+def test_a_batch_is_its_topics_one_by_one(scored: bool, ranker: str) -> None:
+    parts = [vectors(n, seed=n) for n in (3, 9, 5, 9, 1)]
+    queries, documents, scores = (list(column) for column in zip(*parts, strict=True))
+    found = diversify(queries, documents, 6, ranker, scores=scores if scored else None)
+    assert found.indices.shape == found.scores.shape == (5, 6)
+    assert (found.scores[found.indices < 0] == 0).all()
+    by_id = make_ranker(ranker)
+    for b, row in enumerate(found.topics()):
+        if ranker == "mmr":
+            alone = diversify(queries[b], documents[b], 6, by_id, scores=scores[b] if scored else None)
+            np.testing.assert_array_equal(row.indices, alone.indices)
+            np.testing.assert_array_equal(row.scores, alone.scores)
+        assert len(row.indices) == min(6, len(documents[b]))
+        assert (found.indices[b, len(row.indices) :] == -1).all()
+
+
+def test_a_batch_as_arrays() -> None:
+    generator = np.random.default_rng(1)
+    queries, documents, scores = (generator.normal(size=shape) for shape in [(3, 4), (3, 7, 4), (3, 7)])
+    found = diversify(queries, documents, 10, scores=scores)
+    assert found.indices.shape == (3, 7)
+    for given_batch in (documents.tolist(), list(documents), torch.from_numpy(documents)):
+        np.testing.assert_array_equal(
+            diversify(queries.tolist(), given_batch, 10, scores=scores).indices, found.indices
+        )
+    # No query and no scores for one of them: what needs neither still ranks.
+    mixed = diversify([None, queries[1], None], documents, 2, scores=[scores[0], None, scores[2]])
+    assert mixed.indices[[0, 2]].tolist() == found.indices[[0, 2], :2].tolist()
+
+
+def test_one_topic_is_its_only_row() -> None:
+    query, documents, _ = vectors()
+    found = diversify(query, documents, 3)
+    assert found.topics() == [found]
+    assert isinstance(found, Diversified)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, np.int8, np.int64, np.uint8])
+def test_any_numbers(dtype: Any) -> None:
+    generator = np.random.default_rng(2)
+    query, documents = generator.integers(0, 9, 5), generator.integers(0, 9, (8, 5))
+    wanted = diversify(query.astype(np.float32), documents.astype(np.float32), 8).indices.tolist()
+    assert diversify(query.astype(dtype), documents.astype(dtype), np.int64(8)).indices.tolist() == wanted
+    assert diversify(query.tolist(), [tuple(row) for row in documents.tolist()], 8).indices.tolist() == wanted
+    assert diversify(query, np.asfortranarray(documents.astype(dtype)), 8).indices.tolist() == wanted
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.float32, torch.float64])
+def test_tensors(dtype: torch.dtype) -> None:
+    query, documents, scores = vectors()
+    held = [torch.from_numpy(part).to(dtype) for part in (query, documents, scores)]
+    wanted = diversify(*(part.numpy() for part in held[:2]), 4, scores=held[2].numpy()).indices.tolist()
+    assert diversify(held[0], held[1], 4, scores=held[2]).indices.tolist() == wanted
+    assert diversify(held[0], list(held[1]), 4, scores=list(held[2])).indices.tolist() == wanted
+
+
+def test_what_is_given_is_left_alone() -> None:
+    parts = vectors()
+    copies = [part.copy() for part in parts]
+    diversify(parts[0], parts[1], 4, scores=parts[2])
+    for part, copy in zip(parts, copies, strict=True):
+        np.testing.assert_array_equal(part, copy)
+        assert part.flags.writeable
+
+
+def test_rankers_by_name_folder_and_object(tmp_path: Path) -> None:
+    query, documents, _ = vectors(12)
+    judged = [
+        Topic(
+            query_id=f"q{i}",
+            doc_ids=tuple(f"d{j}" for j in range(12)),
+            query_vector=query,
+            doc_vectors=documents,
+            subtopic_ids=("a", "b"),
+            judgments=np.random.default_rng(i).integers(0, 2, (12, 2)),
+        )
+        for i in range(4)
+    ]
+    topics = TopicSet(judged, name="small")
+    learner: Any = make_ranker("mdp-div-batched", epochs=1)
+    learner.fit(topics[:3], topics[3:], seed=0)
+    learner.save(tmp_path / "model")
+    wanted = learner.rank(topics[0], 5).tolist()
+    for ranker in (learner, tmp_path / "model", str(tmp_path / "model"), load_ranker(tmp_path / "model")):
+        assert diversify(query, documents, 5, ranker).indices.tolist() == wanted
+    with pytest.raises(ValueError, match=r"vectors of width 4.*3"):
+        diversify(query[:3], documents[:, :3], 5, learner)
+
+
+def test_it_imports_no_torch() -> None:
+    code = "import sys, srd_agents; srd_agents.diversify([1, 0], [[1, 0]], 1); print('torch' in sys.modules)"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert result.stdout.strip() == "False"
+
+
+NAN = float("nan")
+GOOD = [[1.0, 0.0], [0.0, 1.0]]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        (([1, 0], GOOD, 0), ValueError, "k must be at least 1, got 0"),
+        (([1, 0], GOOD, 2.0), TypeError, "k must be a whole number, got 2.0"),
+        (([1, 0], GOOD, True), TypeError, "k must be a whole number"),
+        (([1, 0], [], 1), ValueError, "doc_vectors must be .*got 1 dimension;"),
+        (([1, 0], np.empty((0, 2)), 1), ValueError, r"at least one document and one column, got shape \(0, 2\)"),
+        (([], [[], []], 1), ValueError, r"at least one document and one column, got shape \(2, 0\)"),
+        (([1, 0], 7, 1), ValueError, "doc_vectors must be .*got 0 dimensions"),
+        (([1, 0], np.zeros((1, 1, 1, 1)), 1), ValueError, "doc_vectors must be .*got 4 dimensions"),
+        (([1, 0, 0], GOOD, 1), ValueError, r"query_vector has shape \(3,\), expected \(2,\)"),
+        (([[1, 0]], GOOD, 1), ValueError, r"query_vector has shape \(1, 2\), expected \(2,\)"),
+        (([1, 0], [[1, 0], [1]], 1), ValueError, "doc_vectors cannot be read as an array of numbers"),
+        (([1, 0], [[1, 0], None], 1), ValueError, "doc_vectors cannot be read as an array of numbers"),
+        (([1, 0], [[1, None]], 1), TypeError, "doc_vectors must hold numbers, got object; is a document or query with"),
+        ((["a", "b"], GOOD, 1), TypeError, "query_vector must hold numbers, got <U1"),
+        (([1, NAN], GOOD, 1), ValueError, "query_vector holds NaN or infinity"),
+        (([1, 0], [[1, 0], [0, NAN]], 1), ValueError, r"doc_vectors holds NaN or infinity \(first at row 1\)"),
+        (([1, 0], [[1e39, 0]], 1), ValueError, "doc_vectors holds values that float32 cannot represent"),
+        (([1, 0], GOOD, 1, "mmr", [1]), ValueError, r"scores have shape \(1,\), expected \(2,\): one a row"),
+        (([1, 0], GOOD, 1, "mmr", [1, NAN]), ValueError, r"scores holds NaN or infinity \(first at row 1\)"),
+        (([1, 0], [[NAN, 0], [0, 1]], 1, "mmr", [1, 2]), ValueError, r"NaN or infinity \(first at row 0\)"),
+        (([1, 0], GOOD, 1, "mrm"), ValueError, "unknown ranker 'mrm'. Did you mean mmr"),
+        (([1, 0], GOOD, 1, "qmix"), ValueError, "ranker 'qmix' must be trained first"),
+        (([1, 0], GOOD, 1, None), TypeError, "ranker must be a name .*got None"),
+        (([1, 0], GOOD, 1, type(make_ranker("mmr"))), TypeError, "ranker must be a name"),
+        (([1, 0], GOOD, 1, "retrieval-order"), ValueError, "no retrieval order"),
+        ((None, GOOD, 1), ValueError, "no query vector"),
+        (([1, 0], [GOOD, GOOD, GOOD], 1), ValueError, "batch of 3 topics, so query_vector must have 3 entries.*got 2"),
+        (([1, 0], [GOOD, GOOD], 1), ValueError, r"topic '0': query_vector has shape \(\), expected \(2,\)"),
+        ((7, [GOOD, GOOD], 1), ValueError, "query_vector must have 2 entries, one a topic, got 0"),
+        ((GOOD, [GOOD, GOOD], 1, "mmr", [1]), ValueError, "scores must have 2 entries, one a topic, got 1"),
+        ((GOOD, [GOOD, [[1, 0], [0, NAN]]], 1), ValueError, "topic '1': doc_vectors holds NaN"),
+        ((GOOD, [GOOD, [[1, 0, 0]]], 1), ValueError, r"topic '1': query_vector has shape \(2,\), expected \(3,\)"),
+        ((GOOD, [GOOD, []], 1), ValueError, r"topic '1': doc_vectors must be .*got shape \(0,\)"),
+    ],
+)
+def test_bad_input_is_named(arguments: tuple[Any, ...], error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        diversify(*arguments)
+
+
+def test_a_tensor_that_is_being_trained_says_what_to_do() -> None:
+    with pytest.raises(ValueError, match=r"doc_vectors cannot be read .*detach"):
+        diversify([1, 0], torch.eye(2, requires_grad=True), 1)

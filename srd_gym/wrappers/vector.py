@@ -16,7 +16,7 @@ from srd_gym.wrappers import forms
 __all__ = ["BoolMask", "FlatObservation", "RLlibObservation", "TianshouObservation"]
 
 
-class VectorFormWrapper(VectorWrapper[Any, Any, Any, Any, Any]):
+class VectorFormWrapper(VectorWrapper):  # without type arguments: it takes none in Gymnasium 1.2
     """A vector environment whose observations, final ones included, take another form.
 
     Args:

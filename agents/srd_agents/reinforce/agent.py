@@ -20,6 +20,7 @@ from srd_agents.networks.checkpoint import (
     optimizer_tree,
 )
 from srd_agents.networks.inputs import mean_and_deviation
+from srd_agents.reinforce.attentive import AttentivePolicyNetwork, AttentiveRanking
 from srd_agents.reinforce.config import MdpDivBatchedConfig, MdpDivConfig, PolicyConfig
 from srd_agents.reinforce.greedy import GreedyPolicy
 from srd_agents.reinforce.loss import (
@@ -78,7 +79,7 @@ class PolicyLearner(Learner[C]):
         """What episodes run in."""
 
     def logits(self, topic: Topic, selected: IntArray) -> ScoreArray:
-        """The policy's logit of each candidate after these documents were ranked.
+        """The policy's logit of each candidate after these documents were ranked, with all others on offer.
 
         Args:
             topic: with vectors of the width trained on.
@@ -90,19 +91,34 @@ class PolicyLearner(Learner[C]):
         Raises:
             ValueError: not trained, or a topic of another width.
         """
+        self._check_width(topic)
+        return self._policy().logits(topic, selected)
+
+    def score(self, topic: Topic, selected: IntArray, allowed: BoolArray) -> ScoreArray:
+        """`logits` with these candidates on offer (`SequentialScorer`); the others' are to be ignored."""
+        self._check_width(topic)
+        policy = self._policy()
+        if isinstance(policy, AttentiveRanking):
+            return policy.logits(topic, selected, allowed)
+        return policy.logits(topic, selected)
+
+    def _check_width(self, topic: Topic) -> None:
+        """Refuse a topic that the policy cannot look at."""
         if self.vector_width is None or topic.vector_width != self.vector_width:
             raise ValueError(
                 f"ranker {self.name!r} knows vectors of width {self.vector_width} (None: not trained yet), but topic "
                 f"{topic.query_id!r} has {topic.vector_width}; train it first, with vectors made the same way"
             )
-        return self._policy().logits(topic, selected)
-
-    def score(self, topic: Topic, selected: IntArray, allowed: BoolArray) -> ScoreArray:
-        """`logits`, as `SequentialScorer` asks for them; what is not allowed is to be ignored."""
-        return self.logits(topic, selected)
 
     def _build(self, vector_width: int) -> None:
-        self._network = PolicyNetwork(vector_width, self._hidden(), order_features=self._order_features())
+        hidden, order = self._hidden(), self._order_features()
+        if self.config.policy == "attention":
+            width, heads = self.config.attention_width, self.config.attention_heads
+            self._network = AttentivePolicyNetwork(
+                vector_width, hidden, attention_width=width, heads=heads, order_features=order
+            )
+        else:
+            self._network = PolicyNetwork(vector_width, hidden, order_features=order)
         self._greedy = None
 
     def _weights(self) -> dict[str, NDArray[Any]]:
@@ -141,8 +157,10 @@ class PolicyLearner(Learner[C]):
         self._core = self._tensors = None
         self._network.to("cpu")
 
-    def _policy(self) -> GreedyPolicy:
+    def _policy(self) -> GreedyPolicy | AttentiveRanking:
         """The current weights, ready to rank; kept until they change."""
+        if isinstance(self._network, AttentivePolicyNetwork):
+            return AttentiveRanking(self._network)
         if self._greedy is None:
             weights = self._weights()
             shift, scale = weights.pop("shift"), weights.pop("scale")

@@ -23,9 +23,24 @@ class PolicyConfig(LearnerConfig):
     pruning: str | None = None
     """What takes candidates off offer, in training and in ranking alike: "knn:0.3", "ranker:0.5:step:FOLDER"
     (`srd_gym.pruning.parse_pruning`); None keeps all."""
+    policy: Literal["bilinear", "attention"] = "bilinear"
+    """"bilinear" is the papers'. "attention" adds to it self-attention over the candidates on offer, computed anew at
+    every rank (ours): an expensive policy, for which pruning saves time."""
+    attention_width: int = 32
+    """Width of the attention."""
+    attention_heads: int = 2
+    """Heads that share it."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        check_one_of("policy", self.policy, ("bilinear", "attention"))
+        check_count("attention_width", self.attention_width)
+        check_count("attention_heads", self.attention_heads)
+        if self.attention_width % self.attention_heads:
+            raise ValueError(
+                f"attention_width must be a multiple of attention_heads, got {self.attention_width} and "
+                f"{self.attention_heads}"
+            )
         if self.horizon is not None:
             check_count("horizon", self.horizon)
         if self.pruning is not None:

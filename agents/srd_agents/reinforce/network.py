@@ -32,6 +32,8 @@ class Projection(NamedTuple):
     """[M, H], the state h_0."""
     prior: Tensor | None = None
     """[M, N], what the retrieval order adds to each candidate's logit; None where the policy does not look at it."""
+    rows: Tensor | None = None
+    """[M, N, W], what the attention among candidates starts from (`attentive`); None where there is none."""
 
     def detach(self) -> Projection:
         """The same numbers outside the gradient's graph."""

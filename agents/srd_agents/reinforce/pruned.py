@@ -58,11 +58,8 @@ class MdpDivNtnD(MdpDiv):
     """MDP-DIV-NTN(D): the policy sees the half of the candidates that NTN-DIV ranks first.
 
     NTN-DIV is trained before the policy, on the same training topics (a fifth of them, drawn from the seed, tells it
-    when to stop), and its weights are part of this model. Its training counts neither in the history's seconds nor
-    towards a time budget, and a resumed run trains it again.
-
-    Attributes:
-        pretraining_seconds: what the last `fit` spent on NTN-DIV; 0 before.
+    when to stop), and its weights are part of this model and of its checkpoints. Its training counts in the history's
+    seconds and towards a time budget.
 
     Differs from the paper: NTN-DIV as in `srd_agents.supervised`.
     """
@@ -72,7 +69,6 @@ class MdpDivNtnD(MdpDiv):
     _when: ClassVar[Literal["reset", "step"]] = "reset"
 
     config: MdpDivNtnConfig
-    pretraining_seconds: float = 0.0
     _ntn: NtnDiv
     _memory: _Remembering
 
@@ -101,7 +97,13 @@ class MdpDivNtnD(MdpDiv):
         return isinstance(self.config, MdpDivNtnEachConfig) and self.config.readmit
 
     def _prepare(self, topics: TopicSet, seed: int) -> None:
-        began = time.monotonic()
+        if not self._resuming:  # a checkpoint has its weights
+            self._pretrain(topics, seed)
+        super()._prepare(topics, seed)
+
+    def _pretrain(self, topics: TopicSet, seed: int) -> None:
+        """Train NTN-DIV."""
+        began, cpu = time.monotonic(), time.process_time()
         order = np.random.default_rng([seed, 0x4E54]).permutation(len(topics)).tolist()
         held_out = len(topics) // 5
         rest = TopicSet([topics[index] for index in sorted(order[held_out:])], name=topics.name)
@@ -109,8 +111,8 @@ class MdpDivNtnD(MdpDiv):
         self._ntn.fit(rest, judge, seed=seed)
         self._memory.forget()
         self.pretraining_seconds = time.monotonic() - began
+        self.pretraining_cpu_seconds = time.process_time() - cpu
         logger.info("ranker %r: NTN-DIV trained in %.1f s", self.name, self.pretraining_seconds)
-        super()._prepare(topics, seed)
 
     def _weights(self) -> dict[str, NDArray[Any]]:
         return super()._weights() | {_PREFIX + name: array for name, array in self._ntn._weights().items()}

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from srd_agents.networks.inputs import shared_tensor
+from srd_agents.reinforce.attentive import AttentivePolicyNetwork
 from srd_agents.reinforce.loss import log_policy
 from srd_agents.reinforce.network import PolicyNetwork, Projection
 from srd_agents.reinforce.order import padded_order_features
@@ -97,8 +98,10 @@ def roll_out(
         The episodes, on the network's device.
     """
     core.reset(np.repeat(topics, rollouts))
-    scoring, inputs, initial, prior = projection.detach()
+    known = projection.detach()
+    scoring, inputs, initial, prior, _ = known
     n_topics, n = scoring.shape[:2]
+    gathered = core.pruning is not None or isinstance(network, AttentivePolicyNetwork)
     lanes, ranks = n_topics * rollouts, int(core.length.max())
     actions = np.zeros((lanes, ranks), np.int64)
     allowed = np.zeros((lanes, ranks, n), np.bool_)
@@ -111,8 +114,8 @@ def roll_out(
     for rank in range(ranks):
         active[:, rank] = ~core.done
         allowed[:, rank] = core.allowed[:, :n]
-        if core.pruning is not None:
-            drawn = _draw_offered(scoring, prior, first_row, state, allowed[:, rank], generator)
+        if gathered:
+            drawn = _draw_offered(network, known, first_row, state, allowed[:, rank], generator)
         else:
             on_offer = torch.from_numpy(allowed[:, rank]).to(scoring.device)
             logits = network.logits(scoring, state.view(n_topics, rollouts, -1), prior).view(lanes, n)
@@ -128,7 +131,7 @@ def roll_out(
         return torch.from_numpy(array).to(scoring.device)
 
     paid = moved(rewards).to(scoring.dtype)
-    return Episodes(moved(actions), moved(allowed), paid, moved(active), core.pruning is not None)
+    return Episodes(moved(actions), moved(allowed), paid, moved(active), gathered)
 
 
 def episode_log_policy(network: PolicyNetwork, projection: Projection, episodes: Episodes) -> Tensor:
@@ -142,7 +145,7 @@ def episode_log_policy(network: PolicyNetwork, projection: Projection, episodes:
     Returns:
         [B, T, N]; about `MASKED_LOGIT` where a candidate was not on offer.
     """
-    scoring, inputs, initial, prior = projection
+    scoring, inputs, initial, prior, _ = projection
     n_topics, n = scoring.shape[:2]
     lanes, ranks = episodes.actions.shape
     rollouts = lanes // n_topics
@@ -150,7 +153,10 @@ def episode_log_policy(network: PolicyNetwork, projection: Projection, episodes:
     ranked = inputs.reshape(n_topics * n, -1)[first_row[:, None] + episodes.actions]
     states = network.states(initial.repeat_interleave(rollouts, dim=0), ranked)
     if episodes.gathered:
-        return log_policy(_offered_logits(projection, states, episodes), episodes.allowed)
+        logits = _offered_logits(projection, states, episodes)
+        if isinstance(network, AttentivePolicyNetwork):
+            logits = logits + _offered_worth(network, projection, states, episodes)
+        return log_policy(logits, episodes.allowed)
     logits = network.logits(scoring, states.reshape(n_topics, rollouts * ranks, -1), prior)
     return log_policy(logits.view(lanes, ranks, n), episodes.allowed)
 
@@ -179,9 +185,37 @@ def _offered_logits(projection: Projection, states: Tensor, episodes: Episodes) 
     return torch.zeros(wanted.shape, dtype=found.dtype, device=found.device).masked_scatter(wanted, found)
 
 
+def _offered_worth(
+    network: AttentivePolicyNetwork, projection: Projection, states: Tensor, episodes: Episodes
+) -> Tensor:
+    """What the attention adds to the logits at each rank of known episodes, rank by rank on what was on offer.
+
+    Args:
+        network: the policy.
+        projection: of the episodes' topics, with its graph.
+        states: [B, T, H].
+        episodes: as rolled out.
+
+    Returns:
+        [B, T, N]; 0 where a candidate was not on offer.
+    """
+    rows = _attention_rows(projection)
+    n_topics, n = projection.scoring.shape[:2]
+    lanes, ranks = episodes.actions.shape
+    first_row = torch.arange(n_topics, device=states.device).repeat_interleave(lanes // n_topics) * n
+    allowed, out = episodes.allowed.cpu().numpy(), []
+    for rank in range(ranks):
+        offered, real = _gathered(allowed[:, rank], states.device)
+        ranked = _taken(rows, first_row[:, None] + offered)
+        found = network.worth(ranked, _some(real), states[:, rank])
+        # Padding repeats index 0: it must not write there.
+        out.append(found.new_zeros(lanes, n).scatter_add(1, offered, found.masked_fill(~real, 0.0)))
+    return torch.stack(out, dim=1)
+
+
 def _draw_offered(
-    scoring: Tensor,
-    prior: Tensor | None,
+    network: PolicyNetwork,
+    projection: Projection,
     first_row: Tensor,
     state: Tensor,
     allowed: BoolArray,
@@ -190,8 +224,8 @@ def _draw_offered(
     """One candidate an episode, drawn from the policy, which is evaluated for the candidates on offer alone.
 
     Args:
-        scoring: [M, N, H] of the projection.
-        prior: [M, N] of the projection.
+        network: the policy.
+        projection: of the topics' candidates.
         first_row: [B] int64, where each episode's candidates begin when topics lie one after the other.
         state: [B, H].
         allowed: [B, N] bool.
@@ -200,18 +234,46 @@ def _draw_offered(
     Returns:
         [B] int64; any index where nothing is allowed.
     """
+    offered, real = _gathered(allowed, state.device)
+    row = first_row[:, None] + offered
+    logits = torch.bmm(_taken(projection.scoring.flatten(0, 1), row), state[..., None]).squeeze(-1)
+    if projection.prior is not None:
+        logits = logits + projection.prior.flatten()[row]
+    if isinstance(network, AttentivePolicyNetwork):
+        logits = logits + network.worth(_taken(_attention_rows(projection), row), _some(real), state)
+    drawn = _draw(logits, real, generator)
+    return offered.gather(1, drawn[:, None]).squeeze(1)
+
+
+def _gathered(allowed: BoolArray, device: torch.device) -> tuple[Tensor, Tensor]:
+    """The candidates on offer, side by side: (indices [B, C] int64, 0 in the padding; which are real [B, C] bool)."""
     counts = allowed.sum(axis=1)
     real = np.arange(max(int(counts.max()), 1)) < counts[:, None]
     candidates = np.zeros(real.shape, np.int64)
     candidates[real] = np.nonzero(allowed)[1]
-    offered = torch.from_numpy(candidates).to(scoring.device)
-    row = first_row[:, None] + offered
-    rows = scoring.flatten(0, 1).index_select(0, row.flatten()).view(*row.shape, -1)
-    logits = torch.bmm(rows, state[..., None]).squeeze(-1)
-    if prior is not None:
-        logits = logits + prior.flatten()[row]
-    drawn = _draw(logits, torch.from_numpy(real).to(scoring.device), generator)
-    return offered.gather(1, drawn[:, None]).squeeze(1)
+    return torch.from_numpy(candidates).to(device), torch.from_numpy(real).to(device)
+
+
+def _taken(rows: Tensor, index: Tensor) -> Tensor:
+    """Rows [R, W] at [B, C] places: [B, C, W]."""
+    # index_select, as its gradient is several times faster than that of plain indexing.
+    return rows.index_select(0, index.flatten()).view(*index.shape, -1)
+
+
+def _attention_rows(projection: Projection) -> Tensor:
+    """[M * N, W] of an attentive policy."""
+    if projection.rows is None:
+        raise ValueError("an attentive policy needs a projection made by its own network")
+    return projection.rows.flatten(0, 1)
+
+
+def _some(real: Tensor) -> Tensor | None:
+    """What attention looks at: None where all are real; the first, where an ended episode has none."""
+    if bool(real.all()):
+        return None
+    some = real.clone()
+    some[:, 0] = True
+    return some
 
 
 def _draw(logits: Tensor, allowed: Tensor, generator: torch.Generator) -> Tensor:

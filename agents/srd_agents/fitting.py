@@ -60,7 +60,8 @@ class Fit:
         self._epoch, self._position, self._stale = 0, 0, 0
         self._sums: dict[str, float] = {}
         self._best: dict[str, NDArray[Any]] | None = None
-        self._earlier_seconds, self._began = 0.0, time.monotonic()
+        self._earlier_seconds, self._began = learner.pretraining_seconds, time.monotonic()
+        self._cpu_seconds = learner.pretraining_cpu_seconds
         self._saved_at = self._shown_at = self._began
         self._between_updates = True
         self._parts = (topics, validation)
@@ -133,6 +134,7 @@ class Fit:
         self._rng.bit_generator.state = loop["generator"]
         self._epoch, self._position, self._stale = loop["epoch"], loop["position"], loop["stale"]
         self._sums, self._earlier_seconds = loop["sums"], loop["seconds"]
+        self._cpu_seconds = loop.get("cpu_seconds", 0.0)  # checkpoints of earlier versions have none
         excluded = self.history.excluded
         self.history = History.from_dict(loop["history"])
         self.history.stopped_by, self.history.excluded = None, excluded
@@ -175,7 +177,10 @@ class Fit:
         if self._position == 0:
             self._order = self._rng.permutation(len(self._topics)).astype(np.int64)
         batch = self._order[self._position : self._position + self._config.batch_topics]
-        for name, value in self._learner._update(batch).items():
+        began = time.process_time()
+        figures = self._learner._update(batch)
+        self._cpu_seconds += time.process_time() - began
+        for name, value in figures.items():
             if not math.isfinite(value):
                 raise FloatingPointError(
                     f"training {self._learner.name!r} diverged: {name} is {value} in epoch {self._epoch + 1}; "
@@ -201,7 +206,13 @@ class Fit:
 
     def _record(self, value: float | None, topics: int, figures: Mapping[str, float]) -> None:
         """Append a line to the history."""
-        base = {"epoch": self._epoch, "topics": topics, "seconds": round(self.seconds, 3), "validation": value}
+        base = {
+            "epoch": self._epoch,
+            "topics": topics,
+            "seconds": round(self.seconds, 3),
+            "cpu_seconds": round(self._cpu_seconds, 4),
+            "validation": value,
+        }
         self.history.records.append({**base, **figures})
 
     def _choose(self, value: float) -> bool:
@@ -243,6 +254,7 @@ class Fit:
                 "stale": self._stale,
                 "sums": self._sums,
                 "seconds": self.seconds,
+                "cpu_seconds": self._cpu_seconds,
                 "generator": self._rng.bit_generator.state,
                 "history": self.history.as_dict(),
             },

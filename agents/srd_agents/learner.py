@@ -78,6 +78,8 @@ class Learner(ABC, Generic[C]):
         seed: of the last `fit`.
         history: of the last `fit`; None before. A loaded model has the history of its training.
         metadata: free JSON values that are saved in config.json (fold, name of the topic set, ...).
+        pretraining_seconds: wall time that `_prepare` trained something else first; counts towards a time budget.
+        pretraining_cpu_seconds: its processor time.
     """
 
     name: ClassVar[str]
@@ -91,6 +93,8 @@ class Learner(ABC, Generic[C]):
         self.seed: int | None = None
         self.history: History | None = None
         self.metadata: dict[str, Any] = {}
+        self.pretraining_seconds = self.pretraining_cpu_seconds = 0.0
+        self._resuming = False
 
     # What a learner implements.
 
@@ -111,7 +115,8 @@ class Learner(ABC, Generic[C]):
         """Get ready to train: called once by `fit`, after `_build`.
 
         Draws the first weights from the seed, makes the optimiser, the generators (from the seed too) and the arrays
-        of the topics. The topics are labelled, have vectors and at least one relevant candidate each.
+        of the topics. The topics are labelled, have vectors and at least one relevant candidate each. Where
+        `self._resuming`, weights follow from a checkpoint, so what only makes them need not be done.
         """
 
     @abstractmethod
@@ -209,6 +214,8 @@ class Learner(ABC, Generic[C]):
             raise ValueError("topics have no document vectors")
         self.vector_width, self.seed = width, seed
         self._build(width)
+        self._resuming = resume
+        self.pretraining_seconds = self.pretraining_cpu_seconds = 0.0
         self._prepare(trainable, seed)
         try:
             run = Fit(self, trainable, validation, out=out, time_budget=time_budget, progress=progress)

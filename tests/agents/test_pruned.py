@@ -144,6 +144,12 @@ def test_resumes_to_the_bit_and_loads(name: str, tmp_path: Any) -> None:
     assert whole._weights().keys() == rest._weights().keys()
     for key, array in whole._weights().items():
         assert array.tobytes() == rest._weights()[key].tobytes(), key
+    # NTN-DIV is part of the checkpoint: it is trained once, and its time stays counted.
+    assert rest.pretraining_seconds == 0
+    assert (short.pretraining_seconds > 0) == ("ntn" in name)
+    times = [record["cpu_seconds"] for record in rest.history.records]
+    assert times == sorted(times)
+    assert times[0] == pytest.approx(short.pretraining_cpu_seconds, abs=1e-4)
     loaded: Any = load_ranker(tmp_path / "whole")
     for one, other in zip(loaded.rank_batch(topics, 10), whole.rank_batch(topics, 10), strict=True):
         np.testing.assert_array_equal(one, other)

@@ -17,7 +17,8 @@ from srd_gym.envs.sources import DEFAULT_TOPICS, TopicSource, topic_arrays
 from srd_gym.measures import Measure
 from srd_gym.measures.reference import Normalizer
 from srd_gym.names import unknown
-from srd_gym.rendering import ansi_scores
+from srd_gym.rendering import RENDER_FPS, RENDER_MODES, Painter, ansi_scores, scoring_scene
+from srd_gym.rendering.sheet import Frame
 
 ScoringObservation = Literal["full", "local", "flat"]
 Offered = Literal["all", "present"]
@@ -71,7 +72,8 @@ class ScoringEnv(ParallelEnv[str, Observation, int]):  # type: ignore[misc]  # P
         agents: "all" offers padding too, "present" only the topic's documents.
         max_candidates: N; None takes the largest topic's, a topic with more is an error.
         normalizer: what ideal rankings are made of: "pool", "candidates", or None: the pool where every topic has one.
-        render_mode: "ansi" or None.
+        render_mode: "ansi" (text), "rgb_array" (a picture, [720, 1280, 3] uint8), "human" (a window, shown by itself at
+            every reset and step) or None. Pictures show the labels; they need matplotlib (extra `render`).
 
     Raises:
         TypeError: an argument of the wrong kind.
@@ -81,7 +83,8 @@ class ScoringEnv(ParallelEnv[str, Observation, int]):  # type: ignore[misc]  # P
 
     metadata: ClassVar[dict[str, Any]] = {
         "name": "scoring_v0",
-        "render_modes": ["ansi"],
+        "render_modes": list(RENDER_MODES),
+        "render_fps": RENDER_FPS,
         "is_parallelizable": True,
     }
 
@@ -102,11 +105,12 @@ class ScoringEnv(ParallelEnv[str, Observation, int]):  # type: ignore[misc]  # P
             raise unknown("observation", str(observation), ("full", "local", "flat"))
         if agents not in ("all", "present"):
             raise unknown("agents", str(agents), ("all", "present"))
-        if render_mode not in (None, "ansi"):
-            raise unknown("render_mode", str(render_mode), ("ansi",))
+        if render_mode not in (None, *RENDER_MODES):
+            raise unknown("render_mode", str(render_mode), RENDER_MODES)
         arrays = topic_arrays(DEFAULT_TOPICS if topics is None else topics, max_candidates)
         self.core = ScoringCore(arrays, measure=measure, n_scores=n_scores, ties=ties, normalizer=normalizer)
         self.render_mode = render_mode
+        self._painter = Painter()
         self.possible_agents = [f"doc_{i}" for i in range(arrays.max_candidates)]
         self.agents: list[str] = []
         self.ranking: tuple[int, ...] = ()
@@ -165,6 +169,8 @@ class ScoringEnv(ParallelEnv[str, Observation, int]):  # type: ignore[misc]  # P
         present = int(arrays.n_candidates[self._topic])
         self.agents = self.possible_agents[: present if self._offered == "present" else None]
         self.ranking, self.measures = (), {}
+        if self.render_mode == "human":
+            self.render()
         return self._observe(), self._infos()
 
     def step(
@@ -187,6 +193,8 @@ class ScoringEnv(ParallelEnv[str, Observation, int]):  # type: ignore[misc]  # P
         self.measures = values if self.core.arrays.labelled[topic] else {}
         observations, infos = self._observe(), self._infos()
         ended, self.agents = self.agents, []
+        if self.render_mode == "human":
+            self.render()
         return (
             observations,
             dict.fromkeys(ended, reward),
@@ -204,18 +212,24 @@ class ScoringEnv(ParallelEnv[str, Observation, int]):  # type: ignore[misc]  # P
         topic, arrays = self._begun(), self.core.arrays
         return np.concatenate([arrays.queries[topic], arrays.documents[topic].reshape(-1)])
 
-    def render(self) -> str | None:
-        """The documents by score with what they cover, as text; None without a render mode.
+    def render(self) -> str | Frame | None:
+        """The documents by score with what they cover, as text or as a picture; "human" shows it; None without a mode.
 
         Raises:
             ResetNeeded: no episode has begun.
+            ImportError: a picture without matplotlib.
         """
         if self.render_mode is None:
             return None
-        return ansi_scores(self.core, self._begun(), self._scores, self.ranking, self.measures)
+        topic = self._begun()
+        if self.render_mode == "ansi":
+            return ansi_scores(self.core, topic, self._scores, self.ranking, self.measures)
+        scene = scoring_scene(self.core, topic, self._scores, self.ranking, self.measures)
+        return self._painter.render(scene, self.render_mode)
 
     def close(self) -> None:
-        """Nothing to release."""
+        """Close the window, if there is one."""
+        self._painter.close()
 
     def _observe(self) -> dict[str, Observation]:
         """What each offered agent sees."""

@@ -20,7 +20,8 @@ from srd_gym.measures import Measure
 from srd_gym.measures.reference import Normalizer
 from srd_gym.names import unknown
 from srd_gym.protocols import BoolArray, Pruning, Reward
-from srd_gym.rendering import ansi
+from srd_gym.rendering import RENDER_FPS, RENDER_MODES, Painter, ansi, selection_scene
+from srd_gym.rendering.sheet import Frame
 from srd_gym.topic import TopicSet
 
 
@@ -72,7 +73,8 @@ class SelectionEnv(gym.Env[Observation, np.int64]):
         mask_dtype: of the observed `action_mask`: int8 or bool, as type or name (names survive JSON).
         share_documents: hand out `documents` as one read-only array, uncopied. Gymnasium's checker demands copies since
             1.4, so pass `disable_env_checker=True` to `gym.make`, or make "SRD-shared-v0", registered so.
-        render_mode: "ansi" or None.
+        render_mode: "ansi" (text), "rgb_array" (a picture, [720, 1280, 3] uint8), "human" (a window, shown by itself at
+            every reset and step) or None. Pictures show the labels; they need matplotlib (extra `render`).
 
     Raises:
         TypeError: an argument of the wrong kind.
@@ -80,7 +82,10 @@ class SelectionEnv(gym.Env[Observation, np.int64]):
             some), or a topic larger than `max_candidates`.
     """
 
-    metadata: ClassVar[dict[str, Any]] = {"render_modes": ["ansi"], "render_fps": 4}  # type: ignore[misc]
+    metadata: ClassVar[dict[str, Any]] = {  # type: ignore[misc]
+        "render_modes": list(RENDER_MODES),
+        "render_fps": RENDER_FPS,
+    }
 
     def __init__(
         self,
@@ -115,6 +120,7 @@ class SelectionEnv(gym.Env[Observation, np.int64]):
         self.action_space = self._observer.action_space
         self.share_documents = share_documents
         self.render_mode = render_mode
+        self._painter = Painter()
         self._order = TopicOrder(len(self.core.arrays))
         self._running = False
 
@@ -133,6 +139,8 @@ class SelectionEnv(gym.Env[Observation, np.int64]):
             self._order.restart()
         self.core.reset_lane(0, self._next_topic(options or {}))
         self._running = True
+        if self.render_mode == "human":
+            self.render()
         return self._observer.observe(0), self._observer.info(0)
 
     def step(self, action: np.int64 | int) -> tuple[Observation, float, bool, bool, Info]:
@@ -151,6 +159,8 @@ class SelectionEnv(gym.Env[Observation, np.int64]):
         if terminated:
             self._running = False
             info |= self._observer.outcome(0)
+        if self.render_mode == "human":
+            self.render()
         return self._observer.observe(0), reward, terminated, False, info
 
     def action_masks(self) -> BoolArray:
@@ -177,17 +187,26 @@ class SelectionEnv(gym.Env[Observation, np.int64]):
         self.core.restore(snapshot, 0)
         self._running = not self.core.done[0]
 
-    def render(self) -> str | None:
-        """The ranking so far as text with `render_mode="ansi"`; None and a warning in any other mode."""
-        # Libraries pass modes that an environment lacks (SB3's make_vec_env: "rgb_array") and may never render.
-        if self.render_mode != "ansi":
-            gym.logger.warn(
-                f"render_mode is {self.render_mode!r}; make the environment with render_mode='ansi' to render"
-            )
+    def render(self) -> str | Frame | None:
+        """The ranking so far as text or as a picture; "human" shows it; other modes give None and a warning.
+
+        Raises:
+            ResetNeeded: no episode has begun.
+            ImportError: a picture without matplotlib.
+        """
+        # Libraries pass modes of their own making and may never render: a warning here, no error in the constructor.
+        if self.render_mode not in RENDER_MODES:
+            gym.logger.warn(unrendered(self.render_mode))
             return None
         if self.core.length[0] == 0:
             raise ResetNeeded("no episode has begun, so there is nothing to render; call reset() first")
-        return ansi(self.core, 0)
+        if self.render_mode == "ansi":
+            return ansi(self.core, 0)
+        return self._painter.render(selection_scene(self.core, 0), self.render_mode)
+
+    def close(self) -> None:
+        """Close the window, if there is one."""
+        self._painter.close()
 
     def _next_topic(self, options: dict[str, Any]) -> int:
         """The topic that the options ask for, else the next of the epoch."""
@@ -195,6 +214,14 @@ class SelectionEnv(gym.Env[Observation, np.int64]):
         if "query_id" in options:
             return topic_position(self.core.arrays.topics, options["query_id"])
         return self._order.next(self.np_random)
+
+
+def unrendered(render_mode: str | None) -> str:
+    """Why nothing is rendered."""
+    return (
+        f"render_mode is {render_mode!r}; make the environment with render_mode='ansi', 'rgb_array' or 'human' to "
+        "render"
+    )
 
 
 def topic_position(topics: TopicSet, query_id: Any) -> int:

@@ -18,13 +18,14 @@ from srd_gym.core.selection import OnInvalid, PaidWhen, SelectionCore
 from srd_gym.core.snapshot import Snapshot
 from srd_gym.envs.batching import BatchObserver, as_seeds, checked_reset_mask
 from srd_gym.envs.observation import Info, Observation, ObservationKind
-from srd_gym.envs.selection import check_options, topic_position
+from srd_gym.envs.selection import check_options, topic_position, unrendered
 from srd_gym.envs.sources import DEFAULT_TOPICS, TopicSource, topic_arrays
 from srd_gym.measures import Measure
 from srd_gym.measures.reference import Normalizer
 from srd_gym.names import unknown
 from srd_gym.protocols import BoolArray, IntArray, Pruning, Reward, ScoreArray
-from srd_gym.rendering import ansi
+from srd_gym.rendering import RENDER_FPS, RENDER_MODES, Painter, ansi, selection_scene
+from srd_gym.rendering.sheet import Frame
 
 VectorStep = tuple[Observation, ScoreArray, BoolArray, BoolArray, Info]
 
@@ -48,13 +49,18 @@ class SelectionVectorEnv(VectorEnv[Observation, IntArray, Any]):
         autoreset_mode: an `AutoresetMode` or its value.
         share_documents: hand out `documents` [B, N, F] as one read-only array that is never copied: its row k changes
             in place when episode k begins anew, so copy what you keep.
+        render_mode: "ansi" and "rgb_array" render every episode, "human" shows the first one.
 
     Raises:
         TypeError: an argument of the wrong kind.
         ValueError: as `SelectionEnv`; an unknown autoreset mode, or less than one sub-environment.
     """
 
-    metadata: dict[str, Any] = {"render_modes": ["ansi"], "render_fps": 4, "autoreset_mode": AutoresetMode.NEXT_STEP}  # noqa: RUF012
+    metadata: dict[str, Any] = {  # noqa: RUF012
+        "render_modes": list(RENDER_MODES),
+        "render_fps": RENDER_FPS,
+        "autoreset_mode": AutoresetMode.NEXT_STEP,
+    }
 
     def __init__(
         self,
@@ -97,6 +103,7 @@ class SelectionVectorEnv(VectorEnv[Observation, IntArray, Any]):
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
         self.render_mode = render_mode
+        self._painter = Painter()
         self._orders = [TopicOrder(len(self.core.arrays)) for _ in range(num_envs)]
         self._generators: list[tuple[np.random.Generator, int] | None] = [None] * num_envs
         self._lanes = np.arange(num_envs)
@@ -131,6 +138,8 @@ class SelectionVectorEnv(VectorEnv[Observation, IntArray, Any]):
                 self._orders[lane].restart()
         self._begin(lanes, asked)
         self._begun = True
+        if self.render_mode == "human":
+            self.render()
         return self._observer.observe_all(), self._observer.infos(lanes)
 
     def step(self, actions: ArrayLike) -> VectorStep:
@@ -158,6 +167,8 @@ class SelectionVectorEnv(VectorEnv[Observation, IntArray, Any]):
             final = self._observer.finals(ended, result.invalid)
             stepped, ended, begun = np.flatnonzero(~terminated), ended[:0], ended
         self._begin(begun, {})
+        if self.render_mode == "human":
+            self.render()
         infos = self._observer.infos(self._lanes) | self._observer.step_infos(stepped, ended, result.invalid) | final
         return self._observer.observe_all(), result.reward, terminated, np.zeros(self.num_envs, np.bool_), infos
 
@@ -185,16 +196,30 @@ class SelectionVectorEnv(VectorEnv[Observation, IntArray, Any]):
         self._observer.began(np.array(snapshot.lanes if lanes is None else lanes, dtype=np.int64).reshape(-1))
         self._begun = self._begun or bool((self.core.length > 0).all())
 
-    def render(self) -> tuple[str, ...] | None:
-        """Each episode's ranking so far as text with `render_mode="ansi"`; None and a warning in any other mode."""
-        if self.render_mode != "ansi":
-            gym.logger.warn(
-                f"render_mode is {self.render_mode!r}; make the environment with render_mode='ansi' to render"
-            )
+    def render(self) -> tuple[str, ...] | tuple[Frame, ...] | None:
+        """Each episode's ranking so far, as text or as a picture; "human" shows the first episode in a window.
+
+        Other modes give None and a warning.
+
+        Raises:
+            ResetNeeded: no episode has begun.
+            ImportError: a picture without matplotlib.
+        """
+        if self.render_mode not in RENDER_MODES:
+            gym.logger.warn(unrendered(self.render_mode))
             return None
         if not self._begun:
             raise ResetNeeded("no episode has begun, so there is nothing to render; call reset() first")
-        return tuple(ansi(self.core, lane) for lane in range(self.num_envs))
+        if self.render_mode == "ansi":
+            return tuple(ansi(self.core, lane) for lane in range(self.num_envs))
+        if self.render_mode == "rgb_array":
+            return tuple(self._painter.paint(selection_scene(self.core, lane)) for lane in range(self.num_envs))
+        self._painter.show(selection_scene(self.core, 0))
+        return None
+
+    def close_extras(self, **kwargs: Any) -> None:
+        """Close the window, if there is one."""
+        self._painter.close()
 
     @property  # type: ignore[misc]
     def np_random(self) -> tuple[np.random.Generator, ...]:  # type: ignore[override]

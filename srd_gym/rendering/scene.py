@@ -1,0 +1,159 @@
+"""What a picture of an episode shows, as plain values; nothing is drawn here.
+
+Shapes: N candidates, S subtopics, F vector width.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from srd_gym.core.scoring import ScoringCore
+from srd_gym.core.selection import SelectionCore
+from srd_gym.protocols import BoolArray, IntArray, ScoreArray
+from srd_gym.topic import FloatArray, Topic
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """One rank that is filled."""
+
+    candidate: int
+    """Which document, or -1: the rank was wasted."""
+    gain: float | None = None
+    """What it adds to the measure; None where nothing is judged."""
+    score: int | None = None
+    """The document's own score, where documents score themselves."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scene:
+    """One moment of an episode."""
+
+    topic: Topic
+    rows: tuple[Row, ...]
+    """The ranks filled so far, from the first."""
+    slots: int
+    """Ranks there are to fill, at least as many as rows."""
+    covers: BoolArray | None
+    """[N, S] which subtopics each candidate covers; None where nothing is judged."""
+    offered: BoolArray
+    """[N] candidates that may still be chosen."""
+    measures: Mapping[str, float]
+    """Name -> value of the list so far; empty where nothing is judged or scored yet."""
+    waiting: str = ""
+    """What the list waits for while it has no rows."""
+
+    def counts(self) -> IntArray:
+        """[rows, S] int64: how often each subtopic is covered once the row's document is ranked, 0 where it adds none.
+
+        The document that covers a subtopic first has a 1 there, the next one a 2, and so on.
+        """
+        if self.covers is None:
+            return np.zeros((len(self.rows), 0), np.int64)
+        chosen = np.array([row.candidate for row in self.rows], np.int64)
+        own = self.covers[chosen] & (chosen >= 0)[:, None]
+        counts: IntArray = own.cumsum(axis=0) * own
+        return counts
+
+
+def selection_scene(core: SelectionCore, lane: int) -> Scene:
+    """Where one episode of the selection task stands.
+
+    Args:
+        core: the simulator.
+        lane: which episode.
+    """
+    index = int(core.topic[lane])
+    topic = core.arrays.topics[index]
+    filled = int(core.rank[lane])
+    gains = core.gains[lane, :filled].tolist() if topic.labelled else [None] * filled
+    return Scene(
+        topic=topic,
+        rows=tuple(
+            Row(candidate=candidate, gain=gain)
+            for candidate, gain in zip(core.ranking[lane, :filled].tolist(), gains, strict=True)
+        ),
+        slots=int(core.length[lane]),
+        covers=_covers(topic, core.covers[index]),
+        offered=core.allowed[lane, : topic.n_candidates].copy(),
+        measures=core.lane_measures(lane) if topic.labelled else {},
+    )
+
+
+def scoring_scene(
+    core: ScoringCore, topic_index: int, scores: IntArray, ranking: Sequence[int], measures: Mapping[str, float]
+) -> Scene:
+    """Where an episode of the scoring task stands: the documents by score, or nothing before the step.
+
+    Args:
+        core: the simulator.
+        topic_index: the episode's topic.
+        scores: [N] the documents' scores.
+        ranking: candidates, best first; empty before the step.
+        measures: name -> value of the list; empty where there is nothing to score.
+    """
+    topic = core.arrays.topics[topic_index]
+    gains = _list_gains(core, topic_index, ranking) if topic.labelled else None
+    return Scene(
+        topic=topic,
+        rows=tuple(
+            Row(candidate=candidate, gain=None if gains is None else gains[place], score=int(scores[candidate]))
+            for place, candidate in enumerate(ranking)
+        ),
+        slots=topic.n_candidates,
+        covers=_covers(topic, core.arrays.covers(1)[topic_index]),
+        offered=np.ones(topic.n_candidates, np.bool_),
+        measures=measures,
+        waiting="" if ranking else "the documents have not scored themselves yet",
+    )
+
+
+def _covers(topic: Topic, padded: BoolArray) -> BoolArray | None:
+    """[N, S] of the topic alone."""
+    return padded[: topic.n_candidates, : topic.n_subtopics] if topic.labelled else None
+
+
+def _list_gains(core: ScoringCore, topic_index: int, ranking: Sequence[int]) -> list[float]:
+    """What each rank adds to the sum of the measures: the differences between the values of growing lists."""
+    length = len(ranking)
+    depth = min(length, core.depth)
+    prefixes = np.full((depth, length), -1, np.int64)
+    for rank in range(depth):
+        prefixes[rank, : rank + 1] = ranking[: rank + 1]
+    values = sum(core.measures([topic_index] * depth, prefixes).values(), np.zeros(depth))
+    gains: list[float] = np.diff(values, prepend=0.0).tolist()
+    return gains + [0.0] * (length - depth)
+
+
+def map_of(topic: Topic) -> tuple[FloatArray, FloatArray | None] | None:
+    """The candidates' vectors in the plane in which they differ most: their two first principal components.
+
+    The same topic always gives the same map: the sign of each axis is that which makes its largest coordinate positive.
+
+    Args:
+        topic: with or without vectors.
+
+    Returns:
+        (candidates [N, 2] float32, query [2] float32 or None), or None without document vectors.
+    """
+    if topic.doc_vectors is None:
+        return None
+    vectors = topic.doc_vectors.astype(np.float64)
+    centre = vectors.mean(axis=0)
+    axes = _principal_axes(vectors - centre)
+    points = (vectors - centre) @ axes
+    query = None if topic.query_vector is None else (topic.query_vector - centre) @ axes
+    return points.astype(np.float32), None if query is None else query.astype(np.float32)
+
+
+def _principal_axes(centred: NDArray[np.float64]) -> ScoreArray:
+    """[F, 2] orthonormal directions; zeros where there are fewer."""
+    _, _, rows = np.linalg.svd(centred, full_matrices=False)
+    axes = np.zeros((centred.shape[1], 2))
+    for place, row in enumerate(rows[:2]):
+        axes[:, place] = row if row[np.abs(row).argmax()] > 0 else -row
+    return axes

@@ -1,0 +1,361 @@
+"""Pictures of episodes: what they show, how they are offered, and that nothing of it touches the episode."""
+
+from __future__ import annotations
+
+import builtins
+import copy
+import itertools
+import pickle
+import sys
+import types
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from small_topics import random_topics
+
+import srd_gym  # noqa: F401 registers the environments
+from srd_gym import scoring_v0
+from srd_gym.envs import SelectionEnv, SelectionVectorEnv
+from srd_gym.rendering import Painter, Row, Scene, selection_scene
+from srd_gym.rendering.scene import map_of
+from srd_gym.topic import Topic, TopicSet
+
+matplotlib = pytest.importorskip("matplotlib")
+
+JUDGED = Topic(
+    query_id="7", query_text="jaguar", doc_ids=("a", "b", "c"), subtopic_ids=("cat", "car"),
+    judgments=[[1, 0], [1, 1], [0, 0]], doc_vectors=[[0, 0], [2, 0], [0, 1]], query_vector=[1, 1],
+)  # fmt: skip
+ONE = TopicSet([JUDGED], name="one")
+
+
+def scene_after(*actions: int, topic: Topic = JUDGED, **arguments: Any) -> Scene:
+    env = SelectionEnv(TopicSet([topic], name="one"), horizon=3, observation="compact", **arguments)
+    env.reset(seed=0)
+    for action in actions:
+        env.step(action)
+    return selection_scene(env.core, 0)
+
+
+def test_a_scene_holds_the_ranking_its_gains_and_its_counts() -> None:
+    scene = scene_after(0, 0, 1)
+    assert scene.rows == (Row(candidate=0, gain=1.0), Row(candidate=-1, gain=0.0), Row(candidate=1, gain=0.75))
+    assert scene.counts().tolist() == [[1, 0], [0, 0], [2, 1]]
+    assert scene.slots == 3
+    assert scene.offered.tolist() == [False, False, True]
+    assert list(scene.measures.values()) == [1.75]
+
+
+def test_scenes_of_unlabelled_topics_have_no_gains() -> None:
+    scene = scene_after(1, topic=Topic(query_id="7", doc_ids=("a", "b"), subtopic_ids=("x",)))
+    assert scene.rows == (Row(candidate=1),)
+    assert scene.counts().shape == (1, 0)
+    assert scene.measures == {}
+
+
+def test_gains_of_a_scored_list_add_up_to_its_reward() -> None:
+    env = scoring_v0.parallel_env(random_topics(2), measure=("alpha_nDCG@3", "StRecall@5"), render_mode="rgb_array")
+    for seed in range(4):
+        env.reset(seed=seed)
+        assert env.render().shape == (720, 1280, 3)
+        generator = np.random.default_rng(seed)
+        _, rewards, *_ = env.step({agent: int(generator.integers(30)) for agent in env.agents})
+        shown: list[Scene] = []
+        env._painter.paint = shown.append  # what would be painted
+        env.render()
+        del env._painter.paint
+        (scene,) = shown
+        assert sum(row.gain or 0.0 for row in scene.rows) == pytest.approx(next(iter(rewards.values())), abs=1e-12)
+        assert [row.candidate for row in scene.rows] == list(env.ranking)
+        assert [row.score for row in scene.rows] == sorted((row.score for row in scene.rows), reverse=True)
+
+
+def test_the_map_keeps_distances_in_the_plane_and_does_not_change() -> None:
+    found = map_of(JUDGED)
+    assert found is not None
+    points, query = found
+    assert query is not None
+    every, vectors = np.vstack([points, query]), np.array([[0, 0], [2, 0], [0, 1], [1, 1]], float)
+    for i in range(4):
+        np.testing.assert_allclose(
+            np.linalg.norm(every - every[i], axis=1), np.linalg.norm(vectors - vectors[i], axis=1), atol=1e-6
+        )
+    again = map_of(JUDGED)
+    assert again is not None
+    np.testing.assert_array_equal(points, again[0])
+
+
+@pytest.mark.parametrize(
+    ("vectors", "spread"), [([[1.0, 2.0]], 0.0), ([[1.0], [3.0]], 2.0), ([[1.0, 1.0]] * 2, 0.0)]
+)  # fmt: skip
+def test_maps_of_few_documents_or_narrow_vectors(vectors: list[list[float]], spread: float) -> None:
+    topic = Topic(query_id="1", doc_ids=tuple("ab"[: len(vectors)]), doc_vectors=vectors)
+    found = map_of(topic)
+    assert found is not None
+    points, query = found
+    assert query is None
+    assert np.ptp(points, axis=0).tolist() == pytest.approx([spread, 0.0])
+    assert map_of(Topic(query_id="1", doc_ids=("a",))) is None
+
+
+def frames(topics: TopicSet, *actions: int, **arguments: Any) -> list[np.ndarray]:
+    env = gym.make("SRD-v0", topics=topics, render_mode="rgb_array", disable_env_checker=True, **arguments)
+    env.reset(seed=0)
+    shown = [env.render()]
+    for action in actions:
+        env.step(action)
+        shown.append(env.render())
+    env.close()
+    return shown  # type: ignore[return-value]
+
+
+def test_pictures_show_each_step_and_repeat_exactly() -> None:
+    first, second = frames(ONE, 0, 1, 2), frames(ONE, 0, 1, 2)
+    for one, two in zip(first, second, strict=True):
+        assert one.shape == (720, 1280, 3)
+        assert one.dtype == np.uint8
+        np.testing.assert_array_equal(one, two)
+    for before, after in itertools.pairwise(first):
+        assert (before != after).any()
+    assert not np.shares_memory(first[0], first[1])
+    # Whatever was on the sheet before leaves no trace: an episode's first picture comes again after others.
+    env = SelectionEnv(ONE, render_mode="rgb_array")
+    env.reset(seed=0)
+    start = env.render()
+    env.step(1)
+    env.render()
+    env.reset(seed=0)
+    np.testing.assert_array_equal(env.render(), start)
+
+
+def test_a_new_document_is_dark_and_a_repeated_one_light() -> None:
+    colours = [set(map(tuple, frame[180:300, 412:490].reshape(-1, 3).tolist())) for frame in frames(ONE, 0, 1)]
+    dark, light = (8, 81, 156), (107, 174, 214)
+    assert [dark in seen for seen in colours] == [False, True, True]
+    assert [light in seen for seen in colours] == [False, False, True]
+
+
+def test_every_kind_of_topic_can_be_drawn() -> None:
+    awkward = Topic(
+        query_id="7$x^2$", query_text="$\\frac{1}{2}$ \u65e5 <b>\x1b[2J\nnext", doc_ids=("a", "b" * 300, "c"),
+        subtopic_ids=tuple(f"subtopic {i}" for i in range(60)), judgments=np.ones((3, 60), int),
+        doc_texts=("$$ a_b^", "x " * 500, ""), doc_vectors=np.eye(3, 2),
+    )  # fmt: skip
+    unlabelled = Topic(query_id="7", doc_ids=("a", "b"), subtopic_ids=("x",))
+    long = Topic(
+        query_id="8", doc_ids=tuple(map(str, range(22))), subtopic_ids=("x",), judgments=np.eye(22, 1, dtype=int)
+    )
+    bare = Topic(query_id="9", doc_ids=("a",), judgments=np.zeros((1, 0), int))
+    for topic in (awkward, unlabelled, long, bare):
+        topics = TopicSet([topic], name="one")
+        for frame in frames(topics, *range(topic.n_candidates), horizon=None, observation="compact"):
+            assert frame.shape == (720, 1280, 3)
+
+
+def test_rendering_changes_nothing() -> None:
+    def play(mode: str | None) -> list[Any]:
+        env = SelectionEnv(random_topics(4), render_mode=mode)
+        told = [env.reset(seed=3)]
+        done = False
+        while not done:
+            if mode:
+                env.render()
+            told.append(env.step(int(env.action_masks().argmax())))
+            done = told[-1][2]
+        return told
+
+    assert str(play("rgb_array")) == str(play(None))
+
+
+def test_copies_begin_with_an_empty_sheet() -> None:
+    env = SelectionEnv(ONE, render_mode="rgb_array")
+    env.reset(seed=0)
+    drawn = env.render()
+    for twin in (copy.deepcopy(env), pickle.loads(pickle.dumps(env))):
+        assert twin._painter._picture is None
+        np.testing.assert_array_equal(twin.render(), drawn)
+
+
+def test_the_vector_environment_renders_every_episode() -> None:
+    vector = gym.make_vec("SRD-v0", num_envs=3, topics=random_topics(3), render_mode="rgb_array")
+    assert isinstance(vector.unwrapped, SelectionVectorEnv)
+    vector.reset(seed=0)
+    shown = vector.render()
+    assert shown is not None
+    assert len(shown) == 3
+    for k, frame in enumerate(shown):
+        single = SelectionEnv(random_topics(3), render_mode="rgb_array")
+        single.reset(seed=k)
+        np.testing.assert_array_equal(frame, single.render())
+    vector.close()
+
+
+def test_lists_of_frames_come_by_themselves() -> None:
+    env = gym.make("SRD-v0", topics=ONE, render_mode="rgb_array_list", disable_env_checker=True)
+    env.reset(seed=0)
+    env.step(0)
+    shown: Any = env.render()
+    assert [frame.shape for frame in shown] == [(720, 1280, 3)] * 2
+
+
+def test_modes_and_their_speed_are_declared() -> None:
+    for metadata in (SelectionEnv.metadata, SelectionVectorEnv.metadata, scoring_v0.parallel_env.metadata):
+        assert metadata["render_modes"] == ["ansi", "rgb_array", "human"]
+        assert metadata["render_fps"] == 4
+
+
+def test_gymnasiums_checker_renders_all_modes() -> None:
+    from gymnasium.utils.env_checker import check_env
+
+    env = gym.make("SRD-v0", topics=random_topics(3), disable_env_checker=True)
+    with pytest.warns(UserWarning, match="found no display"):
+        check_env(env.unwrapped)
+
+
+@pytest.fixture
+def moviepy(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, list[np.ndarray]]]:
+    """A stand-in for the encoder, where it would be given the frames."""
+    clips: list[tuple[int, list[np.ndarray]]] = []
+
+    class ImageSequenceClip:
+        def __init__(self, frames: list[np.ndarray], fps: int) -> None:
+            clips.append((fps, frames))
+
+        def write_videofile(self, path: str, **options: Any) -> None:
+            Path(path).touch()
+
+    for name in ("moviepy", "moviepy.video", "moviepy.video.io", "moviepy.video.io.ImageSequenceClip"):
+        module = types.ModuleType(name)
+        monkeypatch.setitem(sys.modules, name, module)
+    sys.modules["moviepy.video.io.ImageSequenceClip"].ImageSequenceClip = ImageSequenceClip  # type: ignore[attr-defined]
+    return clips
+
+
+def test_record_video_gets_every_frame(tmp_path: Path, moviepy: list[tuple[int, list[np.ndarray]]]) -> None:
+    from gymnasium.wrappers import RecordVideo
+
+    bare = gym.make("SRD-v0", topics=ONE, render_mode="rgb_array", disable_env_checker=True)
+    env = RecordVideo(bare, str(tmp_path), episode_trigger=lambda _: True)
+    env.reset(seed=0)
+    for action in (0, 1, 2):
+        env.step(action)
+    env.close()
+    ((fps, recorded),) = moviepy
+    assert fps == 4
+    for frame, expected in zip(recorded, frames(ONE, 0, 1, 2), strict=True):
+        np.testing.assert_array_equal(frame, expected)
+
+
+def test_record_video_writes_a_film(tmp_path: Path) -> None:
+    pytest.importorskip("moviepy")
+    from gymnasium.wrappers import RecordVideo
+
+    env = RecordVideo(gym.make("SRD-v0", topics=ONE, render_mode="rgb_array"), str(tmp_path))
+    env.reset(seed=0)
+    for action in (0, 1, 2):
+        env.step(action)
+    env.close()
+    (film,) = tmp_path.glob("*.mp4")
+    assert film.stat().st_size > 1_000
+
+
+class Window(types.ModuleType):
+    """A matplotlib backend whose windows take frames and show them to nobody."""
+
+    def __init__(self, framework: str | None) -> None:
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+        super().__init__("no_window")
+
+        class FigureCanvas(FigureCanvasAgg):
+            required_interactive_framework = framework
+
+        self.FigureCanvas = FigureCanvas
+
+
+@pytest.fixture
+def pyplot(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """pyplot with a backend that has windows; pauses are counted, not slept."""
+    from matplotlib import pyplot
+
+    monkeypatch.setitem(sys.modules, "no_window", Window("headless"))
+    before = matplotlib.get_backend()
+    pyplot.switch_backend("module://no_window")
+    pyplot.pauses = []
+    monkeypatch.setattr(pyplot, "pause", pyplot.pauses.append)
+    yield pyplot
+    pyplot.close("all")
+    pyplot.switch_backend(before)
+    del pyplot.pauses
+
+
+def test_human_shows_every_reset_and_step_in_one_window(pyplot: Any) -> None:
+    env = gym.make("SRD-v0", topics=ONE, render_mode="human", disable_env_checker=True)
+    env.reset(seed=0)
+    for action in (0, 1, 2):
+        env.step(action)
+    assert env.render() is None
+    assert pyplot.pauses == [0.25] * 5
+    (number,) = pyplot.get_fignums()
+    (axes,) = pyplot.figure(number).axes
+    np.testing.assert_array_equal(axes.images[0].get_array(), frames(ONE, 0, 1, 2)[-1])
+    env.close()
+    assert pyplot.get_fignums() == []
+
+
+def test_human_in_the_other_environments(pyplot: Any) -> None:
+    vector = SelectionVectorEnv(random_topics(3), num_envs=2, render_mode="human")
+    vector.reset(seed=0)
+    vector.step([0, 0])
+    assert vector.render() is None
+    vector.close()
+    env = scoring_v0.parallel_env(random_topics(3), render_mode="human")
+    env.reset(seed=0)
+    env.step(dict.fromkeys(env.agents, 1))
+    assert env.render() is None
+    env.close()
+    assert len(pyplot.pauses) == 6
+    assert pyplot.get_fignums() == []
+
+
+def test_human_without_a_display_says_so_and_goes_on() -> None:
+    from matplotlib import pyplot
+
+    pyplot.switch_backend("agg")
+    env = SelectionEnv(ONE, render_mode="human")
+    with pytest.warns(UserWarning, match="found no display .matplotlib backend 'agg'.; nothing is shown"):
+        env.reset(seed=0)
+    env.step(0)
+    env.close()
+
+
+@pytest.mark.parametrize("mode", ["rgb_array", "human"])
+def test_without_matplotlib_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch, mode: str) -> None:
+    real = builtins.__import__
+
+    def without(name: str, *rest: Any) -> Any:
+        if name.startswith("matplotlib"):
+            raise ImportError(name)
+        return real(name, *rest)
+
+    monkeypatch.setattr(builtins, "__import__", without)
+    env = SelectionEnv(ONE, render_mode=mode)  # libraries ask for modes that they never render
+    message = r'rendering pictures needs matplotlib: pip install "srd-gym\[render\]"'
+    if mode == "rgb_array":
+        env.reset(seed=0)
+        with pytest.raises(ImportError, match=message):
+            env.render()
+    else:
+        with pytest.raises(ImportError, match=message):
+            env.reset(seed=0)
+
+
+def test_nothing_is_drawn_unasked() -> None:
+    env = SelectionEnv(ONE)
+    env.reset(seed=0)
+    env.step(0)
+    assert env._painter._picture is None
+    assert isinstance(env._painter, Painter)

@@ -24,7 +24,8 @@ class TopicsEntry:
     name: str
     """What tables call it."""
     source: str
-    """A Parquet file, "synthetic:PRESET[:TOPICS[:SEED]]", or real files: ambient, rl4srd, trec-indri or du-div."""
+    """A Parquet file, "synthetic:PRESET[:TOPICS[:SEED]]", or real files: ambient, rl4srd, trec-indri,
+    dssa-sample or du-div."""
     vectors: str | None = None
     """None: those the source has. "lsa": fitted on the training fold only. "simulated": drawn from the judgments.
     Otherwise a file below SRD_DATA_DIR."""
@@ -59,6 +60,16 @@ class TopicsEntry:
 
 
 @dataclass(frozen=True, kw_only=True)
+class View:
+    """Another way to rank with what a ranker has learned: a row of its own that costs no training of its own."""
+
+    name: str
+    """What tables call it."""
+    config: Mapping[str, Any] = field(default_factory=dict)
+    """Options of ranking that differ from those it was trained with (and validated by)."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class RankerEntry:
     """A ranker of a benchmark with its options."""
 
@@ -74,10 +85,17 @@ class RankerEntry:
     """Instead of the recipe's; one is enough for a ranker without chance."""
     time_budget: float | None = None
     """Seconds of training at most; a cell that it ends depends on the machine, and the tables say so."""
+    views: tuple[View, ...] = ()
+    """Further ways to rank with the same fit, each a row behind this one; for rankers that have options of ranking."""
 
     def __post_init__(self) -> None:
         if not self.name:
             object.__setattr__(self, "name", self.ranker)
+
+    @property
+    def rows(self) -> tuple[str, ...]:
+        """The names of its rows: its own, then its views'."""
+        return (self.name, *(view.name for view in self.views))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,17 +126,16 @@ class Recipe:
     """Of the rankers."""
 
     def __post_init__(self) -> None:
-        for kind, entries in (("topic set", self.topics), ("ranker", self.rankers)):
-            names = [entry.name for entry in entries]
+        of_rankers = [name for entry in self.rankers for name in entry.rows]
+        for kind, names in (("topic set", [entry.name for entry in self.topics]), ("ranker", of_rankers)):
             if not names:
                 raise ValueError(f"recipe {self.name!r} names no {kind}; expected at least one")
             twice = next((name for name in names if names.count(name) > 1), None)
             if twice is not None:
                 raise ValueError(f"recipe {self.name!r}: two entries are named {twice!r}; give each {kind} its name")
-        names = [entry.name for entry in self.rankers]
         for reference in filter(None, (self.reference, self.second_reference)):
-            if reference not in names:
-                raise unknown(f"reference ranker in recipe {self.name!r}:", reference, names)
+            if reference not in of_rankers:
+                raise unknown(f"reference ranker in recipe {self.name!r}:", reference, of_rankers)
         if not self.seeds or not self.measures or self.depth < 1:
             raise ValueError(f"recipe {self.name!r}: expected seeds, measures and a depth of at least 1")
 
@@ -154,20 +171,28 @@ def recipe_from(content: Mapping[str, Any], name: str, where: str) -> Recipe:
     """A recipe from parsed TOML.
 
     Args:
-        content: the tables; `topics` and `rankers` are arrays of tables. A list as a topic set's `noise` (or "sweep")
-            makes one topic set for each value.
+        content: the tables; `topics`, `rankers` and a ranker's `views` are arrays of tables. A list as a topic set's
+            `noise` (or "sweep") makes one topic set for each value.
         name: of the recipe, where the content gives none.
         where: the file, for errors.
     """
     values = dict(content)
     topics = [single for table in _tables(values, "topics", where) for single in _one_each_noise(table)]
-    rankers = _tables(values, "rankers", where)
+    rankers = [_with_views(table, where) for table in _tables(values, "rankers", where)]
     values["topics"] = tuple(_filled(TopicsEntry, table, f"{where}: topics") for table in topics)
     values["rankers"] = tuple(_filled(RankerEntry, table, f"{where}: rankers") for table in rankers)
     return _filled(Recipe, {"name": name, **values}, where)
 
 
-Entry = TypeVar("Entry", TopicsEntry, RankerEntry, Recipe)
+def _with_views(table: dict[str, Any], where: str) -> dict[str, Any]:
+    """A ranker's table with its views read."""
+    if "views" not in table:
+        return table
+    whose = f"{where}: views of ranker {table.get('name', table.get('ranker'))!r}"
+    return {**table, "views": tuple(_filled(View, view, whose) for view in _tables(table, "views", whose))}
+
+
+Entry = TypeVar("Entry", TopicsEntry, RankerEntry, View, Recipe)
 
 
 def _filled(kind: type[Entry], table: Mapping[str, Any], where: str) -> Entry:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -175,21 +176,34 @@ def _loaded(entry: TopicsEntry) -> TopicSet:
 
         return load_rl4srd(data_root() / "rl4srd", documents=file, qrels=qrels or None)
     if entry.source == "trec-indri":
-        from srd_gym.data.trec import load_trec
-
-        folder = "trec-web"
-        return load_trec(
-            run=matching(f"{folder}/*.indri.run*"),
-            qrels=qrels or matching(f"{folder}/*.diversity.qrels*"),
-            topics=matching(f"{folder}/*.topics.xml"),
-            vectors=file,
-            name="trec-indri",
-        )
+        return _indri(qrels, vectors=file, name="trec-indri")
+    if entry.source == "dssa-sample":
+        if file is not None or entry.vectors == "simulated":
+            raise ValueError(f"topics {entry.name!r}: dssa-sample is its real vectors; leave vectors out")
+        places = {part: matching(f"dssa-sample/{part}.emb*")[0] for part in ("doc", "query")}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DataNotice)  # of the documents that are not in the sample: nearly all
+            return _indri(
+                qrels, vectors=places["doc"], query_vectors=places["query"], missing="drop", name="dssa-sample"
+            )
     if file is not None:
         raise ValueError(f"topics {entry.name!r}: {entry.source} brings its own vectors; leave vectors out")
     if entry.noise is not None and entry.vectors is None:
         return with_noise(entry.source, entry.noise)
     return load_topics(entry.source)
+
+
+def _indri(qrels: Sequence[Path], **options: Any) -> TopicSet:
+    """The Indri runs of the Web Track with official judgments and topics."""
+    from srd_gym.data.trec import load_trec
+
+    folder = "trec-web"
+    return load_trec(
+        run=matching(f"{folder}/*.indri.run*"),
+        qrels=list(qrels) or matching(f"{folder}/*.diversity.qrels*"),
+        topics=matching(f"{folder}/*.topics.xml"),
+        **options,
+    )
 
 
 def with_noise(source: str, noise: float) -> TopicSet:

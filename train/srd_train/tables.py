@@ -42,6 +42,10 @@ class Row:
     """As `p_value`, against the second reference where there is one."""
     fit_seconds: float
     """Seconds to fit one cell (choosing included), the median over cells."""
+    fitted_as: str
+    """The row whose fit this one ranks with; its own name, but for views."""
+    rank_milliseconds: float | None
+    """Processor time to rank a test topic, the median over cells; None where cells (of earlier versions) lack it."""
     environment_episodes: int | None
     """Episodes played while fitting one cell, the median over cells."""
     environment_steps: int | None
@@ -97,7 +101,8 @@ class ResultTable:
         first, *others = self.measures
         against = [f"p against {name}" for name in (self.reference, self.second_reference) if name is not None]
         heads = ["ranker", first, "95% interval", "sd over seeds", *against, *others]
-        return [*heads, *(["episodes"] if self._count_episodes else []), "fit seconds"]
+        heads += ["episodes", "steps"] if self._count_episodes else []
+        return [*heads, "fit seconds", *(["ms a topic"] if self._time_ranking else [])]
 
     @property
     def _count_episodes(self) -> bool:
@@ -105,12 +110,26 @@ class ResultTable:
         return any(row.environment_episodes is not None for row in self.rows)
 
     @property
+    def _time_ranking(self) -> bool:
+        """Whether the processor time of ranking is known (cells of earlier versions have none)."""
+        return any(row.rank_milliseconds is not None for row in self.rows)
+
+    @property
     def note(self) -> str:
-        """Which rows another machine would not repeat; empty where all would."""
+        """Which rows share a fit, and which another machine would not repeat; empty where there are none."""
         timed = [f"{row.ranker} ({row.time_budget:g} s)" for row in self.rows if row.time_budget is not None]
-        if not timed:
-            return ""
-        return f"Ended by a time budget, so that their weights depend on the machine: {', '.join(timed)}."
+        parts = [f"Ended by a time budget, so that their weights depend on the machine: {', '.join(timed)}."]
+        return " ".join([*self._shared_fits, *(parts if timed else [])])
+
+    @property
+    def _shared_fits(self) -> list[str]:
+        """A sentence for each fit that several rows rank with."""
+        fits = {row.fitted_as: [one.ranker for one in self.rows if one.fitted_as == row.fitted_as] for row in self.rows}
+        return [
+            f"One fit ({name}, a seed and fold) serves {len(rows)} rows: {'; '.join(rows)}."
+            for name, rows in fits.items()
+            if len(rows) > 1
+        ]
 
     @property
     def cells(self) -> list[list[str]]:
@@ -130,8 +149,9 @@ class ResultTable:
             _p(row.p_value),
             *([] if self.second_reference is None else [_p(row.second_p_value)]),
             *(f"{row.means[name]:.4f}" for name in others),
-            *([_count(row.environment_episodes)] if self._count_episodes else []),
+            *([_count(row.environment_episodes), _count(row.environment_steps)] if self._count_episodes else []),
             f"{row.fit_seconds:.1f}",
+            *([_milliseconds(row.rank_milliseconds)] if self._time_ranking else []),
         ]
 
 
@@ -292,10 +312,22 @@ def _row(
         p_value=p_values[0],
         second_p_value=p_values[1],
         fit_seconds=float(np.median([record["fit_seconds"] for record in records])),
+        fitted_as=records[0].get("fitted_as", name),
+        rank_milliseconds=rank_milliseconds(records),
         environment_episodes=_median(records, "environment_episodes"),
         environment_steps=_median(records, "environment_steps"),
         time_budget=next((record["time_budget"] for record in records if record.get("time_budget")), None),
     )
+
+
+def rank_milliseconds(records: Sequence[Record]) -> float | None:
+    """Processor time to rank a test topic, the median over cells; None where none says."""
+    times = [
+        1000 * record["rank_cpu_seconds"] / record["topic_set"]["test"]
+        for record in records
+        if record.get("rank_cpu_seconds") is not None
+    ]
+    return float(np.median(times)) if times else None
 
 
 def _median(records: Sequence[Record], key: str) -> int | None:
@@ -327,6 +359,13 @@ def _ranges(numbers: Sequence[int]) -> str:
 def _count(value: int | None) -> str:
     """A count as text."""
     return "-" if value is None else f"{value:,}"
+
+
+def _milliseconds(value: float | None) -> str:
+    """A time as text, with two digits."""
+    if value is None:
+        return "-"
+    return f"{value:.0f}" if value >= 10 else f"{value:.1f}" if value >= 1 else f"{value:.2f}"
 
 
 def _p(value: float | None) -> str:

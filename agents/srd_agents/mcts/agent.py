@@ -22,6 +22,7 @@ from srd_agents.networks.checkpoint import load_module, load_optimizer, module_a
 from srd_agents.networks.inputs import Inputs
 from srd_agents.storage import Tree
 from srd_gym.core import SelectionCore
+from srd_gym.names import unknown
 from srd_gym.protocols import IntArray, ScoreArray
 from srd_gym.topic import Topic, TopicSet
 
@@ -61,9 +62,20 @@ class M2Div(Learner[M2DivConfig]):
             by: as the option `rank_by`.
             simulations: as the option `rank_simulations`; None keeps it.
         """
-        twin = copy.copy(self)
         count = self.config.rank_simulations if simulations is None else simulations
-        twin.config = dataclasses.replace(self.config, rank_by=by, rank_simulations=count)
+        return self.ranking_with(rank_by=by, rank_simulations=count)
+
+    def ranking_with(self, **options: Any) -> Self:
+        """The same trained ranker, with its weights and other options of ranking (`M2DivConfig.RANKING_OPTIONS`).
+
+        Raises:
+            ValueError: an option that training depends on, an unknown one, or a value out of range.
+        """
+        for name in options:
+            if name not in M2DivConfig.RANKING_OPTIONS:
+                raise unknown("option of ranking of ranker 'm2div':", name, M2DivConfig.RANKING_OPTIONS)
+        twin = copy.copy(self)
+        twin.config = dataclasses.replace(self.config, **options)
         return twin
 
     def evaluator(self, topics: Sequence[Topic]) -> NumpyEvaluator:

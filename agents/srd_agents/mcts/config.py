@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from srd_agents.config import check_between, check_count, check_one_of, check_positive
 from srd_agents.learner import LearnerConfig
@@ -14,6 +14,9 @@ from srd_agents.learner import LearnerConfig
 @dataclass(frozen=True, kw_only=True)
 class M2DivConfig(LearnerConfig):
     """M2Div: Monte Carlo tree search guided by a network that learns from it."""
+
+    # What may differ from how a model was trained; its validation alone looked at them.
+    RANKING_OPTIONS: ClassVar[tuple[str, ...]] = ("rank_by", "rank_simulations")
 
     batch_topics: int = 16
     """Topics searched side by side, and learned from in one update; the paper's is 1."""

@@ -116,7 +116,7 @@ class BenchmarkCommand:
 def _line(cell: Cell, record: dict[str, Any]) -> str:
     """What a cell came to."""
     name, value = next(iter(record["measures"].items()))
-    where = f"{cell.topics.name}, {cell.ranker.name}, fold {cell.fold}, seed {cell.seed}"
+    where = f"{cell.topics.name}, {cell.row}, fold {cell.fold}, seed {cell.seed}"
     return f"{where}: {name} {value:.4f} ({record['wall_seconds']:.1f} s)"
 
 

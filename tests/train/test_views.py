@@ -1,0 +1,193 @@
+"""Rows that rank in several ways with one fit."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from run_srd import Srd
+
+from srd_agents.registry import make_ranker
+from srd_gym.data.trec import read_run
+from srd_train import benchmark
+from srd_train.benchmark import count_cells, plans, run_benchmark
+from srd_train.recipe import RankerEntry, Recipe, TopicsEntry, View, recipe_from
+from srd_train.sources import load_entry
+from srd_train.tables import tables
+from srd_train.views import check_views, seen_through
+
+TOPICS = TopicsEntry(name="tiny", source="synthetic:tiny:15:0", folds=3, run_folds=(1, 2))
+OPTIONS = {"epochs": 1, "simulations": 4, "hidden": 3, "horizon": 3}
+VIEWS = (
+    View(name="by value", config={"rank_by": "value"}),
+    View(name="search 0", config={"rank_by": "search", "rank_simulations": 0}),
+    View(name="search 9", config={"rank_by": "search", "rank_simulations": 9}),
+)
+
+
+def recipe(views: tuple[View, ...] = VIEWS, **changes: Any) -> Recipe:
+    rankers = (
+        RankerEntry(ranker="random", seeds=(0,)),
+        RankerEntry(ranker="m2div", name="raw", config=OPTIONS, views=views),
+    )
+    options = {"name": "r", "title": "r", "topics": (TOPICS,), "rankers": rankers, "reference": "raw"}
+    return Recipe(**{**options, "measures": ("alpha_nDCG@5",), "depth": 5, **changes})
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[dict[str, Any]]]:
+    out = tmp_path_factory.mktemp("results")
+    return out, run_benchmark(recipe(), out)
+
+
+@pytest.fixture
+def fits(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The rankers fitted from here on."""
+    seen: list[str] = []
+    fit = benchmark.fit_ranker
+
+    def counted(name: str, *words: Any, **options: Any) -> Any:
+        seen.append(name)
+        return fit(name, *words, **options)
+
+    monkeypatch.setattr(benchmark, "fit_ranker", counted)
+    return seen
+
+
+def test_one_fit_serves_every_view(fits: list[str], tmp_path: Path) -> None:
+    records = run_benchmark(recipe(), tmp_path)
+    assert fits == ["random"] * 2 + ["m2div"] * 2  # one for each fold
+    assert count_cells(recipe(topics=(TOPICS,))) == len(records) == 2 * 5
+    by_row = {record["ranker"]: record for record in records if record["fold"] == 1}
+    assert list(by_row) == ["random", "raw", "by value", "search 0", "search 9"]
+    learned = [by_row[name] for name in list(by_row)[1:]]
+    assert {record["fitted_as"] for record in learned} == {"raw"}
+    for key in ("fit_seconds", "history", "environment_steps", "validation"):
+        assert all(record[key] == learned[0][key] for record in learned), key
+    assert [record["config"]["rank_by"] for record in learned] == ["policy", "value", "search", "search"]
+    assert all(record["rank_cpu_seconds"] > 0 for record in learned)
+    for record in learned:
+        assert set(read_run(tmp_path / record["run"]).rankings) == set(record["per_topic"])
+
+
+def test_a_view_ranks_as_the_ranker_itself_would(finished: tuple[Path, list[dict[str, Any]]]) -> None:
+    out, records = finished
+    fold = load_entry(TOPICS).folds(3, seed=0)[0]
+    ranker: Any = make_ranker("m2div", **OPTIONS)
+    ranker.fit(fold.train, fold.validation, seed=0)
+    ways = {"raw": ("policy",), "by value": ("value",), "search 0": ("search", 0), "search 9": ("search", 9)}
+    for name, way in ways.items():
+        record = next(record for record in records if record["ranker"] == name and record["fold"] == 1)
+        rankings = read_run(out / record["run"]).rankings
+        twin = ranker.ranking_by(*way)
+        for topic in fold.test:
+            expected = [topic.doc_ids[i] for i in twin.rank(topic, 5)]
+            assert list(rankings[topic.query_id]) == expected
+
+
+def test_only_the_views_that_are_missing_are_made(finished: tuple[Path, list[dict[str, Any]]], fits: list[str]) -> None:
+    out, before = finished
+    gone = next(record for record in before if record["ranker"] == "search 9")
+    (out / gone["run"]).unlink()
+    seen: list[tuple[str, int]] = []
+    after = run_benchmark(
+        recipe(), out, report=lambda cell, _, found: None if found else seen.append((cell.row, cell.fold))
+    )
+    assert seen == [("search 9", gone["fold"])]
+    assert fits == ["m2div"]
+    assert [record["per_topic"] for record in after] == [record["per_topic"] for record in before]
+
+
+def test_other_views_do_not_rename_a_cell() -> None:
+    def ids(made: Recipe) -> dict[tuple[str, int], str]:
+        return {(cell.row, cell.fold): cell.id for plan in plans(made) for cell in plan.cells}
+
+    whole, bare = ids(recipe()), ids(recipe(views=()))
+    assert all(whole[place] == name for place, name in bare.items())
+    assert len(set(whole.values())) == len(whole)
+    other = ids(recipe(views=(View(name="search 9", config={"rank_by": "search", "rank_simulations": 8}),)))
+    assert other["search 9", 1] != whole["search 9", 1]
+    # The names of earlier versions' files, which results folders hold.
+    assert ids(recipe(views=(), depth=10, reference="random"))["random", 1] == "tiny.random.fold1.seed0.a54c2f8ea3"
+
+
+def test_tables_say_which_rows_share_a_fit(finished: tuple[Path, list[dict[str, Any]]]) -> None:
+    _, records = finished
+    (table,) = tables(records, "raw", resamples=50)
+    assert "One fit (raw, a seed and fold) serves 4 rows: raw; by value; search 0; search 9." in table.note
+    assert "random" not in table.note
+    assert table.heads[-4:] == ["episodes", "steps", "fit seconds", "ms a topic"]
+    rows = {row.ranker: row for row in table.rows}
+    assert rows["raw"].means == rows["search 0"].means
+    times = [
+        record["rank_cpu_seconds"] / record["topic_set"]["test"] for record in records if record["ranker"] == "raw"
+    ]
+    assert rows["raw"].rank_milliseconds == pytest.approx(1000 * np.median(times))
+    old = [{key: value for key, value in record.items() if key != "rank_cpu_seconds"} for record in records]
+    (without,) = tables(old, "raw", resamples=50)
+    assert without.heads[-1] == "fit seconds"
+    assert all(len(cells) == len(without.heads) for cells in without.cells)
+
+
+@pytest.mark.parametrize(
+    ("ranker", "config", "message"),
+    [
+        ("mmr", {"lambda_": 0.3}, "one way to rank, so it takes no views; give 'v' an entry of its own"),
+        ("m2div", {"rank_bye": "value"}, "Did you mean rank_by"),
+        ("m2div", {"hidden": 4}, "unknown option of ranking in view 'v' of 'x': 'hidden'.*needs an entry of its own"),
+        ("m2div", {"rank_by": "search", "rank_simulations": -1}, "rank_simulations must be at least 0"),
+    ],
+)
+def test_views_that_cannot_be_are_refused_before_any_work(ranker: str, config: dict[str, Any], message: str) -> None:
+    entry = RankerEntry(ranker=ranker, name="x", views=(View(name="v", config=config),))
+    with pytest.raises(ValueError, match=message):
+        check_views(entry)
+    with pytest.raises(ValueError, match=message):
+        next(plans(recipe(rankers=(entry,), reference="x")))
+
+
+def test_a_ranker_must_take_the_options_it_names() -> None:
+    with pytest.raises(TypeError, match="RandomOrder has options of ranking, but no method ranking_with"):
+        seen_through(make_ranker("random"), VIEWS[0])
+
+
+def test_only_options_of_ranking_can_be_changed_on_a_trained_ranker() -> None:
+    ranker: Any = make_ranker("m2div")
+    assert ranker.ranking_with(rank_by="value").config.rank_by == "value"
+    with pytest.raises(ValueError, match="unknown option of ranking of ranker 'm2div': 'hidden'"):
+        ranker.ranking_with(hidden=3)
+
+
+@pytest.mark.parametrize(
+    ("views", "message"),
+    [
+        ([{"name": "random"}], "two entries are named 'random'"),
+        ([{"names": "v"}], "Did you mean name"),
+        ([{"config": {}}], "name missing"),
+        ("value", r"expected \[\[views\]\] tables"),
+    ],
+)
+def test_mistakes_in_views_are_named(views: Any, message: str) -> None:
+    content = {
+        "title": "r",
+        "reference": "random",
+        "topics": [{"name": "t", "source": "synthetic:tiny:12:0"}],
+        "rankers": [{"ranker": "random"}, {"ranker": "m2div", "views": views}],
+    }
+    with pytest.raises(ValueError, match=message):
+        recipe_from(content, "r", "r.toml")
+
+
+def test_views_in_a_recipe_file(srd: Srd, tmp_path: Path) -> None:
+    path = tmp_path / "v.toml"
+    path.write_text(
+        'title = "v"\nreference = "by value"\nmeasures = ["alpha_nDCG@5"]\n'
+        '[[topics]]\nname = "tiny"\nsource = "synthetic:tiny:12:0"\nfolds = 3\nrun_folds = [1]\n'
+        '[[rankers]]\nranker = "m2div"\nconfig = { epochs = 1, simulations = 2 }\n'
+        'views = [{ name = "by value", config = { rank_by = "value" } }]\n'
+    )
+    (table,) = srd.works("benchmark", path, "--out", tmp_path / "out", "--json").json["tables"]
+    assert [row["ranker"] for row in table["rows"]] == ["m2div", "by value"]
+    assert [row["fitted_as"] for row in table["rows"]] == ["m2div"] * 2

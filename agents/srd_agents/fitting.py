@@ -283,6 +283,7 @@ class Fit:
                 seconds=self.seconds,
                 record=records[-1] if records else None,
                 best_validation=self.history.best_validation,
+                records=records,
             )
         )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Protocol
 
@@ -54,6 +54,8 @@ class Progress:
     """The last record of the history; None in the first epoch."""
     best_validation: float | None
     """Best validation value so far."""
+    records: Sequence[Mapping[str, Any]] = ()
+    """All records of the history so far; it grows while training goes on."""
 
 
 class OnProgress(Protocol):

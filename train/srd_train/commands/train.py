@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import inspect
 from collections.abc import Callable, Sequence
@@ -18,9 +19,20 @@ from srd_gym.data import load_topics
 from srd_gym.topic import TopicSet
 from srd_train.fitting import Fitted, Session, fit_ranker
 from srd_train.models import VECTORIZER_FOLDER, read_metadata, saved_vectorizer, write_heuristic
-from srd_train.options import Folder, SomeFile, SomeSeconds, Source, given_options, joined, parsed, ranker_options
+from srd_train.options import (
+    Folder,
+    SomeFile,
+    SomeFolder,
+    SomeSeconds,
+    Source,
+    given_options,
+    joined,
+    parsed,
+    ranker_options,
+)
 from srd_train.output import Output
 from srd_train.provenance import commit, fingerprint
+from srd_train.tensorboard import EventLog
 from srd_train.training import Cut, Split, with_lsa
 from srd_train.tuning import Trial
 
@@ -38,6 +50,7 @@ class Train:
       srd train mmr --topics topics.parquet --folds folds.yml --fold 2 --out model
       srd train mdp-div --topics texts.parquet --vectors lsa --out model --time-budget 600
       srd train mdp-div --topics texts.parquet --vectors lsa --out model --time-budget 1200 --resume
+      srd train mdp-div-batched --topics topics.parquet --out model --tensorboard logs/mdp
     """
 
     topics: Source
@@ -62,6 +75,8 @@ class Train:
     """Of torch; one is the fastest for policies of this size."""
     resume: bool = False
     """Continue the run in --out, to bitwise the weights it would have had without the break."""
+    tensorboard: SomeFolder = None
+    """Also write the figures of every epoch into this folder, for TensorBoard."""
     select_by: str = "alpha_nDCG@10"
     """What a heuristic's parameters are chosen by (a learner: --validation-measure)."""
     json: bool = False
@@ -127,7 +142,7 @@ class TrainCommand:
         if self.spec is None or self.options is None:
             raise ValueError("no ranker to train")
         options, spec = self.options, self.spec
-        with output.progress(f"train {spec.name}") as advance:
+        with output.progress(f"train {spec.name}") as advance, self._event_log() as log:
             session = Session(
                 seed=options.seed,
                 threads=options.threads,
@@ -135,14 +150,24 @@ class TrainCommand:
                 out=options.out,
                 resume=options.resume,
                 metadata=metadata,
-                on_progress=_follow(advance),
+                on_progress=_follow(advance, log),
                 on_trial=_trial_reporter(output, options.select_by),
             )
             try:
-                return fit_ranker(spec.name, self.config, split, session, select_by=options.select_by)
+                fitted = fit_ranker(spec.name, self.config, split, session, select_by=options.select_by)
             except KeyboardInterrupt:
                 output.notice(f"stopped; the same command with --resume goes on from the checkpoint in {options.out}")
                 raise
+            if log is not None and fitted.history is not None:
+                log.add(fitted.history["records"])
+            return fitted
+
+    def _event_log(self) -> contextlib.AbstractContextManager[EventLog | None]:
+        """Where TensorBoard reads, if that is wanted."""
+        options, spec = self.options, self.spec
+        if options is None or spec is None or options.tensorboard is None:
+            return contextlib.nullcontext()
+        return EventLog(options.tensorboard, resume=options.resume)
 
     def _show(self, fitted: Fitted, split: Split, output: Output) -> None:
         """What came out."""
@@ -191,6 +216,8 @@ def _check_folder(options: Train, spec: RankerSpec) -> None:
         raise ValueError(f"ranker {spec.name!r} has nothing to train or choose; `srd rank {spec.name}` ranks at once")
     if options.resume and not spec.learns:
         raise ValueError(f"ranker {spec.name!r} is no learner: there is no training to resume; leave --resume out")
+    if options.tensorboard is not None and not spec.learns:
+        raise ValueError(f"ranker {spec.name!r} is no learner: it has no epochs to log; leave --tensorboard out")
     used = [name for name in ("config.json", "state.safetensors") if (options.out / name).exists()]
     if used and not options.resume:
         raise ValueError(
@@ -222,8 +249,8 @@ def _check_same_split(out: Path, metadata: dict[str, Any]) -> None:
             )
 
 
-def _follow(advance: Callable[[int], None]) -> OnProgress:
-    """Feed a progress bar with the topics seen."""
+def _follow(advance: Callable[[int], None], log: EventLog | None) -> OnProgress:
+    """Feed a progress bar with the topics seen, and TensorBoard with the records."""
     done = 0
 
     def on_progress(progress: Progress) -> None:
@@ -231,6 +258,8 @@ def _follow(advance: Callable[[int], None]) -> OnProgress:
         now = progress.epoch * progress.topics + progress.topics_done
         advance(max(0, now - done))
         done = max(done, now)
+        if log is not None:
+            log.add(progress.records)
 
     return on_progress
 

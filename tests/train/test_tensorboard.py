@@ -1,0 +1,126 @@
+from __future__ import annotations
+
+import builtins
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from run_srd import Srd
+
+from srd_agents.learner import Learner
+from srd_train.tensorboard import EventLog
+
+pytest.importorskip("tensorboard")
+
+QUICK = ("--patience", "0", "--fold", "1/5")
+
+
+def scalars(folder: Path) -> dict[str, dict[int, float]]:
+    """Tag -> step -> value, as TensorBoard reads them; a step that comes twice is an error."""
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    events = EventAccumulator(str(folder), size_guidance={"scalars": 0})
+    events.Reload()
+    found = {}
+    for tag in events.Tags()["scalars"]:
+        steps = [event.step for event in events.Scalars(tag)]
+        assert len(set(steps)) == len(steps)
+        assert steps == sorted(steps)
+        found[tag] = {event.step: event.value for event in events.Scalars(tag)}
+    return found
+
+
+def expected(history: dict[str, Any], key: str) -> dict[int, float]:
+    return {
+        record["topics"]: pytest.approx(record[key], rel=1e-6)
+        for record in history["records"]
+        if record.get(key) is not None
+    }
+
+
+def test_event_files_hold_the_history(srd: Srd, tiny_file: Path, tmp_path: Path) -> None:
+    words = ("train", "mdp-div", "--topics", tiny_file, "--out", tmp_path / "m", "--epochs", "3", *QUICK)
+    history = srd.works(*words, "--tensorboard", tmp_path / "events", "--json").json["history"]
+    found = scalars(tmp_path / "events")
+    ours = {"epoch", "seconds", "cpu_seconds", "validation"}
+    own = set(history["records"][-1]) - ours - {"topics", "episodes", "steps"}
+    assert own
+    assert set(found) == ours | {f"training/{name}" for name in own}
+    assert found["epoch"] == {0: 0.0, 18: 1.0, 36: 2.0, 54: 3.0}
+    for tag, values in found.items():
+        assert values.items() >= expected(history, tag.removeprefix("training/")).items()
+
+
+def test_a_resumed_run_goes_on_without_repeating_a_step(srd: Srd, tiny_file: Path, tmp_path: Path) -> None:
+    def train(folder: str, epochs: int, *more: str) -> None:
+        words = ("train", "mdp-div", "--topics", tiny_file, "--out", tmp_path / folder, "--epochs", epochs, *QUICK)
+        srd.works(*words, "--tensorboard", tmp_path / f"{folder}-events", *more)
+
+    train("whole", 4)
+    train("parts", 2)
+    train("parts", 4, "--resume")
+    whole, parts = scalars(tmp_path / "whole-events"), scalars(tmp_path / "parts-events")
+    assert len(list((tmp_path / "parts-events").iterdir())) == 2
+    for clock in ("seconds", "cpu_seconds"):
+        assert parts.pop(clock).keys() == whole.pop(clock).keys()
+    assert parts == whole
+
+
+def test_epochs_that_a_run_repeats_after_a_crash_are_written_once(
+    srd: Srd, tiny_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = ("train", "mdp-div", "--topics", tiny_file, "--out", tmp_path / "m", "--epochs", "4", *QUICK)
+    words = (*words, "--tensorboard", tmp_path / "events")
+    real = Learner.fit
+
+    def fit(self: Any, *args: Any, progress: Any = None, **options: Any) -> Any:
+        def stop(state: Any) -> None:
+            progress(state)
+            if state.epoch == 2:
+                raise OSError("the power went")  # no checkpoint is made
+
+        return real(self, *args, progress=stop, **options)
+
+    from srd_agents.fitting import Fit
+
+    checkpoint = Fit._checkpoint
+    with monkeypatch.context() as patch:
+        patch.setattr(Learner, "fit", fit)
+        step = Fit._step
+
+        def step_then_save_once(self: Fit) -> None:
+            step(self)
+            if self._epoch == 1 and self._position == 0:
+                checkpoint(self)
+
+        patch.setattr(Fit, "_step", step_then_save_once)
+        assert "the power went" in srd(*words).err
+    assert set(scalars(tmp_path / "events")["epoch"]) == {0, 18, 36}
+    srd.works(*words, "--resume")
+    assert set(scalars(tmp_path / "events")["epoch"]) == {0, 18, 36, 54, 72}
+
+
+def test_folders_and_rankers_that_do_not_fit(srd: Srd, tiny_file: Path, tmp_path: Path) -> None:
+    words = ("train", "mdp-div", "--topics", tiny_file, "--epochs", "1", *QUICK, "--tensorboard", tmp_path / "events")
+    srd.works(*words, "--out", tmp_path / "a")
+    before = scalars(tmp_path / "events")
+    assert "already holds the events of a run" in srd.fails(*words, "--out", tmp_path / "b")
+    assert scalars(tmp_path / "events") == before
+    heuristic = ("train", "mmr", "--topics", tiny_file, "--out", tmp_path / "c", "--tensorboard", tmp_path / "d")
+    assert "it has no epochs to log" in srd.fails(*heuristic)
+
+
+def test_without_tensorboard_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    real = builtins.__import__
+
+    def without(name: str, *rest: Any) -> Any:
+        if name.startswith("tensorboard"):
+            raise ImportError(name)
+        return real(name, *rest)
+
+    for name in [name for name in sys.modules if name.startswith("torch.utils.tensorboard")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setattr(builtins, "__import__", without)
+    with pytest.raises(ImportError, match=r'--tensorboard needs tensorboard: pip install "srd-gym\[tensorboard\]"'):
+        EventLog(tmp_path)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -142,6 +143,21 @@ def test_the_command_draws_both_kinds_of_file(srd: Srd, results: Path, tmp_path:
     again = tmp_path / "again.svg"
     srd.works("curves", results, "--out", again)
     assert again.read_bytes() == svg.read_bytes()
+
+
+def test_needless_digits_go_and_the_axes_keep_theirs(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    picture = tmp_path / "c.svg"
+    record = cell("qmix", 0, [(100, 1, 0.701), (300, 3, 0.898)])
+    record["history"]["records"][0]["validation"] = 0.7
+    draw(panels([record]), picture)
+    text = picture.read_text()
+    levels = [float(label) for label in re.findall(r">(0\.\d+)</text>", text)]
+    steps = np.diff(sorted(set(levels)))
+    np.testing.assert_allclose(steps, steps[0], atol=1e-9)  # 0.725 cut to 0.72 would break the row
+    places = re.findall(r'[xy]="(\d+\.\d+)"', text)
+    assert places
+    assert all(len(place.split(".")[1]) <= 2 for place in places)
 
 
 def test_some_rankers_can_be_drawn_alone(srd: Srd, results: Path, tmp_path: Path) -> None:

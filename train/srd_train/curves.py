@@ -11,7 +11,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -30,10 +30,12 @@ Against = Literal["episodes", "seconds"]
 AGAINST: tuple[Against, ...] = ("episodes", "seconds")
 """What learning is shown against, a column each."""
 FORMATS = (".png", ".svg")
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#999999")
+"""Okabe and Ito's, which people with any colour vision tell apart; black stays for the reference lines."""
 
 _POINTS = 40
-# Okabe and Ito's colours, which people with any colour vision tell apart; black stays for the reference lines.
-_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#999999")
+_NEEDLESS_DIGITS = re.compile(r"(\d\.\d\d)\d+(?![\d<])")
+"""Of coordinates; what stands before a tag is text, such as the 0.825 of an axis."""
 _STYLES = ("-", "--", "-.", ":")
 _LABELS = {"episodes": "environment episodes", "seconds": "seconds of training (wall time)"}
 
@@ -120,6 +122,20 @@ def draw(found: Sequence[Panel], path: Path) -> None:
         ImportError: matplotlib is not installed.
         ValueError: another kind of file.
     """
+    save_figure(lambda: _figure(found), path)
+
+
+def save_figure(make: Callable[[], Figure], path: Path) -> None:
+    """Write a figure into a PNG or SVG file; the same figure gives the same file, never half of it.
+
+    Args:
+        make: draws it, once matplotlib is there and its style set.
+        path: the file.
+
+    Raises:
+        ImportError: matplotlib is not installed.
+        ValueError: another kind of file.
+    """
     check_format(path)
     try:
         import matplotlib
@@ -130,10 +146,10 @@ def draw(found: Sequence[Panel], path: Path) -> None:
     metadata = {"Date": None} if path.suffix == ".svg" else {"Software": None}
     looks: Any = {"font.size": 12, "axes.titlesize": 13, "svg.fonttype": "none", "svg.hashsalt": "srd"}
     with matplotlib.rc_context(looks), written_atomically(path) as temporary:
-        _figure(found).savefig(temporary, format=path.suffix.removeprefix("."), metadata=metadata, dpi=110)
+        make().savefig(temporary, format=path.suffix.removeprefix("."), metadata=metadata, dpi=110)
         if path.suffix == ".svg":  # a hundredth of a point is finer than any screen, and half of the file
             text = temporary.read_text(encoding="utf-8")
-            temporary.write_text(re.sub(r"(\d\.\d\d)\d+", r"\1", text), encoding="utf-8")
+            temporary.write_text(_NEEDLESS_DIGITS.sub(r"\1", text), encoding="utf-8")
 
 
 def check_format(path: Path) -> None:
@@ -244,7 +260,7 @@ def _draw_panel(axes: Axes, panel: Panel, *, first: bool) -> None:
     names = sorted(line.ranker for line in panel.lines)  # a ranker looks the same in every panel
     for line in panel.lines:
         place = names.index(line.ranker)
-        look: dict[str, Any] = {"color": _COLOURS[place % len(_COLOURS)]}
+        look: dict[str, Any] = {"color": COLOURS[place % len(COLOURS)]}
         seeds = f" ({line.seeds} seeds)" if line.seeds > 1 else ""
         axes.plot(
             line.x,

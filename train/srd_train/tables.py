@@ -44,6 +44,10 @@ class Row:
     """Seconds to fit one cell (choosing included), the median over cells."""
     fitted_as: str
     """The row whose fit this one ranks with; its own name, but for views."""
+    view: dict[str, Any] | None
+    """The options of ranking by which it differs from that row; None for that row itself."""
+    reads_judgments: bool
+    """Whether it is a reference that looks at the labels, no competitor."""
     rank_milliseconds: float | None
     """Processor time to rank a test topic, the median over cells; None where cells (of earlier versions) lack it."""
     environment_episodes: int | None
@@ -313,14 +317,16 @@ def _row(
         second_p_value=p_values[1],
         fit_seconds=float(np.median([record["fit_seconds"] for record in records])),
         fitted_as=records[0].get("fitted_as", name),
-        rank_milliseconds=rank_milliseconds(records),
+        view=records[0].get("view"),
+        reads_judgments=bool(records[0]["reads_judgments"]),
+        rank_milliseconds=_rank_milliseconds(records),
         environment_episodes=_median(records, "environment_episodes"),
         environment_steps=_median(records, "environment_steps"),
         time_budget=next((record["time_budget"] for record in records if record.get("time_budget")), None),
     )
 
 
-def rank_milliseconds(records: Sequence[Record]) -> float | None:
+def _rank_milliseconds(records: Sequence[Record]) -> float | None:
     """Processor time to rank a test topic, the median over cells; None where none says."""
     times = [
         1000 * record["rank_cpu_seconds"] / record["topic_set"]["test"]

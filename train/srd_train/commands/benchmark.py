@@ -11,15 +11,26 @@ from typing import Any
 
 import tyro
 
-from srd_train.benchmark import Cell, run_benchmark
+from srd_train.benchmark import Cell, count_cells, run_benchmark
 from srd_train.curves import check_format, draw, panels
+from srd_train.latency import boards, draw_latency
 from srd_train.options import SomeFile, SomeFolder, parsed
 from srd_train.output import Output
 from srd_train.pages import write_page
-from srd_train.progress import BenchmarkProgress
 from srd_train.provenance import commit, versions
 from srd_train.recipe import Recipe, built_in, load_recipe
 from srd_train.tables import ResultTable, as_markdown, tables
+
+_CURVES_TITLE = "Learning curves: validation measure against episodes and against time"
+_CURVES_LEGEND = (
+    "Lines are means over seeds and folds, bands the range over seeds; both axes of effort are logarithmic. "
+    "Dots at their left edge are the first weights, before any episode. Time is wall time, validation included."
+)
+_LATENCY_TITLE = "Test measure against the time to rank a topic"
+_LATENCY_LEGEND = (
+    "Bars are the standard deviation over seeds; lines join rows that rank with one fit and other budgets. Time is "
+    "processor time of ranking alone, logarithmic."
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,6 +58,8 @@ class Benchmark:
     keeps its text around them."""
     curves: SomeFile = None
     """Also draw the learning curves (.png or .svg), as `srd curves` does; a page that --markdown writes shows them."""
+    latency: SomeFile = None
+    """Also draw the first measure against the time to rank a topic (.png or .svg), on the page too."""
     json: bool = False
     """Print the tables as JSON."""
 
@@ -75,13 +88,16 @@ class BenchmarkCommand:
             output.text(_overview())
             return 0
         recipe = load_recipe(options.recipe)
-        if options.curves is not None:
-            check_format(options.curves)
+        for picture in (options.curves, options.latency):
+            if picture is not None:
+                check_format(picture)
         out = options.out or Path("results") / recipe.name
         records = self._run_cells(recipe, out, options.fresh, output)
         found = tables(records, recipe.reference, second_reference=recipe.second_reference)
         if options.curves is not None:
             draw(panels(records), options.curves)
+        if options.latency is not None:
+            draw_latency(boards(found), options.latency)
         if options.markdown is not None:
             _write_markdown(options, recipe, found)
         if options.json:
@@ -96,15 +112,15 @@ class BenchmarkCommand:
         """All cells with a progress bar, and a line for each that was run."""
         there = 0
         made_by: set[str] = set()
-        with BenchmarkProgress(recipe, output) as progress:
+        with output.progress(recipe.name, count_cells(recipe)) as advance:
 
             def report(cell: Cell, record: dict[str, Any], found: bool) -> None:
                 nonlocal there
                 there += found
                 made_by.add(str(record["commit"]))
-                progress.add(cell.topics.name, cell.row, record["wall_seconds"], found=found)
+                advance(1)
                 if not found and not output.json:
-                    output.notice(f"{_line(cell, record)}; {progress.left}")
+                    output.notice(_line(cell, record))
 
             records = run_benchmark(recipe, out, fresh=fresh, report=report)
         if there:
@@ -126,7 +142,8 @@ def _overview() -> str:
     recipes = {name: load_recipe(str(path)) for name, path in built_in().items()}
     width = max(len(name) for name in recipes)
     lines = [
-        "usage: srd benchmark NAME|RECIPE.toml [--out DIR] [--fresh] [--markdown FILE] [--curves FILE] [--json]",
+        "usage: srd benchmark NAME|RECIPE.toml [--out DIR] [--fresh] [--markdown FILE] [--curves FILE]",
+        "                     [--latency FILE] [--json]",
         "",
     ]
     lines += [inspect.cleandoc(Benchmark.__doc__ or ""), "", "Recipes:"]
@@ -140,14 +157,14 @@ def _write_markdown(options: Benchmark, recipe: Recipe, found: Sequence[ResultTa
     software = ", ".join(f"{name} {number}" for name, number in versions().items())
     command = f"srd benchmark {options.recipe}"
     parts = [as_markdown(found)]
-    if options.curves is not None:
-        command += f" --curves {options.curves.name}"
-        place = os.path.relpath(options.curves, path.parent).replace(os.sep, "/")
-        parts.append(
-            f"![Learning curves: validation measure against episodes and against time]({place})\n\n"
-            "Lines are means over seeds and folds, bands the range over seeds; both axes of effort are logarithmic. "
-            "Dots at their left edge are the first weights, before any episode. Time is wall time, validation included."
-        )
+    for option, picture, title, legend in (
+        ("curves", options.curves, _CURVES_TITLE, _CURVES_LEGEND),
+        ("latency", options.latency, _LATENCY_TITLE, _LATENCY_LEGEND),
+    ):
+        if picture is not None:
+            command += f" --{option} {picture.name}"
+            place = os.path.relpath(picture, path.parent).replace(os.sep, "/")
+            parts.append(f"![{title}]({place})\n\n{legend}")
     parts.append(f"Made by `{command}`, cells at commit {', '.join(commits)} ({software}).")
     part = "\n\n".join(parts)
     about = " ".join(recipe.about.split())

@@ -1,0 +1,158 @@
+"""Quality against time to rank, from result tables: what a ranker's answer is worth, and what it costs.
+
+A point is a row: its mean on the test topics, and the processor time in which it ranks one of them. Rows of one fit
+that differ in numbers alone, such as the budgets of a search, are joined by a line. Rankers that read the judgments are
+left out.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from srd_train.curves import COLOURS, save_figure
+from srd_train.tables import ResultTable, Row
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_COLUMNS = 2
+_MARKERS = "osD^vPX*<>"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Point:
+    """A row of a result table."""
+
+    ranker: str
+    milliseconds: float
+    """Processor time to rank a topic."""
+    mean: float
+    """Of the table's first measure."""
+    spread: float
+    """Standard deviation over seeds; 0 for one seed."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Family:
+    """Points that are joined: rows of one fit that differ in numbers alone; most families are one point."""
+
+    fitted_as: str
+    points: tuple[Point, ...]
+    """By rising time."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Board:
+    """One topic set."""
+
+    topics: str
+    measure: str
+    families: tuple[Family, ...]
+
+
+def boards(found: Sequence[ResultTable]) -> list[Board]:
+    """A board for each table.
+
+    Raises:
+        ValueError: a row that does not say how long ranking took.
+    """
+    return [_board(table) for table in found]
+
+
+def draw_latency(found: Sequence[Board], path: Path) -> None:
+    """Draw the boards into a PNG or SVG file; never half a file.
+
+    Raises:
+        ImportError: matplotlib is not installed.
+        ValueError: another kind of file.
+    """
+    save_figure(lambda: _figure(found), path)
+
+
+def _board(table: ResultTable) -> Board:
+    """The board of one topic set."""
+    measure = table.measures[0]
+    joined: dict[tuple[str, str], list[Point]] = {}
+    for row in table.rows:
+        if not row.reads_judgments:
+            joined.setdefault(_kind(row), []).append(_point(row, measure))
+    families = [
+        Family(fitted_as=fitted_as, points=tuple(sorted(points, key=lambda point: point.milliseconds)))
+        for (fitted_as, _), points in joined.items()
+    ]
+    return Board(topics=table.topics, measure=measure, families=tuple(families))
+
+
+def _kind(row: Row) -> tuple[str, str]:
+    """What the points of a family have in common: the fit, and what of the view is no number."""
+    words = {name: value for name, value in (row.view or {}).items() if isinstance(value, (str, bool))}
+    return row.fitted_as, json.dumps(words, sort_keys=True)
+
+
+def _point(row: Row, measure: str) -> Point:
+    """A row as a point."""
+    if row.rank_milliseconds is None:
+        raise ValueError(
+            f"row {row.ranker!r} does not say how much processor time ranking took (cells of earlier versions do not; "
+            "run them again with --fresh)"
+        )
+    spread = row.seed_spread[measure] or 0.0
+    return Point(ranker=row.ranker, milliseconds=row.rank_milliseconds, mean=row.means[measure], spread=spread)
+
+
+def _figure(found: Sequence[Board]) -> Figure:
+    """The boards, two a row, each with its legend."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure as NewFigure
+
+    columns = min(_COLUMNS, len(found))
+    rows = -(-len(found) // columns)
+    figure = NewFigure(figsize=(9.5 * columns, 4.8 * rows), layout="constrained")
+    FigureCanvasAgg(figure)  # no window system takes part
+    axes = figure.subplots(rows, columns, squeeze=False).ravel()
+    # A ranker looks the same on every board, wherever it stands on it.
+    names = list(dict.fromkeys(family.fitted_as for board in found for family in board.families))
+    for board, place in zip(found, axes, strict=False):
+        _draw_board(place, board, names)
+    for place in axes[len(found) :]:
+        place.set_axis_off()
+    return figure
+
+
+def _draw_board(axes: Axes, board: Board, names: Sequence[str]) -> None:
+    """Points with the spread over their seeds, families joined."""
+    from matplotlib.ticker import FuncFormatter
+
+    for family in board.families:
+        colour = COLOURS[names.index(family.fitted_as) % len(COLOURS)]
+        if len(family.points) > 1:
+            x, y = zip(*((point.milliseconds, point.mean) for point in family.points), strict=True)
+            axes.plot(x, y, color=colour, linewidth=1.5, alpha=0.6, zorder=1)
+        for point in family.points:
+            several = [one for one in board.families if one.fitted_as == family.fitted_as]
+            turn = [one for same in several for one in same.points].index(point)
+            axes.errorbar(
+                point.milliseconds,
+                point.mean,
+                yerr=point.spread,
+                color=colour,
+                marker=_MARKERS[turn % len(_MARKERS)],
+                markersize=7,
+                capsize=3,
+                linestyle="none",
+                label=point.ranker,
+            )
+    axes.set_xscale("log")
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axes.set_xlabel("processor time to rank a topic, ms")
+    axes.set_ylabel(f"{board.measure}, test")
+    axes.set_title(board.topics)
+    axes.grid(visible=True, which="major", alpha=0.3)
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
+    axes.legend(loc="upper left", bbox_to_anchor=(1.01, 1), frameon=False, fontsize=10)

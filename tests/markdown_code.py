@@ -10,7 +10,10 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from types import ModuleType
 
 ROOT = Path(__file__).resolve().parents[1]
 THIRD_PARTY = ROOT / "docs" / "third_party"
@@ -31,14 +34,25 @@ def fences(page: Path) -> list[tuple[int, str, str]]:
 def run_page(page: Path) -> dict[str, object]:
     """Run the page's code in the current folder; returns the names that its Python code leaves behind."""
     environment = os.environ | {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
-    names: dict[str, object] = {"__name__": "__main__"}
-    for line, kind, code in fences(page):
-        if kind == "python":
-            exec(compile("\n" * line + code, str(page), "exec"), names)
-        else:
-            done = subprocess.run(["bash", "-euc", code], capture_output=True, text=True, env=environment)
-            assert done.returncode == 0, f"{page}:{line}: {code}\n{done.stdout}\n{done.stderr}"
+    with _main_module() as names:
+        for line, kind, code in fences(page):
+            if kind == "python":
+                exec(compile("\n" * line + code, str(page), "exec"), names)
+            else:
+                done = subprocess.run(["bash", "-euc", code], capture_output=True, text=True, env=environment)
+                assert done.returncode == 0, f"{page}:{line}: {code}\n{done.stdout}\n{done.stderr}"
     return names
+
+
+@contextmanager
+def _main_module() -> Iterator[dict[str, object]]:
+    """The names of a new main module: libraries that pickle what a page defines look for it there, as in a script."""
+    module, main = ModuleType("__main__"), sys.modules["__main__"]
+    sys.modules["__main__"] = module
+    try:
+        yield vars(module)
+    finally:
+        sys.modules["__main__"] = main
 
 
 def environments_of(page: Path) -> list[str]:

@@ -103,6 +103,27 @@ def holm(p_values: Sequence[float]) -> list[float]:
     return adjusted
 
 
+def wins_ties_losses(first: ArrayLike, second: ArrayLike, *, tolerance: float = 1e-9) -> tuple[int, int, int]:
+    """On how many topics the first ranker scores higher, the same, and lower.
+
+    Args:
+        first: [T] scores of one ranker.
+        second: [T] scores of the other, same topics, same order.
+        tolerance: differences up to this are ties: the last digits of a mean over seeds depend on the order of the sum.
+
+    Returns:
+        Wins, ties and losses of the first; they add up to T.
+
+    Raises:
+        ValueError: different numbers of topics, none, or scores that are not finite.
+    """
+    one, other = _checked("first", first), _checked("second", second)
+    if one.shape != other.shape:
+        raise ValueError(f"expected scores of the same topics, got {one.size} and {other.size}")
+    wins, losses = int((one - other > tolerance).sum()), int((other - one > tolerance).sum())
+    return wins, one.size - wins - losses, losses
+
+
 def _checked(name: str, values: ArrayLike) -> NDArray[np.float64]:
     """The values as a vector of finite numbers."""
     scores = np.asarray(values, dtype=np.float64)

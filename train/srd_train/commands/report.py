@@ -1,0 +1,97 @@
+"""`srd report`: a benchmark's results as one page to look into, and as tables for a text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+
+from srd_train.options import SomeFile, SomeText, parsed
+from srd_train.output import Output
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReportOptions:
+    """Write a benchmark's results as one HTML page: tables, learning curves, topic by topic, and the rankings.
+
+    The page needs no network and no other file. Everything is computed from the records and TREC runs of the folder;
+    the topics are read again only for texts and subtopics (set SRD_DATA_DIR as for the benchmark). What cannot be read
+    is named on the page, and the rest is shown.
+
+    Examples:
+      srd report results/smoke
+      srd report results/ambient --out ambient.html --markdown ambient.md --latex ambient.tex
+      srd report results/mine --recipe my-recipe.toml --reference mmr
+    """
+
+    results: Annotated[tyro.conf.Positional[tuple[Path, ...]], tyro.conf.arg(metavar="DIR...")]
+    """Folders of results, as `srd benchmark` leaves them, or files of records as JSON lines (.jsonl)."""
+    out: SomeFile = None
+    """The page to write; by default report.html in the first folder."""
+    markdown: SomeFile = None
+    """Also write the tables as Markdown."""
+    latex: SomeFile = None
+    """Also write the tables as LaTeX (booktabs)."""
+    recipe: Annotated[tuple[str, ...], tyro.conf.arg(metavar="NAME|FILE...")] = ()
+    """The recipes of the results; those that come along are found without it."""
+    reference: SomeText = None
+    """The ranker to test against, by its name in the tables; by default the recipe's."""
+    resamples: int = 10_000
+    """Of bootstrap intervals and randomisation tests."""
+    json: bool = False
+    """Print JSON: what was written, and what is lacking."""
+
+
+def parse(args: Sequence[str], prog: str) -> ReportCommand:
+    """The command from its words."""
+    return ReportCommand(parsed(ReportOptions, args, prog))
+
+
+@dataclass(frozen=True)
+class ReportCommand:
+    """`srd report`, ready to run."""
+
+    options: ReportOptions
+
+    def run(self, output: Output) -> int:
+        """Read, compute, write.
+
+        Raises:
+            FileNotFoundError: no results there.
+            ValueError: no record that can be used, or an unknown reference.
+            ImportError: jinja2 is not installed.
+        """
+        from srd_train.report.write import report, write_text
+
+        options = self.options
+        if not options.results:
+            raise ValueError("no results named; expected a folder as `srd benchmark` leaves it, e.g. results/smoke")
+        if options.resamples < 100:
+            raise ValueError(f"--resamples must be at least 100, got {options.resamples}")
+        made = report(options.results, recipes=options.recipe, reference=options.reference, resamples=options.resamples)
+        text, problems = made.html()
+        path = options.out or _default(options.results[0])
+        written = {path: text}
+        if options.markdown is not None:
+            written[options.markdown] = made.markdown()
+        if options.latex is not None:
+            written[options.latex] = made.latex()
+        for file, content in written.items():
+            write_text(file, content)
+        if options.json:
+            lacking = [{"kind": problem.kind, "what": problem.what, "why": problem.why} for problem in problems]
+            output.data({"written": [str(file) for file in written], "lacking": lacking})
+            return 0
+        for problem in problems:
+            output.notice(f"notice: {problem}")
+        for file in written:
+            output.notice(f"{file}: {file.stat().st_size / 1e6:.1f} MB" if file == path else str(file))
+        return 0
+
+
+def _default(place: Path) -> Path:
+    """Where the page goes: into the folder, or beside the file."""
+    return place / "report.html" if place.is_dir() else place.with_suffix(".html")

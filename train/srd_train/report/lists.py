@@ -1,0 +1,195 @@
+"""The rankings that the page lets one look into: documents by rank, what each adds, the subtopics it covers, its text.
+
+Rankings come from the TREC runs, gains and texts from the topics. Topics are read again for that; where they cannot be
+had, or are no longer those that the records are about, the rankings are shown as they are, and the reason with them.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from srd_gym.data.trec import read_run
+from srd_gym.measures import measure
+from srd_gym.measures.reference import Reference
+from srd_gym.topic import Topic, TopicSet
+from srd_train.report.comparison import Comparison
+from srd_train.report.results import Problem, Record
+
+TEXT_LENGTH = 320
+"""Characters of a text that are shown."""
+_PROBED = 40
+"""Topics looked at to tell how many fit."""
+
+Rankings = dict[str, dict[str, dict[int, tuple[str, ...]]]]
+"""Query id -> ranker -> seed -> document ids, best first."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lists:
+    """What the explorer shows of one topic set."""
+
+    topics: list[dict[str, Any]] = field(default_factory=list)
+    """One for each topic shown, in the order of the ids."""
+    of: int = 0
+    """How many topics have rankings."""
+    why_no_texts: str | None = None
+    """Why there are neither subtopics nor texts nor gains; None where there are."""
+    problems: tuple[Problem, ...] = ()
+    """Runs that could not be read."""
+
+
+def lists_of(comparison: Comparison, topics: TopicSet | None, why_no_texts: str | None, budget: int) -> Lists:
+    """The rankings of a topic set, as plain values.
+
+    Args:
+        comparison: the topic set's numbers.
+        topics: its topics; None where they cannot be had.
+        why_no_texts: the reason, where there are no topics.
+        budget: bytes that they may take as JSON; where all take more, evenly spaced topics are shown.
+    """
+    rankings, problems = _rankings(comparison.records)
+    depth = max((record["depth"] for record in comparison.records), default=1)
+    source = _Source(topics, comparison.table.measures[0], comparison.table.normalizer, depth)
+    ids = list(rankings)
+    shown, left = [], budget
+    for i in _spaced(len(ids), _fitting(ids, rankings, source, budget)):
+        entry = source.entry(ids[i], rankings[ids[i]])
+        left -= _size(entry)
+        if left < 0:
+            break
+        shown.append(entry)
+    return Lists(topics=shown, of=len(ids), why_no_texts=why_no_texts, problems=tuple(problems))
+
+
+@dataclass(frozen=True)
+class _Source:
+    """Where the entries' gains and texts come from."""
+
+    topics: TopicSet | None
+    measure: str
+    normalizer: str
+    depth: int
+
+    def entry(self, query_id: str, rankings: Mapping[str, Mapping[int, tuple[str, ...]]]) -> dict[str, Any]:
+        """One topic with its rankings.
+
+        Returns:
+            `id`, `query`, `candidates`, `subtopics` (pairs of id or text, and candidates that cover it), `docs`
+            (triples of id, text, covered subtopics), `lists` (ranker -> seed -> `docs` by index and `gains` in
+            ten-thousandths).
+        """
+        ids = list(dict.fromkeys(d for seeds in rankings.values() for ranking in seeds.values() for d in ranking))
+        topic = None if self.topics is None else self.topics[self.topics.position(query_id)]
+        place = {} if topic is None else {doc_id: i for i, doc_id in enumerate(topic.doc_ids)}
+        judged = None if topic is None else topic.judgments
+        index = {doc_id: i for i, doc_id in enumerate(ids)}
+        entry: dict[str, Any] = {"id": query_id, "docs": [_document(doc_id, topic, place) for doc_id in ids]}
+        if topic is not None:
+            entry |= {"query": topic.query_text, "candidates": topic.n_candidates, "subtopics": _subtopics(topic)}
+        entry["lists"] = {
+            ranker: {str(seed): {"docs": [index[doc_id] for doc_id in ranking]} for seed, ranking in seeds.items()}
+            for ranker, seeds in rankings.items()
+        }
+        if topic is not None and judged is not None:
+            self._add_gains(entry, topic, rankings, place)
+        return entry
+
+    def _add_gains(
+        self,
+        entry: dict[str, Any],
+        topic: Topic,
+        rankings: Mapping[str, Mapping[int, tuple[str, ...]]],
+        place: Mapping[str, int],
+    ) -> None:
+        """What the document at each rank adds to the measure, for every ranking of a topic."""
+        judged = topic.judgments
+        assert judged is not None  # noqa: S101 - checked by the caller; tells the type checker
+        wanted = measure(self.measure)
+        normalizer = wanted.normalizer or ("pool" if self.normalizer == "pool" else "candidates")
+        reference = Reference.of(topic, normalizer)
+        bound = dataclasses.replace(wanted, normalizer=normalizer).bind([reference], self.depth, judged.shape[1])
+        pairs = [(ranker, seed, ids[: self.depth]) for ranker, seeds in rankings.items() for seed, ids in seeds.items()]
+        rows = np.zeros((len(pairs), self.depth, judged.shape[1]), dtype=np.int8)
+        for lane, (_, _, ids) in enumerate(pairs):
+            for rank, doc_id in enumerate(ids):
+                if doc_id in place:
+                    rows[lane, rank] = judged[place[doc_id]]
+        for (ranker, seed, ids), gains in zip(pairs, bound.gains(rows, 0), strict=True):
+            entry["lists"][ranker][str(seed)]["gains"] = [round(float(gain) * 1e4) for gain in gains[: len(ids)]]
+
+
+def _document(doc_id: str, topic: Topic | None, place: Mapping[str, int]) -> list[Any]:
+    """Id, text and covered subtopics of a document; the id alone where nothing else is known."""
+    if topic is None or doc_id not in place:
+        return [doc_id]
+    i = place[doc_id]
+    text = "" if topic.doc_texts is None else _short(topic.doc_texts[i])
+    covered = [] if topic.judgments is None else np.flatnonzero(topic.judgments[i] >= 1).tolist()
+    return [doc_id, text, covered]
+
+
+def _subtopics(topic: Topic) -> list[list[Any]]:
+    """Name and number of covering candidates of each subtopic."""
+    names = topic.subtopic_texts or topic.subtopic_ids
+    counts = [0] * len(names) if topic.judgments is None else (topic.judgments >= 1).sum(axis=0).tolist()
+    return [[_short(name), count] for name, count in zip(names, counts, strict=True)]
+
+
+def _short(text: str) -> str:
+    """The text, cut to what is shown."""
+    return text if len(text) <= TEXT_LENGTH else text[: TEXT_LENGTH - 1] + "…"
+
+
+def _rankings(records: Sequence[Record]) -> tuple[Rankings, list[Problem]]:
+    """The rankings in the records' runs."""
+    found: Rankings = {}
+    problems = []
+    for record in records:
+        try:
+            run = read_run(_inside(record["place"], record["run"]))
+        except (OSError, ValueError) as error:
+            problems.append(Problem(kind="run", what=str(record["run"]), why=f"{error}; its rankings are not shown"))
+            continue
+        for query_id, ids in run.rankings.items():
+            if query_id in record["per_topic"]:
+                by_ranker = found.setdefault(query_id, {})
+                by_ranker.setdefault(record["ranker"], {})[record["seed"]] = ids[: record["depth"]]
+    return found, problems
+
+
+def _inside(folder: Path, name: str) -> Path:
+    """A file in the folder: a record must not make the page show files from elsewhere.
+
+    Raises:
+        ValueError: a name that leads out of it.
+    """
+    path = (folder / name).resolve()
+    if not path.is_relative_to(folder.resolve()):
+        raise ValueError("it leads out of the folder of results")
+    return path
+
+
+def _fitting(ids: Sequence[str], rankings: Rankings, source: _Source, budget: int) -> int:
+    """How many topics fit, judged by a few."""
+    if not ids:
+        return 0
+    probed = [_size(source.entry(ids[i], rankings[ids[i]])) for i in _spaced(len(ids), _PROBED)]
+    return int(budget // max(1.0, float(np.mean(probed))))
+
+
+def _spaced(count: int, wanted: int) -> Iterator[int]:
+    """At most `wanted` of `count` places, evenly spaced."""
+    chosen = min(count, wanted)
+    return (i * count // chosen for i in range(chosen))
+
+
+def _size(entry: Mapping[str, Any]) -> int:
+    """Bytes of an entry in the page."""
+    return len(json.dumps(entry, separators=(",", ":"), ensure_ascii=True)) + 1

@@ -1,0 +1,149 @@
+"""The data of the page as plain values, as small as it goes: the page of 200,000 scores should open at once."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from srd_gym.topic import TopicSet
+from srd_train.curves import Panel, panels
+from srd_train.report.comparison import Comparison, Standing
+from srd_train.report.lists import Lists
+from srd_train.report.results import Problem
+
+SCORES = 600_000
+"""Numbers of scores by topic that a page holds; measures beyond are left out, the first of all last."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Part:
+    """One topic set of a page."""
+
+    comparison: Comparison
+    topics: TopicSet | None
+    lists: Lists
+
+
+def payload(parts: Sequence[Part]) -> tuple[dict[str, Any], list[Problem]]:
+    """What the page's scripts read, but for the rankings, and what did not fit.
+
+    Returns:
+        `styles` (ranker -> number of its colour and line), and `sets`: for each topic set `name`, `title`, `reference`,
+        `measures`, `topics` (ids), `queries` (texts or None), `rankers` (names and figures), `scores` (measure ->
+        base64 of [rankers, topics] little-endian float32; means over seeds), `curves`.
+    """
+    rankers = dict.fromkeys(s.row.ranker for part in parts for s in part.comparison.standings)
+    kept, problems = _measures_kept([part.comparison for part in parts])
+    sets = [_set(part, names) for part, names in zip(parts, kept, strict=True)]
+    return {"styles": {name: number for number, name in enumerate(rankers)}, "sets": sets}, problems
+
+
+def _measures_kept(comparisons: Sequence[Comparison]) -> tuple[list[list[str]], list[Problem]]:
+    """The measures whose scores by topic fit: the first of every set, then the second, and so on."""
+    kept: list[list[str]] = [[] for _ in comparisons]
+    problems = []
+    left = SCORES
+    most = max(len(comparison.table.measures) for comparison in comparisons)
+    for place in range(most):
+        for comparison, names in zip(comparisons, kept, strict=True):
+            if place >= len(comparison.table.measures):
+                continue
+            size = len(comparison.topic_ids) * len(comparison.standings)
+            if size <= left and len(names) == place:
+                names.append(comparison.table.measures[place])
+                left -= size
+    for comparison, names in zip(comparisons, kept, strict=True):
+        missing = comparison.table.measures[len(names) :]
+        if missing:
+            why = f"scores by topic of {', '.join(missing)} are left out: a page holds at most {SCORES:,} of them"
+            problems.append(Problem(kind="left out", what=comparison.table.topics, why=why))
+    return kept, problems
+
+
+def _set(part: Part, measures: Sequence[str]) -> dict[str, Any]:
+    """One topic set."""
+    comparison = part.comparison
+    table = comparison.table
+    names = [standing.row.ranker for standing in comparison.standings]
+    return {
+        "name": table.topics,
+        "title": table.title,
+        "reference": table.reference,
+        "measures": list(table.measures),
+        "topics": list(comparison.topic_ids),
+        "queries": _queries(comparison.topic_ids, part.topics),
+        "rankers": [_ranker(standing) for standing in comparison.standings],
+        "scores": {name: _packed(comparison.scores[name], names) for name in measures},
+        "curves": _curves(comparison),
+        "texts": part.lists.why_no_texts,
+        "shown": len(part.lists.topics),
+        "of": part.lists.of,
+    }
+
+
+def _ranker(standing: Standing) -> dict[str, Any]:
+    """The figures of a ranker."""
+    row = standing.row
+    return {
+        "name": row.ranker,
+        "reads": standing.reads_judgments,
+        "means": {name: _rounded(value) for name, value in row.means.items()},
+        "intervals": {name: [_rounded(low), _rounded(high)] for name, (low, high) in row.intervals.items()},
+        "fit": _rounded(row.fit_seconds),
+        "rank": _rounded(standing.rank_milliseconds),
+    }
+
+
+def _queries(ids: Sequence[str], topics: TopicSet | None) -> list[str] | None:
+    """Query texts where they are known; of the topics themselves, so lists drawn from them have none of their own."""
+    if topics is None:
+        return None
+    texts = {topic.query_id: topic.query_text or "" for topic in topics}
+    found = [texts.get(query_id, texts.get(f"{query_id}/1", "")) for query_id in ids]
+    return found if any(found) else None
+
+
+def _packed(scores: Mapping[str, np.ndarray[Any, Any]], rankers: Sequence[str]) -> str:
+    """[rankers, topics] scores as base64 of float32: five characters a number, good to seven digits."""
+    table = np.stack([scores[name] for name in rankers]).astype("<f4")
+    return base64.b64encode(table.tobytes()).decode("ascii")
+
+
+def _curves(comparison: Comparison) -> list[dict[str, Any]]:
+    """The learning curves, if anything learned with validation."""
+    learners = [record for record in comparison.records if record.get("history")]
+    if not learners:
+        return []
+    full = [{"history": None, "validation": None, "select_by": None, **record} for record in comparison.records]
+    try:
+        found = panels(full)
+    except ValueError:  # nothing to draw; anything else wrong with the records was told when they were read
+        return []
+    return [_panel(panel) for panel in found]
+
+
+def _panel(panel: Panel) -> dict[str, Any]:
+    """One panel of learning curves."""
+    lines = [
+        {
+            "name": line.ranker,
+            "x": [_rounded(value) for value in line.x.tolist()],
+            "mean": [_rounded(value) for value in line.mean.tolist()],
+            "low": [_rounded(value) for value in line.low.tolist()],
+            "high": [_rounded(value) for value in line.high.tolist()],
+            "seeds": line.seeds,
+            "start": None if line.start is None else _rounded(line.start),
+        }
+        for line in panel.lines
+    ]
+    levels = {name: _rounded(value) for name, value in panel.levels.items()}
+    return {"measure": panel.measure, "against": panel.against, "lines": lines, "levels": levels}
+
+
+def _rounded(value: float) -> float:
+    """Six significant digits: finer than any pixel."""
+    return float(f"{value:.6g}")

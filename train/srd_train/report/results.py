@@ -1,0 +1,243 @@
+"""What a report is made of: the records of one or more folders of results, and what is wrong with them.
+
+One bad line spoils nothing but itself: it is named among the problems, and the others are used.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from srd_train.benchmark import SCHEMA_VERSION
+
+Record = Mapping[str, Any]
+Kind = Literal["failed", "unreadable", "version", "twice", "incomplete", "run", "texts", "left out"]
+Expected = type | tuple[type, ...]
+
+LINES = ".jsonl"
+"""Records of many cells in one file end so; a folder holds a file for each."""
+_FOLDERS = ("cells", "failed")
+"""Of the files with one record each; that of a failed cell holds `error`."""
+_NUMBER = (int, float)
+_KEYS: dict[str, Expected] = {
+    "cell": str,
+    "topic_set": dict,
+    "ranker": str,
+    "reads_judgments": bool,
+    "config": dict,
+    "fold": int,
+    "seed": int,
+    "depth": int,
+    "normalizer": str,
+    "measures": dict,
+    "per_topic": dict,
+    "fit_seconds": _NUMBER,
+    "rank_seconds": _NUMBER,
+    "run": str,
+}
+_SET_KEYS: dict[str, Expected] = {"name": str, "full_name": str, "fingerprint": str, "marks": list, "test": int}
+_OPTIONAL: dict[str, Expected] = {
+    "commit": (str, type(None)),
+    "versions": dict,
+    "history": (dict, type(None)),
+    "validation": (*_NUMBER, type(None)),
+    "select_by": str,
+    "time_budget": (*_NUMBER, type(None)),
+    "environment_episodes": (int, type(None)),
+    "environment_steps": (int, type(None)),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Problem:
+    """Something that the report lacks, and why."""
+
+    kind: Kind
+    what: str
+    """The cell, file or line."""
+    why: str
+
+    def __str__(self) -> str:
+        return f"{self.what}: {self.why}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Results:
+    """Records that can be used, and what could not be."""
+
+    records: tuple[Record, ...]
+    """Each with `place`, the folder that its run is named in."""
+    problems: tuple[Problem, ...]
+
+
+@dataclass(frozen=True)
+class _Line:
+    """One line of a file of records."""
+
+    name: str
+    """How messages call it."""
+    text: str
+    written: float
+    """When the file was last changed, in seconds."""
+
+
+def read_results(places: Sequence[Path]) -> Results:
+    """The records in folders as `srd benchmark` leaves them, or in files of JSON lines.
+
+    Args:
+        places: one or more; a cell that is in several of them counts once.
+
+    Returns:
+        The records by name of their cells, and a problem for each failed cell and each line that cannot be used.
+
+    Raises:
+        FileNotFoundError: no such place, or nothing in it.
+        ValueError: no record that can be used; the message gives the first reason.
+    """
+    problems: list[Problem] = []
+    latest: dict[tuple[object, ...], tuple[float, Record]] = {}
+    for place in dict.fromkeys(places):
+        for line in _lines(place):
+            record = _parsed(line, problems)
+            if record is None:
+                continue
+            home = place if place.is_dir() else place.parent
+            _keep(latest, {**record, "place": home}, line, problems)
+    if not latest:
+        shown = "; ".join(str(problem) for problem in problems[:3])
+        more = f" (and {len(problems) - 3} more)" if len(problems) > 3 else ""
+        raise ValueError(f"no record that a report could be made of in {_named(places)}: {shown}{more}")
+    records = sorted((record for _, record in latest.values()), key=lambda record: str(record["cell"]))
+    return Results(records=tuple(records), problems=tuple(problems))
+
+
+def same_benchmark(record: Record) -> tuple[object, ...]:
+    """What two records must agree on to stand in one table: topics, measures and the ideal."""
+    topic_set = record["topic_set"]
+    return (
+        topic_set["name"],
+        topic_set["fingerprint"],
+        tuple(topic_set["marks"]),
+        record["normalizer"],
+        tuple(record["measures"]),
+    )
+
+
+def grouped(records: Iterable[Record]) -> list[list[Record]]:
+    """The records of each table, in the order in which their topic sets first come."""
+    groups: dict[tuple[object, ...], list[Record]] = {}
+    for record in records:
+        groups.setdefault(same_benchmark(record), []).append(record)
+    return list(groups.values())
+
+
+def _lines(place: Path) -> Iterator[_Line]:
+    """The lines of a place, each with its name for messages."""
+    if not place.exists():
+        raise FileNotFoundError(f"there is no {place}; expected a folder of results as `srd benchmark` leaves it")
+    files = [file for folder in _FOLDERS for file in sorted((place / folder).glob("*.json"))] or [place]
+    if place.is_file() and place.suffix != LINES:
+        raise ValueError(f"{place} is no folder of results, and no file of JSON lines (*{LINES})")
+    if files == [place] and place.is_dir():
+        raise FileNotFoundError(f"no cells in {place}; expected a folder of results as `srd benchmark` leaves it")
+    for file in files:
+        text = file.read_bytes().decode("utf-8", errors="replace")
+        written = file.stat().st_mtime
+        lines = [(number, line) for number, line in enumerate(text.split("\n"), start=1) if line.strip()]
+        if not lines:
+            yield _Line(str(file), "", written)
+        for number, line in lines:
+            yield _Line(str(file) if len(lines) == 1 else f"{file}, line {number}", line, written)
+
+
+def _parsed(line: _Line, problems: list[Problem]) -> Record | None:
+    """The record in a line; None, and a problem, where there is none."""
+    try:
+        record = json.loads(line.text)
+    except (ValueError, RecursionError) as error:
+        problems.append(Problem(kind="unreadable", what=line.name, why=f"no JSON ({error}); is it cut off?"))
+        return None
+    if not isinstance(record, dict):
+        problems.append(Problem(kind="unreadable", what=line.name, why="no JSON object; expected the record of a cell"))
+        return None
+    version = record.get("schema_version")
+    if version != SCHEMA_VERSION:
+        why = (
+            f"written by another version (schema {version!r}, expected {SCHEMA_VERSION}); run its benchmark again, or "
+            "make the report with the version that wrote it"
+        )
+        problems.append(Problem(kind="version", what=line.name, why=why))
+        return None
+    if record.get("error"):
+        problems.append(failed(record))
+        return None
+    wrong = _wrong(record)
+    if wrong is not None:
+        problems.append(Problem(kind="unreadable", what=line.name, why=wrong))
+        return None
+    return record
+
+
+def failed(record: Record) -> Problem:
+    """The problem of a cell that crashed: its record says why."""
+    error = record["error"]
+    if isinstance(error, dict):
+        error = ": ".join(str(error[key]) for key in ("type", "message") if error.get(key)) or json.dumps(error)
+    return Problem(kind="failed", what=str(record.get("cell", "a cell")), why=str(error))
+
+
+def _wrong(record: Record) -> str | None:
+    """What keeps a record from being used."""
+    topic_set = record.get("topic_set")
+    inner = topic_set if isinstance(topic_set, dict) else {}
+    needed = [(record, key, kind) for key, kind in _KEYS.items()]
+    needed += [(inner, key, kind) for key, kind in _SET_KEYS.items()]
+    needed += [(record, key, kind) for key, kind in _OPTIONAL.items() if key in record]
+    for values, key, kind in needed:
+        if key not in values:
+            return f"no record of a cell: {key} is missing"
+        if not isinstance(values[key], kind):
+            return f"no record of a cell: {key} holds {type(values[key]).__name__}"
+    if not record["measures"] or not record["per_topic"]:
+        return "no record of a cell: it scores nothing"
+    return _wrong_scores(record)
+
+
+def _wrong_scores(record: Record) -> str | None:
+    """What is wrong with the scores of a record."""
+    for query_id, values in record["per_topic"].items():
+        if not isinstance(values, dict) or values.keys() != record["measures"].keys():
+            return f"topic {query_id!r} has not the scores of {', '.join(record['measures'])}"
+        for name, value in values.items():
+            if not isinstance(value, _NUMBER) or isinstance(value, bool) or not math.isfinite(value):
+                return f"topic {query_id!r}: {name} is {value!r}, expected a finite number"
+    return None
+
+
+def _keep(
+    latest: dict[tuple[object, ...], tuple[float, Record]], record: Record, line: _Line, problems: list[Problem]
+) -> None:
+    """Keep the latest record of each ranker, fold and seed."""
+    key = (same_benchmark(record), record["ranker"], record["fold"], record["seed"])
+    there = latest.get(key)
+    if there is None:
+        latest[key] = (line.written, record)
+        return
+    old, new = sorted((there, (line.written, record)), key=lambda pair: pair[0])
+    latest[key] = new
+    if old[1]["per_topic"] == new[1]["per_topic"] and old[1]["cell"] == new[1]["cell"]:
+        return
+    why = (
+        f"another cell of {record['ranker']}, fold {record['fold']}, seed {record['seed']} was written later "
+        f"({new[1]['cell']}); only that one counts"
+    )
+    problems.append(Problem(kind="twice", what=str(old[1]["cell"]), why=why))
+
+
+def _named(places: Sequence[Path]) -> str:
+    """The places as text."""
+    return ", ".join(str(place) for place in places)

@@ -1,0 +1,108 @@
+"""What a benchmark was about: its recipe, and the topics of its records, told by their fingerprint."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from srd_gym.topic import TopicSet
+from srd_train.provenance import fingerprint
+from srd_train.recipe import Recipe, TopicsEntry, built_in, load_recipe
+from srd_train.report.comparison import Comparison
+from srd_train.report.results import Record
+from srd_train.sources import load_entry
+
+
+@dataclass(frozen=True, kw_only=True)
+class Subject:
+    """Title, references and topic sources of the results; empty where no recipe is known."""
+
+    recipes: tuple[Recipe, ...] = ()
+
+    @property
+    def title(self) -> str:
+        """What heads the report."""
+        return " · ".join(recipe.title for recipe in self.recipes) or "Benchmark results"
+
+    @property
+    def about(self) -> tuple[str, ...]:
+        """What the recipes say of themselves, a paragraph each."""
+        return tuple(" ".join(recipe.about.split()) for recipe in self.recipes if recipe.about.strip())
+
+    @property
+    def reference(self) -> str | None:
+        """The ranker that the recipes test against; None where they do not agree on one."""
+        names = {recipe.reference for recipe in self.recipes}
+        return names.pop() if len(names) == 1 else None
+
+    @property
+    def second_reference(self) -> str | None:
+        """The other one."""
+        names = {recipe.second_reference for recipe in self.recipes}
+        return names.pop() if len(names) == 1 else None
+
+    @property
+    def rankers(self) -> list[str]:
+        """Names of the rankers in the order of the recipes."""
+        return list(dict.fromkeys(name for recipe in self.recipes for entry in recipe.rankers for name in entry.rows))
+
+    @property
+    def topic_sets(self) -> list[str]:
+        """Names of the topic sets in the order of the recipes."""
+        return list(dict.fromkeys(entry.name for recipe in self.recipes for entry in recipe.topics))
+
+    def entries(self, topic_set: str) -> list[TopicsEntry]:
+        """Where topics of this name may come from."""
+        return [entry for recipe in self.recipes for entry in recipe.topics if entry.name == topic_set]
+
+
+def subject_of(records: Sequence[Record], names_or_paths: Iterable[str] = ()) -> Subject:
+    """The recipes of the records.
+
+    Args:
+        records: from `read_results`.
+        names_or_paths: the recipes; where none is given, those that come along and have the records' topic sets and
+            rankers are found by these names.
+
+    Raises:
+        ValueError, FileNotFoundError: a recipe that was named and cannot be read.
+    """
+    given = tuple(load_recipe(name) for name in names_or_paths)
+    if given:
+        return Subject(recipes=given)
+    known = [load_recipe(name) for name in built_in()]
+    found = []
+    for topic_set in dict.fromkeys(record["topic_set"]["name"] for record in records):
+        rankers = {record["ranker"] for record in records if record["topic_set"]["name"] == topic_set}
+        matching = [recipe for recipe in known if _covers(recipe, topic_set, rankers)]
+        found += matching[:1]
+    # The same recipe for several topic sets counts once.
+    return Subject(recipes=tuple({recipe.name: recipe for recipe in found}.values()))
+
+
+def topics_of(comparison: Comparison, subject: Subject) -> tuple[TopicSet | None, str | None]:
+    """The topics that the records are about; or None, and why they cannot be shown.
+
+    Topics are compared by their fingerprint: if the source has changed since, its texts would be those of others.
+    """
+    topic_set = comparison.records[0]["topic_set"]
+    entries = subject.entries(topic_set["name"])
+    if not entries:
+        return None, f"no recipe is known for the topic set {topic_set['name']!r}; name it with --recipe"
+    reason = ""
+    for entry in entries:
+        try:
+            topics = load_entry(entry)
+        except (OSError, ValueError, ImportError) as error:
+            reason = f"the topics ({entry.source}) cannot be read: {error}"
+            continue
+        if fingerprint(topics) == topic_set["fingerprint"]:
+            return topics, None
+        reason = f"the topics ({entry.source}) are no longer those that were ranked: their content has changed since"
+    return None, reason
+
+
+def _covers(recipe: Recipe, topic_set: str, rankers: set[str]) -> bool:
+    """Whether the recipe has this topic set and these rankers."""
+    names = {name for entry in recipe.rankers for name in entry.rows}
+    return topic_set in {entry.name for entry in recipe.topics} and rankers <= names

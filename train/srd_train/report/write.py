@@ -1,0 +1,86 @@
+"""From folders of results to a written report."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from srd_gym.files import written_atomically
+from srd_train.report.comparison import Comparison, comparisons
+from srd_train.report.lists import lists_of
+from srd_train.report.page import LIST_BYTES, page
+from srd_train.report.payload import Part
+from srd_train.report.plain import as_latex, as_markdown
+from srd_train.report.results import Problem, read_results
+from srd_train.report.subject import Subject, subject_of, topics_of
+
+
+@dataclass(frozen=True, kw_only=True)
+class Report:
+    """The numbers of a report, ready to be written in any form."""
+
+    subject: Subject
+    comparisons: tuple[Comparison, ...]
+    problems: tuple[Problem, ...]
+
+    def html(self) -> tuple[str, list[Problem]]:
+        """The page, and what it lacks besides: rankings, texts."""
+        parts, problems = [], list(self.problems)
+        for comparison in self.comparisons:
+            topics, why = topics_of(comparison, self.subject)
+            lists = lists_of(comparison, topics, why, LIST_BYTES // len(self.comparisons))
+            problems += lists.problems
+            if why is not None:
+                problems.append(Problem(kind="texts", what=comparison.table.topics, why=why))
+            if len(lists.topics) < lists.of:
+                many = f"the rankings of {len(lists.topics):,} of {lists.of:,} topics are shown, evenly spaced"
+                problems.append(Problem(kind="left out", what=comparison.table.topics, why=many))
+            parts.append(Part(comparison=comparison, topics=topics, lists=lists))
+        return page(parts, self.subject, problems), problems
+
+    def markdown(self) -> str:
+        """The tables as Markdown."""
+        return as_markdown(self.comparisons, self.problems)
+
+    def latex(self) -> str:
+        """The tables as LaTeX."""
+        return as_latex(self.comparisons)
+
+
+def report(
+    places: Sequence[Path],
+    *,
+    recipes: Sequence[str] = (),
+    reference: str | None = None,
+    resamples: int = 10_000,
+) -> Report:
+    """Read results and compare.
+
+    Args:
+        places: folders of results, or files of records as JSON lines.
+        recipes: of the results, by name or file; those that come along are found by themselves.
+        reference: the ranker to test against, by its name in the tables; by default the recipe's.
+        resamples: of intervals and tests.
+
+    Raises:
+        FileNotFoundError, ValueError: nothing that a report could be made of; the message says why.
+    """
+    results = read_results(places)
+    subject = subject_of(results.records, recipes)
+    there = {record["ranker"] for record in results.records}
+    found, problems = comparisons(
+        results.records,
+        reference=reference or (subject.reference if subject.reference in there else None),
+        second_reference=subject.second_reference if subject.second_reference in there else None,
+        order=subject.rankers,
+        set_order=subject.topic_sets,
+        resamples=resamples,
+    )
+    return Report(subject=subject, comparisons=tuple(found), problems=(*results.problems, *problems))
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a file at once or not at all."""
+    with written_atomically(path) as temporary:
+        temporary.write_text(text, encoding="utf-8", errors="replace")

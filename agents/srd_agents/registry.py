@@ -35,7 +35,8 @@ class RankerSpec:
     learns: bool = False
     """Whether it must be fitted: the class is then a `srd_agents.learner.Learner`."""
     needs: tuple[str, ...] = ()
-    """What a topic must have to be ranked: "vectors", "query", "retrieval order", "judgments"."""
+    """What a topic must have to be ranked: "vectors", "query", "retrieval order", "judgments"; "model file": the options
+    must name one."""
     uses: tuple[str, ...] = ()
     """What it also looks at where a topic has it."""
     parameters_to_tune: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
@@ -218,6 +219,23 @@ _BUILT_IN = (
         learns=True,
         needs=("vectors",),
         uses=("query",),
+    ),
+    RankerSpec(
+        name="maskable-ppo",
+        summary="sb3-contrib's MaskablePPO with a policy that scores candidates one like the other",
+        config_path="srd_agents.sb3.config:MaskablePpoConfig",
+        class_path="srd_agents.sb3.agent:MaskablePpo",
+        learns=True,
+        needs=("vectors",),
+        uses=("query", "retrieval order"),
+    ),
+    RankerSpec(
+        name="sb3",
+        summary="a model that Stable-Baselines3 or sb3-contrib trained, from its zip file",
+        config_path="srd_agents.sb3.config:Sb3ModelConfig",
+        class_path="srd_agents.sb3.ranker:Sb3Model",
+        needs=("vectors", "model file"),
+        uses=("query", "retrieval order"),
     ),
 )
 

@@ -18,7 +18,7 @@ from srd_agents import RANKERS, RankerSpec, load_ranker, make_ranker
 from srd_gym.protocols import Ranker
 from srd_gym.topic import Topic, TopicSet
 
-HEURISTICS = [spec.name for spec in RANKERS.values() if not spec.learns]
+HEURISTICS = [spec.name for spec in RANKERS.values() if not spec.learns and "model file" not in spec.needs]
 
 
 def topics(shuffled: bool = False) -> list[Topic]:

@@ -1,0 +1,103 @@
+"""Features for Stable-Baselines3's policies, stock ones and ours.
+
+Shapes: B states, N candidates, F vector width, K horizon, H hidden width.
+"""
+
+from __future__ import annotations
+
+import torch
+from gymnasium import spaces
+from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
+from torch import Tensor
+
+from srd_agents.config import check_count
+from srd_agents.sb3.lookup import TopicLookup
+from srd_agents.sb3.network import CandidateNetwork, Judged, TopicInputs, order_columns
+from srd_agents.sb3.spaces import shapes_of
+from srd_gym.core import TopicArrays
+from srd_gym.envs.sources import TopicSource, topic_arrays
+
+
+class CandidateExtractor(BaseFeaturesExtractor):
+    """What `CandidateNetwork` says of an observation of `SRD-v0`, full or compact.
+
+    The features [B, 2N + 1 + H] are the candidates' scores (0 where a candidate is not on offer), the mask, the value,
+    and the summary of the state. Stock policies learn from them with layers of their own, which are tied to the places
+    of the candidates; `srd_agents.sb3.policies` reads scores and value as they are and stays equivariant.
+
+    Args:
+        observation_space: of `SRD-v0`.
+        topics: the topics that the environment ranks, as it takes them. Compact observations need them; with full ones
+            they only tell how to shift and scale the vectors.
+        hidden: H.
+
+    Raises:
+        ValueError: other observations, compact ones without topics, or topics of other sizes.
+    """
+
+    def __init__(self, observation_space: spaces.Space, topics: TopicSource | None = None, hidden: int = 64) -> None:  # type: ignore[type-arg] # as SB3 has it
+        shapes = shapes_of(observation_space)
+        check_count("hidden", hidden)
+        super().__init__(observation_space, features_dim=2 * shapes.candidates + 1 + hidden)
+        self.lookup: TopicLookup | None = None
+        arrays = None if topics is None else topic_arrays(topics, shapes.candidates)
+        width = shapes.width
+        if shapes.topics is not None:
+            arrays = _checked(arrays, shapes.topics)
+            self.lookup = TopicLookup(arrays)
+        if arrays is not None:
+            width = _checked_width(arrays, width)
+        self.network = CandidateNetwork(width or 0, hidden)
+        # SB3 has seeded torch's global generator; one draw from it decides all first weights.
+        self.network.initialise(torch.Generator().manual_seed(int(torch.randint(2**62, ()))))
+        if arrays is not None:
+            self.network.inputs.fit(arrays.topics)
+
+    def judged(self, observations: dict[str, Tensor]) -> tuple[Judged, Tensor]:
+        """What the network says, and the mask [B, N] bool.
+
+        Args:
+            observations: as SB3 hands them over: tensors with a leading batch axis, all converted to float.
+        """
+        ranking, allowed = observations["ranking"].long(), observations["action_mask"] > 0.5
+        if self.lookup is not None:
+            topics, which = self.lookup(observations["topic"].flatten().long())
+            return self.network(topics, ranking, allowed, which), allowed
+        documents = observations["documents"]
+        # Rows of padding are zeros. A ranked document is off the mask, but its row is there.
+        present = allowed | (documents != 0).any(2)
+        order = order_columns(observations["retrieval_scores"], present)
+        return self.network(TopicInputs(observations["query"], documents, order), ranking, allowed), allowed
+
+    def forward(self, observations: dict[str, Tensor]) -> Tensor:
+        """[B, 2N + 1 + H]."""
+        judged, allowed = self.judged(observations)
+        scores = judged.scores.masked_fill(~allowed, 0.0)
+        return torch.cat([scores, allowed.to(scores.dtype), judged.value, judged.summary], dim=1)
+
+
+def _checked(arrays: TopicArrays | None, count: int) -> TopicArrays:
+    """The topics behind compact observations."""
+    if arrays is None:
+        raise ValueError(
+            "compact observations hold no vectors, so the policy must know the topics: pass policy_kwargs="
+            "srd_agents.sb3.policies.policy_arguments(env), or features_extractor_kwargs={'topics': ...} with the "
+            "topics of the environment"
+        )
+    if max(2, len(arrays)) != max(2, count):  # the space of one topic is as large as that of two
+        raise ValueError(
+            f"the environment ranks {count} topics, but the policy's lookup was given {len(arrays)} "
+            f"({arrays.topics.name!r}): pass the very topics of the environment, as policy_arguments(env) does"
+        )
+    return arrays
+
+
+def _checked_width(arrays: TopicArrays, width: int | None) -> int:
+    """F of the topics, if the environment has the same."""
+    found = arrays.documents.shape[2]
+    if width not in (None, found):
+        raise ValueError(
+            f"the environment's vectors have width {width}, but those of the topics given ({arrays.topics.name!r}) "
+            f"have {found}: pass the very topics of the environment, as policy_arguments(env) does"
+        )
+    return int(found)

@@ -1,0 +1,240 @@
+"""Any trained SB3 model as a `Ranker`; and such a model's zip file as a row of a benchmark.
+
+Shapes: N candidates, F vector width, K horizon.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from srd_agents.config import check_count
+from srd_agents.sb3.config import MaskablePpoConfig, Sb3ModelConfig
+from srd_agents.sb3.spaces import Shapes, shapes_of
+from srd_gym.files import PathLike, existing_file
+from srd_gym.names import unknown
+from srd_gym.protocols import IntArray, ScoreArray
+from srd_gym.topic import Topic
+
+if TYPE_CHECKING:
+    from stable_baselines3.common.base_class import BaseAlgorithm
+
+ALGORITHMS = {
+    "MaskablePPO": "sb3_contrib",
+    "TRPO": "sb3_contrib",
+    "PPO": "stable_baselines3",
+    "A2C": "stable_baselines3",
+    "DQN": "stable_baselines3",
+}
+"""Algorithms whose models can rank, and where they are."""
+
+
+class SB3Ranker:
+    """Ranks with a model that Stable-Baselines3 or sb3-contrib trained on `SRD-v0`, greedily and always with masks.
+
+    Our policies (`srd_agents.sb3.policies`) rank topics with any number of candidates to any depth. A stock
+    "MultiInputPolicy" is tied to the N, F and K of its observations: topics are padded as the environment does, and
+    documents beyond rank K follow by what the policy last thought of them.
+
+    Args:
+        model: MaskablePPO, TRPO, PPO, A2C or DQN.
+
+    Raises:
+        ValueError: an algorithm or a policy that cannot rank new topics; the message says why.
+    """
+
+    def __init__(self, model: BaseAlgorithm) -> None:
+        from srd_agents.sb3.extractor import CandidateExtractor
+
+        self.model = model
+        self.algorithm = type(model).__name__
+        if self.algorithm not in ALGORITHMS:
+            raise unknown(
+                "SB3 algorithm",
+                self.algorithm,
+                ALGORITHMS,
+                "Only their policies say what they think of each candidate.",
+            )
+        policy: Any = model.policy
+        extractor = policy.q_net.features_extractor if self.algorithm == "DQN" else policy.features_extractor
+        self._network = extractor.network if isinstance(extractor, CandidateExtractor) else None
+        self.shapes: Shapes = shapes_of(model.observation_space, model.action_space)
+        if self._network is None and self.shapes.width is None:
+            raise ValueError(
+                "a stock policy on compact observations has seen topics by their index only, so it cannot rank others: "
+                "train it on full observations, or take srd_agents.sb3.policies.policy_for"
+            )
+
+    @classmethod
+    def from_zip(cls, path: PathLike, *, algorithm: str = "MaskablePPO", trust: bool = False) -> SB3Ranker:
+        """The ranker of a zip file that `model.save` wrote.
+
+        Args:
+            path: the file.
+            algorithm: the class that wrote it.
+            trust: must be True. SB3 keeps parts of a model as pickles (cloudpickle), and reading a pickle can run any
+                code; `save` and `srd_agents.load_ranker` do without.
+
+        Raises:
+            ValueError: not trusted, an unknown algorithm, or a model that cannot rank.
+            FileNotFoundError: no such file.
+        """
+        if algorithm not in ALGORITHMS:
+            raise unknown("SB3 algorithm", algorithm, ALGORITHMS)
+        if not trust:
+            raise ValueError(
+                f"{path} is SB3's own zip file, which holds pickles: reading it can run any code in it. If you or "
+                "people you trust have made it, pass trust=True (srd: --trust); to hand a model to others, "
+                "save it with SB3Ranker(model).save(folder), which holds no pickle"
+            )
+        found = existing_file(path, "SB3 model")
+        return cls(algorithm_class(algorithm).load(found, device="cpu"))
+
+    def save(self, folder: PathLike, metadata: dict[str, Any] | None = None) -> None:
+        """Write the network of one of our policies as a model folder, safetensors and JSON.
+
+        `srd rank` and `srd_agents.load_ranker` read it, without SB3 being installed; it is that of ranker
+        "maskable-ppo", whichever algorithm has trained the weights (config.json's metadata says which).
+
+        Args:
+            folder: created where missing.
+            metadata: JSON values to keep with it.
+
+        Raises:
+            ValueError: a stock policy, for which SB3's `model.save` is the only way.
+        """
+        from srd_agents.sb3.agent import MaskablePpo
+
+        if self._network is None:
+            raise ValueError(
+                f"a folder can hold our policies only, and this {self.algorithm} has a stock one "
+                f"({type(self.model.policy).__name__}): keep it with model.save(path)"
+            )
+        learner = MaskablePpo(MaskablePpoConfig(hidden=self._network.hidden, horizon=self.shapes.horizon))
+        learner.metadata = {**(metadata or {}), "algorithm": self.algorithm, "steps": self.model.num_timesteps}
+        learner.adopt(self._network)
+        learner.save(folder)
+
+    def rank(self, topic: Topic, k: int) -> IntArray:
+        """The first k documents of the topic, best first: [min(k, N)] int64.
+
+        Raises:
+            ValueError: k below 1, or a topic of another width, or (stock policies) with more candidates than it knows.
+        """
+        from srd_agents.sb3.ranking import rank_greedily
+
+        check_count("k", k)
+        if self._network is not None:
+            if self._network.inputs.shift.device.type != "cpu":
+                self._network.to("cpu")
+            return rank_greedily(self._network, topic, k)
+        return self._rank_padded(topic, k)
+
+    def rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
+        """`rank` of every topic, in their order."""
+        return [self.rank(topic, k) for topic in topics]
+
+    def _rank_padded(self, topic: Topic, k: int) -> IntArray:
+        """With a stock policy, on the observations it knows."""
+        observation = _padded(topic, self.shapes)
+        mask, ranking = observation["action_mask"], observation["ranking"]
+        count = min(k, topic.n_candidates)
+        chosen: list[int] = []
+        scores = np.zeros(self.shapes.candidates)
+        for rank in range(min(count, self.shapes.horizon)):
+            scores = self._scores(observation)
+            best = int(np.where(mask == 1, scores, -np.inf).argmax())
+            chosen.append(best)
+            ranking[rank], mask[best] = best, 0
+        rest = np.flatnonzero(mask)
+        rest = rest[np.argsort(-scores[rest], kind="stable")]
+        return np.array([*chosen, *rest[: count - len(chosen)]], np.int64)
+
+    def _scores(self, observation: dict[str, Any]) -> ScoreArray:
+        """What the policy thinks of each candidate: logits or action values, [N] float64."""
+        import torch
+
+        policy: Any = self.model.policy
+        policy.set_training_mode(False)
+        with torch.inference_mode():
+            seen, _ = policy.obs_to_tensor(observation)
+            out = policy.q_net(seen) if self.algorithm == "DQN" else policy.get_distribution(seen).distribution.logits
+        scores: ScoreArray = out[0].cpu().numpy().astype(np.float64)
+        return scores
+
+
+class Sb3Model:
+    """`SB3Ranker` of a zip file, as the registry builds rankers; the file is read when something is ranked.
+
+    Args:
+        config: which file.
+    """
+
+    def __init__(self, config: Sb3ModelConfig) -> None:
+        self.config = config
+
+    @cached_property
+    def ranker(self) -> SB3Ranker:
+        """The model, read now.
+
+        Raises:
+            ValueError: no file named, or as `SB3Ranker.from_zip`.
+        """
+        if not self.config.path:
+            raise ValueError("ranker 'sb3' needs the zip file of a trained model: path=FILE (srd: --path FILE)")
+        return SB3Ranker.from_zip(Path(self.config.path), algorithm=self.config.algorithm, trust=self.config.trust)
+
+    def rank(self, topic: Topic, k: int) -> IntArray:
+        """As `SB3Ranker.rank`."""
+        return self.ranker.rank(topic, k)
+
+    def rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
+        """As `SB3Ranker.rank_batch`."""
+        return self.ranker.rank_batch(topics, k)
+
+
+def algorithm_class(name: str) -> type[Any]:
+    """The class of this name in sb3_contrib or stable_baselines3.
+
+    Raises:
+        ImportError: the library is not installed.
+    """
+    import importlib
+
+    try:
+        found: type[Any] = getattr(importlib.import_module(ALGORITHMS[name]), name)
+    except ModuleNotFoundError as error:
+        raise ImportError(f'{name} needs {ALGORITHMS[name]}: pip install "srd-gym[sb3]"') from error
+    return found
+
+
+def _padded(topic: Topic, shapes: Shapes) -> dict[str, Any]:
+    """The first observation of a topic, padded as `SRD-v0` does.
+
+    Raises:
+        ValueError: a topic that the policy's observations have no room for, or of another width.
+    """
+    n, width = topic.n_candidates, shapes.width or 0
+    if topic.doc_vectors is None or topic.vector_width != width or n > shapes.candidates:
+        raise ValueError(
+            f"this stock policy was built for at most {shapes.candidates} candidates with vectors of width {width}, "
+            f"but topic {topic.query_id!r} has {n} of width {topic.vector_width or 'none'}; shorten it with Topic.take "
+            "and make its vectors as those of training, or take srd_agents.sb3.policies.policy_for: it ranks any number"
+        )
+    observation: dict[str, Any] = {
+        "query": np.zeros(width, np.float32),
+        "documents": np.zeros((shapes.candidates, width), np.float32),
+        "retrieval_scores": np.zeros(shapes.candidates, np.float32),
+        "ranking": np.full(shapes.horizon, -1, np.int64),
+        "action_mask": np.zeros(shapes.candidates, np.int8),
+    }
+    observation["documents"][:n], observation["action_mask"][:n] = topic.doc_vectors, 1
+    if topic.query_vector is not None:
+        observation["query"][:] = topic.query_vector
+    if topic.retrieval_scores is not None:
+        observation["retrieval_scores"][:n] = topic.retrieval_scores
+    return observation

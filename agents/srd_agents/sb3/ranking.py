@@ -1,0 +1,68 @@
+"""Ranking topics with a `CandidateNetwork`, greedily, one document after the other; needs torch alone.
+
+Shapes: N candidates.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from srd_agents.networks.inputs import inputs_of
+from srd_agents.sb3.network import CandidateNetwork, TopicInputs, order_columns
+from srd_gym.protocols import BoolArray, IntArray, ScoreArray
+from srd_gym.topic import Topic
+
+
+@torch.inference_mode()
+def rank_greedily(network: CandidateNetwork, topic: Topic, k: int) -> IntArray:
+    """The candidate of the highest score at each rank, the first of equals: [min(k, N)] int64.
+
+    Topics go one by one: in a batch, a topic's scores would depend on the others in their last bit.
+    """
+    count = min(k, topic.n_candidates)
+    inputs = topic_inputs(network, topic)
+    ranking = torch.full((1, count), -1, dtype=torch.int64)
+    allowed = torch.ones((1, topic.n_candidates), dtype=torch.bool)
+    for rank in range(count):
+        scores = network(inputs, ranking, allowed).scores
+        best = int(scores.masked_fill(~allowed, -torch.inf).argmax())
+        ranking[0, rank] = best
+        allowed[0, best] = False
+    found: IntArray = ranking[0].numpy().copy()
+    return found
+
+
+@torch.inference_mode()
+def next_scores(network: CandidateNetwork, topic: Topic, selected: IntArray, allowed: BoolArray) -> ScoreArray:
+    """The score of each candidate after these were ranked: [N] float64.
+
+    Args:
+        network: of the topic's width.
+        topic: the topic.
+        selected: [r] int64, candidates ranked so far, in order.
+        allowed: [N] bool, candidates on offer.
+    """
+    ranking = torch.from_numpy(np.append(selected, -1).astype(np.int64))[None]
+    judged = network(topic_inputs(network, topic), ranking, torch.from_numpy(allowed.copy())[None])
+    scores: ScoreArray = judged.scores[0].numpy().astype(np.float64)
+    return scores
+
+
+def topic_inputs(network: CandidateNetwork, topic: Topic) -> TopicInputs:
+    """What the network sees of one topic.
+
+    Raises:
+        ValueError: no vectors, or of another width than the network's.
+    """
+    if topic.vector_width != network.width:
+        raise ValueError(
+            f"the policy was built for document vectors of width {network.width}, but topic {topic.query_id!r} has "
+            f"{topic.vector_width or 'none'}; make its vectors the same way as those of training"
+        )
+    seen = inputs_of([topic], network.inputs.shift)
+    scores = topic.retrieval_scores
+    columns: Tensor = torch.zeros(1, topic.n_candidates) if scores is None else torch.from_numpy(scores.copy())[None]
+    present = torch.ones_like(columns, dtype=torch.bool)
+    return TopicInputs(seen.queries, seen.documents, order_columns(columns, present))

@@ -1,0 +1,109 @@
+"""The batched simulator as a `VecEnv` of Stable-Baselines3: every lane plays the topic it is told to.
+
+Shapes: B lanes, N candidates, K horizon.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from stable_baselines3.common.vec_env import VecEnv
+from stable_baselines3.common.vec_env.base_vec_env import VecEnvIndices, VecEnvObs, VecEnvStepReturn
+
+from srd_gym.core import SelectionCore
+from srd_gym.envs.observation import Observer
+from srd_gym.protocols import IntArray
+
+
+class RolloutVecEnv(VecEnv):
+    """Compact observations of `SelectionCore` for on-policy algorithms, which never ask for terminal observations.
+
+    An episode that ends is followed by another of the same topic. SB3's own `VecEnv`s step their sub-environments one
+    by one; here a step is one call of the simulator.
+
+    Args:
+        core: the simulator; it is reset.
+        lanes: B.
+    """
+
+    def __init__(self, core: SelectionCore, lanes: int) -> None:
+        self.core = core
+        observer = Observer(core, "compact", np.int8, share_documents=False)
+        self._topics: IntArray = np.zeros(lanes, np.int64)
+        self._actions: IntArray = np.zeros(lanes, np.int64)
+        self._first = np.ones(lanes, np.bool_)
+        self.returns = np.zeros(lanes)
+        """[B], what the first episode of each lane since the reset has paid so far."""
+        super().__init__(lanes, observer.space, observer.action_space)
+
+    def play(self, topics: IntArray) -> None:
+        """Give each lane its topic, from the next reset on: [B] int64, indices in the simulator's topic set."""
+        self._topics = np.array(topics, np.int64)
+
+    def reset(self) -> VecEnvObs:
+        """Begin an episode in every lane."""
+        self.core.reset(self._topics)
+        self._first[:], self.returns[:] = True, 0.0
+        return self._observed()
+
+    def step_async(self, actions: np.ndarray[Any, Any]) -> None:
+        """Keep the actions, [B]."""
+        self._actions = actions
+
+    def step_wait(self) -> VecEnvStepReturn:
+        """Take them."""
+        result = self.core.step(self._actions)
+        self.returns += result.reward * self._first
+        self._first &= ~result.done
+        ended = np.flatnonzero(result.done)
+        if len(ended):
+            self.core.reset(self._topics[ended], ended)
+        return self._observed(), result.reward.astype(np.float32), result.done, [{} for _ in range(self.num_envs)]
+
+    def close(self) -> None:
+        """There is nothing to close."""
+
+    def get_attr(self, attr_name: str, indices: VecEnvIndices = None) -> list[Any]:
+        """Of every lane: `action_masks` (SB3 asks whether there is such a method) and `render_mode`.
+
+        Raises:
+            AttributeError: anything else.
+        """
+        known = {"action_masks": self.core, "render_mode": None}
+        if attr_name not in known:
+            raise AttributeError(f"lanes of a RolloutVecEnv have no attribute {attr_name!r}")
+        return [known[attr_name] for _ in self._lanes(indices)]
+
+    def set_attr(self, attr_name: str, value: Any, indices: VecEnvIndices = None) -> None:
+        """Lanes have nothing to set.
+
+        Raises:
+            AttributeError: always.
+        """
+        raise AttributeError(f"lanes of a RolloutVecEnv have no attribute {attr_name!r} to set")
+
+    def env_method(
+        self, method_name: str, *method_args: Any, indices: VecEnvIndices = None, **others: Any
+    ) -> list[Any]:
+        """`action_masks` of every lane: [N] bool each.
+
+        Raises:
+            AttributeError: another method.
+        """
+        if method_name != "action_masks":
+            raise AttributeError(f"lanes of a RolloutVecEnv have no method {method_name!r}")
+        return [self.core.allowed[lane] for lane in self._lanes(indices)]
+
+    def env_is_wrapped(self, wrapper_class: Any, indices: VecEnvIndices = None) -> list[bool]:
+        """Lanes are never wrapped."""
+        return [False for _ in self._lanes(indices)]
+
+    def _lanes(self, indices: VecEnvIndices) -> Iterable[int]:
+        return self._get_indices(indices)
+
+    def _observed(self) -> dict[str, np.ndarray[Any, Any]]:
+        """What is seen now, in arrays of its own."""
+        core = self.core
+        return {"topic": core.topic[:, None].copy(), "ranking": core.ranking.copy(), "action_mask": core.mask.copy()}

@@ -7,9 +7,10 @@ import pytest
 from srd_agents.registry import RANKERS
 from srd_gym.data.simulate import NOISE_SWEEP
 from srd_train.fitting import all_options
-from srd_train.recipe import built_in, load_recipe, recipe_from
+from srd_train.recipe import TopicsEntry, built_in, load_recipe, recipe_from
 from srd_train.sources import load_entry
 from srd_train.tuning import Trial, choose, combinations
+from srd_train.views import check_views
 
 SMALL = {
     "title": "small",
@@ -27,6 +28,7 @@ def test_recipes_that_come_along_hold_together(name: str) -> None:
     for entry in recipe.rankers:
         assert entry.ranker in RANKERS
         all_options(entry.ranker, entry.config, entry.grid)
+        check_views(entry)
 
 
 def test_the_named_recipes_are_there() -> None:
@@ -84,6 +86,17 @@ def test_real_files_need_the_variable(monkeypatch: pytest.MonkeyPatch, tmp_path:
         load_entry(entry)
 
 
+@pytest.mark.data
+@pytest.mark.usefixtures("data_dir")
+def test_the_dssa_sample_is_its_real_vectors() -> None:
+    topics = load_entry(TopicsEntry(name="sample", source="dssa-sample"))
+    assert (len(topics), topics.vector_width, topics.marks) == (13, 25, ())
+    assert topics.has_retrieval_order
+    for vectors in ("simulated", "dssa-sample/doc.emb.gz"):
+        with pytest.raises(ValueError, match="dssa-sample is its real vectors; leave vectors out"):
+            load_entry(TopicsEntry(name="sample", source="dssa-sample", vectors=vectors))
+
+
 def test_combinations_of_a_grid() -> None:
     assert combinations({}) == [{}]
     assert combinations({"a": (1, 2), "b": ("x",)}) == [{"a": 1, "b": "x"}, {"a": 2, "b": "x"}]
@@ -102,3 +115,22 @@ def test_an_option_is_fixed_or_chosen_not_both() -> None:
         all_options("mmr", {"lambda_": 0.5}, {"lambda_": (0.1,)})
     with pytest.raises(ValueError, match="lambda_ must be"):
         all_options("mmr", {}, {"lambda_": (0.1, 7.0)})
+
+
+def test_the_papers_m2div_is_its_preset() -> None:
+    from srd_agents.mcts.config import PRESETS
+
+    entry = next(entry for entry in load_recipe("m2div-paper").rankers if entry.name == "m2div, as published")
+    made = RANKERS.find(entry.ranker).configure(**entry.config)
+    assert made == PRESETS["paper"](epochs=3)
+
+
+def test_m2div_ranks_with_every_budget_and_the_same_in_all_recipes() -> None:
+    names = ("m2div", "m2div-real")
+    entries = [entry for name in names for entry in load_recipe(name).rankers if entry.ranker == "m2div"]
+    assert len(entries) == 2
+    assert entries[0] == entries[1]
+    budgets = [view.config.get("rank_simulations") for view in entries[0].views]
+    assert budgets == [None, 0, 16, 64, 256, 1024]
+    for entry in entries:
+        check_views(entry)

@@ -82,6 +82,9 @@ class RankerSpec:
         return ranker
 
 
+_LAMBDAS = tuple(i / 10 for i in range(11))
+"""What every heuristic's trade-off is chosen from on validation topics."""
+
 _BUILT_IN = (
     RankerSpec(
         name="retrieval-order",
@@ -103,7 +106,59 @@ _BUILT_IN = (
         class_path="srd_agents.heuristic.mmr:MMR",
         needs=("vectors",),
         uses=("query", "retrieval order"),
-        parameters_to_tune={"lambda_": tuple(i / 10 for i in range(11))},
+        parameters_to_tune={"lambda_": _LAMBDAS},
+    ),
+    RankerSpec(
+        name="msd",
+        summary="max-sum diversification: relevance and the sum of distances (Borodin et al. 2012)",
+        config_path="srd_agents.heuristic.config:MSDConfig",
+        class_path="srd_agents.heuristic.msd:MSD",
+        needs=("vectors",),
+        uses=("query", "retrieval order"),
+        parameters_to_tune={"lambda_": _LAMBDAS},
+    ),
+    RankerSpec(
+        name="dpp",
+        summary="greedy inference for a determinantal point process (Chen et al. 2018)",
+        config_path="srd_agents.heuristic.config:DPPConfig",
+        class_path="srd_agents.heuristic.dpp:DPP",
+        needs=("vectors",),
+        uses=("query", "retrieval order"),
+        parameters_to_tune={"lambda_": _LAMBDAS},
+    ),
+    RankerSpec(
+        name="xquad",
+        summary="explicit: relevance and subtopics not yet covered (xQuAD, Santos et al. 2010)",
+        config_path="srd_agents.heuristic.config:XQuADConfig",
+        class_path="srd_agents.heuristic.xquad:XQuAD",
+        needs=("vectors", "subtopic vectors"),
+        uses=("query", "retrieval order"),
+        parameters_to_tune={"lambda_": _LAMBDAS},
+    ),
+    RankerSpec(
+        name="pm2",
+        summary="explicit: ranks shared among subtopics in proportion (PM-2, Dang & Croft 2012)",
+        config_path="srd_agents.heuristic.config:PM2Config",
+        class_path="srd_agents.heuristic.pm2:PM2",
+        needs=("vectors", "subtopic vectors"),
+        parameters_to_tune={"lambda_": _LAMBDAS},
+    ),
+    RankerSpec(
+        name="relational-pretrained",
+        summary="relations of candidates, learned from generated topics: serves vectors of any model, needs no training",
+        config_path="srd_agents.relational.config:PretrainedConfig",
+        class_path="srd_agents.relational.ranker:Pretrained",
+        needs=("vectors",),
+        uses=("query", "retrieval order"),
+    ),
+    RankerSpec(
+        name="relational",
+        summary="the same, fine-tuned on your topics (or trained from the start) by REINFORCE",
+        config_path="srd_agents.relational.config:RelationalConfig",
+        class_path="srd_agents.relational.agent:Relational",
+        learns=True,
+        needs=("vectors",),
+        uses=("query", "retrieval order"),
     ),
     RankerSpec(
         name="oracle",

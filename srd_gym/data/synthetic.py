@@ -161,10 +161,10 @@ def generate(preset: str = "serp", *, n_topics: int = 1000, seed: int = 0, **ove
     share no topic. Topics of different seeds draw from the same catalogue, so that seed 0 can train what seed 1 tests.
 
     Args:
-        preset: a name in `PRESETS`.
+        preset: a name in `PRESETS`, or "wide": topics of every shape (`srd_gym.data.wide.wide_topics`).
         n_topics: how many topics, at least 1.
         seed: at least 0.
-        **overrides: fields of `SyntheticConfig` that replace the preset's.
+        **overrides: fields of `SyntheticConfig` that replace the preset's ("wide": arguments of `wide_topics`).
 
     Returns:
         Topics "serp-0-0", "serp-0-1", ... (preset, seed, index), named "synthetic:serp". The set is marked `simulated`:
@@ -174,8 +174,12 @@ def generate(preset: str = "serp", *, n_topics: int = 1000, seed: int = 0, **ove
         ValueError: an unknown preset or override (with the nearest names), or a value out of its range.
         TypeError: `n_topics` or `seed` is not an integer.
     """
+    if preset == "wide":
+        from srd_gym.data.wide import wide_topics
+
+        return wide_topics(n_topics, seed=seed, **overrides)
     if preset not in PRESETS:
-        raise unknown("synthetic preset", preset, PRESETS)
+        raise unknown("synthetic preset", preset, (*PRESETS, "wide"))
     known = [field.name for field in fields(SyntheticConfig)]
     for name in overrides:
         if name not in known:
@@ -233,10 +237,10 @@ def _topic(config: SyntheticConfig, shared: Vectors | None, query_id: str, rng: 
     distinct = n - round(config.near_duplicate_share * n)
     relevant = max(1, round(rng.uniform(*config.relevant_share) * distinct))
     popularity = rng.permutation(np.arange(1.0, s + 1) ** -config.popularity_skew)
-    judgments, strength = _draw_judgments(config, rng, distinct, relevant, popularity)
+    judgments, strength = draw_judgments(config, rng, distinct, relevant, popularity)
     topic_direction = directions(rng, 1, config.width)
     vectors = _draw_vectors(config, rng, judgments, strength, aspects, topic_direction[0])
-    source, vectors = _repeated(config, rng, vectors, n)
+    source, vectors = repeated(config, rng, vectors, n)
     order, scores = _retrieved(config, rng, (strength * (judgments @ popularity))[source])
     asked = topic_direction + np.float32(config.query_subtopic_weight) * to_unit_length(aspects.sum(axis=0))
     query = to_unit_length(asked + noise_like(rng, topic_direction, config.noise / 2))
@@ -253,7 +257,7 @@ def _topic(config: SyntheticConfig, shared: Vectors | None, query_id: str, rng: 
     )
 
 
-def _draw_judgments(
+def draw_judgments(
     config: SyntheticConfig, rng: np.random.Generator, distinct: int, relevant: int, popularity: NDArray[np.float64]
 ) -> tuple[NDArray[np.int8], NDArray[np.float64]]:
     """Which subtopics each document covers, and how strongly; off-topic documents come last.
@@ -305,7 +309,7 @@ def _draw_vectors(
     return to_unit_length(vectors + noise_like(rng, vectors, config.noise))
 
 
-def _repeated(
+def repeated(
     config: SyntheticConfig, rng: np.random.Generator, vectors: Vectors, n: int
 ) -> tuple[NDArray[np.int64], Vectors]:
     """The distinct documents followed by near-duplicates of some of them: [N] the row each comes from, and [N, F]."""

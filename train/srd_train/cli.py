@@ -65,10 +65,12 @@ TREE = Group(
             },
         ),
         "train": Leaf("srd_train.commands.train", "train a ranker on a topic file"),
+        "pretrain": Leaf("srd_train.commands.pretrain", "make the weights of relational-pretrained again"),
         "rank": Leaf("srd_train.commands.rank", "rank topics into a TREC run, or JSON lines as they come"),
         "evaluate": Leaf("srd_train.commands.evaluate", "score a TREC run against diversity qrels"),
         "benchmark": Leaf("srd_train.commands.benchmark", "train and compare rankers by a recipe"),
         "curves": Leaf("srd_train.commands.curves", "learning curves of a benchmark's results"),
+        "report": Leaf("srd_train.commands.report", "a page to look into a benchmark's results, and tables for a text"),
         "speed": Leaf("srd_train.commands.speed", "the speed table, side by side with peers"),
     },
 )

@@ -1,0 +1,175 @@
+"""The learner: REINFORCE with a leave-one-out baseline through the simulator of SRD-v0."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from srd_agents.config import check_count
+from srd_agents.learner import Learner, Weights
+from srd_agents.networks.checkpoint import load_module, load_optimizer, module_arrays, optimizer_tree
+from srd_agents.reinforce.loss import (
+    chosen_log_policy,
+    discounted_returns,
+    entropy,
+    leave_one_out_advantages,
+    log_policy,
+    reinforce_loss,
+    scaled,
+)
+from srd_agents.relational.config import RelationalConfig
+from srd_agents.relational.forward import Weights as ForwardWeights
+from srd_agents.relational.network import RelationalNetwork
+from srd_agents.relational.ranker import next_scores, pretrained_weights, rank_topics
+from srd_agents.relational.rollout import Episodes, PaddedRelations, roll_out
+from srd_agents.storage import Tree
+from srd_gym.core import SelectionCore
+from srd_gym.protocols import BoolArray, IntArray, ScoreArray
+from srd_gym.topic import Topic, TopicSet
+
+
+class Relational(Learner[RelationalConfig]):
+    """A policy that sees relations only, not vectors: one model serves vectors of any model and width.
+
+    A candidate is described by its retrieval rank and score, its cosine with the query, how close it is to the
+    documents ranked so far and to the other candidates, all standardised within the topic
+    (`srd_agents.relational.relations`). A network of two layers scores that; REINFORCE with the leave-one-out baseline
+    (Kool et al. 2019) trains it through the simulator of SRD-v0. Ranking is numpy only.
+    """
+
+    name: ClassVar[str] = "relational"
+    config_class: ClassVar[type[Any]] = RelationalConfig
+
+    _network: RelationalNetwork
+    _optimiser: torch.optim.Adam
+    _generator: np.random.Generator
+    _core: SelectionCore | None = None
+    _relations: PaddedRelations | None = None
+    _mean: dict[str, NDArray[Any]] | None = None
+    _forward: ForwardWeights | None = None
+
+    def rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
+        """`rank` of every topic, in their order; vectors of any width.
+
+        Raises:
+            ValueError: not fitted, k below 1, or a topic without vectors.
+        """
+        check_count("k", k)
+        if self.vector_width is None:
+            raise ValueError(
+                f"ranker {self.name!r} is not trained: call fit, or load a trained folder; "
+                "'relational-pretrained' needs no training"
+            )
+        return self._rank_batch(topics, k) if len(topics) else []
+
+    def score(self, topic: Topic, selected: IntArray, allowed: BoolArray) -> ScoreArray:
+        """The score of each candidate as the next document: [N] float64, minus infinity where not allowed."""
+        return np.where(allowed, next_scores(self.forward_weights(), topic, selected), -np.inf)
+
+    def forward_weights(self) -> ForwardWeights:
+        """The weights that rank."""
+        if self._forward is None:
+            self._forward = ForwardWeights.of(self._weights())
+        return self._forward
+
+    def _rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
+        return rank_topics(self.forward_weights(), topics, k)
+
+    def _build(self, vector_width: int) -> None:
+        units, second = self.config.units, self.config.second
+        if self.config.init == "pretrained":
+            units, second = pretrained_weights().hidden.shape
+        self._network = RelationalNetwork(units, second)
+        self._mean = self._forward = None
+
+    def _weights(self) -> dict[str, NDArray[Any]]:
+        if self._mean is not None:
+            return {name: array.copy() for name, array in self._mean.items()}
+        return module_arrays(self._network)
+
+    def _set_weights(self, weights: Weights) -> None:
+        load_module(self._network, weights, f"weights of ranker {self.name!r}")
+        self._mean = self._forward = None
+
+    def _prepare(self, topics: TopicSet, seed: int) -> None:
+        if self.config.init == "pretrained":
+            load_module(self._network, asdict(pretrained_weights()), "pretrained weights")
+        else:
+            self._network.initialise(torch.Generator().manual_seed(seed))
+        self._generator = np.random.default_rng([seed, 1])
+        self._core = SelectionCore(
+            topics, measure=self.config.measure, horizon=self.config.horizon, normalizer="candidates"
+        )
+        self._relations = PaddedRelations(topics)
+        self._optimiser = torch.optim.Adam(self._network.parameters(), lr=self.config.learning_rate)
+        self._mean = module_arrays(self._network) if self.config.average else None
+        self._forward = None
+
+    def _update(self, batch: IntArray) -> Mapping[str, float]:
+        if self._core is None or self._relations is None:
+            raise RuntimeError("no topics to train on: `fit` prepares them")
+        acting = ForwardWeights.of(module_arrays(self._network))
+        episodes = roll_out(acting, self._core, self._relations, batch, self.config.rollouts, self._generator)
+        loss, figures = self._loss(episodes)
+        self._optimiser.zero_grad()
+        loss.backward()  # type: ignore[no-untyped-call]
+        torch.nn.utils.clip_grad_norm_(self._network.parameters(), self.config.clip_norm)
+        self._optimiser.step()
+        self._forward = None
+        if self._mean is not None:
+            keep = np.float32(self.config.average)
+            for name, array in module_arrays(self._network).items():
+                self._mean[name] = keep * self._mean[name] + (1 - keep) * array
+        return figures
+
+    def _loss(self, episodes: Episodes) -> tuple[torch.Tensor, dict[str, float]]:
+        """The batch's loss, and its figures."""
+        relations = episodes.relations
+        fixed = self._network.first_layer(torch.from_numpy(relations.static), torch.from_numpy(relations.context))
+        dynamic, position = torch.from_numpy(episodes.dynamic), torch.from_numpy(episodes.position)
+        logits = self._network(fixed, dynamic, position, torch.from_numpy(episodes.share))
+        ranks, n = episodes.allowed.shape[2:]
+        log_pi = log_policy(logits.reshape(-1, ranks, n), torch.from_numpy(episodes.allowed).view(-1, ranks, n))
+        rewards = torch.from_numpy(episodes.rewards).view(-1, ranks)
+        active = torch.from_numpy(episodes.active).view(-1, ranks)
+        advantages = leave_one_out_advantages(discounted_returns(rewards, 1.0), self.config.rollouts)
+        chosen = chosen_log_policy(log_pi, torch.from_numpy(episodes.actions).view(-1, ranks))
+        filled = active.sum()
+        loss = reinforce_loss(chosen, scaled(advantages, active), active).sum() / filled
+        spread = (entropy(log_pi) * active).sum() / filled
+        figures = {
+            "return": float(rewards.sum(1).mean()),
+            "entropy": float(spread.detach()),
+            "loss": float(loss.detach()),
+        }
+        return loss - self.config.entropy * spread, figures
+
+    def _training_state(self) -> Tree:
+        return {
+            "generator": _plain(self._generator.bit_generator.state),
+            "optimiser": optimizer_tree(self._optimiser),
+            "network": module_arrays(self._network),
+        }
+
+    def _restore_training(self, state: Tree) -> None:
+        shown = self._weights()
+        load_module(self._network, state["network"], "network in training")
+        load_optimizer(self._optimiser, state["optimiser"])
+        self._generator.bit_generator.state = state["generator"]
+        self._mean = shown if self.config.average else None
+        self._forward = None
+
+    def _release(self) -> None:
+        self._core = self._relations = None
+        if hasattr(self, "_optimiser"):
+            del self._optimiser
+
+
+def _plain(state: Mapping[str, Any]) -> dict[str, Any]:
+    """A numpy generator's state as JSON values."""
+    return {key: _plain(value) if isinstance(value, Mapping) else value for key, value in state.items()}

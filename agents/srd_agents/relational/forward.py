@@ -1,0 +1,164 @@
+"""The network's forward pass and the greedy ranking by it. Numpy only, so that ranking needs no torch.
+
+    h_i = relu(S s_i + D d_i + C c + P p + b),  g_i = relu(H h_i + M mean_j h_j + e),  score_i = v'g_i
+
+with s static, d dynamic, c context and p position features (`srd_agents.relational.relations`). The mean over
+candidates keeps it equivariant: reordering candidates reorders scores.
+
+Shapes: B topics, R rankings of each, N candidates, K ranks, H and G units.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from srd_agents.relational.relations import CONTEXT, DYNAMIC, POSITION, STATIC, Array, Ranked, Relations
+from srd_gym.protocols import BoolArray, IntArray
+
+
+@dataclass(frozen=True, kw_only=True)
+class Weights:
+    """The network, float32."""
+
+    static: Array
+    """S: [D, H]."""
+    dynamic: Array
+    """D: [D, H]."""
+    context: Array
+    """C: [C, H]."""
+    position: Array
+    """P: [P, H]."""
+    bias: Array
+    """b: [H]."""
+    hidden: Array
+    """H: [H, G]."""
+    pooled: Array
+    """M: [H, G]."""
+    hidden_bias: Array
+    """e: [G]."""
+    out: Array
+    """v: [G]."""
+
+    @classmethod
+    def of(cls, arrays: Mapping[str, NDArray[Any]], source: str = "weights") -> Weights:
+        """The weights by their names.
+
+        Args:
+            arrays: name -> array, for each field.
+            source: where they came from, for the error.
+
+        Raises:
+            ValueError: other names or shapes, or values that are not finite numbers.
+        """
+        names = [field.name for field in fields(cls)]
+        if sorted(arrays) != sorted(names):
+            raise ValueError(
+                f"{source}: expected the arrays {', '.join(sorted(names))}, got {', '.join(sorted(arrays)) or 'none'}; "
+                "this is no network of ranker 'relational', or one of another version"
+            )
+        units, second = _sizes(arrays, source)
+        for name, shape in weight_shapes(units, second).items():
+            array = arrays[name]
+            if array.shape != shape or not np.issubdtype(array.dtype, np.floating):
+                raise ValueError(
+                    f"{source}: {name} is {array.dtype} {array.shape}, expected float32 {shape}; "
+                    "the file is of another version: train again, or use the version that wrote it"
+                )
+            if not np.isfinite(array).all():
+                raise ValueError(f"{source}: {name} holds NaN or infinity; train again")
+        return cls(**{name: np.ascontiguousarray(arrays[name], np.float32) for name in names})
+
+
+def weight_shapes(units: int, second: int) -> dict[str, tuple[int, ...]]:
+    """Name -> shape for H = `units` and G = `second`."""
+    return {
+        "static": (len(STATIC), units),
+        "dynamic": (len(DYNAMIC), units),
+        "context": (len(CONTEXT), units),
+        "position": (len(POSITION), units),
+        "bias": (units,),
+        "hidden": (units, second),
+        "pooled": (units, second),
+        "hidden_bias": (second,),
+        "out": (second,),
+    }
+
+
+def first_layer(weights: Weights, relations: Relations) -> Array:
+    """The part of the first layer that stays while a topic is ranked: [B, N, H]."""
+    fixed = np.matmul(relations.static, weights.static)
+    fixed += (relations.context @ weights.context + weights.bias)[:, None]
+    return np.asarray(fixed)
+
+
+def scores(weights: Weights, fixed: Array, ranked: Ranked, share: Array) -> Array:
+    """The score of each candidate at the next rank, ranked ones included.
+
+    Args:
+        weights: the network.
+        fixed: [B, N, H], of `first_layer`.
+        ranked: what is ranked so far.
+        share: [B, N], 1 / (real candidates), 0 for padding.
+
+    Returns:
+        [B, R, N] float32.
+    """
+    if ranked.size:
+        first = np.matmul(ranked.features.swapaxes(2, 3), weights.dynamic)
+        first += fixed[:, None]
+    else:
+        first = np.repeat(fixed[:, None], ranked.features.shape[1], axis=1)
+    first += ranked.position() @ weights.position
+    np.maximum(first, 0, out=first)
+    mean = np.matmul(share[:, None, None], first)
+    second = np.matmul(first, weights.hidden)
+    second += np.matmul(mean, weights.pooled) + weights.hidden_bias
+    np.maximum(second, 0, out=second)
+    return np.asarray(np.matmul(second, weights.out))
+
+
+def greedy(weights: Weights, relations: Relations, k: int) -> tuple[IntArray, Array]:
+    """Rank by taking the highest score each time; ties go to the earlier candidate.
+
+    Args:
+        weights: the network.
+        relations: of B topics of equal size.
+        k: ranks, at most N.
+
+    Returns:
+        [B, K] int64 candidates and [B, K] float32 their scores when they were taken.
+    """
+    count, n = relations.unit.shape[:2]
+    lanes = np.arange(count)
+    fixed = first_layer(weights, relations)
+    share = np.full((count, n), 1 / n, np.float32)
+    ranked = Ranked(relations)
+    off = np.zeros((count, n), np.float32)
+    ranking, values = np.empty((count, k), np.int64), np.empty((count, k), np.float32)
+    for rank in range(k):
+        score = scores(weights, fixed, ranked, share)[:, 0] + off
+        chosen = score.argmax(axis=1)
+        ranking[:, rank], values[:, rank] = chosen, score[lanes, chosen]
+        off[lanes, chosen] = -np.inf
+        if rank + 1 < k:
+            ranked.add(chosen[:, None])
+    return ranking, values
+
+
+def offered_share(present: BoolArray) -> Array:
+    """[B, N] 1 / (real candidates), 0 for padding."""
+    share: Array = (present / present.sum(axis=1, keepdims=True)).astype(np.float32)
+    return share
+
+
+def _sizes(arrays: Mapping[str, NDArray[Any]], source: str) -> tuple[int, int]:
+    """H and G."""
+    hidden = arrays["hidden"]
+    if hidden.ndim != 2:
+        raise ValueError(f"{source}: hidden must be a matrix, got shape {hidden.shape}")
+    return hidden.shape[0], hidden.shape[1]

@@ -1,0 +1,150 @@
+"""Ranking topics by the network, and the weights that come with the package. Numpy only."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Sequence
+from functools import lru_cache
+from importlib.resources import as_file, files
+
+import numpy as np
+
+from srd_agents.config import check_count
+from srd_agents.heuristic.blocks import blocks_of_equal_shape
+from srd_agents.relational.config import PretrainedConfig
+from srd_agents.relational.forward import Weights, first_layer, greedy, offered_share, scores
+from srd_agents.relational.relations import Array, Ranked, Relations, relate
+from srd_gym.files import PathLike, existing_file
+from srd_gym.protocols import BoolArray, IntArray, ScoreArray
+from srd_gym.topic import FloatArray, Topic
+
+CHECKPOINT = "pretrained.npz"
+"""The weights that come with the package; docs/relational.md says how they were made."""
+_BLOCK = 1 << 19
+"""Vector entries worked on at once: a block fits the processor's cache."""
+
+
+class Pretrained:
+    """The relational ranker with the weights that come with the package: nothing to train, vectors of any model.
+
+    It looks at vectors, and at the query's vector and the retrieval scores where a topic has them. It was trained on
+    generated topics only (docs/relational.md).
+
+    Args:
+        config: other weights, where wanted.
+
+    Raises:
+        FileNotFoundError: no such file of weights.
+        ValueError: a file of something else.
+    """
+
+    def __init__(self, config: PretrainedConfig | None = None) -> None:
+        self.config = config or PretrainedConfig()
+        path = self.config.path()
+        self.weights = pretrained_weights() if path is None else read_weights(path)
+
+    def rank(self, topic: Topic, k: int) -> IntArray:
+        """The first k documents: [min(k, N)] int64.
+
+        Raises:
+            ValueError: the topic has no document vectors, or k is below 1.
+        """
+        return self.rank_batch([topic], k)[0]
+
+    def rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
+        """`rank` of every topic; topics of equal size are ranked side by side."""
+        check_count("k", k)
+        return rank_topics(self.weights, topics, k)
+
+    def score(self, topic: Topic, selected: IntArray, allowed: BoolArray) -> ScoreArray:
+        """The score of each candidate as the next document: [N] float64, minus infinity where not allowed."""
+        return np.where(allowed, next_scores(self.weights, topic, selected), -np.inf)
+
+
+@lru_cache(maxsize=1)
+def pretrained_weights() -> Weights:
+    """The weights that come with the package; reading them executes nothing."""
+    with as_file(files("srd_agents.relational").joinpath(CHECKPOINT)) as path:
+        return read_weights(path)
+
+
+def read_weights(path: PathLike) -> Weights:
+    """The weights of an .npz file; reading it executes nothing.
+
+    Raises:
+        FileNotFoundError: no such file.
+        ValueError: not such a file, or weights of another version.
+    """
+    found = existing_file(path, "weights of ranker 'relational-pretrained'")
+    try:
+        with np.load(found, allow_pickle=False) as file:
+            arrays = dict(file)
+    except (zipfile.BadZipFile, EOFError, TypeError, ValueError) as error:
+        raise ValueError(f"{found}: {error}; expected one that `srd pretrain` wrote") from error
+    return Weights.of(arrays, str(found))
+
+
+def rank_topics(weights: Weights, topics: Sequence[Topic], k: int) -> list[IntArray]:
+    """Greedy rankings of topics, each [min(k, N)] int64; independent of which topics are ranked together.
+
+    Raises:
+        ValueError: a topic without document vectors.
+    """
+    rankings: dict[int, IntArray] = {}
+    for block in blocks_of_equal_shape([_vectors(topic).shape for topic in topics], _BLOCK):
+        relations = relations_of([topics[index] for index in block])
+        ranking, _ = greedy(weights, relations, min(k, relations.unit.shape[1]))
+        rankings.update(zip(block, ranking, strict=True))
+    return [rankings[index] for index in range(len(topics))]
+
+
+def next_scores(weights: Weights, topic: Topic, selected: IntArray) -> ScoreArray:
+    """The score of each candidate after these were ranked: [N] float64."""
+    relations = relations_of([topic])
+    ranked = Ranked(relations)
+    for document in selected:
+        ranked.add(np.array([[document]]))
+    share = offered_share(np.ones((1, topic.n_candidates), np.bool_))
+    found: ScoreArray = scores(weights, first_layer(weights, relations), ranked, share)[0, 0].astype(np.float64)
+    return found
+
+
+def relations_of(topics: Sequence[Topic]) -> Relations:
+    """The relations of topics of equal size and width.
+
+    Raises:
+        ValueError: a topic without document vectors.
+    """
+    n, width = _vectors(topics[0]).shape
+    unit = unit_vectors(np.stack([_vectors(topic) for topic in topics]))
+    scores_given = np.zeros((len(topics), n), np.float32)
+    queries = np.zeros((len(topics), width), np.float32)
+    has_order = np.zeros(len(topics), np.bool_)
+    for row, topic in enumerate(topics):
+        if topic.retrieval_scores is not None:
+            scores_given[row], has_order[row] = topic.retrieval_scores, True
+        if topic.query_vector is not None:
+            queries[row] = topic.query_vector
+    return relate(unit, scores_given, has_order, unit_vectors(queries))
+
+
+def unit_vectors(vectors: FloatArray) -> Array:
+    """Vectors of length 1 along the last axis; zero vectors stay zero. Lengths may be anything that float32 holds."""
+    with np.errstate(over="ignore"):
+        lengths = np.sqrt(np.einsum("...f,...f->...", vectors, vectors), dtype=np.float32)[..., None]
+    if bool(((lengths > 1e-15) & (lengths < 1e15)).all()):
+        unit: Array = np.divide(vectors, lengths, dtype=np.float32)
+        return unit
+    wide = vectors.astype(np.float64)
+    exact = np.sqrt(np.einsum("...f,...f->...", wide, wide))[..., None]
+    return (wide / np.where(exact > 0, exact, 1)).astype(np.float32)
+
+
+def _vectors(topic: Topic) -> FloatArray:
+    """The document vectors of a topic, or an error that says how to make them."""
+    if topic.doc_vectors is None:
+        raise ValueError(
+            f"topic {topic.query_id!r} has no document vectors, which the relational ranker compares documents by; "
+            "make them with `srd data build ... --vectors lsa` (from texts) or `--vectors FILE`"
+        )
+    return topic.doc_vectors

@@ -1,0 +1,293 @@
+"""The relational ranker: what it must not depend on, and that it learns."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from srd_agents.learner import Learner
+from srd_agents.registry import load_ranker, make_ranker
+from srd_agents.relational.agent import Relational
+from srd_agents.relational.config import RelationalConfig
+from srd_agents.relational.forward import Weights, first_layer, greedy, offered_share, scores, weight_shapes
+from srd_agents.relational.network import RelationalNetwork
+from srd_agents.relational.ranker import (
+    Pretrained,
+    pretrained_weights,
+    rank_topics,
+    read_weights,
+    relations_of,
+    unit_vectors,
+)
+from srd_agents.relational.relations import CONTEXT, STATIC, Ranked, midranks, relate, standardised
+from srd_agents.relational.rollout import PaddedRelations
+from srd_agents.validation import Validation
+from srd_gym.data.synthetic import generate
+from srd_gym.testing import check_ranker
+from srd_gym.topic import Topic, TopicSet
+
+seeds = st.integers(0, 2**20)
+
+
+def some_weights(seed: int = 0) -> Weights:
+    rng = np.random.default_rng(seed)
+    return Weights.of(
+        {name: rng.normal(0, 0.3, shape).astype(np.float32) for name, shape in weight_shapes(8, 6).items()}
+    )
+
+
+def a_topic(seed: int, n: int | None = None, width: int = 5) -> Topic:
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(2, 40)) if n is None else n
+    return Topic(
+        query_id=f"q{seed}",
+        doc_ids=tuple(f"d{i}" for i in range(n)),
+        doc_vectors=rng.normal(size=(n, width)),
+        query_vector=rng.normal(size=width) if rng.random() < 0.7 else None,
+        retrieval_scores=np.sort(rng.normal(size=n))[::-1] if rng.random() < 0.7 else None,
+        subtopic_ids=("a", "b"),
+        judgments=np.maximum(rng.integers(0, 2, (n, 2)), np.eye(n, 2, dtype=np.int64)).astype(np.int8),
+    )
+
+
+def reordered(topic: Topic, order: np.ndarray[Any, Any]) -> Topic:
+    assert topic.doc_vectors is not None
+    assert topic.judgments is not None
+    kept = None if topic.retrieval_scores is None else topic.retrieval_scores[order]
+    return replace(
+        topic,
+        doc_ids=tuple(topic.doc_ids[i] for i in order),
+        doc_vectors=topic.doc_vectors[order],
+        retrieval_scores=kept,
+        judgments=topic.judgments[order],
+    )
+
+
+@settings(max_examples=40, deadline=None)
+@given(seeds)
+def test_reordered_candidates_give_the_same_documents(seed: int) -> None:
+    topic = replace(a_topic(seed, 3 + seed % 37), retrieval_scores=None)
+    order = np.random.default_rng(seed).permutation(topic.n_candidates)
+    shuffled = reordered(topic, order)
+    ranked = [topic.doc_ids[i] for i in rank_topics(some_weights(), [topic], 10)[0]]
+    assert ranked == [shuffled.doc_ids[i] for i in rank_topics(some_weights(), [shuffled], 10)[0]]
+
+
+@settings(max_examples=40, deadline=None)
+@given(seeds)
+def test_relations_move_with_scores_given_in_any_order(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    unit, query = unit_vectors(rng.normal(size=(1, 20, 6))), unit_vectors(rng.normal(size=(1, 6)))
+    given_scores = rng.integers(0, 8, (1, 20)).astype(np.float32)
+    order = rng.permutation(20)
+    one = relate(unit, given_scores, np.ones(1, np.bool_), query)
+    other = relate(unit[:, order], given_scores[:, order], np.ones(1, np.bool_), query)
+    np.testing.assert_allclose(one.static[:, order], other.static, atol=1e-4)
+    np.testing.assert_allclose(one.context, other.context, atol=1e-4)
+
+
+@settings(max_examples=40, deadline=None)
+@given(seeds)
+def test_lengths_shifts_scales_and_empty_dimensions_change_nothing(seed: int) -> None:
+    topic, rng = a_topic(seed), np.random.default_rng(seed)
+    assert topic.doc_vectors is not None
+    query = topic.query_vector
+    wider = replace(
+        topic,
+        doc_vectors=np.pad(topic.doc_vectors * rng.uniform(0.1, 9, (topic.n_candidates, 1)), ((0, 0), (0, 3))),
+        query_vector=None if query is None else np.pad(7 * query, (0, 3)),
+        retrieval_scores=None if topic.retrieval_scores is None else 50 + 8 * topic.retrieval_scores,
+    )
+    np.testing.assert_allclose(relations_of([topic]).static, relations_of([wider]).static, atol=2e-3)
+    same = [rank_topics(some_weights(), [given], 10)[0].tolist() for given in (topic, wider)]
+    assert same[0] == same[1]
+
+
+@settings(max_examples=20, deadline=None)
+@given(seeds)
+def test_what_else_is_in_the_batch_changes_nothing(seed: int) -> None:
+    topics = [a_topic(seed + i, n) for i, n in enumerate((7, 30, 7, 12, 30, 7, 2, 1))]
+    together = rank_topics(some_weights(), topics, 10)
+    for topic, ranking in zip(topics, together, strict=True):
+        np.testing.assert_array_equal(ranking, rank_topics(some_weights(), [topic], 10)[0])
+        assert sorted(set(ranking.tolist())) == sorted(ranking.tolist())
+        assert len(ranking) == min(10, topic.n_candidates)
+
+
+@settings(max_examples=20, deadline=None)
+@given(seeds)
+def test_padding_changes_no_score(seed: int) -> None:
+    topics, weights = [a_topic(seed + i, n) for i, n in enumerate((3, 25, 11))], some_weights()
+    padded = PaddedRelations(topics)
+    batch = padded.of(np.arange(3))
+    present = np.arange(batch.static.shape[1]) < padded.n_candidates[:, None]
+    ranked = Ranked(batch, 1, present)
+    alone = [Ranked(relations_of([topic])) for topic in topics]
+    for chosen in (0, 2):
+        together = scores(weights, first_layer(weights, batch), ranked, offered_share(present))
+        for row, topic in enumerate(topics):
+            relations = relations_of([topic])
+            share = np.full((1, topic.n_candidates), 1 / topic.n_candidates, np.float32)
+            single = scores(weights, first_layer(weights, relations), alone[row], share)[0, 0]
+            np.testing.assert_allclose(together[row, 0, : topic.n_candidates], single, atol=1e-4)
+            alone[row].add(np.array([[chosen]]))
+        ranked.add(np.full((3, 1), chosen))
+
+
+def test_numpy_and_torch_agree() -> None:
+    topics = [a_topic(i, 20) for i in range(4)]
+    relations, weights = relations_of(topics), some_weights()
+    network = RelationalNetwork(8, 6)
+    network.load_state_dict({name: torch.from_numpy(array) for name, array in asdict(weights).items()})
+    ranked, share = Ranked(relations), np.full((4, 20), 0.05, np.float32)
+    for chosen in range(5):
+        expected = scores(weights, first_layer(weights, relations), ranked, share)
+        fixed = network.first_layer(torch.from_numpy(relations.static), torch.from_numpy(relations.context))
+        given = [ranked.features[:, :, None], ranked.position()[None], share]
+        found = network(fixed, *[torch.from_numpy(np.ascontiguousarray(array)) for array in given])[:, :, 0]
+        np.testing.assert_allclose(found.detach().numpy(), expected, atol=1e-5)
+        ranked.add(np.full((4, 1), chosen))
+
+
+def test_no_array_is_as_large_as_all_pairs() -> None:
+    relations = relations_of([a_topic(0, 700, width=8)])
+    ranked = Ranked(relations)
+    arrays = [*relations, *[value for value in vars(ranked).values() if isinstance(value, np.ndarray)]]
+    assert max(array.size for array in arrays) < 700 * 700 / 16
+
+
+def test_midranks_share_the_ranks_of_equal_scores() -> None:
+    given = np.array([[3, 1, 3, 2], [4, 3, 2, 1]], np.float32)
+    assert midranks(given).tolist() == [[0.5, 3, 0.5, 2], [0, 1, 2, 3]]
+
+
+def test_what_is_alike_is_standardised_to_zero() -> None:
+    alike = np.full((1, 5), 0.1) + 1e-17
+    assert not standardised(alike).any()
+    assert standardised(np.array([[0.0, 2.0]])).tolist() == [[-1, 1]]
+
+
+@pytest.mark.parametrize(
+    "vectors",
+    [
+        pytest.param(np.zeros((6, 4)), id="zero"),
+        pytest.param(np.ones((6, 4)), id="equal"),
+        pytest.param(np.eye(6, 4) * 1e-30, id="tiny"),
+        pytest.param(np.full((6, 4), 1e30), id="huge"),
+        pytest.param(np.ones((1, 4)), id="one candidate"),
+    ],
+)
+@pytest.mark.parametrize("extras", [True, False])
+def test_odd_vectors_still_give_a_ranking(vectors: np.ndarray[Any, Any], extras: bool) -> None:
+    n = len(vectors)
+    topic = Topic(
+        query_id="odd",
+        doc_ids=tuple(map(str, range(n))),
+        doc_vectors=vectors,
+        query_vector=np.zeros(4) if extras else None,
+        retrieval_scores=np.ones(n) if extras else None,
+    )
+    relations = relations_of([topic])
+    assert all(np.isfinite(part).all() for part in relations)
+    assert relations.static.shape[-1] == len(STATIC)
+    assert relations.context.shape[-1] == len(CONTEXT)
+    ranking, values = greedy(some_weights(), relations, n)
+    assert sorted(ranking[0].tolist()) == list(range(n))
+    assert np.isfinite(values).all()
+
+
+def test_the_toy_topic_is_learned() -> None:
+    topics = TopicSet([a_topic(2, 8)], name="toy")
+    ranker: Any = make_ranker("relational", init="random", epochs=60, batch_topics=1, learning_rate=0.02, patience=0)
+    ranker.fit(topics, seed=0)
+    assert Validation(topics, "alpha_nDCG@10", "candidates").mean(ranker) > 0.999
+
+
+def test_it_learns_what_holds_for_other_topics() -> None:
+    topics = generate("wide", n_topics=80, seed=9, width=32, largest=30)
+    train, test = topics[:60], topics[60:]
+    ranker: Any = make_ranker("relational", init="random", epochs=6, learning_rate=0.01)
+    value = Validation(test, "alpha_nDCG@10", "candidates")
+    ranker.fit(train, seed=0)
+    assert value.mean(ranker) > value.mean(make_ranker("random", seed=0)) + 0.05
+
+
+def test_same_seed_same_weights_and_a_resumed_run_ends_alike(tmp_path: Path) -> None:
+    topics = generate("wide", n_topics=6, seed=1, width=16, largest=20)
+    options = {"init": "random", "average": 0.9, "batch_topics": 2, "units": 4, "second": 4}
+
+    def trained(epochs: int, folder: Path, resume: bool = False) -> Learner[Any]:
+        ranker: Any = make_ranker("relational", epochs=epochs, **options)
+        ranker.fit(topics, topics[:0] or None, seed=3, out=folder, resume=resume)
+        return ranker  # type: ignore[no-any-return]
+
+    whole = trained(4, tmp_path / "whole")
+    trained(2, tmp_path / "parts")
+    parts = trained(4, tmp_path / "parts", resume=True)
+    again = trained(4, tmp_path / "again")
+    for name, array in whole._weights().items():
+        np.testing.assert_array_equal(array, again._weights()[name])
+        np.testing.assert_array_equal(array, parts._weights()[name])
+    loaded = load_ranker(tmp_path / "whole")
+    other_width = a_topic(5, 12, width=40)
+    np.testing.assert_array_equal(loaded.rank(other_width, 5), whole.rank(other_width, 5))
+    assert isinstance(loaded, Relational)
+
+
+def test_rankers_conform() -> None:
+    check_ranker(make_ranker("relational-pretrained"), [a_topic(i) for i in range(4)])
+    tuned: Any = make_ranker("relational", epochs=1)
+    topics = TopicSet([a_topic(i) for i in range(4)], name="four")
+    tuned.fit(topics, seed=0)
+    check_ranker(tuned, list(topics))
+    allowed = np.ones(topics[0].n_candidates, np.bool_)
+    for ranker in (tuned, Pretrained()):
+        ranking = ranker.rank(topics[0], 3)
+        offered = allowed.copy()
+        for rank, chosen in enumerate(ranking):
+            assert int(np.argmax(ranker.score(topics[0], ranking[:rank], offered))) == chosen
+            offered[chosen] = False
+
+
+def test_weights_that_do_not_fit_are_refused() -> None:
+    arrays = asdict(pretrained_weights())
+    with pytest.raises(ValueError, match=r"expected the arrays bias, .*, got bias"):
+        Weights.of({"bias": arrays["bias"]})
+    with pytest.raises(ValueError, match=r"static is float32 \(3, 4\), expected"):
+        Weights.of({**arrays, "static": np.zeros((3, 4), np.float32)})
+    with pytest.raises(ValueError, match="out holds NaN"):
+        Weights.of({**arrays, "out": np.full_like(arrays["out"], np.nan)})
+
+
+def test_errors_name_what_is_missing() -> None:
+    topic = Topic(query_id="q", doc_ids=("a", "b"), doc_texts=("one", "two"))
+    with pytest.raises(ValueError, match=r"'q' has no document vectors.*srd data build"):
+        make_ranker("relational-pretrained").rank(topic, 2)
+    with pytest.raises(ValueError, match="'relational-pretrained' needs no training"):
+        make_ranker("relational").rank(a_topic(0), 2)
+    with pytest.raises(ValueError, match="k must be at least 1"):
+        Pretrained().rank(a_topic(0), 0)
+    with pytest.raises(ValueError, match="rollouts must be at least 2"):
+        RelationalConfig(rollouts=1)
+
+
+def test_files_of_weights_are_checked(tmp_path: Path) -> None:
+    path = tmp_path / "seed-3.npz"
+    np.savez(path, **asdict(pretrained_weights()))
+    ranker = make_ranker("relational-pretrained", checkpoint=str(tmp_path / "seed-{seed}.npz"), seed=3)
+    np.testing.assert_array_equal(ranker.rank(a_topic(1), 9), Pretrained().rank(a_topic(1), 9))
+    path.write_bytes(b"no archive")
+    with pytest.raises(ValueError, match="expected one that `srd pretrain` wrote"):
+        read_weights(path)
+    np.savez(path, out=np.array([{}], dtype=object))
+    with pytest.raises(ValueError, match="expected one that `srd pretrain` wrote"):
+        read_weights(path)
+    with pytest.raises(FileNotFoundError, match="weights of ranker 'relational-pretrained': no file at"):
+        read_weights(tmp_path / "absent.npz")

@@ -1,0 +1,60 @@
+"""`synthetic:wide`: topics of every shape."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from srd_gym.data import load_topics
+from srd_gym.data.synthetic import generate
+from srd_gym.data.wide import wide_topics
+
+
+def test_a_larger_set_only_appends_and_seeds_share_nothing() -> None:
+    few, many, other = (wide_topics(n, seed=s, width=32, largest=40) for n, s in ((4, 0), (9, 0), (4, 1)))
+    for one, same in zip(few, many, strict=False):
+        assert one.doc_ids == same.doc_ids
+        assert one.doc_vectors is not None
+        np.testing.assert_array_equal(one.doc_vectors, same.doc_vectors)
+    assert not set(few.query_ids) & set(other.query_ids)
+
+
+def test_what_the_topics_are_like() -> None:
+    topics = generate("wide", n_topics=200, seed=5, width=64, largest=60)
+    assert topics.simulated
+    assert topics.vector_width == 64
+    sizes = [topic.n_candidates for topic in topics]
+    assert min(sizes) >= 15
+    assert max(sizes) <= 60
+    assert {min(topic.n_subtopics, 15) for topic in topics} == set(range(2, 16))
+    for part in ("retrieval_scores", "query_vector"):
+        assert 0.02 < np.mean([getattr(topic, part) is None for topic in topics]) < 0.25
+    for topic in topics:
+        assert topic.doc_vectors is not None
+        assert topic.judgments is not None
+        np.testing.assert_allclose(np.linalg.norm(topic.doc_vectors, axis=1), 1, atol=1e-5)
+        assert topic.judgments.any(axis=0).all(), "some document covers each subtopic"
+        if topic.retrieval_scores is not None:
+            assert (np.diff(topic.retrieval_scores) <= 0).all()
+
+
+def test_documents_of_one_subtopic_are_nearer_to_each_other() -> None:
+    nearer = []
+    for topic in wide_topics(60, seed=2, width=64):
+        assert topic.doc_vectors is not None
+        assert topic.judgments is not None
+        relevant = topic.judgments.any(axis=1)
+        similar = (topic.doc_vectors @ topic.doc_vectors.T)[relevant][:, relevant]
+        share = (topic.judgments @ topic.judgments.T.astype(np.int64))[relevant][:, relevant] > 0
+        apart = ~np.eye(len(similar), dtype=np.bool_)
+        if (share & apart).any() and (~share).any():
+            nearer.append(similar[share & apart].mean() - similar[~share].mean())
+    assert np.mean(np.array(nearer) > 0) > 0.9
+
+
+def test_by_name_and_with_wrong_arguments() -> None:
+    assert len(load_topics("synthetic:wide:3:1")) == 3
+    with pytest.raises(ValueError, match="width must be at least 16, got 8"):
+        wide_topics(2, width=8)
+    with pytest.raises(ValueError, match="synthetic preset"):
+        generate("wid")

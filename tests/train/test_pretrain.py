@@ -1,0 +1,42 @@
+"""`srd pretrain`: generated topics in, weights and a log out."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from run_srd import Srd
+
+from srd_agents.relational.ranker import read_weights
+from srd_train.pretraining import Plan, pretrain
+
+SMALL = Plan(seeds=(3, 4), topics=6, validation=4, epochs=1, units=4, second=4)
+
+
+def test_the_best_seed_is_kept_and_a_second_run_changes_nothing(tmp_path: Path) -> None:
+    outcomes = pretrain(SMALL, tmp_path)
+    log = json.loads((tmp_path / "pretraining.json").read_text())
+    best = max(outcomes, key=lambda outcome: outcome.validation)
+    assert log["chosen_seed"] == best.seed
+    assert [entry["seed"] for entry in log["histories"]] == [3, 4]
+    kept = read_weights(tmp_path / "pretrained.npz")
+    np.testing.assert_array_equal(kept.out, read_weights(tmp_path / f"seed-{best.seed}.npz").out)
+    before = (tmp_path / "pretrained.npz").read_bytes()
+    assert [o.validation for o in pretrain(SMALL, tmp_path)] == [o.validation for o in outcomes]
+    assert (tmp_path / "pretrained.npz").read_bytes() == before
+
+
+def test_the_command(tmp_path: Path, srd: Srd) -> None:
+    words = ("--seeds", "0", "--topics", "5", "--validation", "3", "--epochs", "1", "--out", str(tmp_path / "p"))
+    done = srd("pretrain", *words, "--json")
+    assert done.code == 0
+    assert json.loads(done.out)["outcomes"][0]["seed"] == 0
+    table = srd("pretrain", *words)
+    assert "pretrained.npz" in table.out
+
+
+def test_seeds_are_different_numbers(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"seeds must be different numbers, at least one; got \[1, 1\]"):
+        pretrain(Plan(seeds=(1, 1)), tmp_path)

@@ -1,0 +1,76 @@
+"""`srd pretrain`: make the weights of `relational-pretrained` again, from generated topics alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+
+from srd_agents.history import OnProgress, Progress
+from srd_agents.relational.ranker import CHECKPOINT
+from srd_train.options import Folder, parsed
+from srd_train.output import Output
+from srd_train.pretraining import LOG, Plan, pretrain
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pretrain(Plan):
+    """Train the relational ranker on generated topics, one model a seed, and keep the best one on others.
+
+    The defaults made the weights that come with the package. An interrupted run goes on where it stopped.
+
+    Examples:
+      srd pretrain --out pretrained
+      srd pretrain --seeds 0 --topics 500 --epochs 3 --out quick
+    """
+
+    out: Folder
+    """Folder for the models, pretrained.npz and pretraining.json."""
+    threads: int = 1
+    """Of torch."""
+    json: bool = False
+    """Print JSON: the outcome of each seed."""
+
+
+def parse(args: Sequence[str], prog: str) -> PretrainCommand:
+    """The command from its words."""
+    return PretrainCommand(parsed(Pretrain, args, prog))
+
+
+@dataclass(frozen=True)
+class PretrainCommand:
+    """`srd pretrain`, ready to run."""
+
+    options: Pretrain
+
+    def run(self, output: Output) -> int:
+        """Train, choose, write.
+
+        Raises:
+            ValueError: values out of range, or a folder of another run.
+        """
+        options = self.options
+        plan = Plan(**{name: getattr(options, name) for name in Plan.__dataclass_fields__})
+        with output.progress(f"pretrain seeds {', '.join(map(str, options.seeds))}") as advance:
+            outcomes = pretrain(plan, options.out, threads=options.threads, progress=_follow(advance))
+        if options.json:
+            output.data({"outcomes": [asdict(outcome) for outcome in outcomes], "folder": str(options.out)})
+            return 0
+        rows = [[str(o.seed), f"{o.validation:.4f}", str(o.best_epoch), f"{o.seconds:.0f}"] for o in outcomes]
+        caption = f"the best one is {options.out / CHECKPOINT}; log: {options.out / LOG}"
+        output.table("Pretrained", ["seed", "validation", "best epoch", "seconds"], rows, caption)
+        return 0
+
+
+def _follow(advance: Callable[[int], None]) -> OnProgress:
+    """Feed a progress bar with the topics seen."""
+    done = 0
+
+    def on_progress(progress: Progress) -> None:
+        nonlocal done
+        now = progress.epoch * progress.topics + progress.topics_done
+        if now < done:  # the next seed begins
+            done = 0
+        advance(max(0, now - done))
+        done = max(done, now)
+
+    return on_progress

@@ -194,8 +194,8 @@ def _numbers(query_id: str, name: str, value: Any) -> NDArray[Any]:
         raise ValueError(f"topic {query_id!r}: {name} cannot be read as an array of numbers: {error}") from error
     if array.dtype.kind not in "fiub" and array.size:
         raise TypeError(
-            f"topic {query_id!r}: {name} must hold numbers, got {array.dtype}; is a document or query without a vector "
-            "among them, or are they arrays of different lengths?"
+            f"topic {query_id!r}: {name} must hold numbers, got {array.dtype}; is one of them missing (None), or are "
+            "they of different lengths?"
         )
     return array
 

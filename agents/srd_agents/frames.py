@@ -70,18 +70,18 @@ class FrameRanker:
                 vectors do not match.
         """
         self._check_columns(frame)
-        groups = [np.sort(rows) for rows in frame.groupby("qid", sort=False).indices.values()]
+        groups = [np.sort(rows) for rows in frame.groupby("qid", sort=False, observed=True).indices.values()]
         groups.sort(key=lambda rows: int(rows[0]))
         documents, queries = self._document_vectors(frame), self._query_vectors(frame, groups)
         qids, docnos = frame["qid"].tolist(), frame["docno"].tolist()
-        scores = frame["score"].to_numpy() if "score" in frame.columns else None
+        scores = frame["score"].tolist() if "score" in frame.columns else None
         given = [
             retrieved(
                 qids[rows[0]],
                 tuple([docnos[row] for row in rows]),
                 query,
                 documents(rows),
-                None if scores is None else scores[rows],
+                None if scores is None else [scores[row] for row in rows],
             )
             for rows, query in zip(groups, queries, strict=True)
         ]

@@ -182,7 +182,7 @@ GOOD = [[1.0, 0.0], [0.0, 1.0]]
         (([[1, 0]], GOOD, 1), ValueError, r"query_vector has shape \(1, 2\), expected \(2,\)"),
         (([1, 0], [[1, 0], [1]], 1), ValueError, "doc_vectors cannot be read as an array of numbers"),
         (([1, 0], [[1, 0], None], 1), ValueError, "doc_vectors cannot be read as an array of numbers"),
-        (([1, 0], [[1, None]], 1), TypeError, "doc_vectors must hold numbers, got object; is a document or query with"),
+        (([1, 0], [[1, None]], 1), TypeError, "doc_vectors must hold numbers, got object; is one of them missing"),
         ((["a", "b"], GOOD, 1), TypeError, "query_vector must hold numbers, got <U1"),
         (([1, NAN], GOOD, 1), ValueError, "query_vector holds NaN or infinity"),
         (([1, 0], [[1, 0], [0, NAN]], 1), ValueError, r"doc_vectors holds NaN or infinity \(first at row 1\)"),

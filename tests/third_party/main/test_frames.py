@@ -1,0 +1,175 @@
+"""Data frames re-ranked: as `diversify` ranks, whatever the frame looks like, and in a pipeline of PyTerrier."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyterrier as pt
+import pytest
+
+from srd_agents import diversify, make_ranker
+from srd_agents.frames import FrameRanker
+
+GENERATOR = np.random.default_rng(0)
+VECTORS = {f"d{i}": GENERATOR.normal(size=4) for i in range(12)}
+QUERIES = {"jaguar": GENERATOR.normal(size=4), "java": GENERATOR.normal(size=4)}
+
+
+def frame(**columns: Any) -> pd.DataFrame:
+    """Two queries of 7 and 5 documents, three of them retrieved by both, rows mixed."""
+    rows = [("q2", "java", f"d{i}", 10.0 - i) for i in range(7)] + [
+        ("q1", "jaguar", f"d{i}", 20.0 - i) for i in range(4, 9)
+    ]
+    made = pd.DataFrame(rows, columns=["qid", "query", "docno", "score"])
+    made["rank"] = made.groupby("qid").cumcount()
+    made["title"] = made["docno"] + " of " + made["qid"]
+    made["doc_vec"] = [VECTORS[docno] for docno in made["docno"]]
+    made["query_vec"] = [QUERIES[text] for text in made["query"]]
+    mixed = made.iloc[[0, 8, 1, 11, 2, 3, 10, 4, 5, 7, 6, 9]].assign(**columns)
+    return mixed.set_index(np.arange(100, 112))
+
+
+def expected(given: pd.DataFrame, qid: str, k: int, scored: bool = True) -> list[str]:
+    """Docnos of a query as `diversify` ranks them."""
+    rows = given[given["qid"] == qid]
+    scores = rows["score"].to_numpy() if scored else None
+    documents = np.stack(rows["doc_vec"].tolist())
+    indices = diversify(rows["query_vec"].iloc[0], documents, k, scores=scores).indices
+    return [rows["docno"].tolist()[i] for i in indices]
+
+
+@pytest.mark.parametrize("k", [1, 5, 6, 20])
+def test_each_query_is_ranked_as_diversify_ranks_it(k: int) -> None:
+    given = frame()
+    found = FrameRanker("mmr", k=k).transform(given)
+    assert found["qid"].tolist() == ["q2"] * min(k, 7) + ["q1"] * min(k, 5)  # the order in which the queries came
+    for qid, rows in found.groupby("qid"):
+        assert rows["docno"].tolist() == expected(given, str(qid), k)
+        assert rows["rank"].tolist() == list(range(len(rows)))
+        np.testing.assert_allclose(rows["score"], 1 / (rows["rank"] + 1), rtol=0, atol=0)
+    assert list(found.columns) == list(given.columns)
+    assert found.index.tolist() == list(range(len(found)))
+    assert (found["title"] == found["docno"] + " of " + found["qid"]).all()
+
+
+def test_without_k_all_are_kept() -> None:
+    given = frame()
+    found = FrameRanker("mmr")(given)
+    pd.testing.assert_frame_equal(found, FrameRanker("mmr", k=7).transform(given))
+    assert len(found) == len(given)
+
+
+def test_the_given_frame_is_left_as_it_is() -> None:
+    given = frame()
+    before = given.copy(deep=True)
+    FrameRanker("mmr", k=3).transform(given)
+    pd.testing.assert_frame_equal(given, before)
+
+
+def test_vectors_that_are_looked_up() -> None:
+    given = frame()
+    asked: list[list[str]] = []
+
+    def documents(docnos: list[str]) -> list[Any]:
+        asked.append(docnos)
+        return [VECTORS[docno] for docno in docnos]
+
+    def encode(texts: list[str]) -> Any:
+        asked.append(texts)
+        return np.array([QUERIES[text] for text in texts])
+
+    plain = given.drop(columns=["doc_vec", "query_vec"])
+    found = FrameRanker("mmr", k=4, doc_vectors=documents, query_vectors=encode).transform(plain)
+    wanted = FrameRanker("mmr", k=4).transform(given)
+    pd.testing.assert_frame_equal(found, wanted.drop(columns=["doc_vec", "query_vec"]))
+    assert sorted(asked[0]) == sorted(set(given["docno"]))
+    assert asked[1] == ["java", "jaguar"]
+
+
+def test_without_scores_it_is_the_cosine_with_the_query() -> None:
+    given = frame()
+    found = FrameRanker("mmr", k=4).transform(given.drop(columns=["score", "rank"]))
+    assert found[found["qid"] == "q1"]["docno"].tolist() == expected(given, "q1", 4, scored=False)
+    assert list(found.columns)[-2:] == ["score", "rank"]
+
+
+def test_other_columns_and_rankers() -> None:
+    given = frame().rename(columns={"doc_vec": "embedding"})
+    ranker = make_ranker("mmr", lambda_=1.0)
+    found = FrameRanker(ranker, k=3, doc_vectors="embedding", query_vectors=None).transform(given)
+    assert found["docno"].tolist() == ["d0", "d1", "d2", "d4", "d5", "d6"]  # only relevance: as retrieved
+
+
+def test_ids_of_any_text_type() -> None:
+    given = frame()
+    wanted = FrameRanker("mmr", k=3).transform(given)["docno"].tolist()
+    for kind in ("category", "string"):
+        found = FrameRanker("mmr", k=3).transform(given.astype({"qid": kind, "docno": kind}))
+        assert found["docno"].tolist() == wanted
+    one = given.astype({"qid": "category"})
+    assert len(FrameRanker("mmr", k=3).transform(one[one["qid"] == "q1"])) == 3
+
+
+def test_an_empty_frame_stays_empty() -> None:
+    empty = frame().iloc[:0]
+    for ranker in (FrameRanker(), FrameRanker(doc_vectors=lambda docnos: [], query_vectors=lambda texts: [])):
+        found = ranker.transform(empty)
+        assert len(found) == 0
+        assert list(found.columns) == list(empty.columns)
+
+
+def test_in_a_pipeline_of_pyterrier() -> None:
+    given = frame()
+    first = pt.Transformer.from_df(given)
+    pipeline = first >> pt.apply.generic(FrameRanker("mmr", k=5)) >> pt.apply.generic(lambda found: found)
+    queries = pd.DataFrame({"qid": ["q1"], "query": ["jaguar"]})
+    found = pipeline.transform(queries)
+    assert found.sort_values("rank")["docno"].tolist() == expected(given, "q1", 5)
+    cut = (first >> pt.apply.generic(FrameRanker("mmr")) % 2).transform(queries)
+    assert sorted(cut["docno"]) == sorted(expected(given, "q1", 2))
+
+
+def changed(row: int, column: str, value: Any) -> pd.DataFrame:
+    given = frame()
+    values = given[column].tolist()
+    values[row] = value
+    return given.assign(**{column: pd.Series(values, index=given.index, dtype=object)})
+
+
+@pytest.mark.parametrize(
+    ("given", "options", "error", "message"),
+    [
+        (frame().drop(columns="doc_vec"), {}, ValueError, "no column 'doc_vec', got 'qid', .*doc_vectors= and"),
+        (frame().drop(columns=["qid", "docno"]), {}, ValueError, "no column 'qid' and no column 'docno'"),
+        (frame().drop(columns="query_vec"), {}, ValueError, r"no column 'query_vec'.*query_vectors=None"),
+        (frame().drop(columns="query"), {"query_vectors": lambda texts: []}, ValueError, "no column 'query'"),
+        (changed(3, "docno", 7), {}, TypeError, r"column 'docno' must hold text, got 7 \(int\); frame.astype"),
+        (changed(3, "qid", None), {}, TypeError, "column 'qid' must hold text, got None"),
+        (changed(2, "docno", "d0"), {}, ValueError, "topic 'q2': doc_ids holds 'd0' twice"),
+        (changed(0, "score", float("nan")), {}, ValueError, "topic 'q2': scores holds NaN or infinity"),
+        (changed(1, "doc_vec", [1.0]), {}, ValueError, "topic 'q1': doc_vectors cannot be read as an array"),
+        (changed(1, "doc_vec", None), {}, ValueError, "topic 'q1': doc_vectors cannot be read as an array"),
+        (changed(1, "query_vec", None), {"k": 2}, None, ""),  # q1 goes by its scores
+        (changed(0, "query_vec", [1.0]), {}, ValueError, r"topic 'q2': query_vector has shape \(1,\), expected \(4,\)"),
+        (frame(), {"doc_vectors": lambda docnos: [1.0]}, ValueError, r"asked for 9 vectors .* shape \(1,\)"),
+        (frame(), {"query_vectors": lambda texts: np.eye(3)}, ValueError, r"query_vectors was asked for 2 .*\(3, 3\)"),
+    ],
+)
+def test_bad_frames_are_named(given: pd.DataFrame, options: Any, error: Any, message: str) -> None:
+    ranker = FrameRanker("mmr", **options)
+    if error is None:
+        assert len(ranker.transform(given)) == 4
+        return
+    with pytest.raises(error, match=message):
+        ranker.transform(given)
+
+
+def test_bad_options_are_named() -> None:
+    with pytest.raises(ValueError, match="k must be at least 1, got 0"):
+        FrameRanker(k=0)
+    with pytest.raises(ValueError, match=r"unknown ranker 'mrm'. Did you mean mmr"):
+        FrameRanker("mrm")
+    with pytest.raises(TypeError, match="ranker must be a name"):
+        FrameRanker(7)  # type: ignore[arg-type]

@@ -71,6 +71,7 @@ TREE = Group(
         "benchmark": Leaf("srd_train.commands.benchmark", "train and compare rankers by a recipe"),
         "curves": Leaf("srd_train.commands.curves", "learning curves of a benchmark's results"),
         "report": Leaf("srd_train.commands.report", "a page to look into a benchmark's results, and tables for a text"),
+        "convergence": Leaf("srd_train.commands.convergence", "how soon rankers become good, with and without pruning"),
         "speed": Leaf("srd_train.commands.speed", "the speed table, side by side with peers"),
     },
 )

@@ -205,9 +205,9 @@ def _offered_worth(
     first_row = torch.arange(n_topics, device=states.device).repeat_interleave(lanes // n_topics) * n
     allowed, out = episodes.allowed.cpu().numpy(), []
     for rank in range(ranks):
-        offered, real = _gathered(allowed[:, rank], states.device)
-        ranked = _taken(rows, first_row[:, None] + offered)
-        found = network.worth(ranked, _some(real), states[:, rank])
+        offered, real = on_offer_side_by_side(allowed[:, rank], states.device)
+        ranked = rows_at(rows, first_row[:, None] + offered)
+        found = network.worth(ranked, some_present(real), states[:, rank])
         # Padding repeats index 0: it must not write there.
         out.append(found.new_zeros(lanes, n).scatter_add(1, offered, found.masked_fill(~real, 0.0)))
     return torch.stack(out, dim=1)
@@ -234,18 +234,18 @@ def _draw_offered(
     Returns:
         [B] int64; any index where nothing is allowed.
     """
-    offered, real = _gathered(allowed, state.device)
+    offered, real = on_offer_side_by_side(allowed, state.device)
     row = first_row[:, None] + offered
-    logits = torch.bmm(_taken(projection.scoring.flatten(0, 1), row), state[..., None]).squeeze(-1)
+    logits = torch.bmm(rows_at(projection.scoring.flatten(0, 1), row), state[..., None]).squeeze(-1)
     if projection.prior is not None:
         logits = logits + projection.prior.flatten()[row]
     if isinstance(network, AttentivePolicyNetwork):
-        logits = logits + network.worth(_taken(_attention_rows(projection), row), _some(real), state)
+        logits = logits + network.worth(rows_at(_attention_rows(projection), row), some_present(real), state)
     drawn = _draw(logits, real, generator)
     return offered.gather(1, drawn[:, None]).squeeze(1)
 
 
-def _gathered(allowed: BoolArray, device: torch.device) -> tuple[Tensor, Tensor]:
+def on_offer_side_by_side(allowed: BoolArray, device: torch.device) -> tuple[Tensor, Tensor]:
     """The candidates on offer, side by side: (indices [B, C] int64, 0 in the padding; which are real [B, C] bool)."""
     counts = allowed.sum(axis=1)
     real = np.arange(max(int(counts.max()), 1)) < counts[:, None]
@@ -254,7 +254,7 @@ def _gathered(allowed: BoolArray, device: torch.device) -> tuple[Tensor, Tensor]
     return torch.from_numpy(candidates).to(device), torch.from_numpy(real).to(device)
 
 
-def _taken(rows: Tensor, index: Tensor) -> Tensor:
+def rows_at(rows: Tensor, index: Tensor) -> Tensor:
     """Rows [R, W] at [B, C] places: [B, C, W]."""
     # index_select, as its gradient is several times faster than that of plain indexing.
     return rows.index_select(0, index.flatten()).view(*index.shape, -1)
@@ -267,7 +267,7 @@ def _attention_rows(projection: Projection) -> Tensor:
     return projection.rows.flatten(0, 1)
 
 
-def _some(real: Tensor) -> Tensor | None:
+def some_present(real: Tensor) -> Tensor | None:
     """What attention looks at: None where all are real; the first, where an ended episode has none."""
     if bool(real.all()):
         return None

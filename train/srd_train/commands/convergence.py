@@ -1,0 +1,168 @@
+"""`srd convergence`: how soon rankers become good, with and without pruning."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import tyro
+
+from srd_gym.files import written_atomically
+from srd_train.benchmark import Cell, run_benchmark
+from srd_train.convergence import SetConvergence, convergence
+from srd_train.curves import read_cells
+from srd_train.options import SomeFile, SomeFolder, parsed
+from srd_train.output import Output
+from srd_train.pages import write_page
+from srd_train.progress import BenchmarkProgress
+from srd_train.provenance import commit, versions
+from srd_train.pruning_costs import EpisodeCost, episode_costs
+from srd_train.recipe import Recipe, load_recipe
+
+_COSTS_FILE = "episode-costs.json"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Convergence:
+    """Compare how soon rankers become good: against episodes, candidates evaluated, and processor time.
+
+    Runs the recipe's cells as `srd benchmark` does (finished ones are not run again). Their files tell what it cost to
+    reach fixed levels of quality, and the speed-up over the unpruned policy with its interval. Where the time of an
+    episode goes is measured beside. With --markdown a page is written, with two figures beside it.
+
+    Examples:
+      SRD_DATA_DIR=data srd convergence
+      SRD_DATA_DIR=data srd convergence convergence-attention --markdown attention.md
+      srd convergence my-recipe.toml --out results/mine --finished
+    """
+
+    recipe: tyro.conf.Positional[str] = "convergence"
+    """Name of a recipe that comes along, or a file ending in .toml."""
+    out: SomeFolder = None
+    """Folder of the results; by default results/NAME."""
+    fresh: bool = False
+    """Run finished cells again."""
+    finished: bool = False
+    """Run nothing: take the cells that are in the folder, all of them."""
+    markdown: SomeFile = None
+    """Also write the tables as a Markdown file, and two figures (.svg) beside it."""
+    json: bool = False
+    """Print the figures as JSON."""
+
+
+def parse(args: Sequence[str], prog: str) -> ConvergenceCommand:
+    """The command from its words."""
+    return ConvergenceCommand(parsed(Convergence, args, prog))
+
+
+@dataclass(frozen=True)
+class ConvergenceCommand:
+    """`srd convergence`, ready to run."""
+
+    options: Convergence
+
+    def run(self, output: Output) -> int:
+        """Run what is not finished, compare, show.
+
+        Raises:
+            ValueError, FileNotFoundError: a recipe that cannot be read, topics that cannot be had, or cells without a
+                course to compare.
+            ImportError: a page is wanted and matplotlib is not installed.
+        """
+        from srd_train.convergence_page import all_tables
+
+        options = self.options
+        if options.fresh and options.finished:
+            raise ValueError("--fresh runs cells again and --finished runs none; give one of them")
+        recipe = load_recipe(options.recipe)
+        out = options.out or Path("results") / recipe.name
+        records = read_cells(out) if options.finished else _records(recipe, out, options.fresh, output)
+        found = convergence(records, [name for name in (recipe.reference, recipe.second_reference) if name])
+        costs, made_at = _costs(out, options.fresh, output)
+        if options.markdown is not None:
+            _write_page(options, recipe, found, costs, made_at)
+        if options.json:
+            output.data({"sets": [_as_json(one) for one in found], "episode_costs": [c.as_dict() for c in costs]})
+            return 0
+        for table in all_tables(found, costs):
+            output.table(table.title, table.heads, table.rows, table.note)
+        output.text(f"Cells and runs: {out}")
+        return 0
+
+
+def _records(recipe: Recipe, out: Path, fresh: bool, output: Output) -> list[dict[str, Any]]:
+    """All cells, with a progress bar."""
+    with BenchmarkProgress(recipe, output) as progress:
+
+        def report(cell: Cell, record: dict[str, Any], found: bool) -> None:
+            progress.add(cell.topics.name, cell.row, record["wall_seconds"], found=found)
+
+        return run_benchmark(recipe, out, fresh=fresh, report=report)
+
+
+def _costs(out: Path, fresh: bool, output: Output) -> tuple[list[EpisodeCost], str]:
+    """What episodes cost on this machine, measured once for a folder of results; and the commit it was measured at."""
+    path = out / _COSTS_FILE
+    if path.is_file() and not fresh:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        return [EpisodeCost(**line) for line in content["costs"]], str(content["commit"])
+    from srd_train.threads import torch_threads
+
+    output.notice("measuring where the time of an episode goes")
+    with torch_threads(1):
+        costs = episode_costs()
+    content = {"costs": [cost.as_dict() for cost in costs], "commit": commit(), "versions": versions()}
+    with written_atomically(path) as temporary:
+        temporary.write_text(json.dumps(content, indent=2, allow_nan=False) + "\n", encoding="utf-8")
+    return costs, str(content["commit"])
+
+
+def _as_json(one: SetConvergence) -> dict[str, Any]:
+    """A comparison as plain values, without the courses."""
+    names = ("topics", "full_name", "measure", "normalizer", "folds", "seeds", "unlearned", "references", "commits")
+    return {
+        **{name: getattr(one, name) for name in names},
+        "ends": [asdict(end) for end in one.ends],
+        "reached": [asdict(line) for line in one.reached],
+    }
+
+
+def _write_page(
+    options: Convergence, recipe: Recipe, found: Sequence[SetConvergence], costs: Sequence[EpisodeCost], made_at: str
+) -> None:
+    """The page and its figures."""
+    from srd_train.convergence_figures import draw_courses, draw_times
+    from srd_train.convergence_page import all_tables
+
+    path = options.markdown or Path(f"{recipe.name}.md")
+    curves, times = path.with_suffix(".svg"), path.with_name(f"{path.stem}-times.svg")
+    draw_courses(found, curves)
+    draw_times(found, times)
+    first, *rest = all_tables(found, costs)
+    commits = sorted({name for one in found for name in one.commits})
+    software = ", ".join(f"{name} {number}" for name, number in versions().items())
+    part = "\n\n".join(
+        [
+            first.as_markdown(),
+            f"![Learning curves against episodes, evaluations and processor time]({_beside(curves, path)})\n\n"
+            "Means over runs, bands their standard deviation. The return is that of the sampled training episodes, the "
+            "mean of the last epochs; the validation curve is the best so far. All axes of effort are logarithmic.",
+            f"![Test measure against time, published and ours]({_beside(times, path)})\n\n"
+            "Left the published figures, hours on other vectors and another machine; right ours. Bars are the standard "
+            "deviation over runs.",
+            *(table.as_markdown() for table in rest),
+            f"Made by `srd convergence {options.recipe}`, cells at commit {', '.join(commits)}, "
+            f"episode costs at commit {made_at} ({software}).",
+        ]
+    )
+    about = " ".join(recipe.about.split())
+    write_page(path, recipe.name, part, "\n\n".join(filter(None, (f"# {recipe.title}", about, part))))
+
+
+def _beside(picture: Path, page: Path) -> str:
+    """The picture's place as the page's links have it."""
+    return os.path.relpath(picture, page.parent).replace(os.sep, "/")

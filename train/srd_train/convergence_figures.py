@@ -1,0 +1,175 @@
+"""The two figures of a convergence comparison: learning curves; quality against time beside the published figures."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from srd_gym.files import written_atomically
+from srd_train.convergence import EFFORTS, QUALITIES, SHARES, Course, Effort, Quality, SetConvergence
+from srd_train.convergence_page import PUBLISHED
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+Floats = NDArray[np.float64]
+
+_POINTS = 40
+# Okabe and Ito's colours, which people with any colour vision tell apart.
+_COLOURS = ("#000000", "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#999999")
+_STYLES = ("-", "--", "-.", ":")
+_MARKERS = "osD^vPX*"
+_EFFORTS: Mapping[Effort, str] = {
+    "episodes": "episodes",
+    "evaluations": "candidates evaluated",
+    "cpu_seconds": "processor seconds",
+}
+_QUALITIES: Mapping[Quality, str] = {"return": "training return", "validation": "best validation so far"}
+
+
+def draw_courses(found: Sequence[SetConvergence], path: Path) -> None:
+    """Learning curves: a row for each topic set and quality, a column for each effort.
+
+    Args:
+        found: the comparison.
+        path: a file ending in .svg or .png.
+
+    Raises:
+        ImportError: matplotlib is not installed.
+    """
+    figure, axes = _sheet(2 * len(found), len(EFFORTS), (14.5, 7.2 * len(found)))
+    for row in range(2 * len(found)):
+        one, quality = found[row // 2], QUALITIES[row % 2]
+        for column, effort in enumerate(EFFORTS):
+            _draw_courses(axes[row][column], one, quality, effort)
+        axes[row][0].set_ylabel(_QUALITIES[quality] + (f", {one.measure}" if quality == "validation" else ""))
+        axes[row][1].set_title(one.topics)
+        if row % 2 == 0:
+            handles, labels = axes[row][0].get_legend_handles_labels()
+            axes[row][-1].legend(handles, labels, loc="upper left", bbox_to_anchor=(1.01, 1), frameon=False)
+    _save(figure, path)
+
+
+def draw_times(found: Sequence[SetConvergence], path: Path) -> None:
+    """Test measure against time: the published points, and ours for each topic set.
+
+    Ours are at the processor time in which training came to 90% of what the unpruned policy gains in return, or at that
+    of the whole training, with a hollow mark, where a ranker never came there.
+
+    Args:
+        found: the comparison.
+        path: a file ending in .svg or .png.
+
+    Raises:
+        ImportError: matplotlib is not installed.
+    """
+    figure, axes = _sheet(1, len(found) + 1, (4.4 * (len(found) + 1) + 1.5, 4.4))
+    colours = _places(["mdp-div", *(n for n in PUBLISHED if n not in ("ntn-div", "mdp-div")), "ntn-div"])
+    for name, (value, hours) in PUBLISHED.items():
+        _mark(axes[0][0], name, hours, value, colours, hollow=False)
+    axes[0][0].set_title("published (Liu et al. 2018, Table 1)")
+    axes[0][0].set_xlabel("hours of training")
+    axes[0][0].set_ylabel("alpha_nDCG@10, test")
+    for one, place in zip(found, axes[0][1:], strict=True):
+        _draw_times(place, one)
+    for place in axes[0]:
+        place.set_xscale("log")
+        place.legend(frameon=False, fontsize=9)
+    _save(figure, path)
+
+
+def _draw_times(axes: Axes, one: SetConvergence) -> None:
+    """Our points of one topic set."""
+    came = {
+        line.ranker: line.cost["cpu_seconds"]
+        for line in one.reached
+        if line.quality == "return" and line.share == SHARES[-1] and 2 * line.reached > line.runs
+    }
+    ends = [end for end in one.ends if end.effort["cpu_seconds"]]
+    colours = _places([end.ranker for end in ends])
+    for end in ends:
+        spread = came.get(end.ranker)
+        seconds = (end.effort["cpu_seconds"] or 0.0) if spread is None else spread.mean
+        learns = end.last_return is not None
+        _mark(axes, end.ranker, seconds, end.test.mean, colours, hollow=learns and spread is None)
+        axes.errorbar(
+            [seconds], [end.test.mean], yerr=[end.test.deviation or 0.0], color=colours[end.ranker][0], linewidth=1
+        )
+    axes.set_title(one.topics)
+    axes.set_xlabel(f"processor seconds to {SHARES[-1]:.0%} of the return\n(hollow: never; of the whole training)")
+
+
+def _draw_courses(axes: Axes, one: SetConvergence, quality: Quality, effort: Effort) -> None:
+    """The courses of one topic set, quality and effort: means over runs with their standard deviation."""
+    names = list(dict.fromkeys(course.ranker for course in one.courses))
+    colours = _places(names)
+    for index, name in enumerate(names):
+        own = [course for course in one.courses if course.ranker == name]
+        x, values = _means(own, quality, effort)
+        mean, deviation = values.mean(axis=0), values.std(axis=0)
+        style = _STYLES[index % len(_STYLES)]
+        axes.plot(x, mean, label=f"{name} ({len(own)} runs)", linestyle=style, color=colours[name][0], linewidth=1.8)
+        axes.fill_between(x, mean - deviation, mean + deviation, color=colours[name][0], alpha=0.12, linewidth=0)
+    axes.set_xscale("log")
+    axes.set_xlabel(_EFFORTS[effort])
+
+
+def _means(courses: Sequence[Course], quality: Quality, effort: Effort) -> tuple[Floats, Floats]:
+    """Courses read at common points: (x [P'], values [R, P'])."""
+    pairs = []
+    for course in courses:
+        values, cost = course.smooth(quality), course.effort[effort]
+        known = ~np.isnan(values) & (course.effort["episodes"] > 0)
+        pairs.append((cost[known], values[known]))
+    low, high = max(x[0] for x, _ in pairs), min(x[-1] for x, _ in pairs)
+    x = np.geomspace(low, max(low, high), _POINTS)
+    return x, np.array([np.interp(np.log(x), np.log(cost), values) for cost, values in pairs])
+
+
+def _places(names: Sequence[str]) -> dict[str, tuple[str, str]]:
+    """Name -> colour and mark."""
+    return {name: (_COLOURS[i % len(_COLOURS)], _MARKERS[i % len(_MARKERS)]) for i, name in enumerate(names)}
+
+
+def _mark(axes: Axes, name: str, x: float, y: float, places: Mapping[str, tuple[str, str]], *, hollow: bool) -> None:
+    """One point."""
+    colour, marker = places[name]
+    face = "none" if hollow else colour
+    axes.plot([x], [y], marker=marker, color=colour, markerfacecolor=face, markersize=9, linestyle="", label=name)
+
+
+def _sheet(rows: int, columns: int, size: tuple[float, float]) -> tuple[Figure, Any]:
+    """A figure without a window system."""
+    try:
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure as NewFigure
+    except ImportError as error:
+        raise ImportError('figures need matplotlib: pip install "srd-gym[render]"') from error
+
+    figure = NewFigure(figsize=size, layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = figure.subplots(rows, columns, squeeze=False)
+    for place in axes.flat:
+        place.grid(visible=True, which="major", alpha=0.3)
+        for side in ("top", "right"):
+            place.spines[side].set_visible(False)
+    return figure, axes
+
+
+def _save(figure: Figure, path: Path) -> None:
+    """Write the file, whole or not at all; the same cells give the same file."""
+    import matplotlib
+
+    metadata = {"Date": None} if path.suffix == ".svg" else {"Software": None}
+    looks: Any = {"svg.fonttype": "none", "svg.hashsalt": "srd"}
+    with matplotlib.rc_context(looks), written_atomically(path) as temporary:
+        figure.savefig(temporary, format=path.suffix.removeprefix("."), metadata=metadata, dpi=110)
+        if path.suffix == ".svg":  # a hundredth of a point is finer than any screen, and half of the file
+            text = temporary.read_text(encoding="utf-8")
+            temporary.write_text(re.sub(r"(\d\.\d\d)\d+", r"\1", text), encoding="utf-8")

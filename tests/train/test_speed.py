@@ -9,8 +9,9 @@ from run_srd import Srd
 from srd_train.commands import speed as command
 from srd_train.speed import Contender, Outcome, against, race
 from srd_train.speed_cases import all_cases
-from srd_train.speed_memory import MemoryCase, memory_cases, qmix_memory, training_memory
+from srd_train.speed_memory import MemoryCase, memory_cases, qmix_memory, search_memory, training_memory
 from srd_train.speed_scoring import CostLine, cost_lines, cost_power, cost_rows
+from srd_train.speed_search import PUBLISHED_SIMULATIONS, largest_search, search
 
 
 def spinner(seconds: float, units: int) -> Contender:
@@ -105,4 +106,22 @@ def test_memory_of_training_is_measured_in_its_own_process() -> None:
 
 def test_memory_of_qmix_is_measured_too() -> None:
     assert 50 < qmix_memory(topics=300, width=16) < 600
-    assert [case.name for case in memory_cases()] == ["memory mdp-div", "memory mdp-div-batched", "memory qmix"]
+    names = ["memory mdp-div", "memory mdp-div-batched", "memory qmix", "memory m2div"]
+    assert [case.name for case in memory_cases()] == names
+
+
+def test_memory_of_a_search_is_measured_and_stated() -> None:
+    small, large = search_memory(2, 10), search_memory(8, 2_000)
+    assert 50 < small < large < 600
+    case = memory_cases()[-1]
+    assert case.target == 1_000
+    # A node (37 + 2 K + 4 D bytes) and a row of edges (18 N + 8): K = 5, D = 10, N = 210.
+    assert "a simulation takes at most 3,875 bytes" in case.what
+
+
+def test_a_race_of_searches_counts_the_simulations_made() -> None:
+    trees = largest_search(3, 20)
+    assert (trees.visits[trees.root] == 21).all()
+    line = search(1, training=True, rounds=1, size=0.002)
+    assert line.theirs.median == PUBLISHED_SIMULATIONS
+    assert "true measure of finished lists" in line.what

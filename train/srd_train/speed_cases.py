@@ -20,6 +20,7 @@ from srd_gym.measures import measure, references
 from srd_gym.topic import TopicSet
 from srd_train.speed import Contender, Outcome, against, race
 from srd_train.speed_scoring import WIDTHS, qmix_ranking, qmix_update
+from srd_train.speed_search import TREES, search
 
 PUBLISHED_EPISODE = 0.115
 """Seconds of processor time an episode of MDP-DIV's published Python code takes: 10 steps, 210 candidates, F = 100."""
@@ -255,3 +256,7 @@ def all_cases(rounds: int, size: float = 1.0) -> Iterator[tuple[str, Callable[[]
             f"qmix ranking in batches, F = {width}",
             partial(qmix_ranking, width, batch=True, rounds=rounds, size=size),
         )
+    for trees in (TREES, 1):
+        many = f"{trees} topics" if trees > 1 else "one topic"
+        yield f"m2div search, {many}", partial(search, trees, training=False, rounds=rounds, size=size)
+        yield f"m2div search in training, {many}", partial(search, trees, training=True, rounds=rounds, size=size)

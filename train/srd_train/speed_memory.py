@@ -13,11 +13,13 @@ from pathlib import Path
 
 from srd_gym.data.parquet import write_topics
 from srd_gym.data.synthetic import generate
+from srd_train.speed_search import CANDIDATES, HORIZON, SIMULATIONS, TREES, bytes_per_simulation
 
 _MDP_DIV_TARGET = 600.0
 _DU_DIV = (4_473, 15, 1_024)
 _VECTORS = _DU_DIV[0] * (_DU_DIV[1] + 1) * _DU_DIV[2] * 4 / 1e6
 _QMIX_TARGET = 2_000.0
+_SEARCH_TARGET = 1_000.0
 
 _PEAK = """
 try:
@@ -60,7 +62,12 @@ def memory_cases() -> list[MemoryCase]:
         f"peak memory of training qmix (paper-du-div) on {topics:,} topics of {documents} documents, F = {width:,}; "
         f"{_VECTORS:.0f} MB of it are vectors"
     )
-    return [*lines, MemoryCase(name="memory qmix", what=what, target=_QMIX_TARGET + _VECTORS, run=qmix_memory)]
+    lines.append(MemoryCase(name="memory qmix", what=what, target=_QMIX_TARGET + _VECTORS, run=qmix_memory))
+    what = (
+        f"peak memory of an M2Div search: {SIMULATIONS:,} simulations of {TREES} trees, {CANDIDATES} candidates, K = "
+        f"{HORIZON}; a simulation takes at most {bytes_per_simulation():,} bytes"
+    )
+    return [*lines, MemoryCase(name="memory m2div", what=what, target=_SEARCH_TARGET, run=search_memory)]
 
 
 def training_memory(name: str, *, epochs: int = 2) -> float:
@@ -92,6 +99,16 @@ def qmix_memory(topics: int = _DU_DIV[0], width: int = _DU_DIV[2]) -> float:
         "Qmix(PRESETS['paper-du-div'](epochs=1)).fit(topics[100:], topics[:100], seed=0)\n"
         "status = 0"
     )
+    return _peak(program, [])
+
+
+def search_memory(trees: int = TREES, simulations: int = SIMULATIONS) -> float:
+    """Peak megabytes of one M2Div search with the paper's network, by default of the size that memory is stated for.
+
+    Raises:
+        RuntimeError: the run failed; the message is its own.
+    """
+    program = f"from srd_train.speed_search import largest_search\nlargest_search({trees}, {simulations})\nstatus = 0"
     return _peak(program, [])
 
 

@@ -33,7 +33,7 @@ class Speed:
     """Measure speed on one thread, side by side with peers in one run, as ratios.
 
     Peers: pyndeval for scoring, CartPole-v1 for stepping, SyncVectorEnv for vector environments, and the published
-    MDP-DIV and MA4DIV codes' times for training and ranking. Times are processor time; contenders take turns.
+    MDP-DIV, M2Div and MA4DIV codes' times. Times are processor time; contenders take turns.
 
     Examples:
       srd speed

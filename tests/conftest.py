@@ -13,8 +13,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--update-playthroughs",
         action="store_true",
-        help="write tests/golden/playthroughs and the search trees of tests/golden/trees anew from what the code does now, "
-        "instead of comparing",
+        help="write tests/golden/playthroughs and the search trees of tests/golden/trees anew from what the code does "
+        "now, instead of comparing",
     )
 
 

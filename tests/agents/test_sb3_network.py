@@ -1,0 +1,139 @@
+"""The network behind the SB3 policies: its laws, and its figures on cases small enough to work out by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from small_topics import random_topics
+
+from srd_agents.sb3.lookup import TopicLookup
+from srd_agents.sb3.network import CandidateNetwork, TopicInputs, order_columns
+from srd_agents.sb3.ranking import next_scores, rank_greedily
+from srd_gym.core import TopicArrays
+from srd_gym.topic import TopicSet
+
+WIDTH, HIDDEN, N, K = 5, 8, 7, 4
+
+
+def made(seed: int = 0) -> CandidateNetwork:
+    network = CandidateNetwork(WIDTH, HIDDEN)
+    network.initialise(torch.Generator().manual_seed(seed))
+    return network
+
+
+def states(seed: int, batch: int = 3) -> tuple[TopicInputs, torch.Tensor, torch.Tensor]:
+    """Topics with padding, some documents ranked (a rank wasted in between), some pruned."""
+    rng = np.random.default_rng(seed)
+    documents = torch.from_numpy(rng.standard_normal((batch, N, WIDTH)).astype(np.float32))
+    documents[:, N - 1] = 0
+    queries = torch.from_numpy(rng.standard_normal((batch, WIDTH)).astype(np.float32))
+    ranking = torch.tensor([[2, -1, 4, -1]] * batch)
+    allowed = torch.ones((batch, N), dtype=torch.bool)
+    allowed[:, [2, 4, 5, N - 1]] = False
+    present = documents.any(2)
+    order = order_columns(torch.from_numpy(rng.standard_normal((batch, N)).astype(np.float32)), present)
+    return TopicInputs(queries, documents, order), ranking, allowed
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 1000))
+def test_permuting_candidates_permutes_the_scores_and_leaves_the_value(seed: int) -> None:
+    topics, ranking, allowed = states(seed)
+    network = made(seed)
+    order = torch.from_numpy(np.random.default_rng(seed).permutation(N))
+    place = torch.argsort(order)  # where each candidate went
+    moved = TopicInputs(topics.queries, topics.documents[:, order], topics.order[:, order])
+    ranked = torch.where(ranking >= 0, place[ranking.clamp(min=0)], -1)
+    before, after = network(topics, ranking, allowed), network(moved, ranked, allowed[:, order])
+    torch.testing.assert_close(after.scores, before.scores[:, order])
+    torch.testing.assert_close(after.value, before.value)
+
+
+def test_padding_changes_nothing() -> None:
+    topics, ranking, allowed = states(1)
+    network = made()
+    with_more = TopicInputs(
+        topics.queries,
+        torch.cat([topics.documents, torch.zeros(3, 4, WIDTH)], 1),
+        torch.cat([topics.order, torch.zeros(3, 4, 3)], 1),
+    )
+    longer = network(with_more, ranking, torch.cat([allowed, torch.zeros(3, 4, dtype=torch.bool)], 1))
+    shorter = network(topics, ranking, allowed)
+    torch.testing.assert_close(longer.scores[:, :N], shorter.scores)
+    torch.testing.assert_close(longer.value, shorter.value)
+
+
+def test_what_is_ranked_and_its_order_count() -> None:
+    topics, ranking, allowed = states(2)
+    network = made()
+    scores = network(topics, ranking, allowed).scores
+    assert not torch.allclose(scores, network(topics, torch.full_like(ranking, -1), allowed).scores)
+    swapped = network(topics, ranking[:, [2, 1, 0, 3]], allowed).scores
+    assert not torch.allclose(scores, swapped)
+
+
+def test_states_that_share_a_topic_are_judged_as_if_alone() -> None:
+    topics, ranking, allowed = states(3, batch=2)
+    which = torch.tensor([1, 0, 1])
+    together = made()(topics, ranking[which], allowed[which], which)
+    alone = made()(TopicInputs(*(part[which] for part in topics)), ranking[which], allowed[which])
+    torch.testing.assert_close(together.scores, alone.scores)
+    torch.testing.assert_close(together.value, alone.value)
+
+
+def test_every_weight_learns() -> None:
+    topics, ranking, allowed = states(4)
+    network = made()
+    judged = network(topics, ranking, allowed)
+    (judged.scores.square().sum() + judged.value.square().sum()).backward()
+    for name, weight in network.named_parameters():
+        assert weight.grad is not None, name
+        assert weight.grad.abs().max() > 0, name
+
+
+def test_order_columns_by_hand() -> None:
+    scores = torch.tensor([[3.0, 1.0, 3.0, 2.0, 0.0], [5.0, 5.0, 5.0, 0.0, 0.0]])
+    present = torch.tensor([[True, True, True, True, False], [True, True, True, False, False]])
+    columns = order_columns(scores, present)
+    # Ranks 0, 3, 0, 2: equal scores share one. The second topic's scores say nothing.
+    expected = [[1, 1, 1], [0, 1 / 4, 0], [1, 1, 1], [1 / 3, 1 / 3, 0.5], [0, 0, 0]]
+    torch.testing.assert_close(columns[0], torch.tensor(expected))
+    assert not columns[1].any()
+
+
+def test_negative_scores_are_above_padding() -> None:
+    columns = order_columns(torch.tensor([[-1.0, -2.0, 0.0]]), torch.tensor([[True, True, False]]))
+    torch.testing.assert_close(columns, torch.tensor([[[1.0, 1.0, 1.0], [0.0, 0.5, 0.0], [0.0, 0.0, 0.0]]]))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_ranking_takes_the_best_at_each_rank(seed: int) -> None:
+    topics = random_topics(seed)
+    network = CandidateNetwork(3, HIDDEN)
+    network.initialise(torch.Generator().manual_seed(seed))
+    for topic in topics:
+        ranking = rank_greedily(network, topic, 4)
+        for rank, candidate in enumerate(ranking):
+            allowed = np.ones(topic.n_candidates, np.bool_)
+            allowed[ranking[:rank]] = False
+            scores = next_scores(network, topic, ranking[:rank], allowed)
+            assert scores[candidate] == pytest.approx(scores[allowed].max(), abs=1e-6)
+
+
+def test_the_lookup_gives_what_a_topic_shows() -> None:
+    topics = TopicSet(random_topics(5, count=4), name="four")
+    arrays = TopicArrays.of(topics)
+    found, which = TopicLookup(arrays)(torch.tensor([3, 1, 3]))
+    assert which.tolist() == [1, 0, 1]
+    for row, index in enumerate([1, 3]):
+        np.testing.assert_array_equal(found.documents[row].numpy(), arrays.documents[index])
+        np.testing.assert_array_equal(found.queries[row].numpy(), arrays.queries[index])
+    assert not TopicLookup(arrays).state_dict()
+
+
+def test_another_width_is_refused() -> None:
+    with pytest.raises(ValueError, match="built for document vectors of width 5, but topic 'q0' has 3"):
+        rank_greedily(made(), random_topics(0)[0], 2)

@@ -1,0 +1,262 @@
+"""Our policies inside Stable-Baselines3 and sb3-contrib: they fit, mask, repeat, and say what is wrong."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+import torch
+from small_topics import EvenOnly
+
+import srd_gym  # noqa: F401 - registers the environments
+from srd_gym.data.synthetic import generate
+from srd_gym.envs import SelectionEnv
+from srd_gym.topic import TopicSet
+
+sb3 = pytest.importorskip("stable_baselines3")
+contrib = pytest.importorskip("sb3_contrib")
+
+from sb3_contrib.common.maskable.utils import get_action_masks  # noqa: E402 - after the skip
+from stable_baselines3.common.vec_env import DummyVecEnv, SubprocVecEnv  # noqa: E402
+
+from srd_agents.sb3.extractor import CandidateExtractor  # noqa: E402
+from srd_agents.sb3.policies import (  # noqa: E402
+    MaskablePointerPolicy,
+    PointerDQNPolicy,
+    PointerPolicy,
+    policy_arguments,
+    policy_for,
+)
+
+TOPICS = generate("serp", n_topics=12, seed=3, candidates=(6, 9), width=8)
+SMALL = {"n_steps": 20, "batch_size": 20, "n_epochs": 1, "device": "cpu", "seed": 0}
+OF = {
+    "MaskablePPO": (contrib.MaskablePPO, SMALL),
+    "PPO": (sb3.PPO, SMALL),
+    "A2C": (sb3.A2C, {"n_steps": 20, "device": "cpu", "seed": 0}),
+    "TRPO": (contrib.TRPO, {"n_steps": 20, "batch_size": 20, "device": "cpu", "seed": 0}),
+    "DQN": (sb3.DQN, {"buffer_size": 200, "learning_starts": 20, "batch_size": 8, "device": "cpu", "seed": 0}),
+}
+
+
+@pytest.fixture(autouse=True)
+def _as_before() -> Iterator[None]:
+    """SB3 seeds global generators: leave them as they were."""
+    state = torch.get_rng_state()
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="You provided.*`render_mode`")
+        yield
+    torch.set_rng_state(state)
+
+
+def env_of(topics: TopicSet = TOPICS, **arguments: Any) -> SelectionEnv:
+    return SelectionEnv(topics, **{"horizon": 4, **arguments})
+
+
+def model_of(name: str, env: Any, **options: Any) -> Any:
+    algorithm, defaults = OF[name]
+    kwargs = policy_arguments(env, hidden=8)
+    return algorithm(policy_for(algorithm), env, policy_kwargs=kwargs, **{**defaults, **options})
+
+
+def weights(model: Any) -> dict[str, Any]:
+    return {name: value.numpy() for name, value in model.policy.state_dict().items()}
+
+
+@pytest.mark.parametrize("observation", ["full", "compact"])
+@pytest.mark.parametrize("name", list(OF))
+def test_it_trains_and_never_chooses_what_is_not_on_offer(name: str, observation: str) -> None:
+    env = env_of(observation=observation, on_invalid="waste" if name == "DQN" else "raise")
+    model = model_of(name, env)
+    before = {key: value.copy() for key, value in weights(model).items()}
+    model.learn(60)
+    assert any(not np.array_equal(before[key], value) for key, value in weights(model).items())
+    for seed in range(3):
+        seen, _ = env.reset(seed=seed)
+        for _ in range(4):
+            masks = {"action_masks": env.action_masks()} if name == "MaskablePPO" else {}
+            action, _ = model.predict(seen, deterministic=seed == 0 or name == "DQN", **masks)
+            seen, _, _, _, info = env.step(action)
+            assert info["invalid_action"] is False
+
+
+@pytest.mark.parametrize("name", ["MaskablePPO", "DQN"])
+def test_a_seeded_run_twice_is_bitwise_equal(name: str) -> None:
+    first, second = (weights(model_of(name, env_of()).learn(60)) for _ in range(2))
+    other = weights(model_of(name, env_of(), seed=1).learn(60))
+    assert all(first[key].tobytes() == second[key].tobytes() for key in first)
+    assert any(first[key].tobytes() != other[key].tobytes() for key in first)
+
+
+def test_full_and_compact_observations_say_the_same() -> None:
+    full, compact = env_of(pruning=EvenOnly()), env_of(observation="compact", pruning=EvenOnly())
+    model = model_of("MaskablePPO", full)
+    twin = model_of("MaskablePPO", compact)
+    twin.policy.load_state_dict(model.policy.state_dict())
+    for seed in range(4):
+        seen, also = full.reset(seed=seed)[0], compact.reset(seed=seed)[0]
+        for _ in range(4):
+            judged = [
+                m.policy.features_extractor(m.policy.obs_to_tensor(o)[0]) for m, o in ((model, seen), (twin, also))
+            ]
+            torch.testing.assert_close(judged[0], judged[1], rtol=1e-4, atol=1e-5)
+            action = int(np.flatnonzero(full.action_masks())[-1])
+            seen, also = full.step(action)[0], compact.step(action)[0]
+
+
+def test_actor_and_critic_read_the_network() -> None:
+    env = env_of()
+    model = model_of("MaskablePPO", env)
+    seen, _ = model.policy.obs_to_tensor(env.reset(seed=0)[0])
+    judged, allowed = model.policy.features_extractor.judged(seen)
+    logits = model.policy.get_distribution(seen).distribution.logits
+    expected = judged.scores.masked_fill(~allowed, -torch.inf).log_softmax(1)
+    torch.testing.assert_close(logits[allowed], expected[allowed])
+    torch.testing.assert_close(model.policy.predict_values(seen), judged.value)
+    assert logits[~allowed].exp().sum() == 0
+
+
+def test_dqn_puts_what_is_not_on_offer_below_the_rest_without_gradient() -> None:
+    env = env_of()
+    policy = model_of("DQN", env).policy
+    env.reset(seed=0)
+    seen, _ = policy.obs_to_tensor(env.step(1)[0])
+    values, allowed = policy.q_net(seen), seen["action_mask"] > 0.5
+    torch.testing.assert_close(values[~allowed].detach().max(), values[allowed].detach().min() - 1)
+    values[~allowed].sum().backward()
+    assert all(weight.grad is None or not weight.grad.any() for weight in policy.q_net.parameters())
+    nothing = {**seen, "action_mask": torch.zeros_like(seen["action_mask"])}
+    assert not policy.q_net(nothing).any()
+
+
+def test_forgotten_masks_are_said_and_do_no_harm() -> None:
+    env = env_of(on_invalid="raise")
+    model = model_of("MaskablePPO", env)
+    seen, _ = env.reset(seed=0)
+    for _ in range(4):
+        with pytest.warns(UserWarning, match=r"without action_masks.*pass action_masks=env.action_masks\(\)") as told:
+            action, _ = model.predict(seen)
+        assert told[0].filename == __file__
+        seen, *_ = env.step(action)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.predict(env.reset()[0], action_masks=env.action_masks())
+
+
+@pytest.mark.parametrize("kind", [DummyVecEnv, SubprocVecEnv])
+def test_vec_envs(kind: Any) -> None:
+    options = {"start_method": "fork"} if kind is SubprocVecEnv else {}
+    vector = kind([lambda: gym.make("SRD-v0", topics=TOPICS, horizon=4, observation="compact")] * 2, **options)
+    model = model_of("MaskablePPO", vector, n_steps=8, batch_size=16)
+    model.learn(16)
+    seen = vector.reset()
+    actions, _ = model.predict(seen, action_masks=get_action_masks(vector))
+    assert actions.shape == (2,)
+    vector.close()
+
+
+def test_stock_and_recurrent_policies_take_the_extractor() -> None:
+    arguments = policy_arguments(env_of(), hidden=8)
+    arguments["features_extractor_class"] = CandidateExtractor
+    sb3.PPO("MultiInputPolicy", env_of(), policy_kwargs=arguments, **SMALL).learn(20)
+    sb3.DQN("MultiInputPolicy", env_of(), policy_kwargs=arguments, learning_starts=5, buffer_size=50).learn(20)
+    contrib.RecurrentPPO("MultiInputLstmPolicy", env_of(), policy_kwargs=arguments, **SMALL).learn(20)
+
+
+@pytest.mark.parametrize("name", ["MaskablePPO", "PPO", "DQN"])
+def test_policies_are_saved_with_and_without_their_model(name: str, tmp_path: Any) -> None:
+    env = env_of()
+    model = model_of(name, env)
+    model.save(tmp_path / "model.zip")
+    model.policy.save(tmp_path / "policy.pt")
+    again = OF[name][0].load(tmp_path / "model.zip", env=env, device="cpu")
+    alone = type(model.policy).load(tmp_path / "policy.pt", device="cpu")
+    for other in (again.policy, alone):
+        for key, value in model.policy.state_dict().items():
+            assert torch.equal(value, other.state_dict()[key])
+
+
+def test_the_right_policy_for_each_algorithm() -> None:
+    assert policy_for(contrib.MaskablePPO) is MaskablePointerPolicy
+    assert policy_for(sb3.PPO) is policy_for(sb3.A2C) is policy_for(contrib.TRPO) is PointerPolicy
+    assert policy_for(sb3.DQN) is PointerDQNPolicy
+    with pytest.raises(ValueError, match=r"no policy of ours fits SAC: .*Discrete.*use MaskablePPO, PPO, A2C"):
+        policy_for(sb3.SAC)
+    with pytest.raises(ValueError, match="no policy of ours fits QRDQN"):
+        policy_for(contrib.QRDQN)
+    with pytest.raises(ValueError, match=r"RecurrentPPO needs a recurrent policy.*'MultiInputLstmPolicy'"):
+        policy_for(contrib.RecurrentPPO)
+    # SB3's own check, before any policy is made.
+    with pytest.raises(AssertionError, match=r"only supports.*Box.* as action spaces but Discrete\(9\)"):
+        sb3.SAC("MultiInputPolicy", env_of())
+
+
+def test_an_observation_of_another_size_is_refused() -> None:
+    model = model_of("PPO", env_of())
+    for topics, arguments, message in (
+        (TOPICS, {"max_candidates": 12}, r"action_mask of shape \(9,\), got \(12,\).*max_candidates.*SB3Ranker"),
+        (TOPICS, {"horizon": 3}, r"ranking of shape \(4,\), got \(3,\)"),
+        (generate("serp", n_topics=3, seed=0, candidates=(9, 9), width=5), {}, r"of shape \(9, 8\), got \(9, 5\)"),
+        (TOPICS, {"observation": "compact"}, "built for observations of .*documents.*, got .*topic"),
+    ):
+        other = env_of(topics, **arguments)
+        with pytest.raises(ValueError, match=message):
+            model.predict(other.reset(seed=0)[0])
+        with pytest.raises(ValueError, match="spaces do not match"):  # SB3's own
+            model.set_env(other)
+    batch = {key: np.stack([value] * 3) for key, value in env_of().reset(seed=0)[0].items()}
+    assert model.predict(batch)[0].shape == (3,)
+
+
+def test_spaces_that_no_policy_can_take() -> None:
+    flat = gym.wrappers.FlattenObservation(env_of())
+    for make in (lambda: policy_arguments(flat), lambda: sb3.PPO(PointerPolicy, flat)):
+        with pytest.raises(ValueError, match=r"expected the Dict observation of SRD-v0.*got a Box; leave out wrappers"):
+            make()
+    fewer = gym.wrappers.FilterObservation(env_of(), ["documents", "ranking", "action_mask"])
+    with pytest.raises(ValueError, match="without query, retrieval_scores"):
+        policy_arguments(fewer)
+    with pytest.raises(TypeError, match=r"expected SRD-v0.*CartPoleEnv|expected SRD-v0"):
+        policy_arguments(gym.make("CartPole-v1"))
+
+
+def test_options_without_a_use_are_refused() -> None:
+    with pytest.raises(ValueError, match="it takes no net_arch; its size is"):
+        sb3.PPO(PointerPolicy, env_of(), policy_kwargs={"net_arch": [64]})
+    extractor = sb3.common.torch_layers.CombinedExtractor
+    with pytest.raises(ValueError, match=r"reads the features of CandidateExtractor, got .*CombinedExtractor"):
+        sb3.PPO(PointerPolicy, env_of(), policy_kwargs={"features_extractor_class": extractor})
+
+
+def test_a_vec_env_of_mixed_topic_sets() -> None:
+    others = generate("serp", n_topics=12, seed=4, candidates=(9, 9), width=8)
+    same = TopicSet([replace(topic) for topic in TOPICS], name="copy")  # as a sub-process would hold them
+
+    def vector(sets: list[TopicSet], **arguments: Any) -> DummyVecEnv:
+        return DummyVecEnv([lambda topics=topics: env_of(topics, **arguments) for topics in sets])
+
+    with pytest.raises(ValueError, match=r"rank different topic sets: number 0 .*number 1 .*one lookup cannot serve"):
+        policy_arguments(vector([TOPICS, others], observation="compact"))
+    assert policy_arguments(vector([TOPICS, same], observation="compact"))["features_extractor_kwargs"]["topics"]
+    # With full observations the policy needs no lookup: sets of one shape go together, and no more.
+    assert policy_arguments(vector([TOPICS, others]))["features_extractor_kwargs"]["topics"] is None
+    with pytest.raises(
+        ValueError, match=r"different spaces: number 0 .*number 1 .*documents \(12, 8\).*max_candidates"
+    ):
+        policy_arguments(vector([TOPICS, generate("serp", n_topics=3, seed=0, candidates=(12, 12), width=8)]))
+
+
+def test_a_lookup_of_other_topics_is_refused() -> None:
+    compact, full = env_of(observation="compact"), env_of()
+    with pytest.raises(ValueError, match=r"compact observations hold no vectors.*policy_arguments"):
+        sb3.PPO(PointerPolicy, compact)
+    with pytest.raises(ValueError, match=r"ranks 12 topics, but the policy's lookup was given 5"):
+        sb3.PPO(PointerPolicy, compact, policy_kwargs={"features_extractor_kwargs": {"topics": TOPICS[:5]}})
+    wide = generate("serp", n_topics=12, seed=3, candidates=(6, 9), width=16)
+    with pytest.raises(ValueError, match=r"vectors have width 8, but those of the topics given .* have 16"):
+        sb3.PPO(PointerPolicy, full, policy_kwargs={"features_extractor_kwargs": {"topics": wide}})

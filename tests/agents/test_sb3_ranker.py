@@ -1,0 +1,145 @@
+"""Trained SB3 models as rankers, from memory, from our folders and from SB3's zip files."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from srd_agents import load_ranker, make_ranker
+from srd_agents.sb3.ranker import SB3Ranker
+from srd_gym.data.synthetic import generate
+from srd_gym.envs import SelectionEnv
+from srd_gym.testing import check_ranker
+
+sb3 = pytest.importorskip("stable_baselines3")
+contrib = pytest.importorskip("sb3_contrib")
+
+from srd_agents.sb3.policies import policy_arguments, policy_for  # noqa: E402 - after the skip
+
+TOPICS = generate("serp", n_topics=8, seed=3, candidates=(3, 9), width=8)
+LARGE = generate("serp", n_topics=2, seed=5, candidates=(15, 15), width=8)
+OF = {"MaskablePPO": contrib.MaskablePPO, "PPO": sb3.PPO, "A2C": sb3.A2C, "TRPO": contrib.TRPO, "DQN": sb3.DQN}
+
+
+def model_of(name: str, *, ours: bool, **arguments: Any) -> Any:
+    """Untrained: ranking does not depend on how good the weights are."""
+    env = SelectionEnv(TOPICS, **{"horizon": 4, **arguments})
+    kwargs = policy_arguments(env, hidden=8) if ours else None
+    policy = policy_for(OF[name]) if ours else "MultiInputPolicy"
+    buffer = {"buffer_size": 10} if name == "DQN" else {"n_steps": 8}
+    batch = {"batch_size": 8} if name in ("PPO", "MaskablePPO", "TRPO") else {}
+    return OF[name](policy, env, policy_kwargs=kwargs, seed=0, device="cpu", **buffer, **batch)
+
+
+@pytest.mark.parametrize("ours", [True, False], ids=["ours", "stock"])
+@pytest.mark.parametrize("name", list(OF))
+def test_every_model_is_a_ranker(name: str, ours: bool) -> None:
+    ranker = SB3Ranker(model_of(name, ours=ours))
+    check_ranker(ranker, list(TOPICS), k=4)
+    if ours:
+        check_ranker(ranker, list(LARGE))
+
+
+@pytest.mark.parametrize("ours", [True, False], ids=["ours", "stock"])
+@pytest.mark.parametrize("name", ["MaskablePPO", "PPO", "DQN"])
+def test_it_ranks_as_the_model_acts(name: str, ours: bool) -> None:
+    """Greedily with masks, on the environment's own observations."""
+    model = model_of(name, ours=ours)
+    ranker = SB3Ranker(model)
+    env = SelectionEnv(TOPICS, horizon=4)
+    for topic in TOPICS:
+        seen, info = env.reset(options={"query_id": topic.query_id})
+        ended = False
+        while not ended:
+            if name == "MaskablePPO":
+                action, _ = model.predict(seen, deterministic=True, action_masks=env.action_masks())
+            elif ours:
+                action, _ = model.predict(seen, deterministic=True)
+            else:  # blind to masks: what it likes best of what is on offer
+                action = np.where(env.action_masks(), ranker._scores(seen), -np.inf).argmax()
+            seen, _, ended, _, info = env.step(int(action))
+        np.testing.assert_array_equal(ranker.rank(topic, 4), info["ranking"])
+
+
+def test_a_policy_trained_on_compact_observations_ranks_any_topic() -> None:
+    check_ranker(SB3Ranker(model_of("MaskablePPO", ours=True, observation="compact")), list(LARGE))
+
+
+def test_our_policies_fit_into_a_folder_without_pickles(tmp_path: Path) -> None:
+    model = model_of("DQN", ours=True)
+    ranker = SB3Ranker(model)
+    ranker.save(tmp_path, {"note": "mine"})
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["config.json", "model.safetensors"]
+    content = json.loads((tmp_path / "config.json").read_text())
+    assert content["metadata"] == {"note": "mine", "algorithm": "DQN", "steps": 0}
+    again = load_ranker(tmp_path)
+    for topic in [*TOPICS, *LARGE]:
+        np.testing.assert_array_equal(again.rank(topic, 10), ranker.rank(topic, 10))
+    with pytest.raises(ValueError, match=r"this PPO has a stock one \(MultiInputActorCriticPolicy\).*model.save"):
+        SB3Ranker(model_of("PPO", ours=False)).save(tmp_path)
+
+
+def test_a_folder_ranks_without_stable_baselines3(tmp_path: Path) -> None:
+    SB3Ranker(model_of("PPO", ours=True)).save(tmp_path)
+    code = (
+        "import sys; sys.modules.update({'stable_baselines3': None, 'sb3_contrib': None})\n"
+        "from srd_agents import load_ranker, make_ranker\n"
+        "from srd_gym.data.synthetic import generate\n"
+        "topics = generate('serp', n_topics=3, seed=0, candidates=(9, 9), width=8)\n"
+        f"print(load_ranker({str(tmp_path)!r}).rank(topics[0], 3).tolist())\n"
+        "make_ranker('maskable-ppo', epochs=1).fit(topics)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert len(json.loads(done.stdout)) == 3
+    assert 'training maskable-ppo needs sb3_contrib: pip install "srd-gym[sb3]"' in done.stderr
+
+
+@pytest.mark.parametrize("ours", [True, False], ids=["ours", "stock"])
+def test_a_zip_file_is_read_only_where_the_user_says_so(ours: bool, tmp_path: Path) -> None:
+    model = model_of("MaskablePPO", ours=ours)
+    path = tmp_path / "model.zip"
+    model.save(path)
+    expected = SB3Ranker(model).rank_batch(TOPICS, 4)
+    with pytest.raises(ValueError, match=r"holds pickles: reading it can run any code.*trust=True"):
+        SB3Ranker.from_zip(path)
+    with pytest.raises(ValueError, match=r"unknown SB3 algorithm 'MaskedPPO'\. Did you mean MaskablePPO"):
+        SB3Ranker.from_zip(path, algorithm="MaskedPPO", trust=True)
+    with pytest.raises(FileNotFoundError, match="SB3 model: no file at"):
+        SB3Ranker.from_zip(tmp_path / "none.zip", trust=True)
+    row = make_ranker("sb3", path=str(path), trust=True)  # as a benchmark builds it
+    check_ranker(row, list(TOPICS))
+    for ranker in (SB3Ranker.from_zip(path, trust=True), row):
+        for one, other in zip(ranker.rank_batch(TOPICS, 4), expected, strict=True):
+            np.testing.assert_array_equal(one, other)
+
+
+def test_the_row_without_a_file_says_what_it_needs() -> None:
+    with pytest.raises(ValueError, match="ranker 'sb3' needs the zip file of a trained model: path=FILE"):
+        make_ranker("sb3").rank(TOPICS[0], 3)
+
+
+def test_models_that_cannot_rank() -> None:
+    with pytest.raises(ValueError, match="a stock policy on compact observations has seen topics by their index only"):
+        SB3Ranker(model_of("PPO", ours=False, observation="compact"))
+    stock = SB3Ranker(model_of("PPO", ours=False))
+    with pytest.raises(
+        ValueError, match=r"built for at most 9 candidates with vectors of width 8, .* has 15 of width 8"
+    ):
+        stock.rank(LARGE[0], 4)
+    wide = generate("serp", n_topics=1, seed=0, candidates=(5, 5), width=16)[0]
+    for ours, message in ((True, "of width 8, but topic .* has 16"), (False, "has 5 of width 16")):
+        with pytest.raises(ValueError, match=message):
+            SB3Ranker(model_of("PPO", ours=ours)).rank(wide, 4)
+    env = SelectionEnv(TOPICS, horizon=4)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        recurrent = contrib.RecurrentPPO("MultiInputLstmPolicy", env, n_steps=8, batch_size=8)
+    with pytest.raises(ValueError, match=r"unknown SB3 algorithm 'RecurrentPPO'.*Only their policies say"):
+        SB3Ranker(recurrent)

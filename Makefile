@@ -22,6 +22,7 @@ help:
 	@echo "make demo    install, then train and compare rankers on the embedded topics"
 	@echo "make test    install, then run the tests"
 	@echo "make check   everything that must hold before a change lands"
+	@echo "make docs    build the documentation into docs/_build/html"
 	@echo "make format  let ruff rewrite what it can"
 	@echo "make test-third-party  install the other RL libraries beside .venv, and learn with each of them"
 
@@ -37,7 +38,7 @@ demo: $(READY)
 test: $(READY)
 	$(BIN)/python -m pytest -n auto --dist worksteal
 
-check: lint types imports spelling test test-old-gymnasium
+check: lint types imports spelling docs test test-old-gymnasium
 
 # Without ruff's cache: how imports are sorted depends on which other files exist, and the cache looks at one at a time.
 lint: $(READY)
@@ -56,6 +57,9 @@ imports: $(READY)
 
 spelling: $(READY)
 	$(BIN)/codespell
+
+docs: $(READY)
+	$(BIN)/sphinx-build -q -W --keep-going -j auto docs docs/_build/html
 
 # The environments once more on the oldest gymnasium that we promise (Ray 2.60 pins it); needs no torch.
 $(OLDGYM)/.ready:

@@ -1,0 +1,90 @@
+"""How Sphinx builds these pages: `make docs`."""
+
+from __future__ import annotations
+
+import re
+from importlib.metadata import version as version_of
+from typing import Any
+
+project = "srd_gym"
+author = "The srd_gym developers"
+copyright = author
+version = release = version_of("srd-gym")
+
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+exclude_patterns = ["_build"]
+html_theme = "furo"
+html_title = f"srd_gym {version}"
+html_show_copyright = False
+
+# Headings are link targets, as on the hosts that show these pages unbuilt.
+myst_heading_anchors = 4
+myst_enable_extensions = ["dollarmath"]
+suppress_warnings = [
+    "toc.empty_glob",  # a folder of recipes may hold none yet
+]
+
+# Docstrings are in Google's style, with Markdown's backticks for code.
+default_role = "code"
+napoleon_google_docstring = True
+napoleon_numpy_docstring = False
+autodoc_member_order = "bysource"
+autodoc_typehints_format = "short"
+autodoc_default_options = {"members": True}
+python_use_unqualified_type_names = True
+
+
+def setup(app: Any) -> None:
+    """Tell Sphinx of the two functions below."""
+    app.connect("source-read", link_to_pages)
+    app.connect("autodoc-process-docstring", from_markdown, priority=400)  # before napoleon
+
+
+def link_to_pages(app: Any, page: str, source: list[str]) -> None:
+    """Let links to files of the project's top lead to the pages that include them."""
+    pages = {"CONTRIBUTING": "contributing", "CHANGELOG": "changelog", "README": "index"}
+    source[0] = re.sub(
+        r"\]\((?:\.\./)+(CONTRIBUTING|CHANGELOG|README)\.md", lambda found: f"](/{pages[found[1]]}.md", source[0]
+    )
+    # Included pages stand at the top, where docs/ is a folder.
+    source[0] = source[0].replace("](docs/", "](/")
+
+
+def from_markdown(app: Any, what: str, name: str, item: Any, options: Any, lines: list[str]) -> None:
+    """Write a docstring's tables and indented code as reStructuredText, in place."""
+    lines[:] = _with_code_blocks(_with_list_tables(lines))
+
+
+def _with_list_tables(lines: list[str]) -> list[str]:
+    """Markdown tables as list tables; what stands around them stays."""
+    found: list[str] = []
+    for index, line in enumerate(lines):
+        row = re.fullmatch(r"\s*\|(.*)\|\s*", line)
+        if row is None:
+            found.append(line)
+            continue
+        if set(row[1]) <= set("-:| "):
+            continue
+        indent = " " * (len(line) - len(line.lstrip()))
+        if not index or "|" not in lines[index - 1]:
+            found += [f"{indent}.. list-table::", f"{indent}   :header-rows: 1", ""]
+        cells = [cell.strip() for cell in row[1].split("|")]
+        found += [f"{indent}   {'*' if not place else ' '} - {cell}" for place, cell in enumerate(cells)]
+        if index + 1 == len(lines) or "|" not in lines[index + 1]:
+            found.append("")
+    return found
+
+
+def _with_code_blocks(lines: list[str]) -> list[str]:
+    """Paragraphs set in by four columns, which Markdown reads as code, as literal blocks; sections are set in too."""
+    found: list[str] = []
+    section = code = False
+    for before, line in zip(["", *lines], lines, strict=False):
+        if line.strip() and not line.startswith(" "):
+            section, code = re.fullmatch(r"[A-Z][a-z]+:", line.rstrip()) is not None, False
+        begins = line.startswith("    ") and not before.strip()
+        if begins and not section and not code:
+            found += [".. code-block:: text", ""]
+            code = True
+        found.append(line)
+    return found

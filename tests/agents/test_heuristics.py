@@ -126,19 +126,6 @@ def test_mmr_says_what_it_lacks() -> None:
     assert len(make_ranker("mmr").rank(topic(3, query_vector=None, retrieval_scores=[3, 2, 1]), 3)) == 3
 
 
-def test_mmr_computes_one_row_of_similarities_a_document(monkeypatch: pytest.MonkeyPatch) -> None:
-    products = []
-    real = np.matmul
-
-    def counted(a: Any, b: Any) -> Any:
-        products.append(a.shape[1] * b.shape[2])
-        return real(a, b)
-
-    monkeypatch.setattr(np, "matmul", counted)
-    make_ranker("mmr").rank(topic(50), 10)
-    assert products == [50] * 9
-
-
 def test_retrieval_order_needs_one() -> None:
     order = make_ranker("retrieval-order")
     assert order.rank(topic(4, retrieval_scores=[4, 3, 3, 1]), 3).tolist() == [0, 1, 2]

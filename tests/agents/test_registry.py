@@ -22,7 +22,7 @@ HEURISTICS = [spec.name for spec in RANKERS.values() if not spec.learns and "mod
 
 
 def topics(shuffled: bool = False) -> list[Topic]:
-    generator = np.random.default_rng(5)
+    generator, explicit = np.random.default_rng(5), np.random.default_rng(6)
     made = []
     for index, (n, s) in enumerate([(1, 1), (7, 3), (7, 3), (12, 2), (7, 4), (25, 3)]):
         made.append(
@@ -33,6 +33,7 @@ def topics(shuffled: bool = False) -> list[Topic]:
                 query_vector=generator.normal(size=5),
                 retrieval_scores=None if shuffled else np.sort(generator.random(n))[::-1],
                 subtopic_ids=tuple(map(str, range(s))),
+                subtopic_vectors=explicit.normal(size=(s, 5)),
                 judgments=generator.integers(0, 2, size=(n, s)),
             )
         )
@@ -154,7 +155,8 @@ def test_heuristics_keep_the_ranker_contract(name: str, k: int) -> None:
 
 def test_order_free_rankers_follow_a_permutation_of_the_candidates() -> None:
     generator = np.random.default_rng(0)
-    for ranker in (make_ranker("mmr", relevance="cosine"), make_ranker("oracle")):
+    by_cosine = [make_ranker(name, relevance="cosine") for name in ("mmr", "msd", "dpp", "xquad")]
+    for ranker in (*by_cosine, make_ranker("pm2"), make_ranker("oracle")):
         for topic in topics(shuffled=True):
             order = generator.permutation(topic.n_candidates)
             moved = ranker.rank(topic.take(order), 10)

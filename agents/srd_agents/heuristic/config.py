@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from srd_agents.config import check_between, check_count, check_one_of
+from srd_agents.config import check_between, check_count, check_one_of, check_positive
 
-RELEVANCE = ("auto", "cosine", "scores", "rank", "reciprocal_rank")
+KINDS = ("auto", "cosine", "scores", "raw_scores", "rank", "reciprocal_rank")
+"""What relevance may be."""
+COVERAGES = ("topic", "subtopic", "cosine")
+"""How cosines of documents and subtopics may be scaled."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,19 +29,73 @@ class RandomConfig:
 
 
 @dataclass(frozen=True, kw_only=True)
-class MMRConfig:
-    """Options of MMR."""
+class TradeOffConfig:
+    """Options of every heuristic that weighs relevance against something else."""
 
     lambda_: float = 0.5
     """Weight of relevance, 0 (only novelty) to 1 (only relevance)."""
     relevance: str = "auto"
     """What relevance is: "cosine" (of query and document), "scores" (retrieval scores scaled to [0, 1] in the topic),
-    "rank" (falling evenly from 1 along the retrieval order), "reciprocal_rank", or "auto": scores where the topic has
-    them, else cosine."""
+    "raw_scores" (as they are), "rank" (falling evenly from 1 along the retrieval order), "reciprocal_rank", or "auto":
+    scores where the topic has them, else cosine."""
 
     def __post_init__(self) -> None:
         check_between("lambda_", self.lambda_, 0.0, 1.0)
-        check_one_of("relevance", self.relevance, RELEVANCE)
+        check_one_of("relevance", self.relevance, KINDS)
+
+
+@dataclass(frozen=True, kw_only=True)
+class MMRConfig(TradeOffConfig):
+    """Options of MMR."""
+
+    clip: bool = False
+    """Take similarities below 0 as 0: opposite documents are then no more novel than unrelated ones."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class MSDConfig(TradeOffConfig):
+    """Options of MSD."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DPPConfig(TradeOffConfig):
+    """Options of DPP."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExplicitConfig:
+    """Options of the explicit methods, which are told the subtopics."""
+
+    lambda_: float = 0.5
+    """xQuAD: weight of relevance, 0 (only subtopics) to 1 (only relevance). PM-2: weight of the subtopic whose turn it
+    is, 0 to 1; the others share the rest."""
+    coverage: str = "topic"
+    """How far a document covers a subtopic: their cosine, "cosine" (below 0 is 0), "topic" (scaled to [0, 1] over all
+    pairs of the topic) or "subtopic" (scaled to [0, 1] over the candidates, for each subtopic)."""
+    sharpness: float = 1.0
+    """Power that this is raised to: above 1, documents that resemble many subtopics a little cover them less."""
+
+    def __post_init__(self) -> None:
+        check_between("lambda_", self.lambda_, 0.0, 1.0)
+        check_one_of("coverage", self.coverage, COVERAGES)
+        check_positive("sharpness", self.sharpness)
+
+
+@dataclass(frozen=True, kw_only=True)
+class XQuADConfig(ExplicitConfig):
+    """Options of xQuAD."""
+
+    relevance: str = "auto"
+    """What relevance is, as for MMR."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_one_of("relevance", self.relevance, KINDS)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PM2Config(ExplicitConfig):
+    """Options of PM-2."""
 
 
 @dataclass(frozen=True, kw_only=True)

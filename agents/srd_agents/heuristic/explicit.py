@@ -1,0 +1,155 @@
+"""What the explicit methods share: estimates of how far each candidate covers each subtopic."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import ClassVar
+
+import numpy as np
+
+from srd_agents.config import check_count
+from srd_agents.heuristic.blocks import blocks_of_equal_shape
+from srd_agents.heuristic.config import ExplicitConfig
+from srd_agents.heuristic.vectors import Rows, document_vectors, min_max, rows_of
+from srd_gym.protocols import BoolArray, IntArray, ScoreArray
+from srd_gym.topic import FloatArray, Topic
+
+_BLOCK = 1 << 18
+"""Estimates worked on at once."""
+
+
+class Explicit(ABC):
+    """A greedy ranker that is told the subtopics; subclasses say how documents change what is still to be covered.
+
+    States are [B, S] float64 for B topics side by side with N candidates and S subtopics each.
+    """
+
+    title: ClassVar[str]
+    """How errors call it."""
+    config: ExplicitConfig
+
+    def rank(self, topic: Topic, k: int) -> IntArray:
+        """The first k documents: [min(k, N)] int64.
+
+        Raises:
+            ValueError: the topic lacks document or subtopic vectors, or what the chosen relevance needs.
+        """
+        return self.rank_batch([topic], k)[0]
+
+    def rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
+        """`rank` of every topic; topics with equally many candidates and subtopics are ranked side by side."""
+        check_count("k", k)
+        rankings: dict[int, IntArray] = {}
+        shapes = [(topic.n_candidates, topic.n_subtopics) for topic in topics]
+        for block in blocks_of_equal_shape(shapes, _BLOCK):
+            value, coverage, weights = self._prepared([topics[index] for index in block])
+            chosen = self._select(value, coverage, weights, min(k, value.shape[1]))
+            rankings.update(zip(block, chosen, strict=True))
+        return [rankings[index] for index in range(len(topics))]
+
+    def score(self, topic: Topic, selected: IntArray, allowed: BoolArray) -> ScoreArray:
+        """The score of each candidate as the next document: [N] float64; minus infinity where not allowed.
+
+        Args:
+            topic: the topic.
+            selected: [r] int64, candidates ranked so far.
+            allowed: [N] bool.
+        """
+        value, coverage, weights = self._prepared([topic])
+        state = self._fresh(weights)
+        for index in selected:
+            self._cover(state, coverage[:, index])
+        scores = value + self._gains(coverage, weights, state)
+        allowed_scores: ScoreArray = np.where(allowed, scores[0], -np.inf)
+        return allowed_scores
+
+    @abstractmethod
+    def _value(self, topic: Topic) -> ScoreArray:
+        """The part of a score that does not depend on subtopics: [N] float64."""
+
+    @abstractmethod
+    def _fresh(self, weights: ScoreArray) -> ScoreArray:
+        """The state before any document is chosen: [B, S] float64."""
+
+    @abstractmethod
+    def _gains(self, coverage: ScoreArray, weights: ScoreArray, state: ScoreArray) -> ScoreArray:
+        """What each candidate's coverage is worth at the next rank: [B, N] float64, an array of its own."""
+
+    @abstractmethod
+    def _cover(self, state: ScoreArray, covered: ScoreArray) -> None:
+        """Change the state, in place, by the estimates of a chosen document: [B, S] float64."""
+
+    def _select(self, value: ScoreArray, coverage: ScoreArray, weights: ScoreArray, k: int) -> IntArray:
+        """Rankings of B topics: [B, k] int64, ties to the earlier candidate."""
+        lanes = np.arange(len(value))
+        ranking = np.empty((len(value), k), dtype=np.int64)
+        state = self._fresh(weights)
+        for rank in range(k):
+            score = self._gains(coverage, weights, state)
+            score += value
+            ranking[:, rank] = chosen = score.argmax(axis=1)
+            value[lanes, chosen] = -np.inf
+            self._cover(state, coverage[lanes, chosen])
+        return ranking
+
+    def _prepared(self, topics: Sequence[Topic]) -> tuple[ScoreArray, ScoreArray, ScoreArray]:
+        """Values [B, N], estimates [B, N, S] and weights [B, S] of B topics of equal size."""
+        values, coverage, weights = [], [], []
+        for topic in topics:
+            rows = rows_of(document_vectors(topic, self.title))
+            subtopics = _subtopic_vectors(topic, self.title)
+            coverage.append(coverage_of(rows, subtopics, self.config.coverage, self.config.sharpness))
+            values.append(self._value(topic))
+            weights.append(_weights(topic))
+        return np.stack(values), np.stack(coverage), np.stack(weights)
+
+
+def coverage_of(rows: Rows, subtopics: FloatArray, scaling: str, sharpness: float = 1.0) -> ScoreArray:
+    """Estimates of P(d | t), how far each candidate covers each subtopic, from the cosine of their vectors.
+
+    The papers estimate it with the retrieval model that ranks the candidates for the subtopic as a query, its scores
+    scaled within the topic; a cosine takes the place of the score.
+
+    Args:
+        rows: the N candidates.
+        subtopics: [S, F] float32.
+        scaling: "cosine": negative ones count as 0. "topic": scaled to [0, 1] over all N x S pairs. "subtopic": scaled
+            to [0, 1] over the candidates, for each subtopic. Where all to be scaled are equal, all are 1.
+        sharpness: power that the scaled cosine is raised to.
+
+    Returns:
+        [N, S] float64 from 0 to 1.
+    """
+    units = rows_of(subtopics)
+    cosines = np.stack([rows.project(units.unit(s)) for s in range(len(subtopics))], axis=1)
+    if scaling == "topic":
+        cosines = min_max(cosines)
+    elif scaling == "subtopic":
+        cosines = np.stack([min_max(column) for column in cosines.T], axis=1)
+    estimates: ScoreArray = np.clip(cosines, 0.0, 1.0).astype(np.float64) ** sharpness
+    return estimates
+
+
+def _subtopic_vectors(topic: Topic, ranker: str) -> FloatArray:
+    """The topic's subtopic vectors, or an error that says how to get them and what does without."""
+    if topic.subtopic_vectors is not None and topic.n_subtopics:
+        return topic.subtopic_vectors
+    if not topic.n_subtopics:
+        lack, remedy = "no subtopics", "name them (subtopic_ids) and give their texts or vectors"
+    elif topic.subtopic_texts is None:
+        lack, remedy = "no subtopic vectors", "give subtopic texts, or vectors of the documents' space"
+    else:
+        lack = "subtopic texts, but no vectors of them"
+        remedy = "make vectors of all texts with `srd data build ... --vectors lsa` (or `srd train ... --vectors lsa`)"
+    raise ValueError(
+        f"topic {topic.query_id!r} has {lack}; {ranker} compares documents with subtopic vectors: {remedy}, or take "
+        "mmr, msd or dpp, which need none"
+    )
+
+
+def _weights(topic: Topic) -> ScoreArray:
+    """Weights of the subtopics, [S] float64; they sum to 1."""
+    weights = np.ones(topic.n_subtopics) if topic.subtopic_weights is None else topic.subtopic_weights
+    shares: ScoreArray = np.asarray(weights, dtype=np.float64) / weights.sum(dtype=np.float64)
+    return shares

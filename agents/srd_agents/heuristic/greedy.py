@@ -1,0 +1,207 @@
+"""Greedy selection by relevance and by how a document lies to those chosen before; lazy where that is exact.
+
+Shapes: B topics side by side, N candidates, F vector width, t documents chosen so far.
+
+Lazy evaluation (Minoux 1978): where a score only falls as the list grows, what it was is a bound on what it is. Of the
+candidates in falling order of bounds only the first few are kept up to date, and more of them while the next bound
+reaches the best score; where they get many, all bounds are renewed. What is chosen is what computing every score would
+choose, to the last bit.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+import numpy as np
+
+from srd_agents.heuristic.vectors import Rows, rows_of
+from srd_gym.protocols import IntArray
+from srd_gym.topic import FloatArray
+
+LAZY_FROM = 1 << 15
+"""Vector entries of a topic above which it is ranked alone and lazily; smaller ones are ranked side by side."""
+_FIRST, _MOST = 64, 256
+"""Candidates that are kept up to date at first, and at most."""
+
+
+class Objective(ABC):
+    """A greedy score: a fixed value of each candidate, and a state that each chosen document changes.
+
+    A chosen document acts through one direction: what every candidate's unit vector projects onto it is folded into
+    its state. States begin at 0 projections folded; scores are asked for after at least one.
+    """
+
+    falls = False
+    """Whether a score, once a document is folded in, only falls with each further one."""
+    falls_at_once = False
+    """Whether the first document, too, can only lower a candidate's score below its value."""
+
+    @abstractmethod
+    def fresh(self, shape: tuple[int, ...]) -> FloatArray:
+        """The state of candidates before any document is chosen."""
+
+    @abstractmethod
+    def direction(self, unit: FloatArray, earlier: FloatArray) -> FloatArray:
+        """The direction of a newly chosen document: [..., F].
+
+        Args:
+            unit: [..., F] its unit vector.
+            earlier: [..., t, F] directions of those chosen before.
+        """
+
+    @abstractmethod
+    def fold(self, state: FloatArray, projection: FloatArray) -> None:
+        """Change the state, in place, by the projections on the newest direction."""
+
+    @abstractmethod
+    def score(self, value: FloatArray, state: FloatArray) -> FloatArray:
+        """Scores of the candidates; a value of minus infinity stays that."""
+
+
+def select(vectors: FloatArray, value: FloatArray, k: int, objective: Objective) -> IntArray:
+    """The greedy choice of B topics with N candidates each: [B, min(k, N)] int64, ties to the earlier candidate.
+
+    Args:
+        vectors: [B, N, F] float32.
+        value: [B, N] float32, each candidate's part that does not depend on what is chosen: its score at first.
+        k: documents to choose.
+        objective: the rest of the score.
+    """
+    k = min(k, value.shape[1])
+    if objective.falls and len(value) == 1 and vectors.size > LAZY_FROM:
+        return _select_lazily(vectors[0], value[0], k, objective)[None]
+    rows, lanes = rows_of(vectors), np.arange(len(value))
+    ranking = np.empty((len(value), k), dtype=np.int64)
+    directions = np.empty((len(value), k, vectors.shape[-1]), dtype=np.float32)
+    score = value = value.copy()
+    state = objective.fresh(value.shape)
+    for rank in range(k):
+        if rank:
+            score = objective.score(value, state)
+        chosen = score.argmax(axis=1)
+        ranking[:, rank] = chosen
+        if rank + 1 < k:
+            value[lanes, chosen] = -np.inf
+            directions[:, rank] = objective.direction(rows.unit((lanes, chosen)), directions[:, :rank])
+            objective.fold(state, rows.project(directions[:, rank]))
+    return ranking
+
+
+def next_scores(vectors: FloatArray, value: FloatArray, selected: IntArray, objective: Objective) -> FloatArray:
+    """Scores of one topic's N candidates as the next document, once these are chosen: [N] float32."""
+    if not len(selected):
+        return value
+    rows, state = rows_of(vectors), objective.fresh(value.shape)
+    directions = np.empty((len(selected), vectors.shape[-1]), dtype=np.float32)
+    for position, index in enumerate(selected):
+        directions[position] = objective.direction(rows.unit(index), directions[:position])
+        objective.fold(state, rows.project(directions[position]))
+    return objective.score(value, state)
+
+
+def _select_lazily(vectors: FloatArray, value: FloatArray, k: int, objective: Objective) -> IntArray:
+    """`select` for one topic: [k] int64."""
+    ranking = np.empty(k, dtype=np.int64)
+    ranking[0] = chosen = int(value.argmax())
+    if k > 1:
+        lane = _Lane(vectors, value, k, objective)
+        for rank in range(1, k):
+            lane.choose(chosen, rank - 1)
+            ranking[rank] = chosen = lane.best(rank)
+    return ranking
+
+
+class _Lane:
+    """One topic's candidates: bounds of all, and the state of those with the highest bounds, which is up to date."""
+
+    def __init__(self, vectors: FloatArray, value: FloatArray, k: int, objective: Objective) -> None:
+        n, width = vectors.shape
+        self._vectors, self._objective = vectors, objective
+        self._directions = np.empty((k, width), dtype=np.float32)
+        # Of all candidates: what they were after so many directions.
+        self._value, self._state, self._folded = value.copy(), objective.fresh(value.shape), 0
+        self._exact = self._value
+        self._sort(value)
+        # Of the few: the first `size` of the order, in buffers; the last one chosen stands at `position`.
+        self._most = min(n, _MOST)
+        self._members = np.empty(self._most, dtype=np.int64)
+        self._buffers = Rows(np.empty((self._most, width), dtype=np.float32), np.empty(self._most, dtype=np.float32))
+        self._few_values, self._few_states = np.empty((2, self._most), dtype=np.float32)
+        self._position = -1
+
+    def choose(self, index: int, rank: int) -> None:
+        """Take note of the document chosen at a rank, counted from 0."""
+        self._value[index] = self._exact[index] = -np.inf
+        position = self._position
+        if position < 0:
+            unit = rows_of(self._vectors[index : index + 1]).unit(0)
+        else:
+            self._few_values[position] = -np.inf
+            unit = self._few.vectors[position] * self._few.scale[position]
+        self._directions[rank] = direction = self._objective.direction(unit, self._directions[:rank])
+        if self._size:
+            self._objective.fold(self._few_states[: self._size], self._few.project(direction))
+        elif not self._folded and not self._objective.falls_at_once:
+            self._renew(rank + 1)
+
+    def best(self, rank: int) -> int:
+        """The candidate with the highest score, given `rank` chosen documents."""
+        while self._folded < rank:
+            size = self._size
+            if size:
+                score = self._objective.score(self._few_values[:size], self._few_states[:size])
+                position = int(score.argmax())
+                if size == len(self._value) or score[position] > self._bound[size]:
+                    if not self._in_candidate_order:
+                        position = self._earliest(score, position)
+                    self._position = position
+                    return int(self._members[position])
+            # Soon after all bounds were made, making them anew costs less than many that are kept up to date.
+            if size < self._most and not (size and rank == self._folded + 1):
+                self._extend(rank)
+            else:
+                self._renew(rank)
+        self._position = -1
+        return int(self._exact.argmax())
+
+    def _earliest(self, score: FloatArray, position: int) -> int:
+        """Where the first candidate stands that is as good as the one at a position."""
+        equal = score == score[position]
+        if np.count_nonzero(equal) > 1:
+            positions = np.flatnonzero(equal)
+            position = int(positions[self._members[positions].argmin()])
+        return position
+
+    def _sort(self, bound: FloatArray) -> None:
+        """Put the candidates in falling order of bounds; the few begin anew."""
+        if (bound[1:] > bound[:-1]).any():
+            self._order = np.argsort(-bound)
+            self._bound = bound[self._order]
+        else:
+            self._order, self._bound = np.arange(len(bound)), bound
+        self._size, self._in_candidate_order = 0, True
+
+    def _extend(self, rank: int) -> None:
+        """Add candidates, twice as many in all, to the few, and fold `rank` directions in."""
+        start = self._size
+        self._size = stop = min(self._most, max(_FIRST, 2 * start))
+        added = np.sort(self._order[start:stop])
+        rows = rows_of(self._vectors[added])
+        vectors, scale = self._buffers
+        vectors[start:stop], scale[start:stop] = rows
+        self._few = Rows(vectors[:stop], scale[:stop])
+        self._in_candidate_order &= not start or bool(self._members[start - 1] < added[0])
+        self._members[start:stop] = added
+        self._few_values[start:stop] = self._value[added]
+        state = self._state[added]
+        for direction in self._directions[self._folded : rank]:
+            self._objective.fold(state, rows.project(direction))
+        self._few_states[start:stop] = state
+
+    def _renew(self, rank: int) -> None:
+        """Fold directions into the state of all candidates, up to `rank` of them, and sort anew."""
+        rows = rows_of(self._vectors)
+        for direction in self._directions[self._folded : rank]:
+            self._objective.fold(self._state, rows.project(direction))
+        self._exact, self._folded = self._objective.score(self._value, self._state), rank
+        self._sort(self._exact.copy())

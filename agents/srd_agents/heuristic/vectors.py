@@ -1,0 +1,87 @@
+"""Documents as directions: cosines that depend on the two vectors only, to the last bit.
+
+Every product of a document and a direction is a dot product of its own (`numpy.vecdot`), never a row of a matrix
+product, whose last bits depend on where in the matrix the row stands. Copies of a document therefore tie exactly,
+wherever they stand and whatever is computed with them, and ties fall by the documented rule.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from srd_gym.topic import FloatArray, Topic
+
+_SMALL, _LARGE = np.float32(1e-30), np.float32(1e30)
+"""Squared lengths between which float32 is exact enough."""
+
+
+class Rows(NamedTuple):
+    """Vectors with what scales each to length 1; nothing is copied to scale it."""
+
+    vectors: FloatArray
+    """[..., N, F] float32 as given (where float32 cannot square them: scaled to length 1)."""
+    scale: FloatArray
+    """[..., N] float32, 1 / length; 0 for a zero vector, whose cosine with anything is 0."""
+
+    def project(self, direction: FloatArray) -> FloatArray:
+        """Products of the unit vectors with one direction a lane: [..., N] from [..., F]."""
+        products: FloatArray = np.vecdot(self.vectors, direction[..., None, :])
+        products *= self.scale
+        return products
+
+    def unit(self, index: Any) -> FloatArray:
+        """The chosen vectors, scaled to length 1."""
+        scaled: FloatArray = self.vectors[index] * self.scale[index][..., None]
+        return scaled
+
+
+def rows_of(vectors: FloatArray) -> Rows:
+    """Vectors ready to be compared.
+
+    Args:
+        vectors: [..., N, F] float32. Rows whose squares leave float32's range are measured in float64.
+    """
+    with np.errstate(over="ignore"):
+        squares: FloatArray = np.vecdot(vectors, vectors)
+    extreme = (squares < _SMALL) | (squares > _LARGE)
+    if not extreme.any():
+        return Rows(vectors, np.reciprocal(np.sqrt(squares)))
+    squares[extreme] = 1
+    scale = np.reciprocal(np.sqrt(squares))
+    wide = vectors[extreme].astype(np.float64)
+    lengths = np.linalg.norm(wide, axis=-1)
+    scaled = vectors.copy()
+    scaled[extreme] = wide / np.where(lengths > 0, lengths, 1.0)[:, None]
+    scale[extreme] = lengths > 0
+    return Rows(scaled, scale)
+
+
+def document_vectors(topic: Topic, ranker: str) -> FloatArray:
+    """The topic's document vectors, [N, F] float32.
+
+    Args:
+        topic: the topic.
+        ranker: who asks, for the error.
+
+    Raises:
+        ValueError: it has none; the message says how to make them.
+    """
+    if topic.doc_vectors is None:
+        raise ValueError(
+            f"topic {topic.query_id!r} has no document vectors, which {ranker} compares documents by; "
+            "make them with `srd data build ... --vectors lsa` (from texts) or `--vectors FILE`"
+        )
+    return topic.doc_vectors
+
+
+def min_max(values: NDArray[Any]) -> FloatArray:
+    """Values scaled to [0, 1]; all 1 where they are equal."""
+    wide = values.astype(np.float64)
+    low, high = wide.min(), wide.max()
+    if high == low:
+        return np.ones(values.shape, dtype=np.float32)
+    scaled: FloatArray = ((wide - low) / (high - low)).astype(np.float32)
+    return scaled

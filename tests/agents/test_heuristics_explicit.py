@@ -1,0 +1,272 @@
+"""xQuAD and PM-2: against their formulas; and what all heuristics owe: the toy topic, folders, conformance."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from srd_agents import RANKERS, load_ranker, make_ranker
+from srd_agents.heuristic.explicit import coverage_of
+from srd_agents.heuristic.vectors import rows_of
+from srd_agents.validation import Validation
+from srd_gym.data import generate
+from srd_gym.testing import check_ranker
+from srd_gym.topic import Topic, TopicSet
+
+EXPLICIT = ("xquad", "pm2")
+TITLES = {"xquad": "xQuAD", "pm2": "PM-2"}
+
+
+def drawn(n: int, s: int, seed: int, width: int = 5) -> Topic:
+    rng = np.random.default_rng(seed)
+    return Topic(
+        query_id=f"q{seed}",
+        doc_ids=tuple(f"d{i}" for i in range(n)),
+        doc_vectors=rng.standard_normal((n, width)),
+        query_vector=rng.standard_normal(width),
+        retrieval_scores=np.sort(rng.random(n))[::-1],
+        subtopic_ids=tuple(map(str, range(s))),
+        subtopic_vectors=rng.standard_normal((s, width)),
+        subtopic_weights=rng.random(s) + 0.1,
+    )
+
+
+def plain_coverage(topic: Topic, scaling: str) -> Any:
+    assert topic.doc_vectors is not None
+    assert topic.subtopic_vectors is not None
+    documents, subtopics = topic.doc_vectors.astype(float), topic.subtopic_vectors.astype(float)
+    cosines = documents @ subtopics.T
+    cosines /= np.linalg.norm(documents, axis=1)[:, None] * np.linalg.norm(subtopics, axis=1)
+    if scaling == "cosine":
+        return np.maximum(cosines, 0)
+    axis = None if scaling == "topic" else 0
+    low, high = cosines.min(axis=axis, keepdims=True), cosines.max(axis=axis, keepdims=True)
+    return np.where(high == low, 1.0, (cosines - low) / np.where(high == low, 1.0, high - low))
+
+
+def plain_xquad(topic: Topic, coverage: Any, lambda_: float, selected: list[int]) -> list[float]:
+    assert topic.retrieval_scores is not None
+    assert topic.subtopic_weights is not None
+    weights = topic.subtopic_weights / topic.subtopic_weights.sum()
+    scores = []
+    for d in range(topic.n_candidates):
+        gain = 0.0
+        for t, weight in enumerate(weights):
+            left = 1.0
+            for chosen in selected:
+                left *= 1 - coverage[chosen, t]
+            gain += weight * coverage[d, t] * left
+        scores.append(lambda_ * float(topic.retrieval_scores[d]) + (1 - lambda_) * gain)
+    return scores
+
+
+def plain_pm2(topic: Topic, coverage: Any, lambda_: float, selected: list[int]) -> list[float]:
+    assert topic.subtopic_weights is not None
+    weights = topic.subtopic_weights / topic.subtopic_weights.sum()
+    seats = [0.0] * len(weights)
+    for chosen in selected:
+        total = sum(coverage[chosen])
+        for t in range(len(weights)):
+            seats[t] += coverage[chosen, t] / total if total > 0 else 0.0
+    quotients = [weight / (2 * seat + 1) for weight, seat in zip(weights, seats, strict=True)]
+    turns = [t for t in range(len(quotients)) if quotients[t] == max(quotients)]
+    return [
+        max(
+            sum(
+                (lambda_ if t == turn else 1 - lambda_) * quotient * coverage[d, t]
+                for t, quotient in enumerate(quotients)
+            )
+            for turn in turns
+        )
+        for d in range(topic.n_candidates)
+    ]
+
+
+@pytest.mark.parametrize("name", EXPLICIT)
+@given(
+    n=st.integers(1, 12),
+    s=st.integers(1, 6),
+    lambda_=st.sampled_from([0.0, 0.3, 0.5, 0.9, 1.0]),
+    scaling=st.sampled_from(["topic", "subtopic", "cosine"]),
+    sharpness=st.sampled_from([1, 2.5]),
+    weighted=st.booleans(),
+    seed=st.integers(0, 9999),
+)
+@settings(max_examples=80, deadline=None)
+def test_explicit_rankers_are_their_formulas(
+    name: str, n: int, s: int, lambda_: float, scaling: str, sharpness: float, weighted: bool, seed: int
+) -> None:
+    topic = drawn(n, s, seed)
+    if not weighted:
+        topic = replace(topic, subtopic_weights=np.ones(s))
+    options: dict[str, Any] = {"relevance": "raw_scores"} if name == "xquad" else {}
+    ranker: Any = make_ranker(name, lambda_=lambda_, coverage=scaling, sharpness=sharpness, **options)
+    coverage, plain = plain_coverage(topic, scaling) ** sharpness, plain_xquad if name == "xquad" else plain_pm2
+    ranking, allowed = ranker.rank(topic, n + 3), np.ones(n, dtype=bool)
+    assert sorted(ranking.tolist()) == list(range(n))
+    for rank, chosen in enumerate(ranking.tolist()):
+        scores = ranker.score(topic, ranking[:rank], allowed)
+        wanted = np.array(plain(topic, coverage, lambda_, ranking[:rank].tolist()))
+        np.testing.assert_allclose(scores[allowed], wanted[allowed], atol=3e-6)
+        assert int(scores.argmax()) == chosen
+        allowed[chosen] = False
+
+
+def test_pm2_shares_seats_by_hand() -> None:
+    # Subtopic 0 weighs 3, subtopic 1 weighs 1; documents are about one of them only.
+    topic = Topic(
+        query_id="q",
+        doc_ids=tuple("abcdef"),
+        doc_vectors=np.eye(2)[[0, 0, 0, 0, 1, 1]],
+        subtopic_ids=("s", "t"),
+        subtopic_vectors=np.eye(2),
+        subtopic_weights=[3.0, 1.0],
+    )
+    # Quotients (times 4) 3, 1: a; 1, 1: either's turn, and b comes first; 3/5, 1: e; 3/5, 1/3: c; 3/7, 1/3: d; then f.
+    assert make_ranker("pm2", coverage="cosine").rank(topic, 6).tolist() == [0, 1, 4, 2, 3, 5]
+    # Without weights the two take turns.
+    even = replace(topic, subtopic_weights=None)
+    assert make_ranker("pm2", coverage="cosine").rank(even, 6).tolist() == [0, 4, 1, 5, 2, 3]
+    assert make_ranker("xquad", coverage="cosine", lambda_=0.0, relevance="cosine").rank(
+        replace(even, query_vector=[1.0, 0.0]), 3
+    ).tolist() == [0, 4, 1]
+
+
+@pytest.mark.parametrize("name", EXPLICIT)
+def test_the_order_of_subtopics_decides_nothing(name: str) -> None:
+    rng = np.random.default_rng(0)
+    for topic in generate("web", n_topics=10, seed=3, candidates=(40, 40)):
+        assert topic.subtopic_vectors is not None
+        order = rng.permutation(topic.n_subtopics)
+        moved = replace(topic, subtopic_vectors=topic.subtopic_vectors[order])
+        for lambda_ in (0.3, 0.9):
+            ranker = make_ranker(name, lambda_=lambda_, coverage="subtopic")
+            np.testing.assert_array_equal(ranker.rank(moved, 20), ranker.rank(topic, 20))
+
+
+def toy() -> TopicSet:
+    """Six documents: one covers three subtopics of four, one the fourth, the rest repeat them or are about nothing."""
+    judgments = np.zeros((6, 4), np.int8)
+    judgments[[1, 1, 1], [0, 1, 2]] = 1
+    judgments[[3, 4, 5], [3, 0, 1]] = 1
+    axes = np.eye(6, dtype=np.float32)
+    vectors = judgments @ axes[:4]
+    vectors[[0, 2]] = axes[[4, 5]]
+    topic = Topic(
+        query_id="toy",
+        doc_ids=tuple("abcdef"),
+        doc_vectors=vectors,
+        query_vector=axes[:4].sum(axis=0),
+        subtopic_ids=("0", "1", "2", "3"),
+        subtopic_vectors=axes[:4],
+        judgments=judgments,
+    )
+    return TopicSet([topic], name="toy")
+
+
+@pytest.mark.parametrize(("name", "least"), [("mmr", 0.9), ("msd", 0.9), ("dpp", 0.9), ("xquad", 1.0), ("pm2", 1.0)])
+def test_each_ranks_the_toy_topic_well(name: str, least: float) -> None:
+    topics = toy()
+    judge = Validation(topics, "alpha_nDCG@5", normalizer="candidates")
+    ranker = make_ranker(name, **({"coverage": "cosine"} if name in EXPLICIT else {"lambda_": 0.8}))
+    assert judge.mean(ranker) >= least - 1e-9
+    assert judge.mean(ranker) > judge.mean(make_ranker("random"))
+
+
+@pytest.mark.parametrize("name", EXPLICIT)
+def test_knowing_the_subtopics_helps_on_generated_topics(name: str) -> None:
+    topics = generate("web", n_topics=30, seed=1, candidates=(60, 60))
+    judge = Validation(topics, "alpha_nDCG@10")
+    explicit = judge.mean(make_ranker(name))
+    assert explicit > judge.mean(make_ranker("mmr")) + 0.03
+
+
+@pytest.mark.parametrize("name", EXPLICIT)
+def test_missing_subtopics_are_told_apart(name: str) -> None:
+    ranker, topic = make_ranker(name), drawn(4, 2, 0)
+    title = TITLES[name]
+    for changes, message in (
+        ({"subtopic_vectors": None}, "no subtopic vectors; .*give subtopic texts, or vectors"),
+        ({"subtopic_vectors": None, "subtopic_texts": ("x", "y")}, r"subtopic texts, but no vectors.*--vectors lsa"),
+        ({"subtopic_vectors": None, "subtopic_ids": (), "subtopic_weights": None}, "no subtopics; .*subtopic_ids"),
+    ):
+        with pytest.raises(ValueError, match=f"'q0' has {message}.*mmr, msd or dpp, which need none") as caught:
+            ranker.rank(replace(topic, **changes), 2)
+        assert title in str(caught.value)
+    with pytest.raises(ValueError, match=f"no document vectors, which {title} compares"):
+        ranker.rank(replace(topic, doc_vectors=None), 2)
+    with pytest.raises(ValueError, match=r"unknown coverage: 'topics'\. Did you mean topic"):
+        make_ranker(name, coverage="topics")
+    with pytest.raises(ValueError, match=r"lambda_ must be a finite number from 0\.0 to 1\.0"):
+        make_ranker(name, lambda_=1.1)
+
+
+def test_xquad_says_what_relevance_it_lacks() -> None:
+    topic = replace(drawn(4, 2, 0), query_vector=None, retrieval_scores=None)
+    with pytest.raises(ValueError, match="no query vector, so xQuAD has no"):
+        make_ranker("xquad").rank(topic, 2)
+    with pytest.raises(ValueError, match="no retrieval scores, which xQuAD with relevance='rank' needs"):
+        make_ranker("xquad", relevance="rank").rank(topic, 2)
+    assert len(make_ranker("pm2").rank(topic, 2)) == 2  # has no other relevance
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("name", EXPLICIT)
+@pytest.mark.parametrize("scaling", ["topic", "subtopic", "cosine"])
+def test_poor_input_is_ranked_in_candidate_order(name: str, scaling: str) -> None:
+    ranker = make_ranker(name, coverage=scaling)
+    alone = drawn(1, 3, 0)
+    assert ranker.rank(alone, 10).tolist() == [0]
+    zeros = replace(drawn(4, 2, 1), doc_vectors=np.zeros((4, 5)), retrieval_scores=np.ones(4))
+    assert ranker.rank(zeros, 10).tolist() == [0, 1, 2, 3]
+    vague = replace(drawn(4, 2, 1), subtopic_vectors=np.zeros((2, 5)), retrieval_scores=np.ones(4))
+    assert ranker.rank(vague, 10).tolist() == [0, 1, 2, 3]
+
+
+def test_coverage_lies_between_0_and_1() -> None:
+    rows = rows_of(np.array([[1, 0], [0, 2], [-1, 0], [0, 0]], dtype=np.float32))
+    subtopics = np.array([[3, 0], [0, -1]], dtype=np.float32)
+    np.testing.assert_allclose(coverage_of(rows, subtopics, "cosine"), [[1, 0], [0, 0], [0, 0], [0, 0]])
+    np.testing.assert_allclose(
+        coverage_of(rows, subtopics, "topic"), [[1, 0.5], [0.5, 0], [0, 0.5], [0.5, 0.5]], atol=1e-7
+    )
+    np.testing.assert_allclose(
+        coverage_of(rows, subtopics, "subtopic"), [[1, 1], [0.5, 0], [0, 1], [0.5, 1]], atol=1e-7
+    )
+
+
+@pytest.mark.parametrize("name", EXPLICIT)
+def test_explicit_rankers_conform_and_rank_batches_as_topics(name: str) -> None:
+    many = [*generate("tiny", n_topics=8), *generate("web", n_topics=3), drawn(1, 1, 0), drawn(9, 4, 1), drawn(9, 4, 2)]
+    ranker = make_ranker(name)
+    check_ranker(ranker, many, k=5)
+    copies = drawn(6, 3, 4).take([0, 1, 2, 3, 4, 5])
+    assert copies.doc_vectors is not None
+    twice = replace(
+        copies, doc_vectors=copies.doc_vectors[[0, 1, 2, 0, 1, 2]], retrieval_scores=np.ones(6), query_vector=None
+    )
+    ranking = ranker.rank(twice, 6).tolist()
+    assert all(ranking.index(d) < ranking.index(d + 3) for d in range(3))
+
+
+@pytest.mark.parametrize("name", ["mmr", "msd", "dpp", "xquad", "pm2"])
+def test_chosen_options_survive_a_folder(name: str, tmp_path: Path) -> None:
+    models = pytest.importorskip("srd_train.models", reason="folders of heuristics are written by srd_train")
+    fitting = pytest.importorskip("srd_train.fitting")
+    training = pytest.importorskip("srd_train.training")
+    topics = generate("tiny", n_topics=15, seed=2)
+    fold = training.of_fold(topics.folds(5, 0)[0], {})
+    fitted = fitting.fit_ranker(name, {}, fold, fitting.Session())
+    assert len(fitted.trials) == 11  # the same search for all of them
+    assert fitted.validation == max(trial["score"] for trial in fitted.trials)
+    models.write_heuristic(tmp_path / "model", RANKERS[name], fitted.config, topics.vector_width, {})
+    loaded = load_ranker(tmp_path / "model")
+    assert loaded.config == fitted.ranker.config  # type: ignore[attr-defined]
+    for topic in topics:
+        np.testing.assert_array_equal(loaded.rank(topic, 10), fitted.ranker.rank(topic, 10))

@@ -1,0 +1,301 @@
+"""MMR, MSD and DPP: against their formulas, against computing every score, and against another library."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from srd_agents import make_ranker
+from srd_agents.heuristic import greedy, msd, trade_off
+from srd_agents.heuristic.vectors import Rows, rows_of
+from srd_gym.data import generate
+from srd_gym.testing import check_ranker
+from srd_gym.topic import Topic
+
+BY_VECTORS = ("mmr", "msd", "dpp")
+
+
+def topic_of(vectors: Any, **changes: Any) -> Topic:
+    values: dict[str, Any] = {
+        "query_id": "q",
+        "doc_ids": tuple(f"d{i}" for i in range(len(vectors))),
+        "doc_vectors": vectors,
+    }
+    return Topic(**(values | changes))
+
+
+def drawn(n: int, width: int, seed: int, clusters: int = 0) -> Topic:
+    """Random vectors and falling retrieval scores; with clusters, documents of one resemble each other."""
+    rng = np.random.default_rng(seed)
+    vectors = rng.standard_normal((n, width), dtype=np.float32)
+    if clusters:
+        centres = rng.standard_normal((clusters, width), dtype=np.float32)
+        vectors = 0.5 * vectors + centres[rng.integers(clusters, size=n)]
+    scores = np.sort(rng.random(n, dtype=np.float32))[::-1]
+    return topic_of(vectors, retrieval_scores=scores, query_vector=rng.standard_normal(width))
+
+
+def units_of(topic: Topic) -> Any:
+    assert topic.doc_vectors is not None
+    wide = topic.doc_vectors.astype(np.float64)
+    lengths = np.linalg.norm(wide, axis=1, keepdims=True)
+    return np.divide(wide, lengths, out=np.zeros_like(wide), where=lengths > 0)
+
+
+def plain_scores(name: str, topic: Topic, lambda_: float, selected: list[int]) -> Any:
+    """Scores of the candidates as the next document, from the definitions, in float64."""
+    assert topic.retrieval_scores is not None
+    units, raw = units_of(topic), topic.retrieval_scores.astype(np.float64)
+    cosines = units @ units.T
+    if name == "dpp":
+        kernel = cosines.copy()
+        np.fill_diagonal(kernel, 1.0)
+        before = np.linalg.det(kernel[np.ix_(selected, selected)])
+        with_each = [np.linalg.det(kernel[np.ix_([*selected, d], [*selected, d])]) for d in range(len(raw))]
+        left = np.maximum(np.array(with_each) / before, 1e-12)
+        return lambda_ * (raw - raw.mean()) / (raw.std() or 1.0) + (1 - lambda_) * np.log(left)
+    if not selected:
+        return lambda_ * raw
+    if name == "mmr":
+        return lambda_ * raw - (1 - lambda_) * cosines[:, selected].max(axis=1)
+    return lambda_ * raw + (1 - lambda_) * (1 - cosines[:, selected]).sum(axis=1)
+
+
+def assert_best_at_every_rank(ranking: Any, scores_after: Any, near: float = 1e-4) -> None:
+    """Each document's score is the highest of those left, to rounding."""
+    chosen: list[int] = []
+    for document in ranking.tolist():
+        scores = np.array(scores_after(chosen))
+        scores[chosen] = -np.inf
+        assert scores[document] >= scores.max() - near
+        chosen.append(document)
+
+
+@pytest.mark.parametrize("name", BY_VECTORS)
+@given(
+    n=st.integers(1, 14),
+    k=st.integers(1, 16),
+    width=st.integers(1, 9),
+    lambda_=st.sampled_from([0.0, 0.3, 0.5, 0.9, 1.0]),
+    seed=st.integers(0, 9999),
+)
+@settings(max_examples=60, deadline=None)
+def test_rankings_are_greedy_by_the_formula(name: str, n: int, k: int, width: int, lambda_: float, seed: int) -> None:
+    topic = drawn(n, width, seed)
+    ranking = make_ranker(name, lambda_=lambda_, relevance="raw_scores").rank(topic, k)
+    assert len(set(ranking.tolist())) == len(ranking) == min(k, n)
+    # What is left of a vector that others nearly span is lost in float32: DPP's formula holds up to there.
+    checked = ranking if name != "dpp" else ranking[: max(1, width - 2)]
+    near = 1e-4 if name != "dpp" else 3e-2
+    assert_best_at_every_rank(checked, lambda chosen: plain_scores(name, topic, lambda_, chosen), near)
+
+
+@pytest.mark.parametrize("name", BY_VECTORS)
+@pytest.mark.parametrize("lambda_", [0.0, 0.4, 1.0])
+def test_rankers_rank_as_they_score(name: str, lambda_: float) -> None:
+    ranker: Any = make_ranker(name, lambda_=lambda_, relevance="raw_scores")
+    topic = drawn(12, 16, 1)
+    ranking, allowed = ranker.rank(topic, 12), np.ones(12, dtype=bool)
+    for rank, chosen in enumerate(ranking):
+        scores = ranker.score(topic, ranking[:rank], allowed)
+        assert scores.dtype == np.float64
+        assert int(np.argmax(scores)) == chosen
+        plain = plain_scores(name, topic, lambda_, ranking[:rank].tolist())
+        constant = rank * (1 - lambda_) if name == "msd" else 0.0  # the same for all candidates
+        np.testing.assert_allclose((scores + constant)[allowed], plain[allowed], atol=1e-4)
+        allowed[chosen] = False
+        assert (ranker.score(topic, ranking[:rank], allowed) == -np.inf).sum() == rank + 1
+
+
+def eagerly(monkeypatch: pytest.MonkeyPatch, name: str, topic: Topic, k: int, **options: Any) -> Any:
+    """The ranking with every score computed at every rank."""
+    with monkeypatch.context() as patch:
+        for module in (greedy, trade_off, msd):
+            patch.setattr(module, "LAZY_FROM", 1 << 40)
+        return make_ranker(name, **options).rank(topic, k)
+
+
+def odd_topics() -> list[tuple[str, Topic]]:
+    """Topics in which bounds mislead: ties, copies, zeros, no relevance, wild lengths."""
+    rng = np.random.default_rng(0)
+    flat = np.zeros(700, dtype=np.float32)
+    few = rng.integers(-1, 2, size=(700, 3)).astype(np.float32)
+    copies = rng.standard_normal((10, 64), dtype=np.float32)[rng.integers(10, size=700)]
+    wild = rng.standard_normal((700, 64)) * 10.0 ** rng.integers(-25, 25, size=(700, 1))
+    wild[::50] = 0
+    padded = np.concatenate([few, np.zeros((700, 61), dtype=np.float32)], axis=1)
+    falling = np.sort(rng.integers(0, 4, size=700).astype(np.float32))[::-1]
+    query = rng.standard_normal(64)
+    return [
+        ("random", drawn(700, 64, 3)),
+        ("clustered", drawn(700, 64, 4, clusters=12)),
+        ("few directions", topic_of(padded, retrieval_scores=falling, query_vector=query)),
+        ("copies", topic_of(copies, retrieval_scores=falling, query_vector=query)),
+        ("copies without relevance", topic_of(copies, retrieval_scores=flat, query_vector=query)),
+        ("zeros", topic_of(np.zeros((700, 64)), retrieval_scores=flat, query_vector=query)),
+        ("wild lengths", topic_of(wild, retrieval_scores=falling, query_vector=query)),
+    ]
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("options", [{"relevance": "scores"}, {"relevance": "cosine"}])
+@pytest.mark.parametrize("lambda_", [0.0, 0.2, 0.5, 0.9, 1.0])
+@pytest.mark.parametrize("name", ["mmr", "mmr clipped", "msd", "dpp"])
+def test_lazy_choice_is_the_eager_one(
+    name: str, lambda_: float, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options = options | {"lambda_": lambda_} | ({"clip": True} if name == "mmr clipped" else {})
+    ranker = name.split()[0]
+    for what, topic in odd_topics():
+        lazy = make_ranker(ranker, **options).rank(topic, 40)
+        np.testing.assert_array_equal(lazy, eagerly(monkeypatch, ranker, topic, 40, **options), what)
+
+
+@pytest.mark.parametrize("name", ["mmr", "dpp"])
+def test_long_lists_of_many_candidates(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    topic = drawn(600, 80, 9, clusters=5)
+    lazy = make_ranker(name).rank(topic, 600)
+    assert sorted(lazy.tolist()) == list(range(600))
+    np.testing.assert_array_equal(lazy, eagerly(monkeypatch, name, topic, 600))
+    np.testing.assert_array_equal(make_ranker(name).rank(topic, 25), lazy[:25])
+
+
+@pytest.mark.parametrize(("name", "most"), [("mmr", 8_000), ("dpp", 3_000)])
+def test_most_similarities_are_never_computed(name: str, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    products: list[int] = []
+    real = Rows.project
+
+    def counted(rows: Rows, direction: Any) -> Any:
+        products.append(rows.scale.size)
+        return real(rows, direction)
+
+    monkeypatch.setattr(Rows, "project", counted)
+    ranker = make_ranker(name, **({"clip": True} if name == "mmr" else {}))
+    ranker.rank(drawn(1000, 128, 0), 20)
+    assert 19 * 64 <= sum(products) < most  # eagerly: 19,000
+    # Small topics are worked on side by side: one row of all candidates a rank.
+    products.clear()
+    ranker.rank(drawn(50, 8, 0), 10)
+    assert products == [50] * 9
+
+
+@pytest.mark.parametrize("name", BY_VECTORS)
+def test_large_topics_keep_the_order_of_copies_and_follow_permutations(name: str) -> None:
+    topic = drawn(500, 96, 5, clusters=9)
+    ranker = make_ranker(name, relevance="cosine")
+    order = np.random.default_rng(1).permutation(500)
+    np.testing.assert_array_equal(order[ranker.rank(topic.take(order), 30)], ranker.rank(topic, 30))
+    vectors = np.random.default_rng(2).standard_normal((171, 203), dtype=np.float32)
+    twice = topic_of(np.concatenate([vectors, vectors, vectors]), query_vector=vectors[7])
+    ranking = ranker.rank(twice, 30)
+    for position, document in enumerate(ranking.tolist()):
+        assert document < 171 or document - 171 in ranking[:position].tolist()
+
+
+@pytest.mark.parametrize("name", BY_VECTORS)
+def test_batches_rank_as_single_topics(name: str) -> None:
+    many = [drawn(n, width, seed) for seed, (n, width) in enumerate([(9, 5)] * 30 + [(400, 90)] * 2 + [(1, 5)] * 3)]
+    ranker = make_ranker(name)
+    for topic, ranking in zip(many, ranker.rank_batch(many, 12), strict=True):
+        np.testing.assert_array_equal(ranking, ranker.rank(topic, 12))
+    check_ranker(ranker, [*generate("tiny", n_topics=5), *generate("web", n_topics=3), drawn(400, 90, 1)], k=5)
+
+
+def test_dpp_by_hand() -> None:
+    vectors = [[1, 0], [1, 0], [0, 2], [0.6, 0.8], [0, 0]]
+    by_hand = topic_of(vectors, retrieval_scores=[4.0, 3.0, 2.0, 1.0, 0.0])
+    # Volumes alone: the first; then what is orthogonal to it, the earlier of two; a zero vector is orthogonal to all;
+    # then nothing is left to span, and relevance decides.
+    assert make_ranker("dpp", lambda_=0.0).rank(by_hand, 5).tolist() == [0, 2, 4, 1, 3]
+    # Standardised relevance is 1.41, 0.71, 0, -0.71, -1.41. After 0 half of it and half of log (1e-6, 1, 0.64, 1)
+    # add up to -6.55, 0, -0.58, -0.71; after 2 nothing is left of 3 either.
+    assert make_ranker("dpp").rank(by_hand, 5).tolist() == [0, 2, 4, 1, 3]
+    # 0.9 * (0.71, 0, -0.71, -1.41) + 0.1 * log (1e-6, 1, 0.64, 1) = -0.75, 0, -0.68, -1.27; after 2, -2.02 for 3.
+    assert make_ranker("dpp", lambda_=0.9).rank(by_hand, 5).tolist() == [0, 2, 1, 4, 3]
+    assert make_ranker("dpp", lambda_=1.0).rank(by_hand, 5).tolist() == [0, 1, 2, 3, 4]
+
+
+def test_dpp_ranks_by_relevance_once_the_space_is_spanned() -> None:
+    topic = drawn(40, 4, 2)
+    ranking = make_ranker("dpp").rank(topic, 40)
+    assert ranking[4:].tolist() == sorted(ranking[4:].tolist())
+    big = drawn(4000, 9, 2)  # alone and lazily
+    ranking = make_ranker("dpp").rank(big, 300)
+    assert ranking[9:].tolist() == sorted(ranking[9:].tolist())
+
+
+def test_msd_by_hand() -> None:
+    vectors = [[1, 0], [1, 0], [0, 2], [-1, 0]]
+    by_hand = topic_of(vectors, retrieval_scores=[4.0, 3.0, 1.0, 0.0])
+    # Relevance 1, 3/4, 1/4, 0. After 0 the distances are 0, 1, 2: 0.375, 0.625, 1; after 3 they add 2, 1: 1.375, 1.125.
+    assert make_ranker("msd").rank(by_hand, 4).tolist() == [0, 3, 1, 2]
+    # 0.675, 0.325, 0.2; then 0.425, 0.4.
+    assert make_ranker("msd", lambda_=0.9).rank(by_hand, 4).tolist() == [0, 1, 2, 3]
+    assert make_ranker("msd", lambda_=1.0).rank(by_hand, 4).tolist() == [0, 1, 2, 3]
+
+
+def test_clipped_mmr_does_not_seek_the_opposite() -> None:
+    by_hand = topic_of([[1, 0], [0, 1], [-1, 0]], retrieval_scores=[3.0, 2.0, 1.6])
+    assert make_ranker("mmr").rank(by_hand, 3).tolist() == [0, 2, 1]
+    assert make_ranker("mmr", clip=True).rank(by_hand, 3).tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("name", BY_VECTORS)
+def test_they_say_what_they_lack(name: str) -> None:
+    bare = Topic(query_id="q", doc_ids=("a", "b"))
+    with pytest.raises(ValueError, match=rf"'q' has no document vectors, which {name.upper()} compares"):
+        make_ranker(name).rank(bare, 2)
+    vectors = np.eye(2)
+    with pytest.raises(ValueError, match=rf"no query vector, so {name.upper()} has no.*relevance='scores'"):
+        make_ranker(name).rank(topic_of(vectors), 2)
+    for kind in ("scores", "raw_scores", "rank", "reciprocal_rank"):
+        with pytest.raises(ValueError, match=rf"scores, which {name.upper()} with relevance='{kind}' needs"):
+            make_ranker(name, relevance=kind).rank(topic_of(vectors), 2)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("name", BY_VECTORS)
+@pytest.mark.parametrize("relevance", ["scores", "raw_scores", "cosine", "rank"])
+def test_poor_input_is_ranked_in_candidate_order(name: str, relevance: str) -> None:
+    ranker = make_ranker(name, relevance=relevance)
+    alone = topic_of([[3.0, 1.0]], retrieval_scores=[2.0], query_vector=[1.0, 1.0])
+    assert ranker.rank(alone, 10).tolist() == [0]
+    for scores in ([2.0, 2.0, 2.0], [0.1, 0.1, 0.1]):
+        nothing = topic_of(np.zeros((3, 2)), retrieval_scores=scores, query_vector=[0.0, 0.0])
+        assert ranker.rank(nothing, 10).tolist() == [0, 1, 2]
+
+
+THEIRS = st.tuples(st.sampled_from([0.1, 0.5, 0.8, 1.0]), st.integers(0, 9999), st.sampled_from([0, 6]))
+
+
+@pytest.mark.parametrize("name", BY_VECTORS)
+@pytest.mark.parametrize(("n", "width"), [(30, 24), (400, 96)])
+@given(drawn_case=THEIRS)
+@settings(max_examples=25, deadline=None)
+def test_choices_are_those_of_pyversity(name: str, n: int, width: int, drawn_case: tuple[float, int, int]) -> None:
+    pyversity = pytest.importorskip("pyversity")
+    diversity, seed, clusters = drawn_case
+    topic = drawn(n, width, seed, clusters)
+    strategy = pyversity.Strategy(name)
+    result = pyversity.diversify(topic.doc_vectors, topic.retrieval_scores, 20, strategy=strategy, diversity=diversity)
+    lambda_ = 1 - diversity
+    if name == "dpp":  # its kernel's exponent is 1 - diversity: a = lambda / (2 (1 - lambda))
+        lambda_ = 2 * lambda_ / (1 + 2 * lambda_)
+    options: dict[str, Any] = {"clip": True} if name == "mmr" else {}
+    ranker: Any = make_ranker(name, lambda_=lambda_, relevance="raw_scores", **options)
+    ranking, theirs = ranker.rank(topic, 20), result.indices.astype(np.int64)
+    different = np.flatnonzero(ranking != theirs)
+    if len(different):  # only where float32 cannot tell two documents apart
+        rank = int(different[0])
+        scores = ranker.score(topic, ranking[:rank], np.ones(n, dtype=bool))
+        assert abs(scores[ranking[rank]] - scores[theirs[rank]]) < 2e-6 * (1 + abs(scores[theirs[rank]]))
+
+
+def test_vectors_are_measured_whatever_their_length() -> None:
+    rows = rows_of(np.array([[3, 4], [0, 0], [3e-30, 4e-30], [3e30, 4e30]], dtype=np.float32))
+    np.testing.assert_allclose(rows.unit(np.arange(4)), [[0.6, 0.8], [0, 0], [0.6, 0.8], [0.6, 0.8]], rtol=1e-6)
+    np.testing.assert_allclose(rows.project(np.array([1, 0], dtype=np.float32)), [0.6, 0, 0.6, 0.6], rtol=1e-6)

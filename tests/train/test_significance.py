@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from srd_train.significance import bootstrap_interval, holm, randomisation_test
+from srd_train.significance import bootstrap_interval, holm, randomisation_test, wins_ties_losses
 
 # Scores on a grid, as measures are: differences of 1e-38 would ask about rounding, not about the test.
 scores = st.lists(st.integers(0, 1000).map(lambda n: n / 1000), min_size=1, max_size=8)
@@ -82,3 +82,21 @@ def test_scores_must_be_finite_numbers(values: list[float]) -> None:
 def test_pairs_must_match() -> None:
     with pytest.raises(ValueError, match="same topics, got 2 and 1"):
         randomisation_test([1, 2], [1], rng())
+
+
+def test_wins_ties_and_losses_are_counted_with_room_for_rounding() -> None:
+    first = [0.5, 0.1 + 0.2, 0.0, 1.0]
+    assert wins_ties_losses(first, [0.4, 0.3, 0.5, 0.2]) == (2, 1, 1)
+    assert wins_ties_losses([0.1], [0.1]) == (0, 1, 0)
+    with pytest.raises(ValueError, match="same topics, got 1 and 2"):
+        wins_ties_losses([0.1], [0.1, 0.2])
+    with pytest.raises(ValueError, match="finite scores"):
+        wins_ties_losses([float("nan")], [0.1])
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=20), st.integers(0, 2**32 - 1))
+def test_wins_of_one_are_losses_of_the_other(scores: list[float], seed: int) -> None:
+    other = np.random.default_rng(seed).permutation(scores)
+    wins, ties, losses = wins_ties_losses(scores, other)
+    assert wins_ties_losses(other, scores) == (losses, ties, wins)
+    assert wins + ties + losses == len(scores)

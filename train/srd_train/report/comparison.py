@@ -159,7 +159,7 @@ def _comparison(
 
 def _reference(records: Sequence[Record], wanted: str | None) -> str:
     """The ranker to test against: the one wanted if it is there, else mmr, else the best that reads no judgments."""
-    names: list[str] = [record["ranker"] for record in records]
+    names = [str(record["ranker"]) for record in records]
     for name in (wanted, _USUAL_REFERENCE):
         if name is not None and name in names:
             return name
@@ -167,7 +167,7 @@ def _reference(records: Sequence[Record], wanted: str | None) -> str:
     rivals = [record for record in records if not record["reads_judgments"]] or records
     means: dict[str, float] = {
         name: float(np.mean([r["measures"][first] for r in rivals if r["ranker"] == name]))
-        for name in {record["ranker"] for record in rivals}
+        for name in {str(record["ranker"]) for record in rivals}
     }
     return max(sorted(means), key=lambda name: means[name])
 

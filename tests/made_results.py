@@ -1,0 +1,151 @@
+"""Results of benchmarks, made up or run, for the tests of reports."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from srd_gym.data.parquet import write_topics
+from srd_gym.data.synthetic import generate
+from srd_gym.topic import TopicSet
+from srd_train.benchmark import SCHEMA_VERSION, run_benchmark
+from srd_train.recipe import load_recipe
+
+HOSTILE = "</script><script>window.pwned = 1</script><img src=x onerror='window.pwned = 2'>"
+"""What a title or a query may hold, and a page must show."""
+
+_RECIPE = """
+title = "Made for the tests {hostile}"
+about = "A small benchmark."
+reference = "mmr"
+measures = ["alpha_nDCG@5", "StRecall@5"]
+seeds = [0, 1]
+depth = 5
+[[topics]]
+name = "tiny & <b>bold</b>"
+source = {source}
+folds = 3
+[[topics]]
+name = "web"
+source = "synthetic:web:9:0"
+folds = 3
+run_folds = [1]
+[[rankers]]
+ranker = "random"
+[[rankers]]
+ranker = "mmr"
+seeds = [0]
+[[rankers]]
+ranker = "mdp-div-batched"
+name = "<i>learner</i>"
+config = {{ epochs = 2, rollouts = 2, hidden = 4 }}
+[[rankers]]
+ranker = "oracle"
+seeds = [0]
+"""
+
+
+def with_texts(topics: TopicSet) -> TopicSet:
+    """The topics with texts that look like markup."""
+    return topics.replace(
+        dataclasses.replace(
+            topic,
+            query_text=f"query {number} {HOSTILE if number == 0 else ''}".strip(),
+            doc_texts=tuple(f"title of {doc_id} {HOSTILE}\nsnippet <b>&amp;" for doc_id in topic.doc_ids),
+            subtopic_texts=tuple(f"about {name} {HOSTILE}" for name in topic.subtopic_ids),
+        )
+        for number, topic in enumerate(topics)
+    )
+
+
+def run_small(folder: Path) -> tuple[Path, Path]:
+    """Run a benchmark of seconds; the folder of its results, and its recipe."""
+    source = folder / "topics.parquet"
+    write_topics(source, with_texts(generate("tiny", n_topics=15, seed=0)))
+    recipe = folder / "mine.toml"
+    recipe.write_text(_RECIPE.format(source=json.dumps(str(source)), hostile=HOSTILE), encoding="utf-8")
+    run_benchmark(load_recipe(str(recipe)), folder / "results")
+    return folder / "results", recipe
+
+
+def record(ranker: str = "mmr", **changes: Any) -> dict[str, Any]:
+    """The record of a cell with three topics."""
+    made = {
+        "schema_version": SCHEMA_VERSION,
+        "cell": f"made.{ranker}.fold1.seed0",
+        "topic_set": {
+            "name": "made",
+            "full_name": "made up",
+            "fingerprint": "0" * 16,
+            "marks": ["simulated"],
+            "topics": 9,
+            "train": 3,
+            "validation": 3,
+            "test": 3,
+            "lists": False,
+        },
+        "ranker": ranker,
+        "registry_name": ranker,
+        "reads_judgments": ranker == "oracle",
+        "config": {},
+        "chosen": {},
+        "validation": None,
+        "trials": [],
+        "select_by": "alpha_nDCG@10",
+        "fold": 1,
+        "split": {"fold": 1, "folds": 3},
+        "seed": 0,
+        "depth": 5,
+        "normalizer": "candidates",
+        "measures": {"alpha_nDCG@5": 0.5},
+        "per_topic": {f"q{i}": {"alpha_nDCG@5": 0.1 * i + 0.01 * len(ranker)} for i in range(3)},
+        "history": None,
+        "time_budget": None,
+        "environment_episodes": None,
+        "environment_steps": None,
+        "wall_seconds": 1.0,
+        "cpu_seconds": 1.0,
+        "fit_seconds": 1.0,
+        "rank_seconds": 0.3,
+        "commit": "abc",
+        "versions": {"python": "3"},
+        "run": f"runs/made.{ranker}.fold1.seed0.run",
+    }
+    return made | changes
+
+
+def write_records(folder: Path, records: Sequence[dict[str, Any]]) -> Path:
+    """The folder with these records and without runs."""
+    for one in records:
+        path = folder / "cells" / f"{one['cell']}.json"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(one) + "\n", encoding="utf-8")
+    return folder
+
+
+def write_large(folder: Path, *, topics: int, rankers: int, measures: Sequence[str], depth: int = 10) -> Path:
+    """Made-up results of `topics` x `rankers` x `measures` scores, with runs."""
+    rng = np.random.default_rng(0)
+    (folder / "runs").mkdir(parents=True)
+    ids = [f"topic-{i:06d}" for i in range(topics)]
+    for number in range(rankers):
+        name = "mmr" if number == 0 else f"ranker-{number}"
+        scores = rng.random((topics, len(measures))).tolist()
+        per_topic = {query_id: dict(zip(measures, row, strict=True)) for query_id, row in zip(ids, scores, strict=True)}
+        means = {name: 0.5 for name in measures}
+        changes = {"measures": means, "per_topic": per_topic, "depth": depth}
+        one = record(name, **changes)
+        write_records(folder, [one])
+        chosen = rng.integers(0, 50, topics)
+        lines = [
+            f"{query_id} Q0 {query_id}-document-{(first + 7 * rank) % 50:03d} {rank + 1} {depth - rank} made\n"
+            for query_id, first in zip(ids, chosen.tolist(), strict=True)
+            for rank in range(depth)
+        ]
+        (folder / one["run"]).write_text("".join(lines), encoding="utf-8")
+    return folder

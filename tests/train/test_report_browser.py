@@ -1,0 +1,290 @@
+"""The page of a report in a real browser; skipped where there is none."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from made_results import HOSTILE, record, run_small, write_records
+
+from srd_train.report.write import report, write_text
+
+playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed (the extra dev has it)")
+
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium on the path to open the page with")
+PHONE = {"width": 390, "height": 844}
+DESK = {"width": 1280, "height": 900}
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with playwright.sync_playwright() as started:
+        opened = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield opened
+        opened.close()
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("page")
+    results, recipe = run_small(folder)
+    write_text(folder / "page.html", report([results], recipes=[str(recipe)], resamples=200).html()[0])
+    return folder / "page.html"
+
+
+class Opened:
+    """A page, and what it complained about."""
+
+    def __init__(self, browser: Any, file: Path, **options: Any) -> None:
+        self.page = browser.new_page(**({"viewport": DESK} | options))
+        self.complaints: list[str] = []
+        self.requests: list[str] = []
+        self.page.on("console", lambda said: self.complaints.append(said.text))
+        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        self.page.on("request", lambda request: self.requests.append(request.url))
+        self.page.goto(file.as_uri())
+
+    def see_all(self) -> None:
+        """Scroll to every part, so that it is drawn."""
+        for part in ("learning", "effort", "pairs", "explorer"):
+            if self.page.locator(f"#{part}").count():
+                self.page.locator(f"#{part}").scroll_into_view_if_needed()
+                self.page.wait_for_timeout(100)
+
+
+@pytest.fixture
+def opened(browser: Any, file: Path) -> Iterator[Opened]:
+    made = Opened(browser, file)
+    yield made
+    made.page.close()
+
+
+def rankers(opened: Opened) -> list[str]:
+    """Names in the first table, as they stand."""
+    found: list[str] = opened.page.locator("table.results").first.locator("tbody tr:visible th bdi").all_inner_texts()
+    return found
+
+
+def test_it_opens_without_a_complaint_and_asks_for_nothing(opened: Opened, file: Path) -> None:
+    opened.see_all()
+    assert opened.complaints == []
+    assert opened.requests == [file.as_uri()]
+    for part in ("#learning", "#effort", "#differences"):
+        assert opened.page.locator(f"{part} svg.chart").count() >= 1
+    assert opened.page.locator("#learning svg.chart polyline").count() == 2
+    assert opened.page.locator("#lists td[data-doc]").count() == 15
+
+
+def test_texts_with_markup_stay_texts(opened: Opened) -> None:
+    opened.see_all()
+    page = opened.page
+    page.locator("#seed").select_option("1")
+    page.locator("#topic-filter").fill("script")
+    assert page.evaluate("window.pwned") is None
+    assert page.locator("img, body b script, td script").count() == 0
+    assert page.locator("script").count() == 4
+    assert page.title().endswith(HOSTILE)
+    assert HOSTILE in page.locator("h1").inner_text()
+    assert "tiny & <b>bold</b>: 15 test topics" in page.locator("figcaption").first.inner_text()
+    assert "<i>learner</i>" in rankers(opened)
+    assert HOSTILE in page.locator("#subtopics").inner_text()
+    assert page.locator("#lists .text").first.inner_text().endswith("snippet <b>&amp;")
+    assert HOSTILE in page.locator("#lists .text b").first.inner_text()
+    assert page.locator("#topic option").all_inner_texts() == [f"query 0 {HOSTILE} (tiny-0-0)"]
+
+
+def test_the_policy_stops_a_foreign_script(opened: Opened) -> None:
+    opened.page.evaluate(
+        """() => {
+            const foreign = document.createElement('script');
+            foreign.textContent = 'window.pwned = 3';
+            document.body.append(foreign);
+        }"""
+    )
+    assert opened.page.evaluate("window.pwned") is None
+    assert any("Content Security Policy" in said for said in opened.complaints)
+
+
+def test_tables_sort_by_numbers_and_names(opened: Opened) -> None:
+    table = opened.page.locator("table.results").first
+    before = rankers(opened)
+    head = table.locator("th", has_text="StRecall@5")
+    head.get_by_role("button").click()
+    assert head.get_attribute("aria-sort") == "descending"
+    column = head.evaluate("th => th.cellIndex")
+    keys = table.evaluate(f"t => [...t.tBodies[0].rows].map(r => Number(r.cells[{column}].dataset.key))")
+    assert keys == sorted(keys, reverse=True)
+    head.get_by_role("button").press("Enter")
+    assert head.get_attribute("aria-sort") == "ascending"
+    keys = table.evaluate(f"t => [...t.tBodies[0].rows].map(r => Number(r.cells[{column}].dataset.key))")
+    assert keys == sorted(keys)
+    table.get_by_role("button", name="p against mmr").click()
+    assert rankers(opened)[-2:] != before[:2]
+    assert {"mmr", "oracle"} == set(rankers(opened)[-2:])  # without a p value: last in either order
+    table.get_by_role("button", name="ranker").click()
+    assert rankers(opened) == sorted(before)
+    assert table.locator("th[aria-sort=ascending]").count() == 1
+
+
+def test_rows_are_filtered_by_name(opened: Opened) -> None:
+    opened.page.locator("#filter").fill("LEARN")
+    assert rankers(opened) == ["<i>learner</i>"]
+    assert opened.page.locator("#filter-count").inner_text() == "2 of 8 rows"
+    opened.page.locator("#filter").fill("")
+    assert len(rankers(opened)) == 4
+
+
+def test_topics_are_found_and_rankers_chosen(opened: Opened) -> None:
+    page = opened.page
+    opened.see_all()
+    page.locator("#topic-filter").fill("query 1")
+    assert page.locator("#topic option").count() == 6  # 1, 10, 11, 12, 13, 14
+    assert page.locator("#topic-count").inner_text() == "6 of 15 topics found."
+    first = page.locator("#topic").input_value()
+    page.locator("#next").click()
+    assert page.locator("#topic").input_value() != first
+    page.locator("#previous").click()
+    assert page.locator("#topic").input_value() == first
+    for box in page.locator("#explorer .choices input").all():
+        box.check()
+    assert page.locator("#lists thead bdi").all_inner_texts() == ["random", "mmr", "<i>learner</i>", "oracle"]
+    values = [float(text) for text in page.locator("#lists .value").all_inner_texts()]
+    assert values[3] == max(values) == pytest.approx(1.0, abs=0.01)
+    page.locator("#topic-filter").fill("nothing has this")
+    assert page.locator("#lists").inner_text() == "No topic matches."
+
+
+def test_gains_and_first_coverage_are_what_the_documents_cover(opened: Opened) -> None:
+    opened.see_all()
+    for column in range(3):
+        cells = opened.page.locator(f"#lists td[data-column='{column}']")
+        seen: set[str] = set()
+        total = 0.0
+        for cell in cells.all():
+            total += float(cell.locator(".gain").inner_text())
+            new, again = (set(cell.locator(f".chip.{kind}").all_inner_texts()) for kind in ("new", "again"))
+            assert not new & seen
+            assert again <= seen
+            seen |= new
+        value = float(opened.page.locator("#lists .value").nth(column).inner_text())
+        assert total == pytest.approx(value, abs=0.004)
+        covered = opened.page.locator("#lists thead th").nth(column + 1).locator(".strip .new").count()
+        assert covered == len(seen)
+
+
+def test_a_subtopic_is_found_in_the_lists(opened: Opened) -> None:
+    page = opened.page
+    opened.see_all()
+    button = page.locator("#subtopics button").first
+    button.click()
+    assert button.get_attribute("aria-pressed") == "true"
+    for cell in page.locator("#lists td[data-covers]").all():
+        covers = "0" in (cell.get_attribute("data-covers") or "").split()
+        assert ("dim" in (cell.get_attribute("class") or "")) != covers
+    button.click()
+    assert page.locator("#lists td.dim").count() == 0
+
+
+def test_the_other_topic_set_and_measure_are_shown(opened: Opened) -> None:
+    page = opened.page
+    opened.see_all()
+    page.locator("#set").select_option("1")
+    opened.see_all()
+    assert page.locator("#pairs .of").inner_text().startswith("web: 3 test topics")
+    assert page.locator("#topic option").count() == 3
+    page.locator("#pairs .measure").select_option("1")
+    assert page.locator("#effort .measure").input_value() == "1"
+    assert "StRecall@5" in page.locator("#differences svg").text_content()
+    assert opened.complaints == []
+
+
+def test_two_rankers_are_compared_and_a_topic_leads_to_its_rankings(opened: Opened) -> None:
+    page = opened.page
+    opened.see_all()
+    page.locator("#first").select_option(label="oracle")
+    page.locator("#second").select_option(label="random")
+    assert page.locator("#tally").inner_text().startswith("oracle is higher on ")
+    page.locator("#swap").click()
+    assert page.locator("#tally").inner_text().startswith("random is higher on 0 topics, oracle on ")
+    lead = page.locator("#extremes button").first
+    name = lead.inner_text()
+    lead.click()
+    assert page.locator("#topic option:checked").inner_text() == name
+    assert page.locator("#lists thead bdi").all_inner_texts() == ["random", "oracle"]
+
+
+def test_everything_is_reached_by_keyboard(opened: Opened) -> None:
+    page = opened.page
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.className") == "skip"
+    opened.see_all()
+    chart = page.locator("#differences svg")
+    chart.focus()
+    page.keyboard.press("End")
+    assert "(15 of 15;" in page.locator("#cursor").inner_text()
+    page.keyboard.press("Home")
+    page.keyboard.press("ArrowRight")
+    assert "(2 of 15;" in page.locator("#cursor").inner_text()
+    topic = page.locator("#cursor").inner_text().split(":")[0].split(" (")[0]
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.activeElement.id") == "topic"
+    assert page.locator("#topic option:checked").inner_text().startswith(topic)
+    assert page.locator("#lists td[tabindex='0']").count() == 1
+    page.locator("#lists td[tabindex='0']").focus()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowRight")
+    at = page.evaluate("[document.activeElement.dataset.rank, document.activeElement.dataset.column]")
+    assert at == ["1", "1"]
+    assert page.locator("#lists td[tabindex='0']").count() == 1
+    same = page.evaluate("[...document.querySelectorAll('#lists td.same')].map(cell => cell.dataset.doc)")
+    assert len(set(same)) == 1
+    unnamed = page.evaluate(
+        "[...document.querySelectorAll('button, input, select, a')].filter(e => !(e.textContent.trim() || "
+        "e.getAttribute('aria-label') || (e.labels && e.labels.length))).map(e => e.outerHTML)"
+    )
+    assert unnamed == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_phone_shows_it_without_scrolling_sideways(browser: Any, file: Path, scheme: str) -> None:
+    opened = Opened(browser, file, viewport=PHONE, color_scheme=scheme, has_touch=True)
+    opened.see_all()
+    sizes = opened.page.evaluate("[document.documentElement.scrollWidth, document.documentElement.clientWidth]")
+    assert sizes[0] <= sizes[1] == 390
+    wide = opened.page.evaluate(
+        "[...document.querySelectorAll('body *')].filter(e => !e.closest('.scroll') && "
+        "e.getBoundingClientRect().right > 391).map(e => e.tagName)"
+    )
+    assert wide == []
+    assert opened.complaints == []
+    opened.page.close()
+
+
+def test_without_texts_and_runs_it_says_why(browser: Any, tmp_path: Path) -> None:
+    broken = {"schema_version": 1, "cell": "made.x", "error": f"ValueError: {HOSTILE}"}
+    results = write_records(tmp_path, [record("mmr"), record("random"), broken])
+    write_text(tmp_path / "page.html", report([results], resamples=200).html()[0])
+    opened = Opened(browser, tmp_path / "page.html")
+    opened.see_all()
+    lacking = opened.page.locator("#lacking").inner_text()
+    assert f"made.x: ValueError: {HOSTILE}" in lacking
+    assert "runs/made.mmr.fold1.seed0.run" in lacking
+    assert "no recipe is known" in opened.page.locator("#explorer-why").inner_text()
+    assert "the run files are missing" in opened.page.locator("#lists").inner_text()
+    assert opened.page.evaluate("window.pwned") is None
+    assert opened.complaints == []
+    opened.page.close()
+
+
+def test_without_scripts_the_tables_are_there(browser: Any, file: Path) -> None:
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(file.as_uri())
+    assert page.locator("table.results tbody tr").count() == 8
+    assert page.locator("#parts").is_hidden()
+    assert "the tables above are complete" in page.locator("noscript").inner_text()
+    context.close()

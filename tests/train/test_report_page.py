@@ -1,0 +1,235 @@
+from __future__ import annotations
+
+import base64
+import json
+import re
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pytest
+from made_results import HOSTILE, record, run_small, write_large, write_records
+from run_srd import Srd
+
+import srd_train.report.page as page_module
+from srd_train.report.comparison import comparisons
+from srd_train.report.lists import lists_of
+from srd_train.report.page import LIST_BYTES, PAGE_BYTES, SCRIPTS, embedded
+from srd_train.report.payload import SCORES, Part, payload
+from srd_train.report.plain import as_latex, as_markdown
+from srd_train.report.results import Problem, read_results
+from srd_train.report.subject import subject_of, topics_of
+from srd_train.report.write import Report, report
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Report:
+    results, recipe = run_small(tmp_path_factory.mktemp("small"))
+    return report([results], recipes=[str(recipe)], resamples=200)
+
+
+class Blocks(HTMLParser):
+    """Collects what the page would load or run, and the data in it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.scripts: list[str] = []
+        self.data: dict[str, str] = {}
+        self.loads: list[str] = []
+        self.handlers: list[str] = []
+        self._inside: tuple[str, str | None] | None = None
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        values = dict(attrs)
+        self.loads += [
+            str(value) for name, value in attrs if name in ("src", "href") and not str(value).startswith("#")
+        ]
+        self.handlers += [name for name, _ in attrs if name.startswith("on") or name == "style"]
+        self._inside = (tag, values.get("id")) if tag == "script" else None
+
+    def handle_data(self, data: str) -> None:
+        if self._inside is None:
+            return
+        if self._inside[1] is None:
+            self.scripts.append(data)
+        else:
+            self.data[self._inside[1]] = data
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag == "script":
+            self._inside = None
+
+
+def blocks(text: str) -> Blocks:
+    found = Blocks()
+    found.feed(text)
+    return found
+
+
+def test_the_page_loads_nothing_and_runs_one_script(small: Report) -> None:
+    text, problems = small.html()
+    assert not problems
+    found = blocks(text)
+    assert found.loads == []
+    assert found.handlers == []
+    assert len(found.scripts) == 1
+    assert HOSTILE not in text
+    assert "default-src &#39;none&#39;; script-src &#39;sha256-" in text
+    assert set(found.data) == {"data", "lists-0", "lists-1"}
+
+
+def test_the_scripts_make_no_markup_of_texts() -> None:
+    folder = Path(page_module.__file__).parent / "templates"
+    assert {path.name for path in folder.glob("*.js")} == set(SCRIPTS)
+    for name in SCRIPTS:
+        text = (folder / name).read_text(encoding="utf-8")
+        assert not re.search(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|eval\(|fetch\(|XMLHttp", text), (
+            name
+        )
+
+
+@pytest.mark.parametrize("text", ["</script>", "<!--", "a & b", "\u2028", "\ud800", "]]>", "\x00\x1b[31m"])
+def test_embedded_texts_stay_in_their_element(text: str) -> None:
+    written = embedded({"text": text})
+    assert not set(written) & set("<>&\u2028")
+    assert written.isascii()
+    assert json.loads(written) == {"text": text}
+
+
+def test_the_page_holds_the_scores_and_gains_of_the_records(small: Report) -> None:
+    text, _ = small.html()
+    found = blocks(text)
+    data = json.loads(found.data["data"])
+    for number, comparison in enumerate(small.comparisons):
+        entry = data["sets"][number]
+        names = [ranker["name"] for ranker in entry["rankers"]]
+        assert names == ["random", "mmr", "<i>learner</i>", "oracle"]
+        for name in entry["measures"]:
+            scores = np.frombuffer(base64.b64decode(entry["scores"][name]), dtype="<f4").reshape(len(names), -1)
+            for row, ranker in enumerate(names):
+                assert scores[row] == pytest.approx(comparison.scores[name][ranker], abs=1e-7)
+        by_cell = {(r["ranker"], str(r["seed"])): {} for r in comparison.records}
+        for one in comparison.records:
+            by_cell[one["ranker"], str(one["seed"])].update(one["per_topic"])
+        topics = json.loads(found.data[f"lists-{number}"])
+        assert len(topics) == len(comparison.topic_ids)
+        for topic in topics:
+            for ranker, seeds in topic["lists"].items():
+                for seed, ranking in seeds.items():
+                    score = by_cell[ranker, seed][topic["id"]][entry["measures"][0]]
+                    assert sum(ranking["gains"]) / 1e4 == pytest.approx(score, abs=5e-4)
+                    assert len(ranking["docs"]) == len(ranking["gains"]) == 5
+
+
+def test_every_table_says_what_is_simulated_and_what_was_tested(small: Report) -> None:
+    text, _ = small.html()
+    assert text.count("<figure>") == 2
+    assert text.count('<span class="mark">simulated vectors</span>') == 2
+    for form in (small.markdown(), small.latex()):
+        assert form.count("simulated vectors") == 2
+        assert form.count("Holm-adjusted") == 2
+        assert form.count("wins / ties / losses") == 2
+    for comparison in small.comparisons:
+        assert "simulated vectors" in comparison.table.title
+
+
+def test_texts_stay_texts_in_markdown_and_latex(tmp_path: Path) -> None:
+    name = "a|b_{c}$&<i>\n%#^~\\"
+    odd = {**record()["topic_set"], "name": "50% of *all* | topics"}
+    records = [record("mmr", topic_set=odd), record(name, cell="odd", topic_set=odd)]
+    found, _ = comparisons(read_results([write_records(tmp_path, records)]).records, resamples=200)
+    problem = Problem(kind="failed", what="cell <b>", why="it | broke")
+    lines = as_markdown(found, [problem]).splitlines()
+    rows = [line for line in lines if line.startswith("|")]
+    assert len(rows) == 4
+    assert len({len(re.findall(r"(?<!\\)\|", row)) for row in rows}) == 1
+    assert any(row.startswith(r"| a\|b_{c}$\&\<i\> %\#^\~\\ |") for row in rows)
+    assert r"- cell \<b\>: it \| broke" in lines
+    latex = as_latex(found)
+    assert r"a$|$b\_\{c\}\$\&$<$i$>$ \%\#\textasciicircum{}\textasciitilde{}\textbackslash{} &" in latex
+    assert latex.count(r"\begin{tabular}{l") == latex.count(r"\end{tabular}}") == 1
+    depth = 0
+    for brace in re.findall(r"(?<!\\)[{}]", latex):
+        depth += 1 if brace == "{" else -1
+        assert depth >= 0
+    assert depth == 0
+
+
+def test_the_same_results_give_the_same_page(small: Report) -> None:
+    assert small.html()[0] == small.html()[0]
+
+
+def test_a_page_grows_by_few_bytes_a_score_and_its_rankings_stay_within_their_budget(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    measures = [f"StRecall@{k}" for k in (5, 10, 15, 20)]
+    results = write_large(tmp_path / "large", topics=1_000, rankers=5, measures=measures)
+    monkeypatch.setattr("srd_train.report.write.LIST_BYTES", 300_000)
+    text, problems = report([results], resamples=100).html()
+    found = blocks(text)
+    data = json.loads(found.data["data"])
+    assert sorted(data["sets"][0]["scores"]) == sorted(measures)
+    assert sum(map(len, data["sets"][0]["scores"].values())) < 20_000 * 5.5
+    assert len(found.data["lists-0"]) <= 300_000
+    # What SCORES and LIST_BYTES allow stays below PAGE_BYTES.
+    assert SCORES * 5.5 + LIST_BYTES < PAGE_BYTES
+    (left_out,) = [problem for problem in problems if problem.kind == "left out"]
+    shown = len(json.loads(found.data["lists-0"]))
+    assert left_out.why == f"the rankings of {shown:,} of 1,000 topics are shown, evenly spaced"
+    assert shown > 100
+
+
+def test_what_does_not_fit_is_left_out_and_said(small: Report, monkeypatch: pytest.MonkeyPatch) -> None:
+    comparison = small.comparisons[0]
+    topics, _ = topics_of(comparison, small.subject)
+    whole = lists_of(comparison, topics, None, 10**6)
+    some = lists_of(comparison, topics, None, 20_000)
+    assert 0 < len(some.topics) < len(whole.topics) == some.of == 15
+    ids = [topic["id"] for topic in whole.topics]
+    assert [topic["id"] for topic in some.topics] == sorted((t["id"] for t in some.topics), key=ids.index)
+    numbers = 15 * 4
+    assert numbers < SCORES
+    monkeypatch.setattr("srd_train.report.payload.SCORES", numbers)
+    data, problems = payload([Part(comparison=comparison, topics=topics, lists=some)])
+    assert list(data["sets"][0]["scores"]) == ["alpha_nDCG@5"]
+    assert problems[0].why == "scores by topic of StRecall@5 are left out: a page holds at most 60 of them"
+
+
+def test_the_command_writes_page_and_tables(srd: Srd, tmp_path: Path) -> None:
+    results = write_records(tmp_path / "results", [record("mmr"), record("random"), record("oracle")])
+    words = ("report", results, "--markdown", tmp_path / "t.md", "--latex", tmp_path / "t.tex", "--resamples", 200)
+    done = srd.works(*words)
+    assert (results / "report.html").read_text().startswith("<!DOCTYPE html>")
+    assert (tmp_path / "t.md").read_text().startswith("**made: 3 test topics, fold 1, simulated vectors")
+    assert r"\toprule" in (tmp_path / "t.tex").read_text()
+    assert "no recipe is known for the topic set 'made'; name it with --recipe" in done.err
+    made = srd.works("report", results, "--json", "--out", tmp_path / "page.html", "--resamples", 200).json
+    assert made["written"] == [str(tmp_path / "page.html")]
+    assert {problem["kind"] for problem in made["lacking"]} == {"run", "texts"}
+    assert not list(tmp_path.rglob("*.partial"))
+
+
+def test_the_command_says_what_is_wrong(srd: Srd, tmp_path: Path) -> None:
+    assert "there is no " in srd.fails("report", tmp_path / "nowhere")
+    assert "no cells in " in srd.fails("report", tmp_path)
+    results = write_records(tmp_path, [record("mmr")])
+    assert "Did you mean mmr" in srd.fails("report", results, "--reference", "mmm")
+    assert "Did you mean smoke" in srd.fails("report", results, "--recipe", "smoek")
+    assert "--resamples must be at least 100, got 5" in srd.fails("report", results, "--resamples", 5)
+    write_records(tmp_path, [record("mmr", schema_version=0)])
+    assert "written by another version (schema 0, expected 1)" in srd.fails("report", results)
+
+
+def test_without_jinja2_it_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = report([write_records(tmp_path, [record("mmr")])], resamples=200)
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    with pytest.raises(ImportError, match=r'reports need jinja2: pip install "srd-gym\[report\]"'):
+        made.html()
+    assert made.markdown().startswith("**made")
+
+
+def test_a_recipe_gives_title_and_order(small: Report) -> None:
+    assert small.subject.title.startswith("Made for the tests")
+    assert [c.table.topics for c in small.comparisons] == ["tiny & <b>bold</b>", "web"]
+    assert subject_of(small.comparisons[0].records).title == "Benchmark results"

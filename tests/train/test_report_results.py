@@ -1,0 +1,218 @@
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+from made_results import record, run_small, write_records
+
+from srd_train.report.comparison import comparisons
+from srd_train.report.results import read_results
+from srd_train.report.subject import subject_of
+from srd_train.report.write import report
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    return run_small(tmp_path_factory.mktemp("small"))
+
+
+def test_an_empty_folder_and_none_at_all_are_errors(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match=r"no cells in .*; expected a folder of results as `srd benchmark`"):
+        read_results([tmp_path])
+    with pytest.raises(FileNotFoundError, match=r"there is no .*nowhere; expected a folder of results"):
+        read_results([tmp_path / "nowhere"])
+    other = tmp_path / "table.csv"
+    other.write_text("a,b\n")
+    with pytest.raises(ValueError, match=r"table.csv is no folder of results, and no file of JSON lines"):
+        read_results([other])
+
+
+def test_a_cut_off_record_is_named_and_the_others_are_kept(tmp_path: Path) -> None:
+    write_records(tmp_path, [record("mmr"), record("random"), record("oracle")])
+    broken = tmp_path / "cells" / "made.random.fold1.seed0.json"
+    broken.write_text(broken.read_text()[:300])
+    found = read_results([tmp_path])
+    assert [one["ranker"] for one in found.records] == ["mmr", "oracle"]
+    (problem,) = found.problems
+    assert problem.kind == "unreadable"
+    assert problem.what == str(broken)
+    assert "is it cut off?" in problem.why
+
+
+def test_a_file_of_lines_is_read_line_by_line(tmp_path: Path) -> None:
+    file = tmp_path / "all.jsonl"
+    lines = [json.dumps(record(name)) for name in ("mmr", "random", "oracle")]
+    file.write_text("\n".join([lines[0], lines[1][:200], "", lines[2], "[]"]) + "\n")
+    found = read_results([file])
+    assert [one["ranker"] for one in found.records] == ["mmr", "oracle"]
+    assert [problem.what for problem in found.problems] == [f"{file}, line 2", f"{file}, line 5"]
+
+
+@pytest.mark.parametrize("version", [0, 2, None, "1"])
+def test_results_of_another_version_are_refused(tmp_path: Path, version: object) -> None:
+    write_records(tmp_path, [record("mmr", schema_version=version)])
+    with pytest.raises(
+        ValueError, match=r"written by another version \(schema .*, expected 1\); run its benchmark again"
+    ):
+        read_results([tmp_path])
+    write_records(tmp_path, [record("random")])
+    found = read_results([tmp_path])
+    assert [problem.kind for problem in found.problems] == ["version"]
+    assert [one["ranker"] for one in found.records] == ["random"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"per_topic": {"q": {"alpha_nDCG@5": float("nan")}}}, "'q': alpha_nDCG@5 is nan, expected a finite number"),
+        ({"per_topic": {"q": {"other": 1.0}}}, "topic 'q' has not the scores of alpha_nDCG@5"),
+        ({"per_topic": {}}, "it scores nothing"),
+        ({"fold": "one"}, "fold holds str"),
+        ({"topic_set": {"name": "made"}}, "full_name is missing"),
+        ({"topic_set": None}, "topic_set holds NoneType"),
+        ({"history": []}, "history holds list"),
+    ],
+)
+def test_what_is_no_record_is_named(tmp_path: Path, changes: dict[str, object], said: str) -> None:
+    write_records(tmp_path, [record("mmr"), record("random", **changes)])
+    found = read_results([tmp_path])
+    (problem,) = found.problems
+    assert said in problem.why
+    assert [one["ranker"] for one in found.records] == ["mmr"]
+
+
+def test_a_failed_cell_is_shown_with_its_reason_and_its_seed_is_left_out(tmp_path: Path) -> None:
+    broken = {"schema_version": 1, "cell": "made.random.fold2.seed0", "error": "ZeroDivisionError: by zero"}
+    there = {"q9": {"alpha_nDCG@5": 0.5}}
+    second = record("mmr", cell="made.mmr.fold2.seed0", fold=2, per_topic=there)
+    write_records(tmp_path, [record("mmr"), second, record("random"), broken])
+    found = read_results([tmp_path])
+    assert [str(problem) for problem in found.problems] == ["made.random.fold2.seed0: ZeroDivisionError: by zero"]
+    (table,), lacking = comparisons(found.records, resamples=200)
+    assert [standing.row.ranker for standing in table.standings] == ["mmr"]
+    assert lacking[0].what == "made, random, seed 0"
+    assert "1 of 4 test topics have no scores" in lacking[0].why
+
+
+def test_of_two_runs_of_a_cell_the_later_counts(tmp_path: Path) -> None:
+    old = record("mmr", cell="made.mmr.old", per_topic={f"q{i}": {"alpha_nDCG@5": 0.9} for i in range(3)})
+    write_records(tmp_path, [old, record("mmr")])
+    os.utime(tmp_path / "cells" / "made.mmr.old.json", (1, 1))
+    found = read_results([tmp_path])
+    assert [one["cell"] for one in found.records] == ["made.mmr.fold1.seed0"]
+    assert [problem.kind for problem in found.problems] == ["twice"]
+    again = read_results([tmp_path, tmp_path])
+    assert [one["cell"] for one in again.records] == ["made.mmr.fold1.seed0"]
+
+
+def test_other_topics_or_measures_are_other_tables(tmp_path: Path) -> None:
+    other = {**record()["topic_set"], "fingerprint": "1" * 16}
+    one = write_records(tmp_path / "one", [record("mmr"), record("random")])
+    two = write_records(tmp_path / "two", [record("mmr", topic_set=other), record("oracle", topic_set=other)])
+    tables, _ = comparisons(read_results([one, two]).records, resamples=200)
+    assert [[s.row.ranker for s in table.standings] for table in tables] == [["mmr", "random"], ["mmr", "oracle"]]
+
+
+def test_the_numbers_are_those_of_the_records(tmp_path: Path) -> None:
+    scores = {"mmr": (0.2, 0.5, 0.5, 0.1), "random": (0.3, 0.5, 0.4, 0.0)}
+    records = [
+        record(name, per_topic={f"q{i}": {"alpha_nDCG@5": value} for i, value in enumerate(values)})
+        for name, values in scores.items()
+    ]
+    records[1]["topic_set"] = {**records[1]["topic_set"], "test": 4}
+    (made,), problems = comparisons(read_results([write_records(tmp_path, records)]).records, resamples=200)
+    assert not problems
+    by_name = {standing.row.ranker: standing for standing in made.standings}
+    assert by_name["random"].against == (1, 1, 2)
+    assert by_name["mmr"].against is None
+    assert by_name["random"].difference == pytest.approx(0.3 - 0.325)
+    assert by_name["random"].rank_milliseconds == pytest.approx(300 / 4)
+    assert made.scores["alpha_nDCG@5"]["random"].tolist() == pytest.approx(scores["random"])
+    assert by_name["random"].verdict == "level"
+    assert made.table.reference == "mmr"
+
+
+def test_scores_are_means_over_seeds_and_over_the_lists_of_a_topic(tmp_path: Path) -> None:
+    lists = {**record()["topic_set"], "lists": True}
+
+    def scores(*values: float) -> dict[str, dict[str, float]]:
+        return {
+            query_id: {"alpha_nDCG@5": value} for query_id, value in zip(("7/1", "7/2", "8/1"), values, strict=True)
+        }
+
+    records = [
+        record("mmr", topic_set=lists, per_topic=scores(0.2, 0.4, 0.6)),
+        record("mmr", topic_set=lists, per_topic=scores(0.0, 0.2, 0.8), seed=1, cell="made.mmr.seed1"),
+    ]
+    (made,), _ = comparisons(read_results([write_records(tmp_path, records)]).records, resamples=200)
+    assert made.topic_ids == ("7", "8")
+    assert made.scores["alpha_nDCG@5"]["mmr"].tolist() == pytest.approx([0.2, 0.7])
+    assert made.table.tested == 2
+
+
+def test_without_mmr_the_best_competitor_is_the_reference(tmp_path: Path) -> None:
+    records = [
+        record("one", measures={"alpha_nDCG@5": 0.4}),
+        record("two", measures={"alpha_nDCG@5": 0.6}),
+        record("oracle", measures={"alpha_nDCG@5": 1.0}),
+    ]
+    found = read_results([write_records(tmp_path, records)]).records
+    (made,), _ = comparisons(found, resamples=200)
+    assert made.table.reference == "two"
+    (made,), _ = comparisons(found, reference="one", resamples=200)
+    assert made.table.reference == "one"
+    with pytest.raises(ValueError, match=r"unknown ranker in the results 'on'. Did you mean one"):
+        comparisons(found, reference="on", resamples=200)
+
+
+def test_recipes_that_come_along_are_found_by_their_names(small: tuple[Path, Path]) -> None:
+    serp = {**record()["topic_set"], "name": "serp"}
+    rankers = ("mmr", "mdp-div", "oracle")
+    subject = subject_of([record(name, topic_set=serp) for name in rankers])
+    assert subject.reference == "mmr"
+    assert subject.rankers.index("mdp-div") < subject.rankers.index("oracle")
+    assert subject_of([record("nobody", topic_set=serp)]).recipes == ()
+    with pytest.raises(ValueError, match=r"unknown recipe 'smok'. Did you mean smoke"):
+        subject_of([record()], ["smok"])
+
+
+def test_missing_runs_and_topics_that_changed_leave_a_report_without_them(
+    small: tuple[Path, Path], tmp_path: Path
+) -> None:
+    results, recipe = small
+    copy = tmp_path / "results"
+    shutil.copytree(results, copy)
+    gone = next((copy / "runs").glob("web.mmr.*"))
+    gone.unlink()
+    broken = next((copy / "runs").glob("web.random.*"))
+    broken.write_text("not a run\n")
+    made = report([copy], recipes=[str(recipe)], resamples=200)
+    text, problems = made.html()
+    runs = {problem.what: problem.why for problem in problems if problem.kind == "run"}
+    assert set(runs) == {f"runs/{gone.name}", f"runs/{broken.name}"}
+    assert f"runs/{gone.name}" in text
+    changed = recipe.read_text().replace("synthetic:web:9:0", "synthetic:web:9:1")
+    lost = changed.replace("topics.parquet", "lost.parquet")
+    other = tmp_path / "other.toml"
+    other.write_text(lost)
+    _, problems = report([copy], recipes=[str(other)], resamples=200).html()
+    reasons = {problem.what: problem.why for problem in problems if problem.kind == "texts"}
+    assert "cannot be read: " in reasons["tiny & <b>bold</b>"]
+    assert "lost.parquet" in reasons["tiny & <b>bold</b>"]
+    assert "are no longer those that were ranked" in reasons["web"]
+    _, problems = report([copy], resamples=200).html()
+    assert any("no recipe is known" in problem.why for problem in problems)
+
+
+def test_a_record_cannot_make_the_page_show_files_from_elsewhere(tmp_path: Path) -> None:
+    secret = tmp_path / "secret.run"
+    secret.write_text("q0 Q0 secret-document 1 1 x\n")
+    write_records(tmp_path / "results", [record("mmr", run="../secret.run"), record("random", run=str(secret))])
+    text, problems = report([tmp_path / "results"], resamples=200).html()
+    assert "secret-document" not in text
+    assert [problem.why for problem in problems if problem.kind == "run"] == [
+        "it leads out of the folder of results; its rankings are not shown"
+    ] * 2

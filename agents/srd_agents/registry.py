@@ -84,6 +84,12 @@ class RankerSpec:
 
 _LAMBDAS = tuple(i / 10 for i in range(11))
 """What every heuristic's trade-off is chosen from on validation topics."""
+_EXPLICIT: Mapping[str, tuple[Any, ...]] = {
+    "lambda_": _LAMBDAS,
+    "coverage": ("topic", "subtopic", "cosine"),
+    "sharpness": (1.0, 2.0, 4.0, 8.0),
+}
+"""What explicit methods choose besides: how cosines with subtopics become coverage."""
 
 _BUILT_IN = (
     RankerSpec(
@@ -133,7 +139,7 @@ _BUILT_IN = (
         class_path="srd_agents.heuristic.xquad:XQuAD",
         needs=("vectors", "subtopic vectors"),
         uses=("query", "retrieval order"),
-        parameters_to_tune={"lambda_": _LAMBDAS},
+        parameters_to_tune=_EXPLICIT,
     ),
     RankerSpec(
         name="pm2",
@@ -141,7 +147,7 @@ _BUILT_IN = (
         config_path="srd_agents.heuristic.config:PM2Config",
         class_path="srd_agents.heuristic.pm2:PM2",
         needs=("vectors", "subtopic vectors"),
-        parameters_to_tune={"lambda_": _LAMBDAS},
+        parameters_to_tune=_EXPLICIT,
     ),
     RankerSpec(
         name="relational-pretrained",

@@ -263,7 +263,8 @@ def test_chosen_options_survive_a_folder(name: str, tmp_path: Path) -> None:
     topics = generate("tiny", n_topics=15, seed=2)
     fold = training.of_fold(topics.folds(5, 0)[0], {})
     fitted = fitting.fit_ranker(name, {}, fold, fitting.Session())
-    assert len(fitted.trials) == 11  # the same search for all of them
+    # The same search for all of them: lambda in tenths, with 12 ways to coverage where there is such a thing.
+    assert len(fitted.trials) == (132 if name in EXPLICIT else 11)
     assert fitted.validation == max(trial["score"] for trial in fitted.trials)
     models.write_heuristic(tmp_path / "model", RANKERS[name], fitted.config, topics.vector_width, {})
     loaded = load_ranker(tmp_path / "model")

@@ -84,6 +84,12 @@ def test_what_does_not_learn_is_a_level_where_validation_chose_it() -> None:
     assert [line.ranker for line in found[0].lines] == ["qmix"]
 
 
+def test_rows_that_rank_with_the_same_fit_have_one_course() -> None:
+    points = [(100, 1, 0.2), (200, 2, 0.6)]
+    found = panels([cell("m2div", 0, points, view=None), cell("by value", 0, points, view={"rank_by": "value"})])
+    assert [line.ranker for line in found[0].lines] == ["m2div"]
+
+
 def test_cells_without_episodes_are_refused() -> None:
     old = cell("qmix", 0, [])
     old["history"]["records"] = [{"epoch": 1, "seconds": 1.0, "validation": 0.5}]

@@ -122,7 +122,7 @@ def test_the_papers_m2div_is_its_preset() -> None:
 
     entry = next(entry for entry in load_recipe("m2div-paper").rankers if entry.name == "m2div, as published")
     made = RANKERS.find(entry.ranker).configure(**entry.config)
-    assert made == PRESETS["paper"](epochs=3)
+    assert made == PRESETS["paper"](epochs=2)
 
 
 def test_m2div_ranks_with_every_budget_and_the_same_in_all_recipes() -> None:

@@ -100,6 +100,7 @@ def panels(records: Sequence[Mapping[str, Any]]) -> list[Panel]:
     Raises:
         ValueError: no cell has a history with validation values and episodes.
     """
+    records = [record for record in records if not record.get("view")]  # views have no course of their own
     found = []
     for topics in dict.fromkeys(record["topic_set"]["name"] for record in records):
         own = [record for record in records if record["topic_set"]["name"] == topics]

@@ -6,7 +6,7 @@ Shapes: M topics, R episodes of each, B = M * R, N candidates, F vector width.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 
 CANDIDATES, WIDTH = 211, 64
 """N and F of the topics that are measured on."""
-CASES = tuple(
+Case = tuple[str, int, int, str | None]
+CASES: tuple[Case, ...] = tuple(
     (policy, topics, rollouts, pruning)
     for policy in ("bilinear", "attention")
     for topics, rollouts in ((1, 1), (16, 4))
@@ -70,18 +71,16 @@ class EpisodeCost:
         return asdict(self)
 
 
-def episode_costs(
-    *, rounds: int = _ROUNDS, size: float = 1.0, advance: Callable[[], None] | None = None
-) -> list[EpisodeCost]:
+def episode_costs(*, rounds: int = _ROUNDS, size: float = 1.0, cases: Sequence[Case] = CASES) -> list[EpisodeCost]:
     """The costs of all cases: the least of several rounds, in which the cases take turns.
 
     Args:
         rounds: how many count, after one that does not.
         size: share of the full work, for tests.
-        advance: told after each case.
+        cases: policy, topics of an update, episodes of each, pruning.
     """
     topics = generate("web", n_topics=16, seed=0, width=WIDTH, candidates=(CANDIDATES, CANDIDATES))
-    runs = [_Case(topics, *case) for case in CASES]
+    runs = [_Case(topics, *case) for case in cases]
     best: list[dict[str, float]] = [{} for _ in runs]
     for number in range(rounds + 1):
         for run, least in zip(runs, best, strict=True):
@@ -89,8 +88,6 @@ def episode_costs(
             if number:
                 for stage, value in times.items():
                     least[stage] = min(value, least.get(stage, value))
-            if advance is not None:
-                advance()
     return [
         EpisodeCost(
             policy=run.policy, topics=run.topics, rollouts=run.rollouts, pruning=run.pruning, **least

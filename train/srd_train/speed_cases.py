@@ -19,6 +19,8 @@ from srd_gym.data.synthetic import generate
 from srd_gym.measures import measure, references
 from srd_gym.topic import TopicSet
 from srd_train.speed import Contender, Outcome, against, race
+from srd_train.speed_pruning import pruning_cases
+from srd_train.speed_sb3 import sb3_rollout
 from srd_train.speed_scoring import WIDTHS, qmix_ranking, qmix_update
 from srd_train.speed_search import TREES, search
 
@@ -260,3 +262,6 @@ def all_cases(rounds: int, size: float = 1.0) -> Iterator[tuple[str, Callable[[]
         many = f"{trees} topics" if trees > 1 else "one topic"
         yield f"m2div search, {many}", partial(search, trees, training=False, rounds=rounds, size=size)
         yield f"m2div search in training, {many}", partial(search, trees, training=True, rounds=rounds, size=size)
+    yield from pruning_cases(rounds, size)
+    for environments in (1, 8, 64):
+        yield f"sb3 rollout, {environments} environments", partial(sb3_rollout, environments, rounds=rounds, size=size)

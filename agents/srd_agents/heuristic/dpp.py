@@ -63,10 +63,7 @@ class _Volume(Objective):
         return np.ones(shape, dtype=np.float32)
 
     def direction(self, unit: FloatArray, earlier: FloatArray) -> FloatArray:
-        if unit.ndim == 1:
-            return _new_direction(unit, earlier)
-        # Lane by lane: a batch must not change a topic's numbers.
-        return np.stack([_new_direction(own, before) for own, before in zip(unit, earlier, strict=True)])
+        return _new_direction(unit, earlier) if unit.ndim == 1 else _new_directions(unit, earlier)
 
     def fold(self, state: FloatArray, projection: FloatArray) -> None:
         projection *= projection
@@ -90,3 +87,22 @@ def _new_direction(unit: FloatArray, earlier: FloatArray) -> FloatArray:
         square = float(rest.dot(rest))
     rest *= np.float32(square**-0.5 if square > SPANNED else 0.0)
     return rest
+
+
+def _new_directions(unit: FloatArray, earlier: FloatArray) -> FloatArray:
+    """`_new_direction` of B lanes: [B, F] from [B, F] and [B, t, F]; no lane's numbers depend on another's."""
+    rest: FloatArray = unit - _within(unit, earlier)
+    squares = np.vecdot(rest, rest)
+    again = squares < _SMALL
+    if again.any():
+        rest[again] -= _within(rest[again], earlier[again])
+        squares = np.vecdot(rest, rest)
+    new = squares > SPANNED
+    rest *= np.divide(1, np.sqrt(squares), out=np.zeros_like(squares), where=new)[:, None]
+    return rest
+
+
+def _within(vectors: FloatArray, directions: FloatArray) -> FloatArray:
+    """What of vectors [B, F] lies in orthonormal directions [B, t, F]."""
+    inside: FloatArray = np.matmul(np.matmul(vectors[:, None, :], directions.swapaxes(1, 2)), directions)[:, 0]
+    return inside

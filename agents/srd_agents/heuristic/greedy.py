@@ -18,8 +18,10 @@ from srd_agents.heuristic.vectors import Rows, rows_of
 from srd_gym.protocols import IntArray
 from srd_gym.topic import FloatArray
 
-LAZY_FROM = 1 << 15
+LAZY_FROM = 1 << 17
 """Vector entries of a topic above which it is ranked alone and lazily; smaller ones are ranked side by side."""
+BLOCK = 1 << 18
+"""Vector entries that are worked on side by side: about what a processor's second cache holds."""
 _FIRST, _MOST = 64, 256
 """Candidates that are kept up to date at first, and at most."""
 
@@ -91,12 +93,14 @@ def next_scores(vectors: FloatArray, value: FloatArray, selected: IntArray, obje
     """Scores of one topic's N candidates as the next document, once these are chosen: [N] float32."""
     if not len(selected):
         return value
-    rows, state = rows_of(vectors), objective.fresh(value.shape)
-    directions = np.empty((len(selected), vectors.shape[-1]), dtype=np.float32)
+    # One lane, as in `select`: the same sums, so that ties fall alike.
+    rows, state = rows_of(vectors[None]), objective.fresh((1, len(value)))
+    directions = np.empty((1, len(selected), vectors.shape[-1]), dtype=np.float32)
     for position, index in enumerate(selected):
-        directions[position] = objective.direction(rows.unit(index), directions[:position])
-        objective.fold(state, rows.project(directions[position]))
-    return objective.score(value, state)
+        directions[:, position] = objective.direction(rows.unit((0, [index])), directions[:, :position])
+        objective.fold(state, rows.project(directions[:, position]))
+    scores: FloatArray = objective.score(value[None], state)[0]
+    return scores
 
 
 def _select_lazily(vectors: FloatArray, value: FloatArray, k: int, objective: Objective) -> IntArray:

@@ -42,7 +42,7 @@ class MSD(TradeOff):
         return _Sum(self.config.lambda_)
 
     def _select(self, vectors: FloatArray, value: FloatArray, k: int) -> IntArray:
-        if vectors.size <= LAZY_FROM:
+        if vectors[0].size <= LAZY_FROM:
             return super()._select(vectors, value, k)
         return _select_large(rows_of(vectors[0]), value[0], min(k, value.shape[1]), self.config.lambda_)[None]
 

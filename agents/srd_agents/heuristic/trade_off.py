@@ -11,7 +11,7 @@ import numpy as np
 from srd_agents.config import check_count
 from srd_agents.heuristic.blocks import blocks_of_equal_shape
 from srd_agents.heuristic.config import TradeOffConfig
-from srd_agents.heuristic.greedy import LAZY_FROM, Objective, next_scores, select
+from srd_agents.heuristic.greedy import BLOCK, Objective, next_scores, select
 from srd_agents.heuristic.relevance import relevance_of
 from srd_agents.heuristic.vectors import document_vectors
 from srd_gym.protocols import BoolArray, IntArray, ScoreArray
@@ -38,7 +38,7 @@ class TradeOff(ABC):
         check_count("k", k)
         rankings: dict[int, IntArray] = {}
         shapes = [document_vectors(topic, self.title).shape for topic in topics]
-        for block in blocks_of_equal_shape(shapes, LAZY_FROM):
+        for block in blocks_of_equal_shape(shapes, BLOCK):
             chosen = [topics[index] for index in block]
             vectors = [document_vectors(topic, self.title) for topic in chosen]
             ranked = self._select(_stacked(vectors), _stacked([self._valued(topic) for topic in chosen]), k)

@@ -16,6 +16,8 @@ exclude_patterns = ["_build"]
 html_theme = "furo"
 html_title = f"srd_gym {version}"
 html_show_copyright = False
+html_static_path = ["_static"]
+html_css_files = ["style.css"]
 
 # Headings are link targets, as on the hosts that show these pages unbuilt.
 myst_heading_anchors = 4
@@ -30,6 +32,22 @@ napoleon_google_docstring = True
 napoleon_numpy_docstring = False
 autodoc_member_order = "bysource"
 autodoc_typehints_format = "short"
+# Shown by these names, not by what they stand for.
+autodoc_type_aliases = {
+    name: name
+    for name in (
+        "ArrayLike",
+        "BoolArray",
+        "DTypeLike",
+        "FloatArray",
+        "Frame",
+        "GradeArray",
+        "IntArray",
+        "Rows",
+        "ScoreArray",
+    )
+}
+maximum_signature_line_length = 88
 autodoc_default_options = {"members": True}
 python_use_unqualified_type_names = True
 

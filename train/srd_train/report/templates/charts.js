@@ -1,7 +1,7 @@
 // Learning curves, and quality against effort.
 const sample = (name) => {
   const style = styleOf(name);
-  return svg("svg", { class: style.colour, viewBox: "0 0 28 12", "aria-hidden": "true" },
+  return svg("svg", { class: style.colour, viewBox: "0 -3 28 18", "aria-hidden": "true" },
     svg("line", { x1: 0, x2: 28, y1: 6, y2: 6, stroke: "currentColor", "stroke-width": 2.5, "stroke-dasharray": style.dashes }),
     shapeAt(14, 6, style.shape));
 };

@@ -38,7 +38,7 @@ const drawPairs = () => {
   Object.assign(pair, { order, differences, at: 0, wins, losses });
   const [one, other] = [set.rankers[first].name, set.rankers[second].name];
   byId("tally").replaceChildren(
-    el("bdi", {}, one), ` is higher on ${plural(wins, "topic")}, `, el("bdi", {}, other), ` on ${losses.toLocaleString("en")}, `,
+    el("span", { class: "key r0" }), el("bdi", {}, one), ` is higher on ${plural(wins, "topic")}, `, el("span", { class: "key r1" }), el("bdi", {}, other), ` on ${losses.toLocaleString("en")}, `,
     `and ${plural(differences.length - wins - losses, "topic")} are level. Mean difference ${signed(sum / differences.length)}.`);
   drawDifferences(measure, one, other);
   drawExtremes(set, one, other);
@@ -68,9 +68,6 @@ const drawDifferences = (measure, one, other) => {
         place.append(svg("path", { class: side, d: parts.join("") }));
       }
       place.append(svg("line", { class: "zero", x1: LEFT, x2: width - RIGHT, y1: y.at(0), y2: y.at(0) }));
-      place.append(
-        svg("text", { class: "halo", x: LEFT + 8, y: y.at(0) + 18 }, `${one} higher`),
-        svg("text", { class: "halo", x: width - RIGHT - 8, y: y.at(0) - 8, "text-anchor": "end" }, `${other} higher`));
     },
   });
   const line = svg("line", { class: "cursor", y1: TOP, y2: 260 - BOTTOM, visibility: "hidden" });

@@ -81,7 +81,7 @@ test-third-party: $(THIRD_PARTY:%=test-third-party-%)
 .PHONY: $(THIRD_PARTY:%=test-third-party-%)
 .SECONDEXPANSION:
 $(THIRD_PARTY:%=test-third-party-%): test-third-party-%: $$(call third_party,$$*)/.ready
-	PYTHONPATH=.:agents:train $(<D)/bin/python -m pytest -q --durations=10 tests/third_party/$*
+	PYTHONPATH=$(CURDIR):$(CURDIR)/agents:$(CURDIR)/train $(<D)/bin/python -m pytest -q --durations=10 tests/third_party/$*
 
 # The stem is the set's name and the checksum of its pins. This project is not installed there: it is read from the checkout.
 $(CACHE)/third-party-%/.ready:

@@ -188,7 +188,10 @@ def generate(preset: str = "serp", *, n_topics: int = 1000, seed: int = 0, **ove
     check_integer("seed", seed, 0)
     config = replace(PRESETS[preset], **overrides)
     shared = None if config.catalogue_size is None else catalogue(config.catalogue_size, config.width)
-    topics = [_topic(config, shared, f"{preset}-{seed}-{i}", np.random.default_rng([seed, i])) for i in range(n_topics)]
+    topics = [
+        synthetic_topic(config, shared, f"{preset}-{seed}-{i}", np.random.default_rng([seed, i]))
+        for i in range(n_topics)
+    ]
     return TopicSet(topics, name=f"synthetic:{preset}", simulated=True)
 
 
@@ -223,7 +226,7 @@ def noise_like(rng: np.random.Generator, vectors: Vectors, length: float) -> Vec
     return rng.standard_normal(vectors.shape, dtype=np.float32) * scale
 
 
-def _topic(config: SyntheticConfig, shared: Vectors | None, query_id: str, rng: np.random.Generator) -> Topic:
+def synthetic_topic(config: SyntheticConfig, shared: Vectors | None, query_id: str, rng: np.random.Generator) -> Topic:
     """One topic, drawn from its own generator."""
     n = int(rng.integers(*config.candidates, endpoint=True))
     s = int(rng.integers(*config.subtopics, endpoint=True))

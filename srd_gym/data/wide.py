@@ -1,15 +1,16 @@
 """Topics of every shape: `synthetic:wide`, in which each topic draws its own statistics from wide ranges.
 
 A ranker that is to serve vectors, scores and queries that it never saw must be trained on many kinds of them. So
-nothing here resembles one real set; the ranges reach past what the Web Track's runs and labels, the topic
-proportions distributed with DSSA, and DU-DIV's labels show (docs/relational.md has the figures). AMBIENT, on which such
-rankers are tested, set none of them.
+nothing here resembles one real set. Vectors are made in two ways, half of the topics each, and the ranges reach past
+what the Web Track's runs and labels, the topic proportions distributed with DSSA, and DU-DIV's labels show
+(docs/relational.md has the figures). AMBIENT, on which such rankers are tested, set none of them.
 
 Shapes: N candidates, M distinct ones (N without near-duplicates), S subtopics, F vector width.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -21,6 +22,7 @@ from srd_gym.data.synthetic import (
     check_integer,
     draw_judgments,
     repeated,
+    synthetic_topic,
     to_unit_length,
 )
 from srd_gym.topic import Topic, TopicSet
@@ -91,8 +93,8 @@ def _shape(rng: np.random.Generator, width: int) -> _Shape:
         common_spread=rng.uniform(0.0, 0.4),
         aspect=rng.uniform(0.08, 0.6),
         aspect_spread=rng.uniform(0.0, 0.5),
-        elsewhere=rng.uniform(0.3, 1.0),
-        asked=rng.uniform(0.1, 0.9),
+        elsewhere=rng.uniform(0.3, 1.4),
+        asked=rng.uniform(0.0, 0.9),
         by_relevance=rng.uniform(-0.05, 0.6),
         by_popularity=rng.uniform(-0.2, 0.5),
         by_query=rng.uniform(0.0, 0.3),
@@ -101,9 +103,10 @@ def _shape(rng: np.random.Generator, width: int) -> _Shape:
 
 def _topic(query_id: str, width: int, largest: int, rng: np.random.Generator) -> Topic:
     """One topic, drawn from its own generator."""
+    if rng.random() < 0.5:
+        return _with_gaps(_from_preset(query_id, width, largest, rng), width, rng)
     shape = _shape(rng, width)
-    n = _log_uniform(rng, 15, largest)
-    s = _log_uniform(rng, 2, 15)
+    n, s = _log_uniform(rng, 15, largest), _log_uniform(rng, 2, 15)
     labels = SyntheticConfig(
         subtopics_per_document=_shares(rng),
         popularity_skew=rng.uniform(0.0, 2.0),
@@ -121,18 +124,58 @@ def _topic(query_id: str, width: int, largest: int, rng: np.random.Generator) ->
     judgments, relevance = judgments[source], (strength > 0)[source]
     query = to_unit_length(_mixed(common, _directions(rng, shape, 1), np.array([shape.asked])))[0]
     scores = _scores(rng, shape, relevance, judgments @ popularity, vectors @ query)
-    ordered = rng.random() > 0.1
-    order = np.argsort(-scores) if ordered else rng.permutation(n)
-    padded = np.zeros((n + 1, width), np.float32)
-    padded[:n, : shape.dimensions], padded[n, : shape.dimensions] = vectors[order], query
-    return Topic(
+    order = np.argsort(-scores)
+    topic = Topic(
         query_id=query_id,
         doc_ids=tuple([f"{query_id}-d{i}" for i in range(n)]),
-        query_vector=padded[n] if rng.random() > 0.1 else None,
-        doc_vectors=padded[:n],
-        retrieval_scores=_reshaped(rng, scores[order]) if ordered else None,
+        query_vector=query,
+        doc_vectors=vectors[order],
+        retrieval_scores=_rescaled(rng, scores[order]),
         subtopic_ids=tuple(map(str, range(1, s + 1))),
         judgments=judgments[order],
+    )
+    return _with_gaps(topic, width, rng)
+
+
+def _from_preset(query_id: str, width: int, largest: int, rng: np.random.Generator) -> Topic:
+    """A topic made as those of the presets, with every number drawn: sums of directions, and noise on top."""
+    n, s = _log_uniform(rng, 15, largest), _log_uniform(rng, 2, 15)
+    config = SyntheticConfig(
+        width=_log_uniform(rng, 16, width),
+        candidates=(n, n),
+        subtopics=(s, s),
+        catalogue_size=None,
+        subtopics_per_document=_shares(rng),
+        popularity_skew=rng.uniform(0.0, 2.0),
+        relevant_share=(0.08, 1.0),
+        partly_relevant_share=rng.uniform(0.0, 0.3),
+        near_duplicate_share=rng.uniform(0.0, 0.15),
+        near_duplicate_noise=rng.uniform(0.05, 0.3),
+        topic_weight=(topic_weight := rng.uniform(0.3, 2.0)),
+        off_topic_weight=topic_weight * rng.uniform(0.2, 1.2),
+        query_subtopic_weight=rng.uniform(0.0, 1.0),
+        noise=float(np.exp(rng.uniform(np.log(0.3), np.log(3.0)))),
+        retrieval_quality=rng.uniform(0.0, 0.6),
+    )
+    return synthetic_topic(config, None, query_id, rng)
+
+
+def _with_gaps(topic: Topic, width: int, rng: np.random.Generator) -> Topic:
+    """The topic with its vectors padded to the width, and now and then without a query vector or a retrieval order."""
+    query, vectors, scores = topic.query_vector, topic.doc_vectors, topic.retrieval_scores
+    if query is None or vectors is None or scores is None or topic.judgments is None:
+        raise ValueError(f"topic {topic.query_id!r} was drawn incomplete")
+    judgments, short = topic.judgments, width - len(query)
+    if unordered := rng.random() < 0.1:
+        order = rng.permutation(topic.n_candidates)
+        vectors, judgments = vectors[order], judgments[order]
+    return replace(
+        topic,
+        query_vector=None if rng.random() < 0.1 else np.pad(query, (0, short)),
+        doc_vectors=np.pad(vectors, ((0, 0), (0, short))),
+        retrieval_scores=None if unordered else scores,
+        subtopic_vectors=None,
+        judgments=judgments,
     )
 
 
@@ -175,7 +218,7 @@ def _documents(
     member[:, :s] = judgments
     member[off_topic, s + rng.choice(matters, len(off_topic), p=weights / weights.sum())] = 1
     tightness = shape.aspect * np.exp(shape.aspect_spread * rng.standard_normal(s + matters))
-    tightness[s:] *= rng.uniform(0.2, 1.2)
+    tightness[s:] *= rng.uniform(0.2, 1.5)
     held = np.where(strength == 0, 1.0, strength) * (member @ tightness) / np.maximum(member.sum(1), 1)
     about = to_unit_length(member @ _directions(rng, shape, s + matters))
     own = _mixed(about, _directions(rng, shape, count), np.clip(held, 0.0, 0.95))
@@ -200,7 +243,7 @@ def _scores(
     return scores
 
 
-def _reshaped(rng: np.random.Generator, scores: NDArray[np.float64]) -> Vectors:
+def _rescaled(rng: np.random.Generator, scores: NDArray[np.float64]) -> Vectors:
     """Falling scores on one of the scales that engines use: BM25's, a probability's, reciprocal ranks, ..."""
     kind = rng.integers(4)
     if kind == 0:

@@ -37,11 +37,11 @@ class Plan:
 
     seeds: tuple[int, ...] = (0, 1, 2, 3, 4)
     """One model is trained a seed, on the same topics."""
-    topics: int = 3000
+    topics: int = 2000
     """Generated topics to train on."""
     validation: int = 500
     """Generated topics that choose the epoch and the seed."""
-    epochs: int = 12
+    epochs: int = 8
     """Passes over the training topics."""
     learning_rate: float = 0.003
     """Adam's step size."""

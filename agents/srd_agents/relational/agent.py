@@ -20,7 +20,6 @@ from srd_agents.reinforce.loss import (
     leave_one_out_advantages,
     log_policy,
     reinforce_loss,
-    scaled,
 )
 from srd_agents.relational.config import RelationalConfig
 from srd_agents.relational.forward import Weights as ForwardWeights
@@ -31,6 +30,9 @@ from srd_agents.storage import Tree
 from srd_gym.core import SelectionCore
 from srd_gym.protocols import BoolArray, IntArray, ScoreArray
 from srd_gym.topic import Topic, TopicSet
+
+_TOPICS_AT_ONCE = 4
+"""Topics of similar size whose episodes are padded to each other; smaller parts waste less on padding."""
 
 
 class Relational(Learner[RelationalConfig]):
@@ -114,10 +116,13 @@ class Relational(Learner[RelationalConfig]):
         if self._core is None or self._relations is None:
             raise RuntimeError("no topics to train on: `fit` prepares them")
         acting = ForwardWeights.of(module_arrays(self._network))
-        episodes = roll_out(acting, self._core, self._relations, batch, self.config.rollouts, self._generator)
-        loss, figures = self._loss(episodes)
+        parts = [
+            roll_out(acting, self._core, self._relations, part, self.config.rollouts, self._generator)
+            for part in self._relations.by_size(batch, _TOPICS_AT_ONCE)
+        ]
+        advantages, size = self._advantages(parts)
         self._optimiser.zero_grad()
-        loss.backward()  # type: ignore[no-untyped-call]
+        spreads = [self._learn(*each, size) for each in zip(parts, advantages, strict=True)]
         torch.nn.utils.clip_grad_norm_(self._network.parameters(), self.config.clip_norm)
         self._optimiser.step()
         self._forward = None
@@ -125,29 +130,34 @@ class Relational(Learner[RelationalConfig]):
             keep = np.float32(self.config.average)
             for name, array in module_arrays(self._network).items():
                 self._mean[name] = keep * self._mean[name] + (1 - keep) * array
-        return figures
+        paid = [float(part.rewards.sum()) for part in parts]
+        return {"return": sum(paid) / (len(batch) * self.config.rollouts), "entropy": sum(spreads)}
 
-    def _loss(self, episodes: Episodes) -> tuple[torch.Tensor, dict[str, float]]:
-        """The batch's loss, and its figures."""
+    def _advantages(self, parts: Sequence[Episodes]) -> tuple[list[torch.Tensor], int]:
+        """Of each part's episodes, divided by their root mean square over all parts; and how many ranks were filled."""
+        found, square, filled = [], 0.0, 0
+        for part in parts:
+            rewards = torch.from_numpy(part.rewards).flatten(0, 1)
+            active = torch.from_numpy(part.active).flatten(0, 1)
+            found.append(leave_one_out_advantages(discounted_returns(rewards, 1.0), self.config.rollouts) * active)
+            square += float(found[-1].square().sum())
+            filled += int(active.sum())
+        scale = (filled / square) ** 0.5 if square > 0 else 1.0
+        return [advantage * scale for advantage in found], filled
+
+    def _learn(self, episodes: Episodes, advantages: torch.Tensor, filled: int) -> float:
+        """Add the gradient of some episodes; give their part of the mean entropy."""
         relations = episodes.relations
         fixed = self._network.first_layer(torch.from_numpy(relations.static), torch.from_numpy(relations.context))
         dynamic, position = torch.from_numpy(episodes.dynamic), torch.from_numpy(episodes.position)
-        logits = self._network(fixed, dynamic, position, torch.from_numpy(episodes.share))
-        ranks, n = episodes.allowed.shape[2:]
-        log_pi = log_policy(logits.reshape(-1, ranks, n), torch.from_numpy(episodes.allowed).view(-1, ranks, n))
-        rewards = torch.from_numpy(episodes.rewards).view(-1, ranks)
-        active = torch.from_numpy(episodes.active).view(-1, ranks)
-        advantages = leave_one_out_advantages(discounted_returns(rewards, 1.0), self.config.rollouts)
-        chosen = chosen_log_policy(log_pi, torch.from_numpy(episodes.actions).view(-1, ranks))
-        filled = active.sum()
-        loss = reinforce_loss(chosen, scaled(advantages, active), active).sum() / filled
+        logits = self._network(fixed, dynamic, position, torch.from_numpy(episodes.share)).flatten(0, 1)
+        log_pi = log_policy(logits, torch.from_numpy(episodes.allowed).flatten(0, 1))
+        active = torch.from_numpy(episodes.active).flatten(0, 1)
+        chosen = chosen_log_policy(log_pi, torch.from_numpy(episodes.actions).flatten(0, 1))
         spread = (entropy(log_pi) * active).sum() / filled
-        figures = {
-            "return": float(rewards.sum(1).mean()),
-            "entropy": float(spread.detach()),
-            "loss": float(loss.detach()),
-        }
-        return loss - self.config.entropy * spread, figures
+        loss = reinforce_loss(chosen, advantages, active).sum() / filled - self.config.entropy * spread
+        loss.backward()  # type: ignore[no-untyped-call]
+        return float(spread.detach())
 
     def _training_state(self) -> Tree:
         return {

@@ -68,6 +68,11 @@ class PaddedRelations:
                 else:
                     kept[block] = part
 
+    def by_size(self, batch: IntArray, count: int) -> list[IntArray]:
+        """The topics of a batch in parts of at most `count`, small topics with small ones."""
+        rising = batch[np.argsort(self.n_candidates[batch], kind="stable")]
+        return [rising[start : start + count] for start in range(0, len(batch), count)]
+
     def of(self, batch: IntArray) -> Relations:
         """The relations of some topics, padded to the largest of them."""
         n = int(self.n_candidates[batch].max())

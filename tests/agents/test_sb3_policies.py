@@ -260,3 +260,13 @@ def test_a_lookup_of_other_topics_is_refused() -> None:
     wide = generate("serp", n_topics=12, seed=3, candidates=(6, 9), width=16)
     with pytest.raises(ValueError, match=r"vectors have width 8, but those of the topics given .* have 16"):
         sb3.PPO(PointerPolicy, full, policy_kwargs={"features_extractor_kwargs": {"topics": wide}})
+
+
+@pytest.mark.parametrize(("observation", "transition"), [("compact", 600), ("full", 164_000)])
+def test_a_replay_holds_what_the_spaces_say(observation: str, transition: int) -> None:
+    """At N = 200, F = 100: 100,000 transitions take 60 MB where observations are compact, else 16 GB."""
+    topics = generate("web", n_topics=3, seed=0, candidates=(200, 200), width=100)
+    buffer = model_of("DQN", env_of(topics, horizon=10, observation=observation), buffer_size=10).replay_buffer
+    arrays = [*buffer.observations.values(), *buffer.next_observations.values()]
+    arrays += [buffer.actions, buffer.rewards, buffer.dones, buffer.timeouts]
+    assert sum(array.nbytes for array in arrays) / 10 == pytest.approx(transition, rel=0.02)

@@ -10,6 +10,7 @@ from srd_train.commands import speed as command
 from srd_train.speed import Contender, Outcome, against, race
 from srd_train.speed_cases import all_cases
 from srd_train.speed_memory import MemoryCase, memory_cases, qmix_memory, search_memory, training_memory
+from srd_train.speed_sb3 import replay_memory, sb3_rollout
 from srd_train.speed_scoring import CostLine, cost_lines, cost_power, cost_rows
 from srd_train.speed_search import PUBLISHED_SIMULATIONS, largest_search, search
 
@@ -44,6 +45,8 @@ def test_a_published_rate_stands_still() -> None:
 def test_every_case_runs(name: str, case: object) -> None:
     if name.startswith("scoring"):
         pytest.importorskip("pyndeval")
+    if name.startswith("sb3"):
+        pytest.importorskip("sb3_contrib")
     assert callable(case)
     outcome = case()
     assert isinstance(outcome, Outcome)
@@ -106,7 +109,7 @@ def test_memory_of_training_is_measured_in_its_own_process() -> None:
 
 def test_memory_of_qmix_is_measured_too() -> None:
     assert 50 < qmix_memory(topics=300, width=16) < 600
-    names = ["memory mdp-div", "memory mdp-div-batched", "memory qmix", "memory m2div"]
+    names = ["memory mdp-div", "memory mdp-div-batched", "memory qmix", "memory sb3 replay", "memory m2div"]
     assert [case.name for case in memory_cases()] == names
 
 
@@ -125,3 +128,16 @@ def test_a_race_of_searches_counts_the_simulations_made() -> None:
     line = search(1, training=True, rounds=1, size=0.002)
     assert line.theirs.median == PUBLISHED_SIMULATIONS
     assert "true measure of finished lists" in line.what
+
+
+def test_a_replay_is_filled_and_measured_in_a_process_of_its_own() -> None:
+    pytest.importorskip("stable_baselines3")
+    assert 1 < replay_memory(1_000) < 200
+
+
+def test_a_rollout_counts_the_environment_only_once() -> None:
+    pytest.importorskip("sb3_contrib")
+    outcome = sb3_rollout(4, rounds=1, size=0.1)
+    assert 1 < outcome.ratio.median < 100
+    assert outcome.ratio.median == pytest.approx(outcome.ours.median / outcome.theirs.median)
+    assert outcome.target == pytest.approx(1 / 0.15)

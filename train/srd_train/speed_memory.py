@@ -13,6 +13,7 @@ from pathlib import Path
 
 from srd_gym.data.parquet import write_topics
 from srd_gym.data.synthetic import generate
+from srd_train.speed_sb3 import REPLAY, REPLAY_TARGET, replay_memory
 from srd_train.speed_search import CANDIDATES, HORIZON, SIMULATIONS, TREES, bytes_per_simulation
 
 _MDP_DIV_TARGET = 600.0
@@ -63,6 +64,8 @@ def memory_cases() -> list[MemoryCase]:
         f"{_VECTORS:.0f} MB of it are vectors"
     )
     lines.append(MemoryCase(name="memory qmix", what=what, target=_QMIX_TARGET + _VECTORS, run=qmix_memory))
+    what = f"a DQN replay of {REPLAY:,} transitions, compact observations, N = 200, F = 100, and its networks"
+    lines.append(MemoryCase(name="memory sb3 replay", what=what, target=REPLAY_TARGET, run=replay_memory))
     what = (
         f"peak memory of an M2Div search: {SIMULATIONS:,} simulations of {TREES} trees, {CANDIDATES} candidates, K = "
         f"{HORIZON}; a simulation takes at most {bytes_per_simulation():,} bytes"

@@ -155,8 +155,8 @@ class PointerDQNPolicy(CandidatePolicy, DQNPolicy):
         return PointerQNetwork(**arguments).to(self.device)
 
 
-def policy_for(algorithm: type[BaseAlgorithm]) -> type[BasePolicy]:
-    """Our policy for an algorithm of stable_baselines3 or sb3_contrib.
+def policy_for(algorithm: type[BaseAlgorithm]) -> type[Any]:
+    """Our policy class for an algorithm of stable_baselines3 or sb3_contrib, to hand over in place of a policy's name.
 
     Raises:
         ValueError: an algorithm that none of them fits; the message says what to do.

@@ -140,9 +140,13 @@ def _measured(options: Speed, output: Output) -> Measured:
                 output.notice(f"{name} is left out: {error}")
             advance(1)
         for case in memories:
-            if case.name in chosen:
+            if case.name not in chosen:
+                continue
+            try:
                 measured.memory.append((case, case.run()))
-                advance(1)
+            except ImportError as error:
+                output.notice(f"{case.name} is left out: {error}")
+            advance(1)
         if _COST in chosen:
             measured.costs = cost_lines(rounds=options.rounds, size=options.size)
             advance(1)

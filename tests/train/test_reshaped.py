@@ -141,7 +141,7 @@ def test_rows_ended_by_time_are_marked(tmp_path: Path) -> None:
     assert table.note == "Ended by a time budget, so that their weights depend on the machine: qmix, 0.2 s (0.2 s)."
     page = as_markdown([table])
     assert table.note in page
-    assert "| episodes | steps | fit seconds | ms a topic |" in page
+    assert "| episodes | steps | fit CPU seconds | ms a topic |" in page
     episodes = records[1]["environment_episodes"]
     assert episodes > 0
     assert f" {episodes:,} " in page

@@ -118,14 +118,18 @@ def test_tables_say_which_rows_share_a_fit(finished: tuple[Path, list[dict[str, 
     (table,) = tables(records, "raw", resamples=50)
     assert "One fit (raw, a seed and fold) serves 4 rows: raw; by value; search 0; search 9." in table.note
     assert "random" not in table.note
-    assert table.heads[-4:] == ["episodes", "steps", "fit seconds", "ms a topic"]
+    assert table.heads[-4:] == ["episodes", "steps", "fit CPU seconds", "ms a topic"]
     rows = {row.ranker: row for row in table.rows}
     assert rows["raw"].means == rows["search 0"].means
     times = [
         record["rank_cpu_seconds"] / record["topic_set"]["test"] for record in records if record["ranker"] == "raw"
     ]
     assert rows["raw"].rank_milliseconds == pytest.approx(1000 * np.median(times))
-    old = [{key: value for key, value in record.items() if key != "rank_cpu_seconds"} for record in records]
+    assert rows["raw"].fit_cpu_seconds == pytest.approx(
+        np.median([record["fit_cpu_seconds"] for record in records if record["ranker"] == "raw"])
+    )
+    new = ("rank_cpu_seconds", "fit_cpu_seconds")
+    old = [{key: value for key, value in record.items() if key not in new} for record in records]
     (without,) = tables(old, "raw", resamples=50)
     assert without.heads[-1] == "fit seconds"
     assert all(len(cells) == len(without.heads) for cells in without.cells)

@@ -41,7 +41,9 @@ class Row:
     second_p_value: float | None
     """As `p_value`, against the second reference where there is one."""
     fit_seconds: float
-    """Seconds to fit one cell (choosing included), the median over cells."""
+    """Seconds to fit one cell (choosing included) by the wall clock, the median over cells."""
+    fit_cpu_seconds: float | None
+    """The same in processor time; None where cells (of earlier versions) lack it."""
     fitted_as: str
     """The row whose fit this one ranks with; its own name, but for views."""
     view: dict[str, Any] | None
@@ -106,7 +108,8 @@ class ResultTable:
         against = [f"p against {name}" for name in (self.reference, self.second_reference) if name is not None]
         heads = ["ranker", first, "95% interval", "sd over seeds", *against, *others]
         heads += ["episodes", "steps"] if self._count_episodes else []
-        return [*heads, "fit seconds", *(["ms a topic"] if self._time_ranking else [])]
+        heads.append("fit CPU seconds" if self._time_fits else "fit seconds")
+        return [*heads, *(["ms a topic"] if self._time_ranking else [])]
 
     @property
     def _count_episodes(self) -> bool:
@@ -117,6 +120,11 @@ class ResultTable:
     def _time_ranking(self) -> bool:
         """Whether the processor time of ranking is known (cells of earlier versions have none)."""
         return any(row.rank_milliseconds is not None for row in self.rows)
+
+    @property
+    def _time_fits(self) -> bool:
+        """Whether the processor time of every fit is known: a busy machine does not blur it as it does the clock."""
+        return all(row.fit_cpu_seconds is not None for row in self.rows)
 
     @property
     def note(self) -> str:
@@ -154,7 +162,7 @@ class ResultTable:
             *([] if self.second_reference is None else [_p(row.second_p_value)]),
             *(f"{row.means[name]:.4f}" for name in others),
             *([_count(row.environment_episodes), _count(row.environment_steps)] if self._count_episodes else []),
-            f"{row.fit_seconds:.1f}",
+            f"{row.fit_seconds if row.fit_cpu_seconds is None or not self._time_fits else row.fit_cpu_seconds:.1f}",
             *([_milliseconds(row.rank_milliseconds)] if self._time_ranking else []),
         ]
 
@@ -316,6 +324,7 @@ def _row(
         p_value=p_values[0],
         second_p_value=p_values[1],
         fit_seconds=float(np.median([record["fit_seconds"] for record in records])),
+        fit_cpu_seconds=_median_or_none([record.get("fit_cpu_seconds") for record in records]),
         fitted_as=records[0].get("fitted_as", name),
         view=records[0].get("view"),
         reads_judgments=bool(records[0]["reads_judgments"]),
@@ -328,12 +337,14 @@ def _row(
 
 def _rank_milliseconds(records: Sequence[Record]) -> float | None:
     """Processor time to rank a test topic, the median over cells; None where none says."""
-    times = [
-        1000 * record["rank_cpu_seconds"] / record["topic_set"]["test"]
-        for record in records
-        if record.get("rank_cpu_seconds") is not None
-    ]
-    return float(np.median(times)) if times else None
+    known = [record for record in records if record.get("rank_cpu_seconds") is not None]
+    return _median_or_none([1000 * record["rank_cpu_seconds"] / record["topic_set"]["test"] for record in known])
+
+
+def _median_or_none(values: Sequence[float | None]) -> float | None:
+    """The median; None where there are no values, or not from every cell."""
+    known = [value for value in values if value is not None]
+    return float(np.median(known)) if known and len(known) == len(values) else None
 
 
 def _median(records: Sequence[Record], key: str) -> int | None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Callable
 from typing import Any
 
 import gymnasium as gym
@@ -16,6 +15,7 @@ from gymnasium.utils.env_checker import check_env as gymnasium_check
 from gymnasium.vector import AutoresetMode
 from numpy.testing import assert_array_equal
 from small_topics import random_topics
+from wrapper_stacks import SHARED, STACKS, TOPICS, Stack, made
 
 import srd_gym
 from srd_gym.envs import SelectionEnv, SelectionVectorEnv
@@ -23,8 +23,6 @@ from srd_gym.testing import check_env, check_vector_env
 from srd_gym.wrappers import (
     BoolMask,
     FlatObservation,
-    KNNPruning,
-    RankerPruning,
     RLlibObservation,
     TianshouObservation,
     lookup,
@@ -32,32 +30,6 @@ from srd_gym.wrappers import (
     vector,
 )
 from srd_gym.wrappers.forms import flat_slices
-
-TOPICS = "synthetic:tiny:20"
-Stack = Callable[[Any], Any]
-STACKS: dict[str, tuple[dict[str, Any], Stack]] = {
-    "nothing": ({}, lambda env: env),
-    "compact": ({"observation": "compact"}, lambda env: env),
-    "mask_dtype": ({"mask_dtype": "bool"}, lambda env: env),
-    "BoolMask": ({}, BoolMask),
-    "BoolMask, compact": ({"observation": "compact"}, BoolMask),
-    "FlatObservation": ({}, FlatObservation),
-    "FlatObservation without mask": ({}, lambda env: FlatObservation(env, mask=False)),
-    "TianshouObservation": ({}, TianshouObservation),
-    "TianshouObservation as it is": ({}, lambda env: TianshouObservation(env, flat=False)),
-    "TianshouObservation, compact": ({"observation": "compact"}, lambda env: TianshouObservation(env, flat=False)),
-    "RLlibObservation": ({}, RLlibObservation),
-    "KNNPruning": ({}, lambda env: KNNPruning(env, 0.3)),
-    "RankerPruning": ({"horizon": 3}, lambda env: RankerPruning(env, "mmr", 5, when="step")),
-    "pruned and flat": ({"horizon": 3}, lambda env: FlatObservation(KNNPruning(BoolMask(env), k=1))),
-}
-SHARED = {"share_documents": True, "disable_env_checker": True}
-
-
-def made(stack: str, **arguments: Any) -> Any:
-    options, wrap = STACKS[stack]
-    return wrap(gym.make("SRD-v0", **({"topics": TOPICS} | options | arguments)))
-
 
 stacks = pytest.mark.parametrize("stack", STACKS)
 

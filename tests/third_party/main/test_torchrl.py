@@ -1,0 +1,58 @@
+"""TorchRL's checker on every wrapper stack, and on the native vector environment under the vector wrappers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium as gym
+import pytest
+import torch
+from torchrl.envs import ActionMask, GymWrapper, PettingZooWrapper, TransformedEnv
+from torchrl.envs.utils import check_env_specs
+from wrapper_stacks import SHARED, STACKS, TOPICS, made
+
+from srd_gym import scoring_v0
+from srd_gym.wrappers import vector
+
+
+@pytest.mark.parametrize("stack", STACKS)
+@pytest.mark.parametrize("shared", [{}, SHARED], ids=["copied", "shared"])
+@pytest.mark.filterwarnings("ignore:The given NumPy array is not writable")
+def test_torchrls_checker(stack: str, shared: dict[str, Any]) -> None:
+    check_env_specs(GymWrapper(made(stack, **shared)), seed=0)
+
+
+def many(mode: str, **arguments: Any) -> Any:
+    return gym.make_vec(
+        "SRD-v0", num_envs=3, vectorization_mode="vector_entry_point", topics=TOPICS, autoreset_mode=mode, **arguments
+    )
+
+
+@pytest.mark.parametrize("wrapper", [None, *vector.__all__])
+def test_torchrls_checker_on_the_native_vector_environment(wrapper: str | None) -> None:
+    env = many("disabled")
+    check_env_specs(GymWrapper(env if wrapper is None else getattr(vector, wrapper)(env)), seed=0)
+
+
+@pytest.mark.parametrize(
+    "made_bool", [lambda: many("disabled", mask_dtype="bool"), lambda: vector.BoolMask(many("disabled"))]
+)
+def test_random_actions_obey_a_bool_mask(made_bool: Any) -> None:
+    env = TransformedEnv(GymWrapper(made_bool(), categorical_action_encoding=True), ActionMask())
+    frames = env.rollout(25, break_when_any_done=False)
+    assert frames["action_mask"].dtype == torch.bool
+    assert frames["action_mask"].gather(-1, frames["action"][..., None]).all()
+    assert frames["next", "done"].any(), "no episode ended, so that nothing was reset"
+
+
+def test_torchrl_says_which_autoreset_mode_it_wants() -> None:
+    with pytest.raises(RuntimeError, match="must be one of SAME_STEP or DISABLED"):
+        GymWrapper(many("next_step"))
+
+
+@pytest.mark.parametrize("observation", ["full", "local", "flat"])
+def test_torchrls_checker_on_scoring(observation: Any) -> None:
+    scoring = scoring_v0.parallel_env("synthetic:tiny:5", observation=observation, n_scores=5)
+    env = PettingZooWrapper(scoring, return_state=True)
+    check_env_specs(env, seed=0)
+    assert env.reset()["state"].shape == scoring.state_space.shape

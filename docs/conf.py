@@ -47,15 +47,16 @@ autodoc_type_aliases = {
         "ScoreArray",
     )
 }
-maximum_signature_line_length = 88
+maximum_signature_line_length = 100
 autodoc_default_options = {"members": True}
 python_use_unqualified_type_names = True
 
 
 def setup(app: Any) -> None:
-    """Tell Sphinx of the two functions below."""
+    """Tell Sphinx of the functions below."""
     app.connect("source-read", link_to_pages)
     app.connect("autodoc-process-docstring", from_markdown, priority=400)  # before napoleon
+    app.connect("autodoc-process-signature", as_written)
 
 
 def link_to_pages(app: Any, page: str, source: list[str]) -> None:
@@ -71,6 +72,19 @@ def link_to_pages(app: Any, page: str, source: list[str]) -> None:
 def from_markdown(app: Any, what: str, name: str, item: Any, options: Any, lines: list[str]) -> None:
     """Write a docstring's tables and indented code as reStructuredText, in place."""
     lines[:] = _with_code_blocks(_with_list_tables(lines))
+    if what in ("attribute", "data", "property"):
+        lines[:0] = ["..", ""]  # a comment, as napoleon takes a first line "text: more" for a type and its text
+
+
+def as_written(
+    app: Any, what: str, name: str, item: Any, options: Any, signature: str | None, returns: str | None
+) -> tuple[str | None, str | None]:
+    """Write aliases by their names alone, and what a dataclass makes anew for each object as "..."."""
+    found = [
+        text if text is None else re.sub(r"TypeAliasForwardRef\('(\w+)'\)", r"\1", text.replace("<factory>", "..."))
+        for text in (signature, returns)
+    ]
+    return found[0], found[1]
 
 
 def _with_list_tables(lines: list[str]) -> list[str]:

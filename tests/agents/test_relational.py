@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,16 @@ from srd_agents.learner import Learner
 from srd_agents.registry import load_ranker, make_ranker
 from srd_agents.relational.agent import Relational
 from srd_agents.relational.config import RelationalConfig
-from srd_agents.relational.forward import Weights, first_layer, greedy, offered_share, scores, weight_shapes
+from srd_agents.relational.distil import DistilConfig, distil
+from srd_agents.relational.forward import (
+    Weights,
+    first_layer,
+    greedy,
+    offered_share,
+    one_pass,
+    scores,
+    weight_shapes,
+)
 from srd_agents.relational.network import RelationalNetwork
 from srd_agents.relational.ranker import (
     Pretrained,
@@ -291,3 +301,22 @@ def test_files_of_weights_are_checked(tmp_path: Path) -> None:
         read_weights(path)
     with pytest.raises(FileNotFoundError, match="weights of ranker 'relational-pretrained': no file at"):
         read_weights(tmp_path / "absent.npz")
+
+
+def test_a_student_ranks_in_one_pass_much_like_its_teacher() -> None:
+    topics = generate("wide", n_topics=60, seed=4, width=32, largest=30)
+    teacher = pretrained_weights()
+    student = distil(teacher, topics, DistilConfig(epochs=12))
+    again = distil(teacher, topics, DistilConfig(epochs=12))
+    np.testing.assert_array_equal(student.out, again.out)
+    taught = rank_topics(teacher, topics, 10)
+    found = rank_topics(student, topics, 10, one_pass)
+    by_chance = make_ranker("random", seed=0).rank_batch(topics, 10)
+
+    def shared(rankings: Sequence[np.ndarray[Any, Any]]) -> float:
+        pairs = zip(rankings, taught, strict=True)
+        return float(np.mean([len(set(one.tolist()) & set(other.tolist())) / len(other) for one, other in pairs]))
+
+    assert shared(found) > shared(by_chance) + 0.2
+    ranker = make_ranker("relational-pretrained", strategy="one-pass")
+    check_ranker(ranker, list(topics[:3]))

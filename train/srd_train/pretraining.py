@@ -1,7 +1,7 @@
 """The relational ranker's weights that come with the package: trained on generated topics, chosen on generated topics.
 
 No file of any data set is read. One model a seed is trained; the one that is best on the generated validation topics is
-written as `pretrained.npz`, with a log of everything beside it.
+written as `pretrained.npz`, with a log of everything beside it. Each is also distilled into one-pass scoring.
 """
 
 from __future__ import annotations
@@ -18,7 +18,9 @@ from srd_agents.history import OnProgress
 from srd_agents.learner import STATE_FILE
 from srd_agents.relational.agent import Relational
 from srd_agents.relational.config import RelationalConfig
-from srd_agents.relational.ranker import CHECKPOINT
+from srd_agents.relational.distil import DistilConfig, distil
+from srd_agents.relational.forward import Weights
+from srd_agents.relational.ranker import CHECKPOINTS, read_weights
 from srd_agents.storage import write_json
 from srd_gym.data.wide import wide_topics
 from srd_gym.files import written_atomically
@@ -82,7 +84,8 @@ def pretrain(plan: Plan, out: Path, *, threads: int = 1, progress: OnProgress | 
 
     Args:
         plan: what to train.
-        out: folder for `seed-S/` (a model folder each), `seed-S.npz`, `pretrained.npz` and `pretraining.json`.
+        out: folder for `seed-S/` (a model folder each), the weights `seed-S.npz` and `one-pass-S.npz`, the best of
+            both (named as in `CHECKPOINTS`), and `pretraining.json`.
         threads: of torch.
         progress: called while training.
 
@@ -97,11 +100,14 @@ def pretrain(plan: Plan, out: Path, *, threads: int = 1, progress: OnProgress | 
     with torch_threads(threads):
         for seed in plan.seeds:
             ranker = _trained(plan, out / f"seed-{seed}", seed, (train, validation), progress)
-            _write_npz(out / f"seed-{seed}.npz", ranker)
+            _write_npz(out / f"seed-{seed}.npz", ranker.forward_weights())
+            student = distil(ranker.forward_weights(), train, DistilConfig(), seed=seed)
+            _write_npz(out / f"one-pass-{seed}.npz", student)
             outcomes.append(_outcome(ranker, seed))
             logs.append({"seed": seed, **(ranker.history.as_dict() if ranker.history else {})})
     best = max(outcomes, key=lambda outcome: outcome.validation)
-    _write_npz(out / CHECKPOINT, Relational.load(out / f"seed-{best.seed}"))
+    for strategy, kind in (("greedy", "seed"), ("one-pass", "one-pass")):
+        _write_npz(out / CHECKPOINTS[strategy], read_weights(out / f"{kind}-{best.seed}.npz"))
     write_json(out / LOG, _log(plan, best, outcomes, logs))
     return outcomes
 
@@ -116,9 +122,9 @@ def _trained(
     return ranker
 
 
-def _write_npz(path: Path, ranker: Relational) -> None:
+def _write_npz(path: Path, weights: Weights) -> None:
     """The network's arrays, whole or not at all."""
-    arrays: dict[str, Any] = asdict(ranker.forward_weights())
+    arrays: dict[str, Any] = asdict(weights)
     with written_atomically(path) as temporary, temporary.open("wb") as file:
         np.savez(file, **arrays)
 
@@ -141,6 +147,7 @@ def _log(plan: Plan, best: Outcome, outcomes: Sequence[Outcome], logs: Sequence[
     return {
         "plan": asdict(plan),
         "config": as_values(plan.config()),
+        "distillation": as_values(DistilConfig()),
         "topics": {"training": f"synthetic:wide:{plan.topics}:{TRAINING_SEED}", "simulated": True},
         "validation": f"synthetic:wide:{plan.validation}:{VALIDATION_SEED}",
         "chosen_seed": best.seed,

@@ -58,6 +58,12 @@ class PretrainedConfig:
     """A file of weights that `srd pretrain` wrote; "{seed}" in it stands for the seed. None: those of the package."""
     seed: int = 0
     """Stands in for "{seed}"."""
+    strategy: Literal["greedy", "one-pass"] = "greedy"
+    """"greedy" looks at all candidates anew at every rank; "one-pass" scores them once and sorts: faster, less diverse.
+    A file of other weights must have been made for it."""
+
+    def __post_init__(self) -> None:
+        check_one_of("strategy", self.strategy, ("greedy", "one-pass"))
 
     def path(self) -> str | None:
         """The file, None for the package's own."""

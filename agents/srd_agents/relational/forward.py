@@ -150,6 +150,27 @@ def greedy(weights: Weights, relations: Relations, k: int) -> tuple[IntArray, Ar
     return ranking, values
 
 
+def one_pass(weights: Weights, relations: Relations, k: int) -> tuple[IntArray, Array]:
+    """Rank by the scores before anything is ranked: all candidates are scored once. Ties go to the earlier candidate.
+
+    Args:
+        weights: of a network trained for it (`srd_agents.relational.distil`).
+        relations: of B topics of equal size.
+        k: ranks, at most N.
+
+    Returns:
+        [B, K] int64 candidates and [B, K] float32 their scores.
+    """
+    first = first_layer(weights, relations)
+    np.maximum(first, 0, out=first)
+    second = np.matmul(first, weights.hidden)
+    second += (first.mean(axis=1) @ weights.pooled + weights.hidden_bias)[:, None]
+    np.maximum(second, 0, out=second)
+    score = np.matmul(second, weights.out)
+    ranking = np.argsort(-score, axis=1, kind="stable")[:, :k]
+    return ranking, np.take_along_axis(score, ranking, axis=1)
+
+
 def offered_share(present: BoolArray) -> Array:
     """[B, N] 1 / (real candidates), 0 for padding."""
     share: Array = (present / present.sum(axis=1, keepdims=True)).astype(np.float32)

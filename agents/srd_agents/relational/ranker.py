@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from importlib.resources import as_file, files
 
@@ -12,14 +12,14 @@ import numpy as np
 from srd_agents.config import check_count
 from srd_agents.heuristic.blocks import blocks_of_equal_shape
 from srd_agents.relational.config import PretrainedConfig
-from srd_agents.relational.forward import Weights, first_layer, greedy, offered_share, scores
+from srd_agents.relational.forward import Weights, first_layer, greedy, offered_share, one_pass, scores
 from srd_agents.relational.relations import Array, Ranked, Relations, relate
 from srd_gym.files import PathLike, existing_file
 from srd_gym.protocols import BoolArray, IntArray, ScoreArray
 from srd_gym.topic import FloatArray, Topic
 
-CHECKPOINT = "pretrained.npz"
-"""The weights that come with the package; docs/relational.md says how they were made."""
+CHECKPOINTS = {"greedy": "pretrained.npz", "one-pass": "pretrained-one-pass.npz"}
+"""The weights that come with the package, by strategy; docs/relational.md says how they were made."""
 _BLOCK = 1 << 19
 """Vector entries worked on at once: a block fits the processor's cache."""
 
@@ -41,7 +41,7 @@ class Pretrained:
     def __init__(self, config: PretrainedConfig | None = None) -> None:
         self.config = config or PretrainedConfig()
         path = self.config.path()
-        self.weights = pretrained_weights() if path is None else read_weights(path)
+        self.weights = pretrained_weights(self.config.strategy) if path is None else read_weights(path)
 
     def rank(self, topic: Topic, k: int) -> IntArray:
         """The first k documents: [min(k, N)] int64.
@@ -54,17 +54,17 @@ class Pretrained:
     def rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
         """`rank` of every topic; topics of equal size are ranked side by side."""
         check_count("k", k)
-        return rank_topics(self.weights, topics, k)
+        return rank_topics(self.weights, topics, k, greedy if self.config.strategy == "greedy" else one_pass)
 
     def score(self, topic: Topic, selected: IntArray, allowed: BoolArray) -> ScoreArray:
         """The score of each candidate as the next document: [N] float64, minus infinity where not allowed."""
         return np.where(allowed, next_scores(self.weights, topic, selected), -np.inf)
 
 
-@lru_cache(maxsize=1)
-def pretrained_weights() -> Weights:
+@lru_cache(maxsize=2)
+def pretrained_weights(strategy: str = "greedy") -> Weights:
     """The weights that come with the package; reading them executes nothing."""
-    with as_file(files("srd_agents.relational").joinpath(CHECKPOINT)) as path:
+    with as_file(files("srd_agents.relational").joinpath(CHECKPOINTS[strategy])) as path:
         return read_weights(path)
 
 
@@ -84,8 +84,19 @@ def read_weights(path: PathLike) -> Weights:
     return Weights.of(arrays, str(found))
 
 
-def rank_topics(weights: Weights, topics: Sequence[Topic], k: int) -> list[IntArray]:
-    """Greedy rankings of topics, each [min(k, N)] int64; independent of which topics are ranked together.
+def rank_topics(
+    weights: Weights,
+    topics: Sequence[Topic],
+    k: int,
+    strategy: Callable[[Weights, Relations, int], tuple[IntArray, Array]] = greedy,
+) -> list[IntArray]:
+    """Rankings of topics, each [min(k, N)] int64; independent of which topics are ranked together.
+
+    Args:
+        weights: of a network trained for the strategy.
+        topics: the topics.
+        k: ranks wanted.
+        strategy: `greedy` or `one_pass`.
 
     Raises:
         ValueError: a topic without document vectors.
@@ -93,7 +104,7 @@ def rank_topics(weights: Weights, topics: Sequence[Topic], k: int) -> list[IntAr
     rankings: dict[int, IntArray] = {}
     for block in blocks_of_equal_shape([_vectors(topic).shape for topic in topics], _BLOCK):
         relations = relations_of([topics[index] for index in block])
-        ranking, _ = greedy(weights, relations, min(k, relations.unit.shape[1]))
+        ranking, _ = strategy(weights, relations, min(k, relations.unit.shape[1]))
         rankings.update(zip(block, ranking, strict=True))
     return [rankings[index] for index in range(len(topics))]
 

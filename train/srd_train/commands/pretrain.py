@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 
 from srd_agents.history import OnProgress, Progress
-from srd_agents.relational.ranker import CHECKPOINT
+from srd_agents.relational.ranker import CHECKPOINTS
 from srd_train.options import Folder, parsed
 from srd_train.output import Output
 from srd_train.pretraining import LOG, Plan, pretrain
@@ -56,7 +56,7 @@ class PretrainCommand:
             output.data({"outcomes": [asdict(outcome) for outcome in outcomes], "folder": str(options.out)})
             return 0
         rows = [[str(o.seed), f"{o.validation:.4f}", str(o.best_epoch), f"{o.seconds:.0f}"] for o in outcomes]
-        caption = f"the best one is {options.out / CHECKPOINT}; log: {options.out / LOG}"
+        caption = f"the best ones are in {options.out} ({', '.join(CHECKPOINTS.values())}); log: {options.out / LOG}"
         output.table("Pretrained", ["seed", "validation", "best epoch", "seconds"], rows, caption)
         return 0
 

@@ -124,6 +124,27 @@ def test_tensors(dtype: torch.dtype) -> None:
     assert diversify(held[0], list(held[1]), 4, scores=list(held[2])).indices.tolist() == wanted
 
 
+@pytest.mark.parametrize("scored", [False, True])
+def test_no_python_runs_for_each_document(scored: bool) -> None:
+    def calls(n: int) -> int:
+        query, documents, scores = vectors(n)
+        counted = 0
+
+        def count(frame: Any, event: str, argument: Any) -> None:
+            nonlocal counted
+            counted += event == "call"
+
+        diversify(query, documents, 5, scores=scores if scored else None)  # ids are made once
+        sys.setprofile(count)
+        try:
+            diversify(query, documents, 5, scores=scores if scored else None)
+        finally:
+            sys.setprofile(None)
+        return counted
+
+    assert calls(2000) == calls(20)
+
+
 def test_what_is_given_is_left_alone() -> None:
     parts = vectors()
     copies = [part.copy() for part in parts]

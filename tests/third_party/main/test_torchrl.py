@@ -9,6 +9,7 @@ import pytest
 import torch
 from torchrl.envs import ActionMask, GymWrapper, PettingZooWrapper, TransformedEnv
 from torchrl.envs.utils import check_env_specs
+from torchrl.modules import MaskedCategorical
 from wrapper_stacks import SHARED, STACKS, TOPICS, made
 
 from srd_gym import scoring_v0
@@ -41,6 +42,8 @@ def test_random_actions_obey_a_bool_mask(made_bool: Any) -> None:
     env = TransformedEnv(GymWrapper(made_bool(), categorical_action_encoding=True), ActionMask())
     frames = env.rollout(25, break_when_any_done=False)
     assert frames["action_mask"].dtype == torch.bool
+    chances = MaskedCategorical(logits=torch.zeros(frames["action_mask"].shape), mask=frames["action_mask"])
+    assert frames["action_mask"].gather(-1, chances.sample()[..., None]).all()
     assert frames["action_mask"].gather(-1, frames["action"][..., None]).all()
     assert frames["next", "done"].any(), "no episode ended, so that nothing was reset"
 

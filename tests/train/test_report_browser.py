@@ -50,10 +50,11 @@ class Opened:
 
     def see_all(self) -> None:
         """Scroll to every part, so that it is drawn."""
-        for part in ("learning", "effort", "pairs", "explorer"):
+        drawn = {"learning": ".pair > *", "effort": "svg", "pairs": "#tally:not(:empty)", "explorer": "#lists > *"}
+        for part, sign in drawn.items():
             if self.page.locator(f"#{part}").count():
                 self.page.locator(f"#{part}").scroll_into_view_if_needed()
-                self.page.wait_for_timeout(100)
+                self.page.wait_for_selector(f"#{part} {sign}", state="attached")
 
 
 @pytest.fixture

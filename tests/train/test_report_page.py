@@ -13,13 +13,14 @@ from made_results import HOSTILE, record, run_small, write_large, write_records
 from run_srd import Srd
 
 import srd_train.report.page as page_module
+from srd_train.recipe import load_recipe
 from srd_train.report.comparison import comparisons
 from srd_train.report.lists import lists_of
 from srd_train.report.page import LIST_BYTES, PAGE_BYTES, SCRIPTS, embedded
 from srd_train.report.payload import SCORES, Part, payload
 from srd_train.report.plain import as_latex, as_markdown
 from srd_train.report.results import Problem, read_results
-from srd_train.report.subject import subject_of, topics_of
+from srd_train.report.subject import Subject, subject_of, topics_of
 from srd_train.report.write import Report, report
 
 
@@ -233,3 +234,14 @@ def test_a_recipe_gives_title_and_order(small: Report) -> None:
     assert small.subject.title.startswith("Made for the tests")
     assert [c.table.topics for c in small.comparisons] == ["tiny & <b>bold</b>", "web"]
     assert subject_of(small.comparisons[0].records).title == "Benchmark results"
+
+
+def test_several_benchmarks_make_one_page(small: Report, tmp_path: Path) -> None:
+    (recipe,) = small.subject.recipes
+    both = Subject(recipes=(recipe, load_recipe("smoke")))
+    assert both.title == "2 benchmarks"
+    assert [title for title, _ in both.about] == [recipe.title, load_recipe("smoke").title]
+    more = write_records(tmp_path, [record("mmr"), record("random")])
+    places = [small.comparisons[0].records[0]["place"], more]
+    made = report(places, resamples=200)
+    assert [c.table.topics for c in made.comparisons] == ["made", "tiny & <b>bold</b>", "web"]

@@ -186,13 +186,13 @@ def _plot(standing: Standing, name: str, span: tuple[float, float]) -> dict[str,
 def _made(parts: Sequence[Part]) -> dict[str, Any]:
     """Where the records come from."""
     records = [record for part in parts for record in part.comparison.records]
+    sizes = sorted(len(part.comparison.topic_ids) for part in parts)
     software = sorted({f"{name} {number}" for r in records for name, number in (r.get("versions") or {}).items()})
     return {
         "cells": len(records),
         "rankers": len({record["ranker"] for record in records}),
-        "topics": sum(len(part.comparison.topic_ids) for part in parts),
+        "topics": f"{sizes[0]:,}" if sizes[0] == sizes[-1] else f"{sizes[0]:,} to {sizes[-1]:,}",
         "sets": len(parts),
         "commits": sorted({str(record.get("commit") or "unknown") for record in records}),
         "software": software,
-        "hours": sum(record.get("wall_seconds") or 0.0 for record in records) / 3600,
     }

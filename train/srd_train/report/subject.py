@@ -22,12 +22,15 @@ class Subject:
     @property
     def title(self) -> str:
         """What heads the report."""
-        return " · ".join(recipe.title for recipe in self.recipes) or "Benchmark results"
+        if len(self.recipes) > 1:
+            return f"{len(self.recipes)} benchmarks"
+        return self.recipes[0].title if self.recipes else "Benchmark results"
 
     @property
-    def about(self) -> tuple[str, ...]:
-        """What the recipes say of themselves, a paragraph each."""
-        return tuple(" ".join(recipe.about.split()) for recipe in self.recipes if recipe.about.strip())
+    def about(self) -> tuple[tuple[str, str], ...]:
+        """What the recipes say of themselves: of several each with its title, else the title heads the page."""
+        several = len(self.recipes) > 1
+        return tuple((recipe.title if several else "", " ".join(recipe.about.split())) for recipe in self.recipes)
 
     @property
     def reference(self) -> str | None:

@@ -112,7 +112,7 @@ const drawLists = () => {
     lists.map((list, column) => documentCell(topic, list, rank, column, seen[column], largest))));
   const heads = names.map((name, column) => listHead(topic, name, lists[column], seen[column]));
   const head = el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "#", hiddenText(" rank")), heads));
-  const table = el("table", { class: "lists", onkeydown: moveFocus }, head, el("tbody", {}, rows));
+  const table = el("table", { class: "lists", role: "grid", onkeydown: moveFocus }, head, el("tbody", {}, rows));
   const each = window.innerWidth >= 640 ? 17 : topic.docs.some(([, text]) => text) ? 12 : 9;
   const wide = each * names.length + 3;
   table.style.minWidth = `${wide}rem`;

@@ -77,7 +77,9 @@ const drawDifferences = (measure, one, other) => {
     const x = made.x.at(pair.at + 0.5);
     fill(line, { x1: x, x2: x, visibility: "visible" }, []);
     const topic = order[pair.at];
-    byId("cursor").textContent = `${topicName(current(), topic)}: ${signed(differences[topic])} (${pair.at + 1} of ${count}; Enter or click opens its rankings)`;
+    const said = `${topicName(current(), topic)}: ${signed(differences[topic])} (${pair.at + 1} of ${count}; Enter or click opens its rankings)`;
+    byId("cursor").textContent = said;
+    fill(made.place, { "aria-valuenow": pair.at + 1, "aria-valuetext": said }, []);
   };
   const placeOf = (event) => {
     const box = made.place.getBoundingClientRect();
@@ -85,7 +87,7 @@ const drawDifferences = (measure, one, other) => {
     return Math.floor(((px - LEFT) / (made.width - RIGHT - LEFT)) * count);
   };
   fill(made.place, {
-    tabindex: 0,
+    tabindex: 0, role: "slider", "aria-valuemin": 1, "aria-valuemax": count, "aria-valuenow": 1,
     onpointermove: (event) => move(placeOf(event)),
     onclick: (event) => { move(placeOf(event)); openTopic(order[pair.at]); },
     onkeydown: (event) => {

@@ -13,7 +13,7 @@ from srd_gym.topic import FloatArray
 SPANNED = 1e-6
 """What is left of a unit vector, squared, below which the documents chosen before span it."""
 _LEAST = np.float32(SPANNED)
-_SMALL = 0.25
+_SMALL = 0.01
 """What is left of a vector, squared, below which its direction is made orthogonal a second time."""
 
 

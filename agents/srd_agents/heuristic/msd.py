@@ -11,8 +11,8 @@ from srd_agents.heuristic.vectors import Rows, rows_of
 from srd_gym.protocols import IntArray
 from srd_gym.topic import FloatArray
 
-_DOUBT = np.float32(1e-5)
-"""Scores of a fast product that are this much below the best, relative to the summed vector, may still be it."""
+_DOUBT = 1e-5
+"""A score by a fast product that is this much below the best, for each document chosen, may still be it."""
 
 
 class MSD(TradeOff):
@@ -76,22 +76,25 @@ def _select_large(rows: Rows, value: FloatArray, k: int, lambda_: float) -> IntA
     The last bits of a matrix product depend on where a row stands, so candidates within rounding of the best are
     compared by products of their own: the choice is that of `srd_agents.heuristic.greedy.select`.
     """
+    vectors, scale = rows
+    weighted = scale * np.float32(1.0 - lambda_)
     ranking = np.empty(k, dtype=np.int64)
-    weighted = rows.scale * np.float32(1.0 - lambda_)
     score = np.empty_like(value)
-    total = np.zeros(rows.vectors.shape[1], dtype=np.float32)
+    total = np.zeros(vectors.shape[1], dtype=np.float32)
     ranking[0] = chosen = int(value.argmax())
     for rank in range(1, k):
         value[chosen] = -np.inf
-        total += rows.vectors[chosen] * weighted[chosen]
-        np.dot(rows.vectors, total, out=score)
-        score *= rows.scale
+        total += vectors[chosen] * weighted[chosen]
+        np.dot(vectors, total, out=score)
+        score *= scale
         np.subtract(value, score, out=score)
         chosen = int(score.argmax())
-        near = score >= score[chosen] - _DOUBT * rank
-        if np.count_nonzero(near) > 1:
-            close = np.flatnonzero(near)
-            exact = value[close] - Rows(rows.vectors[close], rows.scale[close]).project(total)
+        least = float(score[chosen]) - _DOUBT * rank
+        score[chosen] = -np.inf
+        if score[score.argmax()] >= least:
+            close = np.append(np.flatnonzero(score >= least), chosen)
+            close.sort()
+            exact = value[close] - Rows(vectors[close], scale[close]).project(total)
             chosen = int(close[exact.argmax()])
         ranking[rank] = chosen
     return ranking

@@ -32,8 +32,9 @@ _COST_TITLE = "QMIX by length of list, F = 64, milliseconds"
 class Speed:
     """Measure speed on one thread, side by side with peers in one run, as ratios.
 
-    Peers: pyndeval for scoring, CartPole-v1 for stepping, SyncVectorEnv for vector environments, and the published
-    MDP-DIV, M2Div and MA4DIV codes' times. Times are processor time; contenders take turns.
+    Peers: pyndeval for scoring, pyversity for heuristics, CartPole-v1 for stepping, SyncVectorEnv for vector
+    environments, and the published MDP-DIV, M2Div and MA4DIV codes' times. Times are processor time; contenders take
+    turns.
 
     Examples:
       srd speed

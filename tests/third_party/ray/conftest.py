@@ -1,4 +1,4 @@
-"""Ray writes into the home folder and reports usage over the network; tests do neither."""
+"""Ray writes into the home folder; tests do not."""
 
 from __future__ import annotations
 
@@ -10,5 +10,4 @@ import pytest
 @pytest.fixture(autouse=True, scope="session")
 def _ray_at_home(tmp_path_factory: pytest.TempPathFactory) -> None:
     """Another home for this process and those it starts, before Ray is imported."""
-    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
     os.environ["HOME"] = str(tmp_path_factory.mktemp("home"))

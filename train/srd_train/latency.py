@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_COLUMNS = 2
 _MARKERS = "osD^vPX*<>"
 
 
@@ -106,21 +105,17 @@ def _point(row: Row, measure: str) -> Point:
 
 
 def _figure(found: Sequence[Board]) -> Figure:
-    """The boards, two a row, each with its legend."""
+    """The boards, one below the other, each with its legend."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure as NewFigure
 
-    columns = min(_COLUMNS, len(found))
-    rows = -(-len(found) // columns)
-    figure = NewFigure(figsize=(9.5 * columns, 4.8 * rows), layout="constrained")
+    figure = NewFigure(figsize=(9.5, 4.8 * len(found)), layout="constrained")
     FigureCanvasAgg(figure)  # no window system takes part
-    axes = figure.subplots(rows, columns, squeeze=False).ravel()
+    axes = figure.subplots(len(found), 1, squeeze=False)[:, 0]
     # A ranker looks the same on every board, wherever it stands on it.
     names = list(dict.fromkeys(family.fitted_as for board in found for family in board.families))
-    for board, place in zip(found, axes, strict=False):
+    for board, place in zip(found, axes, strict=True):
         _draw_board(place, board, names)
-    for place in axes[len(found) :]:
-        place.set_axis_off()
     return figure
 
 

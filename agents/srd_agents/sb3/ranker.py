@@ -129,8 +129,6 @@ class SB3Ranker:
 
         check_count("k", k)
         if self._network is not None:
-            if self._network.inputs.shift.device.type != "cpu":
-                self._network.to("cpu")
             return rank_greedily(self._network, topic, k)
         return self._rank_padded(topic, k)
 

@@ -22,15 +22,15 @@ def rank_greedily(network: CandidateNetwork, topic: Topic, k: int) -> IntArray:
     Topics go one by one: in a batch, a topic's scores would depend on the others in their last bit.
     """
     count = min(k, topic.n_candidates)
-    inputs = topic_inputs(network, topic)
-    ranking = torch.full((1, count), -1, dtype=torch.int64)
-    allowed = torch.ones((1, topic.n_candidates), dtype=torch.bool)
+    inputs, place = topic_inputs(network, topic), network.inputs.shift.device
+    ranking = torch.full((1, count), -1, dtype=torch.int64, device=place)
+    allowed = torch.ones((1, topic.n_candidates), dtype=torch.bool, device=place)
     for rank in range(count):
         scores = network(inputs, ranking, allowed).scores
         best = int(scores.masked_fill(~allowed, -torch.inf).argmax())
         ranking[0, rank] = best
         allowed[0, best] = False
-    found: IntArray = ranking[0].numpy().copy()
+    found: IntArray = ranking[0].cpu().numpy().copy()
     return found
 
 
@@ -44,9 +44,10 @@ def next_scores(network: CandidateNetwork, topic: Topic, selected: IntArray, all
         selected: [r] int64, candidates ranked so far, in order.
         allowed: [N] bool, candidates on offer.
     """
-    ranking = torch.from_numpy(np.append(selected, -1).astype(np.int64))[None]
-    judged = network(topic_inputs(network, topic), ranking, torch.from_numpy(allowed.copy())[None])
-    scores: ScoreArray = judged.scores[0].numpy().astype(np.float64)
+    place = network.inputs.shift.device
+    ranking = torch.from_numpy(np.append(selected, -1).astype(np.int64))[None].to(place)
+    judged = network(topic_inputs(network, topic), ranking, torch.from_numpy(allowed.copy())[None].to(place))
+    scores: ScoreArray = judged.scores[0].cpu().numpy().astype(np.float64)
     return scores
 
 
@@ -64,5 +65,6 @@ def topic_inputs(network: CandidateNetwork, topic: Topic) -> TopicInputs:
     seen = inputs_of([topic], network.inputs.shift)
     scores = topic.retrieval_scores
     columns: Tensor = torch.zeros(1, topic.n_candidates) if scores is None else torch.from_numpy(scores.copy())[None]
+    columns = columns.to(seen.documents.device)
     present = torch.ones_like(columns, dtype=torch.bool)
     return TopicInputs(seen.queries, seen.documents, order_columns(columns, present))

@@ -11,12 +11,13 @@ from typing import Any
 
 import tyro
 
-from srd_train.benchmark import Cell, count_cells, run_benchmark
+from srd_train.benchmark import Cell, run_benchmark
 from srd_train.curves import check_format, draw, panels
 from srd_train.latency import boards, draw_latency
 from srd_train.options import SomeFile, SomeFolder, parsed
 from srd_train.output import Output
 from srd_train.pages import write_page
+from srd_train.progress import BenchmarkProgress
 from srd_train.provenance import commit, versions
 from srd_train.recipe import Recipe, built_in, load_recipe
 from srd_train.tables import ResultTable, as_markdown, tables
@@ -112,15 +113,15 @@ class BenchmarkCommand:
         """All cells with a progress bar, and a line for each that was run."""
         there = 0
         made_by: set[str] = set()
-        with output.progress(recipe.name, count_cells(recipe)) as advance:
+        with BenchmarkProgress(recipe, output) as progress:
 
             def report(cell: Cell, record: dict[str, Any], found: bool) -> None:
                 nonlocal there
                 there += found
                 made_by.add(str(record["commit"]))
-                advance(1)
+                progress.add(cell.topics.name, cell.row, record["wall_seconds"], found=found)
                 if not found and not output.json:
-                    output.notice(_line(cell, record))
+                    output.notice(f"{_line(cell, record)}; {progress.left}")
 
             records = run_benchmark(recipe, out, fresh=fresh, report=report)
         if there:

@@ -74,6 +74,14 @@ def test_results_of_another_version_are_refused(tmp_path: Path, version: object)
         ({"topic_set": {"name": "made"}}, "full_name is missing"),
         ({"topic_set": None}, "topic_set holds NoneType"),
         ({"history": []}, "history holds list"),
+        (
+            {"history": {"measure": "alpha_nDCG@5", "records": [{"episodes": 3}]}},
+            "its history has a record that is none",
+        ),
+        ({"history": {"records": []}}, "its history has no measure or no records"),
+        ({"depth": 0}, "depth is 0, expected at least 1"),
+        ({"fit_seconds": float("inf")}, "fit_seconds is inf, expected a finite number"),
+        ({"measures": {"alpha_nDGC@5": 1.0}, "per_topic": {"q": {"alpha_nDGC@5": 1.0}}}, "Did you mean alpha_nDCG"),
     ],
 )
 def test_what_is_no_record_is_named(tmp_path: Path, changes: dict[str, object], said: str) -> None:

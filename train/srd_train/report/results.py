@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from srd_gym.measures import measure
 from srd_train.benchmark import SCHEMA_VERSION
 
 Record = Mapping[str, Any]
@@ -202,13 +203,38 @@ def _wrong(record: Record) -> str | None:
             return f"no record of a cell: {key} is missing"
         if not isinstance(values[key], kind):
             return f"no record of a cell: {key} holds {type(values[key]).__name__}"
-    if not record["measures"] or not record["per_topic"]:
-        return "no record of a cell: it scores nothing"
-    return _wrong_scores(record)
+    for values, key in ((record, "depth"), (inner, "test")):
+        if values[key] < 1:
+            return f"no record of a cell: {key} is {values[key]}, expected at least 1"
+    for key in ("fit_seconds", "rank_seconds"):
+        if not math.isfinite(record[key]):
+            return f"no record of a cell: {key} is {record[key]}, expected a finite number"
+    return _wrong_history(record.get("history")) or _wrong_scores(record)
+
+
+def _wrong_history(history: Any) -> str | None:
+    """What keeps a learner's history from being drawn."""
+    if history is None:
+        return None
+    records = history.get("records")
+    if not isinstance(history.get("measure"), str) or not isinstance(records, list):
+        return "its history has no measure or no records"
+    for entry in records:
+        numbers = [entry.get(key) for key in ("validation", "episodes", "seconds")] if isinstance(entry, dict) else [""]
+        if not all(value is None or isinstance(value, _NUMBER) for value in numbers) or "validation" not in entry:
+            return "its history has a record that is none"
+    return None
 
 
 def _wrong_scores(record: Record) -> str | None:
     """What is wrong with the scores of a record."""
+    if not record["measures"] or not record["per_topic"]:
+        return "no record of a cell: it scores nothing"
+    for name in record["measures"]:
+        try:
+            measure(name)
+        except (ValueError, TypeError) as error:
+            return str(error)
     for query_id, values in record["per_topic"].items():
         if not isinstance(values, dict) or values.keys() != record["measures"].keys():
             return f"topic {query_id!r} has not the scores of {', '.join(record['measures'])}"

@@ -15,8 +15,9 @@ class History:
     """The measure of "validation" in the records; None where there was no validation set."""
     records: list[dict[str, Any]] = field(default_factory=list)
     """One dict an epoch: epoch (from 1), topics (seen in all), seconds (in all), cpu_seconds (processor time of updates
-    and of what was trained before them, without validation), validation (float or None), and the learner's own figures, averaged over the epoch's topics. With a validation set, the first record is of epoch 0: the
-    weights before any update."""
+    and of what was trained before them, without validation), validation (float or None), and the learner's own figures,
+    averaged over the epoch's topics. With a validation set, the first record is of epoch 0: the weights before any
+    update."""
     best_epoch: int | None = None
     """The epoch whose weights were kept; None where they are the last ones."""
     best_validation: float | None = None

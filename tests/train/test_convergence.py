@@ -144,6 +144,7 @@ def test_speed_ups_compare_pairs_at_the_folds_own_levels() -> None:
     found = convergence(records, ["mdp-div"])
     own, other = (only(found, name, "return", 0.5) for name in ("mdp-div", "mdp-div-knn30"))
     assert (own.runs, own.reached, own.pairs) == (4, 4, 4)
+    assert found[0].ends[0].own["episodes"].mean == pytest.approx(95)  # type: ignore[union-attr]
     assert own.level == pytest.approx((1.5 + 15) / 2)
     assert own.cost["episodes"].mean == pytest.approx(75)  # the mean of the last five epochs passes the middle there
     assert all(ratio is None for ratio in own.ratio.values())
@@ -229,9 +230,9 @@ def test_the_command_runs_resumes_and_writes_its_page(
     again = srd.works("convergence", recipe, "--out", out, "--json").json
     assert stamps == {path: path.stat().st_mtime_ns for path in (out / "cells").iterdir()}
     taken = srd.works("convergence", recipe, "--out", out, "--finished", "--json").json
-    assert {end["ranker"]: end["test"] for end in taken["sets"][0]["ends"]} == {
-        end["ranker"]: end["test"] for end in again["sets"][0]["ends"]
-    }
+    assert [(end["ranker"], end["test"]) for end in taken["sets"][0]["ends"]] == [
+        (end["ranker"], end["test"]) for end in again["sets"][0]["ends"]
+    ]
     cells = [json.loads(path.read_text()) for path in stamps if "mdp-div-knn30" in path.name]
     expected = np.mean([c["measures"]["alpha_nDCG@10"] for c in cells])
     end = next(e for e in again["sets"][0]["ends"] if e["ranker"] == "mdp-div-knn30")

@@ -85,6 +85,12 @@ class Course:
         share = (level - known[at - 1]) / (known[at] - known[at - 1])
         return float(cost[at - 1] + share * (cost[at] - cost[at - 1]))
 
+    def own_reach(self, quality: Quality, share: float, effort: Effort) -> float | None:
+        """What it had cost when this share of the run's own gain was first reached."""
+        values = self.smooth(quality)
+        known = values[~np.isnan(values)]
+        return self.reach(quality, float(known[0] + share * (known.max() - known[0])), effort) if len(known) else None
+
 
 @dataclass(frozen=True, kw_only=True)
 class Ratio:
@@ -152,6 +158,8 @@ class End:
     """Of the training episodes of the first epoch; None for rankers without episodes."""
     last_return: Spread | None
     """Of those of the last five epochs."""
+    own: Mapping[Effort, Spread | None]
+    """What it cost to come to 90% of what the ranker itself gains in return; None for rankers without episodes."""
     effort: Mapping[Effort, float | None]
     """Mean over runs, in all; None where it was not counted."""
 
@@ -377,6 +385,10 @@ def _end(records: Sequence[Record], name: str) -> End:
         validation=Spread.of([record["validation"] for record in records]),
         first_return=Spread.of([float(values[0]) for values in returns]),
         last_return=Spread.of([float(values[-_WINDOW:].mean()) for values in returns]),
+        own={
+            effort: Spread.of([course.own_reach("return", SHARES[-1], effort) for course in courses])
+            for effort in EFFORTS
+        },
         effort={effort: None if spread is None else spread.mean for effort, spread in counted.items()},  # type: ignore[misc]
     )
 

@@ -100,6 +100,7 @@ def end_table(one: SetConvergence) -> Table:
                 _count(end.effort["episodes"]),
                 _count(end.effort["evaluations"]),
                 shown(end.effort["cpu_seconds"], ".1f"),
+                _of_own(end),
             ]
         )
     extra = (f"{one.measure}, published", "hours, published") if published else ()
@@ -114,10 +115,12 @@ def end_table(one: SetConvergence) -> Table:
             "episodes",
             "evaluations",
             "processor seconds",
+            f"to {SHARES[-1]:.0%} of its own gain",
         ),
         rows=rows,
         note=f"Mean ± standard deviation over runs: folds {_list(one.folds)}, seeds {_list(one.seeds)}. "
-        "Processor seconds are those of updates, and of NTN-DIV's training where there is one, without validation."
+        "Processor seconds are those of updates, and of NTN-DIV's training where there is one, without validation. "
+        "The last column is about the training return."
         + (" Published: Liu et al. 2018, Table 1, with other vectors." if published else ""),
     )
 
@@ -214,6 +217,14 @@ def _claim(end: End) -> str:
         return "-"
     hours = PUBLISHED["mdp-div"][1]
     return f"{hours:g} / {PUBLISHED[end.registry_name][1]:g} = {hours / PUBLISHED[end.registry_name][1]:.1f}"
+
+
+def _of_own(end: End) -> str:
+    """What a ranker's own convergence cost: episodes, evaluations and seconds."""
+    episodes, evaluations, seconds = (end.own[effort] for effort in EFFORTS)
+    if episodes is None or evaluations is None or seconds is None:
+        return "-"
+    return f"{_count(episodes.mean)} episodes, {_count(evaluations.mean)} evaluations, {seconds.mean:.1f} s"
 
 
 def _ratio(ratio: Ratio | None) -> str:

@@ -80,7 +80,9 @@ class ConvergenceCommand:
             raise ValueError("--fresh runs cells again and --finished runs none; give one of them")
         recipe = load_recipe(options.recipe)
         out = options.out or Path("results") / recipe.name
-        records = read_cells(out) if options.finished else _records(recipe, out, options.fresh, output)
+        records = (
+            _in_order(recipe, read_cells(out)) if options.finished else _records(recipe, out, options.fresh, output)
+        )
         found = convergence(records, [name for name in (recipe.reference, recipe.second_reference) if name])
         costs, made_at = _costs(out, options.fresh, output)
         if options.markdown is not None:
@@ -102,6 +104,17 @@ def _records(recipe: Recipe, out: Path, fresh: bool, output: Output) -> list[dic
             progress.add(cell.topics.name, cell.row, record["wall_seconds"], found=found)
 
         return run_benchmark(recipe, out, fresh=fresh, report=report)
+
+
+def _in_order(recipe: Recipe, records: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The records in the order of the recipe's topic sets and rankers, which a folder does not have."""
+    places = [[entry.name for entry in entries] for entries in (recipe.topics, recipe.rankers)]
+
+    def place(record: dict[str, Any]) -> tuple[int, ...]:
+        names = (record["topic_set"]["name"], record["ranker"])
+        return tuple(known.index(n) if n in known else len(known) for n, known in zip(names, places, strict=True))
+
+    return sorted(records, key=place)
 
 
 def _costs(out: Path, fresh: bool, output: Output) -> tuple[list[EpisodeCost], str]:

@@ -54,7 +54,8 @@ class MaskablePpo(Learner[MaskablePpoConfig]):
         Raises:
             ValueError: not trained, or a topic of another width.
         """
-        self.rank_batch([topic], 1)
+        if self.vector_width is None:
+            raise ValueError(f"ranker {self.name!r} is not trained: call fit, or load a trained folder")
         return next_scores(self._network, topic, selected, allowed)
 
     def _build(self, vector_width: int) -> None:

@@ -94,10 +94,10 @@ def _checked(arrays: TopicArrays | None, count: int) -> TopicArrays:
 
 def _checked_width(arrays: TopicArrays, width: int | None) -> int:
     """F of the topics, if the environment has the same."""
-    found = arrays.documents.shape[2]
-    if width not in (None, found):
+    found = arrays.topics.vector_width
+    if found is None or width not in (None, found):
         raise ValueError(
             f"the environment's vectors have width {width}, but those of the topics given ({arrays.topics.name!r}) "
-            f"have {found}: pass the very topics of the environment, as policy_arguments(env) does"
+            f"have {found or 'none'}: pass the very topics of the environment, as policy_arguments(env) does"
         )
-    return int(found)
+    return found

@@ -22,9 +22,6 @@ html_css_files = ["style.css"]
 # Headings are link targets, as on the hosts that show these pages unbuilt.
 myst_heading_anchors = 4
 myst_enable_extensions = ["dollarmath"]
-suppress_warnings = [
-    "toc.empty_glob",  # a folder of recipes may hold none yet
-]
 
 # Docstrings are in Google's style, with Markdown's backticks for code.
 default_role = "code"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from srd_gym.files import written_atomically
 from srd_train.convergence import EFFORTS, QUALITIES, SHARES, Course, Effort, Quality, SetConvergence
 from srd_train.convergence_page import PUBLISHED
+from srd_train.curves import save_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -43,6 +42,11 @@ def draw_courses(found: Sequence[SetConvergence], path: Path) -> None:
     Raises:
         ImportError: matplotlib is not installed.
     """
+    save_figure(lambda: _courses(found), path)
+
+
+def _courses(found: Sequence[SetConvergence]) -> Figure:
+    """All curves."""
     figure, axes = _sheet(2 * len(found), len(EFFORTS), (14.5, 7.2 * len(found)))
     for row in range(2 * len(found)):
         one, quality = found[row // 2], QUALITIES[row % 2]
@@ -53,7 +57,7 @@ def draw_courses(found: Sequence[SetConvergence], path: Path) -> None:
         if row % 2 == 0:
             handles, labels = axes[row][0].get_legend_handles_labels()
             axes[row][-1].legend(handles, labels, loc="upper left", bbox_to_anchor=(1.01, 1), frameon=False)
-    _save(figure, path)
+    return figure
 
 
 def draw_times(found: Sequence[SetConvergence], path: Path) -> None:
@@ -69,8 +73,13 @@ def draw_times(found: Sequence[SetConvergence], path: Path) -> None:
     Raises:
         ImportError: matplotlib is not installed.
     """
-    figure, axes = _sheet(1, len(found) + 1, (4.4 * (len(found) + 1) + 1.5, 4.4))
-    colours = _places(["mdp-div", *(n for n in PUBLISHED if n not in ("ntn-div", "mdp-div")), "ntn-div"])
+    save_figure(lambda: _times(found), path)
+
+
+def _times(found: Sequence[SetConvergence]) -> Figure:
+    """The published points, and ours."""
+    figure, axes = _sheet(1, len(found) + 1, (5 * (len(found) + 1), 4.6))
+    colours = _places(list(PUBLISHED))
     for name, (value, hours) in PUBLISHED.items():
         _mark(axes[0][0], name, hours, value, colours, hollow=False)
     axes[0][0].set_title("published (Liu et al. 2018, Table 1)")
@@ -79,9 +88,9 @@ def draw_times(found: Sequence[SetConvergence], path: Path) -> None:
     for one, place in zip(found, axes[0][1:], strict=True):
         _draw_times(place, one)
     for place in axes[0]:
-        place.set_xscale("log")
+        _logarithmic(place)
         place.legend(frameon=False, fontsize=9)
-    _save(figure, path)
+    return figure
 
 
 def _draw_times(axes: Axes, one: SetConvergence) -> None:
@@ -112,11 +121,18 @@ def _draw_courses(axes: Axes, one: SetConvergence, quality: Quality, effort: Eff
     for index, name in enumerate(names):
         own = [course for course in one.courses if course.ranker == name]
         x, values = _means(own, quality, effort)
-        mean, deviation = values.mean(axis=0), values.std(axis=0)
+        mean, deviation = values.mean(axis=0), values.std(axis=0, ddof=min(1, len(values) - 1))
         style = _STYLES[index % len(_STYLES)]
-        axes.plot(x, mean, label=f"{name} ({len(own)} runs)", linestyle=style, color=colours[name][0], linewidth=1.8)
+        axes.plot(
+            x,
+            mean,
+            label=f"{name} ({len(own)} run{'s'[: len(own) - 1]})",
+            linestyle=style,
+            color=colours[name][0],
+            linewidth=1.8,
+        )
         axes.fill_between(x, mean - deviation, mean + deviation, color=colours[name][0], alpha=0.12, linewidth=0)
-    axes.set_xscale("log")
+    _logarithmic(axes)
     axes.set_xlabel(_EFFORTS[effort])
 
 
@@ -133,8 +149,28 @@ def _means(courses: Sequence[Course], quality: Quality, effort: Effort) -> tuple
 
 
 def _places(names: Sequence[str]) -> dict[str, tuple[str, str]]:
-    """Name -> colour and mark."""
-    return {name: (_COLOURS[i % len(_COLOURS)], _MARKERS[i % len(_MARKERS)]) for i, name in enumerate(names)}
+    """Name -> colour and mark: a published ranker has the same in every panel."""
+    known = list(PUBLISHED) if any(name in PUBLISHED for name in names) else []
+    order = [*known, *(name for name in names if name not in known)]
+    return {name: (_COLOURS[i % len(_COLOURS)], _MARKERS[i % len(_MARKERS)]) for i, name in enumerate(order)}
+
+
+def _logarithmic(axes: Axes) -> None:
+    """A logarithmic axis of effort with numbers that people read."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    axes.set_xscale("log")
+    axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: _short(value)))
+    axes.xaxis.set_minor_formatter(NullFormatter())
+
+
+def _short(value: float) -> str:
+    """A number on an axis: 0.5, 20, 100k, 2M."""
+    for size, letter in ((1e6, "M"), (1e3, "k")):
+        if value >= size:
+            return f"{value / size:g}{letter}"
+    return f"{value:g}"
 
 
 def _mark(axes: Axes, name: str, x: float, y: float, places: Mapping[str, tuple[str, str]], *, hollow: bool) -> None:
@@ -146,11 +182,8 @@ def _mark(axes: Axes, name: str, x: float, y: float, places: Mapping[str, tuple[
 
 def _sheet(rows: int, columns: int, size: tuple[float, float]) -> tuple[Figure, Any]:
     """A figure without a window system."""
-    try:
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure as NewFigure
-    except ImportError as error:
-        raise ImportError('figures need matplotlib: pip install "srd-gym[render]"') from error
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure as NewFigure
 
     figure = NewFigure(figsize=size, layout="constrained")
     FigureCanvasAgg(figure)
@@ -160,16 +193,3 @@ def _sheet(rows: int, columns: int, size: tuple[float, float]) -> tuple[Figure, 
         for side in ("top", "right"):
             place.spines[side].set_visible(False)
     return figure, axes
-
-
-def _save(figure: Figure, path: Path) -> None:
-    """Write the file, whole or not at all; the same cells give the same file."""
-    import matplotlib
-
-    metadata = {"Date": None} if path.suffix == ".svg" else {"Software": None}
-    looks: Any = {"svg.fonttype": "none", "svg.hashsalt": "srd"}
-    with matplotlib.rc_context(looks), written_atomically(path) as temporary:
-        figure.savefig(temporary, format=path.suffix.removeprefix("."), metadata=metadata, dpi=110)
-        if path.suffix == ".svg":  # a hundredth of a point is finer than any screen, and half of the file
-            text = temporary.read_text(encoding="utf-8")
-            temporary.write_text(re.sub(r"(\d\.\d\d)\d+", r"\1", text), encoding="utf-8")

@@ -67,7 +67,7 @@ def test_results_of_another_version_are_refused(tmp_path: Path, version: object)
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"per_topic": {"q": {"alpha_nDCG@5": float("nan")}}}, "'q': alpha_nDCG@5 is nan, expected a finite number"),
+        ({"per_topic": {"q": {"alpha_nDCG@5": float("nan")}}}, "'q': alpha_nDCG@5 is nan, expected a number from 0 up"),
         ({"per_topic": {"q": {"other": 1.0}}}, "topic 'q' has not the scores of alpha_nDCG@5"),
         ({"per_topic": {}}, "it scores nothing"),
         ({"fold": "one"}, "fold holds str"),
@@ -79,8 +79,9 @@ def test_results_of_another_version_are_refused(tmp_path: Path, version: object)
             "its history has a record that is none",
         ),
         ({"history": {"records": []}}, "its history has no measure or no records"),
+        ({"measures": {"alpha_nDCG@5": None}}, "alpha_nDCG@5 is None, expected a number from 0 up"),
         ({"depth": 0}, "depth is 0, expected at least 1"),
-        ({"fit_seconds": float("inf")}, "fit_seconds is inf, expected a finite number"),
+        ({"fit_seconds": float("inf")}, "fit_seconds is inf, expected a number from 0 up"),
         ({"measures": {"alpha_nDGC@5": 1.0}, "per_topic": {"q": {"alpha_nDGC@5": 1.0}}}, "Did you mean alpha_nDCG"),
     ],
 )

@@ -6,7 +6,6 @@ One bad line spoils nothing but itself: it is named among the problems, and the 
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +23,7 @@ LINES = ".jsonl"
 _FOLDERS = ("cells", "failed")
 """Of the files with one record each; that of a failed cell holds `error`."""
 _NUMBER = (int, float)
+_LARGEST = 1e15
 _KEYS: dict[str, Expected] = {
     "cell": str,
     "topic_set": dict,
@@ -39,10 +39,10 @@ _KEYS: dict[str, Expected] = {
     "fit_seconds": _NUMBER,
     "rank_seconds": _NUMBER,
     "run": str,
+    "commit": (str, type(None)),
 }
 _SET_KEYS: dict[str, Expected] = {"name": str, "full_name": str, "fingerprint": str, "marks": list, "test": int}
 _OPTIONAL: dict[str, Expected] = {
-    "commit": (str, type(None)),
     "versions": dict,
     "history": (dict, type(None)),
     "validation": (*_NUMBER, type(None)),
@@ -207,8 +207,8 @@ def _wrong(record: Record) -> str | None:
         if values[key] < 1:
             return f"no record of a cell: {key} is {values[key]}, expected at least 1"
     for key in ("fit_seconds", "rank_seconds"):
-        if not math.isfinite(record[key]):
-            return f"no record of a cell: {key} is {record[key]}, expected a finite number"
+        if not _is_number(record[key]):
+            return f"no record of a cell: {key} is {record[key]}, expected a number from 0 up"
     return _wrong_history(record.get("history")) or _wrong_scores(record)
 
 
@@ -221,7 +221,7 @@ def _wrong_history(history: Any) -> str | None:
         return "its history has no measure or no records"
     for entry in records:
         numbers = [entry.get(key) for key in ("validation", "episodes", "seconds")] if isinstance(entry, dict) else [""]
-        if not all(value is None or isinstance(value, _NUMBER) for value in numbers) or "validation" not in entry:
+        if not all(value is None or _is_number(value) for value in numbers) or "validation" not in entry:
             return "its history has a record that is none"
     return None
 
@@ -230,18 +230,25 @@ def _wrong_scores(record: Record) -> str | None:
     """What is wrong with the scores of a record."""
     if not record["measures"] or not record["per_topic"]:
         return "no record of a cell: it scores nothing"
-    for name in record["measures"]:
+    for name, mean in record["measures"].items():
         try:
             measure(name)
         except (ValueError, TypeError) as error:
             return str(error)
+        if not _is_number(mean):
+            return f"{name} is {mean!r}, expected a number from 0 up"
     for query_id, values in record["per_topic"].items():
         if not isinstance(values, dict) or values.keys() != record["measures"].keys():
             return f"topic {query_id!r} has not the scores of {', '.join(record['measures'])}"
         for name, value in values.items():
-            if not isinstance(value, _NUMBER) or isinstance(value, bool) or not math.isfinite(value):
-                return f"topic {query_id!r}: {name} is {value!r}, expected a finite number"
+            if not _is_number(value):
+                return f"topic {query_id!r}: {name} is {value!r}, expected a number from 0 up"
     return None
+
+
+def _is_number(value: object) -> bool:
+    """Whether it is a number from 0 up that sums and plots can take: scores, counts and times are."""
+    return isinstance(value, _NUMBER) and not isinstance(value, bool) and 0 <= value < _LARGEST
 
 
 def _keep(

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from made_results import record, run_small, write_records
 
+from srd_train.recipe import load_recipe
 from srd_train.report.comparison import comparisons
 from srd_train.report.results import read_results
 from srd_train.report.subject import subject_of
@@ -80,6 +81,7 @@ def test_results_of_another_version_are_refused(tmp_path: Path, version: object)
         ),
         ({"history": {"records": []}}, "its history has no measure or no records"),
         ({"measures": {"alpha_nDCG@5": None}}, "alpha_nDCG@5 is None, expected a number from 0 up"),
+        ({"topic_set": {**record()["topic_set"], "marks": [["simulated"]]}}, "marks holds what is no text"),
         ({"depth": 0}, "depth is 0, expected at least 1"),
         ({"fit_seconds": float("inf")}, "fit_seconds is inf, expected a number from 0 up"),
         ({"measures": {"alpha_nDGC@5": 1.0}, "per_topic": {"q": {"alpha_nDGC@5": 1.0}}}, "Did you mean alpha_nDCG"),
@@ -180,10 +182,17 @@ def test_without_mmr_the_best_competitor_is_the_reference(tmp_path: Path) -> Non
 def test_recipes_that_come_along_are_found_by_their_names(small: tuple[Path, Path]) -> None:
     serp = {**record()["topic_set"], "name": "serp"}
     rankers = ("mmr", "mdp-div", "oracle")
-    subject = subject_of([record(name, topic_set=serp) for name in rankers])
+    place = {"topic_set": serp, "place": Path("results")}
+    subject = subject_of([record(name, **place) for name in rankers])
     assert subject.reference == "mmr"
     assert subject.rankers.index("mdp-div") < subject.rankers.index("oracle")
-    assert subject_of([record("nobody", topic_set=serp)]).recipes == ()
+    assert subject_of([record("nobody", **place)]).recipes == ()
+    measures = dict.fromkeys(load_recipe("serp-scoring").measures, 0.5)
+    random = [record("random", measures=measures, **place)]
+    titles = {load_recipe(name).title: name for name in ("smoke", "serp-scoring")}
+    for name in titles.values():
+        random[0]["place"] = Path("results") / name
+        assert titles[subject_of(random).title] == name
     with pytest.raises(ValueError, match=r"unknown recipe 'smok'. Did you mean smoke"):
         subject_of([record()], ["smok"])
 

@@ -203,6 +203,8 @@ def _wrong(record: Record) -> str | None:
             return f"no record of a cell: {key} is missing"
         if not isinstance(values[key], kind):
             return f"no record of a cell: {key} holds {type(values[key]).__name__}"
+    if not all(isinstance(mark, str) for mark in inner["marks"]):
+        return "no record of a cell: marks holds what is no text"
     for values, key in ((record, "depth"), (inner, "test")):
         if values[key] < 1:
             return f"no record of a cell: {key} is {values[key]}, expected at least 1"

@@ -76,9 +76,9 @@ def subject_of(records: Sequence[Record], names_or_paths: Iterable[str] = ()) ->
     known = [load_recipe(name) for name in built_in()]
     found = []
     for topic_set in dict.fromkeys(record["topic_set"]["name"] for record in records):
-        rankers = {record["ranker"] for record in records if record["topic_set"]["name"] == topic_set}
-        matching = [recipe for recipe in known if _covers(recipe, topic_set, rankers)]
-        found += matching[:1]
+        of_set = [record for record in records if record["topic_set"]["name"] == topic_set]
+        matching = [recipe for recipe in known if _covers(recipe, topic_set, of_set)]
+        found += sorted(matching, key=lambda recipe: _strangeness(recipe, of_set))[:1]
     # The same recipe for several topic sets counts once.
     return Subject(recipes=tuple({recipe.name: recipe for recipe in found}.values()))
 
@@ -105,7 +105,20 @@ def topics_of(comparison: Comparison, subject: Subject) -> tuple[TopicSet | None
     return None, reason
 
 
-def _covers(recipe: Recipe, topic_set: str, rankers: set[str]) -> bool:
+def _covers(recipe: Recipe, topic_set: str, records: Sequence[Record]) -> bool:
     """Whether the recipe has this topic set and these rankers."""
-    names = {name for entry in recipe.rankers for name in entry.rows}
-    return topic_set in {entry.name for entry in recipe.topics} and rankers <= names
+    return topic_set in {entry.name for entry in recipe.topics} and {r["ranker"] for r in records} <= _rankers(recipe)
+
+
+def _strangeness(recipe: Recipe, records: Sequence[Record]) -> tuple[bool, bool, int]:
+    """How little the recipe looks like the one that made the records: by folder, by measures, by rankers not run."""
+    return (
+        all(record["place"].name != recipe.name for record in records),
+        tuple(records[0]["measures"]) != recipe.measures,
+        len(_rankers(recipe) - {record["ranker"] for record in records}),
+    )
+
+
+def _rankers(recipe: Recipe) -> set[str]:
+    """Names of the recipe's rows."""
+    return {name for entry in recipe.rankers for name in entry.rows}

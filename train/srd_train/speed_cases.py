@@ -24,6 +24,7 @@ from srd_train.speed_pruning import pruning_cases
 from srd_train.speed_sb3 import sb3_rollout
 from srd_train.speed_scoring import WIDTHS, qmix_ranking, qmix_update
 from srd_train.speed_search import TREES, search
+from srd_train.speed_smooth import smooth_cases
 
 PUBLISHED_EPISODE = 0.115
 """Seconds of processor time an episode of MDP-DIV's published Python code takes: 10 steps, 210 candidates, F = 100."""
@@ -253,6 +254,7 @@ def all_cases(rounds: int, size: float = 1.0) -> Iterator[tuple[str, Callable[[]
     yield "ranking alone", lambda: ranking(batch=False, rounds=rounds, size=size)
     yield "ranking in batches", lambda: ranking(batch=True, rounds=rounds, size=size)
     yield from heuristic_cases(rounds, size)
+    yield from smooth_cases(rounds, size)
     for width in WIDTHS:
         yield f"qmix update, F = {width}", partial(qmix_update, width, rounds=rounds, size=size)
         yield f"qmix ranking alone, F = {width}", partial(qmix_ranking, width, batch=False, rounds=rounds, size=size)

@@ -1,0 +1,282 @@
+"""DALETOR and MO4SRD: documents are scored together and sorted once; a smooth diversity measure trains the scores."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, NamedTuple, TypeVar
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+from torch.nn import functional
+
+from srd_agents.heuristic.config import OracleConfig
+from srd_agents.heuristic.oracle import Oracle
+from srd_agents.learner import Learner, Weights
+from srd_agents.networks.attention import initialise
+from srd_agents.networks.checkpoint import load_module, load_optimizer, module_arrays, optimizer_tree
+from srd_agents.networks.inputs import Inputs, Standardizer, inputs_of
+from srd_agents.storage import Tree
+from srd_agents.supervised.scoring import FEATURES, relevance_features
+from srd_agents.supervised.smooth_config import DaletorConfig, Mo4srdConfig, SmoothConfig
+from srd_agents.supervised.smooth_loss import before_by_gaussians, before_by_sigmoid, smooth_measure
+from srd_agents.supervised.smooth_network import SmoothNetwork
+from srd_gym.protocols import IntArray
+from srd_gym.topic import Topic, TopicSet
+
+C = TypeVar("C", bound=SmoothConfig)
+
+_CHUNK_DOCUMENTS = 4096
+"""Documents scored in one pass of ranking."""
+_FIRST_SCORES = 0.01
+"""What the first weights of the outputs are multiplied by."""
+_LEAST_DEVIATION = 1e-3
+"""Of a Gaussian score: without it all would become certain, and nothing could be learned any more."""
+
+
+class Batch(NamedTuple):
+    """B topics as tensors."""
+
+    inputs: Inputs
+    features: Tensor
+    """[B, N, D]."""
+
+
+class SmoothLearner(Learner[C]):
+    """What both share: network, batches, training on a smooth measure in shares of the ideal's, ranking by scores."""
+
+    outputs: ClassVar[int]
+    """Numbers that the network gives for each document; the first is what ranks it."""
+
+    _networks: nn.ModuleDict
+    _optimizer: torch.optim.Adam
+    _topics: list[Topic]
+    _features: list[NDArray[np.float32]]
+    _ideals: NDArray[np.float32]
+
+    @abstractmethod
+    def _before(self, outputs: Tensor, rows: Tensor) -> Tensor:
+        """How much document j is ranked before i: [B, N (i), N (j)], from the network's [B, N, O] and [B, N, W]."""
+
+    def _measure(self) -> str:
+        """What is maximised, as `smooth_measure` calls it."""
+        return "alpha_DCG"
+
+    def scores(self, topic: Topic) -> NDArray[np.float32]:
+        """What the documents are sorted by: [N] float32.
+
+        Raises:
+            ValueError: not trained, or a topic that does not fit.
+        """
+        self.rank_batch([topic], 1)
+        scores: NDArray[np.float32] = self._scores([topic])[0]
+        return scores
+
+    def _rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
+        """Topics with equally many candidates share a pass; ties go to the earlier candidate."""
+        groups: dict[int, list[int]] = {}
+        for index, topic in enumerate(topics):
+            groups.setdefault(topic.n_candidates, []).append(index)
+        rankings: dict[int, IntArray] = {}
+        for count, members in groups.items():
+            room = max(1, _CHUNK_DOCUMENTS // count)
+            for start in range(0, len(members), room):
+                part = members[start : start + room]
+                scores = self._scores([topics[index] for index in part])
+                order = (-scores).argsort(axis=1, kind="stable")[:, :k].astype(np.int64)
+                rankings.update(zip(part, order, strict=True))
+        return [rankings[index] for index in range(len(topics))]
+
+    @torch.inference_mode()
+    def _scores(self, topics: Sequence[Topic]) -> NDArray[np.float32]:
+        """[B, N] scores of topics of one size."""
+        outputs, _ = self._outputs(self._batch(topics, [self._features_of(topic) for topic in topics]))
+        scores: NDArray[np.float32] = outputs[..., 0].cpu().numpy()
+        return scores
+
+    def _features_of(self, topic: Topic) -> NDArray[np.float32]:
+        """[N, D]."""
+        if not self.config.features:
+            return np.zeros((topic.n_candidates, 0), np.float32)
+        return relevance_features(topic).astype(np.float32, copy=False)
+
+    def _batch(self, topics: Sequence[Topic], features: Sequence[NDArray[np.float32]]) -> Batch:
+        """Some topics, padded to the largest."""
+        inputs = inputs_of(topics, self._standardizer.shift)
+        padded = np.zeros((*inputs.documents.shape[:2], features[0].shape[1]), np.float32)
+        for row, given in zip(padded, features, strict=True):
+            row[: len(given)] = given
+        return Batch(inputs, torch.from_numpy(padded).to(inputs.documents.device))
+
+    def _outputs(self, batch: Batch) -> tuple[Tensor, Tensor]:
+        queries, documents = self._standardizer(batch.inputs.queries, batch.inputs.documents)
+        outputs, rows = self._scorer(queries, documents, batch.features, batch.inputs.present)
+        return outputs, rows
+
+    # Weights.
+
+    @property
+    def _standardizer(self) -> Standardizer:
+        standardizer = self._networks["inputs"]
+        assert isinstance(standardizer, Standardizer)  # noqa: S101 - tells the type checker what `_build` put there
+        return standardizer
+
+    @property
+    def _scorer(self) -> SmoothNetwork:
+        scorer = self._networks["scorer"]
+        assert isinstance(scorer, SmoothNetwork)  # noqa: S101 - as above
+        return scorer
+
+    def _build(self, vector_width: int) -> None:
+        config = self.config
+        scorer = SmoothNetwork(
+            vector_width,
+            len(FEATURES) if config.features else 0,
+            hidden=config.width,
+            heads=config.heads,
+            blocks=config.blocks,
+            outputs=self.outputs,
+        )
+        self._networks = nn.ModuleDict({"inputs": Standardizer(vector_width), "scorer": scorer})
+
+    def _weights(self) -> dict[str, NDArray[Any]]:
+        return module_arrays(self._networks)
+
+    def _set_weights(self, weights: Weights) -> None:
+        load_module(self._networks, weights, f"weights of ranker {self.name!r}")
+
+    # Training.
+
+    def _prepare(self, topics: TopicSet, seed: int) -> None:
+        initialise(self._networks, torch.Generator().manual_seed(seed))
+        # Scores begin close together: pairs that are far apart have no gradient that could turn them round.
+        with torch.no_grad():
+            self._scorer.out.weight.mul_(_FIRST_SCORES)
+        if self.config.standardize:
+            self._standardizer.fit(topics)
+        self._networks.to(self.config.device)
+        self._optimizer = torch.optim.Adam(self._networks.parameters(), lr=self.config.learning_rate)
+        self._topics = list(topics)
+        self._features = [self._features_of(topic) for topic in topics]
+        self._ideals = self._ideal_values(topics)
+
+    def _ideal_values(self, topics: TopicSet) -> NDArray[np.float32]:
+        """[T] the measure of each topic's greedy ideal ranking."""
+        oracle = Oracle(OracleConfig(measure=f"{self._measure()}(alpha={self.config.alpha})"))
+        values = []
+        for topic in topics:
+            ranks = np.empty(topic.n_candidates, np.int64)
+            ranks[oracle.rank(topic, topic.n_candidates)] = np.arange(topic.n_candidates)
+            before = torch.from_numpy((ranks[None, :] < ranks[:, None]).astype(np.float32))[None]
+            judgments = torch.from_numpy(_judgments([topic]))
+            values.append(float(smooth_measure(before, judgments, self.config.alpha, self._measure())))
+        return np.array(values, np.float32)
+
+    def _update(self, batch: IntArray) -> Mapping[str, float]:
+        return {"loss": self.learn(batch)}
+
+    def prepare(self, topics: TopicSet, seed: int = 0) -> None:
+        """Get ready to `learn` step by step, outside of `fit`: for experiments and for measuring speed.
+
+        Args:
+            topics: labelled topics with vectors, some candidate of each covering some subtopic.
+            seed: of the first weights.
+
+        Raises:
+            ValueError: topics without vectors.
+        """
+        if topics.vector_width is None:
+            raise ValueError(f"topic set {topics.name!r} has no document vectors; learning needs them")
+        self.vector_width, self.seed = topics.vector_width, seed
+        self._build(topics.vector_width)
+        self._prepare(topics, seed)
+
+    def learn(self, batch: IntArray) -> float:
+        """One gradient update.
+
+        Args:
+            batch: [B] indices into the training topics.
+
+        Returns:
+            The loss before it.
+        """
+        loss = self._loss(batch)
+        self._optimizer.zero_grad()
+        loss.backward()  # type: ignore[no-untyped-call]
+        nn.utils.clip_grad_norm_(self._networks.parameters(), self.config.clip_norm)
+        self._optimizer.step()
+        return float(loss.detach())
+
+    def _loss(self, chosen: IntArray) -> Tensor:
+        """Minus the mean smooth measure of training topics ([B] indices), in shares of their ideals'; a scalar."""
+        topics = [self._topics[index] for index in chosen]
+        batch = self._batch(topics, [self._features[index] for index in chosen])
+        before = self._before(*self._outputs(batch))
+        judgments = torch.from_numpy(_judgments(topics)).to(before.device)
+        values = smooth_measure(before, judgments, self.config.alpha, self._measure(), batch.inputs.present)
+        return -(values / torch.from_numpy(self._ideals[chosen]).to(before.device)).mean()
+
+    def _training_state(self) -> Tree:
+        return {"adam": optimizer_tree(self._optimizer)}
+
+    def _restore_training(self, state: Tree) -> None:
+        load_optimizer(self._optimizer, state["adam"])
+
+    def _release(self) -> None:
+        self._networks.to("cpu")
+        for name in ("_topics", "_features", "_optimizer", "_ideals"):
+            if hasattr(self, name):
+                delattr(self, name)
+
+
+class Daletor(SmoothLearner[DaletorConfig]):
+    """DALETOR (Yan et al., WWW 2021): scores from self-attention, trained on a smooth alpha_DCG.
+
+    Differs from the paper: topics count in shares of their ideal's measure; query cosine and retrieval order enter as
+    features; vectors are standardised; blocks are normalised first; the weights kept are those that validate best.
+    """
+
+    name: ClassVar[str] = "daletor"
+    config_class: ClassVar[type[Any]] = DaletorConfig
+    outputs: ClassVar[int] = 1
+
+    def _before(self, outputs: Tensor, rows: Tensor) -> Tensor:
+        return before_by_sigmoid(outputs[..., 0], self.config.temperature)
+
+
+class Mo4srd(SmoothLearner[Mo4srdConfig]):
+    """MO4SRD (Yu, AAAI 2022): every score is a Gaussian, and a measure of the expected ranks is maximised.
+
+    Documents are ranked by their means.
+
+    Differs from the paper: as `Daletor`; the correlation of two scores, where wanted, is the cosine of the rows that
+    the network makes of the documents; deviations are at least 0.001.
+    """
+
+    name: ClassVar[str] = "mo4srd"
+    config_class: ClassVar[type[Any]] = Mo4srdConfig
+    outputs: ClassVar[int] = 2
+
+    def _measure(self) -> str:
+        return self.config.measure
+
+    def _before(self, outputs: Tensor, rows: Tensor) -> Tensor:
+        correlation = None
+        if self.config.correlated:
+            unit = functional.normalize(rows, dim=-1)
+            correlation = unit @ unit.transpose(1, 2)
+        return before_by_gaussians(
+            outputs[..., 0], functional.softplus(outputs[..., 1]) + _LEAST_DEVIATION, correlation
+        )
+
+
+def _judgments(topics: Sequence[Topic]) -> NDArray[np.float32]:
+    """[B, N, S] float32, 1 where a candidate covers a subtopic; padded with 0."""
+    shape = (len(topics), max(t.n_candidates for t in topics), max(t.n_subtopics for t in topics))
+    out = np.zeros(shape, np.float32)
+    for row, topic in zip(out, topics, strict=True):
+        if topic.judgments is not None:
+            row[: topic.n_candidates, : topic.n_subtopics] = topic.judgments >= 1
+    return out

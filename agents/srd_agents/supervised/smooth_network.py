@@ -1,0 +1,69 @@
+"""The scorer of DALETOR and MO4SRD: self-attention over all candidates, equivariant under permutations.
+
+Shapes: B topics, N candidates, F vector width, D features, W width of the attention, O outputs of each document.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from srd_agents.networks.attention import AttentionBlock, dense
+
+
+class SmoothNetwork(nn.Module):
+    """Rows of query, document, their product and features; blocks of self-attention; numbers for each document.
+
+    Args:
+        width: F.
+        features: D, may be 0.
+        hidden: W, a multiple of `heads`.
+        heads: of the attention.
+        blocks: of self-attention, each followed by a feed-forward layer.
+        outputs: O.
+        dtype: float32, or float64 for tests.
+    """
+
+    def __init__(
+        self,
+        width: int,
+        features: int,
+        *,
+        hidden: int,
+        heads: int,
+        blocks: int,
+        outputs: int,
+        dtype: torch.dtype = torch.float32,
+    ) -> None:
+        super().__init__()
+        # One layer on [q, d_i, q * d_i, features] in parts: nothing is concatenated.
+        self.from_query = dense(width, hidden, bias=False, dtype=dtype)
+        self.from_document = dense(width, hidden, dtype=dtype)
+        self.from_product = dense(width, hidden, bias=False, dtype=dtype)
+        self.from_features = dense(features, hidden, bias=False, dtype=dtype) if features else None
+        self.blocks = nn.ModuleList(AttentionBlock(hidden, heads, 2 * hidden, dtype=dtype) for _ in range(blocks))
+        self.norm = nn.LayerNorm(hidden, dtype=dtype)
+        self.out = dense(hidden, outputs, dtype=dtype)
+
+    def forward(
+        self, queries: Tensor, documents: Tensor, features: Tensor, present: Tensor | None
+    ) -> tuple[Tensor, Tensor]:
+        """The outputs of each document, and the rows that they are made of.
+
+        Args:
+            queries: [B, F].
+            documents: [B, N, F].
+            features: [B, N, D].
+            present: [B, N] bool, the real documents; None: all are.
+
+        Returns:
+            ([B, N, O], [B, N, W]); rows of padding are finite and mean nothing.
+        """
+        rows: Tensor = self.from_document(documents) + self.from_query(queries)[:, None]
+        rows = rows + self.from_product(queries[:, None] * documents)
+        if self.from_features is not None:
+            rows = rows + self.from_features(features)
+        for block in self.blocks:
+            rows = block(rows, present)
+        rows = self.norm(rows)
+        return self.out(rows), rows

@@ -1,0 +1,200 @@
+"""DALETOR and MO4SRD: smooth measures against the true ones and finite differences; learning, saving, resuming."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch.nn import functional
+
+from srd_agents.registry import load_ranker, make_ranker
+from srd_agents.supervised.smooth_loss import before_by_gaussians, before_by_sigmoid, smooth_measure
+from srd_agents.validation import Validation
+from srd_gym.data import generate
+from srd_gym.measures import Reference, measure
+from srd_gym.testing import check_ranker
+from srd_gym.topic import Topic, TopicSet
+
+LEARNERS = ("daletor", "mo4srd")
+SMALL: dict[str, Any] = {"width": 8, "heads": 2, "blocks": 1, "epochs": 2, "batch_topics": 3}
+
+
+def drawn(seed: int, n: int, s: int) -> tuple[Any, Any]:
+    rng = np.random.default_rng(seed)
+    # Scores a tenth apart: at a small temperature there is no doubt about any pair.
+    scores = rng.permutation(n) / 10
+    judgments = (rng.random((n, s)) < 0.4).astype(np.int8)
+    return torch.from_numpy(scores)[None], judgments
+
+
+def true_value(name: str, judgments: Any, scores: Any) -> float:
+    """The measure of the list sorted by the scores, as the rest of the project computes it (its plain sum)."""
+    n, s = judgments.shape
+    topic = Topic(
+        query_id="q",
+        doc_ids=tuple(map(str, range(n))),
+        subtopic_ids=tuple(map(str, range(s))),
+        judgments=judgments,
+    )
+    bound = measure(name, normalization=None).bind([Reference.of(topic, "candidates")], n)
+    order = np.argsort(-scores[0].numpy(), kind="stable")
+    return float(bound.values(judgments[order][None], 0)[0])
+
+
+@given(seed=st.integers(0, 999), n=st.integers(1, 9), s=st.integers(1, 5), alpha=st.sampled_from([0.0, 0.5, 0.8]))
+@settings(max_examples=40, deadline=None)
+def test_sharp_limits_are_the_measures(seed: int, n: int, s: int, alpha: float) -> None:
+    scores, judgments = drawn(seed, n, s)
+    covered = torch.from_numpy(judgments).double()[None]
+    certain = torch.zeros_like(scores)
+    for name in ("alpha_DCG", "ERR_IA"):
+        wanted = true_value(f"{name}(alpha={alpha})", judgments, scores)
+        for before in (before_by_sigmoid(scores, 1e-3), before_by_gaussians(scores, certain)):
+            found = float(smooth_measure(before, covered, alpha, name)[0])
+            assert found == pytest.approx(wanted, abs=1e-12)
+
+
+def test_daletor_by_hand_as_the_paper_writes_it() -> None:
+    scores = torch.tensor([[0.3, 0.1, 0.2]], dtype=torch.float64)
+    judgments = [[1, 0], [1, 1], [0, 1]]
+    loss = 0.0
+    for s in range(2):
+        for i in range(3):
+            indicator = [1 / (1 + math.exp(-float(scores[0, j] - scores[0, i]) / 0.1)) for j in range(3)]
+            rank = 0.5 + sum(indicator)
+            covered = sum(indicator[j] * judgments[j][s] for j in range(3)) - judgments[i][s] / 2
+            loss -= judgments[i][s] * 0.5**covered / math.log2(1 + rank)
+    covers = torch.tensor(judgments, dtype=torch.float64)[None]
+    assert float(smooth_measure(before_by_sigmoid(scores, 0.1), covers, 0.5, "alpha_DCG")[0]) == pytest.approx(-loss)
+
+
+def test_gaussian_order_is_what_drawing_gives() -> None:
+    means = torch.tensor([[0.0, 0.4, 1.0]], dtype=torch.float64)
+    deviations = torch.tensor([[1.0, 0.5, 2.0]], dtype=torch.float64)
+    correlation = torch.tensor([[[1.0, 0.6, -0.3], [0.6, 1.0, 0.2], [-0.3, 0.2, 1.0]]], dtype=torch.float64)
+    covariance = (correlation * deviations[:, :, None] * deviations[:, None, :])[0].numpy()
+    samples = np.random.default_rng(0).multivariate_normal(means[0].numpy(), covariance, size=400_000)
+    before = before_by_gaussians(means, deviations, correlation)[0].numpy()
+    for i in range(3):
+        for j in range(3):
+            seen = 0.0 if i == j else float((samples[:, j] > samples[:, i]).mean())
+            assert before[i, j] == pytest.approx(seen, abs=4e-3)
+    independent = before_by_gaussians(means, deviations)[0]
+    assert float(independent[0, 1]) == pytest.approx(0.5 * math.erfc(-0.4 / math.sqrt(2 * 1.25)))
+
+
+def test_gradients_are_finite_differences() -> None:
+    rng = np.random.default_rng(1)
+    judgments = torch.from_numpy((rng.random((2, 5, 3)) < 0.5).astype(float))
+    present = torch.tensor([[True] * 5, [True] * 3 + [False] * 2])
+    judgments[1, 3:] = 0
+    scores = torch.from_numpy(rng.normal(size=(2, 5))).requires_grad_()
+    deviations = torch.from_numpy(rng.random((2, 5)) + 0.1).requires_grad_()
+    rows = torch.from_numpy(rng.normal(size=(2, 5, 4)))
+    unit = functional.normalize(rows, dim=-1)
+
+    def by_sigmoid(s: Any) -> Any:
+        return smooth_measure(before_by_sigmoid(s, 0.3), judgments, 0.5, "alpha_DCG", present)
+
+    def by_gaussians(m: Any, d: Any) -> Any:
+        before = before_by_gaussians(m, d, 0.9 * unit @ unit.transpose(1, 2))
+        return smooth_measure(before, judgments, 0.5, "ERR_IA", present)
+
+    assert torch.autograd.gradcheck(by_sigmoid, (scores,))
+    assert torch.autograd.gradcheck(by_gaussians, (scores, deviations))
+
+
+def test_padding_changes_nothing() -> None:
+    scores, judgments = drawn(3, 6, 3)
+    covered = torch.from_numpy(judgments).double()[None]
+    wide = torch.cat([scores, torch.full((1, 2), 9.0, dtype=torch.float64)], dim=1)
+    present = torch.arange(8)[None] < 6
+    padded = torch.cat([covered, torch.zeros(1, 2, 3, dtype=torch.float64)], dim=1)
+    for before in (lambda s: before_by_sigmoid(s, 0.1), lambda s: before_by_gaussians(s, torch.ones_like(s))):
+        alone = smooth_measure(before(scores), covered, 0.5, "alpha_DCG")
+        torch.testing.assert_close(smooth_measure(before(wide), padded, 0.5, "alpha_DCG", present), alone)
+
+
+def toy() -> TopicSet:
+    """Six documents: one covers subtopic 0, one 2, one 0 and 1; three cover nothing."""
+    judgments = np.zeros((6, 3), np.int8)
+    judgments[[1, 3, 4, 4], [0, 2, 0, 1]] = 1
+    topic = Topic(
+        query_id="toy",
+        doc_ids=tuple("abcdef"),
+        doc_vectors=np.random.default_rng(4).standard_normal((6, 8)),
+        query_vector=np.ones(8),
+        subtopic_ids=("0", "1", "2"),
+        judgments=judgments,
+    )
+    return TopicSet([topic], name="toy")
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [("daletor", {}), ("mo4srd", {}), ("mo4srd", {"measure": "ERR_IA"}), ("mo4srd", {"correlated": True})],
+)
+def test_learns_the_toy_topic(name: str, options: dict[str, Any]) -> None:
+    topics = toy()
+    ranker: Any = make_ranker(name, epochs=150, learning_rate=0.01, width=16, **options)
+    history = ranker.fit(topics, seed=0)
+    assert history.records[-1]["loss"] < history.records[0]["loss"] - 0.05
+    assert Validation(topics, "alpha_nDCG@5").mean(ranker) > 0.95
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_learns_topics_whose_subtopics_recur(name: str) -> None:
+    fold = generate("serp", n_topics=150, seed=5).folds(5, 0)[0]
+    ranker: Any = make_ranker(name, epochs=12, width=32, learning_rate=0.003)
+    ranker.fit(fold.train, fold.validation, seed=0)
+    judge = Validation(fold.test, "alpha_nDCG@10")
+    assert judge.mean(ranker) > judge.mean(make_ranker("mmr")) > judge.mean(make_ranker("random"))
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_same_seed_same_weights_and_resumed_ones(name: str, tmp_path: Any) -> None:
+    topics = generate("tiny", n_topics=9, seed=1)
+    runs: list[Any] = [make_ranker(name, **SMALL | {"epochs": 4}) for _ in range(3)]
+    for ranker in runs[:2]:
+        torch.manual_seed(len(tmp_path.name))
+        ranker.fit(topics[:7], topics[7:], seed=2)
+    make: Any = make_ranker(name, **SMALL)
+    make.fit(topics[:7], topics[7:], seed=2, out=tmp_path)
+    runs[2].fit(topics[:7], topics[7:], seed=2, out=tmp_path, resume=True)
+    for ranker in runs[1:]:
+        for key, array in runs[0]._weights().items():
+            assert array.tobytes() == ranker._weights()[key].tobytes(), key
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_conforms_and_follows_permutations(name: str, tmp_path: Any) -> None:
+    topics = generate("web", n_topics=6, seed=0, candidates=(20, 40))
+    ranker: Any = make_ranker(name, **SMALL)
+    ranker.fit(topics[:5], seed=0)
+    check_ranker(ranker, list(topics))
+    order = np.random.default_rng(0).permutation(topics[5].n_candidates)
+    moved = ranker.rank(topics[5].take(order), 10)
+    # Moved candidates lose their retrieval order, which is a feature: without it both agree.
+    plain: Any = make_ranker(name, **SMALL, features=False)
+    plain.fit(topics[:5], seed=0)
+    np.testing.assert_array_equal(order[plain.rank(topics[5].take(order), 10)], plain.rank(topics[5], 10))
+    assert len(moved) == 10
+    ranker.save(tmp_path / "model")
+    loaded: Any = load_ranker(tmp_path / "model")
+    np.testing.assert_array_equal(loaded.scores(topics[5]), ranker.scores(topics[5]))
+
+
+def test_options_are_checked() -> None:
+    for name, options, message in (
+        ("daletor", {"temperature": 0}, "temperature must be above 0"),
+        ("daletor", {"alpha": 1}, "alpha must be below 1, where a second document"),
+        ("mo4srd", {"measure": "NRBP"}, "unknown measure: 'NRBP'"),
+        ("mo4srd", {"width": 10, "heads": 4}, "width must be a multiple of heads, got width 10 and 4 heads"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            make_ranker(name, **options)  # type: ignore[arg-type]

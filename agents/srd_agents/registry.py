@@ -35,8 +35,8 @@ class RankerSpec:
     learns: bool = False
     """Whether it must be fitted: the class is then a `srd_agents.learner.Learner`."""
     needs: tuple[str, ...] = ()
-    """What a topic must have to be ranked: "vectors", "query", "retrieval order", "judgments"; "model file": the options
-    must name one."""
+    """What a topic must have to be ranked: "vectors", "subtopic vectors", "query", "retrieval order", "judgments";
+    "model file": the options must name one."""
     uses: tuple[str, ...] = ()
     """What it also looks at where a topic has it."""
     parameters_to_tune: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)

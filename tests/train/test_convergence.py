@@ -92,6 +92,10 @@ def test_effort_is_summed_from_the_first_episode_on() -> None:
 def test_smoothing_looks_back_only() -> None:
     course = course_of(cell("mdp-div", 1, 0, [1, 2, 3, 4, 5, 6], [0.1, 0.3, None, 0.2, 0.5, 0.4, 0.4]))
     np.testing.assert_allclose(course.smooth("return"), [np.nan, 1, 1.5, 2, 2.5, 3, 4])
+    many = cell("mdp-div", 1, 0, [1, 2, 3, 4], [None] * 5)
+    for line in many["history"]["records"]:
+        line["episodes"] *= 20  # 200 an epoch: two epochs are 400
+    np.testing.assert_allclose(course_of(many).smooth("return"), [np.nan, 1, 1.5, 2.5, 3.5])
     np.testing.assert_allclose(course.smooth("validation"), [0.1, 0.3, 0.3, 0.3, 0.5, 0.5, 0.5])
 
 

@@ -34,7 +34,7 @@ SHARES = (0.5, 0.75, 0.9)
 LEAST_RISE = 0.1
 """Where the unpruned policy rises by less than this share of its first value, nothing was learned: no levels."""
 
-_WINDOW = 5
+_EPISODES, _EPOCHS = 400, 5
 _RESAMPLES = 10_000
 
 
@@ -53,8 +53,8 @@ class Course:
     def smooth(self, quality: Quality) -> Floats:
         """What counts as reached after each epoch: [P], NaN before the first value.
 
-        For the return, whose episodes are drawn, it is the mean of the last five epochs (fewer at the start); for
-        validation, whose best weights are kept, the best so far.
+        For the return, whose episodes are drawn, it is the mean of as many epochs as 400 episodes need, at most five
+        (fewer at the start); for validation, whose best weights are kept, the best so far.
         """
         values = self.quality[quality]
         if quality == "validation":
@@ -62,8 +62,10 @@ class Course:
             return np.where(np.isinf(best), np.nan, best)
         there = np.flatnonzero(~np.isnan(values))
         out = np.full(len(values), np.nan)
+        each = float(np.diff(self.effort["episodes"]).max(initial=1.0))
+        window = min(_EPOCHS, int(np.ceil(_EPISODES / each)))
         for place, index in enumerate(there):
-            out[index] = values[there[max(0, place + 1 - _WINDOW) : place + 1]].mean()
+            out[index] = values[there[max(0, place + 1 - window) : place + 1]].mean()
         return out
 
     def reach(self, quality: Quality, level: float, effort: Effort) -> float | None:
@@ -157,7 +159,7 @@ class End:
     first_return: Spread | None
     """Of the training episodes of the first epoch; None for rankers without episodes."""
     last_return: Spread | None
-    """Of those of the last five epochs."""
+    """Of the last epochs, as many as `Course.smooth` takes."""
     own: Mapping[Effort, Spread | None]
     """What it cost to come to 90% of what the ranker itself gains in return; None for rankers without episodes."""
     effort: Mapping[Effort, float | None]
@@ -384,7 +386,7 @@ def _end(records: Sequence[Record], name: str) -> End:
         test=test,
         validation=Spread.of([record["validation"] for record in records]),
         first_return=Spread.of([float(values[0]) for values in returns]),
-        last_return=Spread.of([float(values[-_WINDOW:].mean()) for values in returns]),
+        last_return=Spread.of([float(course.smooth("return")[-1]) for course in courses]),
         own={
             effort: Spread.of([course.own_reach("return", SHARES[-1], effort) for course in courses])
             for effort in EFFORTS

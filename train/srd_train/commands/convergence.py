@@ -163,7 +163,7 @@ def _write_page(
             first.as_markdown(),
             f"![Learning curves against episodes, evaluations and processor time]({_beside(curves, path)})\n\n"
             "Means over runs, bands their standard deviation. The return is that of the sampled training episodes, the "
-            "mean of the last epochs; the validation curve is the best so far. All axes of effort are logarithmic.",
+            "mean of about the last 400; the validation curve is the best so far. All axes of effort are logarithmic.",
             f"![Test measure against time, published and ours]({_beside(times, path)})\n\n"
             "Left the published figures, hours on other vectors and another machine; right ours. Bars are the standard "
             "deviation over runs.",

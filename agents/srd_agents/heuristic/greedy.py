@@ -30,7 +30,7 @@ class Objective(ABC):
     """A greedy score: a fixed value of each candidate, and a state that each chosen document changes.
 
     A chosen document acts through one direction: what every candidate's unit vector projects onto it is folded into
-    its state. States begin at 0 projections folded; scores are asked for after at least one.
+    its state. Scores are asked for after at least one.
     """
 
     falls = False
@@ -121,6 +121,7 @@ class _Lane:
     def __init__(self, vectors: FloatArray, value: FloatArray, k: int, objective: Objective) -> None:
         n, width = vectors.shape
         self._vectors, self._objective = vectors, objective
+        self._rows: Rows | None = None
         self._directions = np.empty((k, width), dtype=np.float32)
         # Of all candidates: what they were after so many directions.
         self._value, self._state, self._folded = value.copy(), objective.fresh(value.shape), 0
@@ -204,8 +205,9 @@ class _Lane:
 
     def _renew(self, rank: int) -> None:
         """Fold directions into the state of all candidates, up to `rank` of them, and sort anew."""
-        rows = rows_of(self._vectors)
+        if self._rows is None:
+            self._rows = rows_of(self._vectors)
         for direction in self._directions[self._folded : rank]:
-            self._objective.fold(self._state, rows.project(direction))
+            self._objective.fold(self._state, self._rows.project(direction))
         self._exact, self._folded = self._objective.score(self._value, self._state), rank
         self._sort(self._exact.copy())

@@ -127,8 +127,9 @@ def sb3_rollout(
         whole.append(clock.seconds)
     taken = steps * environments
     one = "environment" if environments == 1 else "environments"
+    which = "our" if policy == "ours" else "the stock"
     return Outcome(
-        what=f"SRD-v0 inside a rollout of MaskablePPO, {environments} {one}, {policy} policy, N = 50, F = 64",
+        what=f"SRD-v0 inside a rollout of MaskablePPO, {environments} {one}, {which} policy, N = 50, F = 64",
         unit="steps/s",
         ours=Figure.of([taken / seconds for seconds in inside[1:]]),
         peer="the whole rollout",

@@ -168,7 +168,8 @@ def _write_page(
             "Left the published figures, hours on other vectors and another machine; right ours. Bars are the standard "
             "deviation over runs.",
             *(table.as_markdown() for table in rest),
-            f"Made by `srd convergence {options.recipe}`, cells at commit {', '.join(commits)}, "
+            f"Made by `srd convergence {options.recipe}{' --finished' if options.finished else ''}`, cells at commit "
+            f"{', '.join(commits)}, "
             f"episode costs at commit {made_at} ({software}).",
         ]
     )

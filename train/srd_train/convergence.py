@@ -88,10 +88,12 @@ class Course:
         return float(cost[at - 1] + share * (cost[at] - cost[at - 1]))
 
     def own_reach(self, quality: Quality, share: float, effort: Effort) -> float | None:
-        """What it had cost when this share of the run's own gain was first reached."""
+        """What it had cost when this share of the run's own gain was first reached; None where it gained nothing."""
         values = self.smooth(quality)
         known = values[~np.isnan(values)]
-        return self.reach(quality, float(known[0] + share * (known.max() - known[0])), effort) if len(known) else None
+        if not len(known) or known.max() - known[0] < LEAST_RISE * abs(known[0]):
+            return None
+        return self.reach(quality, float(known[0] + share * (known.max() - known[0])), effort)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -120,7 +120,7 @@ def end_table(one: SetConvergence) -> Table:
         rows=rows,
         note=f"Mean ± standard deviation over runs: folds {_list(one.folds)}, seeds {_list(one.seeds)}. "
         "Processor seconds are those of updates, and of NTN-DIV's training where there is one, without validation. "
-        "The last column is about the training return."
+        "The last column is about the training return; a dash: it rose by less than a tenth in some run."
         + (" Published: Liu et al. 2018, Table 1, with other vectors." if published else ""),
     )
 

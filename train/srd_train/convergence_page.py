@@ -59,7 +59,7 @@ def speed_table(found: Sequence[SetConvergence]) -> Table:
             for line in lines:
                 if line.ranker in one.references.values():
                     continue
-                claim = [_claim(_end(one, line.ranker))] if published else []
+                claim = [_claim(_end(one, line.ranker)) if _is_published([one]) else "-"] if published else []
                 ratios = [_ratio(line.ratio[effort]) for effort in EFFORTS]
                 rows.append([one.topics, name, line.ranker, *claim, f"{line.reached} of {line.runs}", *ratios])
     heads = ("topics", "quality", "ranker", *(("hours, published",) if published else ()), "came there")

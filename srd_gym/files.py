@@ -15,6 +15,9 @@ PathLike = str | os.PathLike[str]
 
 _GZIP_MAGIC = b"\x1f\x8b"
 
+PARTIAL = ".partial"
+"""How the names of files end that are being written."""
+
 
 def existing_file(path: PathLike, what: str) -> Path:
     """The path, if it is a file with something in it.
@@ -79,7 +82,7 @@ def written_atomically(path: PathLike) -> Iterator[Path]:
     """
     target = Path(path)
     target.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".partial", dir=target.parent)
+    handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=PARTIAL, dir=target.parent)
     os.close(handle)
     temporary = Path(name)
     try:

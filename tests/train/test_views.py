@@ -11,7 +11,7 @@ from run_srd import Srd
 
 from srd_agents.registry import make_ranker
 from srd_gym.data.trec import read_run
-from srd_train import benchmark
+from srd_train import cells
 from srd_train.benchmark import count_cells, plans, run_benchmark
 from srd_train.recipe import RankerEntry, Recipe, TopicsEntry, View, recipe_from
 from srd_train.sources import load_entry
@@ -46,13 +46,13 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[dict[
 def fits(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The rankers fitted from here on."""
     seen: list[str] = []
-    fit = benchmark.fit_ranker
+    fit = cells.fit_ranker
 
     def counted(name: str, *words: Any, **options: Any) -> Any:
         seen.append(name)
         return fit(name, *words, **options)
 
-    monkeypatch.setattr(benchmark, "fit_ranker", counted)
+    monkeypatch.setattr(cells, "fit_ranker", counted)
     return seen
 
 

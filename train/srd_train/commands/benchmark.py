@@ -7,12 +7,13 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import tyro
 
-from srd_train.benchmark import Cell, run_benchmark
+from srd_train.benchmark import Cell, FailedCellsError, run_benchmark
 from srd_train.curves import check_format, draw, panels
+from srd_train.engines import Engine, in_process, processes
 from srd_train.latency import boards, draw_latency
 from srd_train.options import SomeFile, SomeFolder, parsed
 from srd_train.output import Output
@@ -20,6 +21,8 @@ from srd_train.pages import write_page
 from srd_train.progress import BenchmarkProgress
 from srd_train.provenance import commit, versions
 from srd_train.recipe import Recipe, built_in, load_recipe
+from srd_train.report.comparison import run_on_all
+from srd_train.report.results import grouped
 from srd_train.tables import ResultTable, as_markdown, tables
 
 _CURVES_TITLE = "Learning curves: validation measure against episodes and against time"
@@ -40,10 +43,11 @@ class Benchmark:
 
     Every cell leaves one JSON line and a TREC run in --out; the tables come from these files alone. Finished cells are
     not run again, so an interrupted benchmark goes on where it stopped. Test topics are opened once, after every
-    choice was made on validation topics.
+    choice was made on validation topics. A cell that fails leaves the reason in --out; the others finish.
 
     Examples:
       srd benchmark smoke
+      srd benchmark smoke --jobs 2
       SRD_DATA_DIR=data srd benchmark ambient --out results/ambient --markdown ambient.md
       srd benchmark my-recipe.toml --json
     """
@@ -54,6 +58,11 @@ class Benchmark:
     """Folder of the results; by default results/NAME."""
     fresh: bool = False
     """Run finished cells again."""
+    jobs: Annotated[int, tyro.conf.arg(metavar="N")] = 1
+    """Processes of this machine that run cells, each with one thread."""
+    engine: Literal["local", "ray"] = "local"
+    """Where cells run: "local", or "ray": on the Ray cluster that RAY_ADDRESS names or that runs here, else on a Ray
+    started for it."""
     markdown: SomeFile = None
     """Also write the tables as a Markdown file; one with the recipe's marks (<!-- NAME: begin -->, <!-- NAME: end -->)
     keeps its text around them."""
@@ -81,6 +90,9 @@ class BenchmarkCommand:
     def run(self, output: Output) -> int:
         """Run what is not finished, and show the tables.
 
+        Returns:
+            0, or 1 where cells failed; rankers that lack some are left out of the tables.
+
         Raises:
             ValueError, FileNotFoundError: a recipe that cannot be read, or topics that cannot be had.
         """
@@ -93,7 +105,7 @@ class BenchmarkCommand:
             if picture is not None:
                 check_format(picture)
         out = options.out or Path("results") / recipe.name
-        records = self._run_cells(recipe, out, options.fresh, output)
+        records, failed = self._run_cells(recipe, out, options, output)
         found = tables(records, recipe.reference, second_reference=recipe.second_reference)
         if options.curves is not None:
             draw(panels(records), options.curves)
@@ -102,15 +114,18 @@ class BenchmarkCommand:
         if options.markdown is not None:
             _write_markdown(options, recipe, found)
         if options.json:
-            output.data({"recipe": recipe.name, "out": str(out), "tables": [table.as_dict() for table in found]})
-            return 0
+            content = {"recipe": recipe.name, "out": str(out), "tables": [table.as_dict() for table in found]}
+            output.data(content | {"failed": failed})
+            return 1 if failed else 0
         for table in found:
             output.table(table.title, table.heads, table.cells, table.note)
         output.text(f"Cells and runs: {out}")
-        return 0
+        return 1 if failed else 0
 
-    def _run_cells(self, recipe: Recipe, out: Path, fresh: bool, output: Output) -> list[dict[str, Any]]:
-        """All cells with a progress bar, and a line for each that was run."""
+    def _run_cells(
+        self, recipe: Recipe, out: Path, options: Benchmark, output: Output
+    ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+        """All cells with a progress bar, and a line for each that was run: the finished ones, and those that failed."""
         there = 0
         made_by: set[str] = set()
         with BenchmarkProgress(recipe, output) as progress:
@@ -123,19 +138,77 @@ class BenchmarkCommand:
                 if not found and not output.json:
                     output.notice(f"{_line(cell, record)}; {progress.left}")
 
-            records = run_benchmark(recipe, out, fresh=fresh, report=report)
+            def on_failure(cell: Cell, record: dict[str, Any]) -> None:
+                progress.add(cell.topics.name, cell.row, record["wall_seconds"], found=False)
+                output.notice(f"{_point(cell)}: FAILED, {_why(record)}; {progress.left}")
+
+            failed: list[dict[str, Any]] = []
+            try:
+                records = run_benchmark(
+                    recipe,
+                    out,
+                    fresh=options.fresh,
+                    engine=engine_named(options.engine, options.jobs),
+                    report=report,
+                    on_failure=on_failure,
+                    notice=output.notice,
+                )
+            except FailedCellsError as error:
+                records, failed = _whole_rows(error.records, output), error.failed
+                if not records:
+                    raise
+                output.notice(str(error))
         if there:
             output.notice(f"{there} of {len(records)} cells were finished before (--fresh runs them again)")
         if made_by - {str(commit())}:
             output.notice(f"some cells were made at other commits: {', '.join(sorted(made_by))}")
-        return records
+        return records, failed
+
+
+def engine_named(name: Literal["local", "ray"], jobs: int) -> Engine:
+    """Where cells run, as the options say.
+
+    Raises:
+        ValueError: no jobs, or several on Ray, which has its own processes.
+        ImportError: Ray is not installed.
+    """
+    if name == "ray":
+        from srd_train.ray_engine import imported_ray, on_ray
+
+        if jobs != 1:
+            raise ValueError(
+                "--jobs is for processes of this machine; with --engine ray the cluster's processors count"
+            )
+        imported_ray()
+        return on_ray
+    return in_process if jobs == 1 else processes(jobs)
+
+
+def _whole_rows(records: Sequence[dict[str, Any]], output: Output) -> list[dict[str, Any]]:
+    """The records that tables can be made of where cells failed: of rankers and seeds that have all topics."""
+    kept: list[dict[str, Any]] = []
+    for group in grouped(records):
+        whole, problems = run_on_all(group)
+        kept += [dict(record) for record in whole]
+        for problem in problems:
+            output.notice(str(problem))
+    return kept
+
+
+def _point(cell: Cell) -> str:
+    """Which cell it is."""
+    return f"{cell.topics.name}, {cell.row}, fold {cell.fold}, seed {cell.seed}"
+
+
+def _why(record: dict[str, Any]) -> str:
+    """Why a cell failed."""
+    return f"{record['error']['type']}: {record['error']['message']}"
 
 
 def _line(cell: Cell, record: dict[str, Any]) -> str:
     """What a cell came to."""
     name, value = next(iter(record["measures"].items()))
-    where = f"{cell.topics.name}, {cell.row}, fold {cell.fold}, seed {cell.seed}"
-    return f"{where}: {name} {value:.4f} ({record['wall_seconds']:.1f} s)"
+    return f"{_point(cell)}: {name} {value:.4f} ({record['wall_seconds']:.1f} s)"
 
 
 def _overview() -> str:
@@ -143,8 +216,8 @@ def _overview() -> str:
     recipes = {name: load_recipe(str(path)) for name, path in built_in().items()}
     width = max(len(name) for name in recipes)
     lines = [
-        "usage: srd benchmark NAME|RECIPE.toml [--out DIR] [--fresh] [--markdown FILE] [--curves FILE]",
-        "                     [--latency FILE] [--json]",
+        "usage: srd benchmark NAME|RECIPE.toml [--out DIR] [--fresh] [--jobs N] [--engine local|ray]",
+        "                     [--markdown FILE] [--curves FILE] [--latency FILE] [--json]",
         "",
     ]
     lines += [inspect.cleandoc(Benchmark.__doc__ or ""), "", "Recipes:"]

@@ -95,7 +95,7 @@ def comparisons(
     groups = sorted(grouped(records), key=lambda group: places.get(group[0]["topic_set"]["name"], len(places)))
     found, problems = [], []
     for group in groups:
-        whole, lacking = _whole(group)
+        whole, lacking = run_on_all(group)
         problems += lacking
         if whole:
             found.append(_comparison(_sorted(whole, order), reference, second_reference, resamples))
@@ -105,8 +105,12 @@ def comparisons(
     return found, problems
 
 
-def _whole(records: Sequence[Record]) -> tuple[list[Record], list[Problem]]:
-    """The records of rankers and seeds that were run on all topics, and a problem for each of the others."""
+def run_on_all(records: Sequence[Record]) -> tuple[list[Record], list[Problem]]:
+    """The records of rankers and seeds that were run on all topics, and a problem for each of the others.
+
+    Args:
+        records: of one table (`srd_train.report.results.grouped`).
+    """
     wanted = {query_id for record in records for query_id in record["per_topic"]}
     runs: dict[tuple[str, int], list[Record]] = {}
     for record in records:

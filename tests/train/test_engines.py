@@ -1,0 +1,278 @@
+"""Cells run in several processes, killed and broken ones among them."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import multiprocessing
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from run_srd import Srd
+
+from srd_gym.data.parquet import write_topics
+from srd_gym.data.synthetic import generate
+from srd_train.benchmark import FailedCellsError, run_benchmark
+from srd_train.engines import processes
+from srd_train.recipe import RankerEntry, Recipe, TopicsEntry, load_recipe, recipe_from
+from srd_train.results_folder import ResultsFolder
+
+CHANGING = {
+    "commit",
+    "wall_seconds",
+    "cpu_seconds",
+    "fit_seconds",
+    "fit_cpu_seconds",
+    "rank_seconds",
+    "rank_cpu_seconds",
+    "seconds",
+}
+
+RECIPE = """
+title = "small"
+reference = "mmr"
+measures = ["alpha_nDCG@5"]
+seeds = [0, 1]
+depth = 5
+[[topics]]
+name = "tiny"
+source = "synthetic:tiny:15:0"
+folds = 3
+[[rankers]]
+ranker = "random"
+[[rankers]]
+ranker = "mmr"
+seeds = [0]
+"""
+LEARNER = """
+[[rankers]]
+ranker = "mdp-div-batched"
+config = { epochs = 3, horizon = 5, hidden = 4 }
+"""
+
+
+@pytest.fixture(scope="module")
+def recipe_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("recipe") / "small.toml"
+    path.write_text(RECIPE + LEARNER)
+    return path
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory, recipe_file: Path) -> tuple[Path, list[dict[str, Any]]]:
+    out = tmp_path_factory.mktemp("whole")
+    return out, run_benchmark(load_recipe(str(recipe_file)), out)
+
+
+def timeless(value: Any) -> Any:
+    """Without times, and the commit: another one may be made meanwhile."""
+    if isinstance(value, dict):
+        return {key: timeless(inner) for key, inner in value.items() if key not in CHANGING}
+    return [timeless(inner) for inner in value] if isinstance(value, list) else value
+
+
+def written(out: Path) -> dict[str, Any]:
+    """All that a folder of results holds, by file, but what changes from run to run."""
+    cells = {path.name: timeless(json.loads(path.read_text())) for path in (out / "cells").iterdir()}
+    return cells | {path.name: path.read_text() for path in (out / "runs").iterdir()}
+
+
+def partly_failing(folder: Path) -> Recipe:
+    """Of its two rankers, one needs the vectors that the topics have not."""
+    path = folder / "bare.parquet"
+    bare = generate("tiny", n_topics=9, seed=0)
+    topics = (dataclasses.replace(topic, doc_vectors=None, query_vector=None) for topic in bare)
+    write_topics(path, bare.replace(topics))
+    return Recipe(
+        name="bare",
+        title="bare",
+        topics=(TopicsEntry(name="bare", source=str(path), folds=3, run_folds=(1, 2)),),
+        rankers=(RankerEntry(ranker="random"), RankerEntry(ranker="mmr", config={"lambda_": 0.5, "relevance": "auto"})),
+        reference="random",
+        measures=("StRecall@5",),
+    )
+
+
+def test_several_processes_come_to_the_same(
+    finished: tuple[Path, list[dict[str, Any]]], recipe_file: Path, tmp_path: Path
+) -> None:
+    whole, expected = finished
+    records = run_benchmark(load_recipe(str(recipe_file)), tmp_path, engine=processes(2))
+    assert [record["cell"] for record in records] == [record["cell"] for record in expected]
+    assert written(tmp_path) == written(whole)
+    assert not multiprocessing.active_children()
+
+
+def test_a_killed_process_loses_its_cell_alone(tmp_path: Path) -> None:
+    recipe = recipe_from({**tomllib.loads(RECIPE), "seeds": list(range(10))}, "r", "r.toml")
+    killed: list[int | None] = []
+
+    def kill_one(*_: object) -> None:
+        if not killed:
+            child = multiprocessing.active_children()[0]
+            killed.append(child.pid)
+            child.kill()
+
+    out = tmp_path / "out"
+    with pytest.raises(FailedCellsError, match="WorkerDiedError: the process that ran it ended by SIGKILL") as caught:
+        run_benchmark(recipe, out, engine=processes(2), report=kill_one)
+    (failed,) = caught.value.failed
+    assert len(caught.value.records) == 3 * 11 - 1
+    assert json.loads((out / "failed" / f"{failed['cell']}.json").read_text()) == failed
+    run_benchmark(recipe, out)
+    run_benchmark(recipe, tmp_path / "whole")
+    assert written(out) == written(tmp_path / "whole")
+    assert not list((out / "failed").iterdir())
+
+
+@pytest.mark.parametrize("jobs", [None, 2])
+def test_a_cell_that_fails_is_told_and_the_others_finish(tmp_path: Path, jobs: int | None) -> None:
+    recipe = partly_failing(tmp_path)
+    told: list[str] = []
+    options: dict[str, Any] = {} if jobs is None else {"engine": processes(jobs)}
+    with pytest.raises(FailedCellsError, match="2 of 4 cells failed") as caught:
+        run_benchmark(
+            recipe, tmp_path / "out", on_failure=lambda cell, record: told.append(record["error"]["message"]), **options
+        )
+    assert {record["ranker"] for record in caught.value.records} == {"random"}
+    assert {(record["ranker"], record["fold"]) for record in caught.value.failed} == {("mmr", 1), ("mmr", 2)}
+    assert len(told) == 2
+    assert all("vectors" in message for message in told)
+    assert all("Traceback" in record["error"]["traceback"] for record in caught.value.failed)
+
+
+def test_the_command_tells_of_failed_cells_and_the_report_too(srd: Srd, tmp_path: Path) -> None:
+    partly_failing(tmp_path)
+    recipe = tmp_path / "mine.toml"
+    recipe.write_text(
+        f"""
+title = "mine"
+reference = "random"
+measures = ["StRecall@5"]
+[[topics]]
+name = "bare"
+source = {json.dumps(str(tmp_path / "bare.parquet"))}
+folds = 3
+[[rankers]]
+ranker = "random"
+[[rankers]]
+ranker = "mmr"
+"""
+    )
+    done = srd("benchmark", recipe, "--out", tmp_path / "out")
+    assert done.code == 1
+    assert "mmr, fold 1, seed 0: FAILED, ValueError: " in done.err
+    assert "3 of 6 cells failed" in done.err
+    assert "random" in done.out
+    assert "mmr" not in done.out
+    again = srd("benchmark", recipe, "--out", tmp_path / "out", "--json")
+    assert [record["ranker"] for record in again.json["failed"]] == ["mmr"] * 3
+    problems = srd.works("report", tmp_path / "out", "--json").json["lacking"]
+    reasons = [problem["why"] for problem in problems if problem["kind"] == "failed"]
+    assert len(reasons) == 3
+    assert all("vectors" in reason for reason in reasons)
+
+
+def test_an_id_that_no_run_can_carry_fails_its_cells(tmp_path: Path) -> None:
+    path = tmp_path / "t.parquet"
+    topics = generate("tiny", n_topics=9, seed=0)
+    spaced = (dataclasses.replace(topic, doc_ids=tuple(f"a {name}" for name in topic.doc_ids)) for topic in topics)
+    write_topics(path, topics.replace(spaced))
+    recipe = Recipe(
+        name="r",
+        title="r",
+        topics=(TopicsEntry(name="t", source=str(path), folds=3, run_folds=(1,)),),
+        rankers=(RankerEntry(ranker="random"),),
+        reference="random",
+        measures=("StRecall@5",),
+    )
+    with pytest.raises(FailedCellsError, match="white space"):
+        run_benchmark(recipe, tmp_path / "out")
+    assert not (tmp_path / "out" / "cells").exists()
+
+
+def test_one_run_at_a_time_writes_to_a_folder(recipe_file: Path, tmp_path: Path, srd: Srd) -> None:
+    with ResultsFolder(tmp_path):
+        assert "another run is writing to" in srd.fails("benchmark", recipe_file, "--out", tmp_path)
+    with ResultsFolder(tmp_path):
+        pass
+
+
+def test_what_a_killed_run_was_writing_is_removed(tmp_path: Path) -> None:
+    partial = tmp_path / "cells" / ".a.json.x1.partial"
+    partial.parent.mkdir()
+    partial.write_text("{")
+    with ResultsFolder(tmp_path):
+        assert not partial.exists()
+
+
+def test_records_cut_off_are_named_and_run_again(
+    finished: tuple[Path, list[dict[str, Any]]], recipe_file: Path, tmp_path: Path
+) -> None:
+    recipe = load_recipe(str(recipe_file))
+    records = run_benchmark(recipe, tmp_path)
+    path = tmp_path / "cells" / f"{records[3]['cell']}.json"
+    path.write_text(path.read_text()[:100])
+    notices: list[str] = []
+    run_benchmark(recipe, tmp_path, notice=notices.append)
+    (notice,) = notices
+    assert str(path) in notice
+    assert "is it cut off? Its cell was run again" in notice
+    assert written(tmp_path) == written(finished[0])
+
+
+def test_a_folder_of_another_version_is_refused(srd: Srd, recipe_file: Path, tmp_path: Path) -> None:
+    srd.works("benchmark", recipe_file, "--out", tmp_path)
+    path = min((tmp_path / "cells").iterdir())
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"schema_version": 99}))
+    message = srd.fails("benchmark", recipe_file, "--out", tmp_path)
+    assert "another version of srd_gym (schema 99, expected 1)" in message
+    assert "--fresh" in message
+    srd.works("benchmark", recipe_file, "--out", tmp_path, "--fresh")
+
+
+def test_wrong_uses_of_engines_are_explained(
+    srd: Srd, recipe_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = ("benchmark", recipe_file, "--out", tmp_path)
+    assert "jobs must be at least 1, got 0" in srd.fails(*words, "--jobs", "0")
+    assert "--jobs is for processes of this machine" in srd.fails(*words, "--jobs", "2", "--engine", "ray")
+    monkeypatch.setitem(sys.modules, "ray", None)
+    assert 'pip install "srd-gym[ray]"' in srd.fails(*words, "--engine", "ray")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_killed_at_any_moment_it_comes_to_the_same(
+    finished: tuple[Path, list[dict[str, Any]]], recipe_file: Path, tmp_path: Path, jobs: int
+) -> None:
+    whole, records = finished
+    generator = random.Random(jobs)
+    words = [sys.executable, "-m", "srd_train.cli", "benchmark", str(recipe_file), "--out", str(tmp_path)]
+    words += ["--jobs", str(jobs)]
+    for _ in range(2):
+        run = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        enough = min(len(records) - 1, done(tmp_path) + generator.randint(1, 4))
+        while run.poll() is None and done(tmp_path) < enough:
+            time.sleep(0.01)
+        time.sleep(generator.uniform(0, 0.1))
+        run.send_signal(signal.SIGKILL)
+        run.wait()
+    subprocess.run(words, check=True, capture_output=True, timeout=120)
+    assert written(tmp_path) == written(whole)
+    assert not list(tmp_path.rglob("*.partial"))
+
+
+def done(out: Path) -> int:
+    """How many cells are finished."""
+    return (
+        len([name for name in os.listdir(out / "cells") if name.endswith(".json")]) if (out / "cells").exists() else 0
+    )

@@ -1,0 +1,204 @@
+"""Where the cells of a benchmark run: one after the other here, or several at once in processes of this machine.
+
+An engine takes tasks and gives back what their cells came to, in whatever order they end; `srd_train.ray_engine` has
+another one. What a cell comes to does not depend on the engine.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from multiprocessing import connection
+from typing import Any
+
+from srd_gym.topic import TopicSet
+from srd_train.cells import Cell, Result, failure, run_fit
+
+_THREADS = "OMP_NUM_THREADS"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Task:
+    """Cells of one fit."""
+
+    cells: tuple[Cell, ...]
+    """At least one; they differ only in their view."""
+    topics: TopicSet
+    """The whole topic set that they name."""
+
+
+Engine = Callable[[Iterable[Task]], Iterator[tuple[Cell, Result]]]
+
+
+class WorkerDiedError(RuntimeError):
+    """The process that ran a cell ended before the cell did."""
+
+
+def in_process(tasks: Iterable[Task]) -> Iterator[tuple[Cell, Result]]:
+    """One task after the other, in this process."""
+    for task in tasks:
+        yield from zip(task.cells, run_fit(task.cells, task.topics), strict=True)
+
+
+def processes(jobs: int) -> Engine:
+    """An engine with this many processes, each with one thread (unless OMP_NUM_THREADS says otherwise).
+
+    The processes are started anew (not forked), so that a script that uses this needs `if __name__ == "__main__":`.
+    They write nothing, and end when this process does, however it ends. Where one of them ends on its own (killed for
+    want of memory, say), the cells it was at fail and another takes its place.
+
+    Args:
+        jobs: how many, at least 1.
+
+    Raises:
+        ValueError: fewer than one.
+        RuntimeError: while running: a process could not start.
+    """
+    if jobs < 1:
+        raise ValueError(f"jobs must be at least 1, got {jobs}")
+
+    def engine(tasks: Iterable[Task]) -> Iterator[tuple[Cell, Result]]:
+        waiting = iter(tasks)
+        workers: list[_Worker] = []
+        try:
+            more = True
+            while more or workers:
+                while more and len(workers) < jobs:
+                    task = next(waiting, None)
+                    more = task is not None
+                    if task is not None:
+                        workers.append(_Worker(task))
+                if workers:
+                    yield from _step(workers, waiting)
+        finally:
+            for worker in workers:
+                worker.stop()
+
+    return engine
+
+
+def _step(workers: list[_Worker], waiting: Iterator[Task]) -> Iterator[tuple[Cell, Result]]:
+    """Wait until processes have something to tell; those that are done get the next task, or end."""
+    ready = connection.wait([worker.pipe for worker in workers])
+    for worker in [worker for worker in workers if worker.pipe in ready]:
+        try:
+            told = worker.pipe.recv()
+        except (EOFError, OSError):
+            workers.remove(worker)
+            yield from worker.died()
+            continue
+        if told is None:
+            worker.begin()
+            continue
+        yield worker.left.pop(0), told
+        if not worker.left:
+            task = next(waiting, None)
+            if task is None:
+                workers.remove(worker)
+                worker.stop()
+            else:
+                worker.give(task)
+
+
+class _Worker:
+    """A process that runs tasks, seen from here.
+
+    Args:
+        task: its first; it is begun once the process says that it has started.
+    """
+
+    def __init__(self, task: Task) -> None:
+        context = multiprocessing.get_context("spawn")
+        self.pipe, theirs = context.Pipe()
+        self.left = list(task.cells)
+        """Cells of the task that it has told nothing of yet."""
+        self._task = task
+        self._topics: TopicSet | None = None
+        self._started = False
+        self._process = context.Process(target=_serve, args=(theirs,), daemon=True)
+        with _one_thread():
+            self._process.start()
+        theirs.close()
+
+    def begin(self) -> None:
+        """Send the first task: the process has started."""
+        self._started = True
+        self.give(self._task)
+
+    def give(self, task: Task) -> None:
+        """Send a task; its topics only where they are others than the last task's."""
+        self._task, self.left = task, list(task.cells)
+        topics = None if task.topics is self._topics else task.topics
+        self._topics = task.topics
+        with contextlib.suppress(OSError):  # a process that has died is noticed when its pipe is read
+            self.pipe.send((task.cells, topics))
+
+    def died(self) -> Iterator[tuple[Cell, Result]]:
+        """Its cells as failures.
+
+        Raises:
+            RuntimeError: it had not even started.
+        """
+        self._process.join()
+        code = self._process.exitcode or 0
+        how = f"by {signal.Signals(-code).name}" if code < 0 else f"with exit code {code}"
+        if not self._started:
+            raise RuntimeError(
+                f"a process for cells ended {how} before it had started; a script that runs a benchmark in several "
+                'processes needs `if __name__ == "__main__":` around it'
+            )
+        message = f"the process that ran it ended {how}"
+        if code == -signal.SIGKILL:
+            message += "; did memory run out? Fewer --jobs need less"
+        for cell in self.left:
+            yield cell, failure(cell, WorkerDiedError(message))
+
+    def stop(self) -> None:
+        """End the process, whatever it is at: it writes nothing."""
+        self._process.kill()
+        self._process.join()
+        self.pipe.close()
+
+
+@contextlib.contextmanager
+def _one_thread() -> Iterator[None]:
+    """Processes started in the block compute with one thread each: numpy and torch read this once, when imported."""
+    if _THREADS in os.environ:
+        yield
+        return
+    os.environ[_THREADS] = "1"
+    try:
+        yield
+    finally:
+        del os.environ[_THREADS]
+
+
+def _serve(pipe: connection.Connection[Any, Any]) -> None:
+    """What a process does: run tasks as they come, and tell what each cell came to."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches both; the process that started this one ends it
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    topics: TopicSet | None = None
+    pipe.send(None)
+    while True:
+        try:
+            cells, given = pipe.recv()
+        except EOFError:
+            return
+        topics = topics if given is None else given
+        if topics is None:
+            raise RuntimeError("the first task came without its topics")
+        for result in run_fit(cells, topics):
+            pipe.send(result)
+
+
+def _end_with_parent() -> None:
+    """End this process as soon as the one that started it has ended."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)

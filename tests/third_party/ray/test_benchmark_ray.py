@@ -124,7 +124,7 @@ def test_a_worker_killed_in_mid_run_does_not_lose_the_run(tmp_path: Path) -> Non
 def test_a_worker_lost_too_often_costs_its_cell_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ray_engine, "RETRIES", 0)
     made = recipe(RankerEntry(ranker="random"), SLOW, seeds=(0,))
-    with pytest.raises(FailedCellsError, match="1 of 6 cells failed .*WorkerCrashedError") as caught:
+    with pytest.raises(FailedCellsError, match=r"1 of 6 cells failed .*WorkerCrashedError") as caught:
         run_benchmark(made, tmp_path, engine=on_ray, report=KillOne())
     assert len(caught.value.records) == 5
 

@@ -35,8 +35,8 @@ class RankerSpec:
     learns: bool = False
     """Whether it must be fitted: the class is then a `srd_agents.learner.Learner`."""
     needs: tuple[str, ...] = ()
-    """What a topic must have to be ranked: "vectors", "subtopic vectors", "query", "retrieval order", "judgments";
-    "model file": the options must name one."""
+    """What a topic must have to be ranked: "vectors", "texts", "subtopic vectors", "query", "retrieval order",
+    "judgments"; "model file": the options must name one."""
     uses: tuple[str, ...] = ()
     """What it also looks at where a topic has it."""
     parameters_to_tune: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
@@ -226,6 +226,51 @@ _BUILT_IN = (
         learns=True,
         needs=("vectors",),
         uses=("query", "retrieval order"),
+    ),
+    RankerSpec(
+        name="r-ltr",
+        summary="linear relevance and relations to what is ranked, the likelihood of ideal rankings (Zhu et al. 2014)",
+        config_path="srd_agents.supervised.linear_config:RltrConfig",
+        class_path="srd_agents.supervised.rltr:Rltr",
+        learns=True,
+        needs=("vectors",),
+        uses=("query", "retrieval order", "own columns", "texts"),
+    ),
+    RankerSpec(
+        name="pamm",
+        summary="as r-ltr, a perceptron on pairs of rankings by any measure (Xu et al. 2017)",
+        config_path="srd_agents.supervised.linear_config:PammConfig",
+        class_path="srd_agents.supervised.rltr:Pamm",
+        learns=True,
+        needs=("vectors",),
+        uses=("query", "retrieval order", "own columns", "texts"),
+    ),
+    RankerSpec(
+        name="sgdmm-log",
+        summary="as pamm, with a logistic loss",
+        config_path="srd_agents.supervised.linear_config:SgdmmLogConfig",
+        class_path="srd_agents.supervised.rltr:SgdmmLog",
+        learns=True,
+        needs=("vectors",),
+        uses=("query", "retrieval order", "own columns", "texts"),
+    ),
+    RankerSpec(
+        name="sgdmm-exp",
+        summary="as pamm, with an exponential loss",
+        config_path="srd_agents.supervised.linear_config:SgdmmExpConfig",
+        class_path="srd_agents.supervised.rltr:SgdmmExp",
+        learns=True,
+        needs=("vectors",),
+        uses=("query", "retrieval order", "own columns", "texts"),
+    ),
+    RankerSpec(
+        name="listmle",
+        summary="linear relevance, the likelihood of the order by covered subtopics (Xia et al. 2008)",
+        config_path="srd_agents.supervised.linear_config:ListMleConfig",
+        class_path="srd_agents.supervised.rltr:ListMle",
+        learns=True,
+        needs=("vectors",),
+        uses=("query", "retrieval order", "own columns"),
     ),
     RankerSpec(
         name="mdp-div-knn10",

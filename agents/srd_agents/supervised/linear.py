@@ -1,0 +1,130 @@
+"""What the linear rankers share: a few weights on named columns, gradient steps, saving and resuming. Numpy only."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from typing import Any, Generic, NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from srd_agents.learner import Learner, Weights
+from srd_agents.storage import Tree
+from srd_agents.supervised.linear_config import LinearConfig
+from srd_gym.protocols import ScoreArray
+from srd_gym.topic import Topic, TopicSet
+
+C = TypeVar("C", bound=LinearConfig)
+P = TypeVar("P")
+
+_FIRST_DECAY, _SECOND_DECAY, _LEAST_DEVIATION = 0.9, 0.999, 1e-8
+"""Of Adam (Kingma & Ba 2015), its authors' values."""
+
+
+class Moments(NamedTuple):
+    """What Adam remembers."""
+
+    first: ScoreArray
+    """[W], running mean of the gradient."""
+    second: ScoreArray
+    """[W], running mean of its square."""
+    steps: int
+
+    @classmethod
+    def none(cls, count: int) -> Moments:
+        """Before the first step."""
+        return cls(np.zeros(count), np.zeros(count), 0)
+
+    def after(self, gradient: ScoreArray) -> Moments:
+        """With one more gradient."""
+        return Moments(
+            _FIRST_DECAY * self.first + (1 - _FIRST_DECAY) * gradient,
+            _SECOND_DECAY * self.second + (1 - _SECOND_DECAY) * gradient**2,
+            self.steps + 1,
+        )
+
+    def direction(self) -> ScoreArray:
+        """[W], what the step size multiplies."""
+        first = self.first / (1 - _FIRST_DECAY**self.steps)
+        second = self.second / (1 - _SECOND_DECAY**self.steps)
+        direction: ScoreArray = first / (np.sqrt(second) + _LEAST_DEVIATION)
+        return direction
+
+
+class LinearLearner(Learner[C], Generic[C, P]):
+    """A learner with one weight a column, W in all; P is what it keeps of a training topic."""
+
+    _values: ScoreArray
+    _moments: Moments
+    _topics: list[P]
+
+    # What a linear learner implements.
+
+    @abstractmethod
+    def weight_names(self) -> tuple[str, ...]:
+        """Names of the W weights."""
+
+    @abstractmethod
+    def _prepared(self, topic: Topic, generator: np.random.Generator) -> P:
+        """What is learned from a topic; the generator is for this learner's draws, topic by topic."""
+
+    @abstractmethod
+    def _loss(self, prepared: P) -> tuple[float, ScoreArray]:
+        """The loss of a topic and its gradient, [W]."""
+
+    # What it then has.
+
+    @property
+    def weights_by_name(self) -> dict[str, float]:
+        """What it has learned: name of the column -> weight.
+
+        Raises:
+            ValueError: not trained.
+        """
+        if self.vector_width is None:
+            raise ValueError(f"ranker {self.name!r} has no weights yet: call fit, or load a trained folder")
+        return dict(zip(self.weight_names(), self._values.tolist(), strict=True))
+
+    def _build(self, vector_width: int) -> None:
+        self._values = np.zeros(len(self.weight_names()))
+
+    def _weights(self) -> dict[str, NDArray[Any]]:
+        return {"weights": self._values.copy()}
+
+    def _set_weights(self, weights: Weights) -> None:
+        values = np.array(weights["weights"], np.float64)
+        if not np.isfinite(values).all():
+            raise ValueError(f"weights of ranker {self.name!r} hold NaN or infinity; train again")
+        self._values = values
+
+    def _prepare(self, topics: TopicSet, seed: int) -> None:
+        self._values = np.random.default_rng([seed, 0x11E4]).random(len(self._values))
+        self._moments = Moments.none(len(self._values))
+        generator = np.random.default_rng([seed, 0x5A3B])
+        self._topics = [self._prepared(topic, generator) for topic in topics]
+
+    def _update(self, batch: np.ndarray[Any, np.dtype[np.int64]]) -> Mapping[str, float]:
+        """One step along the mean gradient of the batch's topics."""
+        losses = [self._loss(self._topics[index]) for index in batch]
+        gradient = np.mean([gradient for _, gradient in losses], axis=0)
+        length = float(np.sqrt(gradient @ gradient))
+        gradient = gradient * min(1.0, self.config.clip_norm / max(length, 1e-300))
+        if self.config.optimizer == "adam":
+            self._moments = self._moments.after(gradient)
+            gradient = self._moments.direction()
+        self._values = self._values - self.config.learning_rate * gradient
+        return {"loss": float(np.mean([loss for loss, _ in losses]))}
+
+    def _training_state(self) -> Tree:
+        first, second, steps = self._moments
+        return {"adam": {"first": first, "second": second, "steps": steps}}
+
+    def _restore_training(self, state: Tree) -> None:
+        adam = state["adam"]
+        self._moments = Moments(np.array(adam["first"]), np.array(adam["second"]), int(adam["steps"]))
+
+    def _release(self) -> None:
+        for name in ("_topics", "_moments"):
+            if hasattr(self, name):
+                delattr(self, name)

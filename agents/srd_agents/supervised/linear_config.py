@@ -1,0 +1,122 @@
+"""Options of the linear rankers: R-LTR, PAMM, SGDMM, ListMLE, StructSVM and SVM-DIV."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from srd_agents.config import check_between, check_count, check_one_of, check_positive
+from srd_agents.learner import LearnerConfig
+from srd_agents.supervised.config import Pooling
+
+
+@dataclass(frozen=True, kw_only=True)
+class LinearConfig(LearnerConfig):
+    """What all linear rankers share."""
+
+    batch_topics: int = 8
+    """Topics per update."""
+    columns: str = ""
+    """The topics' own columns to read as well (names of `feature_names`, separated by commas); one named
+    "relation:..." is a position whose differences are a relation of documents."""
+    optimizer: Literal["adam", "sgd"] = "adam"
+    """"sgd" is the papers' plain gradient descent."""
+    learning_rate: float = 0.03
+    """Step size."""
+    clip_norm: float = 10.0
+    """Length that a step's gradient is cut to."""
+    depth: int = 20
+    """Ranks that it learns from: rankings and likelihoods are truncated here."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_count("depth", self.depth)
+        check_one_of("optimizer", self.optimizer, ("adam", "sgd"))
+        check_positive("learning_rate", self.learning_rate)
+        check_positive("clip_norm", self.clip_norm)
+        if any(not name for name in self.columns.split(",")) and self.columns:
+            raise ValueError(f"columns must be names separated by commas, got {self.columns!r}")
+
+    @property
+    def column_names(self) -> tuple[str, ...]:
+        """The names in `columns`."""
+        return tuple(name.strip() for name in self.columns.split(",")) if self.columns else ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class RltrConfig(LinearConfig):
+    """R-LTR: the likelihood of the ideal ranking."""
+
+    pooling: Pooling = "min"
+    """How the relations with the documents ranked so far are summed up."""
+    measure: str = "alpha_nDCG"
+    """E, what an ideal ranking maximises; without a cutoff it counts to `depth`."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_one_of("pooling", self.pooling, ("max", "min", "mean"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class PairConfig(RltrConfig):
+    """Learners from pairs of a good and a bad ranking."""
+
+    positives: int = 5
+    """tau+, good rankings a topic: the ideal and variants of it with equally judged documents swapped."""
+    negatives: int = 20
+    """tau-, bad rankings a topic, drawn at random."""
+    negative_below: float = 0.8
+    """What a bad ranking may reach in the measure, in shares of the ideal's."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_count("positives", self.positives)
+        check_count("negatives", self.negatives)
+        check_between("negative_below", self.negative_below, 0.0, 1.0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PammConfig(PairConfig):
+    """PAMM: a perceptron on pairs whose likelihoods differ by less than their measures do."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SgdmmLogConfig(PairConfig):
+    """SGDMM-Log: pairs weighted by their measures' difference, logistic loss."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SgdmmExpConfig(PairConfig):
+    """SGDMM-Exp: pairs weighted by their measures' difference, exponential loss."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ListMleConfig(LinearConfig):
+    """ListMLE: the likelihood of the ranking by number of covered subtopics; relevance only."""
+
+    depth: int = 1000
+    """Ranks that it learns from; ListMLE's likelihood is that of the whole list."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class StructSvmConfig(LinearConfig):
+    """StructSVM(E): a linear score whose ranking should beat every other one by its loss 1 - E."""
+
+    measure: str = "alpha_nDCG"
+    """E; without a cutoff it counts to `depth`."""
+    regularisation: float = 0.001
+    """What half the squared length of the weights costs."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_between("regularisation", self.regularisation, 0.0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SvmDivConfig(StructSvmConfig):
+    """SVM-DIV: the set of documents that covers the most weight of words."""
+
+    depth: int = 10
+    """Documents of the sets that it learns from."""
+    max_words: int = 2000
+    """Words of a topic at most, those that most documents use."""

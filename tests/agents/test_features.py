@@ -1,0 +1,107 @@
+"""Relevance columns, relations of documents, and words."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from srd_agents.supervised import features
+from srd_agents.supervised.features import Relations, relation_names, relevance_columns, relevance_names
+from srd_agents.supervised.words import WordDirections, Words
+from srd_gym.topic import Topic
+
+TEXTS = ("jaguar cars, fast cars", "jaguar cats", "jaguar: Cars and CATS", "")
+
+
+def topic(**changes: Any) -> Topic:
+    rng = np.random.default_rng(0)
+    values: dict[str, Any] = {
+        "query_id": "q",
+        "doc_ids": tuple("abcd"),
+        "doc_vectors": rng.normal(size=(4, 3)),
+        "query_vector": rng.normal(size=3),
+        "retrieval_scores": np.array([9.0, 7.0, 6.0, 5.0]),
+        "doc_texts": TEXTS,
+        "doc_features": np.array([[1, 5], [1, 3], [1, 3], [1, 9]]),
+        "feature_names": ("constant", "relation:site"),
+    }
+    return Topic(**(values | changes))
+
+
+def test_relevance_columns_run_from_0_to_1() -> None:
+    names = ("constant", "relation:site")
+    columns = relevance_columns(topic(), names)
+    assert relevance_names(names) == ("query cosine", "falling rank", "reciprocal rank", "normalised score", "constant")
+    assert columns.dtype == np.float32
+    assert columns.min(axis=0).tolist() == [0] * 5
+    assert columns.max(axis=0).tolist() == [1, 1, 1, 1, 0]
+    np.testing.assert_allclose(columns[:, 3], [1, 0.5, 0.25, 0])
+    bare = relevance_columns(topic(query_vector=None, retrieval_scores=None))
+    assert not bare.any()
+
+
+def test_relations_are_the_distances_in_typical_ones() -> None:
+    one = topic()
+    rows = Relations(one, ("relation:site",)).rows(np.arange(4))
+    assert rows.shape == (4, 4, 4)
+    assert relation_names(("relation:site",)) == (*features.RELATIONS, "relation:site")
+    assert one.doc_vectors is not None
+    vectors = one.doc_vectors.astype(np.float64)
+    unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    euclidean = np.linalg.norm(vectors[:, None] - vectors, axis=2)
+    site = np.abs(np.subtract.outer([5.0, 3, 3, 9], [5.0, 3, 3, 9]))
+    for index, wanted in ((0, euclidean / np.sqrt((euclidean**2).mean())), (1, (1 - unit @ unit.T))):
+        scaled = wanted / (1 if index == 0 else wanted.mean())
+        np.testing.assert_allclose(rows[:, index], scaled, atol=2e-3)
+    np.testing.assert_allclose(rows[:, 3], site / np.sqrt((site**2).mean()), atol=2e-3)
+    assert rows[:, 2].mean() == pytest.approx(1, abs=1e-5)
+
+
+def test_blocks_and_single_rows_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = Relations(topic()).rows(np.array([3, 1, 0]))
+    monkeypatch.setattr(features, "_BLOCK", 1)
+    np.testing.assert_allclose(Relations(topic()).rows(np.array([3, 1, 0])), whole, atol=1e-6)
+
+
+def test_what_does_not_vary_is_zero() -> None:
+    same = topic(
+        doc_vectors=np.full((4, 3), 0.1), doc_texts=("same words",) * 4, doc_features=np.full((4, 2), 1e6 + 0.1)
+    )
+    assert not Relations(same, ("relation:site",)).rows(np.arange(4)).any()
+    assert not Relations(topic(doc_vectors=np.zeros((4, 3)), doc_texts=None)).rows(np.arange(4)).any()
+    huge = Relations(topic(doc_vectors=np.array([[3e38, 0, 0], [0, 3e38, 0], [0, 0, 1], [1, 1, 1]]))).rows(np.arange(4))
+    assert np.isfinite(huge).all()
+
+
+def test_words_by_hand() -> None:
+    words = Words.of(TEXTS)
+    assert words.words == ("and", "cars", "cats", "fast", "jaguar")
+    assert words.shares.tolist() == [0.25, 0.5, 0.5, 0.25, 0.75]
+    table = np.zeros((4, 5))
+    table[words.document, words.word] = words.count
+    assert table.tolist() == [[0, 2, 0, 1, 1], [0, 0, 1, 0, 1], [1, 1, 1, 0, 1], [0] * 5]
+    directions = WordDirections(words)
+    rare, half, most = math.log(4), math.log(2), math.log(4 / 3)
+    first, second = np.array([0, 2 * half, 0, rare, most]), np.array([0, 0, half, 0, most])
+    cosine = first @ second / np.linalg.norm(first) / np.linalg.norm(second)
+    assert directions.cosines(0)[:2] == pytest.approx([1.0, cosine])
+    assert directions.cosines(3).tolist() == [0, 0, 0, 0]
+    every = np.array([directions.cosines(i) for i in range(4)])
+    assert directions.mean() == pytest.approx(every.mean())
+
+
+def test_no_words_at_all() -> None:
+    assert WordDirections(Words.of(("", "!"))).cosines(0).tolist() == [0, 0]
+    assert WordDirections(Words.of(("", "!"))).mean() == 0
+
+
+def test_missing_vectors_and_columns_are_refused() -> None:
+    with pytest.raises(ValueError, match="topic 'q' has no document vectors"):
+        Relations(topic(doc_vectors=None, query_vector=None))
+    with pytest.raises(
+        ValueError, match=r"unknown feature column of topic 'q': 'relation:sit'. Did you mean relation:site"
+    ):
+        Relations(topic(), ("relation:sit",))

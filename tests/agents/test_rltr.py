@@ -1,0 +1,299 @@
+"""R-LTR, PAMM, SGDMM and ListMLE: likelihood and losses by hand and by formula; learning, saving, resuming."""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from srd_agents.registry import load_ranker, make_ranker
+from srd_agents.supervised.pair_loss import exponential, logistic, perceptron
+from srd_agents.supervised.plackett_luce import Rankings, log_likelihoods, pooled_relations
+from srd_agents.validation import Validation
+from srd_gym.data import generate
+from srd_gym.protocols import SequentialScorer
+from srd_gym.testing import check_ranker
+from srd_gym.topic import Topic, TopicSet
+
+PAIRS = ("pamm", "sgdmm-log", "sgdmm-exp")
+RELATIONAL = ("r-ltr", *PAIRS)
+LEARNERS = (*RELATIONAL, "listmle")
+POOLINGS: Any = ("min", "mean", "max")
+POOL: Any = {"min": min, "max": max, "mean": lambda values: sum(values) / len(values)}
+
+
+def drawn(seed: int, n: int = 4, lists: int = 2, ranks: int = 4, relations: int = 2) -> tuple[Rankings, Any]:
+    """Random columns, relations of every document, and rankings of all counted ranks."""
+    rng = np.random.default_rng(seed)
+    given = Rankings(
+        relevance=rng.random((n, 3), np.float32),
+        relations=rng.random((n, relations, n), np.float32),
+        row_of=np.arange(n),
+        rankings=np.stack([rng.permutation(n)[:ranks] for _ in range(lists)]),
+        counted=np.ones((lists, ranks), np.bool_),
+    )
+    return given, rng.normal(size=3 + relations)
+
+
+def phi(given: Rankings, ranked: list[int], i: int, pooling: str) -> np.ndarray[Any, Any]:
+    """The columns of document i after those ranked, as Zhu et al. write them."""
+    relations = given.relations.astype(np.float64)
+    h = [POOL[pooling]([relations[j, d, i] for j in ranked]) if ranked else 0.0 for d in range(relations.shape[1])]
+    return np.concatenate([given.relevance[i].astype(np.float64), h])
+
+
+def equations(given: Rankings, ranking: list[int], weights: Any, pooling: str) -> tuple[float, Any]:
+    """F(y) and its gradient, rank by rank and document by document (R-LTR; PAMM's Equations 9 to 12)."""
+    value, gradient = 0.0, np.zeros(len(weights))
+    for rank, chosen in enumerate(ranking):
+        left = [i for i in range(len(given.relevance)) if i not in ranking[:rank]]
+        columns = {i: phi(given, ranking[:rank], i, pooling) for i in left}
+        total = sum(math.exp(weights @ columns[i]) for i in left)
+        value += math.log(math.exp(weights @ columns[chosen]) / total)
+        gradient += columns[chosen] - sum(math.exp(weights @ columns[i]) / total * columns[i] for i in left)
+    return value, gradient
+
+
+@pytest.mark.parametrize("pooling", POOLINGS)
+@given(seed=st.integers(0, 500), ranks=st.integers(1, 4))
+@settings(max_examples=20, deadline=None)
+def test_likelihood_and_gradient_are_the_equations(pooling: Any, seed: int, ranks: int) -> None:
+    given_, weights = drawn(seed, ranks=ranks)
+    values, gradients = log_likelihoods(given_, weights, pooling)
+    for value, gradient, ranking in zip(values, gradients, given_.rankings.tolist(), strict=True):
+        wanted, slope = equations(given_, ranking, weights, pooling)
+        assert value == pytest.approx(wanted, abs=1e-4)
+        np.testing.assert_allclose(gradient, slope, atol=1e-4)
+
+
+@pytest.mark.parametrize("pooling", POOLINGS)
+def test_probabilities_of_all_rankings_of_four_documents_add_up(pooling: Any) -> None:
+    given_, weights = drawn(1)
+    every = np.array(list(itertools.permutations(range(4))))
+    given_ = given_._replace(rankings=every, counted=np.ones(every.shape, np.bool_))
+    assert np.exp(log_likelihoods(given_, weights, pooling)[0]).sum() == pytest.approx(1.0, abs=1e-5)
+
+
+@pytest.mark.parametrize("pooling", POOLINGS)
+def test_gradient_is_finite_differences_and_uncounted_ranks_give_none(pooling: Any) -> None:
+    given_, weights = drawn(2, n=7, lists=3, ranks=5)
+    given_.counted[1, 3:] = False
+    gradients = log_likelihoods(given_, weights, pooling)[1]
+    for place in range(len(weights)):
+        step = np.zeros(len(weights))
+        step[place] = 0.01
+        ends = [log_likelihoods(given_, weights + sign * step, pooling)[0] for sign in (1, -1)]
+        np.testing.assert_allclose(gradients[:, place], (ends[0] - ends[1]) / 0.02, atol=2e-3)
+    short = given_._replace(rankings=given_.rankings[:, :3], counted=given_.counted[:, :3])
+    values, slopes = log_likelihoods(short, weights, pooling)
+    assert log_likelihoods(given_, weights, pooling)[0][1] == pytest.approx(values[1], abs=1e-5)
+    np.testing.assert_allclose(gradients[1], slopes[1], atol=1e-5)
+
+
+def test_many_rankings_go_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    given_, weights = drawn(3, n=6, lists=9, ranks=4)
+    whole = log_likelihoods(given_, weights, "min")
+    monkeypatch.setattr("srd_agents.supervised.plackett_luce._BLOCK", 100)
+    for one, other in zip(whole, log_likelihoods(given_, weights, "min"), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
+
+
+def test_pooled_by_hand() -> None:
+    rows = np.array([[[[3.0, 1.0]], [[2.0, 5.0]]]], np.float32)
+    for pooling, last in (("min", [2, 1]), ("max", [3, 5]), ("mean", [2.5, 3])):
+        assert pooled_relations(rows, pooling)[0, :, 0].tolist() == [[0, 0], [3, 1], last]  # type: ignore[arg-type]
+
+
+def test_pair_losses_by_hand() -> None:
+    margin, wanted = np.array([0.5, 0.2, -1.0]), np.array([0.3, 0.2, 0.4])
+    losses, slopes = perceptron(margin, wanted)
+    assert (losses.tolist(), slopes.tolist()) == ([-0.0, -0.2, 1.0], [-0.0, -1.0, -1.0])
+    losses, slopes = logistic(margin, wanted)
+    assert losses[2] == pytest.approx(0.4 * math.log(1 + math.e))
+    assert slopes[2] == pytest.approx(-0.4 * math.e / (1 + math.e))
+    losses, slopes = exponential(margin, wanted)
+    assert losses[2] == pytest.approx(0.4 * math.e)
+    assert slopes[2] == pytest.approx(-0.4 * math.e)
+    for loss in (logistic, exponential):
+        ends = [loss(margin + step, wanted)[0] for step in (1e-6, -1e-6)]
+        np.testing.assert_allclose(loss(margin, wanted)[1], (ends[0] - ends[1]) / 2e-6, rtol=1e-6)
+        assert np.isfinite(loss(np.array([-1e4, 1e4]), np.ones(2))).all()
+
+
+def prepared_pamm(topics: TopicSet, **options: Any) -> Any:
+    learner: Any = make_ranker("pamm", optimizer="sgd", clip_norm=1e9, learning_rate=0.1, **options)
+    learner.vector_width = topics.vector_width
+    learner._build(topics.vector_width)
+    learner._prepare(topics, 0)
+    return learner
+
+
+def test_pamms_update_is_its_equations() -> None:
+    topics = TopicSet([toy(0)], name="toy")
+    learner = prepared_pamm(topics, positives=2, negatives=4, negative_below=0.95)
+    prepared = learner._topics[0]
+    given_, at = prepared.rankings, prepared.n_good
+    counted = given_.counted[0].sum()
+    found = [equations(given_, row[:counted], learner._values, "min") for row in given_.rankings.tolist()]
+    step, pairs = np.zeros_like(learner._values), 0
+    for good, bad in itertools.product(range(at), range(at, len(found))):
+        pairs += 1
+        if found[good][0] - found[bad][0] <= prepared.values[good] - prepared.values[bad]:
+            step += found[good][1] - found[bad][1]
+    assert pairs == 8
+    assert np.abs(step).max() > 0.1
+    before = learner._values.copy()
+    learner._update(np.array([0]))
+    np.testing.assert_allclose(learner._values, before + 0.1 * step / pairs, atol=1e-5)
+
+
+def toy(index: int) -> Topic:
+    """Relevance is a column, subtopics are directions: four documents cover one of them, two each another one."""
+    rng = np.random.default_rng([index, 7])
+    subtopic = np.array([0, 0, 0, 0, 1, 2])
+    judgments = np.zeros((12, 3), np.int8)
+    judgments[np.arange(6), subtopic] = 1
+    order = rng.permutation(12)
+    centres = np.linalg.qr(rng.normal(size=(6, 6)))[0]
+    kind = np.concatenate([subtopic, np.full(6, 3)])
+    return Topic(
+        query_id=f"toy{index}",
+        doc_ids=tuple(f"d{i}" for i in range(12)),
+        doc_vectors=(centres[kind] + 0.05 * rng.normal(size=(12, 6)))[order],
+        subtopic_ids=("0", "1", "2"),
+        judgments=judgments[order],
+        doc_features=np.stack([(np.arange(12) < 6) + 0.3 * rng.random(12), rng.random(12)], axis=1)[order],
+        feature_names=("BM25", "noise"),
+    )
+
+
+def toys(count: int = 6) -> TopicSet:
+    return TopicSet([toy(index) for index in range(count)], name="toys")
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+@pytest.mark.parametrize("pooling", POOLINGS)
+def test_learns_the_toy_topics(name: str, pooling: str) -> None:
+    options = {} if name == "listmle" else {"pooling": pooling, "negative_below": 0.9}
+    if name == "r-ltr":
+        del options["negative_below"]
+    ranker: Any = make_ranker(name, epochs=100, depth=3, columns="BM25,noise", **options)
+    history = ranker.fit(toys(), seed=0)
+    if name != "pamm":  # a perceptron's loss counts only pairs that are still wrong
+        assert history.records[-1]["loss"] < history.records[0]["loss"]
+    by_name = ranker.weights_by_name
+    assert by_name["BM25"] > max(0.0, by_name["noise"])
+    unseen = Validation(TopicSet([toy(20 + i) for i in range(8)], name="unseen"), "alpha_nDCG@5")
+    found = unseen.mean(ranker)
+    # By relevance alone nothing tells the subtopics apart.
+    assert 0.8 < found < 0.92 if name == "listmle" else found > 0.93
+    assert unseen.mean(make_ranker("random")) < 0.6
+
+
+@pytest.mark.parametrize("name", PAIRS)
+@pytest.mark.parametrize("measure", ["ERR_IA@20", "Dsharp_nDCG@20", "alpha_nDCG@20", "StRecall@3"])
+def test_any_measure_trains(name: str, measure: str) -> None:
+    ranker: Any = make_ranker(name, epochs=30, columns="BM25", measure=measure, negatives=5, negative_below=0.95)
+    ranker.fit(toys(), seed=0)
+    assert Validation(toys(), "alpha_nDCG@5").mean(ranker) > 0.85
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_same_seed_same_weights_and_resumed_ones(name: str, tmp_path: Any) -> None:
+    topics = generate("tiny", n_topics=9, seed=1)
+    options: dict[str, Any] = {"batch_topics": 3} | ({"negative_below": 0.9} if name in PAIRS else {})
+    runs: list[Any] = [make_ranker(name, **options, epochs=4) for _ in range(3)]
+    for ranker in runs[:2]:
+        np.random.seed(len(tmp_path.name))  # noqa: NPY002 - the global state that must not matter
+        ranker.fit(topics[:7], topics[7:], seed=2)
+    cut: Any = make_ranker(name, **options, epochs=2)
+    cut.fit(topics[:7], topics[7:], seed=2, out=tmp_path)
+    runs[2].fit(topics[:7], topics[7:], seed=2, out=tmp_path, resume=True)
+    for ranker in runs[1:]:
+        assert runs[0]._weights()["weights"].tobytes() == ranker._weights()["weights"].tobytes()
+    other: Any = make_ranker(name, **options, epochs=4)
+    other.fit(topics[:7], topics[7:], seed=3)
+    assert other._weights()["weights"].tobytes() != runs[0]._weights()["weights"].tobytes()
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_conforms_saves_and_loads(name: str, tmp_path: Any) -> None:
+    topics = generate("web", n_topics=6, seed=0, candidates=(20, 40))
+    ranker: Any = make_ranker(name, epochs=2)
+    ranker.fit(topics[:5], seed=0)
+    check_ranker(ranker, list(topics))
+    ranker.save(tmp_path / "model")
+    loaded: Any = load_ranker(tmp_path / "model")
+    for one, other in zip(ranker.rank_batch(topics, 50), loaded.rank_batch(topics, 50), strict=True):
+        np.testing.assert_array_equal(one, other)
+    assert loaded.weights_by_name == ranker.weights_by_name
+
+
+@pytest.mark.parametrize("pooling", POOLINGS)
+def test_ranking_is_greedy_by_score(pooling: str) -> None:
+    topics = generate("web", n_topics=4, seed=0, candidates=(20, 30))
+    ranker: Any = make_ranker("r-ltr", epochs=2, pooling=pooling)
+    ranker.fit(topics[:3], seed=0)
+    assert isinstance(ranker, SequentialScorer)
+    topic = topics[3]
+    ranking = ranker.rank(topic, 12)
+    for rank, chosen in enumerate(ranking):
+        allowed = np.ones(topic.n_candidates, np.bool_)
+        allowed[ranking[:rank]] = False
+        scores = ranker.score(topic, ranking[:rank], allowed)
+        assert scores[chosen] >= scores[allowed].max() - 1e-5
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_one_candidate_and_constant_columns(name: str) -> None:
+    single = Topic(
+        query_id="one", doc_ids=("d",), doc_vectors=np.ones((1, 6)), subtopic_ids=("0",), judgments=np.ones((1, 1))
+    )
+    same = replace(toy(3), query_id="same", doc_vectors=np.full((12, 6), 0.1), doc_features=None, feature_names=())
+    topics = TopicSet([single, same, *(replace(toy(i), query_id=f"q{i}") for i in range(3))], name="odd")
+    ranker: Any = make_ranker(name, epochs=3)
+    ranker.fit(topics, seed=0)
+    check_ranker(ranker, list(topics))
+    assert ranker.rank(single, 5).tolist() == [0]
+    assert ranker.rank(same, 12).tolist() == list(range(12))  # nothing tells them apart: candidate order
+
+
+def test_shortage_of_bad_rankings_is_told(caplog: pytest.LogCaptureFixture) -> None:
+    easy = replace(toy(0), query_id="easy", judgments=np.ones((12, 3), np.int8))
+    ranker: Any = make_ranker("pamm", epochs=1, columns="BM25")
+    with caplog.at_level(logging.WARNING, logger="srd_agents"):
+        ranker.fit(TopicSet([easy, *toys()], name="mixed"), seed=0)
+    assert "1 of 7 topics have fewer than 20 random rankings of at most 0.8 of the ideal's alpha_nDCG (0 in all" in (
+        caplog.text
+    )
+    with pytest.raises(
+        ValueError, match=r"'pamm': no random ranking of 1 topics is as bad as negative_below=0.8.*raise"
+    ):
+        make_ranker("pamm", epochs=1).fit(TopicSet([easy], name="easy"))  # type: ignore[attr-defined]
+
+
+def test_refusals() -> None:
+    unlabelled = TopicSet([replace(toy(0), judgments=None)], name="unlabelled")
+    for name in LEARNERS:
+        with pytest.raises(ValueError, match="have no judgments"):
+            make_ranker(name).fit(unlabelled)  # type: ignore[attr-defined]
+        with pytest.raises(ValueError, match="has no weights yet"):
+            make_ranker(name).weights_by_name  # type: ignore[attr-defined]  # noqa: B018
+    with pytest.raises(ValueError, match=r"unknown feature column of topic 'toy0': 'BM52'. Did you mean BM25\?"):
+        make_ranker("r-ltr", columns="BM52").fit(toys())  # type: ignore[attr-defined]
+    for options, message in (
+        ({"columns": "a,,b"}, "columns must be names separated by commas, got 'a,,b'"),
+        ({"depth": 0}, "depth must be at least 1, got 0"),
+        ({"pooling": "median"}, "unknown pooling: 'median'"),
+        ({"negative_below": 2.0}, "negative_below must be a finite number from 0.0 to 1.0"),
+        ({"optimizer": "sgdd"}, "unknown optimizer: 'sgdd'.*Did you mean sgd"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            make_ranker("pamm", **options)

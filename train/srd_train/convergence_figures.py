@@ -52,7 +52,7 @@ def _courses(found: Sequence[SetConvergence]) -> Figure:
         one, quality = found[row // 2], QUALITIES[row % 2]
         for column, effort in enumerate(EFFORTS):
             _draw_courses(axes[row][column], one, quality, effort)
-        axes[row][0].set_ylabel(_QUALITIES[quality] + (f", {one.measure}" if quality == "validation" else ""))
+        axes[row][0].set_ylabel(_QUALITIES[quality] + (f"\n{one.measure}" if quality == "validation" else ""))
         axes[row][1].set_title(one.topics)
         if row % 2 == 0:
             handles, labels = axes[row][0].get_legend_handles_labels()
@@ -89,7 +89,8 @@ def _times(found: Sequence[SetConvergence]) -> Figure:
         _draw_times(place, one)
     for place in axes[0]:
         _logarithmic(place)
-        place.legend(frameon=False, fontsize=9)
+    axes[0][0].legend(frameon=False, fontsize=9)
+    axes[0][-1].legend(frameon=False, fontsize=9, loc="upper left", bbox_to_anchor=(1.01, 1))
     return figure
 
 

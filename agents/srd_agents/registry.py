@@ -273,6 +273,23 @@ _BUILT_IN = (
         uses=("query", "retrieval order", "own columns"),
     ),
     RankerSpec(
+        name="structsvm",
+        summary="linear relevance, a structural SVM whose loss is 1 - any measure",
+        config_path="srd_agents.supervised.linear_config:StructSvmConfig",
+        class_path="srd_agents.supervised.svm:StructSvm",
+        learns=True,
+        needs=("vectors",),
+        uses=("query", "retrieval order", "own columns"),
+    ),
+    RankerSpec(
+        name="svm-div",
+        summary="a structural SVM that covers weighted words (Yue & Joachims 2008)",
+        config_path="srd_agents.supervised.linear_config:SvmDivConfig",
+        class_path="srd_agents.supervised.svm:SvmDiv",
+        learns=True,
+        needs=("vectors", "texts"),
+    ),
+    RankerSpec(
         name="mdp-div-knn10",
         summary="MDP-DIV that drops the nearest 10% of what remains after each rank (Liu et al. 2018)",
         config_path="srd_agents.reinforce.config:MdpDivKnn10Config",

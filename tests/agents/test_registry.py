@@ -19,6 +19,7 @@ from srd_gym.protocols import Ranker
 from srd_gym.topic import Topic, TopicSet
 
 HEURISTICS = [spec.name for spec in RANKERS.values() if not spec.learns and "model file" not in spec.needs]
+WORDS = [f"word{i}" for i in range(200)]
 
 
 def topics(shuffled: bool = False) -> list[Topic]:
@@ -29,6 +30,7 @@ def topics(shuffled: bool = False) -> list[Topic]:
             Topic(
                 query_id=f"q{index}",
                 doc_ids=tuple(f"d{i}" for i in range(n)),
+                doc_texts=tuple(" ".join(explicit.choice(WORDS, size=5 + i)) for i in range(n)),
                 doc_vectors=generator.normal(size=(n, 5)),
                 query_vector=generator.normal(size=5),
                 retrieval_scores=None if shuffled else np.sort(generator.random(n))[::-1],

@@ -16,9 +16,6 @@ class LinearConfig(LearnerConfig):
 
     batch_topics: int = 8
     """Topics per update."""
-    columns: str = ""
-    """The topics' own columns to read as well (names of `feature_names`, separated by commas); one named
-    "relation:..." is a position whose differences are a relation of documents."""
     optimizer: Literal["adam", "sgd"] = "adam"
     """"sgd" is the papers' plain gradient descent."""
     learning_rate: float = 0.03
@@ -34,6 +31,18 @@ class LinearConfig(LearnerConfig):
         check_one_of("optimizer", self.optimizer, ("adam", "sgd"))
         check_positive("learning_rate", self.learning_rate)
         check_positive("clip_norm", self.clip_norm)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ColumnsConfig(LinearConfig):
+    """Those that read columns."""
+
+    columns: str = ""
+    """The topics' own columns to read as well (names of `feature_names`, separated by commas); one named
+    "relation:..." is a position whose differences are a relation of documents."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
         if any(not name for name in self.columns.split(",")) and self.columns:
             raise ValueError(f"columns must be names separated by commas, got {self.columns!r}")
 
@@ -44,7 +53,7 @@ class LinearConfig(LearnerConfig):
 
 
 @dataclass(frozen=True, kw_only=True)
-class RltrConfig(LinearConfig):
+class RltrConfig(ColumnsConfig):
     """R-LTR: the likelihood of the ideal ranking."""
 
     pooling: Pooling = "min"
@@ -91,7 +100,7 @@ class SgdmmExpConfig(PairConfig):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ListMleConfig(LinearConfig):
+class ListMleConfig(ColumnsConfig):
     """ListMLE: the likelihood of the ranking by number of covered subtopics; relevance only."""
 
     depth: int = 1000
@@ -99,7 +108,7 @@ class ListMleConfig(LinearConfig):
 
 
 @dataclass(frozen=True, kw_only=True)
-class StructSvmConfig(LinearConfig):
+class StructSvmConfig(ColumnsConfig):
     """StructSVM(E): a linear score whose ranking should beat every other one by its loss 1 - E."""
 
     measure: str = "alpha_nDCG"
@@ -113,10 +122,19 @@ class StructSvmConfig(LinearConfig):
 
 
 @dataclass(frozen=True, kw_only=True)
-class SvmDivConfig(StructSvmConfig):
+class SvmDivConfig(LinearConfig):
     """SVM-DIV: the set of documents that covers the most weight of words."""
 
     depth: int = 10
     """Documents of the sets that it learns from."""
+    measure: str = "alpha_nDCG"
+    """What the sets to be learned maximise (greedily); without a cutoff it counts to `depth`."""
     max_words: int = 2000
     """Words of a topic at most, those that most documents use."""
+    regularisation: float = 0.001
+    """What half the squared length of the weights costs."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_count("max_words", self.max_words)
+        check_between("regularisation", self.regularisation, 0.0)

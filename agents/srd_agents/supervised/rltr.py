@@ -14,7 +14,7 @@ from srd_agents.supervised.config import Pooling
 from srd_agents.supervised.features import Relations, relation_names, relevance_columns, relevance_names
 from srd_agents.supervised.linear import LinearLearner
 from srd_agents.supervised.linear_config import (
-    LinearConfig,
+    ColumnsConfig,
     ListMleConfig,
     PairConfig,
     PammConfig,
@@ -30,7 +30,7 @@ from srd_gym.topic import Topic, TopicSet
 
 logger = logging.getLogger("srd_agents")
 
-C = TypeVar("C", bound=LinearConfig)
+C = TypeVar("C", bound=ColumnsConfig)
 PairsC = TypeVar("PairsC", bound=PairConfig)
 
 

@@ -1,0 +1,195 @@
+"""StructSVM and SVM-DIV: structural SVMs, learned by subgradients of what the worst ranking or set violates."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from srd_agents.supervised.features import relevance_columns, relevance_names
+from srd_agents.supervised.linear import LinearLearner
+from srd_agents.supervised.linear_config import StructSvmConfig, SvmDivConfig
+from srd_agents.supervised.samples import Sampler
+from srd_agents.supervised.word_coverage import COVERAGE_NAMES, WordCoverage, greedy_cover
+from srd_agents.validation import judged
+from srd_gym.measures import BoundMeasure, Reference, measure
+from srd_gym.protocols import IntArray, ScoreArray
+from srd_gym.topic import GradeArray, Topic, TopicSet
+
+Floats = NDArray[np.float32]
+
+
+class RankingProblem(NamedTuple):
+    """A topic as StructSVM learns from it."""
+
+    relevance: Floats
+    """[N, R]."""
+    ideal: ScoreArray
+    """[R], the joint features of the ideal ranking."""
+    judgments: GradeArray
+    """[N, S]."""
+    bound: BoundMeasure
+    """E for this topic."""
+    ideal_value: float
+    """E of the ideal ranking."""
+
+
+class StructSvm(LinearLearner[StructSvmConfig, RankingProblem]):
+    """StructSVM(E): documents are sorted once by w'x; the ideal ranking should beat every other by its loss 1 - E.
+
+    The joint features of a ranking are sum over ranks of x / log2(1 + r), so that sorting by w'x is their best ranking.
+    The most violating ranking is found greedily, as E has no order of its own (Liang et al. 2014).
+
+    Differs from the papers: subgradient steps (Adam's, on batches) instead of cutting planes; E counts in shares of the
+    ideal's; rankings end at `depth`.
+    """
+
+    name: ClassVar[str] = "structsvm"
+    config_class: ClassVar[type[Any]] = StructSvmConfig
+
+    def weight_names(self) -> tuple[str, ...]:
+        """Names of the R relevance columns."""
+        return relevance_names(self.config.column_names)
+
+    def _rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
+        weights, columns = self._values.astype(np.float32), self.config.column_names
+        return [
+            (-(relevance_columns(topic, columns) @ weights)).argsort(kind="stable")[:k].astype(np.int64)
+            for topic in topics
+        ]
+
+    def _prepare(self, topics: TopicSet, seed: int) -> None:
+        self._sampler = Sampler(self.config.measure, self.config.depth)
+        super()._prepare(topics, seed)
+
+    def _prepared(self, topic: Topic, generator: np.random.Generator) -> RankingProblem:
+        ideal = self._sampler.ideal(topic).good[0]
+        plain = measure(self.config.measure, normalizer="candidates").plain()
+        bound = plain.bind([Reference.of(topic, "candidates")], len(ideal))
+        relevance = relevance_columns(topic, self.config.column_names)
+        value = float(bound.values(judged(topic)[ideal][None], 0)[0])
+        return RankingProblem(relevance, joint_features(relevance, ideal), judged(topic), bound, value)
+
+    def _loss(self, prepared: RankingProblem) -> tuple[float, ScoreArray]:
+        worst, value = most_violating(prepared, self._values)
+        difference = joint_features(prepared.relevance, worst) - prepared.ideal
+        hinge = 1.0 - value + float(self._values @ difference)
+        cost = self.config.regularisation
+        penalty = 0.5 * cost * float(self._values @ self._values)
+        if hinge <= 0:  # greedy inference may miss even the ideal ranking, whose violation is 0
+            return penalty, cost * self._values
+        return hinge + penalty, cost * self._values + difference
+
+
+def joint_features(relevance: Floats, ranking: IntArray) -> ScoreArray:
+    """Psi of a ranking: the sum over ranks of x / log2(1 + r), [R]."""
+    features: ScoreArray = _discounts(len(ranking)) @ relevance[ranking].astype(np.float64)
+    return features
+
+
+def most_violating(problem: RankingProblem, weights: ScoreArray) -> tuple[IntArray, float]:
+    """The ranking that w'Psi plus the loss 1 - E is largest for, found greedily; and its E in shares of the ideal's.
+
+    Args:
+        problem: the topic.
+        weights: [R].
+    """
+    depth, ideal = problem.bound.depth, max(problem.ideal_value, 1e-12)
+    scores = problem.relevance.astype(np.float64) @ weights
+    left = np.zeros(len(scores))
+    coverage = np.zeros((1, problem.judgments.shape[1]), np.int64)
+    covers = problem.bound.covers(problem.judgments)
+    ranking, total = np.empty(depth, np.int64), 0.0
+    for rank, discount in enumerate(_discounts(depth)):
+        gains = problem.bound.candidate_gains(problem.judgments[None], coverage, rank, 0)[0] / ideal
+        best = ranking[rank] = int((discount * scores - gains + left).argmax())
+        left[best] = -np.inf
+        coverage += covers[best]
+        total += float(gains[best])
+    return ranking, total
+
+
+class CoverProblem(NamedTuple):
+    """A topic as SVM-DIV learns from it."""
+
+    words: WordCoverage
+    covers: NDArray[np.bool_]
+    """[N, S]."""
+    shares: ScoreArray
+    """[S], the weight of each subtopic; 1 in all."""
+    ideal: ScoreArray
+    """[W], the joint features of the ideal set."""
+    depth: int
+
+
+class SvmDiv(LinearLearner[SvmDivConfig, CoverProblem]):
+    """SVM-DIV (Yue & Joachims, ICML 2008): the documents that cover the most weight of words are chosen greedily.
+
+    A word's weight depends on the share of the topic's documents that use it, and on how prominently the covering
+    document does. The loss of a set is the weight of the subtopics that it misses, each in proportion to the
+    documents that cover it. Greedy choice is within 1 - 1/e of the best set.
+
+    Differs from the paper: subgradient steps (Adam's, on batches) instead of cutting planes; shares fall into bins
+    and weights are never negative, which the guarantee of greedy choice needs; levels count uses, not titles.
+    """
+
+    name: ClassVar[str] = "svm-div"
+    config_class: ClassVar[type[Any]] = SvmDivConfig
+
+    def weight_names(self) -> tuple[str, ...]:
+        """Names of the W kinds of coverage."""
+        return COVERAGE_NAMES
+
+    def _rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
+        return [
+            greedy_cover(self._words(topic), self._values, np.zeros(0), np.zeros((topic.n_candidates, 0), bool), k)
+            for topic in topics
+        ]
+
+    def _words(self, topic: Topic) -> WordCoverage:
+        """The topic's words.
+
+        Raises:
+            ValueError: it has no texts; the message says which rankers do without.
+        """
+        if topic.doc_texts is None:
+            raise ValueError(
+                f"topic {topic.query_id!r} has no document texts, and ranker {self.name!r} covers their words; load "
+                "texts, or take a ranker that reads vectors only (structsvm, r-ltr, pamm, mmr)"
+            )
+        return WordCoverage.of(topic.doc_texts, self.config.max_words)
+
+    def _prepare(self, topics: TopicSet, seed: int) -> None:
+        self._sampler = Sampler(self.config.measure, self.config.depth)
+        super()._prepare(topics, seed)
+
+    def _prepared(self, topic: Topic, generator: np.random.Generator) -> CoverProblem:
+        words, covers = self._words(topic), judged(topic) >= 1
+        counts = covers.sum(axis=0)
+        ideal = self._sampler.ideal(topic).good[0]
+        return CoverProblem(words, covers, counts / max(1, counts.sum()), words.covered_by(ideal), len(ideal))
+
+    def _loss(self, prepared: CoverProblem) -> tuple[float, ScoreArray]:
+        words, weights = prepared.words, self._values
+        worst = greedy_cover(words, weights, prepared.shares, prepared.covers, prepared.depth)
+        missed = float(prepared.shares @ ~prepared.covers[worst].any(axis=0))
+        difference = words.covered_by(worst) - prepared.ideal
+        hinge = missed + float(weights @ difference)
+        cost = self.config.regularisation
+        penalty = 0.5 * cost * float(weights @ weights)
+        if hinge <= 0:
+            return penalty, cost * weights
+        return hinge + penalty, cost * weights + difference
+
+    def _update(self, batch: IntArray) -> dict[str, float]:
+        figures = dict(super()._update(batch))
+        self._values = np.maximum(self._values, 0.0)
+        return figures
+
+
+def _discounts(ranks: int) -> ScoreArray:
+    """[ranks], 1 / log2(1 + r)."""
+    discounts: ScoreArray = 1.0 / np.log2(np.arange(2.0, ranks + 2.0))
+    return discounts

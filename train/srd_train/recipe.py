@@ -31,6 +31,8 @@ class TopicsEntry:
     Otherwise a file below SRD_DATA_DIR."""
     qrels: tuple[str, ...] = ()
     """Official judgments below SRD_DATA_DIR (patterns), for rl4srd: they give the pool."""
+    years: tuple[int, ...] = ()
+    """Of trec-indri: only the topics of these years of the Web Track; none named: all of them."""
     width: int = 64
     """F of lsa and simulated vectors."""
     noise: float | None = None
@@ -54,6 +56,8 @@ class TopicsEntry:
     def __post_init__(self) -> None:
         if self.limit is not None and self.limit < 3:
             raise ValueError(f"topics {self.name!r}: limit must be at least 3, got {self.limit}")
+        if self.years and self.source != "trec-indri":
+            raise ValueError(f"topics {self.name!r}: only trec-indri has years to choose, not {self.source!r}")
         for key in self.reshape or ():
             if key not in RESHAPE_OPTIONS:
                 raise unknown(f"option of reshape in topics {self.name!r}:", key, RESHAPE_OPTIONS)

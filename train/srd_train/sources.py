@@ -176,7 +176,7 @@ def _loaded(entry: TopicsEntry) -> TopicSet:
 
         return load_rl4srd(data_root() / "rl4srd", documents=file, qrels=qrels or None)
     if entry.source == "trec-indri":
-        return _indri(qrels, vectors=file, name="trec-indri")
+        return _indri(qrels, years=entry.years, vectors=file, name="trec-indri")
     if entry.source == "dssa-sample":
         if file is not None or entry.vectors == "simulated":
             raise ValueError(f"topics {entry.name!r}: dssa-sample is its real vectors; leave vectors out")
@@ -193,15 +193,17 @@ def _loaded(entry: TopicsEntry) -> TopicSet:
     return load_topics(entry.source)
 
 
-def _indri(qrels: Sequence[Path], **options: Any) -> TopicSet:
-    """The Indri runs of the Web Track with official judgments and topics."""
+def _indri(qrels: Sequence[Path], years: Sequence[int] = (), **options: Any) -> TopicSet:
+    """The Indri runs of the Web Track (of some years, or all) with official judgments and topics."""
     from srd_gym.data.trec import load_trec
 
-    folder = "trec-web"
+    def parts(ending: str) -> list[Path]:
+        return [path for year in years or "*" for path in matching(f"trec-web/{year}.{ending}")]
+
     return load_trec(
-        run=matching(f"{folder}/*.indri.run*"),
-        qrels=list(qrels) or matching(f"{folder}/*.diversity.qrels*"),
-        topics=matching(f"{folder}/*.topics.xml"),
+        run=parts("indri.run*"),
+        qrels=list(qrels) or parts("diversity.qrels*"),
+        topics=parts("topics.xml"),
         **options,
     )
 

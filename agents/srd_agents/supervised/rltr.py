@@ -152,6 +152,8 @@ class PlackettLuceLearner(LinearLearner[C, Prepared]):
 class Rltr(PlackettLuceLearner[RltrConfig]):
     """R-LTR (Zhu et al., SIGIR 2014): the likelihood of the ideal ranking is maximised.
 
+    Which of equally good documents the ideal takes is drawn: a rule by id would be learned where ids follow an order.
+
     Differs from the paper: the likelihood is truncated at `depth`, ranks at which no document gains any more do not
     count, and steps are Adam's on batches.
     """
@@ -168,7 +170,7 @@ class Rltr(PlackettLuceLearner[RltrConfig]):
         return self.config.pooling
 
     def _samples(self, topic: Topic, generator: np.random.Generator) -> Samples:
-        return self._sampler.ideal(topic)
+        return self._sampler.ideal(topic, generator.permutation(topic.n_candidates))
 
     def _pull(self, good: ScoreArray, bad: ScoreArray, prepared: Prepared) -> tuple[float, ScoreArray, ScoreArray]:
         return _minus_mean(good, bad)
@@ -215,7 +217,8 @@ class PairLearner(PlackettLuceLearner[PairsC]):
 
     def _samples(self, topic: Topic, generator: np.random.Generator) -> Samples:
         config = self.config
-        return self._sampler.pairs(topic, config.positives, config.negatives, config.negative_below, generator)
+        order = generator.permutation(topic.n_candidates)
+        return self._sampler.pairs(topic, config.positives, config.negatives, config.negative_below, generator, order)
 
     def _pull(self, good: ScoreArray, bad: ScoreArray, prepared: Prepared) -> tuple[float, ScoreArray, ScoreArray]:
         """The mean over pairs; 0 where there are none."""

@@ -49,9 +49,15 @@ class Sampler:
         # Values are taken in shares of the ideal's, so that nothing else need normalise them.
         self._measure, self._depth = measure(by, normalizer="candidates").plain(), depth
 
-    def ideal(self, topic: Topic) -> Samples:
-        """The ideal ranking alone; ties go to the larger document id, the official rule, never to a position."""
-        order = preference(topic.n_candidates, topic.doc_ids)
+    def ideal(self, topic: Topic, order: IntArray | None = None) -> Samples:
+        """The ideal ranking alone.
+
+        Args:
+            topic: judged.
+            order: [N] candidates, those first that win ties; None: the larger document id wins, the official rule,
+                never a position.
+        """
+        order = preference(topic.n_candidates, topic.doc_ids) if order is None else order
         judgments = judged(topic)[order]
         depth = min(self._depth, topic.n_candidates)
         bound = self._bound(topic, depth)
@@ -62,7 +68,13 @@ class Sampler:
         return Samples(ranking, gains > 0, np.ones(1), none, np.empty(0))
 
     def pairs(
-        self, topic: Topic, positives: int, negatives: int, below: float, generator: np.random.Generator
+        self,
+        topic: Topic,
+        positives: int,
+        negatives: int,
+        below: float,
+        generator: np.random.Generator,
+        order: IntArray | None = None,
     ) -> Samples:
         """The ideal ranking, variants of it, and bad rankings (PAMM's tau+ and tau-).
 
@@ -72,8 +84,9 @@ class Sampler:
             negatives: Q at most; fewer where random rankings are too good.
             below: what a bad ranking may reach, in shares of the ideal's value.
             generator: draws variants and bad rankings.
+            order: of ties, as for `ideal`.
         """
-        ideal = self.ideal(topic)
+        ideal = self.ideal(topic, order)
         depth = ideal.good.shape[1]
         variants = {tuple(ideal.good[0].tolist()): None}
         for _ in range(_DRAWS * (positives - 1)):

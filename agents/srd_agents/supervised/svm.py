@@ -65,7 +65,7 @@ class StructSvm(LinearLearner[StructSvmConfig, RankingProblem]):
         super()._prepare(topics, seed)
 
     def _prepared(self, topic: Topic, generator: np.random.Generator) -> RankingProblem:
-        ideal = self._sampler.ideal(topic).good[0]
+        ideal = self._sampler.ideal(topic, generator.permutation(topic.n_candidates)).good[0]
         plain = measure(self.config.measure, normalizer="candidates").plain()
         bound = plain.bind([Reference.of(topic, "candidates")], len(ideal))
         relevance = relevance_columns(topic, self.config.column_names)
@@ -168,7 +168,7 @@ class SvmDiv(LinearLearner[SvmDivConfig, CoverProblem]):
     def _prepared(self, topic: Topic, generator: np.random.Generator) -> CoverProblem:
         words, covers = self._words(topic), judged(topic) >= 1
         counts = covers.sum(axis=0)
-        ideal = self._sampler.ideal(topic).good[0]
+        ideal = self._sampler.ideal(topic, generator.permutation(topic.n_candidates)).good[0]
         return CoverProblem(words, covers, counts / max(1, counts.sum()), words.covered_by(ideal), len(ideal))
 
     def _loss(self, prepared: CoverProblem) -> tuple[float, ScoreArray]:

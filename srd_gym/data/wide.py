@@ -1,7 +1,7 @@
 """Topics of every shape: `synthetic:wide`, in which each topic draws its own statistics from wide ranges.
 
 A ranker that is to serve vectors, scores and queries that it never saw must be trained on many kinds of them. So
-nothing here resembles one real set. Vectors are made in two ways, half of the topics each, and the ranges reach past
+nothing here resembles one real set. Vectors are made in two ways, a quarter of the topics in the second, and the ranges reach past
 what the Web Track's runs and labels, the topic proportions distributed with DSSA, and DU-DIV's labels show
 (docs/relational.md has the figures). AMBIENT, on which such rankers are tested, set none of them.
 
@@ -93,7 +93,7 @@ def _shape(rng: np.random.Generator, width: int) -> _Shape:
         common_spread=rng.uniform(0.0, 0.4),
         aspect=rng.uniform(0.08, 0.6),
         aspect_spread=rng.uniform(0.0, 0.5),
-        elsewhere=rng.uniform(0.3, 1.4),
+        elsewhere=rng.uniform(0.6, 1.4),
         asked=rng.uniform(0.0, 0.9),
         by_relevance=rng.uniform(-0.05, 0.6),
         by_popularity=rng.uniform(-0.2, 0.5),
@@ -103,7 +103,7 @@ def _shape(rng: np.random.Generator, width: int) -> _Shape:
 
 def _topic(query_id: str, width: int, largest: int, rng: np.random.Generator) -> Topic:
     """One topic, drawn from its own generator."""
-    if rng.random() < 0.5:
+    if rng.random() < 0.25:
         return _with_gaps(_from_preset(query_id, width, largest, rng), width, rng)
     shape = _shape(rng, width)
     n, s = _log_uniform(rng, 15, largest), _log_uniform(rng, 2, 15)
@@ -152,7 +152,7 @@ def _from_preset(query_id: str, width: int, largest: int, rng: np.random.Generat
         near_duplicate_share=rng.uniform(0.0, 0.15),
         near_duplicate_noise=rng.uniform(0.05, 0.3),
         topic_weight=(topic_weight := rng.uniform(0.3, 2.0)),
-        off_topic_weight=topic_weight * rng.uniform(0.2, 1.2),
+        off_topic_weight=topic_weight * rng.uniform(0.6, 1.4),
         query_subtopic_weight=rng.uniform(0.0, 1.0),
         noise=float(np.exp(rng.uniform(np.log(0.3), np.log(3.0)))),
         retrieval_quality=rng.uniform(0.0, 0.6),

@@ -49,7 +49,7 @@ class Plan:
     """Adam's step size."""
     average: float = 0.99
     """Decay of the running mean of the weights."""
-    units: int = 32
+    units: int = 64
     """Units of the first layer."""
     second: int = 32
     """Units of the second layer."""

@@ -242,19 +242,18 @@ def _best_first(ranks: Array, has_order: BoolArray, query: Array, central: Array
 
 
 def _similarities(unit: Array, anchors: IntArray) -> tuple[Array, Array, Array]:
-    """Similarities of all candidates and the anchors: [B, N, M]; their mean and standard deviation, both [B].
+    """Similarities of the anchors and all candidates: [B, M, N]; their mean and standard deviation, both [B].
 
-    A document's similarity with itself is no similarity: it is NaN, and does not count.
+    A document's similarity with itself is none: it stands as 0 and does not count.
     """
     lanes = np.arange(len(unit))[:, None]
-    near = np.matmul(unit, unit[lanes, anchors].swapaxes(1, 2))
-    n, m = near.shape[1:]
-    own = (lanes, anchors, np.arange(m))
-    near[own] = 0
+    near = np.matmul(unit[lanes, anchors], unit.swapaxes(1, 2))
+    m, n = near.shape[1:]
+    near[lanes, np.arange(m), anchors] = 0
     pairs = max(n * m - m, 1)
-    mean = near.sum(axis=(1, 2)) / pairs
-    spread = np.sqrt(np.maximum(np.square(near).sum(axis=(1, 2)) / pairs - mean**2, 0))
-    near[own] = np.nan
+    flat = near.reshape(len(near), -1)
+    mean = flat.sum(axis=1) / pairs
+    spread = np.sqrt(np.maximum(np.einsum("bi,bi->b", flat, flat) / pairs - mean**2, 0))
     return near, mean.astype(np.float32), spread.astype(np.float32)
 
 
@@ -262,20 +261,25 @@ def _beside_anchors(
     out: Array, near: Array, mean: Array, scale: Array, order: IntArray, anchors: IntArray
 ) -> NDArray[np.float32]:
     """Fill the columns on anchors; give the share of pairs that are very near, [B]."""
+    count, m, n = near.shape
+    own = (np.arange(count)[:, None], np.arange(m), anchors)
     near -= mean[:, None, None]
     near *= scale[:, None, None]
     np.clip(near, -_LIMIT, _LIMIT, out=near)
-    own = np.isnan(near)
-    counted = np.maximum(near.shape[2] - own.sum(axis=2), 1)
-    known = np.where(own, np.float32(0), near)
-    out[..., 0] = known.sum(axis=2) / counted
-    out[..., 1] = np.where(own, -_LIMIT, near).max(axis=2) / 3
-    is_near = known > NEAR
-    out[..., 2] = is_near.sum(axis=2) / counted
+    near[own] = 0
+    others = np.full((count, n), m, np.float32)
+    others[np.arange(count)[:, None], anchors] -= 1
+    np.maximum(others, 1, out=others)
+    is_near = near > NEAR
     place = np.empty_like(order)
-    np.put_along_axis(place, order, np.broadcast_to(np.arange(order.shape[1]), order.shape), axis=1)
-    ahead = np.arange(anchors.shape[1]) < place[:, :, None]
-    out[..., 3] = np.where(ahead, known, -_LIMIT).max(axis=2) / 3
-    out[..., 4] = (is_near & ahead).sum(axis=2) / np.maximum(ahead.sum(axis=2), 1)
-    tail: NDArray[np.float32] = (known > VERY_NEAR).mean(axis=(1, 2), dtype=np.float32)
-    return tail
+    np.put_along_axis(place, order, np.broadcast_to(np.arange(n), order.shape), axis=1)
+    ahead = np.arange(m)[:, None] < place[:, None]
+    out[..., 0] = near.sum(axis=1) / others
+    out[..., 2] = is_near.sum(axis=1) / others
+    out[..., 3] = np.where(ahead, near, -_LIMIT).max(axis=1) / 3
+    out[..., 4] = (is_near & ahead).sum(axis=1) / np.clip(place, 1, m)
+    tail = (near > VERY_NEAR).mean(axis=(1, 2), dtype=np.float32)
+    near[own] = -_LIMIT
+    out[..., 1] = near.max(axis=1) / 3
+    found: NDArray[np.float32] = tail
+    return found

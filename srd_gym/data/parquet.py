@@ -75,8 +75,10 @@ SCHEMA = pa.schema(
 )
 """The columns as written."""
 
-_GROUP_ROWS = 64
+_GROUP_ROWS = 1024  # a file's index, which is read whole, grows with the number of its row groups
 _GROUP_BYTES = 32 * 2**20
+_READ_ROWS = 64
+_ID_ROWS = 4096
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,7 +116,7 @@ def read_topics(path: PathLike) -> TopicSet:
 
 
 def iter_topics(path: PathLike) -> Iterator[Topic]:
-    """The topics of a file one after the other, holding one row group (at most 64 topics, about 32 MB) in memory.
+    """The topics of a file one after the other, holding one row group (about 32 MB) in memory.
 
     Raises:
         FileNotFoundError, ValueError: as `read_topics`; a fault inside a row is raised when the row is reached.
@@ -124,9 +126,48 @@ def iter_topics(path: PathLike) -> Iterator[Topic]:
         columns = _columns(file, path)
         row = 0
         for group in range(file.num_row_groups):
-            for batch in file.iter_batches(batch_size=_GROUP_ROWS, row_groups=[group], columns=columns):
+            for batch in file.iter_batches(batch_size=_READ_ROWS, row_groups=[group], columns=columns):
                 yield from _topics_of(batch, path, row)
                 row += batch.num_rows
+
+
+def iter_query_ids(path: PathLike) -> Iterator[str]:
+    """The query ids of a file in their order; nothing else of it is read.
+
+    Raises:
+        FileNotFoundError, ValueError: as `iter_topics`.
+    """
+    with _opened(path) as file:
+        _header_of(file, path)
+        _columns(file, path)
+        for batch in file.iter_batches(batch_size=_ID_ROWS, columns=["query_id"]):
+            yield from (value for value in _values(batch, "query_id", path) if value is not None)
+
+
+def topic_columns(path: PathLike) -> list[str]:
+    """The columns of a file that a topic set's are; a `DataNotice` tells of others.
+
+    Raises:
+        FileNotFoundError, ValueError: as `iter_topics`.
+    """
+    with _opened(path) as file:
+        _header_of(file, path)
+        return _columns(file, path)
+
+
+def topics_of_batch(batch: pa.RecordBatch, where: str) -> Iterator[Topic]:
+    """The topics in rows that another reader of Parquet files gives (Ray Data, a data set of pyarrow).
+
+    Args:
+        batch: columns as above; others are ignored.
+        where: what errors call the rows.
+
+    Raises:
+        ValueError: a missing column, a column of another type, or a topic that does not hold together.
+    """
+    present = batch.schema.names
+    _check_required(present, where)
+    yield from _topics_of(batch.select([name for name in SCHEMA.names if name in present]), where, 0)
 
 
 class TopicWriter:
@@ -165,7 +206,10 @@ class TopicWriter:
         temporary = self._stack.enter_context(written_atomically(self._path))
         try:
             # Ids and texts hardly repeat within a row group, so dictionaries only cost time; Zstandard shrinks them.
-            writer = pq.ParquetWriter(temporary, self._schema, compression="zstd", use_dictionary=False)
+            # Nobody looks for topics by the range of their vectors, and every range makes the file's index larger.
+            writer = pq.ParquetWriter(
+                temporary, self._schema, compression="zstd", use_dictionary=False, write_statistics=["query_id"]
+            )
             self._writer = self._stack.enter_context(writer)
         except BaseException as error:
             self._stack.__exit__(type(error), error, error.__traceback__)
@@ -282,18 +326,23 @@ def _header_of(file: pq.ParquetFile, path: PathLike) -> _Header:
 def _columns(file: pq.ParquetFile, path: PathLike) -> list[str]:
     """The columns to read: ours that are there; missing required ones are an error, unknown ones a notice."""
     present, known = file.schema_arrow.names, SCHEMA.names
-    absent = [name for name in _REQUIRED if name not in present]
-    if absent:
-        raise ValueError(
-            f"{_WHAT}: {path} lacks the column{'s' * (len(absent) > 1)} {', '.join(absent)}; it has "
-            f"{', '.join(present) or 'none'}. See srd_gym.data.parquet for the columns of a topic set"
-        )
+    _check_required(present, path)
     for name in present:
         near = difflib.get_close_matches(name, [k for k in known if k not in present], n=1, cutoff=0.8)
         if name not in known:
             hint = f"; did you mean {near[0]!r}?" if near else ""
             notice(f"{_WHAT}: {path}: column {name!r} is not one of a topic set's and is ignored{hint}")
     return [name for name in known if name in present]
+
+
+def _check_required(present: list[str], path: PathLike) -> None:
+    """Refuse a file without the columns that every topic needs."""
+    absent = [name for name in _REQUIRED if name not in present]
+    if absent:
+        raise ValueError(
+            f"{_WHAT}: {path} lacks the column{'s' * (len(absent) > 1)} {', '.join(absent)}; it has "
+            f"{', '.join(present) or 'none'}. See srd_gym.data.parquet for the columns of a topic set"
+        )
 
 
 def _topics_of(batch: pa.RecordBatch, path: PathLike, first_row: int) -> Iterator[Topic]:

@@ -161,7 +161,7 @@ def read_run(paths: Paths) -> Run:
 
 def write_run(
     path: PathLike,
-    rankings: Mapping[str, Sequence[str]],
+    rankings: Mapping[str, Sequence[str]] | Iterable[tuple[str, Sequence[str]]],
     tag: str,
     scores: Mapping[str, Sequence[float] | NDArray[np.floating]] | None = None,
 ) -> None:
@@ -173,7 +173,8 @@ def write_run(
 
     Args:
         path: the file to write; an existing one is replaced once the new one is complete.
-        rankings: document ids by query id, best first.
+        rankings: document ids by query id, best first; or pairs of a query id and its document ids, which are written
+            as they come, so that they need not be in memory together (each query once: that is not checked).
         tag: the run's name.
         scores: per query, one finite score a document, never rising.
 
@@ -183,7 +184,7 @@ def write_run(
     """
     _check_word("the tag", tag)
     with written_atomically(path) as temporary, temporary.open("w", encoding="utf-8", newline="\n") as stream:
-        for query_id, doc_ids in rankings.items():
+        for query_id, doc_ids in rankings.items() if isinstance(rankings, Mapping) else rankings:
             given = None if scores is None else scores.get(query_id)
             stream.writelines(_run_lines(query_id, doc_ids, tag, given, scores is not None))
 

@@ -44,24 +44,11 @@ class Model:
             return topics
         return self.vectorizer.apply(topics)
 
-    def test_topics(self, topics: TopicSet) -> TopicSet:
-        """The topics of the fold's test part, which training never saw; all, where the model records no fold.
-
-        Raises:
-            ValueError: the file lacks some of them.
-        """
+    @property
+    def test_query_ids(self) -> tuple[str, ...] | None:
+        """The topics of the fold's test part, which training never saw; None where the model records no fold."""
         recorded = self.metadata.get("test_query_ids")
-        if recorded is None:
-            return topics
-        known = set(topics.query_ids)
-        missing = [query_id for query_id in recorded if query_id not in known]
-        if missing:
-            raise ValueError(
-                f"the model's test fold has {len(recorded)} topics, but {len(missing)} of them are not in "
-                f"{topics.name!r} (first: {missing[0]!r}); give the file it was trained on, or rank every topic "
-                "with --all"
-            )
-        return topics.select(recorded)
+        return None if recorded is None else tuple(recorded)
 
 
 def load_model(name_or_folder: str, config: Mapping[str, Any] | None = None, seed: int = 0) -> Model:

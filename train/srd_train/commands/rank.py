@@ -8,16 +8,17 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from srd_agents.registry import RANKERS
-from srd_gym.data import load_topics
 from srd_gym.data.trec import write_run
-from srd_train.fitting import rank_all
 from srd_train.json_lines import rank_lines
 from srd_train.models import Model, load_model
 from srd_train.options import SomeFile, SomeSource, SomeText, joined, parsed, ranker_options
 from srd_train.output import Output
+from srd_train.ranking import Job, rank_on_ray, rank_stream
+from srd_train.ray_engine import imported_ray
+from srd_train.topic_stream import topic_stream
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,11 +34,13 @@ class Rank:
     Examples:
       srd rank model --topics topics.parquet --k 10 --out model.run
       srd rank mmr --lambda 0.3 --topics topics.parquet --out mmr.run
+      srd rank model --all --topics 'parts/*.parquet' --out parts.run --engine ray
       srd rank model --k 10 < candidates.jsonl > rankings.jsonl
     """
 
     topics: SomeSource = None
-    """Topic file (Parquet), or "synthetic:PRESET[:TOPICS[:SEED]]"."""
+    """Topic file (Parquet), a folder of such, a pattern ("parts/*.parquet"), or "synthetic:PRESET[:TOPICS[:SEED]]".
+    Files are read piece by piece: a set may be larger than memory."""
     k: int = 10
     """Documents per ranking."""
     out: SomeFile = None
@@ -48,6 +51,8 @@ class Rank:
     """Name of the run inside the file; by default the ranker's."""
     seed: int = 0
     """Of a ranker that draws (random)."""
+    engine: Literal["local", "ray"] = "local"
+    """"ray" ranks the files with Ray Data, on the cluster that RAY_ADDRESS names or that runs here."""
     json: bool = False
     """Print JSON about the run written."""
 
@@ -96,6 +101,10 @@ class RankCommand:
             raise ValueError("say where the run goes: --out FILE")
         if options.topics is None and options.out is not None:
             raise ValueError("--out needs --topics FILE; JSON lines are answered on standard output")
+        if options.engine == "ray":
+            if options.topics is None:
+                raise ValueError("--engine ray needs --topics FILES; JSON lines are answered by this process")
+            imported_ray()
         model = load_model(self.target, self.config, options.seed)
         if not model.finished:
             output.notice(
@@ -111,18 +120,28 @@ class RankCommand:
         """Write the run."""
         if options.topics is None or options.out is None:
             return
-        topics = load_topics(options.topics)
-        chosen = topics if options.all else model.test_topics(topics)
-        chosen = model.vectorised(chosen)
-        with output.progress("rank", len(chosen)) as advance:
-            rankings = rank_all(model.ranker, chosen, options.k, advance)
-        ids = {topic.query_id: [topic.doc_ids[i] for i in rankings[topic.query_id]] for topic in chosen}
-        write_run(options.out, ids, options.tag or model.name)
-        part = "" if len(chosen) == len(topics) else f" of {len(topics)} (the model's test fold; --all ranks every one)"
+        topics = topic_stream(options.topics)
+        test = None if options.all else model.test_query_ids
+        every = topics.count(test)
+        count = every if test is None else len(test)
+        job = Job(
+            target=str(Path(self.target).resolve()) if Path(self.target).is_dir() else self.target,
+            config=self.config,
+            seed=options.seed,
+            k=options.k,
+            wanted=None if test is None else frozenset(test),
+        )
+        with output.progress("rank", count) as advance:
+            if options.engine == "ray":
+                rankings = rank_on_ray(job, topics, advance)
+            else:
+                rankings = rank_stream(job, model, topics, advance)
+            write_run(options.out, rankings, options.tag or model.name)
+        part = "" if count == every else f" of {every} (the model's test fold; --all ranks every one)"
         if options.json:
-            output.data({"run": str(options.out), "ranker": model.name, "topics": len(chosen), "k": options.k})
+            output.data({"run": str(options.out), "ranker": model.name, "topics": count, "k": options.k})
         else:
-            output.notice(f"{options.out}: top {options.k} of {len(chosen)} topics{part}")
+            output.notice(f"{options.out}: top {options.k} of {count} topics{part}")
 
 
 def _overview() -> str:

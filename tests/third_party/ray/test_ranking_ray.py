@@ -1,0 +1,68 @@
+"""`srd rank --engine ray` on a real Ray of this machine."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import ray
+
+from srd_gym.data.parquet import write_topics
+from srd_gym.data.synthetic import generate
+from srd_gym.data.trec import read_run
+from srd_train.cli import main
+from srd_train.ray_engine import connected_ray
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _cluster() -> Iterator[None]:
+    connected_ray()
+    yield
+    ray.shutdown()
+
+
+@pytest.fixture
+def parts(tmp_path: Path) -> Path:
+    """A folder of three files."""
+    topics = generate("tiny", n_topics=210, seed=0)
+    for i in range(3):
+        write_topics(tmp_path / "parts" / f"part-{i}.parquet", topics[70 * i : 70 * i + 70])
+    return tmp_path / "parts"
+
+
+def test_ray_data_writes_the_same_run(parts: Path, tmp_path: Path) -> None:
+    words = ["rank", "mmr", "--lambda", "0.3", "--k", "4", "--topics", str(parts), "--out"]
+    assert main([*words, str(tmp_path / "here")]) == 0
+    assert main([*words, str(tmp_path / "there"), "--engine", "ray"]) == 0
+    assert (tmp_path / "there").read_text() == (tmp_path / "here").read_text()
+
+
+def test_a_model_ranks_its_test_fold(parts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    first = parts / "part-0.parquet"
+    assert main(["train", "mdp-div", "--topics", str(first), "--fold", "1/5", "--epochs", "1", "--out", "model"]) == 0
+    words = ["rank", "model", "--topics", str(parts / "*.parquet"), "--out"]
+    assert main([*words, "here"]) == 0
+    assert main([*words, "there", "--engine", "ray"]) == 0
+    assert Path("there").read_text() == Path("here").read_text()
+    assert len(read_run("there").rankings) == 14
+
+
+def test_what_a_worker_raises_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    bare = generate("tiny", n_topics=3, seed=0)
+    topics = (dataclasses.replace(topic, doc_vectors=None, query_vector=None) for topic in bare)
+    write_topics(tmp_path / "bare.parquet", bare.replace(topics))
+    words = ["rank", "mmr", "--topics", str(tmp_path / "bare.parquet"), "--out", str(tmp_path / "run")]
+    assert main([*words, "--engine", "ray"]) == 2
+    message = capsys.readouterr().err
+    assert "error: ranking on Ray: " in message
+    assert "vectors" in message
+    assert not (tmp_path / "run").exists()
+
+
+def test_generated_topics_are_no_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["rank", "mmr", "--topics", "synthetic:tiny:3", "--out", str(tmp_path / "run"), "--engine", "ray"]
+    assert main(words) == 2
+    assert "ranks Parquet files, not synthetic:tiny:3" in capsys.readouterr().err

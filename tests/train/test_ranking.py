@@ -1,0 +1,128 @@
+"""Topics ranked as they come: of many files, without holding them, and the same as all at once."""
+
+from __future__ import annotations
+
+import dataclasses
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from run_srd import Srd
+
+from srd_agents.registry import make_ranker
+from srd_gym.data.parquet import TopicWriter, write_topics
+from srd_gym.data.synthetic import generate
+from srd_gym.data.trec import read_run
+from srd_gym.topic import Topic
+from srd_train import topic_stream as module
+from srd_train.topic_stream import topic_stream
+
+
+@pytest.fixture
+def parts(tmp_path: Path) -> Path:
+    """A folder of three files, and something else."""
+    topics = generate("tiny", n_topics=30, seed=0)
+    folder = tmp_path / "parts"
+    for i in range(3):
+        write_topics(folder / f"part-{i}.parquet", topics[10 * i : 10 * i + 10])
+    (folder / "notes.txt").write_text("no topics")
+    return folder
+
+
+def test_a_folder_and_a_pattern_rank_as_one_file(srd: Srd, parts: Path, tiny_file: Path, tmp_path: Path) -> None:
+    words = ("rank", "mmr", "--lambda", "0.3", "--k", "4")
+    srd.works(*words, "--topics", tiny_file, "--out", tmp_path / "one")
+    for name, source in (("folder", parts), ("pattern", parts / "part-*.parquet")):
+        done = srd.works(*words, "--topics", source, "--out", tmp_path / name, "--json")
+        assert done.json["topics"] == 30
+        assert (tmp_path / name).read_text() == (tmp_path / "one").read_text()
+    ranker = make_ranker("mmr", lambda_=0.3)
+    rankings = read_run(tmp_path / "one").rankings
+    for topic in generate("tiny", n_topics=30, seed=0):
+        assert rankings[topic.query_id] == tuple(topic.doc_ids[i] for i in ranker.rank(topic, 4))
+
+
+def test_a_pattern_may_be_relative_or_without_a_file(
+    srd: Srd, parts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(parts)
+    assert topic_stream("part-[01].parquet").count() == 20
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    words = ("rank", "mmr", "--out", tmp_path / "run", "--topics")
+    assert "no file matches" in srd.fails(*words, empty)
+    assert "no file matches" in srd.fails(*words, parts / "piece-*")
+    assert "no file at" in srd.fails(*words, parts / "absent.parquet")
+
+
+def test_a_model_ranks_its_test_fold_of_many_files(srd: Srd, parts: Path, tiny_file: Path, tmp_path: Path) -> None:
+    model = tmp_path / "model"
+    srd.works("train", "mmr", "--topics", tiny_file, "--fold", "1/5", "--out", model)
+    done = srd.works("rank", model, "--topics", parts, "--out", tmp_path / "run")
+    assert "6 topics of 30 (the model's test fold" in done.err
+    assert len(read_run(tmp_path / "run").rankings) == 6
+    (parts / "part-1.parquet").unlink()
+    assert "are not in" in srd.fails("rank", model, "--topics", parts, "--out", tmp_path / "run")
+
+
+def test_an_id_in_two_files_is_named_before_anything_is_ranked(srd: Srd, parts: Path, tmp_path: Path) -> None:
+    (parts / "part-3.parquet").write_bytes((parts / "part-1.parquet").read_bytes())
+    first = next(topic_stream(str(parts / "part-1.parquet")).query_ids())
+    message = srd.fails("rank", "mmr", "--topics", parts, "--out", tmp_path / "run")
+    assert f"query id {first!r} comes twice" in message
+    assert not (tmp_path / "run").exists()
+
+
+def test_equal_hashes_of_different_ids_are_no_error(parts: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "hash", lambda _query_id: 7, raising=False)
+    assert topic_stream(str(parts)).count() == 30
+
+
+def test_files_of_different_widths_are_one_set_no_more(srd: Srd, parts: Path, tmp_path: Path) -> None:
+    other = generate("tiny", n_topics=2, seed=1, width=9)
+    write_topics(
+        parts / "part-9.parquet", other.replace(dataclasses.replace(t, query_id=f"w{t.query_id}") for t in other)
+    )
+    message = srd.fails("rank", "random", "--topics", parts, "--out", tmp_path / "run")
+    assert "one set has one width" in message
+    assert not (tmp_path / "run").exists()
+    assert not list(tmp_path.glob("*.partial"))
+
+
+def test_ray_ranks_files_only_and_has_to_be_there(
+    srd: Srd, tiny_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "--engine ray needs --topics" in srd.fails("rank", "mmr", "--engine", "ray")
+    monkeypatch.setitem(sys.modules, "ray", None)
+    words = ("rank", "mmr", "--engine", "ray", "--out", tmp_path / "run", "--topics")
+    assert 'pip install "srd-gym[ray]"' in srd.fails(*words, tiny_file)
+
+
+_PEAK = """
+import resource, sys
+from srd_train.cli import main
+code = main(["rank", "random", "--topics", sys.argv[1], "--out", sys.argv[2]])
+print(code, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+"""
+
+
+def test_memory_does_not_grow_with_the_topics(tmp_path: Path) -> None:
+    """The larger file holds 256 MB of vectors, of which no more than a row group or two is in memory."""
+    pytest.importorskip("resource")
+    ids = tuple(f"d{i}" for i in range(50))
+    vectors = np.random.default_rng(0).standard_normal((50, 640), dtype=np.float32)
+    peaks = []
+    for count in (200, 2000):
+        path = tmp_path / f"{count}.parquet"
+        with TopicWriter(path, name="t") as writer:
+            for i in range(count):
+                writer.write(Topic(query_id=f"q{i}", doc_ids=ids, doc_vectors=vectors))
+        words = [sys.executable, "-c", _PEAK, str(path), str(tmp_path / f"{count}.run")]
+        done = subprocess.run(words, check=True, capture_output=True, text=True, timeout=120)
+        code, peak = done.stdout.split()[-2:]
+        assert code == "0"
+        peaks.append(int(peak))
+    assert peaks[1] < 1.2 * peaks[0]
+    assert len(read_run(tmp_path / "2000.run").rankings) == 2000

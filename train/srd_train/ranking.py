@@ -1,0 +1,141 @@
+"""Ranking topics as they come, in memory that does not grow with their number; here or on Ray Data."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from srd_gym.data.parquet import topic_columns, topics_of_batch
+from srd_gym.topic import Topic, TopicSet
+from srd_train.models import Model, load_model
+from srd_train.ray_engine import connected_ray
+from srd_train.topic_stream import TopicStream
+
+_CHUNK = 64
+
+Rankings = Iterator[tuple[str, list[str]]]
+"""Query ids with the ids of their documents, best first."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """What is ranked with what."""
+
+    target: str
+    """A model's folder, or a ranker's name."""
+    config: Mapping[str, Any]
+    """Options of a ranker by name."""
+    seed: int
+    """Of a ranker that draws."""
+    k: int
+    """Documents a topic."""
+    wanted: frozenset[str] | None
+    """Query ids to rank; None ranks all."""
+
+
+def rank_stream(
+    job: Job, model: Model, topics: Iterable[Topic], advance: Callable[[int], None] | None = None
+) -> Rankings:
+    """Rank topics, a few at a time.
+
+    Args:
+        job: what is asked for.
+        model: the ranker that it names.
+        topics: in any number; they are read as the rankings are taken.
+        advance: told how many topics were just ranked.
+    """
+    chosen = (topic for topic in topics if job.wanted is None or topic.query_id in job.wanted)
+    while chunk := list(islice(chosen, _CHUNK)):
+        some = model.vectorised(TopicSet(chunk, name="topics"))
+        rankings = model.ranker.rank_batch(some, job.k)
+        if advance is not None:
+            advance(len(some))
+        for topic, ranking in zip(some, rankings, strict=True):
+            yield topic.query_id, [topic.doc_ids[i] for i in ranking]
+
+
+def rank_on_ray(job: Job, topics: TopicStream, advance: Callable[[int], None] | None = None) -> Rankings:
+    """Rank the topics of files with Ray Data: its workers read, rank and give back rankings, in the order of the files.
+
+    The files, and a model's folder, must be at the same place on every node. A ranker that draws (random) draws
+    something else than without Ray.
+
+    Args:
+        job: what is asked for.
+        topics: files.
+        advance: told how many topics were just ranked.
+
+    Raises:
+        ImportError, ConnectionError: as `srd_train.ray_engine.connected_ray`.
+        ValueError: generated topics; or what a worker raised, with its message.
+    """
+    if not topics.files:
+        raise ValueError(f"--engine ray ranks Parquet files, not {topics.name}; write them with `srd data build` first")
+    columns = _columns(topics.files)
+    ray = connected_ray()
+    from ray import data as ray_data
+
+    context = ray_data.DataContext.get_current()
+    context.execution_options.preserve_order = True
+    context.enable_progress_bars = False
+    logging.getLogger("ray.data").setLevel(logging.WARNING)
+    workers = max(1, int(ray.cluster_resources().get("CPU", 1)))
+    files = [str(path.resolve()) for path in topics.files]
+    rows = ray_data.read_parquet(files).select_columns(columns)
+    ranked = rows.map_batches(
+        _BatchRanker,
+        fn_constructor_args=(job,),
+        batch_size=_CHUNK,
+        batch_format="pyarrow",
+        compute=ray_data.ActorPoolStrategy(min_size=1, max_size=workers),
+    )
+    try:
+        for batch in ranked.iter_batches(batch_size=None, batch_format="pyarrow"):
+            if advance is not None:
+                advance(batch.num_rows)
+            yield from zip(batch.column("query_id").to_pylist(), batch.column("doc_ids").to_pylist(), strict=True)
+    except ray.exceptions.RayError as error:
+        raise ValueError(f"ranking on Ray: {_innermost(error)}") from error
+
+
+class _BatchRanker:
+    """What a worker of Ray Data does: rows of topics into rows of rankings."""
+
+    def __init__(self, job: Job) -> None:
+        self._job = job
+        self._model = load_model(job.target, job.config, job.seed)
+
+    def __call__(self, table: pa.Table) -> pa.Table:
+        """Rank a table's topics; `doc_ids` of what comes back are best first."""
+        topics = (topic for batch in table.to_batches() for topic in topics_of_batch(batch, "a worker's rows"))
+        pairs = list(rank_stream(self._job, self._model, topics))
+        kinds = (pa.string(), pa.list_(pa.string()))
+        columns = [pa.array([pair[i] for pair in pairs], type=kind) for i, kind in enumerate(kinds)]
+        return pa.table(columns, names=["query_id", "doc_ids"])
+
+
+def _columns(files: Sequence[Path]) -> list[str]:
+    """The columns of topics that the files have.
+
+    Raises:
+        ValueError: they have different ones.
+    """
+    first, *others = (topic_columns(path) for path in files)
+    for path, columns in zip(files[1:], others, strict=True):
+        if columns != first:
+            differing = ", ".join(sorted(set(first) ^ set(columns)))
+            raise ValueError(f"{path} and {files[0]} have different columns ({differing}); write the files alike")
+    return first
+
+
+def _innermost(error: BaseException) -> BaseException:
+    """What a worker raised first."""
+    while error.__cause__ is not None:
+        error = error.__cause__
+    return error

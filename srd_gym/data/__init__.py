@@ -13,7 +13,7 @@ from srd_gym.data.ambient import load_ambient
 from srd_gym.data.attach import attach_vectors, embed_topics
 from srd_gym.data.du_div import load_du_div
 from srd_gym.data.lsa import LsaVectorizer
-from srd_gym.data.parquet import TopicWriter, iter_query_ids, iter_topics, read_topics, write_topics
+from srd_gym.data.parquet import TopicWriter, iter_topics, read_topics, write_topics
 from srd_gym.data.rl4srd import load_rl4srd
 from srd_gym.data.simulate import simulate_vectors
 from srd_gym.data.splits import read_folds
@@ -33,7 +33,6 @@ __all__ = [
     "embed_texts",
     "embed_topics",
     "generate",
-    "iter_query_ids",
     "iter_topics",
     "load_ambient",
     "load_du_div",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+from pathlib import Path
 
 import pytest
 
@@ -27,8 +27,8 @@ def test_recipes_can_be_configured(name: str) -> None:
 
 
 @pytest.mark.data
-@pytest.mark.skipif("SRD_DATA_DIR" not in os.environ, reason="set SRD_DATA_DIR to the folder of the real files")
-def test_years_choose_topics() -> None:
+def test_years_choose_topics(data_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SRD_DATA_DIR", str(data_dir))
     one = load_entry(TopicsEntry(name="one", source="trec-indri", years=(2010,)))
     assert {int(topic.query_id) for topic in one} <= set(range(51, 101))
     two = load_entry(TopicsEntry(name="two", source="trec-indri", years=(2009, 2010)))

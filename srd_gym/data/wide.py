@@ -1,9 +1,9 @@
 """Topics of every shape: `synthetic:wide`, in which each topic draws its own statistics from wide ranges.
 
 A ranker that is to serve vectors, scores and queries that it never saw must be trained on many kinds of them. So
-nothing here resembles one real set. Vectors are made in two ways, a quarter of the topics in the second, and the ranges reach past
-what the Web Track's runs and labels, the topic proportions distributed with DSSA, and DU-DIV's labels show
-(docs/relational.md has the figures). AMBIENT, on which such rankers are tested, set none of them.
+nothing here resembles one real set. Vectors are made in two ways (a quarter of the topics in that of the presets), and
+the ranges reach past what the Web Track's runs and labels, the topic proportions distributed with DSSA, and DU-DIV's
+labels show (docs/relational.md has the figures).
 
 Shapes: N candidates, M distinct ones (N without near-duplicates), S subtopics, F vector width.
 """

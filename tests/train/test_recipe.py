@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -64,6 +65,67 @@ def test_a_sweep_is_one_topic_set_for_each_noise() -> None:
 def test_mistakes_in_a_recipe_are_named(change: dict[str, object], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         recipe_from({**SMALL, **change}, "r", "r.toml")
+
+
+MISTAKEN = """# a "mmr" in a comment
+title = "mine"
+reference = "random"
+measures = ["alpha_nDCG@5", "alphanDCG@x"]
+
+[[topics]]
+name = "one"
+source = "synthetic:tiny:12:0"
+
+[[topics]]
+name = "two"
+source = "synthetic:tinny:12:0"  # line 12
+
+[[rankers]]
+ranker = "random"
+
+[[rankers]]
+ranker = "mmmr"
+config = { lambda_ = 0.5 }
+sed = [1]
+"""
+
+
+@pytest.mark.parametrize(
+    ("mended", "message"),
+    [
+        ({}, "unknown key in R, line 20: rankers: 'sed'. Did you mean seeds"),
+        ({"sed = [1]": ""}, "unknown ranker in R, line 18: 'mmmr'. Did you mean mmr"),
+        ({"sed = [1]": "", "mmmr": "mmr"}, "unknown synthetic preset in R, line 12: 'tinny'. Did you mean tiny"),
+        (
+            {"sed = [1]": "", "mmmr": "mmr", "synthetic:tinny:12:0": "ambiant"},
+            "unknown topic set in R, line 12: 'ambiant'. Did you mean ambient",
+        ),
+        ({"sed = [1]": "", "mmmr": "mmr", "tinny": "tiny"}, "R, line 4: "),
+        ({"sed = [1]": "", 'ranker = "mmmr"': ""}, "R, line 17: rankers: ranker missing"),
+        ({'name = "two"': "nam = 2"}, "unknown key in R, line 11: topics: 'nam'. Did you mean name"),
+        ({"title": "titel"}, "R, line 2: 'titel'. Did you mean title"),
+    ],
+)
+def test_mistakes_are_named_with_their_line(tmp_path: Path, mended: dict[str, str], message: str) -> None:
+    path = tmp_path / "mine.toml"
+    text = MISTAKEN
+    for wrong, right in mended.items():
+        text = text.replace(wrong, right)
+    if "titel" in text:
+        text = text.replace("sed = [1]", "").replace("mmmr", "mmr").replace("tinny", "tiny").replace("@x", "@3")
+    path.write_text(text)
+    with pytest.raises(ValueError, match=re.escape(message.replace("R,", f"{path},"))):
+        load_recipe(str(path))
+
+
+def test_tables_written_inline_have_lines_too(tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text(
+        'title = "t"\nreference = "random"\ntopics = [{ name = "t", source = "synthetic:tiny:9:0" }]\n'
+        'rankers = [\n  { ranker = "random" },\n  { ranker = "mmmr" },\n]\n'
+    )
+    with pytest.raises(ValueError, match=re.escape(f"unknown ranker in {path}, line 6: 'mmmr'. Did you mean mmr")):
+        load_recipe(str(path))
 
 
 def test_unknown_recipes_and_broken_files(tmp_path: Path) -> None:

@@ -28,6 +28,8 @@ from srd_train.views import check_views, config_seen, seen_through
 
 SCHEMA_VERSION = 1
 """Of a cell's JSON line; rises when its keys change their meaning."""
+_LATER_OPTIONS: Mapping[str, Any] = {"reshape": None, "years": ()}
+"""Options of topic sets that earlier versions had not, and what leaves them out: an option added goes here."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,8 +61,9 @@ class Cell:
         parts_of_it = asdict(self)
         del parts_of_it["ranker"]["views"]  # what else the fit serves for makes no difference
         # Cells without these keep the names they had before there were such options.
-        if self.topics.reshape is None:
-            del parts_of_it["topics"]["reshape"]
+        for key, unset in _LATER_OPTIONS.items():
+            if parts_of_it["topics"][key] == unset:
+                del parts_of_it["topics"][key]
         if self.view is None:
             del parts_of_it["view"]
         content = json.dumps(parts_of_it, sort_keys=True, default=list)

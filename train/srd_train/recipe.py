@@ -10,10 +10,18 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, TypeVar
 
+from srd_agents.registry import RANKERS
+from srd_gym.data.synthetic import PRESETS
 from srd_gym.files import existing_file
+from srd_gym.measures import measure
 from srd_gym.names import unknown
+from srd_train.recipe_lines import RecipeLines
 
 SUFFIX = ".toml"
+SOURCES = ("ambient", "rl4srd", "trec-indri", "dssa-sample", "du-div")
+"""Topic sets by name, besides files and synthetic ones."""
+_SYNTHETIC = "synthetic:"
+_PRESETS = (*PRESETS, "wide")
 RESHAPE_OPTIONS = ("list_size", "lists", "min_relevant", "seed")
 
 
@@ -165,13 +173,14 @@ def load_recipe(name_or_path: str) -> Recipe:
     else:
         raise unknown("recipe", name_or_path, known, "A file of your own must end in .toml.")
     try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
+        content = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ValueError(f"recipe: {path} is not TOML ({error})") from error
-    return recipe_from(content, path.name.removesuffix(SUFFIX), str(path))
+    return recipe_from(content, path.name.removesuffix(SUFFIX), str(path), text)
 
 
-def recipe_from(content: Mapping[str, Any], name: str, where: str) -> Recipe:
+def recipe_from(content: Mapping[str, Any], name: str, where: str, text: str = "") -> Recipe:
     """A recipe from parsed TOML.
 
     Args:
@@ -179,32 +188,87 @@ def recipe_from(content: Mapping[str, Any], name: str, where: str) -> Recipe:
             `noise` (or "sweep") makes one topic set for each value.
         name: of the recipe, where the content gives none.
         where: the file, for errors.
+        text: what the file holds, for their lines.
+
+    Raises:
+        ValueError: unknown or missing keys, unknown rankers, topic sets or measures; the message gives file and line.
     """
-    values = dict(content)
-    topics = [single for table in _tables(values, "topics", where) for single in _one_each_noise(table)]
-    rankers = [_with_views(table, where) for table in _tables(values, "rankers", where)]
-    values["topics"] = tuple(_filled(TopicsEntry, table, f"{where}: topics") for table in topics)
-    values["rankers"] = tuple(_filled(RankerEntry, table, f"{where}: rankers") for table in rankers)
-    return _filled(Recipe, {"name": name, **values}, where)
+    values, lines = dict(content), RecipeLines(where, text)
+    topics = [
+        _filled(TopicsEntry, single, lines, "topics", index)
+        for index, table in enumerate(_tables(values, "topics", where))
+        for single in _one_each_noise(table)
+    ]
+    rankers = [
+        _filled(RankerEntry, _with_views(table, lines, index), lines, "rankers", index)
+        for index, table in enumerate(_tables(values, "rankers", where))
+    ]
+    recipe = _filled(Recipe, {"name": name, **values, "topics": tuple(topics), "rankers": tuple(rankers)}, lines)
+    _check_names(recipe, content, lines)
+    return recipe
 
 
-def _with_views(table: dict[str, Any], where: str) -> dict[str, Any]:
+def _check_names(recipe: Recipe, content: Mapping[str, Any], lines: RecipeLines) -> None:
+    """Refuse rankers, topic sets and measures that do not exist, before hours of work."""
+    for index, table in enumerate(content.get("rankers", ())):
+        if table["ranker"] not in RANKERS:
+            place = lines.of_value(table["ranker"], "rankers", index)
+            raise unknown(f"ranker in {place}:", table["ranker"], RANKERS)
+    for index, table in enumerate(content.get("topics", ())):
+        source = str(table["source"])
+        preset = source.removeprefix(_SYNTHETIC).split(":")[0]
+        place = lines.of_value(source, "topics", index)
+        if source.startswith(_SYNTHETIC) and preset not in _PRESETS:
+            raise unknown(f"synthetic preset in {place}:", preset, _PRESETS)
+        if not (source.startswith(_SYNTHETIC) or source in SOURCES or _is_path(source)):
+            raise unknown(f"topic set in {place}:", source, SOURCES, "A file of yours needs its path, ending and all.")
+    for name in (*recipe.measures, recipe.select_by):
+        try:
+            measure(name)
+        except (ValueError, TypeError) as error:
+            raise ValueError(f"{lines.of_value(str(name))}: {error}") from error
+
+
+def _is_path(source: str) -> bool:
+    """Whether a topic set is meant to be a file: one that is there, or a name with a folder or an ending."""
+    return Path(source).suffix != "" or Path(source).name != source or Path(source).exists()
+
+
+def _with_views(table: dict[str, Any], lines: RecipeLines, index: int) -> dict[str, Any]:
     """A ranker's table with its views read."""
     if "views" not in table:
         return table
-    whose = f"{where}: views of ranker {table.get('name', table.get('ranker'))!r}"
-    return {**table, "views": tuple(_filled(View, view, whose) for view in _tables(table, "views", whose))}
+    whose = f"views of ranker {table.get('name', table.get('ranker'))!r}"
+    views = _tables(table, "views", f"{lines.of_table('rankers', index)}: {whose}")
+    return {**table, "views": tuple(_filled(View, view, lines, "rankers", index, whose) for view in views)}
 
 
 Entry = TypeVar("Entry", TopicsEntry, RankerEntry, View, Recipe)
 
 
-def _filled(kind: type[Entry], table: Mapping[str, Any], where: str) -> Entry:
-    """A dataclass from a table; lists become tuples, unknown keys are errors."""
+def _filled(
+    kind: type[Entry],
+    table: Mapping[str, Any],
+    lines: RecipeLines,
+    array: str | None = None,
+    index: int = 0,
+    whose: str | None = None,
+) -> Entry:
+    """A dataclass from a table; lists become tuples, unknown keys are errors.
+
+    Args:
+        kind: of dataclass.
+        table: its fields.
+        lines: where the table is written.
+        array: the array of tables that it is in.
+        index: which of these tables.
+        whose: what errors call it.
+    """
     fields = {entry.name: entry for entry in dataclasses.fields(kind)}
+    what = f": {whose or array}" if whose or array else ""
     for key in table:
         if key not in fields:
-            raise unknown(f"key in {where}:", key, fields)
+            raise unknown(f"key in {lines.of_key(key, array, index)}{what}:", key, fields)
     needed = [
         name
         for name, entry in fields.items()
@@ -212,7 +276,8 @@ def _filled(kind: type[Entry], table: Mapping[str, Any], where: str) -> Entry:
     ]
     missing = [name for name in needed if name not in table]
     if missing:
-        raise ValueError(f"{where}: {', '.join(missing)} missing; expected at least {', '.join(needed)}")
+        place = lines.where if array is None else lines.of_table(array, index)
+        raise ValueError(f"{place}{what}: {', '.join(missing)} missing; expected at least {', '.join(needed)}")
     return kind(**{key: _frozen(value) for key, value in table.items()})
 
 

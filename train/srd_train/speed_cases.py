@@ -21,6 +21,7 @@ from srd_gym.topic import TopicSet
 from srd_train.speed import Contender, Outcome, against, race
 from srd_train.speed_heuristics import heuristic_cases
 from srd_train.speed_pruning import pruning_cases
+from srd_train.speed_relational import relational_cases
 from srd_train.speed_sb3 import sb3_rollout
 from srd_train.speed_scoring import WIDTHS, qmix_ranking, qmix_update
 from srd_train.speed_search import TREES, search
@@ -255,6 +256,7 @@ def all_cases(rounds: int, size: float = 1.0) -> Iterator[tuple[str, Callable[[]
     yield "ranking in batches", lambda: ranking(batch=True, rounds=rounds, size=size)
     yield from heuristic_cases(rounds, size)
     yield from smooth_cases(rounds, size)
+    yield from relational_cases(rounds, size)
     for width in WIDTHS:
         yield f"qmix update, F = {width}", partial(qmix_update, width, rounds=rounds, size=size)
         yield f"qmix ranking alone, F = {width}", partial(qmix_ranking, width, batch=False, rounds=rounds, size=size)

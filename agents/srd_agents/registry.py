@@ -151,7 +151,7 @@ _BUILT_IN = (
     ),
     RankerSpec(
         name="relational-pretrained",
-        summary="relations of candidates, learned from generated topics: serves vectors of any model, needs no training",
+        summary="relations of candidates, learned from generated topics: any vectors, needs no training",
         config_path="srd_agents.relational.config:PretrainedConfig",
         class_path="srd_agents.relational.ranker:Pretrained",
         needs=("vectors",),

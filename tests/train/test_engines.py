@@ -249,6 +249,22 @@ def test_wrong_uses_of_engines_are_explained(
     assert 'pip install "srd-gym[ray]"' in srd.fails(*words, "--engine", "ray")
 
 
+def test_a_script_without_a_guard_is_told_so(recipe_file: Path, tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import sys\n"
+        "from pathlib import Path\n"
+        "from srd_train.benchmark import run_benchmark\n"
+        "from srd_train.engines import processes\n"
+        "from srd_train.recipe import load_recipe\n"
+        "run_benchmark(load_recipe(sys.argv[1]), Path(sys.argv[2]), engine=processes(2))\n"
+    )
+    words = [sys.executable, str(script), str(recipe_file), str(tmp_path / "out")]
+    ended = subprocess.run(words, check=False, capture_output=True, text=True, timeout=120)
+    assert ended.returncode == 1
+    assert "needs `if __name__ ==" in ended.stderr.splitlines()[-1]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_killed_at_any_moment_it_comes_to_the_same(

@@ -249,7 +249,7 @@ def test_wrong_uses_of_engines_are_explained(
     assert 'pip install "srd-gym[ray]"' in srd.fails(*words, "--engine", "ray")
 
 
-def test_a_script_without_a_guard_is_told_so(recipe_file: Path, tmp_path: Path) -> None:
+def test_a_script_without_a_guard_is_told_so(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(
         "import sys\n"
@@ -257,34 +257,53 @@ def test_a_script_without_a_guard_is_told_so(recipe_file: Path, tmp_path: Path) 
         "from srd_train.benchmark import run_benchmark\n"
         "from srd_train.engines import processes\n"
         "from srd_train.recipe import load_recipe\n"
-        "run_benchmark(load_recipe(sys.argv[1]), Path(sys.argv[2]), engine=processes(2))\n"
+        "run_benchmark(load_recipe(sys.argv[1]), Path(sys.argv[2]), engine=processes(1))\n"
     )
-    words = [sys.executable, str(script), str(recipe_file), str(tmp_path / "out")]
+    recipe = tmp_path / "small.toml"
+    recipe.write_text(RECIPE)
+    words = [sys.executable, str(script), str(recipe), str(tmp_path / "out")]
     ended = subprocess.run(words, check=False, capture_output=True, text=True, timeout=120)
     assert ended.returncode == 1
     assert "needs `if __name__ ==" in ended.stderr.splitlines()[-1]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("jobs", [1, 2])
 def test_killed_at_any_moment_it_comes_to_the_same(
-    finished: tuple[Path, list[dict[str, Any]]], recipe_file: Path, tmp_path: Path, jobs: int
+    finished: tuple[Path, list[dict[str, Any]]], recipe_file: Path, tmp_path: Path
 ) -> None:
     whole, records = finished
-    generator = random.Random(jobs)
-    words = [sys.executable, "-m", "srd_train.cli", "benchmark", str(recipe_file), "--out", str(tmp_path)]
-    words += ["--jobs", str(jobs)]
-    for _ in range(2):
-        run = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    generator = random.Random(1)
+    words = [sys.executable, "-m", "srd_train.cli", "benchmark", str(recipe_file), "--out", str(tmp_path), "--jobs"]
+    for jobs in ("1", "2"):
+        run = subprocess.Popen([*words, jobs], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         enough = min(len(records) - 1, done(tmp_path) + generator.randint(1, 4))
         while run.poll() is None and done(tmp_path) < enough:
             time.sleep(0.01)
         time.sleep(generator.uniform(0, 0.1))
+        below = children_of(run.pid)
         run.send_signal(signal.SIGKILL)
         run.wait()
-    subprocess.run(words, check=True, capture_output=True, timeout=120)
+        until = time.monotonic() + 20
+        while any(alive(pid) for pid in below) and time.monotonic() < until:
+            time.sleep(0.01)
+        assert not any(alive(pid) for pid in below), "its processes end with it"
+    subprocess.run([*words, "1"], check=True, capture_output=True, timeout=120)
     assert written(tmp_path) == written(whole)
     assert not list(tmp_path.rglob("*.partial"))
+
+
+def children_of(pid: int) -> list[int]:
+    """The processes that it started; none where the system does not tell."""
+    place = Path(f"/proc/{pid}/task/{pid}/children")
+    return [int(word) for word in place.read_text().split()] if place.exists() else []
+
+
+def alive(pid: int) -> bool:
+    """Whether the process runs (one that has ended and waits for its parent has no command line left)."""
+    try:
+        return bool(Path(f"/proc/{pid}/cmdline").read_bytes())
+    except OSError:
+        return False
 
 
 def done(out: Path) -> int:

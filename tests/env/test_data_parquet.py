@@ -16,8 +16,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from srd_gym.data import parquet
-from srd_gym.data.parquet import TopicWriter, iter_topics, read_topics, write_topics
+from srd_gym.data.parquet import (
+    TopicWriter,
+    iter_query_ids,
+    iter_topics,
+    read_topics,
+    topic_columns,
+    topics_of_batch,
+    write_topics,
+)
 from srd_gym.data.streams import DataNotice
+from srd_gym.data.synthetic import generate
 from srd_gym.topic import TOPIC_FIELDS, Topic, TopicSet
 
 words = st.text(st.characters(exclude_categories=["Cs"]), max_size=6)
@@ -152,6 +161,32 @@ def test_topics_are_iterated_in_constant_memory(tmp_path: Path) -> None:
     tracemalloc.stop()
     assert count == 400
     assert most + python_most < 100e6, "the whole set is 160 MB; two row groups are 64 MB"
+
+
+def test_ids_and_rows_of_another_reader_are_the_files(tmp_path: Path) -> None:
+    written, path = generate("tiny", n_topics=150, seed=0), tmp_path / "t.parquet"
+    write_topics(path, written)
+    assert tuple(iter_query_ids(path)) == written.query_ids
+    assert topic_columns(path) == parquet.SCHEMA.names
+    batches = pq.read_table(path).append_column("other", pa.array(range(150))).to_batches(max_chunksize=40)
+    read = TopicSet((topic for batch in batches for topic in topics_of_batch(batch, "rows")), name="t")
+    assert read.query_ids == written.query_ids
+    for topic, before in zip(read, written, strict=True):
+        np.testing.assert_array_equal(topic.doc_vectors, before.doc_vectors)
+        np.testing.assert_array_equal(topic.judgments, before.judgments)
+    with pytest.raises(ValueError, match="rows lacks the column doc_ids"):
+        next(topics_of_batch(batches[0].select(["query_id"]), "rows"))
+
+
+def test_a_file_index_stays_small(tmp_path: Path) -> None:
+    """It is read whole, so it must not grow by much with every topic."""
+    path = tmp_path / "t.parquet"
+    with TopicWriter(path, name="t") as writer:
+        for i in range(3000):
+            writer.write(Topic(query_id=str(i), doc_ids=("a",), doc_vectors=np.ones((1, 2), dtype=np.float32)))
+    index = pq.read_metadata(path)
+    assert index.num_row_groups == 3
+    assert index.serialized_size < 10 * 3000
 
 
 def rewrite(path: Path, change: Any) -> Path:

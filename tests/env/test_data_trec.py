@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -131,6 +132,21 @@ def test_odd_ids_are_kept_as_data(tmp_path: Path) -> None:
 
 
 ids = st.text(st.characters(exclude_categories=["Cc", "Cs", "Zs", "Zl", "Zp"]), min_size=1, max_size=8)
+
+
+def test_a_run_is_written_as_its_rankings_come(tmp_path: Path) -> None:
+    rankings = {str(i): [f"d{i}", "e"] for i in range(5)}
+    write_run(tmp_path / "whole", rankings, "tag")
+    write_run(tmp_path / "stream", ((query_id, doc_ids) for query_id, doc_ids in rankings.items()), "tag")
+    assert (tmp_path / "stream").read_text() == (tmp_path / "whole").read_text()
+
+    def broken() -> Iterator[tuple[str, list[str]]]:
+        yield "1", ["a"]
+        raise OSError("the reader went away")
+
+    with pytest.raises(OSError, match="went away"):
+        write_run(tmp_path / "broken", broken(), "tag")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["stream", "whole"]
 
 
 @settings(max_examples=60, deadline=None)

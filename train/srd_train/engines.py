@@ -153,7 +153,7 @@ class _Worker:
                 'processes needs `if __name__ == "__main__":` around it'
             )
         message = f"the process that ran it ended {how}"
-        if code == -signal.SIGKILL:
+        if how.endswith("SIGKILL"):
             message += "; did memory run out? Fewer --jobs need less"
         for cell in self.left:
             yield cell, failure(cell, WorkerDiedError(message))

@@ -14,7 +14,7 @@ from srd_agents.supervised.config import Pooling
 class LinearConfig(LearnerConfig):
     """What all linear rankers share."""
 
-    batch_topics: int = 8
+    batch_topics: int = 2
     """Topics per update."""
     optimizer: Literal["adam", "sgd"] = "adam"
     """"sgd" is the papers' plain gradient descent."""

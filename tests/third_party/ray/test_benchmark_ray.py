@@ -29,7 +29,10 @@ LEARNER = RankerEntry(ranker="mdp-div-batched", config={"epochs": 3, "horizon": 
 
 @pytest.fixture(scope="module", autouse=True)
 def _cluster() -> Iterator[None]:
-    connected_ray()
+    """A Ray of our own, whatever runs on this machine."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RAY_ADDRESS", "local")
+        connected_ray()
     yield
     ray.shutdown()
 

@@ -18,7 +18,10 @@ from srd_train.ray_engine import connected_ray
 
 @pytest.fixture(scope="module", autouse=True)
 def _cluster() -> Iterator[None]:
-    connected_ray()
+    """A Ray of our own, whatever runs on this machine."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RAY_ADDRESS", "local")
+        connected_ray()
     yield
     ray.shutdown()
 

@@ -35,8 +35,9 @@ from __future__ import annotations
 import contextlib
 import difflib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import accumulate
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -115,8 +116,12 @@ def read_topics(path: PathLike) -> TopicSet:
     return TopicSet(iter_topics(path), name=header.name, simulated=header.simulated, transductive=header.transductive)
 
 
-def iter_topics(path: PathLike) -> Iterator[Topic]:
+def iter_topics(path: PathLike, groups: Iterable[int] | None = None) -> Iterator[Topic]:
     """The topics of a file one after the other, holding one row group (about 32 MB) in memory.
+
+    Args:
+        path: the Parquet file.
+        groups: numbers of the row groups to read, from 0; None: all of them.
 
     Raises:
         FileNotFoundError, ValueError: as `read_topics`; a fault inside a row is raised when the row is reached.
@@ -124,8 +129,9 @@ def iter_topics(path: PathLike) -> Iterator[Topic]:
     with _opened(path) as file:
         _header_of(file, path)
         columns = _columns(file, path)
-        row = 0
-        for group in range(file.num_row_groups):
+        starts = list(accumulate((file.metadata.row_group(i).num_rows for i in range(file.num_row_groups)), initial=0))
+        for group in range(file.num_row_groups) if groups is None else groups:
+            row = starts[group]
             for batch in file.iter_batches(batch_size=_READ_ROWS, row_groups=[group], columns=columns):
                 yield from _topics_of(batch, path, row)
                 row += batch.num_rows
@@ -144,30 +150,14 @@ def iter_query_ids(path: PathLike) -> Iterator[str]:
             yield from (value for value in _values(batch, "query_id", path) if value is not None)
 
 
-def topic_columns(path: PathLike) -> list[str]:
-    """The columns of a file that a topic set's are; a `DataNotice` tells of others.
+def count_row_groups(path: PathLike) -> int:
+    """How many row groups a file has.
 
     Raises:
         FileNotFoundError, ValueError: as `iter_topics`.
     """
     with _opened(path) as file:
-        _header_of(file, path)
-        return _columns(file, path)
-
-
-def topics_of_batch(batch: pa.RecordBatch, where: str) -> Iterator[Topic]:
-    """The topics in rows that another reader of Parquet files gives (Ray Data, a data set of pyarrow).
-
-    Args:
-        batch: columns as above; others are ignored.
-        where: what errors call the rows.
-
-    Raises:
-        ValueError: a missing column, a column of another type, or a topic that does not hold together.
-    """
-    present = batch.schema.names
-    _check_required(present, where)
-    yield from _topics_of(batch.select([name for name in SCHEMA.names if name in present]), where, 0)
+        return int(file.num_row_groups)
 
 
 class TopicWriter:
@@ -326,23 +316,18 @@ def _header_of(file: pq.ParquetFile, path: PathLike) -> _Header:
 def _columns(file: pq.ParquetFile, path: PathLike) -> list[str]:
     """The columns to read: ours that are there; missing required ones are an error, unknown ones a notice."""
     present, known = file.schema_arrow.names, SCHEMA.names
-    _check_required(present, path)
-    for name in present:
-        near = difflib.get_close_matches(name, [k for k in known if k not in present], n=1, cutoff=0.8)
-        if name not in known:
-            hint = f"; did you mean {near[0]!r}?" if near else ""
-            notice(f"{_WHAT}: {path}: column {name!r} is not one of a topic set's and is ignored{hint}")
-    return [name for name in known if name in present]
-
-
-def _check_required(present: list[str], path: PathLike) -> None:
-    """Refuse a file without the columns that every topic needs."""
     absent = [name for name in _REQUIRED if name not in present]
     if absent:
         raise ValueError(
             f"{_WHAT}: {path} lacks the column{'s' * (len(absent) > 1)} {', '.join(absent)}; it has "
             f"{', '.join(present) or 'none'}. See srd_gym.data.parquet for the columns of a topic set"
         )
+    for name in present:
+        near = difflib.get_close_matches(name, [k for k in known if k not in present], n=1, cutoff=0.8)
+        if name not in known:
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            notice(f"{_WHAT}: {path}: column {name!r} is not one of a topic set's and is ignored{hint}")
+    return [name for name in known if name in present]
 
 
 def _topics_of(batch: pa.RecordBatch, path: PathLike, first_row: int) -> Iterator[Topic]:

@@ -18,11 +18,10 @@ from hypothesis import strategies as st
 from srd_gym.data import parquet
 from srd_gym.data.parquet import (
     TopicWriter,
+    count_row_groups,
     iter_query_ids,
     iter_topics,
     read_topics,
-    topic_columns,
-    topics_of_batch,
     write_topics,
 )
 from srd_gym.data.streams import DataNotice
@@ -163,19 +162,22 @@ def test_topics_are_iterated_in_constant_memory(tmp_path: Path) -> None:
     assert most + python_most < 100e6, "the whole set is 160 MB; two row groups are 64 MB"
 
 
-def test_ids_and_rows_of_another_reader_are_the_files(tmp_path: Path) -> None:
+def test_ids_and_parts_are_the_files(tmp_path: Path) -> None:
     written, path = generate("tiny", n_topics=150, seed=0), tmp_path / "t.parquet"
     write_topics(path, written)
     assert tuple(iter_query_ids(path)) == written.query_ids
-    assert topic_columns(path) == parquet.SCHEMA.names
-    batches = pq.read_table(path).append_column("other", pa.array(range(150))).to_batches(max_chunksize=40)
-    read = TopicSet((topic for batch in batches for topic in topics_of_batch(batch, "rows")), name="t")
-    assert read.query_ids == written.query_ids
-    for topic, before in zip(read, written, strict=True):
-        np.testing.assert_array_equal(topic.doc_vectors, before.doc_vectors)
-        np.testing.assert_array_equal(topic.judgments, before.judgments)
-    with pytest.raises(ValueError, match="rows lacks the column doc_ids"):
-        next(topics_of_batch(batches[0].select(["query_id"]), "rows"))
+    pq.write_table(pq.read_table(path), path, row_group_size=40)
+    assert count_row_groups(path) == 4
+    parts = [list(iter_topics(path, [group])) for group in range(4)]
+    assert [len(part) for part in parts] == [40, 40, 40, 30]
+    assert tuple(topic.query_id for part in parts for topic in part) == written.query_ids
+    table = pq.read_table(path)
+    doc_ids = table["doc_ids"].to_pylist()
+    doc_ids[70] = ["a", "a"]
+    column = table.schema.get_field_index("doc_ids")
+    pq.write_table(table.set_column(column, "doc_ids", pa.array(doc_ids)), path, row_group_size=40)
+    with pytest.raises(ValueError, match="row 70: "):
+        list(iter_topics(path, [1]))
 
 
 def test_a_file_index_stays_small(tmp_path: Path) -> None:

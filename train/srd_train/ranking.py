@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
-from srd_gym.data.parquet import topic_columns, topics_of_batch
+from srd_gym.data.parquet import count_row_groups, iter_topics
 from srd_gym.topic import Topic, TopicSet
 from srd_train.models import Model, load_model
 from srd_train.ray_engine import connected_ray
@@ -77,7 +76,7 @@ def rank_on_ray(job: Job, topics: TopicStream, advance: Callable[[int], None] | 
     """
     if not topics.files:
         raise ValueError(f"--engine ray ranks Parquet files, not {topics.name}; write them with `srd data build` first")
-    columns = _columns(topics.files)
+    parts = [{"file": str(path.resolve()), "group": i} for path in topics.files for i in range(count_row_groups(path))]
     ray = connected_ray()
     from ray import data as ray_data
 
@@ -86,12 +85,11 @@ def rank_on_ray(job: Job, topics: TopicStream, advance: Callable[[int], None] | 
     context.enable_progress_bars = False
     logging.getLogger("ray.data").setLevel(logging.WARNING)
     workers = max(1, int(ray.cluster_resources().get("CPU", 1)))
-    files = [str(path.resolve()) for path in topics.files]
-    rows = ray_data.read_parquet(files).select_columns(columns)
-    ranked = rows.map_batches(
-        _BatchRanker,
+    # Workers read the files by our reader, which names a bad row, and not by Ray's.
+    ranked = ray_data.from_items(parts).map_batches(
+        _PartRanker,
         fn_constructor_args=(job,),
-        batch_size=_CHUNK,
+        batch_size=1,
         batch_format="pyarrow",
         compute=ray_data.ActorPoolStrategy(min_size=1, max_size=workers),
     )
@@ -104,34 +102,20 @@ def rank_on_ray(job: Job, topics: TopicStream, advance: Callable[[int], None] | 
         raise ValueError(f"ranking on Ray: {_innermost(error)}") from error
 
 
-class _BatchRanker:
-    """What a worker of Ray Data does: rows of topics into rows of rankings."""
+class _PartRanker:
+    """What a worker of Ray Data does: row groups of files into rows of rankings."""
 
     def __init__(self, job: Job) -> None:
         self._job = job
         self._model = load_model(job.target, job.config, job.seed)
 
-    def __call__(self, table: pa.Table) -> pa.Table:
-        """Rank a table's topics; `doc_ids` of what comes back are best first."""
-        topics = (topic for batch in table.to_batches() for topic in topics_of_batch(batch, "a worker's rows"))
+    def __call__(self, parts: pa.Table) -> pa.Table:
+        """Rank the topics of row groups; `doc_ids` of what comes back are best first."""
+        topics = (topic for part in parts.to_pylist() for topic in iter_topics(part["file"], [part["group"]]))
         pairs = list(rank_stream(self._job, self._model, topics))
         kinds = (pa.string(), pa.list_(pa.string()))
         columns = [pa.array([pair[i] for pair in pairs], type=kind) for i, kind in enumerate(kinds)]
         return pa.table(columns, names=["query_id", "doc_ids"])
-
-
-def _columns(files: Sequence[Path]) -> list[str]:
-    """The columns of topics that the files have.
-
-    Raises:
-        ValueError: they have different ones.
-    """
-    first, *others = (topic_columns(path) for path in files)
-    for path, columns in zip(files[1:], others, strict=True):
-        if columns != first:
-            differing = ", ".join(sorted(set(first) ^ set(columns)))
-            raise ValueError(f"{path} and {files[0]} have different columns ({differing}); write the files alike")
-    return first
 
 
 def _innermost(error: BaseException) -> BaseException:

@@ -16,7 +16,7 @@ def test_only_trec_indri_has_years() -> None:
         TopicsEntry(name="mine", source="ambient", years=(2009,))
 
 
-@pytest.mark.parametrize("name", ["tist", "tist-texts"])
+@pytest.mark.parametrize("name", ["tist", "tist-texts", "tist-du-div"])
 def test_recipes_can_be_configured(name: str) -> None:
     recipe = load_recipe(name)
     for entry in recipe.rankers:

@@ -94,9 +94,9 @@ def test_enough_simulations_find_the_best_list_there_is(gumbel: bool, seed: int,
     batch = np.arange(len(topics))
     best = np.array([bound.score_rankings(lists, core.arrays.judgments, np.full(len(lists), t)).max() for t in batch])
     worst = np.inf
-    for simulations in (500, 4000, 32_000):
+    for simulations in (500, 4000, 32_000, 128_000):
         planner = Planner(
-            horizon=horizon, simulations=simulations, search=Search(exploration=0.5), gumbel=gumbel, considered=5
+            horizon=horizon, simulations=simulations, search=Search(exploration=1.0), gumbel=gumbel, considered=5
         )
         played, found = episodes.play(planner, network, batch, None)
         assert played.active.sum() == 3 * length

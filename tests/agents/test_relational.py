@@ -46,11 +46,13 @@ from srd_gym.topic import Topic, TopicSet
 seeds = st.integers(0, 2**20)
 
 
-def some_weights(seed: int = 0) -> Weights:
+def some_weights(seed: int = 0, *, all_at_work: bool = False) -> Weights:
+    """Random ones; where all units are at work, no two candidates score the same by being cut off at 0."""
     rng = np.random.default_rng(seed)
-    return Weights.of(
-        {name: rng.normal(0, 0.3, shape).astype(np.float32) for name, shape in weight_shapes(8, 6).items()}
-    )
+    drawn = {name: rng.normal(0, 0.3, shape).astype(np.float32) for name, shape in weight_shapes(8, 6).items()}
+    if all_at_work:
+        drawn |= {"bias": np.full(8, 4, np.float32), "hidden_bias": np.full(6, 8, np.float32)}
+    return Weights.of(drawn)
 
 
 def a_topic(seed: int, n: int | None = None, width: int = 5) -> Topic:
@@ -86,8 +88,9 @@ def test_reordered_candidates_give_the_same_documents(seed: int) -> None:
     topic = replace(a_topic(seed, 3 + seed % 37), retrieval_scores=None)
     order = np.random.default_rng(seed).permutation(topic.n_candidates)
     shuffled = reordered(topic, order)
-    ranked = [topic.doc_ids[i] for i in rank_topics(some_weights(), [topic], 10)[0]]
-    assert ranked == [shuffled.doc_ids[i] for i in rank_topics(some_weights(), [shuffled], 10)[0]]
+    weights = some_weights(all_at_work=True)
+    ranked = [topic.doc_ids[i] for i in rank_topics(weights, [topic], 10)[0]]
+    assert ranked == [shuffled.doc_ids[i] for i in rank_topics(weights, [shuffled], 10)[0]]
 
 
 @settings(max_examples=40, deadline=None)

@@ -11,6 +11,7 @@ import numpy as np
 
 from srd_agents.config import check_count
 from srd_agents.heuristic.blocks import blocks_of_equal_shape
+from srd_agents.heuristic.vectors import document_vectors, rows_of
 from srd_agents.relational.config import PretrainedConfig
 from srd_agents.relational.forward import Weights, first_layer, greedy, offered_share, one_pass, scores
 from srd_agents.relational.relations import Array, Ranked, Relations, relate
@@ -20,6 +21,8 @@ from srd_gym.topic import FloatArray, Topic
 
 CHECKPOINTS = {"greedy": "pretrained.npz", "one-pass": "pretrained-one-pass.npz"}
 """The weights that come with the package, by strategy; docs/relational.md says how they were made."""
+NAME = "relational-pretrained"
+"""In errors."""
 _BLOCK = 1 << 19
 """Vector entries worked on at once: a block fits the processor's cache."""
 
@@ -102,7 +105,7 @@ def rank_topics(
         ValueError: a topic without document vectors.
     """
     rankings: dict[int, IntArray] = {}
-    for block in blocks_of_equal_shape([_vectors(topic).shape for topic in topics], _BLOCK):
+    for block in blocks_of_equal_shape([document_vectors(topic, NAME).shape for topic in topics], _BLOCK):
         relations = relations_of([topics[index] for index in block])
         ranking, _ = strategy(weights, relations, min(k, relations.unit.shape[1]))
         rankings.update(zip(block, ranking, strict=True))
@@ -126,8 +129,8 @@ def relations_of(topics: Sequence[Topic]) -> Relations:
     Raises:
         ValueError: a topic without document vectors.
     """
-    n, width = _vectors(topics[0]).shape
-    unit = unit_vectors(np.stack([_vectors(topic) for topic in topics]))
+    n, width = document_vectors(topics[0], NAME).shape
+    unit = unit_vectors(np.stack([document_vectors(topic, NAME) for topic in topics]))
     scores_given = np.zeros((len(topics), n), np.float32)
     queries = np.zeros((len(topics), width), np.float32)
     has_order = np.zeros(len(topics), np.bool_)
@@ -141,21 +144,6 @@ def relations_of(topics: Sequence[Topic]) -> Relations:
 
 def unit_vectors(vectors: FloatArray) -> Array:
     """Vectors of length 1 along the last axis; zero vectors stay zero. Lengths may be anything that float32 holds."""
-    with np.errstate(over="ignore"):
-        lengths = np.sqrt(np.einsum("...f,...f->...", vectors, vectors), dtype=np.float32)[..., None]
-    if bool(((lengths > 1e-15) & (lengths < 1e15)).all()):
-        unit: Array = np.divide(vectors, lengths, dtype=np.float32)
-        return unit
-    wide = vectors.astype(np.float64)
-    exact = np.sqrt(np.einsum("...f,...f->...", wide, wide))[..., None]
-    return (wide / np.where(exact > 0, exact, 1)).astype(np.float32)
-
-
-def _vectors(topic: Topic) -> FloatArray:
-    """The document vectors of a topic, or an error that says how to make them."""
-    if topic.doc_vectors is None:
-        raise ValueError(
-            f"topic {topic.query_id!r} has no document vectors, which the relational ranker compares documents by; "
-            "make them with `srd data build ... --vectors lsa` (from texts) or `--vectors FILE`"
-        )
-    return topic.doc_vectors
+    rows = rows_of(vectors)
+    unit: Array = rows.vectors * rows.scale[..., None]
+    return unit

@@ -30,6 +30,8 @@ SCHEMA_VERSION = 1
 """Of a cell's JSON line; rises when its keys change their meaning."""
 _LATER_OPTIONS: Mapping[str, Any] = {"reshape": None, "years": ()}
 """Options of topic sets that earlier versions had not, and what leaves them out: an option added goes here."""
+_BESIDE_RESULTS = ("published", "published_source")
+"""What topic sets carry for the tables: other values make no other cell."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,6 +66,8 @@ class Cell:
         for key, unset in _LATER_OPTIONS.items():
             if parts_of_it["topics"][key] == unset:
                 del parts_of_it["topics"][key]
+        for key in _BESIDE_RESULTS:
+            del parts_of_it["topics"][key]
         if self.view is None:
             del parts_of_it["view"]
         content = json.dumps(parts_of_it, sort_keys=True, default=list)

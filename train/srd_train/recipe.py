@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -60,6 +61,11 @@ class TopicsEntry:
     """Published test sets instead, in a file here or below SRD_DATA_DIR."""
     run_folds: tuple[int, ...] | None = None
     """Only these folds; None runs all."""
+    published: Mapping[str, float] = field(default_factory=dict)
+    """Row's name in the tables -> its figure in a paper, of the recipe's first measure. Shown beside ours; no part of
+    a cell."""
+    published_source: str = ""
+    """Which paper, set and measure the figures are of, and what else differs; stands below the table."""
 
     def __post_init__(self) -> None:
         if self.limit is not None and self.limit < 3:
@@ -69,6 +75,24 @@ class TopicsEntry:
         for key in self.reshape or ():
             if key not in RESHAPE_OPTIONS:
                 raise unknown(f"option of reshape in topics {self.name!r}:", key, RESHAPE_OPTIONS)
+        self._check_published()
+
+    def _check_published(self) -> None:
+        """Refuse published figures that are no numbers, or that nobody is named for."""
+        if bool(self.published) != bool(self.published_source):
+            raise ValueError(
+                f"topics {self.name!r}: published figures and published_source belong together; give both or neither"
+            )
+        figures: Any = self.published
+        if not isinstance(figures, Mapping):
+            raise ValueError(
+                f"topics {self.name!r}: published must be a table of row = figure, as {{ mmr = 0.3 }}; got {figures!r}"
+            )
+        for row, figure in figures.items():
+            if isinstance(figure, bool) or not isinstance(figure, int | float) or not math.isfinite(figure):
+                raise ValueError(
+                    f"topics {self.name!r}: the published figure of {row!r} must be a number, got {figure!r}"
+                )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -205,6 +229,7 @@ def recipe_from(content: Mapping[str, Any], name: str, where: str, text: str = "
     ]
     recipe = _filled(Recipe, {"name": name, **values, "topics": tuple(topics), "rankers": tuple(rankers)}, lines)
     _check_names(recipe, content, lines)
+    _check_published_rows(recipe, content, lines)
     return recipe
 
 
@@ -227,6 +252,15 @@ def _check_names(recipe: Recipe, content: Mapping[str, Any], lines: RecipeLines)
             measure(name)
         except (ValueError, TypeError) as error:
             raise ValueError(f"{lines.of_value(str(name))}: {error}") from error
+
+
+def _check_published_rows(recipe: Recipe, content: Mapping[str, Any], lines: RecipeLines) -> None:
+    """Refuse published figures of rows that the tables do not have."""
+    rows = [name for entry in recipe.rankers for name in entry.rows]
+    for index, table in enumerate(content.get("topics", ())):
+        for name in table.get("published", ()):
+            if name not in rows:
+                raise unknown(f"row of a published figure in {lines.of_key(name, 'topics', index)}:", name, rows)
 
 
 def _is_path(source: str) -> bool:

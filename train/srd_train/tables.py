@@ -8,7 +8,7 @@ witnesses: their scores are averaged first, and count as that topic's.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -87,6 +87,10 @@ class ResultTable:
     commits: tuple[str, ...]
     """Commits that made the cells."""
     rows: tuple[Row, ...]
+    published: Mapping[str, float] = field(default_factory=dict)
+    """Row -> figure of the first measure in a paper."""
+    published_source: str = ""
+    """Where these figures are from."""
 
     def as_dict(self) -> dict[str, Any]:
         """The table as plain values."""
@@ -106,7 +110,15 @@ class ResultTable:
         """Heads of `cells`."""
         first, *others = self.measures
         against = [f"p against {name}" for name in (self.reference, self.second_reference) if name is not None]
-        heads = ["ranker", first, "95% interval", "sd over seeds", *against, *others]
+        heads = [
+            "ranker",
+            first,
+            *(["published"] if self.published else []),
+            "95% interval",
+            "sd over seeds",
+            *against,
+            *others,
+        ]
         heads += ["episodes", "steps"] if self._count_episodes else []
         heads.append("fit CPU seconds" if self._time_fits else "fit seconds")
         return [*heads, *(["ms a topic"] if self._time_ranking else [])]
@@ -128,10 +140,11 @@ class ResultTable:
 
     @property
     def note(self) -> str:
-        """Which rows share a fit, and which another machine would not repeat; empty where there are none."""
+        """Whose figures are published, which rows share a fit, which another machine would not repeat; empty if none."""
+        published = [f"Published: {self.published_source}."] if self.published else []
         timed = [f"{row.ranker} ({row.time_budget:g} s)" for row in self.rows if row.time_budget is not None]
         parts = [f"Ended by a time budget, so that their weights depend on the machine: {', '.join(timed)}."]
-        return " ".join([*self._shared_fits, *(parts if timed else [])])
+        return " ".join([*published, *self._shared_fits, *(parts if timed else [])])
 
     @property
     def _shared_fits(self) -> list[str]:
@@ -156,6 +169,7 @@ class ResultTable:
         return [
             row.ranker,
             f"{row.means[first]:.4f}",
+            *([_figure(self.published.get(row.ranker))] if self.published else []),
             f"[{low:.4f}, {high:.4f}]",
             "-" if spread is None else f"{spread:.4f} ({len(row.seeds)})",
             _p(row.p_value),
@@ -371,6 +385,11 @@ def _ranges(numbers: Sequence[int]) -> str:
     if len(numbers) > 2 and list(numbers) == list(range(numbers[0], numbers[-1] + 1)):
         return f"{numbers[0]} to {numbers[-1]}"
     return ", ".join(str(number) for number in numbers)
+
+
+def _figure(value: float | None) -> str:
+    """A published figure as text."""
+    return "-" if value is None else f"{value:.4f}"
 
 
 def _count(value: int | None) -> str:

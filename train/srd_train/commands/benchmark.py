@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -106,7 +106,7 @@ class BenchmarkCommand:
                 check_format(picture)
         out = options.out or Path("results") / recipe.name
         records, failed = self._run_cells(recipe, out, options, output)
-        found = tables(records, recipe.reference, second_reference=recipe.second_reference)
+        found = _with_published(tables(records, recipe.reference, second_reference=recipe.second_reference), recipe)
         if options.curves is not None:
             draw(panels(records), options.curves)
         if options.latency is not None:
@@ -222,6 +222,19 @@ def _overview() -> str:
     ]
     lines += [inspect.cleandoc(Benchmark.__doc__ or ""), "", "Recipes:"]
     return "\n".join(lines + [f"  {name:<{width}}  {recipe.title}" for name, recipe in recipes.items()])
+
+
+def _with_published(found: Sequence[ResultTable], recipe: Recipe) -> list[ResultTable]:
+    """The tables with the published figures that the recipe has for them."""
+    entries = {entry.name: entry for entry in recipe.topics}
+    return [
+        replace(
+            table,
+            published=entries[table.topics].published,
+            published_source=entries[table.topics].published_source,
+        )
+        for table in found
+    ]
 
 
 def _write_markdown(options: Benchmark, recipe: Recipe, found: Sequence[ResultTable]) -> None:

@@ -140,7 +140,7 @@ class ResultTable:
 
     @property
     def note(self) -> str:
-        """Whose figures are published, which rows share a fit, which another machine would not repeat; empty if none."""
+        """What is published where, which rows share a fit, which another machine would not repeat; else empty."""
         published = [f"Published: {self.published_source}."] if self.published else []
         timed = [f"{row.ranker} ({row.time_budget:g} s)" for row in self.rows if row.time_budget is not None]
         parts = [f"Ended by a time budget, so that their weights depend on the machine: {', '.join(timed)}."]

@@ -142,7 +142,8 @@ def test_no_python_runs_for_each_document(scored: bool) -> None:
             sys.setprofile(None)
         return counted
 
-    assert calls(2000) == calls(20)
+    # A few calls may differ, such as those of weak references that end meanwhile; one a document would be 1,980 more.
+    assert calls(2000) < calls(20) + 100
 
 
 def test_what_is_given_is_left_alone() -> None:

@@ -142,12 +142,12 @@ class _Worker:
         """Its cells as failures.
 
         Raises:
-            RuntimeError: it had not even started.
+            RuntimeError: it could not start.
         """
         self._process.join()
         code = self._process.exitcode or 0
         how = f"by {signal.Signals(-code).name}" if code < 0 else f"with exit code {code}"
-        if not self._started:
+        if not self._started and code >= 0:
             raise RuntimeError(
                 f"a process for cells ended {how} before it had started; a script that runs a benchmark in several "
                 'processes needs `if __name__ == "__main__":` around it'

@@ -1,0 +1,85 @@
+"""A ranker as the registry knows it: what it needs, and where its options and its class are."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from srd_agents.config import config_from
+from srd_gym.protocols import Ranker
+
+
+@dataclass(frozen=True, kw_only=True)
+class RankerSpec:
+    """A ranker as the registry knows it."""
+
+    name: str
+    """How commands, tables and model folders call it."""
+    summary: str
+    """One line for lists."""
+    config_path: str
+    """Where its options are: "module:Dataclass"."""
+    class_path: str
+    """Where it is: "module:Class"; the class takes the options as its only argument."""
+    learns: bool = False
+    """Whether it must be fitted: the class is then a `srd_agents.learner.Learner`."""
+    needs: tuple[str, ...] = ()
+    """What a topic must have to be ranked: "vectors", "texts", "subtopic vectors", "query", "retrieval order",
+    "judgments"; "model file": the options must name one."""
+    uses: tuple[str, ...] = ()
+    """What it also looks at where a topic has it."""
+    parameters_to_tune: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
+    """Options that are chosen on validation topics, and the values to try."""
+
+    @property
+    def config_class(self) -> type[Any]:
+        """The dataclass of its options, imported now."""
+        found: type[Any] = _import(self.config_path, self.name)
+        return found
+
+    @property
+    def ranker_class(self) -> type[Any]:
+        """The class, imported now (a learner's imports torch)."""
+        found: type[Any] = _import(self.class_path, self.name)
+        return found
+
+    def configure(self, **overrides: Any) -> Any:
+        """The options, with these values in place of the defaults.
+
+        Raises:
+            ValueError: an unknown option (the message suggests the nearest) or a value out of range.
+        """
+        return config_from(self.config_class, overrides, f"ranker {self.name!r}")
+
+    def build(self, config: Any = None, seed: int | None = None) -> Ranker:
+        """The ranker with these options; a learner comes untrained.
+
+        Args:
+            config: an instance of `config_class`; None takes the defaults.
+            seed: for rankers that draw while ranking (an option `seed`); learners take theirs in `fit`.
+
+        Raises:
+            TypeError: options of another ranker.
+        """
+        config_class = self.config_class
+        config = config_class() if config is None else config
+        if not isinstance(config, config_class):
+            raise TypeError(f"ranker {self.name!r} takes {config_class.__name__}, got {type(config).__name__}")
+        if seed is not None and "seed" in {option.name for option in dataclasses.fields(config)}:
+            config = dataclasses.replace(config, seed=seed)
+        ranker: Ranker = self.ranker_class(config)
+        return ranker
+
+
+def _import(path: str, owner: str) -> Any:
+    """What "module:Name" stands for."""
+    module, _, name = path.partition(":")
+    try:
+        return getattr(importlib.import_module(module), name)
+    except ModuleNotFoundError as error:
+        if error.name in ("torch", "safetensors"):
+            raise ImportError(f'ranker {owner!r} needs {error.name}: pip install "srd-gym[agents]"') from error
+        raise

@@ -1,74 +1,87 @@
 """Topics of every shape: `synthetic:wide`, in which each topic draws its own statistics from wide ranges.
 
 A ranker that is to serve vectors, scores and queries that it never saw must be trained on many kinds of them. So
-nothing here resembles one real set. Vectors are made in two ways (a quarter of the topics in that of the presets), and
-the ranges reach past what the Web Track's runs and labels, the topic proportions distributed with DSSA, and DU-DIV's
-labels show (docs/relational.md has the figures).
+nothing here resembles one real set. What all topics have in common is how text behaves: a subtopic is loose, small
+groups of documents within it (or across subtopics) say nearly the same, off-topic documents are about many small
+matters, and kinds of documents run across subtopics. docs/relational.md says what the ranges were set by.
 
-Shapes: N candidates, M distinct ones (N without near-duplicates), S subtopics, F vector width.
+Shapes: N candidates, S subtopics, F vector width, D dimensions that a topic's vectors fill.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from srd_gym.data.synthetic import (
-    SyntheticConfig,
-    Vectors,
-    check_integer,
-    draw_judgments,
-    repeated,
-    synthetic_topic,
-    to_unit_length,
-)
+from srd_gym.data.synthetic import Vectors, check_integer, to_unit_length
 from srd_gym.topic import Topic, TopicSet
 
 _STREAM = 1907
 """Keeps these topics' generators apart from those of the presets."""
+_SMALLEST = 16
+"""Least dimensions and candidates."""
 
 
 class _Shape(NamedTuple):
-    """What one topic is like: every field is drawn anew for each topic."""
+    """What one topic is like: every field is drawn anew for each topic. Weights are shares of a squared length."""
 
+    relevant: float
+    """Chance of a document to be relevant."""
+    skew: float
+    """Popularity of the i-th subtopic is i^-skew."""
+    second: float
+    """Chance of a relevant document to be drawn for a second subtopic."""
     dimensions: int
     """Of the space that its vectors fill; the rest of the width is 0."""
     falloff: float
     """How much more the first dimensions vary than the last: standard deviation i^-falloff."""
     common: float
-    """Squared weight of what all documents share."""
+    """Weight of what all documents share."""
     common_spread: float
     """Standard deviation of its logarithm over documents."""
-    aspect: float
-    """Squared weight of a document's subtopics in what is left."""
-    aspect_spread: float
-    """Standard deviation of its logarithm over subtopics: some are tight, some loose."""
     elsewhere: float
     """How much of the common part an off-topic document has, as a factor."""
+    aspect: float
+    """Weight of a document's subtopics in what is left."""
+    aspect_spread: float
+    """Standard deviation of its logarithm over subtopics: some are tight, some loose."""
+    other_aspect: float
+    """Tightness of an off-topic matter beside a subtopic's, as a factor."""
+    other_matters: float
+    """Concentration of the off-topic documents' matters: many small ones where it is large."""
+    kind: float
+    """Weight of a document's kind, which has nothing to do with its subtopics."""
+    group: float
+    """Most that a group's documents have in common beside all that."""
+    groups: float
+    """Concentration of the groups within a subtopic."""
+    stray: float
+    """Chance of a document to belong to a group of another subtopic."""
     asked: float
-    """Squared weight of the common part in the query."""
+    """Weight of the common part in the query."""
+    leaning: float
+    """Weight of one subtopic in the rest of the query."""
     by_relevance: float
-    """Correlation of retrieval score and relevance."""
+    """Weight of relevance in the retrieval score, beside noise of 1; all parts are standardised."""
     by_popularity: float
-    """Weight of the subtopic's popularity in the retrieval score."""
+    """Weight of the popularity of the document's subtopics."""
     by_query: float
-    """Weight of the cosine with the query in the retrieval score."""
+    """Weight of the cosine with the query."""
 
 
-def wide_topics(n_topics: int = 1000, *, seed: int = 0, width: int = 384, largest: int = 150) -> TopicSet:
+def wide_topics(n_topics: int = 1000, *, seed: int = 0, width: int = 384, largest: int = 130) -> TopicSet:
     """Generate topics of every shape.
 
     A topic depends on the seed, on its number and on the other arguments alone. Its vectors fill a number of
-    dimensions of its own (16 to `width`), the others are 0: cosines do not mind.
+    dimensions of its own (60 to `width`), the others are 0: cosines do not mind.
 
     Args:
         n_topics: how many, at least 1.
         seed: at least 0.
         width: F, at least 16.
-        largest: the largest N, at least 15.
+        largest: the largest N, at least 16.
 
     Returns:
         Topics "wide-SEED-0", ..., named "synthetic:wide", marked `simulated`. About a tenth have no retrieval order,
@@ -76,8 +89,8 @@ def wide_topics(n_topics: int = 1000, *, seed: int = 0, width: int = 384, larges
     """
     check_integer("n_topics", n_topics, 1)
     check_integer("seed", seed, 0)
-    check_integer("width", width, 16)
-    check_integer("largest", largest, 15)
+    check_integer("width", width, _SMALLEST)
+    check_integer("largest", largest, _SMALLEST)
     topics = [
         _topic(f"wide-{seed}-{i}", width, largest, np.random.default_rng([_STREAM, seed, i])) for i in range(n_topics)
     ]
@@ -85,162 +98,164 @@ def wide_topics(n_topics: int = 1000, *, seed: int = 0, width: int = 384, larges
 
 
 def _shape(rng: np.random.Generator, width: int) -> _Shape:
-    """The ranges."""
+    """The ranges.
+
+    Half of the first stages match texts: their scores follow the cosine with the query, and relevance adds little. The
+    others know what texts do not say (links, clicks): their scores follow relevance, hardly that cosine.
+    """
+    matches_texts = rng.random() < 0.5
     return _Shape(
-        dimensions=_log_uniform(rng, 16, width),
-        falloff=rng.uniform(0.0, 0.6),
-        common=rng.uniform(0.05, 0.7),
-        common_spread=rng.uniform(0.0, 0.4),
-        aspect=rng.uniform(0.08, 0.6),
-        aspect_spread=rng.uniform(0.0, 0.5),
-        elsewhere=rng.uniform(0.6, 1.4),
-        asked=rng.uniform(0.0, 0.9),
-        by_relevance=rng.uniform(-0.05, 0.6),
-        by_popularity=rng.uniform(-0.2, 0.5),
-        by_query=rng.uniform(0.0, 0.3),
+        relevant=rng.uniform(0.15, 0.95),
+        skew=rng.uniform(0.5, 2.0),
+        second=rng.uniform(0.0, 0.6) * rng.random(),
+        dimensions=round(_log_uniform(rng, min(60, width), width)),
+        falloff=rng.uniform(0.0, 0.5),
+        common=rng.uniform(0.05, 0.6),
+        common_spread=rng.uniform(0.05, 0.4),
+        elsewhere=rng.uniform(0.5, 1.1),
+        aspect=rng.uniform(0.08, 0.5),
+        aspect_spread=rng.uniform(0.2, 0.7),
+        other_aspect=rng.uniform(0.3, 1.2),
+        other_matters=_log_uniform(rng, 3, 60),
+        kind=rng.uniform(0.0, 0.3),
+        group=rng.uniform(0.2, 0.95),
+        groups=_log_uniform(rng, 1, 30),
+        stray=rng.uniform(0.0, 0.5),
+        asked=rng.uniform(*((0.2, 0.95) if matches_texts else (0.1, 0.9))),
+        leaning=rng.uniform(0.0, 0.5),
+        by_relevance=rng.uniform(*((0.0, 0.3) if matches_texts else (0.1, 0.7))),
+        by_popularity=rng.uniform(*((-0.2, 0.3) if matches_texts else (-0.1, 0.5))),
+        by_query=rng.uniform(*((0.3, 1.0) if matches_texts else (-0.1, 0.2))),
     )
 
 
 def _topic(query_id: str, width: int, largest: int, rng: np.random.Generator) -> Topic:
     """One topic, drawn from its own generator."""
-    if rng.random() < 0.25:
-        return _with_gaps(_from_preset(query_id, width, largest, rng), width, rng)
+    n, s = round(_log_uniform(rng, _SMALLEST, largest)), round(_log_uniform(rng, 2, 15))
     shape = _shape(rng, width)
-    n, s = _log_uniform(rng, 15, largest), _log_uniform(rng, 2, 15)
-    labels = SyntheticConfig(
-        subtopics_per_document=_shares(rng),
-        popularity_skew=rng.uniform(0.0, 2.0),
-        partly_relevant_share=rng.uniform(0.0, 0.3),
-        near_duplicate_share=rng.uniform(0.0, 0.15),
-        near_duplicate_noise=rng.uniform(0.05, 0.3),
-    )
-    distinct = n - round(labels.near_duplicate_share * n)
-    relevant = max(1, round(rng.uniform(0.08, 1.0) * distinct))
-    popularity = rng.permutation(np.arange(1.0, s + 1) ** -labels.popularity_skew)
-    judgments, strength = draw_judgments(labels, rng, distinct, relevant, popularity)
-    common = _directions(rng, shape, 1)
-    vectors = _documents(rng, shape, judgments, strength, common)
-    source, vectors = repeated(labels, rng, vectors, n)
-    judgments, relevance = judgments[source], (strength > 0)[source]
-    query = to_unit_length(_mixed(common, _directions(rng, shape, 1), np.array([shape.asked])))[0]
-    scores = _scores(rng, shape, relevance, judgments @ popularity, vectors @ query)
-    order = np.argsort(-scores)
-    topic = Topic(
+    popularity = np.arange(1.0, s + 1) ** -shape.skew
+    popularity /= popularity.sum()
+    main, judgments = _judgments(rng, shape, n, popularity)
+    common, subtopics = _directions(rng, shape, 1), _directions(rng, shape, s)
+    vectors = _documents(rng, shape, main, judgments, common, subtopics)
+    leaning = _mixed(subtopics[rng.choice(s, size=1, p=popularity)], _directions(rng, shape, 1), shape.leaning)
+    query = _mixed(common, leaning, shape.asked)[0]
+    scores = rng.standard_normal(n)
+    scores += shape.by_relevance * _standardised(main >= 0)
+    scores += shape.by_popularity * _standardised((judgments * popularity).max(axis=1))
+    scores += shape.by_query * _standardised(vectors @ query)
+    unordered, unasked = rng.random() < 0.1, rng.random() < 0.1
+    order = rng.permutation(n) if unordered else np.argsort(-scores)
+    gap = ((0, 0), (0, width - shape.dimensions))
+    covered = judgments.any(axis=0)
+    return Topic(
         query_id=query_id,
         doc_ids=tuple([f"{query_id}-d{i}" for i in range(n)]),
-        query_vector=query,
-        doc_vectors=vectors[order],
-        retrieval_scores=_rescaled(rng, scores[order]),
-        subtopic_ids=tuple(map(str, range(1, s + 1))),
-        judgments=judgments[order],
-    )
-    return _with_gaps(topic, width, rng)
-
-
-def _from_preset(query_id: str, width: int, largest: int, rng: np.random.Generator) -> Topic:
-    """A topic made as those of the presets, with every number drawn: sums of directions, and noise on top."""
-    n, s = _log_uniform(rng, 15, largest), _log_uniform(rng, 2, 15)
-    config = SyntheticConfig(
-        width=_log_uniform(rng, 16, width),
-        candidates=(n, n),
-        subtopics=(s, s),
-        catalogue_size=None,
-        subtopics_per_document=_shares(rng),
-        popularity_skew=rng.uniform(0.0, 2.0),
-        relevant_share=(0.08, 1.0),
-        partly_relevant_share=rng.uniform(0.0, 0.3),
-        near_duplicate_share=rng.uniform(0.0, 0.15),
-        near_duplicate_noise=rng.uniform(0.05, 0.3),
-        topic_weight=(topic_weight := rng.uniform(0.3, 2.0)),
-        off_topic_weight=topic_weight * rng.uniform(0.6, 1.4),
-        query_subtopic_weight=rng.uniform(0.0, 1.0),
-        noise=float(np.exp(rng.uniform(np.log(0.3), np.log(3.0)))),
-        retrieval_quality=rng.uniform(0.0, 0.6),
-    )
-    return synthetic_topic(config, None, query_id, rng)
-
-
-def _with_gaps(topic: Topic, width: int, rng: np.random.Generator) -> Topic:
-    """The topic with its vectors padded to the width, and now and then without a query vector or a retrieval order."""
-    query, vectors, scores = topic.query_vector, topic.doc_vectors, topic.retrieval_scores
-    if query is None or vectors is None or scores is None or topic.judgments is None:
-        raise ValueError(f"topic {topic.query_id!r} was drawn incomplete")
-    judgments, short = topic.judgments, width - len(query)
-    if unordered := rng.random() < 0.1:
-        order = rng.permutation(topic.n_candidates)
-        vectors, judgments = vectors[order], judgments[order]
-    return replace(
-        topic,
-        query_vector=None if rng.random() < 0.1 else np.pad(query, (0, short)),
-        doc_vectors=np.pad(vectors, ((0, 0), (0, short))),
-        retrieval_scores=None if unordered else scores,
-        subtopic_vectors=None,
-        judgments=judgments,
+        query_vector=None if unasked else np.pad(query, gap[1]),
+        doc_vectors=np.pad(vectors[order], gap),
+        retrieval_scores=None if unordered else _rescaled(rng, _standardised(scores[order])),
+        subtopic_ids=tuple(map(str, range(1, int(covered.sum()) + 1))),
+        judgments=judgments[order][:, covered],
     )
 
 
-def _log_uniform(rng: np.random.Generator, low: int, high: int) -> int:
-    """An integer between two, small ones as often as large ones."""
-    return round(float(np.exp(rng.uniform(np.log(low), np.log(high)))))
-
-
-def _shares(rng: np.random.Generator) -> tuple[float, ...]:
-    """Shares of the documents that cover 1, 2, 3, 4 subtopics: falling, from one alone to nearly equal."""
-    kept = rng.uniform(0.0, 0.7) ** np.arange(4)
-    return tuple((kept / kept.sum()).tolist())
-
-
-def _directions(rng: np.random.Generator, shape: _Shape, count: int) -> Vectors:
-    """[count, dimensions] float32 of length 1; the first dimensions vary more than the last."""
-    spread = (np.arange(1.0, shape.dimensions + 1) ** -shape.falloff).astype(np.float32)
-    return to_unit_length(rng.standard_normal((count, shape.dimensions), dtype=np.float32) * spread)
-
-
-def _mixed(one: Vectors, other: Vectors, share: NDArray[np.floating]) -> Vectors:
-    """Rows of both, with `share` of the squared length from the first."""
-    mixed: Vectors = (np.sqrt(share)[:, None] * one + np.sqrt(1 - share)[:, None] * other).astype(np.float32)
-    return mixed
+def _judgments(
+    rng: np.random.Generator, shape: _Shape, n: int, popularity: NDArray[np.float64]
+) -> tuple[NDArray[np.int64], NDArray[np.int8]]:
+    """[N] the main subtopic of each document, -1 for off-topic ones, and the judgments, [N, S]; one is relevant."""
+    s = len(popularity)
+    relevant = rng.random(n) < shape.relevant
+    relevant[rng.integers(n)] = True
+    main = np.where(relevant, rng.choice(s, size=n, p=popularity), -1)
+    judgments = np.zeros((n, s), np.int8)
+    judgments[relevant, main[relevant]] = 1
+    also = np.flatnonzero(relevant & (rng.random(n) < shape.second))
+    judgments[also, rng.choice(s, size=len(also), p=popularity)] = 1
+    return main, judgments
 
 
 def _documents(
     rng: np.random.Generator,
     shape: _Shape,
+    main: NDArray[np.int64],
     judgments: NDArray[np.int8],
-    strength: NDArray[np.float64],
     common: Vectors,
+    subtopics: Vectors,
 ) -> Vectors:
-    """[M, dimensions]: what all share, then subtopics (or, off topic, clusters of other matters), then noise."""
-    count, s = judgments.shape
-    off_topic = np.flatnonzero(strength == 0)
-    matters = max(1, _log_uniform(rng, 3, 20))
-    weights = np.arange(1.0, matters + 1) ** -rng.uniform(0.0, 1.5)
-    member = np.zeros((count, s + matters), np.float32)
+    """[N, D]: what all share, then subtopics (or, off topic, other matters), then kind, then group, then noise."""
+    n, s = judgments.shape
+    off_topic = np.flatnonzero(main < 0)
+    matter, matters = _crowd(rng, len(off_topic), shape.other_matters)
+    tightness = np.clip(shape.aspect * np.exp(shape.aspect_spread * rng.standard_normal(s + matters)), 0, 0.8)
+    tightness[s:] *= shape.other_aspect
+    member = np.zeros((n, s + matters), np.float32)
     member[:, :s] = judgments
-    member[off_topic, s + rng.choice(matters, len(off_topic), p=weights / weights.sum())] = 1
-    tightness = shape.aspect * np.exp(shape.aspect_spread * rng.standard_normal(s + matters))
-    tightness[s:] *= rng.uniform(0.2, 1.5)
-    held = np.where(strength == 0, 1.0, strength) * (member @ tightness) / np.maximum(member.sum(1), 1)
-    about = to_unit_length(member @ _directions(rng, shape, s + matters))
-    own = _mixed(about, _directions(rng, shape, count), np.clip(held, 0.0, 0.95))
-    shared = shape.common * np.exp(shape.common_spread * rng.standard_normal(count))
+    member[off_topic, s + matter] = 1
+    about = to_unit_length(member @ np.concatenate([subtopics, _directions(rng, shape, matters)]))
+    held = (member @ tightness) / member.sum(axis=1)
+    group, groups = _groups(rng, shape, main)
+    in_common = shape.group * rng.beta(1.5, 1.0, groups)
+    vectors = _mixed(_directions(rng, shape, groups)[group], _directions(rng, shape, n), in_common[group])
+    kinds = int(rng.integers(2, 9))
+    kind = rng.integers(kinds, size=n)
+    of_kind = np.where(rng.random(n) < 0.5, 0, np.clip(shape.kind * rng.uniform(0, 1.5, kinds), 0, 0.6)[kind])
+    vectors = _mixed(_directions(rng, shape, kinds)[kind], vectors, of_kind)
+    vectors = _mixed(about, vectors, held)
+    shared = shape.common * np.exp(shape.common_spread * rng.standard_normal(n))
     shared[off_topic] *= shape.elsewhere
-    return to_unit_length(_mixed(np.broadcast_to(common, own.shape), own, np.clip(shared, 0.0, 0.9)))
+    return to_unit_length(_mixed(common, vectors, np.clip(shared, 0, 0.85)))
 
 
-def _scores(
-    rng: np.random.Generator,
-    shape: _Shape,
-    relevance: NDArray[np.bool_],
-    popularity: NDArray[np.float64],
-    cosine: NDArray[np.float32],
-) -> NDArray[np.float64]:
-    """[N] standardised retrieval scores, before their scale is drawn."""
-    parts = (shape.by_relevance, relevance), (shape.by_popularity, popularity * relevance), (shape.by_query, cosine)
-    noise = np.sqrt(max(0.1, 1 - sum(weight**2 for weight, _ in parts)))
-    scores: NDArray[np.float64] = noise * rng.standard_normal(len(relevance))
-    for weight, part in parts:
-        scores += weight * (part - np.mean(part)) / max(float(np.std(part)), 1e-9)
-    return scores
+def _groups(rng: np.random.Generator, shape: _Shape, main: NDArray[np.int64]) -> tuple[NDArray[np.int64], int]:
+    """[N] the group of each document, and how many there are; groups off topic are smaller."""
+    group, count = np.zeros(len(main), np.int64), 0
+    for subtopic in np.unique(main):
+        members = np.flatnonzero(main == subtopic)
+        found, groups = _crowd(rng, len(members), shape.groups * (2 if subtopic < 0 else 1))
+        group[members] = found + count
+        count += groups
+    stray = rng.random(len(main)) < shape.stray
+    group[stray] = group[rng.integers(len(main), size=int(stray.sum()))]
+    return group, count
+
+
+def _crowd(rng: np.random.Generator, count: int, concentration: float) -> tuple[NDArray[np.int64], int]:
+    """A Chinese restaurant process: [count] the table of each guest, and how many tables there are.
+
+    Guest i takes a new table with chance concentration / (concentration + i), else that of a guest before, drawn
+    evenly: large tables grow, many stay small.
+    """
+    table = np.zeros(count, np.int64)
+    new = rng.random(count) * (concentration + np.arange(count)) < concentration
+    table[new] = np.arange(int(new.sum()))
+    follows = (rng.random(count) * np.arange(count)).astype(np.int64)
+    for guest in np.flatnonzero(~new):
+        table[guest] = table[follows[guest]]
+    return table, int(new.sum())
+
+
+def _log_uniform(rng: np.random.Generator, low: float, high: float) -> float:
+    """A number between two, small ones as often as large ones."""
+    return float(np.exp(rng.uniform(np.log(low), np.log(high))))
+
+
+def _directions(rng: np.random.Generator, shape: _Shape, count: int) -> Vectors:
+    """[count, D] float32 of length 1; the first dimensions vary more than the last."""
+    spread = (np.arange(1.0, shape.dimensions + 1) ** -shape.falloff).astype(np.float32)
+    return to_unit_length(rng.standard_normal((count, shape.dimensions), dtype=np.float32) * spread)
+
+
+def _mixed(one: Vectors, other: Vectors, share: NDArray[np.floating] | float) -> Vectors:
+    """Rows of both, with `share` of the squared length from the first."""
+    part = np.broadcast_to(share, len(other))[:, None]
+    mixed: Vectors = (np.sqrt(part) * one + np.sqrt(1 - part) * other).astype(np.float32)
+    return mixed
+
+
+def _standardised(values: NDArray[np.generic]) -> NDArray[np.float64]:
+    """Values less their mean over their standard deviation; 0 where all are alike."""
+    centred: NDArray[np.float64] = values.astype(np.float64) - values.astype(np.float64).mean()
+    return centred / max(float(centred.std()), 1e-9)
 
 
 def _rescaled(rng: np.random.Generator, scores: NDArray[np.float64]) -> Vectors:

@@ -43,7 +43,7 @@ class Plan:
     """Generated topics to train on."""
     validation: int = 500
     """Generated topics that choose the epoch and the seed."""
-    epochs: int = 8
+    epochs: int = 2
     """Passes over the training topics."""
     learning_rate: float = 0.003
     """Adam's step size."""

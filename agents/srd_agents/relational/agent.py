@@ -53,6 +53,7 @@ class Relational(Learner[RelationalConfig]):
     _core: SelectionCore | None = None
     _relations: PaddedRelations | None = None
     _mean: dict[str, NDArray[Any]] | None = None
+    _updates: int = 0
     _forward: ForwardWeights | None = None
 
     def rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
@@ -110,6 +111,7 @@ class Relational(Learner[RelationalConfig]):
         self._relations = PaddedRelations(topics)
         self._optimiser = torch.optim.Adam(self._network.parameters(), lr=self.config.learning_rate)
         self._mean = module_arrays(self._network) if self.config.average else None
+        self._updates = 0
         self._forward = None
 
     def _update(self, batch: IntArray) -> Mapping[str, float]:
@@ -127,7 +129,8 @@ class Relational(Learner[RelationalConfig]):
         self._optimiser.step()
         self._forward = None
         if self._mean is not None:
-            keep = np.float32(self.config.average)
+            self._updates += 1
+            keep = np.float32(min(self.config.average, 1 - 1 / self._updates))
             for name, array in module_arrays(self._network).items():
                 self._mean[name] = keep * self._mean[name] + (1 - keep) * array
         paid = [float(part.rewards.sum()) for part in parts]
@@ -164,6 +167,7 @@ class Relational(Learner[RelationalConfig]):
             "generator": _plain(self._generator.bit_generator.state),
             "optimiser": optimizer_tree(self._optimiser),
             "network": module_arrays(self._network),
+            "updates": self._updates,
         }
 
     def _restore_training(self, state: Tree) -> None:
@@ -172,6 +176,7 @@ class Relational(Learner[RelationalConfig]):
         load_optimizer(self._optimiser, state["optimiser"])
         self._generator.bit_generator.state = state["generator"]
         self._mean = shown if self.config.average else None
+        self._updates = state["updates"]
         self._forward = None
 
     def _release(self) -> None:

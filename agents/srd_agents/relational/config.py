@@ -36,7 +36,8 @@ class RelationalConfig(LearnerConfig):
     clip_norm: float = 1.0
     """Largest length of a gradient."""
     average: float = 0.0
-    """Decay of the running mean of the weights, an update at a time: that mean validates and is kept. 0: no mean."""
+    """Decay of the running mean of the weights, an update at a time: that mean validates and is kept. It begins as
+    a plain mean, so that it forgets where training began. 0: no mean."""
 
     def __post_init__(self) -> None:
         super().__post_init__()

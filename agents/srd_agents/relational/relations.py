@@ -19,31 +19,51 @@ from srd_gym.topic import FloatArray
 Array = NDArray[np.float32]
 
 STATIC = (
-    "rank",
-    "rank_discount",
     "rank_reciprocal",
+    "rank_discount",
+    "rank",
     "score",
     "query_cosine",
     "centroid_cosine",
-    "anchors_mean",
-    "anchors_nearest",
-    "anchors_near",
+    "nearest",
+    "near_count",
+    "near_share",
+    "very_near_count",
+    "very_near_share",
+    "nearest_count",
+    "nearest_share",
+    "neighbours_discount",
+    "neighbours_rank",
+    "neighbours_score",
+    "neighbours_query",
+    "neighbours_centroid",
     "ahead_nearest",
     "ahead_near",
+    "ahead_very_near",
 )
 """What a candidate is like before anything is ranked (columns of `Relations.static`)."""
+_AT = {name: column for column, name in enumerate(STATIC)}
+_OF_NEIGHBOURS = slice(_AT["neighbours_discount"], _AT["neighbours_centroid"] + 1)
+"""Columns that hold neighbours' means of ..."""
+_MEANT = slice(_AT["rank_discount"], _AT["centroid_cosine"] + 1)
+"""... these, in this order."""
 CONTEXT = (
     "has_order",
     "has_query",
     "size",
-    "similarity_mean",
+    "very_near_share",
+    "nearest_share",
     "similarity_spread",
-    "similarity_tail",
+    "similarity_mean",
     "score_and_query",
     "score_and_centroid",
     "query_and_centroid",
+    "rank_and_nearest",
+    "rank_and_neighbours",
+    "query_and_density",
+    "rank_and_density",
 )
-"""What the topic as a whole is like (columns of `Relations.context`)."""
+"""What the topic as a whole is like (columns of `Relations.context`); "and" is a correlation over its candidates."""
 DYNAMIC = (
     "nearest",
     "mean",
@@ -52,17 +72,25 @@ DYNAMIC = (
     "very_near_share",
     "near_count",
     "very_near_count",
-    "nearest_cosine",
     "nearest_here",
+    "fresh_near",
+    "fresh_very_near",
+    "covered_near",
+    "covered_very_near",
 )
-"""A candidate beside what is ranked already (rows of `Ranked.features`)."""
+"""A candidate beside what is ranked already (rows of `Ranked.features`). Fresh are neighbours that no ranked document
+is near to: how many, and the share of those that are not."""
 POSITION = ("first", "reciprocal", "position")
 """Where in the ranking the next document stands."""
 
-ANCHORS = 16
-"""Candidates that stand for all others where similarities are measured: the best by retrieval order or query cosine."""
+ANCHORS = 128
+"""Candidates that stand for all others where similarities are measured: all of them, or as many spread evenly over the
+retrieval order (else the order by query cosine)."""
 NEAR, VERY_NEAR = np.float32(1.0), np.float32(2.0)
-"""Standardised similarities from which documents count as near, and as very near."""
+"""Standardised similarities from which a ranked document counts as near, and as very near."""
+_RAMPS = (0.5, 1.5, 2.5)
+"""Among the candidates a neighbour counts more the nearer it is: from 0 at these standardised similarities to 1 at one
+more. Near, very near, nearest."""
 _LIMIT = np.float32(4.0)
 """Standardised values are cut off here: outliers are all alike."""
 _FLAT = 1e-6
@@ -82,10 +110,14 @@ class Relations(NamedTuple):
     """[B], mean similarity of two documents."""
     scale: Array
     """[B], 1 / standard deviation of such similarities; 0 where all are alike."""
+    ramps: Array
+    """[B, N, 2, M], how far each anchor counts as near, and as very near; a candidate is near to itself."""
+    weight: Array
+    """[B], candidates that an anchor stands for: N / M."""
 
 
 def relate(unit: Array, scores: FloatArray, has_order: BoolArray, queries: FloatArray) -> Relations:
-    """The relations of B topics of equal size; nothing is N x N.
+    """The relations of B topics of equal size; nothing is larger than N x `ANCHORS`.
 
     Args:
         unit: [B, N, F] unit or zero vectors.
@@ -94,29 +126,29 @@ def relate(unit: Array, scores: FloatArray, has_order: BoolArray, queries: Float
         queries: [B, F] unit vectors; zero where a topic has none.
     """
     n = unit.shape[1]
-    has_query = queries.any(axis=1)
-    ranks = np.where(has_order[:, None], midranks(scores), np.float32(0))
-    centroid = unit.mean(axis=1)
-    score = standardised(np.where(has_order[:, None], scores, 0).astype(np.float64))
-    query = standardised(_products(unit, queries))
-    central = standardised(_products(unit, centroid))
-    order = _best_first(ranks, has_order, query, central)
-    anchors = order[:, : min(n, ANCHORS)]
-    near, mean, spread = _similarities(unit, anchors)
-    scale = np.where(spread > _FLAT, 1 / np.maximum(spread, _FLAT), 0).astype(np.float32)
     on = has_order[:, None]
+    ranks = np.where(on, midranks(scores), np.float32(0))
     static = np.empty((*unit.shape[:2], len(STATIC)), np.float32)
-    static[..., 0] = np.where(on, ranks / max(n - 1, 1) - 0.5, 0)
-    static[..., 1] = np.where(on, 1 / np.log2(2 + ranks), 0)
-    static[..., 2] = np.where(on, 1 / (1 + ranks), 0)
-    static[..., 3], static[..., 4], static[..., 5] = score, query, central
-    tail = _beside_anchors(static[..., 6:], near, mean, scale, order, anchors)
-    context = np.empty((len(unit), len(CONTEXT)), np.float32)
-    context[:, 0], context[:, 1], context[:, 2] = has_order, has_query, np.log(n) / 5
-    context[:, 3], context[:, 4], context[:, 5] = mean, 3 * spread, 5 * tail
-    context[:, 6] = (score * query).mean(axis=1)
-    context[:, 7], context[:, 8] = (score * central).mean(axis=1), (query * central).mean(axis=1)
-    return Relations(unit, static, context, mean, scale)
+    static[..., _AT["rank_reciprocal"]] = np.where(on, 1 / (1 + ranks), 0)
+    static[..., _AT["rank_discount"]] = np.where(on, 1 / np.log2(2 + ranks), 0)
+    static[..., _AT["rank"]] = np.where(on, ranks / max(n - 1, 1) - 0.5, 0)
+    score = standardised(np.where(on, scores, 0).astype(np.float64))
+    query, central = standardised(_products(unit, queries)), standardised(_products(unit, unit.mean(axis=1)))
+    static[..., _AT["score"]], static[..., _AT["query_cosine"]], static[..., _AT["centroid_cosine"]] = (
+        score,
+        query,
+        central,
+    )
+    order = _best_first(ranks, has_order, query, central)
+    anchors = order[:, np.arange(ANCHORS) * n // ANCHORS] if n > ANCHORS else np.broadcast_to(np.arange(n), order.shape)
+    near, mean, spread = _similarities(unit, anchors)
+    ramps = _beside_anchors(static, near, order, anchors)
+    ramps[np.arange(len(unit))[:, None], anchors, :, np.arange(anchors.shape[1])] = 1
+    scale = np.where(spread > _FLAT, 1 / np.maximum(spread, _FLAT), 0).astype(np.float32)
+    has_query: BoolArray = np.asarray(queries.any(axis=1))
+    context = _context(static, has_order, has_query, mean, spread)
+    weight = np.full(len(unit), n / anchors.shape[1], np.float32)
+    return Relations(unit, static, context, mean, scale, ramps, weight)
 
 
 class Ranked:
@@ -138,7 +170,6 @@ class Ranked:
         self._unit = relations.unit
         self._mean = relations.mean[:, None, None]
         self._scale = relations.scale[:, None, None]
-        self._spread = np.where(self._scale > 0, 1 / np.maximum(self._scale, np.float32(1e-6)), 0).astype(np.float32)
         share = np.full((count, n), 1 / max(n, 1)) if present is None else present / present.sum(1, keepdims=True)
         self._share = share.astype(np.float32)[:, :, None]
         self._nearest = np.full(shape, -_LIMIT, np.float32)
@@ -146,6 +177,11 @@ class Ranked:
         self._near = np.zeros(shape, np.float32)
         self._very_near = np.zeros(shape, np.float32)
         self._lanes = np.arange(count)[:, None]
+        self._ramps = relations.ramps
+        self._to_anchors = relations.ramps.transpose(0, 2, 3, 1)
+        self._uncovered = np.ones((count, rankings, 2, relations.ramps.shape[3]), np.float32)
+        self._neighbours = np.maximum(relations.ramps.sum(axis=3), np.float32(1e-3)).swapaxes(1, 2)[:, None]
+        self._weight = relations.weight[:, None, None, None]
         self.features: Array = np.zeros((count, rankings, len(DYNAMIC), n), np.float32)
         self.size = 0
 
@@ -176,9 +212,14 @@ class Ranked:
         np.multiply(self._very_near, each, out=out[:, :, 4])
         np.log1p(self._near, out=out[:, :, 5])
         np.log1p(self._very_near, out=out[:, :, 6])
-        np.multiply(self._nearest, self._spread, out=out[:, :, 7])
-        out[:, :, 7] += self._mean
-        out[:, :, 8] = self._against_the_rest()
+        out[:, :, 7] = self._against_the_rest()
+        np.minimum(self._uncovered, 1 - self._ramps[self._lanes, chosen], out=self._uncovered)
+        fresh = np.matmul(self._uncovered.swapaxes(1, 2), self._to_anchors).swapaxes(1, 2)
+        np.divide(fresh, self._neighbours, out=out[:, :, 10:])
+        np.subtract(1, out[:, :, 10:], out=out[:, :, 10:])
+        fresh *= self._weight
+        np.log1p(fresh, out=fresh)
+        np.multiply(fresh, np.float32(1 / 3), out=out[:, :, 8:10])
 
     def _against_the_rest(self) -> Array:
         """[B, R, N]: the nearest similarity, standardised over the topic's candidates."""
@@ -227,6 +268,31 @@ def standardised(values: NDArray[np.floating]) -> Array:
     return np.clip(scaled, -_LIMIT, _LIMIT, out=scaled)
 
 
+def _context(static: Array, has_order: BoolArray, has_query: BoolArray, mean: Array, spread: Array) -> Array:
+    """The columns `CONTEXT` from the columns `STATIC` and the moments of the similarities."""
+    score, query, central = (static[..., _AT[name]] for name in ("score", "query_cosine", "centroid_cosine"))
+    rank, density, nearest, neighbours = (
+        standardised(static[..., _AT[name]]) for name in ("rank", "very_near_count", "nearest", "neighbours_rank")
+    )
+    columns = (
+        has_order,
+        has_query,
+        np.full(len(static), np.log(static.shape[1]) / 5),
+        10 / 3 * static[..., _AT["very_near_share"]].mean(axis=1),
+        40 / 9 * static[..., _AT["nearest_share"]].mean(axis=1),
+        3 * spread,
+        mean,
+        (score * query).mean(axis=1),
+        (score * central).mean(axis=1),
+        (query * central).mean(axis=1),
+        (rank * nearest).mean(axis=1),
+        (rank * neighbours).mean(axis=1),
+        (query * density).mean(axis=1),
+        (rank * density).mean(axis=1),
+    )
+    return np.stack(columns, axis=1).astype(np.float32)
+
+
 def _products(unit: Array, vectors: FloatArray) -> Array:
     """The product of every document with its topic's vector: [B, N] from [B, N, F] and [B, F]."""
     product: Array = np.matmul(unit, vectors[:, :, None])[:, :, 0]
@@ -242,44 +308,55 @@ def _best_first(ranks: Array, has_order: BoolArray, query: Array, central: Array
 
 
 def _similarities(unit: Array, anchors: IntArray) -> tuple[Array, Array, Array]:
-    """Similarities of the anchors and all candidates: [B, M, N]; their mean and standard deviation, both [B].
+    """Standardised similarities of all candidates and the anchors, [B, N, M]; their mean and standard deviation, [B].
 
-    A document's similarity with itself is none: it stands as 0 and does not count.
+    A document's similarity with itself is none: it does not count, and stands as the least there is.
     """
     lanes = np.arange(len(unit))[:, None]
-    near = np.matmul(unit[lanes, anchors], unit.swapaxes(1, 2))
-    m, n = near.shape[1:]
-    near[lanes, np.arange(m), anchors] = 0
+    n, m = unit.shape[1], anchors.shape[1]
+    beside = unit if m == n else unit[lanes, anchors]
+    near: Array = np.matmul(unit, beside.swapaxes(1, 2))
+    itself = (lanes, anchors, np.arange(m))
+    near[itself] = 0
     pairs = max(n * m - m, 1)
     flat = near.reshape(len(near), -1)
-    mean = flat.sum(axis=1) / pairs
-    spread = np.sqrt(np.maximum(np.einsum("bi,bi->b", flat, flat) / pairs - mean**2, 0))
-    return near, mean.astype(np.float32), spread.astype(np.float32)
-
-
-def _beside_anchors(
-    out: Array, near: Array, mean: Array, scale: Array, order: IntArray, anchors: IntArray
-) -> NDArray[np.float32]:
-    """Fill the columns on anchors; give the share of pairs that are very near, [B]."""
-    count, m, n = near.shape
-    own = (np.arange(count)[:, None], np.arange(m), anchors)
+    mean = (flat.sum(axis=1) / pairs).astype(np.float32)
+    spread = np.sqrt(np.maximum(np.einsum("bi,bi->b", flat, flat) / pairs - mean**2, 0)).astype(np.float32)
     near -= mean[:, None, None]
-    near *= scale[:, None, None]
+    near *= np.where(spread > _FLAT, 1 / np.maximum(spread, np.float32(_FLAT)), 0)[:, None, None]
     np.clip(near, -_LIMIT, _LIMIT, out=near)
-    near[own] = 0
-    others = np.full((count, n), m, np.float32)
-    others[np.arange(count)[:, None], anchors] -= 1
-    np.maximum(others, 1, out=others)
-    is_near = near > NEAR
+    near[itself] = -_LIMIT
+    return near, mean, spread
+
+
+def _beside_anchors(static: Array, near: Array, order: IntArray, anchors: IntArray) -> Array:
+    """Fill the columns on neighbours: how many there are, what they are like, and those that stand ahead.
+
+    Args:
+        static: [B, N, D] with the first six columns filled.
+        near: [B, N, M], of `_similarities`.
+        order: [B, N] candidates, best first.
+        anchors: [B, M] candidates.
+
+    Returns:
+        [B, N, 2, M], how far each anchor counts as near and as very near.
+    """
+    n, m = near.shape[1:]
+    lanes, each = np.arange(len(near))[:, None], np.float32(n / m)
     place = np.empty_like(order)
     np.put_along_axis(place, order, np.broadcast_to(np.arange(n), order.shape), axis=1)
-    ahead = np.arange(m)[:, None] < place[:, None]
-    out[..., 0] = near.sum(axis=1) / others
-    out[..., 2] = is_near.sum(axis=1) / others
-    out[..., 3] = np.where(ahead, near, -_LIMIT).max(axis=1) / 3
-    out[..., 4] = (is_near & ahead).sum(axis=1) / np.clip(place, 1, m)
-    tail = (near > VERY_NEAR).mean(axis=(1, 2), dtype=np.float32)
-    near[own] = -_LIMIT
-    out[..., 1] = near.max(axis=1) / 3
-    found: NDArray[np.float32] = tail
-    return found
+    ahead = place[lanes, anchors][:, None] < place[:, :, None]
+    static[..., _AT["nearest"]] = near.max(axis=2) / 3
+    static[..., _AT["ahead_nearest"]] = np.where(ahead, near, -_LIMIT).max(axis=2) / 3
+    ramps = near[:, :, None] - np.array(_RAMPS[:2], np.float32)[:, None]
+    np.clip(ramps, 0, 1, out=ramps)
+    counts = np.empty((*near.shape[:2], 3), np.float32)
+    counts[..., :2] = ramps.sum(axis=3)
+    counts[..., 2] = np.clip(near - np.float32(_RAMPS[2]), 0, 1).sum(axis=2)
+    static[..., _AT["near_count"] : _AT["nearest_share"] : 2] = np.log1p(counts * each) / 3
+    static[..., _AT["near_share"] : _AT["nearest_share"] + 1 : 2] = counts * (np.array([1, 3, 9], np.float32) / m)
+    static[..., _OF_NEIGHBOURS] = ramps[:, :, 0] @ static[lanes, anchors, _MEANT]
+    static[..., _OF_NEIGHBOURS] /= counts[..., :1] + np.float32(0.3) / each
+    in_front = np.einsum("bnlm,bnm->bnl", ramps, ahead.astype(np.float32))
+    static[..., _AT["ahead_near"] :] = np.log1p(in_front * each) / 3
+    return ramps

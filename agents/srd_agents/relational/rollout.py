@@ -13,7 +13,7 @@ import numpy as np
 from srd_agents.heuristic.blocks import blocks_of_equal_shape
 from srd_agents.relational.forward import Weights, first_layer, offered_share, scores
 from srd_agents.relational.ranker import relations_of
-from srd_agents.relational.relations import CONTEXT, DYNAMIC, POSITION, STATIC, Array, Ranked, Relations
+from srd_agents.relational.relations import ANCHORS, CONTEXT, DYNAMIC, POSITION, STATIC, Array, Ranked, Relations
 from srd_gym.core import SelectionCore
 from srd_gym.protocols import BoolArray, IntArray
 from srd_gym.topic import Topic
@@ -58,12 +58,16 @@ class PaddedRelations:
             np.zeros((count, len(CONTEXT)), np.float32),
             np.zeros(count, np.float32),
             np.zeros(count, np.float32),
+            np.zeros((count, n, 2, min(n, ANCHORS)), np.float32),
+            np.zeros(count, np.float32),
         )
         self.n_candidates = np.array([topic.n_candidates for topic in topics])
         for block in blocks_of_equal_shape([(topic.n_candidates,) for topic in topics], 4096):
             found = relations_of([topics[index] for index in block])
             for kept, part in zip(self._all, found, strict=True):
-                if part.ndim > 2:
+                if part.ndim > 3:
+                    kept[block, : part.shape[1], :, : part.shape[3]] = part
+                elif part.ndim > 2:
                     kept[block, : part.shape[1]] = part
                 else:
                     kept[block] = part

@@ -31,8 +31,9 @@ def config_from(config_class: type[C], values: Mapping[str, Any], owner: str) ->
 
 
 def as_values(config: Any) -> dict[str, Any]:
-    """A configuration as a dict that JSON can hold; `config_from` reads it back."""
-    return dataclasses.asdict(config)
+    """A configuration as a dict of what JSON gives back (lists, no tuples); `config_from` reads it."""
+    values = dataclasses.asdict(config)
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
 
 
 def check_between(name: str, value: float, low: float, high: float = math.inf) -> None:

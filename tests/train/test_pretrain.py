@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from run_srd import Srd
 
+from srd_agents.relational.groups import rows_kept
 from srd_agents.relational.ranker import read_weights
 from srd_train.pretraining import Plan, pretrain
 
@@ -40,3 +41,25 @@ def test_the_command(tmp_path: Path, srd: Srd) -> None:
 def test_seeds_are_different_numbers(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"seeds must be different numbers, at least one; got \[1, 1\]"):
         pretrain(Plan(seeds=(1, 1)), tmp_path)
+
+
+def test_relations_are_left_out_and_no_student_is_made(tmp_path: Path, srd: Srd) -> None:
+    words = ("--seeds", "0", "--topics", "5", "--validation", "3", "--epochs", "1", "--out", str(tmp_path / "p"))
+    assert srd("pretrain", *words, "--without", "order", "fresh", "--no-one-pass").code == 0
+    assert not list((tmp_path / "p").glob("*one-pass*"))
+    weights, log = (
+        read_weights(tmp_path / "p" / "seed-0.npz"),
+        json.loads((tmp_path / "p/pretraining.json").read_text()),
+    )
+    for block, rows in rows_kept(("order", "fresh")).items():
+        gone = rows[:, 0] == 0
+        assert not getattr(weights, block)[gone].any()
+        assert getattr(weights, block)[~gone].any(axis=1).all()
+    assert log["plan"]["without"] == ["order", "fresh"]
+    assert log["distillation"] is None
+    again = srd("pretrain", *words, "--no-one-pass")
+    assert again.code == 2
+    assert "without was ['order', 'fresh'], now []" in again.err
+    wrong = srd("pretrain", *words, "--without", "ordr")
+    assert wrong.code == 2
+    assert "unknown group of relations: 'ordr'. Did you mean order?" in wrong.err

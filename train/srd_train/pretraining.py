@@ -53,6 +53,11 @@ class Plan:
     """Units of the first layer."""
     second: int = 32
     """Units of the second layer."""
+    without: tuple[str, ...] = ()
+    """Groups of relations to leave out, to see what they are worth: order, query, density, neighbours, ahead, ranked,
+    fresh, context."""
+    one_pass: bool = True
+    """Distil each model into one-pass scoring, too."""
 
     def config(self) -> RelationalConfig:
         """The learner's options."""
@@ -64,6 +69,7 @@ class Plan:
             average=self.average,
             units=self.units,
             second=self.second,
+            without=self.without,
         )
 
 
@@ -90,10 +96,11 @@ def pretrain(plan: Plan, out: Path, *, threads: int = 1, progress: OnProgress | 
         progress: called while training.
 
     Raises:
-        ValueError: no seeds, or a folder that holds a run of another plan.
+        ValueError: no seeds, an unknown group of relations, or a folder that holds a run of another plan.
     """
     if not plan.seeds or len(set(plan.seeds)) != len(plan.seeds):
         raise ValueError(f"seeds must be different numbers, at least one; got {list(plan.seeds)}")
+    plan.config()  # a wrong option should show before topics are made
     train = wide_topics(plan.topics, seed=TRAINING_SEED)
     validation = wide_topics(plan.validation, seed=VALIDATION_SEED)
     outcomes, logs = [], []
@@ -101,12 +108,13 @@ def pretrain(plan: Plan, out: Path, *, threads: int = 1, progress: OnProgress | 
         for seed in plan.seeds:
             ranker = _trained(plan, out / f"seed-{seed}", seed, (train, validation), progress)
             _write_npz(out / f"seed-{seed}.npz", ranker.forward_weights())
-            student = distil(ranker.forward_weights(), train, DistilConfig(), seed=seed)
-            _write_npz(out / f"one-pass-{seed}.npz", student)
+            if plan.one_pass:
+                student = distil(ranker.forward_weights(), train, DistilConfig(), seed=seed)
+                _write_npz(out / f"one-pass-{seed}.npz", student)
             outcomes.append(_outcome(ranker, seed))
             logs.append({"seed": seed, **(ranker.history.as_dict() if ranker.history else {})})
     best = max(outcomes, key=lambda outcome: outcome.validation)
-    for strategy, kind in (("greedy", "seed"), ("one-pass", "one-pass")):
+    for strategy, kind in (("greedy", "seed"), ("one-pass", "one-pass"))[: 1 + plan.one_pass]:
         _write_npz(out / CHECKPOINTS[strategy], read_weights(out / f"{kind}-{best.seed}.npz"))
     write_json(out / LOG, _log(plan, best, outcomes, logs))
     return outcomes
@@ -147,7 +155,7 @@ def _log(plan: Plan, best: Outcome, outcomes: Sequence[Outcome], logs: Sequence[
     return {
         "plan": asdict(plan),
         "config": as_values(plan.config()),
-        "distillation": as_values(DistilConfig()),
+        "distillation": as_values(DistilConfig()) if plan.one_pass else None,
         "topics": {"training": f"synthetic:wide:{plan.topics}:{TRAINING_SEED}", "simulated": True},
         "validation": f"synthetic:wide:{plan.validation}:{VALIDATION_SEED}",
         "chosen_seed": best.seed,

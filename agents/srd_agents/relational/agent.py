@@ -23,6 +23,7 @@ from srd_agents.reinforce.loss import (
 )
 from srd_agents.relational.config import RelationalConfig
 from srd_agents.relational.forward import Weights as ForwardWeights
+from srd_agents.relational.groups import rows_kept
 from srd_agents.relational.network import RelationalNetwork
 from srd_agents.relational.ranker import next_scores, pretrained_weights, rank_topics
 from srd_agents.relational.rollout import Episodes, PaddedRelations, roll_out
@@ -104,6 +105,7 @@ class Relational(Learner[RelationalConfig]):
             load_module(self._network, asdict(pretrained_weights()), "pretrained weights")
         else:
             self._network.initialise(torch.Generator().manual_seed(seed))
+        self._leave_out()
         self._generator = np.random.default_rng([seed, 1])
         self._core = SelectionCore(
             topics, measure=self.config.measure, horizon=self.config.horizon, normalizer="candidates"
@@ -113,6 +115,14 @@ class Relational(Learner[RelationalConfig]):
         self._mean = module_arrays(self._network) if self.config.average else None
         self._updates = 0
         self._forward = None
+
+    def _leave_out(self) -> None:
+        """Make the weights of relations that are to be left out 0, and keep them so: they get no gradient."""
+        for name, rows in rows_kept(self.config.without).items():
+            weights, kept = self._network.get_parameter(name), torch.from_numpy(rows)
+            with torch.no_grad():
+                weights.mul_(kept)
+            weights.register_hook(kept.mul)  # type: ignore[no-untyped-call]
 
     def _update(self, batch: IntArray) -> Mapping[str, float]:
         if self._core is None or self._relations is None:

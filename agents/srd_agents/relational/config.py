@@ -7,6 +7,7 @@ from typing import Literal
 
 from srd_agents.config import check_between, check_count, check_one_of, check_positive
 from srd_agents.learner import LearnerConfig
+from srd_agents.relational.groups import check_groups
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,6 +39,10 @@ class RelationalConfig(LearnerConfig):
     average: float = 0.0
     """Decay of the running mean of the weights, an update at a time: that mean validates and is kept. It begins as
     a plain mean, so that it forgets where training began. 0: no mean."""
+    without: tuple[str, ...] = ()
+    """Groups of relations to leave out, to see what they are worth: order, query, density, neighbours, ahead, ranked,
+    fresh, context (`srd_agents.relational.groups.GROUPS`). Their weights are 0 from the start and stay so; ranking
+    with such weights needs nothing special."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -49,6 +54,8 @@ class RelationalConfig(LearnerConfig):
         check_positive("clip_norm", self.clip_norm)
         check_between("entropy", self.entropy, 0.0)
         check_between("average", self.average, 0.0, 0.9999)
+        check_groups(self.without)
+        object.__setattr__(self, "without", tuple(self.without))  # files hold lists
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -21,6 +21,7 @@ class Pretrain(Plan):
     Examples:
       srd pretrain --out pretrained
       srd pretrain --seeds 0 --topics 500 --epochs 3 --out quick
+      srd pretrain --without order --no-one-pass --out without-order
     """
 
     out: Folder
@@ -56,7 +57,8 @@ class PretrainCommand:
             output.data({"outcomes": [asdict(outcome) for outcome in outcomes], "folder": str(options.out)})
             return 0
         rows = [[str(o.seed), f"{o.validation:.4f}", str(o.best_epoch), f"{o.seconds:.0f}"] for o in outcomes]
-        caption = f"the best ones are in {options.out} ({', '.join(CHECKPOINTS.values())}); log: {options.out / LOG}"
+        files = ", ".join(CHECKPOINTS.values()) if options.one_pass else CHECKPOINTS["greedy"]
+        caption = f"the best ones are in {options.out} ({files}); log: {options.out / LOG}"
         output.table("Pretrained", ["seed", "validation", "best epoch", "seconds"], rows, caption)
         return 0
 

@@ -1,12 +1,17 @@
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from srd_agents.registry import RANKERS
 from srd_gym.data.simulate import NOISE_SWEEP
+from srd_train import cells
+from srd_train.cells import plans
 from srd_train.fitting import all_options
 from srd_train.recipe import TopicsEntry, built_in, load_recipe, recipe_from
 from srd_train.sources import load_entry
@@ -196,3 +201,59 @@ def test_m2div_ranks_with_every_budget_and_the_same_in_all_recipes() -> None:
     assert budgets == [None, 0, 16, 64, 256, 1024]
     for entry in entries:
         check_views(entry)
+
+
+def test_topics_can_be_made_smaller_and_to_lack_what_rankers_read() -> None:
+    whole = load_entry(TopicsEntry(name="t", source="synthetic:web:4:3"))
+    first = load_entry(TopicsEntry(name="t", source="synthetic:web:4:3", candidates=15))
+    assert [topic.doc_ids for topic in first] == [topic.doc_ids[:15] for topic in whole]
+    assert first[0].retrieval_scores is not None
+    assert load_entry(TopicsEntry(name="t", source="synthetic:web:4:3", candidates=900))[1].doc_ids == whole[1].doc_ids
+    lacking = TopicsEntry(name="t", source="synthetic:web:4:3", without=("retrieval_scores", "query_vector"))
+    bare = load_entry(lacking)
+    assert not bare.has_retrieval_order
+    for topic, same in zip(whole, bare, strict=True):
+        assert same.query_vector is None
+        assert same.doc_ids != topic.doc_ids
+        assert sorted(same.doc_ids) == sorted(topic.doc_ids)
+        place = same.doc_ids.index(topic.doc_ids[0])
+        assert (same.judgments[place] == topic.judgments[0]).all()  # type: ignore[index]
+    assert [topic.doc_ids for topic in load_entry(lacking)] == [topic.doc_ids for topic in bare]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"candidates": 0}, "topics 't': candidates must be at least 1, got 0"),
+        ({"without": ("retrieval_score",)}, "part of topics 't' to do without: 'retrieval_score'. Did you mean"),
+        ({"without": "query_vector"}, r"without must be a list, as \['query_vector'\]"),
+        ({"without": ("query_vector",), "vectors": "lsa"}, "lsa gives every query a vector"),
+    ],
+)
+def test_what_topics_cannot_do_without(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        TopicsEntry(name="t", source="ambient", **options)
+
+
+def test_options_that_came_later_are_in_names_of_cells_only_where_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    named: list[dict[str, Any]] = []
+
+    def told(parts: dict[str, Any], **options: Any) -> str:
+        named.append(parts)
+        return json.dumps(parts, **options)
+
+    def of(config: dict[str, Any], **topics: Any) -> dict[str, Any]:
+        entry = {"name": "t", "source": "synthetic:tiny:12:0", "run_folds": [1], **topics}
+        ranker = {"ranker": "relational", "config": config}
+        changed = {**SMALL, "topics": [entry], "rankers": [ranker], "reference": "relational"}
+        assert next(plans(recipe_from(changed, "r", "r.toml"))).cells[0].id
+        return named[-1]
+
+    monkeypatch.setattr(cells, "json", SimpleNamespace(dumps=told))
+    plain = of({})
+    assert not {"candidates", "without", "years", "reshape"} & plain["topics"].keys()
+    assert "without" not in plain["options"]["config"]
+    given = of({"without": ["order"]}, candidates=5, without=["query_vector"])
+    assert given["topics"]["candidates"] == 5
+    assert given["topics"]["without"] == ("query_vector",)
+    assert given["options"]["config"]["without"] == ["order"]

@@ -28,8 +28,10 @@ from srd_train.views import check_views, config_seen, seen_through
 
 SCHEMA_VERSION = 1
 """Of a cell's JSON line; rises when its keys change their meaning."""
-_LATER_OPTIONS: Mapping[str, Any] = {"reshape": None, "years": ()}
+_LATER_OPTIONS: Mapping[str, Any] = {"reshape": None, "years": (), "candidates": None, "without": ()}
 """Options of topic sets that earlier versions had not, and what leaves them out: an option added goes here."""
+_LATER_RANKER_OPTIONS: Mapping[str, Any] = {"without": []}
+"""The same of rankers, for options whose default changes nothing."""
 _BESIDE_RESULTS = ("published", "published_source")
 """What topic sets carry for the tables: other values make no other cell."""
 
@@ -66,6 +68,10 @@ class Cell:
         for key, unset in _LATER_OPTIONS.items():
             if parts_of_it["topics"][key] == unset:
                 del parts_of_it["topics"][key]
+        config = parts_of_it["options"].get("config", {})
+        for key, unset in _LATER_RANKER_OPTIONS.items():
+            if config.get(key) == unset:
+                del config[key]
         for key in _BESIDE_RESULTS:
             del parts_of_it["topics"][key]
         if self.view is None:

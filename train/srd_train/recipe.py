@@ -23,6 +23,8 @@ SOURCES = ("ambient", "rl4srd", "trec-indri", "dssa-sample", "du-div")
 """Topic sets by name, besides files and synthetic ones."""
 _SYNTHETIC = "synthetic:"
 _PRESETS = (*PRESETS, "wide")
+LACKING = ("retrieval_scores", "query_vector")
+"""What topics can be made to lack."""
 RESHAPE_OPTIONS = ("list_size", "lists", "min_relevant", "seed")
 
 
@@ -50,6 +52,11 @@ class TopicsEntry:
     """Of simulated vectors: a subtopic id means the same in every topic; None takes the set's usual answer."""
     limit: int | None = None
     """Keep this many topics, drawn by the fold seed."""
+    candidates: int | None = None
+    """Keep only this many candidates of each topic, the first ones; a smaller topic stays whole."""
+    without: tuple[str, ...] = ()
+    """What to take from the topics, to see who needs it: "retrieval_scores" (the candidates are shuffled then, as of
+    any set without a retrieval order), "query_vector", or both."""
     reshape: Mapping[str, int] | None = None
     """Draw lists of equal size from each topic (options of `srd_gym.data.reshape.reshape`: list_size, lists,
     min_relevant, seed), after vectors were simulated; folds are by the original topics."""
@@ -72,10 +79,23 @@ class TopicsEntry:
             raise ValueError(f"topics {self.name!r}: limit must be at least 3, got {self.limit}")
         if self.years and self.source != "trec-indri":
             raise ValueError(f"topics {self.name!r}: only trec-indri has years to choose, not {self.source!r}")
+        if self.candidates is not None and self.candidates < 1:
+            raise ValueError(f"topics {self.name!r}: candidates must be at least 1, got {self.candidates}")
+        self._check_lacking()
         for key in self.reshape or ():
             if key not in RESHAPE_OPTIONS:
                 raise unknown(f"option of reshape in topics {self.name!r}:", key, RESHAPE_OPTIONS)
         self._check_published()
+
+    def _check_lacking(self) -> None:
+        """Refuse to take what topics have not."""
+        if isinstance(self.without, str):
+            raise ValueError(f"topics {self.name!r}: without must be a list, as [{self.without!r}]")
+        for name in self.without:
+            if name not in LACKING:
+                raise unknown(f"part of topics {self.name!r} to do without:", str(name), LACKING)
+        if "query_vector" in self.without and self.vectors == "lsa":
+            raise ValueError(f"topics {self.name!r}: lsa gives every query a vector in its fold; take other vectors")
 
     def _check_published(self) -> None:
         """Refuse published figures that are no numbers, or that nobody is named for."""

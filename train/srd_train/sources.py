@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -14,7 +14,7 @@ import numpy as np
 from srd_gym.data import load_topics
 from srd_gym.data.streams import DataNotice
 from srd_gym.names import unknown
-from srd_gym.topic import TopicSet
+from srd_gym.topic import Topic, TopicSet
 
 if TYPE_CHECKING:
     from srd_train.recipe import TopicsEntry
@@ -112,6 +112,7 @@ def load_entry(entry: TopicsEntry) -> TopicSet:
         noise = 1.0 if entry.noise is None else entry.noise
         made = Vectors(kind="simulated", width=entry.width, noise=noise, shared_subtopics=entry.shared_subtopics)
         topics = with_made_vectors(topics, made)
+    topics = _lessened(topics, entry)
     if entry.reshape is not None:
         from srd_gym.data.reshape import reshape
 
@@ -235,3 +236,19 @@ def _sampled(topics: TopicSet, entry: TopicsEntry) -> TopicSet:
         return topics
     chosen = np.random.default_rng(entry.fold_seed).choice(len(topics), size=entry.limit, replace=False)
     return topics.replace(topics[int(i)] for i in sorted(chosen))
+
+
+def _lessened(topics: TopicSet, entry: TopicsEntry) -> TopicSet:
+    """The topics with the candidates that the entry keeps, and without what they are to lack."""
+    if entry.candidates is None and not entry.without:
+        return topics
+    return topics.replace(_less(topic, entry, index) for index, topic in enumerate(topics))
+
+
+def _less(topic: Topic, entry: TopicsEntry, index: int) -> Topic:
+    """One topic of `_lessened`; its number gives the shuffle where it loses its order."""
+    topic = topic.take(np.arange(min(topic.n_candidates, entry.candidates or topic.n_candidates)))
+    if "retrieval_scores" in entry.without:
+        order = np.random.default_rng([entry.fold_seed, index]).permutation(topic.n_candidates)
+        topic = replace(topic.take(order), retrieval_scores=None)
+    return replace(topic, query_vector=None) if "query_vector" in entry.without else topic

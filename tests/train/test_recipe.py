@@ -13,7 +13,7 @@ from srd_gym.data.simulate import NOISE_SWEEP
 from srd_train import cells
 from srd_train.cells import plans
 from srd_train.fitting import all_options
-from srd_train.recipe import TopicsEntry, built_in, load_recipe, recipe_from
+from srd_train.recipe import RankerEntry, TopicsEntry, built_in, load_recipe, recipe_from
 from srd_train.sources import load_entry
 from srd_train.tuning import Trial, choose, combinations
 from srd_train.views import check_views
@@ -257,3 +257,17 @@ def test_options_that_came_later_are_in_names_of_cells_only_where_given(monkeypa
     assert given["topics"]["candidates"] == 5
     assert given["topics"]["without"] == ("query_vector",)
     assert given["options"]["config"]["without"] == ["order"]
+
+
+def test_rows_can_need_what_some_topics_lack() -> None:
+    rankers = [{"ranker": "random"}, {"ranker": "mmr", "needs": ["query", "retrieval order"]}]
+
+    def rows(**topics: Any) -> set[str]:
+        entry = {"name": "t", "source": "synthetic:tiny:12:0", **topics}
+        recipe = recipe_from({**SMALL, "topics": [entry], "rankers": rankers}, "r", "r.toml")
+        return {cell.row for plan in plans(recipe) for cell in plan.cells}
+
+    assert rows() == {"random", "mmr"}
+    assert rows(without=["query_vector"]) == rows(without=["retrieval_scores"]) == {"random"}
+    with pytest.raises(ValueError, match="need of ranker 'mmr': 'queries'"):
+        RankerEntry(ranker="mmr", needs=("queries",))

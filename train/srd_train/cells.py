@@ -63,7 +63,8 @@ class Cell:
     def id(self) -> str:
         """A file name: readable parts, and a hash of everything."""
         parts_of_it = asdict(self)
-        del parts_of_it["ranker"]["views"]  # what else the fit serves for makes no difference
+        for key in ("views", "needs"):  # what else the fit serves for, and where, makes no difference
+            del parts_of_it["ranker"][key]
         # Cells without these keep the names they had before there were such options.
         for key, unset in _LATER_OPTIONS.items():
             if parts_of_it["topics"][key] == unset:
@@ -336,5 +337,7 @@ def _split(cell: Cell, topics: TopicSet) -> Split:
 
 
 def _applies(ranker: RankerEntry, topics: TopicSet) -> bool:
-    """Whether the ranker can rank the set: without a retrieval order there is no such row."""
-    return topics.has_retrieval_order or "retrieval order" not in RANKERS.find(ranker.ranker).needs
+    """Whether the ranker can rank the set: without a retrieval order, say, there is no such row."""
+    needs = {*RANKERS.find(ranker.ranker).needs, *ranker.needs}
+    asked = all(topic.query_vector is not None for topic in topics) or topics.vector_width is None  # lsa comes later
+    return (topics.has_retrieval_order or "retrieval order" not in needs) and (asked or "query" not in ranker.needs)

@@ -25,6 +25,8 @@ _SYNTHETIC = "synthetic:"
 _PRESETS = (*PRESETS, "wide")
 LACKING = ("retrieval_scores", "query_vector")
 """What topics can be made to lack."""
+NEEDS = ("retrieval order", "query")
+"""What a row can ask of topics beside what its ranker needs anyway."""
 RESHAPE_OPTIONS = ("list_size", "lists", "min_relevant", "seed")
 
 
@@ -141,12 +143,18 @@ class RankerEntry:
     """Instead of the recipe's; one is enough for a ranker without chance."""
     time_budget: float | None = None
     """Seconds of training at most; a cell that it ends depends on the machine, and the tables say so."""
+    needs: tuple[str, ...] = ()
+    """What a topic set must have for these options, beside what the ranker needs anyway: "retrieval order", "query"
+    (a vector). Sets that have it not get no such row."""
     views: tuple[View, ...] = ()
     """Further ways to rank with the same fit, each a row behind this one; for rankers that have options of ranking."""
 
     def __post_init__(self) -> None:
         if not self.name:
             object.__setattr__(self, "name", self.ranker)
+        for need in self.needs:
+            if need not in NEEDS:
+                raise unknown(f"need of ranker {self.name!r}:", str(need), NEEDS)
 
     @property
     def rows(self) -> tuple[str, ...]:

@@ -19,6 +19,9 @@ from srd_gym.files import PathLike
 from srd_gym.protocols import IntArray, Ranker, ScoreArray
 from srd_gym.topic import Topic
 
+DEFAULT_RANKER = "relational-pretrained"
+"""What ranks where no other ranker is named: it needs no labels, and neither a query vector nor scores."""
+
 
 class Diversified(NamedTuple):
     """Documents chosen, best first: of one topic, or of the topics of a batch, one a row."""
@@ -41,7 +44,7 @@ def diversify(
     query_vector: ArrayLike | Sequence[ArrayLike | None] | None,
     doc_vectors: ArrayLike | Sequence[ArrayLike],
     k: int,
-    ranker: PathLike | Ranker = "mmr",
+    ranker: PathLike | Ranker | None = None,
     scores: ArrayLike | Sequence[ArrayLike | None] | None = None,
 ) -> Diversified:
     """The k documents to show of those retrieved: relevant, and different from one another.
@@ -59,12 +62,12 @@ def diversify(
     A batch gives the same rankings as its topics one by one.
 
     Args:
-        query_vector: of the query, in the documents' vector space; None where there is none, and "mmr" then goes by
-            `scores`.
+        query_vector: of the query, in the documents' vector space; None where there is none.
         doc_vectors: of the documents retrieved; their dimensions say whether this is one topic or a batch.
         k: documents wanted, at least 1; where a topic has fewer, all of them are ranked.
-        ranker: a name that needs no training ("mmr"), the folder of a trained ranker, or a `Ranker`. A folder is read
-            at every call: to call often, pass `load_ranker(folder)`.
+        ranker: None for the one that comes pre-trained (`DEFAULT_RANKER`), another name that needs no training ("mmr"),
+            the folder of a trained ranker, or a `Ranker`. A folder is read at every call: to call often, pass
+            `load_ranker(folder)`.
         scores: of the first stage, higher is better, on any scale and in any order; None where there are none: the
             documents' order then says nothing, but that the earlier one wins a tie.
 
@@ -99,15 +102,15 @@ def diversify(
     return _stacked([_positions(ranking, order) for ranking, (_, order) in zip(rankings, given, strict=True)])
 
 
-def as_ranker(ranker: PathLike | Ranker) -> Ranker:
-    """A ranker that can rank at once, from its name, its folder, or itself.
+def as_ranker(ranker: PathLike | Ranker | None) -> Ranker:
+    """A ranker that can rank at once, from its name, its folder, or itself; None is `DEFAULT_RANKER`.
 
     Raises:
         TypeError: something else.
         ValueError: an unknown name, a learner's name without a folder, or a folder without a trained ranker.
     """
-    if isinstance(ranker, str | os.PathLike):
-        return load_ranker(ranker)
+    if ranker is None or isinstance(ranker, str | os.PathLike):
+        return load_ranker(DEFAULT_RANKER if ranker is None else ranker)
     if isinstance(ranker, Ranker) and not isinstance(ranker, type):
         return ranker
     raise TypeError(

@@ -29,12 +29,13 @@ class FrameRanker:
     The frame has a row a document retrieved: `qid`, `docno` (text), and where there are any `score` (of the first
     stage, higher is better), `rank`, `query` and columns of your own. What comes out are its rows, best first,
     queries in the order in which they came: `rank` counts from 0, `score` is 1 / (rank + 1), all else is kept. The
-    first stage's score is what "mmr" takes for relevance; without that column it is the cosine of query and document.
+    first stage's score is what rankers take for relevance; without that column it is the cosine of query and document.
 
-    In a pipeline of PyTerrier: `first_stage >> pt.apply.generic(FrameRanker("mmr", k=10))`.
+    In a pipeline of PyTerrier: `first_stage >> pt.apply.generic(FrameRanker(k=10))`.
 
     Args:
-        ranker: a name that needs no training ("mmr"), the folder of a trained ranker, or a `Ranker`.
+        ranker: None for the one that comes pre-trained, another name that needs no training ("mmr"), the folder of a
+            trained ranker, or a `Ranker`.
         k: documents kept of each query; None keeps (and ranks) all.
         doc_vectors: the column that holds each document's vector [F], or a function that gives the vectors [n, F] of a
             list of docnos; it is asked once a frame, for every docno once.
@@ -48,7 +49,7 @@ class FrameRanker:
 
     def __init__(
         self,
-        ranker: PathLike | Ranker = "mmr",
+        ranker: PathLike | Ranker | None = None,
         k: int | None = None,
         *,
         doc_vectors: str | Lookup = "doc_vec",

@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from srd_agents import Diversified, diversify, load_ranker, make_ranker
+from srd_agents.diversify import DEFAULT_RANKER
 from srd_gym.topic import Topic, TopicSet
 
 
@@ -30,7 +31,9 @@ def topic(query: Any, documents: Any, scores: Any = None) -> Topic:
 def test_it_is_the_ranker() -> None:
     query, documents, _ = vectors()
     found = diversify(query, documents, 5)
-    assert found.indices.tolist() == make_ranker("mmr").rank(topic(query, documents), 5).tolist()
+    assert found.indices.tolist() == make_ranker("relational-pretrained").rank(topic(query, documents), 5).tolist()
+    mmr = diversify(query, documents, 5, "mmr")
+    assert mmr.indices.tolist() == make_ranker("mmr").rank(topic(query, documents), 5).tolist()
     assert found.indices.dtype == np.int64
     np.testing.assert_array_equal(found.scores, [1, 1 / 2, 1 / 3, 1 / 4, 1 / 5])
     indices, scores = found
@@ -43,18 +46,19 @@ def test_it_is_the_ranker() -> None:
 def test_by_hand() -> None:
     documents = [[2, 0], [1, 0], [0, 1], [0.6, 0.8]]
     # Cosines with the query 1, 1, 0, 0.6.
-    assert diversify([3, 0], documents, 1).indices.tolist() == [0]
+    assert diversify([3, 0], documents, 1, "mmr").indices.tolist() == [0]
     # Scores scaled to 0, 1/3, 1, 1/2: document 2 first; then 0, 1/6, and 1/4 - 0.8/2; then 0 - 1/2 and 1/4 - 0.8/2.
-    assert diversify(None, documents, 3, scores=[0, 2, 6, 3]).indices.tolist() == [2, 1, 3]
+    assert diversify(None, documents, 3, "mmr", scores=[0, 2, 6, 3]).indices.tolist() == [2, 1, 3]
 
 
+@pytest.mark.parametrize("name", ["mmr", DEFAULT_RANKER])
 @given(n=st.integers(1, 30), k=st.integers(1, 35), seed=st.integers(0, 10_000))
 @settings(max_examples=60, deadline=None)
-def test_scores_may_come_in_any_order(n: int, k: int, seed: int) -> None:
+def test_scores_may_come_in_any_order(name: str, n: int, k: int, seed: int) -> None:
     query, documents, scores = vectors(n, seed=seed)
     order = np.argsort(-scores)
-    wanted = order[make_ranker("mmr").rank(topic(query, documents[order], scores[order]), k)]
-    found = diversify(query, documents, k, scores=scores)
+    wanted = order[make_ranker(name).rank(topic(query, documents[order], scores[order]), k)]
+    found = diversify(query, documents, k, name, scores=scores)
     assert found.indices.tolist() == wanted.tolist()
     assert len(found.indices) == min(k, n)
     assert sorted(set(found.indices.tolist())) == sorted(found.indices.tolist())
@@ -95,7 +99,8 @@ def test_a_batch_as_arrays() -> None:
         )
     # No query and no scores for one of them: what needs neither still ranks.
     mixed = diversify([None, queries[1], None], documents, 2, scores=[scores[0], None, scores[2]])
-    assert mixed.indices[[0, 2]].tolist() == found.indices[[0, 2], :2].tolist()
+    assert mixed.indices[0].tolist() == diversify(None, documents[0], 2, scores=scores[0]).indices.tolist()
+    assert mixed.indices[1].tolist() == diversify(queries[1], documents[1], 2).indices.tolist()
 
 
 def test_one_topic_is_its_only_row() -> None:
@@ -214,10 +219,10 @@ GOOD = [[1.0, 0.0], [0.0, 1.0]]
         (([1, 0], [[NAN, 0], [0, 1]], 1, "mmr", [1, 2]), ValueError, r"NaN or infinity \(first at row 0\)"),
         (([1, 0], GOOD, 1, "mrm"), ValueError, "unknown ranker 'mrm'. Did you mean mmr"),
         (([1, 0], GOOD, 1, "qmix"), ValueError, "ranker 'qmix' must be trained first"),
-        (([1, 0], GOOD, 1, None), TypeError, "ranker must be a name .*got None"),
+        (([1, 0], GOOD, 1, 7), TypeError, "ranker must be a name .*got 7"),
         (([1, 0], GOOD, 1, type(make_ranker("mmr"))), TypeError, "ranker must be a name"),
         (([1, 0], GOOD, 1, "retrieval-order"), ValueError, "no retrieval order"),
-        ((None, GOOD, 1), ValueError, "no query vector"),
+        ((None, GOOD, 1, "mmr"), ValueError, "no query vector"),
         (([1, 0], [GOOD, GOOD, GOOD], 1), ValueError, "batch of 3 topics, so query_vector must have 3 entries.*got 2"),
         (([1, 0], [GOOD, GOOD], 1), ValueError, r"topic '0': query_vector has shape \(\), expected \(2,\)"),
         ((7, [GOOD, GOOD], 1), ValueError, "query_vector must have 2 entries, one a topic, got 0"),
@@ -235,3 +240,13 @@ def test_bad_input_is_named(arguments: tuple[Any, ...], error: type[Exception], 
 def test_a_tensor_that_is_being_trained_says_what_to_do() -> None:
     with pytest.raises(ValueError, match=r"doc_vectors cannot be read .*detach"):
         diversify([1, 0], torch.eye(2, requires_grad=True), 1)
+
+
+def test_nothing_but_vectors_is_needed() -> None:
+    """Two tight groups of three and two documents far from all: the first three ranked are not of one group."""
+    documents = np.zeros((8, 6))
+    documents[:3, 0], documents[3:6, 1], documents[6, 2], documents[7, 3] = 1, 1, 1, 1
+    documents += np.random.default_rng(0).normal(0, 0.02, documents.shape)
+    first = set(diversify(None, documents, 3).indices.tolist())
+    assert not first <= {0, 1, 2}
+    assert not first <= {3, 4, 5}

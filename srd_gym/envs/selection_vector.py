@@ -81,6 +81,7 @@ class SelectionVectorEnv(VectorEnv[Observation, IntArray, Any]):
         share_documents: bool = False,
         render_mode: str | None = None,
     ) -> None:
+        self._painter = Painter()  # first, as an environment that could not be made is closed as well
         if num_envs < 1:
             raise ValueError(f"num_envs must be at least 1, got {num_envs}")
         self.num_envs = num_envs
@@ -103,7 +104,6 @@ class SelectionVectorEnv(VectorEnv[Observation, IntArray, Any]):
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
         self.render_mode = render_mode
-        self._painter = Painter()
         self._orders = [TopicOrder(len(self.core.arrays)) for _ in range(num_envs)]
         self._generators: list[tuple[np.random.Generator, int] | None] = [None] * num_envs
         self._lanes = np.arange(num_envs)

@@ -31,22 +31,23 @@ def frame(**columns: Any) -> pd.DataFrame:
     return mixed.set_index(np.arange(100, 112))
 
 
-def expected(given: pd.DataFrame, qid: str, k: int, scored: bool = True) -> list[str]:
+def expected(given: pd.DataFrame, qid: str, k: int, scored: bool = True, ranker: str | None = "mmr") -> list[str]:
     """Docnos of a query as `diversify` ranks them."""
     rows = given[given["qid"] == qid]
     scores = rows["score"].to_numpy() if scored else None
     documents = np.stack(rows["doc_vec"].tolist())
-    indices = diversify(rows["query_vec"].iloc[0], documents, k, scores=scores).indices
+    indices = diversify(rows["query_vec"].iloc[0], documents, k, ranker, scores=scores).indices
     return [rows["docno"].tolist()[i] for i in indices]
 
 
+@pytest.mark.parametrize("ranker", ["mmr", None])
 @pytest.mark.parametrize("k", [1, 5, 6, 20])
-def test_each_query_is_ranked_as_diversify_ranks_it(k: int) -> None:
+def test_each_query_is_ranked_as_diversify_ranks_it(k: int, ranker: str | None) -> None:
     given = frame()
-    found = FrameRanker("mmr", k=k).transform(given)
+    found = FrameRanker(ranker, k=k).transform(given)
     assert found["qid"].tolist() == ["q2"] * min(k, 7) + ["q1"] * min(k, 5)  # the order in which the queries came
     for qid, rows in found.groupby("qid"):
-        assert rows["docno"].tolist() == expected(given, str(qid), k)
+        assert rows["docno"].tolist() == expected(given, str(qid), k, ranker=ranker)
         assert rows["rank"].tolist() == list(range(len(rows)))
         np.testing.assert_allclose(rows["score"], 1 / (rows["rank"] + 1), rtol=0, atol=0)
     assert list(found.columns) == list(given.columns)

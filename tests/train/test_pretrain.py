@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
+from importlib.resources import files
 from pathlib import Path
 
 import numpy as np
 import pytest
 from run_srd import Srd
 
+from srd_agents.config import as_values
 from srd_agents.relational.groups import rows_kept
-from srd_agents.relational.ranker import read_weights
+from srd_agents.relational.ranker import pretrained_weights, read_weights
 from srd_train.pretraining import Plan, pretrain
 
 SMALL = Plan(seeds=(3, 4), topics=6, validation=4, epochs=1, units=4, second=4)
@@ -27,6 +30,15 @@ def test_the_best_seed_is_kept_and_a_second_run_changes_nothing(tmp_path: Path) 
     before = (tmp_path / "pretrained.npz").read_bytes()
     assert [o.validation for o in pretrain(SMALL, tmp_path)] == [o.validation for o in outcomes]
     assert (tmp_path / "pretrained.npz").read_bytes() == before
+
+
+def test_the_weights_that_come_along_are_those_of_the_default_plan() -> None:
+    log = json.loads(files("srd_agents.relational").joinpath("pretraining.json").read_text())
+    assert log["plan"] == json.loads(json.dumps(asdict(Plan())))
+    assert log["config"] == as_values(Plan().config())
+    best = max(log["outcomes"], key=lambda outcome: outcome["validation"])
+    assert log["chosen_seed"] == best["seed"]
+    assert pretrained_weights().hidden.shape == (Plan().units, Plan().second)
 
 
 def test_the_command(tmp_path: Path, srd: Srd) -> None:

@@ -134,17 +134,14 @@ def relate(unit: Array, scores: FloatArray, has_order: BoolArray, queries: Float
     static[..., _AT["rank"]] = np.where(on, ranks / max(n - 1, 1) - 0.5, 0)
     score = standardised(np.where(on, scores, 0).astype(np.float64))
     query, central = standardised(_products(unit, queries)), standardised(_products(unit, unit.mean(axis=1)))
-    static[..., _AT["score"]], static[..., _AT["query_cosine"]], static[..., _AT["centroid_cosine"]] = (
-        score,
-        query,
-        central,
-    )
+    static[..., _AT["score"]] = score
+    static[..., _AT["query_cosine"]] = query
+    static[..., _AT["centroid_cosine"]] = central
     order = _best_first(ranks, has_order, query, central)
     anchors = order[:, np.arange(ANCHORS) * n // ANCHORS] if n > ANCHORS else np.broadcast_to(np.arange(n), order.shape)
-    near, mean, spread = _similarities(unit, anchors)
+    near, mean, spread, scale = _similarities(unit, anchors)
     ramps = _beside_anchors(static, near, order, anchors)
     ramps[np.arange(len(unit))[:, None], anchors, :, np.arange(anchors.shape[1])] = 1
-    scale = np.where(spread > _FLAT, 1 / np.maximum(spread, _FLAT), 0).astype(np.float32)
     has_query: BoolArray = np.asarray(queries.any(axis=1))
     context = _context(static, has_order, has_query, mean, spread)
     weight = np.full(len(unit), n / anchors.shape[1], np.float32)
@@ -307,10 +304,11 @@ def _best_first(ranks: Array, has_order: BoolArray, query: Array, central: Array
     return np.lexsort((-central, key), axis=1)
 
 
-def _similarities(unit: Array, anchors: IntArray) -> tuple[Array, Array, Array]:
-    """Standardised similarities of all candidates and the anchors, [B, N, M]; their mean and standard deviation, [B].
+def _similarities(unit: Array, anchors: IntArray) -> tuple[Array, Array, Array, Array]:
+    """Standardised similarities of all candidates and the anchors, [B, N, M].
 
-    A document's similarity with itself is none: it does not count, and stands as the least there is.
+    Behind them, each [B], what standardised them: mean, standard deviation, and 1 over it (0 where all are alike). A
+    document's similarity with itself is none: it does not count, and stands as the least there is.
     """
     lanes = np.arange(len(unit))[:, None]
     n, m = unit.shape[1], anchors.shape[1]
@@ -323,10 +321,11 @@ def _similarities(unit: Array, anchors: IntArray) -> tuple[Array, Array, Array]:
     mean = (flat.sum(axis=1) / pairs).astype(np.float32)
     spread = np.sqrt(np.maximum(np.einsum("bi,bi->b", flat, flat) / pairs - mean**2, 0)).astype(np.float32)
     near -= mean[:, None, None]
-    near *= np.where(spread > _FLAT, 1 / np.maximum(spread, np.float32(_FLAT)), 0)[:, None, None]
+    scale = np.where(spread > _FLAT, 1 / np.maximum(spread, _FLAT), 0).astype(np.float32)
+    near *= scale[:, None, None]
     np.clip(near, -_LIMIT, _LIMIT, out=near)
     near[itself] = -_LIMIT
-    return near, mean, spread
+    return near, mean, spread, scale
 
 
 def _beside_anchors(static: Array, near: Array, order: IntArray, anchors: IntArray) -> Array:

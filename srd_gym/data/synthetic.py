@@ -188,10 +188,7 @@ def generate(preset: str = "serp", *, n_topics: int = 1000, seed: int = 0, **ove
     check_integer("seed", seed, 0)
     config = replace(PRESETS[preset], **overrides)
     shared = None if config.catalogue_size is None else catalogue(config.catalogue_size, config.width)
-    topics = [
-        synthetic_topic(config, shared, f"{preset}-{seed}-{i}", np.random.default_rng([seed, i]))
-        for i in range(n_topics)
-    ]
+    topics = [_topic(config, shared, f"{preset}-{seed}-{i}", np.random.default_rng([seed, i])) for i in range(n_topics)]
     return TopicSet(topics, name=f"synthetic:{preset}", simulated=True)
 
 
@@ -226,7 +223,7 @@ def noise_like(rng: np.random.Generator, vectors: Vectors, length: float) -> Vec
     return rng.standard_normal(vectors.shape, dtype=np.float32) * scale
 
 
-def synthetic_topic(config: SyntheticConfig, shared: Vectors | None, query_id: str, rng: np.random.Generator) -> Topic:
+def _topic(config: SyntheticConfig, shared: Vectors | None, query_id: str, rng: np.random.Generator) -> Topic:
     """One topic, drawn from its own generator."""
     n = int(rng.integers(*config.candidates, endpoint=True))
     s = int(rng.integers(*config.subtopics, endpoint=True))
@@ -240,10 +237,10 @@ def synthetic_topic(config: SyntheticConfig, shared: Vectors | None, query_id: s
     distinct = n - round(config.near_duplicate_share * n)
     relevant = max(1, round(rng.uniform(*config.relevant_share) * distinct))
     popularity = rng.permutation(np.arange(1.0, s + 1) ** -config.popularity_skew)
-    judgments, strength = draw_judgments(config, rng, distinct, relevant, popularity)
+    judgments, strength = _draw_judgments(config, rng, distinct, relevant, popularity)
     topic_direction = directions(rng, 1, config.width)
     vectors = _draw_vectors(config, rng, judgments, strength, aspects, topic_direction[0])
-    source, vectors = repeated(config, rng, vectors, n)
+    source, vectors = _repeated(config, rng, vectors, n)
     order, scores = _retrieved(config, rng, (strength * (judgments @ popularity))[source])
     asked = topic_direction + np.float32(config.query_subtopic_weight) * to_unit_length(aspects.sum(axis=0))
     query = to_unit_length(asked + noise_like(rng, topic_direction, config.noise / 2))
@@ -260,7 +257,7 @@ def synthetic_topic(config: SyntheticConfig, shared: Vectors | None, query_id: s
     )
 
 
-def draw_judgments(
+def _draw_judgments(
     config: SyntheticConfig, rng: np.random.Generator, distinct: int, relevant: int, popularity: NDArray[np.float64]
 ) -> tuple[NDArray[np.int8], NDArray[np.float64]]:
     """Which subtopics each document covers, and how strongly; off-topic documents come last.
@@ -312,7 +309,7 @@ def _draw_vectors(
     return to_unit_length(vectors + noise_like(rng, vectors, config.noise))
 
 
-def repeated(
+def _repeated(
     config: SyntheticConfig, rng: np.random.Generator, vectors: Vectors, n: int
 ) -> tuple[NDArray[np.int64], Vectors]:
     """The distinct documents followed by near-duplicates of some of them: [N] the row each comes from, and [N, F]."""

@@ -302,5 +302,6 @@ BUILT_IN = (
         class_path="srd_agents.sb3.ranker:Sb3Model",
         needs=("vectors", "model file"),
         uses=("query", "retrieval order"),
+        foreign_code=True,
     ),
 )

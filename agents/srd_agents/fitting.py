@@ -130,7 +130,11 @@ class Fit:
         self._learner._set_weights(state["weights"])
         self._learner._restore_training(state["learner"])
         self._best = state.get("best")
+        if self._best is not None:
+            self._learner.check_weights(self._best, f"{path}: best weights")
         self._order = state["order"]
+        if not np.array_equal(np.sort(self._order), np.arange(len(self._topics))):
+            raise ValueError(f"{path}: the order of topics is no order of {len(self._topics)} topics")
         self._rng.bit_generator.state = loop["generator"]
         self._epoch, self._position, self._stale = loop["epoch"], loop["position"], loop["stale"]
         self._sums, self._earlier_seconds = loop["sums"], loop["seconds"]

@@ -84,42 +84,65 @@ RANKERS = Registry(BUILT_IN, GROUP)
 """Name -> spec."""
 
 
-def make_ranker(name: str, **overrides: Any) -> Ranker:
+def make_ranker(name: str, *, trust: bool = False, **overrides: Any) -> Ranker:
     """A ranker by name, with these options in place of the defaults: `make_ranker("mmr", lambda_=0.7)`.
 
+    Args:
+        name: in the registry.
+        trust: build it although it can run other people's code (`RankerSpec.foreign_code`).
+        overrides: its options.
+
     Raises:
-        ValueError: an unknown name or option (the message suggests the nearest), or a value out of range.
+        ValueError: an unknown name or option (the message suggests the nearest), a value out of range, or a ranker that
+            can run other people's code and is not trusted.
     """
     spec = RANKERS.find(name)
-    return spec.build(spec.configure(**overrides))
+    return spec.build(spec.configure(**overrides), trust=trust)
 
 
 def load_ranker(name_or_folder: PathLike) -> Ranker:
     """A ranker that can rank at once: a trained one from its folder, or one that needs no training by name.
 
     Raises:
-        ValueError: a learner's name without a folder, an unknown name, or a folder that holds no trained ranker.
+        ValueError: a learner's name without a folder, an unknown name, a folder that holds no trained ranker, or
+            whatever could run other people's code.
     """
     folder = Path(name_or_folder)
     if folder.is_dir():
         if not (folder / CONFIG_FILE).is_file():
             raise ValueError(f"{folder} holds no trained ranker (no {CONFIG_FILE}); expected a folder of `srd train`")
         return load_trained(folder)
-    name = str(name_or_folder)
+    return find_untrained(str(name_or_folder)).build()
+
+
+def find_untrained(name: str) -> RankerSpec:
+    """The spec of a ranker that needs no training.
+
+    Raises:
+        ValueError: a learner's name, or an unknown one.
+    """
     spec = RANKERS.find(name, hint="A trained ranker is given by its folder, and there is no such folder.")
     if spec.learns:
         raise ValueError(f"ranker {name!r} must be trained first: give the folder that `srd train {name}` wrote")
-    return spec.build()
+    return spec
 
 
 def load_trained(folder: PathLike) -> Ranker:
     """The trained ranker in a folder: a learner with its weights, or a heuristic with the options chosen for it.
 
+    Nothing in the folder can run code, whatever it says.
+
     Raises:
-        ValueError: a folder of an unknown ranker, or whatever `Learner.load` refuses.
+        ValueError: a folder of an unknown ranker or of one that can run other people's code, or whatever `Learner.load`
+            refuses.
     """
     content = read_model_config(folder)
     spec = RANKERS.find(content["ranker"], hint=f"{folder} holds its weights; install what provides it.")
+    if spec.foreign_code:
+        raise ValueError(
+            f"{folder} names ranker {spec.name!r}, which can run any code in the file that it reads, so a model folder "
+            "must not name it. If you trust the file, name it yourself: `srd rank ... --trust`, make_ranker(trust=True)"
+        )
     if not spec.learns:
         return spec.build(spec.configure(**content["config"]))
     learner: Ranker = spec.ranker_class.load(folder)

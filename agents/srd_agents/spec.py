@@ -23,7 +23,7 @@ class RankerSpec:
     config_path: str
     """Where its options are: "module:Dataclass"."""
     class_path: str
-    """Where it is: "module:Class"; the class takes the options as its only argument."""
+    """Where it is: "module:Class"; the class takes the options as its only argument (see `foreign_code`)."""
     learns: bool = False
     """Whether it must be fitted: the class is then a `srd_agents.learner.Learner`."""
     needs: tuple[str, ...] = ()
@@ -31,6 +31,10 @@ class RankerSpec:
     "judgments"; "model file": the options must name one."""
     uses: tuple[str, ...] = ()
     """What it also looks at where a topic has it."""
+    foreign_code: bool = False
+    """Whether its options name a file that can run any code while it is read: then it is built only where the caller
+    says `trust=True` at the call, which the class is then told. No file can say so: neither a model folder nor a
+    pruning description."""
     parameters_to_tune: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
     """Options that are chosen on validation topics, and the values to try."""
 
@@ -54,23 +58,31 @@ class RankerSpec:
         """
         return config_from(self.config_class, overrides, f"ranker {self.name!r}")
 
-    def build(self, config: Any = None, seed: int | None = None) -> Ranker:
+    def build(self, config: Any = None, seed: int | None = None, *, trust: bool = False) -> Ranker:
         """The ranker with these options; a learner comes untrained.
 
         Args:
             config: an instance of `config_class`; None takes the defaults.
             seed: for rankers that draw while ranking (an option `seed`); learners take theirs in `fit`.
+            trust: let it run other people's code (`foreign_code`).
 
         Raises:
             TypeError: options of another ranker.
+            ValueError: it can run other people's code and is not trusted.
         """
+        if self.foreign_code and not trust:
+            raise ValueError(
+                f"ranker {self.name!r} reads a file that can run any code in it. If you or people you trust have made "
+                "the file, say so where you call: trust=True in Python, --trust for `srd rank` and `srd benchmark`"
+            )
         config_class = self.config_class
         config = config_class() if config is None else config
         if not isinstance(config, config_class):
             raise TypeError(f"ranker {self.name!r} takes {config_class.__name__}, got {type(config).__name__}")
         if seed is not None and "seed" in {option.name for option in dataclasses.fields(config)}:
             config = dataclasses.replace(config, seed=seed)
-        ranker: Ranker = self.ranker_class(config)
+        trusted = {"trust": True} if self.foreign_code else {}
+        ranker: Ranker = self.ranker_class(config, **trusted)
         return ranker
 
 

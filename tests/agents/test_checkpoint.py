@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import pickle
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +21,9 @@ from srd_agents.networks.checkpoint import (  # noqa: E402 - only where torch is
     module_arrays,
     optimizer_tree,
 )
+from srd_agents.registry import make_ranker  # noqa: E402
 from srd_agents.storage import read_arrays, read_tree, write_arrays, write_tree  # noqa: E402
+from srd_gym.data import generate  # noqa: E402
 
 OPTIMIZERS: dict[str, Any] = {
     "sgd": lambda parameters: torch.optim.SGD(parameters, lr=0.001),
@@ -94,10 +98,99 @@ def test_another_width_is_refused(tmp_path: Path) -> None:
     small = torch.optim.Adam(network(3).parameters())
     net = network(3)
     train(net, trained := torch.optim.Adam(net.parameters()), torch.Generator(), 1)
-    with pytest.raises(ValueError, match=r"parameter 0 has shape \(4, 3\), expected \(4, 5\)"):
+    with pytest.raises(ValueError, match=r"parameter 0: exp_avg is float32 of shape \(4, 3\), .* of shape \(4, 5\)"):
         load_optimizer(torch.optim.Adam(network(5).parameters()), optimizer_tree(trained))
-    with pytest.raises(ValueError, match="another number of parameters"):
+    with pytest.raises(ValueError, match="belongs to other parameters"):
         load_optimizer(torch.optim.Adam([torch.zeros(1)]), optimizer_tree(small))
+
+
+def damaged(change: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
+    """The state of Adam after a step over the five arrays of `network`, changed."""
+    net = network()
+    train(net, optimizer := torch.optim.Adam(net.parameters(), fused=True), torch.Generator(), 1)
+    tree = copy.deepcopy(optimizer_tree(optimizer))
+    change(tree)
+    return tree
+
+
+ATTACKS: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
+    # Fused Adam reads as many numbers as the parameter has, and corrupts the heap where there are fewer.
+    "moments without dimensions": (
+        lambda tree: tree["state"]["0"].update(exp_avg=np.array(0, np.float32), exp_avg_sq=np.array(0, np.float32)),
+        r"parameter 0: exp_avg is float32 of shape \(\), expected float32 of shape \(4, 3\)",
+    ),
+    "parameters in another order": (
+        lambda tree: tree.update(parameters=[[4, 1, 2, 3, 0, 5]]),
+        "belongs to other parameters, or to the same in another order",
+    ),
+    "wider numbers": (
+        lambda tree: tree["state"]["0"].update(exp_avg_sq=np.zeros((4, 3))),
+        "parameter 0: exp_avg_sq is float64 of shape",
+    ),
+    "step as an array": (
+        lambda tree: tree["state"]["0"].update(step=np.ones(3, np.float32)),
+        r"parameter 0: step is float32 of shape \(3,\), expected float32 of shape \(\)",
+    ),
+    "step as text": (lambda tree: tree["state"]["0"].update(step="1"), "parameter 0: step is '1', expected float32"),
+    "a moment missing": (
+        lambda tree: tree["state"]["0"].pop("exp_avg_sq"),
+        "parameter 0 has exp_avg, step, expected exp_avg, exp_avg_sq, step",
+    ),
+    "a moment too many": (
+        lambda tree: tree["state"]["0"].update(max_exp_avg_sq=np.zeros((4, 3), np.float32)),
+        "parameter 0 has exp_avg, exp_avg_sq, max_exp_avg_sq, step, expected",
+    ),
+    "no state of a parameter": (lambda tree: tree["state"].update({"0": None}), "parameter 0 has NoneType"),
+    "one parameter twice": (
+        lambda tree: tree["state"].update({"00": tree["state"]["0"]}),
+        "holds parameter '00', but they are numbered 0 to 5",
+    ),
+    "not a number": (
+        lambda tree: tree["state"]["0"].update(exp_avg=np.full((4, 3), np.nan, np.float32)),
+        "parameter 0: exp_avg holds NaN or infinity",
+    ),
+    "no state at all": (lambda tree: tree.pop("state"), "belongs to other parameters"),
+}
+
+
+@pytest.mark.parametrize("name", list(ATTACKS))
+def test_a_crafted_optimiser_state_is_refused(name: str) -> None:
+    change, message = ATTACKS[name]
+    net = network()
+    optimizer = torch.optim.Adam(net.parameters(), fused=True)
+    with pytest.raises(ValueError, match=message):
+        load_optimizer(optimizer, damaged(change))
+
+
+def test_a_crafted_training_state_is_refused_on_resume(tmp_path: Path) -> None:
+    topics = generate("tiny", n_topics=6, seed=0)
+    learner = make_ranker("mdp-div-batched", epochs=1)
+    learner.fit(topics, out=tmp_path)
+    path = tmp_path / "state.safetensors"
+    whole = read_tree(path, "state")
+    attacks = {
+        "exp_avg is float32 of shape": lambda tree: tree["learner"]["optimiser"]["state"]["0"].update(
+            exp_avg=np.array(0, np.float32)
+        ),
+        "belongs to other parameters": lambda tree: tree["learner"]["optimiser"]["parameters"][0].reverse(),
+        "is no order of 6 topics": lambda tree: tree.update(order=np.array([0, 1, 2, 3, 4, 6])),
+        "best weights: .* has shape": lambda tree: tree.update(best={name: np.zeros(7) for name in tree["weights"]}),
+    }
+    for message, attack in attacks.items():
+        tree = copy.deepcopy(whole)
+        attack(tree)
+        write_tree(path, tree)
+        with pytest.raises(ValueError, match=message):
+            make_ranker("mdp-div-batched", epochs=2).fit(topics, out=tmp_path, resume=True)
+    write_tree(path, whole)
+    make_ranker("mdp-div-batched", epochs=2).fit(topics, out=tmp_path, resume=True)
+
+
+def test_the_options_of_an_optimiser_come_from_the_config_alone() -> None:
+    net = network()
+    optimizer = torch.optim.Adam(net.parameters(), lr=0.5)
+    load_optimizer(optimizer, damaged(lambda tree: tree.update(groups=[{"lr": 9.0, "params": [5, 4, 3, 2, 1, 0]}])))
+    assert optimizer.param_groups[0]["lr"] == 0.5
 
 
 def test_damage_is_refused() -> None:

@@ -60,7 +60,7 @@ def test_specs_are_complete(name: str) -> None:
         assert option in known
         for value in values:
             spec.configure(**{option: value})
-    assert isinstance(spec.build(config), Ranker)
+    assert isinstance(spec.build(config, trust=True), Ranker)
 
 
 def test_overrides_reach_the_config() -> None:

@@ -14,6 +14,7 @@ from srd_agents.history import Progress
 from srd_agents.learner import Learner
 from srd_agents.sb3.agent import MaskablePpo
 from srd_agents.sb3.config import MaskablePpoConfig
+from srd_agents.sb3.randomness import PrivateRandomness
 from srd_agents.validation import Validation
 from srd_gym.data.synthetic import generate
 from srd_gym.testing import check_ranker
@@ -136,3 +137,11 @@ def test_topics_shorter_than_the_horizon_and_odd_batches() -> None:
 def test_options_are_checked(options: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         MaskablePpoConfig(**options)
+
+
+@pytest.mark.parametrize("change", [{"pos": 625}, {"pos": -1}, {"pos": 1.0}, {"key": np.zeros(3, np.uint32)}])
+def test_a_crafted_state_of_the_generator_is_refused(change: dict[str, Any]) -> None:
+    tree = PrivateRandomness(0).tree()
+    tree["numpy"]["state"].update(change)
+    with pytest.raises(ValueError, match="not the state of numpy's MT19937 generator"):
+        PrivateRandomness(1).load(tree)

@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
+import base64
+import contextlib
 import json
+import pickle
 import subprocess
 import sys
 import warnings
+import zipfile
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from run_srd import Srd
 
-from srd_agents import load_ranker, make_ranker
+from srd_agents import RANKERS, diversify, load_ranker, make_ranker
+from srd_agents.frames import FrameRanker
 from srd_agents.sb3.ranker import SB3Ranker
 from srd_gym.data.synthetic import generate
 from srd_gym.envs import SelectionEnv
+from srd_gym.pruning import ByRanker
 from srd_gym.testing import check_ranker
+from srd_train.models import write_heuristic
 
 sb3 = pytest.importorskip("stable_baselines3")
 contrib = pytest.importorskip("sb3_contrib")
@@ -122,7 +130,109 @@ def test_a_zip_file_is_read_only_where_the_user_says_so(ours: bool, tmp_path: Pa
 
 def test_the_row_without_a_file_says_what_it_needs() -> None:
     with pytest.raises(ValueError, match="ranker 'sb3' needs the zip file of a trained model: path=FILE"):
-        make_ranker("sb3").rank(TOPICS[0], 3)
+        make_ranker("sb3", trust=True).rank(TOPICS[0], 3)
+    with pytest.raises(ValueError, match=r"can run any code in it.*trust=True in Python, --trust"):
+        make_ranker("sb3", path="model.zip")
+
+
+class Attack:
+    """A zip file that runs code when SB3 reads it, and a model folder that names it and claims to be trusted."""
+
+    def __init__(self, place: Path) -> None:
+        self.ran = place / "the code ran"
+        self.folder = place / "model"
+        self.zip = self.folder / "model" / "weights.zip"
+        self.zip.parent.mkdir(parents=True)
+        honest = place / "honest.zip"
+        model_of("PPO", ours=True).save(honest)
+        with zipfile.ZipFile(honest) as source, zipfile.ZipFile(self.zip, "w") as target:
+            for name in source.namelist():
+                content = source.read(name)
+                if name == "data":
+                    data = json.loads(content)
+                    payload = base64.b64encode(pickle.dumps(Payload(self.ran))).decode()
+                    data["policy_class"] = {":type:": "x", ":serialized:": payload}
+                    content = json.dumps(data).encode()
+                target.writestr(name, content)
+
+    def write_config(self, **config: Any) -> None:
+        content = {"schema_version": 1, "ranker": "sb3", "vector_width": 8, "seed": None, "metadata": {}}
+        config = {"path": str(self.zip), "algorithm": "PPO", **config}
+        (self.folder / "config.json").write_text(json.dumps({**content, "config": config, "history": None}))
+
+
+class Payload:
+    """Leaves a file where it is unpickled."""
+
+    def __init__(self, where: Path) -> None:
+        self.where = where
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (Path.touch, (self.where,))
+
+
+@pytest.fixture
+def attack(tmp_path: Path) -> Attack:
+    made = Attack(tmp_path)
+    made.write_config(trust=True)
+    return made
+
+
+def test_the_attack_is_real(attack: Attack) -> None:
+    with contextlib.suppress(Exception):
+        SB3Ranker.from_zip(attack.zip, algorithm="PPO", trust=True)
+    assert attack.ran.exists()
+
+
+@pytest.mark.parametrize("config", [{"trust": True}, {}], ids=["claims trust", "as written by hand"])
+def test_no_model_folder_runs_code(attack: Attack, config: dict[str, Any]) -> None:
+    attack.write_config(**config)
+    refused = pytest.raises(ValueError, match=r"names ranker 'sb3', which can run any code.*must not name it")
+    with refused:
+        load_ranker(attack.folder)
+    with refused:
+        diversify(None, np.eye(8), 3, ranker=attack.folder)
+    with refused:
+        FrameRanker(attack.folder)
+    assert not attack.ran.exists()
+
+
+def test_no_pruning_description_runs_code(attack: Attack, tmp_path: Path) -> None:
+    """Not in an environment, and not in a genuine folder whose pruning names the attack's."""
+    for named in (str(attack.folder), "sb3"):
+        for when in ("reset", "step"):
+            with pytest.raises(ValueError, match="can run any code"):
+                SelectionEnv(TOPICS, pruning=ByRanker(named, 0.5, when=when)).reset(seed=0)
+    named = tmp_path / "named"
+    write_heuristic(named, RANKERS.find("mmr"), {}, 8, {})
+    learner = make_ranker("mdp-div-batched", epochs=1, pruning=f"ranker:0.5:reset:{named}")
+    learner.fit(TOPICS)
+    learner.save(tmp_path / "genuine")
+    load_ranker(tmp_path / "genuine").rank(TOPICS[0], 3)
+    named.rename(tmp_path / "away")
+    attack.folder.rename(named)
+    with pytest.raises(ValueError, match="names ranker 'sb3', which can run any code"):
+        load_ranker(tmp_path / "genuine").rank(TOPICS[0], 3)
+    assert not attack.ran.exists()
+
+
+def test_the_commands_run_code_only_when_told_to(
+    attack: Attack, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    srd = Srd(capsys)
+    rank = ("--topics", "synthetic:serp:6", "--out", tmp_path / "a.run")
+    assert "names ranker 'sb3'" in srd.fails("rank", attack.folder, *rank)
+    assert "names ranker 'sb3'" in srd.fails("rank", attack.folder, *rank, "--trust")
+    assert "--trust for `srd rank`" in srd.fails("rank", "sb3", "--path", attack.zip, *rank)
+    assert "trained elsewhere" in srd.fails("train", "sb3", "--path", attack.zip)
+    recipe = tmp_path / "r.toml"
+    row = f'[[rankers]]\nranker = "sb3"\nconfig = {{ path = "{attack.zip}", algorithm = "PPO" }}\n'
+    recipe.write_text(f'title = "t"\nreference = "sb3"\n[[topics]]\nname = "s"\nsource = "synthetic:serp:9"\n{row}')
+    refused = srd.fails("benchmark", recipe, "--out", tmp_path / "results")
+    assert "row 'sb3' (ranker 'sb3') reads a file that can run any code in it; give the command --trust" in refused
+    assert not attack.ran.exists()
+    srd("benchmark", recipe, "--out", tmp_path / "results", "--trust")
+    assert attack.ran.exists()
 
 
 def test_models_that_cannot_rank() -> None:

@@ -7,7 +7,7 @@ to, so that a run that is killed loses the cells it was at, and no others.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -65,6 +65,7 @@ def run_benchmark(
     out: Path,
     *,
     fresh: bool = False,
+    trust: bool = False,
     engine: Engine = in_process,
     report: Callable[[Cell, Record, bool], None] | None = None,
     on_failure: Callable[[Cell, Record], None] | None = None,
@@ -76,6 +77,7 @@ def run_benchmark(
         recipe: the product.
         out: folder of the results.
         fresh: run finished cells again.
+        trust: let rankers run other people's code.
         engine: where cells run: `srd_train.engines.in_process` or `processes(jobs)`, `srd_train.ray_engine.on_ray`.
         report: called after each cell that is finished with its record, and whether it was there already.
         on_failure: called after each cell that failed with its record, which holds `error`.
@@ -91,7 +93,7 @@ def run_benchmark(
     """
     with ResultsFolder(out) as folder:
         run = _Run(folder, report)
-        for cell, result in engine(run.tasks(recipe, fresh)):
+        for cell, result in engine(run.tasks(plans(recipe, trust=trust), fresh)):
             record = run.take(cell, result)
             if record is not None and on_failure is not None:
                 on_failure(cell, record)
@@ -114,9 +116,9 @@ class _Run:
         self.records: dict[str, Record] = {}
         self.failed: dict[str, Record] = {}
 
-    def tasks(self, recipe: Recipe, fresh: bool) -> Iterator[Task]:
+    def tasks(self, product: Iterable[Plan], fresh: bool) -> Iterator[Task]:
         """What is left to do; finished cells are reported on the way."""
-        for plan in plans(recipe):
+        for plan in product:
             for fit in plan.fits:
                 self.cells.extend(fit)
                 todo = tuple(cell for cell in fit if fresh or not self._found(cell))

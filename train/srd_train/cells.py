@@ -97,16 +97,25 @@ class Plan:
         return tuple(cell for fit in self.fits for cell in fit)
 
 
-def plans(recipe: Recipe) -> Iterator[Plan]:
+def plans(recipe: Recipe, *, trust: bool = False) -> Iterator[Plan]:
     """The product, one topic set after the other (only one is in memory).
 
     Rankers that need what the set has not (a retrieval order) have no cells there.
 
+    Args:
+        recipe: the product.
+        trust: let rankers run other people's code; the recipe itself cannot say so.
+
     Raises:
-        ValueError, FileNotFoundError: a topic set or ranker that cannot be had.
+        ValueError, FileNotFoundError: a topic set or ranker that cannot be had, or is not trusted.
     """
     for ranker in recipe.rankers:
         check_views(ranker)
+        if RANKERS.find(ranker.ranker).foreign_code and not trust:
+            raise ValueError(
+                f"recipe {recipe.name!r}: row {ranker.name!r} (ranker {ranker.ranker!r}) reads a file that can run any "
+                "code in it; give the command --trust if you trust the recipe and the file"
+            )
     for entry in recipe.topics:
         topics = load_entry(entry)
         content = fingerprint(topics)
@@ -242,7 +251,8 @@ def _fit(cell: Cell, topics: TopicSet) -> _Shared:
         cell.ranker.ranker,
         dict(cell.ranker.config),
         split,
-        Session(seed=cell.seed, time_budget=cell.ranker.time_budget),
+        # A cell comes from `plans`, which has refused what the caller does not trust.
+        Session(seed=cell.seed, time_budget=cell.ranker.time_budget, trust=True),
         grid=cell.ranker.grid,
         select_by=cell.select_by,
     )

@@ -37,6 +37,8 @@ class Session:
     """Continue the run in `out`."""
     metadata: Mapping[str, Any] = field(default_factory=dict)
     """Saved with the model."""
+    trust: bool = False
+    """Let a ranker run other people's code."""
     on_progress: OnProgress | None = None
     """Called while a learner trains."""
     on_trial: Callable[[Trial], None] | None = None
@@ -182,7 +184,7 @@ def _fit_learner(
 
 def _build(spec: RankerSpec, config: Mapping[str, Any], split: Split, session: Session) -> tuple[Ranker, float | None]:
     """A heuristic."""
-    return spec.build(spec.configure(**config), seed=session.seed), None
+    return spec.build(spec.configure(**config), seed=session.seed, trust=session.trust), None
 
 
 def _fitted(

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from srd_agents.learner import CONFIG_FILE, SCHEMA_VERSION, read_model_config
-from srd_agents.registry import RANKERS, RankerSpec, load_ranker, load_trained
+from srd_agents.registry import RankerSpec, find_untrained, load_ranker, load_trained
 from srd_agents.storage import write_json
 from srd_gym.data.lsa import LsaVectorizer
 from srd_gym.protocols import Ranker
@@ -51,22 +51,25 @@ class Model:
         return None if recorded is None else tuple(recorded)
 
 
-def load_model(name_or_folder: str, config: Mapping[str, Any] | None = None, seed: int = 0) -> Model:
+def load_model(
+    name_or_folder: str, config: Mapping[str, Any] | None = None, seed: int = 0, *, trust: bool = False
+) -> Model:
     """A trained ranker from its folder, or a heuristic by name.
 
     Args:
         name_or_folder: what `srd rank` was given.
         config: options of a heuristic by name.
         seed: of a heuristic that draws.
+        trust: let a ranker by name run other people's code; a folder never may.
 
     Raises:
-        ValueError: neither a model folder nor a ranker that needs no training; the message says what to do.
+        ValueError: neither a model folder nor a ranker that needs no training, or one that is not trusted; the message
+            says what to do.
     """
     folder = Path(name_or_folder)
     if not folder.is_dir():
-        load_ranker(name_or_folder)  # raises for what cannot rank
-        spec = RANKERS.find(name_or_folder)
-        return Model(ranker=spec.build(spec.configure(**(config or {})), seed=seed), name=spec.name)
+        spec = find_untrained(name_or_folder)
+        return Model(ranker=spec.build(spec.configure(**(config or {})), seed=seed, trust=trust), name=spec.name)
     if not (folder / CONFIG_FILE).is_file() and (folder / "state.safetensors").is_file():
         raise ValueError(f"{folder} holds an unfinished training run; finish it with `srd train ... --resume`")
     ranker = load_ranker(folder)

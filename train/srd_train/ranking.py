@@ -36,6 +36,8 @@ class Job:
     """Documents a topic."""
     wanted: frozenset[str] | None
     """Query ids to rank; None ranks all."""
+    trust: bool = False
+    """Let a ranker by name run other people's code."""
 
 
 def rank_stream(
@@ -107,7 +109,7 @@ class _PartRanker:
 
     def __init__(self, job: Job) -> None:
         self._job = job
-        self._model = load_model(job.target, job.config, job.seed)
+        self._model = load_model(job.target, job.config, job.seed, trust=job.trust)
 
     def __call__(self, parts: pa.Table) -> pa.Table:
         """Rank the topics of row groups; `doc_ids` of what comes back are best first."""

@@ -43,47 +43,72 @@ def load_module(module: nn.Module, arrays: Mapping[str, NDArray[Any]], what: str
 
 
 def optimizer_tree(optimizer: torch.optim.Optimizer) -> Tree:
-    """An optimiser's state: its tensors as arrays, its settings as JSON values."""
+    """An optimiser's state as arrays, and the order of its parameters; its options are those of the config."""
     content = optimizer.state_dict()
     state = {
         str(index): {name: to_array(value) if isinstance(value, Tensor) else value for name, value in entry.items()}
         for index, entry in content["state"].items()
     }
-    return {"state": state, "groups": content["param_groups"]}
+    return {"state": state, "parameters": [group["params"] for group in content["param_groups"]]}
 
 
 def load_optimizer(optimizer: torch.optim.Optimizer, tree: Tree, what: str = "optimiser state") -> None:
     """Take over what `optimizer_tree` gave.
 
+    Optimisers written in C read arrays by the sizes of the parameters and check nothing, so everything is checked here.
+
     Args:
-        optimizer: made anew over the same parameters, in the same order.
+        optimizer: made anew over the same parameters, in the same order, with the options of the config.
         tree: the state.
         what: where it came from, for the error.
 
     Raises:
-        ValueError: another number of parameters, or state of other shapes.
+        ValueError: parameters of another number or order, or state with other names, dtypes or shapes or with numbers
+            that are not finite.
     """
-    expected = optimizer.state_dict()["param_groups"]
-    groups = [{name: _tupled(value) for name, value in group.items()} for group in tree["groups"]]
-    if [len(group["params"]) for group in groups] != [len(group["params"]) for group in expected]:
-        raise ValueError(f"{what}: belongs to another number of parameters; the file is of another network")
-    # JSON has no tuples; the indices of parameters are a list in torch.
-    for group in groups:
-        group["params"] = list(group["params"])
-    parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
-    state: dict[int, dict[str, Any]] = {}
-    for key, entry in tree["state"].items():
-        index = int(key)
-        if not 0 <= index < len(parameters):
-            raise ValueError(f"{what}: holds parameter {index}, but there are {len(parameters)}")
-        state[index] = {name: _tensor_of(value) for name, value in entry.items()}
-        for name, value in state[index].items():
-            if isinstance(value, Tensor) and value.dim() and value.shape != parameters[index].shape:
-                raise ValueError(
-                    f"{what}: {name} of parameter {index} has shape {tuple(value.shape)}, expected "
-                    f"{tuple(parameters[index].shape)}; the file belongs to another vector width or network size"
-                )
+    groups = optimizer.state_dict()["param_groups"]
+    order = [group["params"] for group in groups]
+    entries = tree.get("state") if isinstance(tree, Mapping) else None
+    if not isinstance(entries, Mapping) or tree.get("parameters") != order:
+        raise ValueError(
+            f"{what}: belongs to other parameters, or to the same in another order; the file is of another network"
+        )
+    parameters = [(parameter, group) for group in optimizer.param_groups for parameter in group["params"]]
+    known = {str(index): index for index in range(len(parameters))}
+    state: dict[int, dict[str, Tensor]] = {}
+    for key, entry in entries.items():
+        if key not in known:
+            raise ValueError(f"{what}: holds parameter {key!r}, but they are numbered 0 to {len(parameters) - 1}")
+        _check_entry(entry, _state_of(type(optimizer), *parameters[known[key]]), f"{what}: parameter {key}")
+        state[known[key]] = {name: torch.from_numpy(np.array(value)) for name, value in entry.items()}
     optimizer.load_state_dict({"state": state, "param_groups": groups})
+
+
+def _state_of(kind: Any, parameter: Tensor, group: Mapping[str, Any]) -> dict[str, Tensor]:
+    """What such an optimiser with these options keeps of a parameter after its first step: name -> array."""
+    like = torch.zeros(parameter.shape, dtype=parameter.dtype, requires_grad=True)
+    like.grad = torch.zeros_like(like)
+    twin = kind([like], lr=1.0)
+    twin.param_groups[0].update({name: value for name, value in group.items() if name != "params"})
+    twin.step()
+    return {name: value for name, value in twin.state[like].items() if value is not None}
+
+
+def _check_entry(entry: Any, expected: Mapping[str, Tensor], what: str) -> None:
+    """Refuse state of a parameter that is not exactly what its optimiser keeps."""
+    if not isinstance(entry, Mapping) or entry.keys() != expected.keys():
+        came = ", ".join(sorted(map(str, entry))) if isinstance(entry, Mapping) else type(entry).__name__
+        raise ValueError(f"{what} has {came or 'nothing'}, expected {', '.join(sorted(expected))}; another optimiser")
+    for name, wanted in expected.items():
+        value, kind = entry[name], to_array(wanted).dtype
+        if not isinstance(value, np.ndarray) or value.shape != tuple(wanted.shape) or value.dtype != kind:
+            came = f"{value.dtype} of shape {value.shape}" if isinstance(value, np.ndarray) else repr(value)
+            raise ValueError(
+                f"{what}: {name} is {came}, expected {kind} of shape {tuple(wanted.shape)}; "
+                "the file belongs to another vector width or network size, or was changed"
+            )
+        if not np.isfinite(value).all():
+            raise ValueError(f"{what}: {name} holds NaN or infinity; go back to an earlier checkpoint, or train anew")
 
 
 def generator_array(generator: torch.Generator) -> NDArray[np.uint8]:
@@ -106,13 +131,3 @@ def load_generator(generator: torch.Generator, state: NDArray[np.uint8], what: s
 def to_array(tensor: Tensor) -> NDArray[Any]:
     """A copy of a tensor as a numpy array."""
     return tensor.detach().cpu().numpy().copy()
-
-
-def _tensor_of(value: Any) -> Any:
-    """Arrays as tensors, everything else as it is."""
-    return torch.from_numpy(np.array(value)) if isinstance(value, np.ndarray) else value
-
-
-def _tupled(value: Any) -> Any:
-    """Lists that JSON made of tuples (Adam's betas) as tuples again."""
-    return tuple(value) if isinstance(value, list) else value

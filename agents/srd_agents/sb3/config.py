@@ -64,6 +64,3 @@ class Sb3ModelConfig:
     """The zip file that `model.save` wrote; there is no default."""
     algorithm: str = "MaskablePPO"
     """The class that wrote it: a name in stable_baselines3 or sb3_contrib."""
-    trust: bool = False
-    """Read the file although it can run any code while it is read (it holds pickles): only for files that you or people
-    you trust have made."""

@@ -170,21 +170,22 @@ class Sb3Model:
 
     Args:
         config: which file.
+        trust: as `SB3Ranker.from_zip` has it.
     """
 
-    def __init__(self, config: Sb3ModelConfig) -> None:
-        self.config = config
+    def __init__(self, config: Sb3ModelConfig, *, trust: bool = False) -> None:
+        self.config, self.trust = config, trust
 
     @cached_property
     def ranker(self) -> SB3Ranker:
         """The model, read now.
 
         Raises:
-            ValueError: no file named, or as `SB3Ranker.from_zip`.
+            ValueError, FileNotFoundError: no file named, or as `SB3Ranker.from_zip`.
         """
         if not self.config.path:
             raise ValueError("ranker 'sb3' needs the zip file of a trained model: path=FILE (srd: --path FILE)")
-        return SB3Ranker.from_zip(Path(self.config.path), algorithm=self.config.algorithm, trust=self.config.trust)
+        return SB3Ranker.from_zip(Path(self.config.path), algorithm=self.config.algorithm, trust=self.trust)
 
     def rank(self, topic: Topic, k: int) -> IntArray:
         """As `SB3Ranker.rank`."""

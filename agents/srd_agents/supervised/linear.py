@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from srd_agents.learner import Learner, Weights
-from srd_agents.storage import Tree
+from srd_agents.storage import Tree, check_like
 from srd_agents.supervised.linear_config import LinearConfig
 from srd_gym.protocols import ScoreArray
 from srd_gym.topic import Topic, TopicSet
@@ -122,6 +122,11 @@ class LinearLearner(Learner[C], Generic[C, P]):
 
     def _restore_training(self, state: Tree) -> None:
         adam = state["adam"]
+        check_like(
+            {name: adam[name] for name in ("first", "second")},
+            {name: self._values.shape for name in ("first", "second")},
+            "training state",
+        )
         self._moments = Moments(np.array(adam["first"]), np.array(adam["second"]), int(adam["steps"]))
 
     def _release(self) -> None:

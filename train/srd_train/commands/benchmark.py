@@ -63,6 +63,9 @@ class Benchmark:
     engine: Literal["local", "ray"] = "local"
     """Where cells run: "local", or "ray": on the Ray cluster that RAY_ADDRESS names or that runs here, else on a Ray
     started for it."""
+    trust: bool = False
+    """Let rows of the recipe read files that can run any code (ranker sb3): only for recipes and files that you, or
+    people you trust, have made."""
     markdown: SomeFile = None
     """Also write the tables as a Markdown file; one with the recipe's marks (<!-- NAME: begin -->, <!-- NAME: end -->)
     keeps its text around them."""
@@ -148,6 +151,7 @@ class BenchmarkCommand:
                     recipe,
                     out,
                     fresh=options.fresh,
+                    trust=options.trust,
                     engine=engine_named(options.engine, options.jobs),
                     report=report,
                     on_failure=on_failure,

@@ -53,6 +53,9 @@ class Rank:
     """Of a ranker that draws (random)."""
     engine: Literal["local", "ray"] = "local"
     """"ray" ranks the files with Ray Data, on the cluster that RAY_ADDRESS names or that runs here."""
+    trust: bool = False
+    """Let a ranker read a file that can run any code (sb3: a zip file of Stable-Baselines3): only for files that you or
+    people you trust have made."""
     json: bool = False
     """Print JSON about the run written."""
 
@@ -105,7 +108,7 @@ class RankCommand:
             if options.topics is None:
                 raise ValueError("--engine ray needs --topics FILES; JSON lines are answered by this process")
             imported_ray()
-        model = load_model(self.target, self.config, options.seed)
+        model = load_model(self.target, self.config, options.seed, trust=options.trust)
         if not model.finished:
             output.notice(
                 f"{self.target}: training has not ended (finish it with --resume); ranking by the best so far"
@@ -130,6 +133,7 @@ class RankCommand:
             seed=options.seed,
             k=options.k,
             wanted=None if test is None else frozenset(test),
+            trust=options.trust,
         )
         with output.progress("rank", count) as advance:
             if options.engine == "ray":

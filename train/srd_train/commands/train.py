@@ -95,6 +95,8 @@ def parse(args: Sequence[str], prog: str) -> TrainCommand:
     if not words or words[0].startswith("-"):
         raise ValueError(f"name the ranker first: {prog} RANKER --topics FILE --out DIR (`{prog} --help` lists them)")
     spec = RANKERS.find(words.pop(0))
+    if spec.foreign_code:
+        raise ValueError(f"ranker {spec.name!r} is trained elsewhere: rank with `srd rank {spec.name} --help`")
     own = {entry.name for entry in dataclasses.fields(Train)}
     tuned = spec.parameters_to_tune
     both = joined(Train, ranker_options(spec.config_class, tuned=tuned, taken=own))

@@ -16,7 +16,7 @@ export OMP_NUM_THREADS ?= 1
 export PYTHONHASHSEED ?= 0
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: help demo test check format lint types imports spelling test-old-gymnasium test-third-party docs clean
+.PHONY: help demo test check format lint types imports spelling test-old-gymnasium test-third-party guard docs clean
 
 help:
 	@echo "make demo    install, then train and compare rankers on the embedded topics"
@@ -71,6 +71,10 @@ $(OLDGYM)/.ready:
 
 test-old-gymnasium: $(OLDGYM)/.ready
 	PYTHONPATH=.:agents:train $(OLDGYM)/bin/python -m pytest -q -n auto --dist worksteal tests/env
+
+# While code is rearranged: scores and weights stay what they were, to the last bit.
+guard: $(READY)
+	$(BIN)/python tests/golden/before/make.py
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis dist docs/_build

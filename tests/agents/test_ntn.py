@@ -10,12 +10,13 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from srd_agents.features import relevance_features
 from srd_agents.registry import load_ranker, make_ranker
-from srd_agents.supervised.batch import Prepared, padded, pieces
-from srd_agents.supervised.loss import candidates_on_offer, margin_loss, ranking_log_likelihood
-from srd_agents.supervised.network import NtnNetwork
+from srd_agents.supervised.ntn_div.batch import Prepared, padded, pieces
+from srd_agents.supervised.ntn_div.loss import candidates_on_offer, margin_loss, ranking_log_likelihood
+from srd_agents.supervised.ntn_div.network import NtnNetwork
+from srd_agents.supervised.ntn_div.scoring import TensorScorer
 from srd_agents.supervised.samples import Sampler
-from srd_agents.supervised.scoring import TensorScorer, relevance_features
 from srd_agents.validation import Validation
 from srd_gym.data.synthetic import generate
 from srd_gym.protocols import Ranker, SequentialScorer

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 
+from srd_agents.features import order_features, padded_order_features
 from srd_agents.learner import Learner
 from srd_agents.networks.inputs import mean_and_deviation
 from srd_agents.registry import load_ranker, make_ranker
@@ -17,7 +18,6 @@ from srd_agents.reinforce.agent import MdpDiv, MdpDivBatched
 from srd_agents.reinforce.config import MdpDivBatchedConfig, MdpDivConfig
 from srd_agents.reinforce.greedy import GreedyPolicy
 from srd_agents.reinforce.network import PolicyNetwork
-from srd_agents.reinforce.order import order_features, padded_order_features
 from srd_agents.reinforce.rollout import TopicTensors, roll_out
 from srd_agents.validation import Validation
 from srd_gym.core import SelectionCore, TopicArrays

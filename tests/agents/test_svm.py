@@ -15,8 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from srd_agents.registry import load_ranker, make_ranker
-from srd_agents.supervised.svm import joint_features, most_violating
-from srd_agents.supervised.word_coverage import BINS, COVERAGE_NAMES, LEVELS, WordCoverage, greedy_cover
+from srd_agents.supervised.linear.svm import joint_features, most_violating
+from srd_agents.supervised.linear.word_coverage import BINS, COVERAGE_NAMES, LEVELS, WordCoverage, greedy_cover
 from srd_agents.validation import Validation
 from srd_gym.testing import check_ranker
 from srd_gym.topic import Topic, TopicSet

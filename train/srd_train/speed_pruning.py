@@ -21,7 +21,7 @@ from srd_gym.topic import TopicSet
 from srd_train.speed import Contender, Figure, Outcome, against, race
 
 if TYPE_CHECKING:
-    from srd_agents.supervised.network import NtnNetwork
+    from srd_agents.supervised.ntn_div.network import NtnNetwork
 
 CANDIDATES, HORIZON, WIDTH = 211, 10, 100
 SLICES = 100
@@ -106,8 +106,9 @@ def ntn_scores(*, rounds: int, size: float = 1.0) -> Outcome:
         rounds: how many count.
         size: share of the full work, for tests.
     """
-    from srd_agents.supervised.network import NtnNetwork
-    from srd_agents.supervised.scoring import FEATURES, TensorScorer
+    from srd_agents.features import FEATURES
+    from srd_agents.supervised.ntn_div.network import NtnNetwork
+    from srd_agents.supervised.ntn_div.scoring import TensorScorer
 
     topic, ranked = _topics(1)[0], np.arange(HORIZON)
     weights = _drawn_weights(NtnNetwork(WIDTH, SLICES, "max", len(FEATURES)))
@@ -137,7 +138,7 @@ def ntn_training(*, size: float = 1.0) -> Outcome:
         size: share of the full work, for tests.
     """
     from srd_agents.registry import make_ranker
-    from srd_agents.supervised.ntn import NtnDiv
+    from srd_agents.supervised.ntn_div.agent import NtnDiv
 
     topics = _topics(max(2, int(_TRAINING_TOPICS * size)))
     epochs = max(1, int(_EPOCHS * size))

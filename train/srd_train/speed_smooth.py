@@ -28,7 +28,7 @@ def daletor_step(*, batch: int, rounds: int, size: float = 1.0) -> Outcome:
         rounds: how many count.
         size: share of the full work, for tests.
     """
-    from srd_agents.supervised.smooth import Daletor
+    from srd_agents.supervised.smooth.agent import Daletor
 
     topics = generate("web", n_topics=batch, seed=0, width=_WIDTH, candidates=(_DOCUMENTS, _DOCUMENTS)).trainable()
     learner = Daletor(RANKERS.find("daletor").configure(batch_topics=batch))

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, TypeVar
 import torch
 from numpy.typing import NDArray
 
+from srd_agents.features import ORDER_FEATURES
 from srd_agents.learner import Learner, Weights
 from srd_agents.networks.checkpoint import (
     generator_array,
@@ -33,7 +34,6 @@ from srd_agents.reinforce.loss import (
     scaled,
 )
 from srd_agents.reinforce.network import PolicyNetwork
-from srd_agents.reinforce.order import ORDER_FEATURES
 from srd_agents.reinforce.rollout import Episodes, TopicTensors, episode_log_policy, roll_out
 from srd_agents.storage import Tree
 from srd_gym.core import SelectionCore

@@ -24,9 +24,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from srd_agents.features import order_features
 from srd_agents.networks.attention import SelfAttention, dense, initialise
 from srd_agents.reinforce.network import PolicyNetwork, Projection
-from srd_agents.reinforce.order import order_features
 from srd_gym.core import TopicArrays
 from srd_gym.core.pruner import Pruner
 from srd_gym.protocols import BoolArray, IntArray, Pruning, ScoreArray

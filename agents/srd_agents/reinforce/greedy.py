@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from srd_agents.reinforce.order import order_features
+from srd_agents.features import order_features
 from srd_gym.core import TopicArrays
 from srd_gym.core.pruner import Pruner
 from srd_gym.protocols import IntArray, Pruning

@@ -20,8 +20,8 @@ from srd_agents.reinforce.config import (
     MdpDivNtnConfig,
     MdpDivNtnEachConfig,
 )
-from srd_agents.supervised.config import NtnDivConfig
-from srd_agents.supervised.ntn import NtnDiv
+from srd_agents.supervised.ntn_div.agent import NtnDiv
+from srd_agents.supervised.ntn_div.config import NtnDivConfig
 from srd_gym.protocols import BoolArray, IntArray, Pruning, ScoreArray
 from srd_gym.pruning import ByRanker
 from srd_gym.topic import Topic, TopicSet
@@ -61,7 +61,7 @@ class MdpDivNtnD(MdpDiv):
     when to stop), and its weights are part of this model and of its checkpoints. Its training counts in the history's
     seconds and towards a time budget.
 
-    Differs from the paper: NTN-DIV as in `srd_agents.supervised`.
+    Differs from the paper: NTN-DIV as in `srd_agents.supervised.ntn_div`.
     """
 
     name: ClassVar[str] = "mdp-div-ntn-d"

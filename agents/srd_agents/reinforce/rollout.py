@@ -15,11 +15,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from srd_agents.features import padded_order_features
 from srd_agents.networks.inputs import shared_tensor
 from srd_agents.reinforce.attentive import AttentivePolicyNetwork
 from srd_agents.reinforce.loss import log_policy
 from srd_agents.reinforce.network import PolicyNetwork, Projection
-from srd_agents.reinforce.order import padded_order_features
 from srd_gym.core import SelectionCore, TopicArrays
 from srd_gym.protocols import BoolArray, IntArray
 

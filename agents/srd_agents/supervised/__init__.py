@@ -1,1 +1,1 @@
-"""Rankers learned from ideal rankings: NTN-DIV."""
+"""Rankers learned from judgments without acting: ideal rankings, pairs of rankings, smooth measures."""

@@ -1,4 +1,4 @@
-"""The rankings that NTN-DIV learns from: ideal ones, and for the margin good and bad ones. Numpy only.
+"""The rankings that NTN-DIV and the linear rankers learn from: ideal ones, and good and bad ones. Numpy only.
 
 Shapes: P good and Q bad rankings of a topic, K ranks, N candidates.
 """

@@ -13,8 +13,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from srd_agents.features import relevance_features
 from srd_agents.supervised.samples import Samples
-from srd_agents.supervised.scoring import relevance_features
 from srd_gym.topic import Topic
 
 _CHUNK_VALUES = 1 << 22

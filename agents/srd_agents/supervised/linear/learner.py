@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from srd_agents.learner import Learner, Weights
 from srd_agents.storage import Tree, check_like
-from srd_agents.supervised.linear_config import LinearConfig
+from srd_agents.supervised.linear.config import LinearConfig
 from srd_gym.protocols import ScoreArray
 from srd_gym.topic import Topic, TopicSet
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
+from srd_agents.features import FEATURES, relevance_features
 from srd_agents.heuristic.config import OracleConfig
 from srd_agents.heuristic.oracle import Oracle
 from srd_agents.learner import Learner, Weights
@@ -19,10 +20,9 @@ from srd_agents.networks.attention import initialise
 from srd_agents.networks.checkpoint import load_module, load_optimizer, module_arrays, optimizer_tree
 from srd_agents.networks.inputs import Inputs, Standardizer, inputs_of
 from srd_agents.storage import Tree
-from srd_agents.supervised.scoring import FEATURES, relevance_features
-from srd_agents.supervised.smooth_config import DaletorConfig, Mo4srdConfig, SmoothConfig
-from srd_agents.supervised.smooth_loss import before_by_gaussians, before_by_sigmoid, smooth_measure
-from srd_agents.supervised.smooth_network import SmoothNetwork
+from srd_agents.supervised.smooth.config import DaletorConfig, Mo4srdConfig, SmoothConfig
+from srd_agents.supervised.smooth.loss import before_by_gaussians, before_by_sigmoid, smooth_measure
+from srd_agents.supervised.smooth.network import SmoothNetwork
 from srd_gym.protocols import IntArray
 from srd_gym.topic import Topic, TopicSet
 

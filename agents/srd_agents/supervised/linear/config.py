@@ -7,7 +7,8 @@ from typing import Literal
 
 from srd_agents.config import check_between, check_count, check_one_of, check_positive
 from srd_agents.learner import LearnerConfig
-from srd_agents.supervised.config import Pooling
+
+Pooling = Literal["max", "min", "mean"]
 
 
 @dataclass(frozen=True, kw_only=True)

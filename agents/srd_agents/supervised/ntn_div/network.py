@@ -12,7 +12,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from srd_agents.supervised.config import Pooling
+from srd_agents.supervised.ntn_div.config import Pooling
 
 
 class NtnNetwork(nn.Module):

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from srd_agents.supervised.config import Pooling
+from srd_agents.supervised.linear.config import Pooling
 from srd_gym.protocols import BoolArray, IntArray, ScoreArray
 
 Floats = NDArray[np.float32]

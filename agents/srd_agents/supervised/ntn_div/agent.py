@@ -10,16 +10,17 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from srd_agents.features import FEATURES
 from srd_agents.learner import Learner, Weights
 from srd_agents.networks.checkpoint import load_module, load_optimizer, module_arrays, optimizer_tree
 from srd_agents.networks.inputs import mean_and_deviation
 from srd_agents.storage import Tree
-from srd_agents.supervised.batch import Batch, Prepared, padded, pieces
-from srd_agents.supervised.config import NtnDivConfig
-from srd_agents.supervised.loss import candidates_on_offer, likelihood_loss, margin_loss, ranking_log_likelihood
-from srd_agents.supervised.network import NtnNetwork
+from srd_agents.supervised.ntn_div.batch import Batch, Prepared, padded, pieces
+from srd_agents.supervised.ntn_div.config import NtnDivConfig
+from srd_agents.supervised.ntn_div.loss import candidates_on_offer, likelihood_loss, margin_loss, ranking_log_likelihood
+from srd_agents.supervised.ntn_div.network import NtnNetwork
+from srd_agents.supervised.ntn_div.scoring import TensorScorer
 from srd_agents.supervised.samples import Sampler, Samples
-from srd_agents.supervised.scoring import FEATURES, TensorScorer
 from srd_gym.protocols import BoolArray, IntArray, ScoreArray
 from srd_gym.topic import Topic, TopicSet
 

@@ -9,20 +9,20 @@ from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 
-from srd_agents.supervised import pair_loss
-from srd_agents.supervised.config import Pooling
-from srd_agents.supervised.features import Relations, relation_names, relevance_columns, relevance_names
-from srd_agents.supervised.linear import LinearLearner
-from srd_agents.supervised.linear_config import (
+from srd_agents.supervised.linear import loss as pair_loss
+from srd_agents.supervised.linear.config import (
     ColumnsConfig,
     ListMleConfig,
     PairConfig,
     PammConfig,
+    Pooling,
     RltrConfig,
     SgdmmExpConfig,
     SgdmmLogConfig,
 )
-from srd_agents.supervised.plackett_luce import Floats, Rankings, log_likelihoods
+from srd_agents.supervised.linear.features import Relations, relation_names, relevance_columns, relevance_names
+from srd_agents.supervised.linear.learner import LinearLearner
+from srd_agents.supervised.linear.plackett_luce import Floats, Rankings, log_likelihoods
 from srd_agents.supervised.samples import Sampler, Samples
 from srd_agents.validation import judged
 from srd_gym.protocols import BoolArray, IntArray, ScoreArray
@@ -180,7 +180,7 @@ class PairLearner(PlackettLuceLearner[PairsC]):
     """Learners from pairs of a good and a bad ranking; they differ in `pair_loss` only."""
 
     pair_loss: ClassVar[Any]
-    """One of the functions in `srd_agents.supervised.pair_loss`."""
+    """One of the functions in `srd_agents.supervised.linear.loss`."""
 
     def _prepare(self, topics: TopicSet, seed: int) -> None:
         self._sampler = Sampler(self.config.measure, self.config.depth)

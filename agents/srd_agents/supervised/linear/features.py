@@ -13,8 +13,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from srd_agents.supervised.scoring import FEATURES, relevance_features
-from srd_agents.supervised.words import WordDirections, Words
+from srd_agents.features import FEATURES, relevance_features
+from srd_agents.supervised.linear.words import WordDirections, Words
 from srd_gym.names import unknown
 from srd_gym.protocols import IntArray
 from srd_gym.topic import Topic

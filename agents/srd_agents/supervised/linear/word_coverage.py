@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from srd_agents.supervised.words import Words
+from srd_agents.supervised.linear.words import Words
 from srd_gym.protocols import BoolArray, IntArray, ScoreArray
 
 LEVELS = (1, 2, 4)

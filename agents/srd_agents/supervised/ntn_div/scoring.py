@@ -10,26 +10,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from srd_agents.reinforce.order import ORDER_FEATURES, order_features
-from srd_agents.supervised.config import Pooling
+from srd_agents.features import relevance_features, vectors_of
+from srd_agents.supervised.ntn_div.config import Pooling
 from srd_gym.protocols import IntArray, ScoreArray
 from srd_gym.topic import Topic
 
 Floats = NDArray[np.float32]
-
-FEATURES = ("query cosine", *ORDER_FEATURES)
-"""Columns beside the vector; 0 where a topic lacks what they are made of."""
-
-
-def relevance_features(topic: Topic) -> Floats:
-    """[N, 4] float32, the columns of `FEATURES`."""
-    vectors, query = _vectors(topic), topic.query_vector
-    cosine = np.zeros(topic.n_candidates, np.float32)
-    if query is not None and query.any():
-        wide = vectors.astype(np.float64)
-        lengths = np.linalg.norm(wide, axis=1) * np.linalg.norm(query.astype(np.float64))
-        cosine = np.divide(wide @ query, lengths, out=np.zeros_like(lengths), where=lengths > 0).astype(np.float32)
-    return np.column_stack([cosine, order_features(topic)])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,7 +91,7 @@ class TensorScorer:
 
     def _points(self, topic: Topic) -> Floats:
         """[N, F], shifted and scaled."""
-        points: Floats = (_vectors(topic) - self.shift) / self.scale
+        points: Floats = (vectors_of(topic) - self.shift) / self.scale
         return points
 
     def _relevance(self, topic: Topic, points: Floats) -> Floats:
@@ -131,10 +117,3 @@ class TensorScorer:
         bent: Floats = pooled if self.pooling == "mean" else np.tanh(pooled)
         weighted: Floats = bent @ self.slice_weight
         return weighted
-
-
-def _vectors(topic: Topic) -> Floats:
-    """[N, F]; the caller has checked that they are there."""
-    if topic.doc_vectors is None:
-        raise ValueError(f"topic {topic.query_id!r} has no document vectors")
-    return topic.doc_vectors

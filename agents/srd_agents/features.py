@@ -1,0 +1,64 @@
+"""What a candidate's place in the order, score and cosine with the query say, as numbers that mean the same everywhere.
+
+Numpy only.
+
+Shapes: T topics, N candidates, F vector width.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from srd_gym.core import TopicArrays
+from srd_gym.topic import Topic
+
+Floats = NDArray[np.float32]
+
+ORDER_FEATURES = ("falling rank", "reciprocal rank", "normalised score")
+"""The columns: 1 at the first rank falling evenly to 0 at the last; 1 / rank; the score, from 0 (the least) to 1
+(the largest)."""
+FEATURES = ("query cosine", *ORDER_FEATURES)
+"""Columns beside the vector; 0 where a topic lacks what they are made of."""
+
+
+def order_features(topic: Topic) -> Floats:
+    """[N, 3] float32, 0 to 1, the columns of `ORDER_FEATURES`; zeros where the topic has no retrieval order."""
+    n = topic.n_candidates
+    scores = topic.retrieval_scores
+    if scores is None:
+        return np.zeros((n, len(ORDER_FEATURES)), np.float32)
+    ranks = np.arange(n)
+    spread = float(scores[0]) - float(scores[-1])
+    normalised = (scores - scores[-1]) / spread if spread > 0 else np.zeros(n)
+    return np.column_stack([1 - ranks / max(1, n - 1), 1 / (1 + ranks), normalised]).astype(np.float32)
+
+
+def padded_order_features(arrays: TopicArrays) -> Floats:
+    """[T, N, 3] float32, `order_features` of every topic; rows of padding are 0."""
+    out = np.zeros((len(arrays), arrays.max_candidates, len(ORDER_FEATURES)), np.float32)
+    for row, topic in zip(out, arrays.topics, strict=True):
+        row[: topic.n_candidates] = order_features(topic)
+    return out
+
+
+def relevance_features(topic: Topic) -> Floats:
+    """[N, 4] float32, the columns of `FEATURES`."""
+    vectors, query = vectors_of(topic), topic.query_vector
+    cosine = np.zeros(topic.n_candidates, np.float32)
+    if query is not None and query.any():
+        wide = vectors.astype(np.float64)
+        lengths = np.linalg.norm(wide, axis=1) * np.linalg.norm(query.astype(np.float64))
+        cosine = np.divide(wide @ query, lengths, out=np.zeros_like(lengths), where=lengths > 0).astype(np.float32)
+    return np.column_stack([cosine, order_features(topic)])
+
+
+def vectors_of(topic: Topic) -> Floats:
+    """[N, F].
+
+    Raises:
+        ValueError: the topic has none.
+    """
+    if topic.doc_vectors is None:
+        raise ValueError(f"topic {topic.query_id!r} has no document vectors")
+    return topic.doc_vectors

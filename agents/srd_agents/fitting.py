@@ -1,30 +1,95 @@
-"""The training loop that all learners share."""
+"""The training loop that all learners share: what it asks of a learner, what its options are, and the loop itself."""
 
 from __future__ import annotations
 
 import contextlib
+import hashlib
+import json
 import math
 import signal
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from srd_agents.config import as_values
+from srd_agents.config import as_values, check_count, check_positive
 from srd_agents.history import History, OnProgress, Progress
-from srd_agents.learner import HOW_LONG, STATE_FILE, Learner, topics_fingerprint
-from srd_agents.storage import Tree, read_tree, write_tree
+from srd_agents.storage import Tree, Weights, read_tree, write_tree
 from srd_agents.validation import Validation
 from srd_gym.files import PathLike
+from srd_gym.protocols import IntArray, Ranker
 from srd_gym.topic import TopicSet
 
+STATE_FILE = "state.safetensors"
+"""Where `fit` keeps what a resumed run needs, beside the model."""
+
 _PROGRESS_SECONDS = 0.1
+
+
+@dataclass(frozen=True, kw_only=True)
+class LearnerConfig:
+    """What the training loop reads; learners add their own fields."""
+
+    epochs: int = 100
+    """Passes over the training topics at most."""
+    batch_topics: int = 1
+    """Topics per update."""
+    patience: int = 10
+    """Validations without a new best after which training stops; 0 never stops early."""
+    validate_every: int = 1
+    """Epochs between validations."""
+    validation_measure: str = "alpha_nDCG@10"
+    """What chooses the weights on the validation topics, in the notation of `srd_gym.measures.measure`."""
+    checkpoint_seconds: float = 60.0
+    """Seconds between checkpoints, where `fit` is given a folder."""
+
+    def __post_init__(self) -> None:
+        for name in ("epochs", "batch_topics", "validate_every"):
+            check_count(name, getattr(self, name))
+        check_count("patience", self.patience, low=0)
+        check_positive("checkpoint_seconds", self.checkpoint_seconds)
+
+
+HOW_LONG = ("epochs", "patience", "checkpoint_seconds")
+"""Options that a resumed run may change: how long it trains and how often it saves, not what it computes."""
+
+
+class Trainee(Ranker, Protocol):
+    """What the loop asks of a learner; `srd_agents.learner.Learner` says what each method does."""
+
+    seed: int | None
+    pretraining_seconds: float
+    pretraining_cpu_seconds: float
+
+    @property
+    def name(self) -> str:
+        """The name in the registry."""
+
+    @property
+    def config(self) -> LearnerConfig:
+        """The options."""
+
+    def check_weights(self, weights: Weights, what: str) -> None:
+        """Refuse weights that do not fit the network."""
+
+    def _weights(self) -> dict[str, NDArray[Any]]: ...
+
+    def _set_weights(self, weights: Weights) -> None: ...
+
+    def _update(self, batch: IntArray) -> Mapping[str, float]: ...
+
+    def _training_state(self) -> Tree: ...
+
+    def _restore_training(self, state: Tree) -> None: ...
+
+    def _write_model(self, folder: PathLike, weights: Weights) -> None: ...
 
 
 class Fit:
@@ -41,7 +106,7 @@ class Fit:
 
     def __init__(
         self,
-        learner: Learner[Any],
+        learner: Trainee,
         topics: TopicSet,
         validation: TopicSet | None,
         *,
@@ -290,6 +355,16 @@ class Fit:
                 records=records,
             )
         )
+
+
+def topics_fingerprint(topics: TopicSet) -> str:
+    """A digest of what is trained on: ids, judgments and vectors. A resumed run must see the same."""
+    digest = hashlib.blake2b(digest_size=16)
+    for topic in topics:
+        digest.update(json.dumps([topic.query_id, topic.doc_ids]).encode())
+        for array in (topic.query_vector, topic.doc_vectors, topic.retrieval_scores, topic.judgments):
+            digest.update(b"-" if array is None else np.ascontiguousarray(array).data)
+    return digest.hexdigest()
 
 
 @contextlib.contextmanager

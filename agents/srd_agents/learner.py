@@ -13,56 +13,28 @@ import logging
 import platform
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
-import numpy as np
 from numpy.typing import NDArray
 
 from srd_agents.config import as_values, check_count, check_positive, config_from
+from srd_agents.fitting import Fit, LearnerConfig
 from srd_agents.history import History, OnProgress
-from srd_agents.storage import Tree, check_like, folder_of, read_arrays, read_json, write_arrays, write_json
+from srd_agents.storage import Tree, Weights, check_like, folder_of, read_arrays, read_json, write_arrays, write_json
 from srd_gym.files import PathLike
 from srd_gym.protocols import IntArray
 from srd_gym.topic import Topic, TopicSet
 
+__all__ = ["Learner", "LearnerConfig"]
+
 SCHEMA_VERSION = 1
 """Of model folders; rises when older ones can no longer be read."""
-MODEL_FILE, CONFIG_FILE, STATE_FILE = "model.safetensors", "config.json", "state.safetensors"
+MODEL_FILE, CONFIG_FILE = "model.safetensors", "config.json"
 
 logger = logging.getLogger("srd_agents")
 
-Weights = Mapping[str, NDArray[Any]]
-
-
-@dataclass(frozen=True, kw_only=True)
-class LearnerConfig:
-    """What the training loop reads; learners add their own fields."""
-
-    epochs: int = 100
-    """Passes over the training topics at most."""
-    batch_topics: int = 1
-    """Topics per update."""
-    patience: int = 10
-    """Validations without a new best after which training stops; 0 never stops early."""
-    validate_every: int = 1
-    """Epochs between validations."""
-    validation_measure: str = "alpha_nDCG@10"
-    """What chooses the weights on the validation topics, in the notation of `srd_gym.measures.measure`."""
-    checkpoint_seconds: float = 60.0
-    """Seconds between checkpoints, where `fit` is given a folder."""
-
-    def __post_init__(self) -> None:
-        for name in ("epochs", "batch_topics", "validate_every"):
-            check_count(name, getattr(self, name))
-        check_count("patience", self.patience, low=0)
-        check_positive("checkpoint_seconds", self.checkpoint_seconds)
-
-
-HOW_LONG = ("epochs", "patience", "checkpoint_seconds")
-"""Options that a resumed run may change: how long it trains and how often it saves, not what it computes."""
 
 C = TypeVar("C", bound=LearnerConfig)
 
@@ -191,7 +163,7 @@ class Learner(ABC, Generic[C]):
             seed: the same seed and topics give bitwise the same weights (one machine, same versions and threads).
             out: folder for the model and for checkpoints; None keeps everything in memory.
             resume: continue the run whose checkpoint lies in `out`, to bitwise the same weights as if it had never
-                stopped. Needs the same topics, seed and config (but for `HOW_LONG`).
+                stopped. Needs the same topics, seed and config (but for `srd_agents.fitting.HOW_LONG`).
             time_budget: seconds of training at most, earlier sessions of a resumed run included.
             progress: called while training.
 
@@ -203,8 +175,6 @@ class Learner(ABC, Generic[C]):
             FileNotFoundError: `resume` without a checkpoint in `out`.
             KeyboardInterrupt: passed on after a checkpoint was written (where `out` is given).
         """
-        from srd_agents.fitting import Fit
-
         check_count("seed", seed, low=0)
         if time_budget is not None:
             check_positive("time_budget", time_budget)
@@ -316,16 +286,6 @@ def read_model_config(folder: PathLike) -> dict[str, Any]:
     if content["vector_width"] is not None:  # a heuristic's folder may have none
         check_count(f"{path}: vector_width", content["vector_width"])
     return content
-
-
-def topics_fingerprint(topics: TopicSet) -> str:
-    """A digest of what is trained on: ids, judgments and vectors. A resumed run must see the same."""
-    digest = hashlib.blake2b(digest_size=16)
-    for topic in topics:
-        digest.update(json.dumps([topic.query_id, topic.doc_ids]).encode())
-        for array in (topic.query_vector, topic.doc_vectors, topic.retrieval_scores, topic.judgments):
-            digest.update(b"-" if array is None else np.ascontiguousarray(array).data)
-    return digest.hexdigest()
 
 
 def _fingerprint(content: Mapping[str, Any]) -> str:

@@ -19,6 +19,8 @@ from srd_gym.files import PathLike, existing_file, written_atomically
 Arrays = dict[str, NDArray[Any]]
 Tree = dict[str, Any]
 """Nested dicts with text keys; the leaves are arrays or what JSON can hold."""
+Weights = Mapping[str, NDArray[Any]]
+"""Name -> array."""
 
 _PICKLE_STARTS = {b"\x80": "a pickle", b"PK": "a zip archive (as torch.save and numpy.savez write)"}
 

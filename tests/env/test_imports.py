@@ -42,7 +42,11 @@ def test_no_module_of_the_problem_imports_an_optional_library() -> None:
 @pytest.mark.skipif(find_spec("srd_agents") is None, reason="srd_agents is not installed")
 def test_heuristics_registry_and_numpy_rankers_need_no_torch() -> None:
     modules = ["srd_agents", "srd_agents.registry", "srd_agents.learner", "srd_agents.heuristic"]
-    modules += ["srd_agents.supervised.linear.r_ltr", "srd_agents.supervised.linear.svm", "srd_agents.relational.ranker"]
+    modules += [
+        "srd_agents.supervised.linear.r_ltr",
+        "srd_agents.supervised.linear.svm",
+        "srd_agents.relational.ranker",
+    ]
     assert not imported_by(modules) & set(OPTIONAL)
 
 

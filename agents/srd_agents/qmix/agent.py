@@ -14,7 +14,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from srd_agents.learner import Learner, Weights
+from srd_agents.learner import Learner
 from srd_agents.networks.attention import initialise
 from srd_agents.networks.checkpoint import load_module, load_optimizer, module_arrays, optimizer_tree
 from srd_agents.networks.inputs import Inputs, Standardizer, TopicTensors, inputs_of
@@ -31,7 +31,7 @@ from srd_agents.qmix.loss import (
 from srd_agents.qmix.mixer import FlatMixer, PooledMixer
 from srd_agents.qmix.network import ScoreNetwork
 from srd_agents.qmix.replay import Replay, Visits
-from srd_agents.storage import Tree
+from srd_agents.storage import Tree, Weights
 from srd_gym.core import ScoringCore
 from srd_gym.protocols import IntArray, ScoreArray
 from srd_gym.topic import Topic, TopicSet

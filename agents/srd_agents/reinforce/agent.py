@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 
 from srd_agents.features import ORDER_FEATURES
-from srd_agents.learner import Learner, Weights
+from srd_agents.learner import Learner
 from srd_agents.networks.checkpoint import (
     generator_array,
     load_generator,
@@ -35,7 +35,7 @@ from srd_agents.reinforce.loss import (
 )
 from srd_agents.reinforce.network import PolicyNetwork
 from srd_agents.reinforce.rollout import Episodes, TopicTensors, episode_log_policy, roll_out
-from srd_agents.storage import Tree
+from srd_agents.storage import Tree, Weights
 from srd_gym.core import SelectionCore
 from srd_gym.protocols import BoolArray, IntArray, Pruning, ScoreArray
 from srd_gym.pruning import parse_pruning

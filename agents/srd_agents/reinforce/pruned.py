@@ -11,7 +11,6 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from srd_agents.learner import Weights
 from srd_agents.reinforce.agent import MdpDiv
 from srd_agents.reinforce.config import (
     MdpDivKnn10Config,
@@ -20,6 +19,7 @@ from srd_agents.reinforce.config import (
     MdpDivNtnConfig,
     MdpDivNtnEachConfig,
 )
+from srd_agents.storage import Weights
 from srd_agents.supervised.ntn_div.agent import NtnDiv
 from srd_agents.supervised.ntn_div.config import NtnDivConfig
 from srd_gym.protocols import BoolArray, IntArray, Pruning, ScoreArray

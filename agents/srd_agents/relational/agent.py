@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 
 from srd_agents.config import check_count
-from srd_agents.learner import Learner, Weights
+from srd_agents.learner import Learner
 from srd_agents.networks.checkpoint import load_module, load_optimizer, module_arrays, optimizer_tree
 from srd_agents.reinforce.loss import (
     chosen_log_policy,
@@ -27,7 +27,7 @@ from srd_agents.relational.groups import rows_kept
 from srd_agents.relational.network import RelationalNetwork
 from srd_agents.relational.ranker import next_scores, pretrained_weights, rank_topics
 from srd_agents.relational.rollout import Episodes, PaddedRelations, roll_out
-from srd_agents.storage import Tree
+from srd_agents.storage import Tree, Weights
 from srd_gym.core import SelectionCore
 from srd_gym.protocols import BoolArray, IntArray, ScoreArray
 from srd_gym.topic import Topic, TopicSet

@@ -9,7 +9,7 @@ import gymnasium as gym
 import numpy as np
 from gymnasium import spaces
 
-from srd_agents.learner import topics_fingerprint
+from srd_agents.fitting import topics_fingerprint
 from srd_gym.core import TopicArrays
 
 FULL = ("query", "documents", "retrieval_scores", "ranking", "action_mask")

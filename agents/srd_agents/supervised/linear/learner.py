@@ -9,8 +9,8 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from srd_agents.learner import Learner, Weights
-from srd_agents.storage import Tree, check_like
+from srd_agents.learner import Learner
+from srd_agents.storage import Tree, Weights, check_like
 from srd_agents.supervised.linear.config import LinearConfig
 from srd_gym.protocols import ScoreArray
 from srd_gym.topic import Topic, TopicSet

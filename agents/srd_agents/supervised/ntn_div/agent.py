@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from srd_agents.features import FEATURES
-from srd_agents.learner import Learner, Weights
+from srd_agents.learner import Learner
 from srd_agents.networks.checkpoint import load_module, load_optimizer, module_arrays, optimizer_tree
 from srd_agents.networks.inputs import mean_and_deviation
-from srd_agents.storage import Tree
+from srd_agents.storage import Tree, Weights
 from srd_agents.supervised.ntn_div.batch import Batch, Prepared, padded, pieces
 from srd_agents.supervised.ntn_div.config import NtnDivConfig
 from srd_agents.supervised.ntn_div.loss import candidates_on_offer, likelihood_loss, margin_loss, ranking_log_likelihood

@@ -15,11 +15,11 @@ from torch.nn import functional
 from srd_agents.features import FEATURES, relevance_features
 from srd_agents.heuristic.config import OracleConfig
 from srd_agents.heuristic.oracle import Oracle
-from srd_agents.learner import Learner, Weights
+from srd_agents.learner import Learner
 from srd_agents.networks.attention import initialise
 from srd_agents.networks.checkpoint import load_module, load_optimizer, module_arrays, optimizer_tree
 from srd_agents.networks.inputs import Inputs, Standardizer, inputs_of
-from srd_agents.storage import Tree
+from srd_agents.storage import Tree, Weights
 from srd_agents.supervised.smooth.config import DaletorConfig, Mo4srdConfig, SmoothConfig
 from srd_agents.supervised.smooth.loss import before_by_gaussians, before_by_sigmoid, smooth_measure
 from srd_agents.supervised.smooth.network import SmoothNetwork

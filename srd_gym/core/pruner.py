@@ -24,10 +24,9 @@ class Pruner:
     """
 
     def __init__(self, strategy: Pruning, arrays: TopicArrays, horizon: int) -> None:
-        if not isinstance(strategy, Pruning):
-            raise TypeError(
-                f"pruning must be a strategy with `bind` (srd_gym.protocols.Pruning), got {type(strategy).__name__}"
-            )
+        if isinstance(strategy, type) or not isinstance(strategy, Pruning):
+            came = strategy.__name__ if isinstance(strategy, type) else type(strategy).__name__
+            raise TypeError(f"pruning must be a strategy with `bind` (srd_gym.protocols.Pruning), got {came}")
         self._present = arrays.present
         self._name = type(strategy).__name__
         self._bound = strategy.bind(arrays, horizon)

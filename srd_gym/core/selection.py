@@ -21,7 +21,6 @@ from srd_gym.measures import measure as parse_measure
 from srd_gym.measures.reference import Normalizer
 from srd_gym.names import unknown
 from srd_gym.protocols import BoolArray, IntArray, Pruning, Reward, ScoreArray, SelectionStep
-from srd_gym.pruning import Chain, pruning_from
 from srd_gym.topic import TopicSet
 
 OnInvalid = Literal["waste", "raise"]
@@ -103,7 +102,7 @@ class SelectionCore(Episodes):
         self.pruning: Pruning | None = None
         self._pruner: Pruner | None = None
         if pruning is not None:
-            self.add_pruning(pruning)
+            self.prune_by(pruning)
         # Plain numbers for one lane, where Python arithmetic is faster than arrays of a few subtopics.
         self._terms = (
             ()
@@ -112,17 +111,15 @@ class SelectionCore(Episodes):
         )
         self._covered_by_topic: dict[int, list[tuple[int, ...]]] = self.arrays.derived(("covered", self._rel), dict)
 
-    def add_pruning(self, pruning: Pruning) -> None:
-        """Take candidates off offer by a strategy from now on, after the one that is there already.
+    def prune_by(self, strategy: Pruning) -> None:
+        """Take candidates off offer by this strategy from now on, in place of the one that is there.
 
         Raises:
             TypeError: no strategy.
-            ValueError: strategies that do not go together.
+            ValueError: one that cannot work on these topics.
         """
-        strategy = pruning_from(pruning)
-        chained = strategy if self.pruning is None else Chain((self.pruning, strategy))
-        self._pruner = Pruner(chained, self.arrays, self.horizon)
-        self.pruning = chained
+        self._pruner = Pruner(strategy, self.arrays, self.horizon)
+        self.pruning = strategy
 
     def reset(self, topic_index: ArrayLike, lanes: ArrayLike | None = None) -> None:
         """Begin episodes.

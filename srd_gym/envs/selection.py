@@ -20,6 +20,7 @@ from srd_gym.measures import Measure
 from srd_gym.measures.reference import Normalizer
 from srd_gym.names import unknown
 from srd_gym.protocols import BoolArray, Pruning, Reward
+from srd_gym.pruning import pruning_from
 from srd_gym.rendering import RENDER_FPS, RENDER_MODES, Painter, ansi, selection_scene
 from srd_gym.rendering.sheet import Frame
 from srd_gym.topic import TopicSet
@@ -108,7 +109,7 @@ class SelectionEnv(gym.Env[Observation, np.int64]):
             topic_arrays(topics, max_candidates),
             measure=measure,
             horizon=horizon,
-            pruning=pruning,
+            pruning=None if pruning is None else pruning_from(pruning),
             on_invalid=on_invalid,
             reward=reward,
             normalizer=normalizer,

@@ -24,6 +24,7 @@ from srd_gym.measures import Measure
 from srd_gym.measures.reference import Normalizer
 from srd_gym.names import unknown
 from srd_gym.protocols import BoolArray, IntArray, Pruning, Reward, ScoreArray
+from srd_gym.pruning import pruning_from
 from srd_gym.rendering import RENDER_FPS, RENDER_MODES, Painter, ansi, selection_scene
 from srd_gym.rendering.sheet import Frame
 
@@ -91,7 +92,7 @@ class SelectionVectorEnv(VectorEnv[Observation, IntArray, Any]):
             topic_arrays(topics, max_candidates),
             measure=measure,
             horizon=horizon,
-            pruning=pruning,
+            pruning=None if pruning is None else pruning_from(pruning),
             on_invalid=on_invalid,
             reward=reward,
             normalizer=normalizer,

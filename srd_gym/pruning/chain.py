@@ -16,7 +16,7 @@ class Chain:
     """Applies strategies in turn: each sees what the one before it left.
 
     Args:
-        strategies: at least one; as descriptions too, as JSON leaves them.
+        strategies: at least one.
 
     Raises:
         TypeError: something that is no strategy.
@@ -27,13 +27,11 @@ class Chain:
     kind: str = field(default="chain", init=False)
 
     def __post_init__(self) -> None:
-        from srd_gym.pruning.notation import pruning_from
-
         if not isinstance(self.strategies, tuple | list):
             raise TypeError(f"Chain takes a tuple of strategies, got {type(self.strategies).__name__}")
         if not self.strategies:
             raise ValueError("Chain needs at least one strategy; to drop nothing use no pruning")
-        object.__setattr__(self, "strategies", tuple(pruning_from(item) for item in self.strategies))
+        object.__setattr__(self, "strategies", tuple(check_strategy(item) for item in self.strategies))
 
     def bind(self, topics: TopicArrays, horizon: int) -> BoundChain:
         """The strategies at work on these topics."""
@@ -75,6 +73,20 @@ class BoundChain:
     def _joined(self, part: BoundPruning, kept: BoolArray, allowed: BoolArray) -> BoolArray:
         """What a strategy keeps of what it was shown; one that re-admits stands alone."""
         return kept if part.readmits else kept & allowed
+
+
+def check_strategy(value: Any) -> Pruning:
+    """The value, which is a strategy.
+
+    Raises:
+        TypeError: it is none.
+    """
+    if isinstance(value, type) or not isinstance(value, Pruning):
+        raise TypeError(
+            "pruning must be a strategy with `bind` (srd_gym.protocols.Pruning), such as srd_gym.pruning.KNN(0.3), "
+            f"got {value.__name__ if isinstance(value, type) else type(value).__name__}"
+        )
+    return value
 
 
 def _described(strategy: Pruning) -> str:

@@ -8,6 +8,9 @@ from typing import Any
 
 from srd_gym.names import unknown
 from srd_gym.protocols import Pruning
+from srd_gym.pruning.by_ranker import ByRanker
+from srd_gym.pruning.chain import Chain, check_strategy
+from srd_gym.pruning.knn import KNN
 
 _HOW = (
     'Write "knn:FRACTION[:METRIC]" or "knn:K[:METRIC]" (K a whole number), "ranker:KEEP:WHEN:NAME_OR_FOLDER" '
@@ -25,8 +28,6 @@ def parse_pruning(text: str) -> Pruning:
         TypeError: no text.
         ValueError: a text that stands for none, or values out of range.
     """
-    from srd_gym.pruning.chain import Chain
-
     if not isinstance(text, str):
         raise TypeError(f"a pruning description is text, got {text!r} ({type(text).__name__}). {_HOW}")
     parts = [_one(part.strip(), text) for part in _NEXT.split(text)]
@@ -40,17 +41,8 @@ def pruning_from(value: Any) -> Pruning:
         TypeError: neither.
         ValueError: an unknown kind or field; near names are suggested.
     """
-    from srd_gym.pruning.by_ranker import ByRanker
-    from srd_gym.pruning.chain import Chain
-    from srd_gym.pruning.knn import KNN
-
     if not isinstance(value, Mapping):
-        if isinstance(value, type) or not isinstance(value, Pruning):
-            raise TypeError(
-                "pruning must be a strategy with `bind` (srd_gym.protocols.Pruning), such as srd_gym.pruning.KNN(0.3), "
-                f"got {value.__name__ if isinstance(value, type) else type(value).__name__}"
-            )
-        return value
+        return check_strategy(value)
     kinds: dict[str, Any] = {"knn": KNN, "by_ranker": ByRanker, "chain": Chain}
     fields = dict(value)
     kind = str(fields.pop("kind", None))
@@ -61,15 +53,14 @@ def pruning_from(value: Any) -> Pruning:
     for name in fields:
         if name not in known:
             raise unknown(f"field of {chosen.__name__}:", str(name), known)
+    if chosen is Chain and isinstance(fields.get("strategies"), tuple | list):
+        fields["strategies"] = tuple(pruning_from(item) for item in fields["strategies"])
     made: Pruning = chosen(**fields)
     return made
 
 
 def _one(part: str, text: str) -> Pruning:
     """One strategy of a description."""
-    from srd_gym.pruning.by_ranker import ByRanker
-    from srd_gym.pruning.knn import KNN
-
     kind, *rest = part.split(":", 3 if part.startswith("ranker:") else -1)
     if kind == "knn" and 1 <= len(rest) <= 2:
         size = _number(rest[0], text)

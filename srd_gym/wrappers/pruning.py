@@ -11,7 +11,7 @@ from gymnasium.utils import RecordConstructorArgs
 from srd_gym.envs.observation import Observation
 from srd_gym.envs.selection import SelectionEnv
 from srd_gym.protocols import BoolArray, Pruning
-from srd_gym.pruning import KNN, ByRanker
+from srd_gym.pruning import KNN, ByRanker, Chain
 from srd_gym.pruning.by_ranker import When
 from srd_gym.pruning.distances import Metric
 
@@ -88,8 +88,9 @@ class RankerPruning(SelectionWrapper, RecordConstructorArgs):
 
 
 def _install(env: gym.Env[Any, Any], strategy: Pruning) -> None:
-    """Add a strategy to the environment's simulator."""
-    _selection(env).core.add_pruning(strategy)
+    """Add a strategy to the environment's simulator, after those that are there already."""
+    core = _selection(env).core
+    core.prune_by(strategy if core.pruning is None else Chain((core.pruning, strategy)))
 
 
 def _selection(env: gym.Env[Any, Any]) -> SelectionEnv:

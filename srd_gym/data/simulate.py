@@ -19,7 +19,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from srd_gym.data.synthetic import Vectors, check_integer, check_number, directions, noise_like, to_unit_length
+from srd_gym.data.directions import Vectors, check_integer, check_number, directions, noise_like, to_unit_length
 from srd_gym.topic import Topic, TopicSet
 
 NOISE_SWEEP = (0.5, 1.0, 2.0, 4.0, 8.0)

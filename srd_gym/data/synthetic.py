@@ -18,29 +18,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from srd_gym.data.directions import Vectors, check_integer, check_number, directions, noise_like, to_unit_length
+from srd_gym.data.wide import wide_topics
 from srd_gym.names import unknown
 from srd_gym.topic import Topic, TopicSet
 
-Vectors = NDArray[np.float32]
-
 _CATALOGUE_SEED = 2512
 """Starts the generator of every catalogue, together with its size and width: one world for all seeds of topics."""
-
-
-def check_integer(name: str, value: object, least: int) -> None:
-    """An integer that is large enough, or an error that says so."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer):
-        raise TypeError(f"{name} must be an integer, got {value!r} ({type(value).__name__})")
-    if value < least:
-        raise ValueError(f"{name} must be at least {least}, got {value}")
-
-
-def check_number(name: str, value: object, least: float, most: float) -> None:
-    """A number in a range, or an error that says so."""
-    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
-        raise TypeError(f"{name} must be a number, got {value!r} ({type(value).__name__})")
-    if not least <= value <= most:
-        raise ValueError(f"{name} must be between {least:g} and {most:g}, got {value}")
 
 
 def _check_pair(name: str, value: object) -> None:
@@ -175,8 +159,6 @@ def generate(preset: str = "serp", *, n_topics: int = 1000, seed: int = 0, **ove
         TypeError: `n_topics` or `seed` is not an integer.
     """
     if preset == "wide":
-        from srd_gym.data.wide import wide_topics
-
         return wide_topics(n_topics, seed=seed, **overrides)
     if preset not in PRESETS:
         raise unknown("synthetic preset", preset, (*PRESETS, "wide"))
@@ -199,28 +181,6 @@ def catalogue(size: int, width: int) -> Vectors:
         [C, F] float32, rows of length 1.
     """
     return directions(np.random.default_rng([_CATALOGUE_SEED, size, width]), size, width)
-
-
-def directions(rng: np.random.Generator, count: int, width: int) -> Vectors:
-    """Random directions, uniform on the unit sphere.
-
-    Returns:
-        [count, width] float32, rows of length 1.
-    """
-    return to_unit_length(rng.standard_normal((count, width), dtype=np.float32))
-
-
-def to_unit_length(vectors: Vectors) -> Vectors:
-    """The rows scaled to length 1; [..., F] float32 in and out."""
-    lengths = np.sqrt(np.einsum("...f,...f->...", vectors, vectors))[..., None]
-    scaled: Vectors = vectors / np.maximum(lengths, np.float32(1e-12))
-    return scaled
-
-
-def noise_like(rng: np.random.Generator, vectors: Vectors, length: float) -> Vectors:
-    """Gaussian noise of the vectors' shape whose rows have the expected (root mean square) length `length`."""
-    scale = np.float32(length / np.sqrt(vectors.shape[-1]))
-    return rng.standard_normal(vectors.shape, dtype=np.float32) * scale
 
 
 def _topic(config: SyntheticConfig, shared: Vectors | None, query_id: str, rng: np.random.Generator) -> Topic:

@@ -1,0 +1,46 @@
+"""Random directions and noise: what all generated vectors are made of; and checks of the numbers asked for."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+Vectors = NDArray[np.float32]
+
+
+def check_integer(name: str, value: object, least: int) -> None:
+    """An integer that is large enough, or an error that says so."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer):
+        raise TypeError(f"{name} must be an integer, got {value!r} ({type(value).__name__})")
+    if value < least:
+        raise ValueError(f"{name} must be at least {least}, got {value}")
+
+
+def check_number(name: str, value: object, least: float, most: float) -> None:
+    """A number in a range, or an error that says so."""
+    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
+        raise TypeError(f"{name} must be a number, got {value!r} ({type(value).__name__})")
+    if not least <= value <= most:
+        raise ValueError(f"{name} must be between {least:g} and {most:g}, got {value}")
+
+
+def directions(rng: np.random.Generator, count: int, width: int) -> Vectors:
+    """Random directions, uniform on the unit sphere.
+
+    Returns:
+        [count, width] float32, rows of length 1.
+    """
+    return to_unit_length(rng.standard_normal((count, width), dtype=np.float32))
+
+
+def to_unit_length(vectors: Vectors) -> Vectors:
+    """The rows scaled to length 1; [..., F] float32 in and out."""
+    lengths = np.sqrt(np.einsum("...f,...f->...", vectors, vectors))[..., None]
+    scaled: Vectors = vectors / np.maximum(lengths, np.float32(1e-12))
+    return scaled
+
+
+def noise_like(rng: np.random.Generator, vectors: Vectors, length: float) -> Vectors:
+    """Gaussian noise of the vectors' shape whose rows have the expected (root mean square) length `length`."""
+    scale = np.float32(length / np.sqrt(vectors.shape[-1]))
+    return rng.standard_normal(vectors.shape, dtype=np.float32) * scale

@@ -24,7 +24,7 @@ SMALL: dict[str, Any] = {"hidden": 5, "simulations": 12, "rank_simulations": 12,
 VARIANTS: dict[str, dict[str, Any]] = {
     "paper": {"root": "puct", "init": "uniform", "optimizer": "adagrad", "clip_norm": 0.0, "standardize": False},
     "gumbel": {"init": "uniform"},
-    "noise": {"root": "puct", "noise": 0.25, "leaves": 3},
+    "noise": {"root": "puct", "dirichlet_fraction": 0.25, "leaves": 3},
     "attention": {"attention": 4, "blocks": 2},
 }
 
@@ -247,16 +247,23 @@ def test_options_out_of_range_are_refused() -> None:
         M2DivConfig(root="gumbel", leaves=2)
     with pytest.raises(ValueError, match="multiple of heads"):
         M2DivConfig(attention=5, heads=2)
-    with pytest.raises(ValueError, match=r"noise must be a finite number from 0\.0 to 1\.0"):
-        M2DivConfig(root="puct", noise=1.5)
+    with pytest.raises(ValueError, match=r"dirichlet_fraction must be a finite number from 0\.0 to 1\.0"):
+        M2DivConfig(root="puct", dirichlet_fraction=1.5)
     with pytest.raises(ValueError, match="unknown option of ranker 'm2div'"):
         make_ranker("m2div", simulation=3)
+    with pytest.raises(ValueError, match="Did you mean max_num_considered_actions"):
+        make_ranker("m2div", considered=3)
 
 
 def test_the_preset_is_the_paper() -> None:
     paper = PRESETS["paper"](epochs=7)
     assert (paper.epochs, paper.horizon, paper.simulations, paper.hidden, paper.exploration) == (7, 5, 5000, 5, 3.0)
-    assert (paper.root, paper.noise, paper.optimizer, paper.learning_rate) == ("puct", 0.0, "adagrad", 0.01)
+    assert (paper.root, paper.dirichlet_fraction, paper.optimizer, paper.learning_rate) == (
+        "puct",
+        0.0,
+        "adagrad",
+        0.01,
+    )
     assert (paper.attention, paper.leaves, paper.batch_topics, paper.unvisited) == (0, 1, 1, "zero")
 
 

@@ -14,13 +14,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from small_topics import random_topics, seeds
 
-from srd_agents.mcts.descent import back_up, select
-from srd_agents.mcts.edges import softmax
-from srd_agents.mcts.moves import most_visited, move, visit_shares
-from srd_agents.mcts.order import seeded_order
-from srd_agents.mcts.rollout import Episodes, Planner
+from srd_agents.mcts.rollout import Episodes, Planner, most_visited, move, seeded_order, visit_shares
 from srd_agents.mcts.root import dirichlet_noise, improved_policy, mix_noise, run_gumbel
-from srd_agents.mcts.search import Search, plant, run, step
+from srd_agents.mcts.search import Search, backward, descend, instantiate, run, softmax, step
 from srd_agents.mcts.tree import MEAN, PRIOR, TRIED, Trees
 from srd_agents.validation import Validation
 from srd_gym.core import SelectionCore
@@ -62,13 +58,13 @@ class Table:
         return np.mod(states * np.float32(3.1) + np.arange(self._width, dtype=np.float32) * np.float32(0.61), 1) * 3
 
 
-def planted(counts: list[int], horizon: int, simulations: int, *, keys: Any = None, flat: bool = False) -> Any:
+def started(counts: list[int], horizon: int, simulations: int, *, keys: Any = None, flat: bool = False) -> Any:
     """Trees with roots, and their test network."""
     keys = np.arange(1, len(counts) + 1) if keys is None else keys
     network = Table(max(counts), keys, flat)
     trees = Trees.allocate(np.array(counts), horizon, 1, simulations)
     every = np.arange(len(counts))
-    plant(trees, every, network.initial(every), np.full((len(counts), horizon), -1), network)
+    instantiate(trees, every, network.initial(every), np.full((len(counts), horizon), -1), network)
     return trees, every, network
 
 
@@ -96,7 +92,11 @@ def test_enough_simulations_find_the_best_list_there_is(gumbel: bool, seed: int,
     worst = np.inf
     for simulations in (500, 4000, 32_000, 128_000):
         planner = Planner(
-            horizon=horizon, simulations=simulations, search=Search(exploration=1.0), gumbel=gumbel, considered=5
+            horizon=horizon,
+            simulations=simulations,
+            search=Search(exploration=1.0),
+            gumbel=gumbel,
+            max_num_considered_actions=5,
         )
         played, found = episodes.play(planner, network, batch, None)
         assert played.active.sum() == 3 * length
@@ -113,11 +113,11 @@ def test_a_tree_searched_in_a_batch_equals_the_same_tree_alone(data: Any, leaves
     counts = data.draw(st.lists(st.integers(2, 30), min_size=2, max_size=9))
     horizon, simulations = data.draw(st.integers(2, 5)), data.draw(st.integers(1, 120))
     search = Search(leaves=leaves, unvisited=unvisited)
-    trees, every, network = planted(counts, horizon, simulations)
+    trees, every, network = started(counts, horizon, simulations)
     run(trees, every, simulations, network, search)
     first = most_visited(trees, every)
     for tree, count in enumerate(counts):
-        alone, one, network_alone = planted([count], horizon, simulations, keys=[tree + 1])
+        alone, one, network_alone = started([count], horizon, simulations, keys=[tree + 1])
         run(alone, one, simulations, network_alone, search)
         same(trees.export(tree), alone.export(0))
         assert most_visited(alone, one)[0] == first[tree]
@@ -126,7 +126,7 @@ def test_a_tree_searched_in_a_batch_equals_the_same_tree_alone(data: Any, leaves
     move(trees, longer, first[longer], network)
     run(trees, longer, simulations, network, search)
     for tree in longer:
-        alone, one, network_alone = planted([counts[tree]], horizon, simulations, keys=[tree + 1])
+        alone, one, network_alone = started([counts[tree]], horizon, simulations, keys=[tree + 1])
         run(alone, one, simulations, network_alone, search)
         move(alone, one, first[[tree]], network_alone)
         run(alone, one, simulations, network_alone, search)
@@ -137,7 +137,7 @@ def test_a_tree_searched_in_a_batch_equals_the_same_tree_alone(data: Any, leaves
 @settings(max_examples=20, deadline=None)
 def test_laws_of_a_tree(seed: int, counts: list[int], leaves: int) -> None:
     simulations = 60
-    trees, every, network = planted(counts, 4, simulations, keys=np.random.default_rng(seed).random(len(counts)))
+    trees, every, network = started(counts, 4, simulations, keys=np.random.default_rng(seed).random(len(counts)))
     run(trees, every, simulations, network, Search(leaves=leaves))
     assert (trees.visits[trees.root] == simulations + 1).all()
     assert not trees.waiting.any()
@@ -209,7 +209,7 @@ def by_the_book(network: Table, tree: int, count: int, horizon: int, simulations
 
 @pytest.mark.parametrize(("count", "horizon"), [(2, 1), (4, 3), (7, 5), (20, 2)])
 def test_the_search_is_the_papers_rule_written_out(count: int, horizon: int) -> None:
-    trees, every, network = planted([count] * 3, horizon, 150, keys=[0.3, 1.7, 2.9])
+    trees, every, network = started([count] * 3, horizon, 150, keys=[0.3, 1.7, 2.9])
     run(trees, every, 150, network, Search())
     for tree in range(3):
         expected = by_the_book(network, tree, count, horizon, 150)
@@ -219,16 +219,16 @@ def test_the_search_is_the_papers_rule_written_out(count: int, horizon: int) -> 
 
 
 def test_one_by_one_and_batched_descents_agree() -> None:
-    trees, every, network = planted([9] * 12, 4, 200)
+    trees, every, network = started([9] * 12, 4, 200)
     run(trees, every, 150, network, Search())
-    node, slot = select(trees, every, 3.0)
+    node, action = descend(trees, every, 3.0)
     for tree in every:
-        one_node, one_slot = select(trees, every[[tree]], 3.0)
-        assert (one_node[0], one_slot[0]) == (node[tree], slot[tree])
+        one_node, one_action = descend(trees, every[[tree]], 3.0)
+        assert (one_node[0], one_action[0]) == (node[tree], action[tree])
 
 
 def test_ties_go_to_the_larger_prior_then_to_the_seeded_order() -> None:
-    trees, every, network = planted([6], 3, 20, flat=True)
+    trees, every, network = started([6], 3, 20, flat=True)
     run(trees, every, 3, network, Search())
     assert trees.document[trees.block[trees.root[0]]].tolist() == [0, 1, 2, 3, 4, 5]
     assert most_visited(trees, every).tolist() == [0]
@@ -304,7 +304,7 @@ def test_golden_trees(request: pytest.FixtureRequest) -> None:
         "four-leaves": ({"leaves": 4}, [12, 7, 3]),
     }
     for name, (options, counts) in cases.items():
-        trees, every, network = planted(counts, 3, 40)
+        trees, every, network = started(counts, 3, 40)
         run(trees, every, 25, network, Search(**options))
         move(trees, every, most_visited(trees, every), network)
         run(trees, every, 40, network, Search(**options))
@@ -330,7 +330,7 @@ def test_golden_trees(request: pytest.FixtureRequest) -> None:
 def test_the_same_seed_gives_the_same_trees_to_the_bit(gumbel: bool) -> None:
     def searched(seed: int) -> list[dict[str, NDArray[Any]]]:
         counts = [12, 30, 7]
-        trees, every, network = planted(counts, 3, 60)
+        trees, every, network = started(counts, 3, 60)
         rng = np.random.default_rng(seed)
         if gumbel:
             run_gumbel(trees, every, 60, network, Search(), rng.gumbel(size=(3, 30)), 8)
@@ -349,13 +349,13 @@ def test_the_same_seed_gives_the_same_trees_to_the_bit(gumbel: bool) -> None:
 
 
 def test_backing_up_by_hand() -> None:
-    trees, every, network = planted([3], 2, 10)
+    trees, every, network = started([3], 2, 10)
     step(trees, every, network, Search())
     root, child = 0, 1
     v_root, v_child = float(trees.value[root]), float(trees.value[child])
     assert trees.visits[:2].tolist() == [2, 1]
     assert trees.total[root] == pytest.approx(v_root + v_child)
-    back_up(trees, np.array([child]), np.array([0.25]))
+    backward(trees, np.array([child]), np.array([0.25]))
     assert trees.visits[:2].tolist() == [3, 2]
     assert trees.total[:2].tolist() == pytest.approx([v_root + v_child + 0.25, v_child + 0.25])
     assert trees.edges[0, TRIED, 0] == 3
@@ -370,7 +370,7 @@ def test_softmax_does_not_see_padding() -> None:
 
 
 def test_noise_is_mixed_into_the_priors_of_the_root_alone() -> None:
-    trees, every, network = planted([5, 8], 3, 60)
+    trees, every, network = started([5, 8], 3, 60)
     run(trees, every, 10, network, Search())
     before = [trees.edges[int(trees.block[trees.root[tree]])].copy() for tree in every]
     documents = [trees.document[int(trees.block[trees.root[tree]])].copy() for tree in every]
@@ -397,7 +397,7 @@ def test_noise_is_mixed_into_the_priors_of_the_root_alone() -> None:
 def test_sequential_halving_spends_its_budget_on_what_it_considers(
     seed: int, counts: list[int], simulations: int
 ) -> None:
-    trees, every, network = planted(counts, 3, simulations, keys=np.random.default_rng(seed).random(len(counts)))
+    trees, every, network = started(counts, 3, simulations, keys=np.random.default_rng(seed).random(len(counts)))
     gumbel = np.random.default_rng(seed).gumbel(size=(len(counts), max(counts)))
     moves, policies = run_gumbel(trees, every, simulations, network, Search(), gumbel, 8)
     assert (trees.visits[trees.root] == simulations + 1).all()
@@ -417,7 +417,7 @@ def test_sequential_halving_spends_its_budget_on_what_it_considers(
 
 
 def test_the_improved_policy_prefers_what_was_found_better() -> None:
-    trees, every, network = planted([4], 2, 40, flat=True)
+    trees, every, network = started([4], 2, 40, flat=True)
     run_gumbel(
         trees, every, 40, network, Search(), np.zeros((1, 4)), 4, lambda _, lists: (lists[:, 0] == 2).astype(np.float64)
     )
@@ -453,13 +453,13 @@ def test_leaves_of_all_trees_are_evaluated_in_one_call(leaves: int, most: int) -
     network = Counting(30, np.arange(32))
     trees = Trees.allocate(np.full(32, 30), 5, 1, 40)
     every = np.arange(32)
-    plant(trees, every, network.initial(every), np.full((32, 5), -1), network)
+    instantiate(trees, every, network.initial(every), np.full((32, 5), -1), network)
     run(trees, every, 40, network, Search(leaves=leaves))
     assert (trees.visits[trees.root] == 41).all()
     assert network.calls <= most
 
 
 def test_a_root_without_edges_has_no_most_visited_one() -> None:
-    trees, every, _ = planted([4], 2, 5)
+    trees, every, _ = started([4], 2, 5)
     with pytest.raises(ValueError, match="search at least one simulation first"):
         most_visited(trees, every)

@@ -75,7 +75,7 @@ def bytes_per_simulation() -> int:
 
 def _searched(count: int, simulations: int, *, training: bool) -> Callable[[], Trees]:
     """A runner of one search of fresh trees."""
-    from srd_agents.mcts.search import Search, plant, run
+    from srd_agents.mcts.search import Search, instantiate, run
     from srd_agents.mcts.tree import Trees
 
     topics = generate("web", n_topics=count, seed=0, width=_WIDTH, candidates=(CANDIDATES, CANDIDATES))
@@ -85,7 +85,7 @@ def _searched(count: int, simulations: int, *, training: bool) -> Callable[[], T
 
     def work() -> Trees:
         trees = Trees.allocate(np.full(count, CANDIDATES), HORIZON, evaluator.state_width, simulations)
-        plant(trees, every, evaluator.initial(every), np.full((count, HORIZON), -1), evaluator)
+        instantiate(trees, every, evaluator.initial(every), np.full((count, HORIZON), -1), evaluator)
         run(trees, every, simulations, evaluator, Search(), terminal)
         return trees
 

@@ -16,8 +16,7 @@ from srd_agents.learner import Learner
 from srd_agents.mcts.config import M2DivConfig
 from srd_agents.mcts.loss import log_policy, policy_loss, value_loss
 from srd_agents.mcts.network import HeadWeights, NumpyEvaluator, SearchNetwork
-from srd_agents.mcts.order import OrderedTopic
-from srd_agents.mcts.rollout import Episodes, Planner, Played
+from srd_agents.mcts.rollout import Episodes, OrderedTopic, Planner, Played
 from srd_agents.networks.checkpoint import load_module, load_optimizer, module_arrays, optimizer_tree
 from srd_agents.networks.inputs import Inputs
 from srd_agents.storage import Tree, Weights

@@ -34,12 +34,12 @@ class M2DivConfig(LearnerConfig):
     """Leaves of a tree evaluated together, kept apart by virtual loss; 1 is the paper's search."""
     root: Literal["puct", "gumbel"] = "gumbel"
     """How training tries the root's documents: by the paper's rule, or Gumbel sampling with sequential halving."""
-    considered: int = 16
+    max_num_considered_actions: int = 16
     """Documents that a Gumbel root begins with."""
-    noise: float = 0.0
+    dirichlet_fraction: float = 0.0
     """Share of Dirichlet noise in the root's priors in training, 0 to 1; the paper has none."""
-    noise_concentration: float = 10.0
-    """Total concentration of that noise; each document gets an even part of it."""
+    dirichlet_alpha: float = 10.0
+    """Total concentration of that noise: each document on offer gets an even part of it (mctx's is one document's)."""
     hidden: int = 16
     """Width of the LSTM's cell; the paper's is 5."""
     init: Literal["similarity", "uniform"] = "similarity"
@@ -67,22 +67,24 @@ class M2DivConfig(LearnerConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name in ("horizon", "simulations", "leaves", "considered", "hidden", "heads", "blocks"):
+        for name in ("horizon", "simulations", "leaves", "max_num_considered_actions", "hidden", "heads", "blocks"):
             check_count(name, getattr(self, name))
         for name in ("attention", "rank_simulations", "tie_seed"):
             check_count(name, getattr(self, name), low=0)
         check_between("exploration", self.exploration, 0.0)
-        check_between("noise", self.noise, 0.0, 1.0)
+        check_between("dirichlet_fraction", self.dirichlet_fraction, 0.0, 1.0)
         check_between("clip_norm", self.clip_norm, 0.0)
-        for name in ("noise_concentration", "learning_rate"):
+        for name in ("dirichlet_alpha", "learning_rate"):
             check_positive(name, getattr(self, name))
         check_one_of("unvisited", self.unvisited, ("zero", "parent"))
         check_one_of("root", self.root, ("puct", "gumbel"))
         check_one_of("init", self.init, ("similarity", "uniform"))
         check_one_of("optimizer", self.optimizer, ("adagrad", "adam"))
         check_one_of("rank_by", self.rank_by, ("policy", "value", "search"))
-        if self.root == "gumbel" and (self.leaves > 1 or self.noise > 0):
-            raise ValueError("root='gumbel' draws its own noise and seeks one leaf at a time: use leaves=1 and noise=0")
+        if self.root == "gumbel" and (self.leaves > 1 or self.dirichlet_fraction > 0):
+            raise ValueError(
+                "root='gumbel' draws its own noise and seeks one leaf at a time: use leaves=1 and dirichlet_fraction=0"
+            )
         if self.attention % self.heads:
             raise ValueError(f"attention ({self.attention}) must be a multiple of heads ({self.heads})")
 

@@ -1,11 +1,12 @@
 """Whole lists by search: episodes of self-improvement, played in the simulator, and rankings that read no labels.
 
 Shapes: B topics (one tree each), N candidates of the largest, K ranks, T ranks of the longest list. Candidates are in
-seeded order (`order.OrderedTopic`).
+seeded order (`OrderedTopic`). A trees that are searched.
 """
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -13,12 +14,56 @@ from typing import NamedTuple
 import numpy as np
 
 from srd_agents.mcts.config import M2DivConfig
-from srd_agents.mcts.moves import most_visited, move, visit_shares
 from srd_agents.mcts.root import dirichlet_noise, mix_noise, run_gumbel
-from srd_agents.mcts.search import Evaluator, Search, Terminal, plant, run
-from srd_agents.mcts.tree import Trees
+from srd_agents.mcts.search import Evaluator, Search, Terminal, instantiate, run
+from srd_agents.mcts.tree import TRIED, Trees
 from srd_gym.core import SelectionCore
 from srd_gym.protocols import BoolArray, IntArray, ScoreArray
+from srd_gym.topic import FloatArray, Topic
+
+
+def seeded_order(topic: Topic, seed: int) -> IntArray:
+    """A shuffle of the candidates that depends on the seed and on ids alone.
+
+    The published code breaks ties by index on files in ideal order, which leaks the labels; with this order a
+    permutation of the candidates changes nothing.
+
+    Args:
+        topic: with N candidates.
+        seed: any integer from 0.
+
+    Returns:
+        [N] int64, candidate indices in the new order.
+    """
+    key = hashlib.blake2b(f"{seed} {topic.query_id}".encode(), digest_size=16).digest()
+    digests = [hashlib.blake2b(name.encode(), key=key, digest_size=8).digest() for name in topic.doc_ids]
+    return np.argsort(np.frombuffer(b"".join(digests), ">u8"), kind="stable").astype(np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class OrderedTopic:
+    """A topic's vectors with its candidates in seeded order."""
+
+    order: IntArray
+    """[N], place -> candidate."""
+    documents: FloatArray
+    """[N, F] in that order."""
+    query: FloatArray
+    """[F]; zeros where there is none."""
+
+    @classmethod
+    def of(cls, topic: Topic, seed: int) -> OrderedTopic:
+        """The topic as networks and trees see it.
+
+        Raises:
+            ValueError: it has no vectors.
+        """
+        if topic.doc_vectors is None:
+            raise ValueError(f"topic {topic.query_id!r} has no document vectors; make some before ranking or training")
+        order = seeded_order(topic, seed)
+        documents = np.ascontiguousarray(topic.doc_vectors[order])
+        query = np.zeros(documents.shape[1], np.float32) if topic.query_vector is None else topic.query_vector
+        return cls(order, documents, query)
 
 
 class Played(NamedTuple):
@@ -49,11 +94,11 @@ class Planner:
     """How trees are searched."""
     gumbel: bool = False
     """Whether roots are tried by Gumbel sampling with sequential halving."""
-    considered: int = 16
+    max_num_considered_actions: int = 16
     """See `root.run_gumbel`."""
-    noise: float = 0.0
+    dirichlet_fraction: float = 0.0
     """Share of Dirichlet noise in the roots' priors."""
-    noise_concentration: float = 10.0
+    dirichlet_alpha: float = 10.0
     """See `root.dirichlet_noise`."""
 
     @classmethod
@@ -64,9 +109,9 @@ class Planner:
             simulations=simulations,
             search=Search(exploration=config.exploration, unvisited=config.unvisited, leaves=config.leaves),
             gumbel=training and config.root == "gumbel",
-            considered=config.considered,
-            noise=config.noise if training else 0.0,
-            noise_concentration=config.noise_concentration,
+            max_num_considered_actions=config.max_num_considered_actions,
+            dirichlet_fraction=config.dirichlet_fraction if training else 0.0,
+            dirichlet_alpha=config.dirichlet_alpha,
         )
 
     def play(
@@ -92,7 +137,7 @@ class Planner:
         trees = Trees.allocate(n_candidates, self.horizon, evaluator.state_width, self.simulations)
         every = np.arange(len(n_candidates))
         empty = np.full((len(every), self.horizon), -1, np.int64)
-        plant(trees, every, evaluator.initial(every), empty, evaluator)
+        instantiate(trees, every, evaluator.initial(every), empty, evaluator)
         ranks = min(int(trees.length.max()), most_ranks or self.horizon)
         width = trees.document.shape[1]
         documents = np.zeros((len(every), ranks), np.int64)
@@ -125,12 +170,56 @@ class Planner:
         """The document for the next rank of each tree, and the policy to learn."""
         if self.gumbel:
             noise = np.zeros(offered.shape) if rng is None else rng.gumbel(size=offered.shape)
-            return run_gumbel(trees, on, self.simulations, evaluator, self.search, noise, self.considered, terminal)
-        if self.noise and rng is not None:
-            noise = dirichlet_noise(offered, self.noise_concentration, rng)
-            mix_noise(trees, on, evaluator, self.search, noise, self.noise)
+            most = self.max_num_considered_actions
+            return run_gumbel(trees, on, self.simulations, evaluator, self.search, noise, most, terminal)
+        if self.dirichlet_fraction and rng is not None:
+            noise = dirichlet_noise(offered, self.dirichlet_alpha, rng)
+            mix_noise(trees, on, evaluator, self.search, noise, self.dirichlet_fraction)
         run(trees, on, self.simulations, evaluator, self.search, terminal)
         return most_visited(trees, on), visit_shares(trees, on)
+
+
+def most_visited(trees: Trees, which: IntArray) -> IntArray:
+    """[A] the document of each root's most visited edge; among equals the one of the larger prior.
+
+    Raises:
+        ValueError: a root without edges.
+    """
+    blocks = trees.block[trees.root[which]]
+    if (blocks < 0).any():
+        raise ValueError("a root without edges has no most visited one; search at least one simulation first")
+    best = trees.edges[blocks, TRIED].argmax(axis=1)
+    documents: IntArray = trees.document[blocks, best].astype(np.int64)
+    return documents
+
+
+def visit_shares(trees: Trees, which: IntArray) -> ScoreArray:
+    """[A, N] float64, pi of the search: how the simulations of each root went to its edges; rows sum to 1."""
+    out = np.zeros((len(which), trees.document.shape[1]))
+    for row, tree in zip(out, which, strict=True):
+        documents, visits = trees.root_edges(int(tree))
+        row[documents] = visits / visits.sum()
+    return out
+
+
+def move(trees: Trees, which: IntArray, documents: IntArray, evaluator: Evaluator, *, keep: bool = True) -> None:
+    """Rank a document in each tree: its node becomes the root.
+
+    Args:
+        trees: written to.
+        which: [A].
+        documents: [A], on offer at the root.
+        evaluator: for roots that must be made anew.
+        keep: whether the subtree below is kept.
+    """
+    for tree, document in zip(which, documents, strict=True):
+        if keep and trees.keep_subtree(int(tree), int(document)):
+            continue
+        one, old = np.array([tree]), trees.root[tree]
+        ranking = trees.ranking[old].astype(np.int64)[None]
+        ranking[0, trees.depth[old]] = document
+        state = evaluator.advance(one, trees.state[old][None], np.array([document]))
+        instantiate(trees, one, state, ranking, evaluator)
 
 
 class Episodes:

@@ -10,7 +10,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from srd_agents.mcts.search import Evaluator, Search, Terminal, expand, step
+from srd_agents.mcts.search import Evaluator, Search, Terminal, add_edges, step
 from srd_agents.mcts.tree import MEAN, PRIOR, TRIED, Trees
 from srd_gym.protocols import BoolArray, IntArray, ScoreArray
 
@@ -22,7 +22,7 @@ def expand_roots(trees: Trees, which: IntArray, evaluator: Evaluator, search: Se
     """Give these roots edges where they have none."""
     bare = which[trees.block[trees.root[which]] < 0]
     if len(bare):
-        expand(trees, bare, trees.root[bare], evaluator, search)
+        add_edges(trees, bare, trees.root[bare], evaluator, search)
 
 
 def mix_noise(
@@ -46,18 +46,18 @@ def mix_noise(
         _sort_untried(trees, block, mixed)
 
 
-def dirichlet_noise(on_offer: BoolArray, concentration: float, rng: np.random.Generator) -> ScoreArray:
+def dirichlet_noise(on_offer: BoolArray, alpha: float, rng: np.random.Generator) -> ScoreArray:
     """[A, N] noise, Dirichlet over the candidates on offer, 0 elsewhere.
 
     Args:
         on_offer: [A, N] bool.
-        concentration: the total, shared evenly by the candidates: 10 is what chess, shogi and Go programs use.
+        alpha: the total concentration, shared evenly by the candidates: 10 is what chess, shogi and Go programs use.
         rng: the generator.
     """
     out = np.zeros(on_offer.shape)
     for row, offered in zip(out, on_offer, strict=True):
         count = int(offered.sum())
-        row[offered] = rng.dirichlet(np.full(count, concentration / count))
+        row[offered] = rng.dirichlet(np.full(count, alpha / count))
     return out
 
 
@@ -68,7 +68,7 @@ def run_gumbel(
     evaluator: Evaluator,
     search: Search,
     gumbel: ScoreArray,
-    considered: int,
+    max_num_considered_actions: int,
     terminal: Terminal | None = None,
 ) -> tuple[IntArray, ScoreArray]:
     """Search with Gumbel sampling and sequential halving at the root (Danihelka et al., ICLR 2022, its Algorithm 2).
@@ -77,13 +77,13 @@ def run_gumbel(
     the root the selection rule is the usual one, which the paper replaces too.
 
     Args:
-        trees: newly planted roots, not at their ends; written to.
+        trees: newly instantiated roots, not at their ends; written to.
         which: [A].
         simulations: of each tree, at least 1.
         evaluator: the network.
         search: how; one leaf at a time.
         gumbel: [A, N] Gumbel noise; zeros to choose without exploring.
-        considered: candidates to begin with at most.
+        max_num_considered_actions: edges of the root to begin with at most.
         terminal: see `search.run`.
 
     Returns:
@@ -91,19 +91,17 @@ def run_gumbel(
     """
     expand_roots(trees, which, evaluator, search)
     blocks = trees.block[trees.root[which]]
-    lanes = [
-        _Halving(trees, int(block), g, min(considered, simulations), simulations)
-        for block, g in zip(blocks, gumbel, strict=True)
-    ]
-    # A list, not a generator: every lane must plan.
-    while any([lane.plan() for lane in lanes]):
-        for turn in range(max(len(lane.planned) for lane in lanes)):
-            on = [i for i, lane in enumerate(lanes) if turn < len(lane.planned)]
-            forced = np.array([lanes[i].planned[turn] for i in on])
+    most = min(max_num_considered_actions, simulations)
+    roots = [_Halving(trees, int(block), g, most, simulations) for block, g in zip(blocks, gumbel, strict=True)]
+    # A list, not a generator: every root must plan.
+    while any([root.plan() for root in roots]):
+        for turn in range(max(len(root.planned) for root in roots)):
+            on = [i for i, root in enumerate(roots) if turn < len(root.planned)]
+            forced = np.array([roots[i].planned[turn] for i in on])
             step(trees, which[on], evaluator, search, terminal, forced=forced)
-        for lane in lanes:
-            lane.halve()
-    moves = np.array([lane.best() for lane in lanes], np.int64)
+        for root in roots:
+            root.halve()
+    moves = np.array([root.best() for root in roots], np.int64)
     return moves, np.stack([improved_policy(trees, int(tree)) for tree in which])
 
 
@@ -134,7 +132,7 @@ def transformed(q: ScoreArray, most_visits: float) -> ScoreArray:
 class _Halving:
     """Sequential halving at one root, whose edges it lays out by falling g + logit."""
 
-    def __init__(self, trees: Trees, block: int, gumbel: ScoreArray, considered: int, simulations: int) -> None:
+    def __init__(self, trees: Trees, block: int, gumbel: ScoreArray, most: int, simulations: int) -> None:
         self._trees, self._block, self._left = trees, block, simulations
         size = int(np.isfinite(trees.edges[block, MEAN]).sum())
         score = np.full(trees.document.shape[1], -np.inf)
@@ -142,34 +140,34 @@ class _Halving:
         score[:size] = np.log(trees.edges[block, PRIOR, :size].astype(np.float64)) + gumbel[documents]
         order = _sort_untried(trees, block, score)
         self._score = score[order]
-        self._slots = np.arange(min(considered, size))
-        self._phases = max(1, math.ceil(math.log2(len(self._slots))))
+        self._actions = np.arange(min(most, size))
+        self._phases = max(1, math.ceil(math.log2(len(self._actions))))
         self._simulations = simulations
         self.planned: list[int] = []
 
     def plan(self) -> bool:
         """Lay out the visits of the next phase; whether there are any left."""
-        each = max(1, self._simulations // (self._phases * len(self._slots)))
-        self.planned = np.tile(self._slots, each)[: self._left].tolist()
+        each = max(1, self._simulations // (self._phases * len(self._actions)))
+        self.planned = np.tile(self._actions, each)[: self._left].tolist()
         self._left -= len(self.planned)
         return bool(self.planned)
 
     def halve(self) -> None:
         """Go on with the better half, two at least."""
-        if len(self._slots) > 2:
-            keep = max(2, (len(self._slots) + 1) // 2)
-            value = self._value(self._slots)
-            self._slots = np.sort(self._slots[np.argsort(-value, kind="stable")[:keep]])
+        if len(self._actions) > 2:
+            keep = max(2, (len(self._actions) + 1) // 2)
+            value = self._value(self._actions)
+            self._actions = np.sort(self._actions[np.argsort(-value, kind="stable")[:keep]])
 
     def best(self) -> int:
         """The document of the best edge that is still considered."""
-        slots = self._slots[self._slots < self._trees.opened[self._block]]
-        return int(self._trees.document[self._block, slots[self._value(slots).argmax()]])
+        actions = self._actions[self._actions < self._trees.opened[self._block]]
+        return int(self._trees.document[self._block, actions[self._value(actions).argmax()]])
 
-    def _value(self, slots: IntArray) -> ScoreArray:
+    def _value(self, actions: IntArray) -> ScoreArray:
         edges = self._trees.edges[self._block]
         most = float(edges[TRIED].max()) - 1
-        return self._score[slots] + transformed(edges[MEAN, slots].astype(np.float64), most)
+        return self._score[actions] + transformed(edges[MEAN, actions].astype(np.float64), most)
 
 
 def _sort_untried(trees: Trees, block: int, score: NDArray[np.floating]) -> IntArray:

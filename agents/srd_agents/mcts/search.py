@@ -1,27 +1,30 @@
-"""Monte Carlo tree search over rankings (M2Div) on a batch of trees: select, expand, evaluate, back up.
+"""Monte Carlo tree search over rankings (M2Div) on a batch of trees: simulate, expand, backward.
 
-Functions without state of their own: everything they know lies in the arrays of `Trees`, which they write into. All
-trees take one simulation at a time in lockstep. Arithmetic is elementwise over trees, so a tree comes out the same to
-the last bit whatever is searched beside it.
+`step` is one simulation of every tree: `simulate` descends to an edge that was never tried, `expand` puts an evaluated
+node there, and `backward` carries what it is worth to the root. Functions without state of their own: everything they
+know lies in the arrays of `Trees`, which they write into. All trees take one simulation at a time in lockstep.
+Arithmetic is elementwise over trees, so a tree comes out the same to the last bit whatever is searched beside it; few
+trees are walked one by one, with the same sums on plain numbers.
 
 Shapes: A trees that are searched, E leaves, N candidates, K ranks, D width of the network's state.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
 import numpy as np
 
-from srd_agents.mcts.descent import back_up, select
-from srd_agents.mcts.edges import Floats, softmax, write_edges
-from srd_agents.mcts.tree import Trees
-from srd_gym.protocols import BoolArray, IntArray, ScoreArray
+from srd_agents.mcts.tree import MEAN, PRIOR, TRIED, Floats, Trees
+from srd_gym.protocols import IntArray, ScoreArray
 
 Terminal = Callable[[IntArray, IntArray], ScoreArray]
 """(trees [E], rankings [E, K], -1 behind a list's end) -> [E] the measure of finished lists."""
+_FEW = 4
+"""Up to as many trees are walked one by one: slices of single rows cost less than gathering."""
 
 
 class Evaluator(Protocol):
@@ -59,18 +62,18 @@ class Search:
 class Leaves:
     """Where one simulation of each tree ended."""
 
-    __slots__ = ("node", "slot", "trees")
+    __slots__ = ("action", "node", "trees")
 
-    def __init__(self, trees: IntArray, node: IntArray, slot: IntArray) -> None:
+    def __init__(self, trees: IntArray, node: IntArray, action: IntArray) -> None:
         self.trees = trees
         """[E]."""
         self.node = node
-        """[E] the last node that was there already (or is, once `_open` has run, the new one)."""
-        self.slot = slot
+        """[E] the last node that was there already (or is, once `expand` has run, the new one)."""
+        self.action = action
         """[E] which of its edges is tried for the first time; -1: the node is a finished list or has no edges yet."""
 
 
-def plant(trees: Trees, which: IntArray, states: Floats, rankings: IntArray, evaluator: Evaluator) -> None:
+def instantiate(trees: Trees, which: IntArray, states: Floats, rankings: IntArray, evaluator: Evaluator) -> None:
     """Begin trees anew with a root that is evaluated but has no edges.
 
     Args:
@@ -97,7 +100,7 @@ def run(
     """Search until each root has this many simulations, those inherited with a kept subtree included.
 
     Args:
-        trees: planted; written to.
+        trees: instantiated; written to.
         which: [A] trees to search; none may be at its end.
         simulations: per tree.
         evaluator: the network.
@@ -134,28 +137,139 @@ def step(
         forced: [A] the root's edge to take instead of the best; the root must have edges, and no edge before it may be
             untried.
     """
+    leaves = simulate(trees, which, search, missing, forced)
+    expand(trees, leaves, evaluator, search, terminal)
+    for group in leaves:
+        values = trees.value[group.node].astype(np.float64)
+        backward(trees, group.node, values, visits=int(search.leaves == 1))
+
+
+def simulate(
+    trees: Trees, which: IntArray, search: Search, missing: IntArray | None = None, forced: IntArray | None = None
+) -> list[Leaves]:
+    """Where the next simulations end: one of each tree, or groups of them with `search.leaves` above 1.
+
+    In groups each counts at once as a visit that found 0 (virtual loss). A descent that ends where an earlier one waits
+    is dropped: it does not count as a simulation. Arguments as `step`.
+    """
     if search.leaves == 1:
-        groups = [_found(trees, which, search, forced)]
-    else:
-        groups = _several(trees, which, search, missing, forced)
-    together = groups[0] if len(groups) == 1 else _joined(groups)
-    expand(trees, together.trees, together.node, evaluator, search, only=_unexpanded(trees, together))
-    created = [_open(trees, group) for group in groups]
-    nodes = created[0] if len(created) == 1 else np.concatenate(created)
-    evaluate(trees, together.trees, nodes, evaluator, terminal)
-    for new, group in zip(created, groups, strict=True):
-        at = np.where(new >= 0, new, group.node)
-        back_up(trees, at, trees.value[at].astype(np.float64), visits=int(search.leaves == 1))
+        return [Leaves(which, *descend(trees, which, search.exploration, forced))]
+    groups = []
+    for turn in range(search.leaves):
+        if turn and missing is not None:
+            keep = missing > turn
+            which, missing = which[keep], missing[keep]
+            forced = None if forced is None else forced[keep]
+        if not len(which):
+            break
+        node, action = descend(trees, which, search.exploration, forced)
+        free = (action >= 0) | ~trees.waiting[node]
+        leaves = Leaves(which[free], node[free], action[free])
+        fresh = np.flatnonzero(leaves.action >= 0)
+        at = leaves.node.copy()
+        if len(fresh):
+            at[fresh] = trees.add_nodes(leaves.trees[fresh], leaves.node[fresh], leaves.action[fresh])
+        trees.waiting[at] = True
+        backward(trees, at, np.zeros(len(at)))
+        leaves.node = at
+        groups.append(leaves)
+    return groups
+
+
+def descend(
+    trees: Trees, which: IntArray, exploration: float, forced: IntArray | None = None
+) -> tuple[IntArray, IntArray]:
+    """From the roots by argmax Q + lambda p sqrt(N_parent - 1) / (1 + N).
+
+    Ties go to the larger prior, then to the first candidate, whose order the caller has drawn.
+
+    Args:
+        trees: read.
+        which: [A].
+        exploration: lambda.
+        forced: [A] the root's edge to take, or None.
+
+    Returns:
+        (nodes [A], actions [A]): the untried edge found and its node; action -1 where the descent ended in a node
+        without edges, which is a finished list or is to be expanded.
+    """
+    if len(which) <= _FEW and forced is None:
+        found = [_descend_one(trees, int(root), exploration) for root in trees.root[which]]
+        return np.array([node for node, _ in found], np.int64), np.array([action for _, action in found], np.int64)
+    node, action = trees.root[which], np.full(len(which), -1, np.int64)
+    block = trees.block[node]
+    active = np.flatnonzero(block >= 0)
+    block = block[active]
+    while len(active):
+        opened = trees.opened[block]
+        if forced is None:
+            visits = trees.visits[node[active]]
+            edges = trees.edges[block, :, : min(int(opened.max()) + 1, trees.document.shape[1])]
+            bonus = (exploration * np.sqrt(visits - 1.0)).astype(np.float32)
+            score = edges[:, PRIOR]
+            score *= bonus[:, None]
+            score /= edges[:, TRIED]
+            score += edges[:, MEAN]
+            best = score.argmax(axis=1)
+        else:
+            best, forced = forced[active], None
+        new = best >= opened
+        action[active[new]] = best[new]
+        old = ~new
+        active = active[old]
+        child = trees.child[block[old], best[old]].astype(np.int64)
+        node[active] = child
+        block = trees.block[child]
+        has = block >= 0
+        active, block = active[has], block[has]
+    return node, action
+
+
+def _descend_one(trees: Trees, node: int, exploration: float) -> tuple[int, int]:
+    """`descend` in one tree: the same sums on slices of single rows."""
+    width = trees.document.shape[1]
+    block = trees.block.item(node)
+    while block >= 0:
+        opened = trees.opened.item(block)
+        edges = trees.edges[block, :, : min(opened + 1, width)]
+        bonus = np.float32(exploration * math.sqrt(trees.visits.item(node) - 1.0))
+        score = edges[PRIOR] * bonus
+        score /= edges[TRIED]
+        score += edges[MEAN]
+        best = int(score.argmax())
+        if best >= opened:
+            return node, best
+        node = trees.child.item(block, best)
+        block = trees.block.item(node)
+    return node, -1
 
 
 def expand(
-    trees: Trees,
-    which: IntArray,
-    nodes: IntArray,
-    evaluator: Evaluator,
-    search: Search,
-    only: BoolArray | None = None,
+    trees: Trees, leaves: list[Leaves], evaluator: Evaluator, search: Search, terminal: Terminal | None = None
 ) -> None:
+    """Put a node, evaluated, where each simulation ended; `leaves` then hold these nodes.
+
+    A node seen for the second time gets its row of edges first.
+
+    Args:
+        trees: written to.
+        leaves: groups of simulations, those of one group in different trees.
+        evaluator: the network.
+        search: says what untried edges are worth.
+        terminal: see `run`.
+    """
+    together = leaves[0] if len(leaves) == 1 else _joined(leaves)
+    # The others are new edges or finished lists.
+    bare = (together.action < 0) & (trees.depth[together.node] < trees.length[together.trees])
+    if bare.any():
+        add_edges(trees, together.trees[bare], together.node[bare], evaluator, search)
+    created = [_add_nodes(trees, group) for group in leaves]
+    evaluate(trees, together.trees, created[0] if len(created) == 1 else np.concatenate(created), evaluator, terminal)
+    for group, new in zip(leaves, created, strict=True):
+        group.node = np.where(new >= 0, new, group.node)
+
+
+def add_edges(trees: Trees, which: IntArray, nodes: IntArray, evaluator: Evaluator, search: Search) -> None:
     """Give nodes their rows of edges, by falling prior.
 
     Args:
@@ -164,15 +278,10 @@ def expand(
         nodes: [E], all different; without edges and not at the end of a list.
         evaluator: gives the logits.
         search: says what untried edges are worth.
-        only: [E] bool, the nodes to expand; None: all.
 
     Raises:
         FloatingPointError: logits that are not finite.
     """
-    if only is not None:
-        if not only.any():
-            return
-        which, nodes = which[only], nodes[only]
     width = trees.document.shape[1]
     # One column more, for the -1 behind a ranking's last document to write into.
     logits = np.empty((len(nodes), width + 1), np.float32)
@@ -184,11 +293,34 @@ def expand(
     prior = softmax(logits)
     if np.isnan(prior[:, 0]).any():  # one NaN makes a whole row of them
         raise FloatingPointError("the policy's logits are not finite: training diverged; lower the learning rate")
-    blocks = which * trees.capacity + trees.n_blocks[which] + _turn(which)
-    np.add.at(trees.n_blocks, which, 1)
-    trees.block[nodes] = blocks
     unvisited = trees.value[nodes] if search.unvisited == "parent" else np.zeros(len(nodes), np.float32)
-    write_edges(trees, blocks, prior, on_offer, unvisited)
+    trees.add_edges(which, nodes, prior, on_offer, unvisited)
+
+
+def softmax(logits: Floats) -> Floats:
+    """[E, N] probabilities; 0 where a logit is -inf. A row does not depend on padding behind it."""
+    odds: Floats = np.exp(logits - logits.max(axis=1, keepdims=True))
+    # Added one after the other: how numpy's sum pairs numbers up depends on how many there are.
+    odds /= np.add.accumulate(odds, axis=1)[:, -1:]
+    return odds
+
+
+def _add_nodes(trees: Trees, leaves: Leaves) -> IntArray:
+    """The new nodes of some leaves, [E]; -1 where a finished list was reached again.
+
+    A node that was just expanded has been seen once, so that the bonus is 0 everywhere: its first edge is the best.
+    """
+    out = np.full(len(leaves.node), -1, np.int64)
+    held = trees.waiting[leaves.node]
+    made = held & (leaves.action >= 0)
+    out[made] = leaves.node[made]
+    trees.waiting[leaves.node[held]] = False
+    fresh = np.flatnonzero(~made & (trees.block[leaves.node] >= 0))
+    if len(fresh):
+        actions = np.maximum(leaves.action[fresh], 0)
+        nodes = out[fresh] = trees.add_nodes(leaves.trees[fresh], leaves.node[fresh], actions)
+        trees.visits[nodes] += held[fresh]
+    return out
 
 
 def evaluate(trees: Trees, which: IntArray, nodes: IntArray, evaluator: Evaluator, terminal: Terminal | None) -> None:
@@ -219,89 +351,48 @@ def evaluate(trees: Trees, which: IntArray, nodes: IntArray, evaluator: Evaluato
         trees.value[nodes[finished]] = terminal(which[finished], lists)
 
 
-def _found(trees: Trees, which: IntArray, search: Search, forced: IntArray | None) -> Leaves:
-    node, slot = select(trees, which, search.exploration, forced)
-    return Leaves(which, node, slot)
-
-
-def _several(
-    trees: Trees, which: IntArray, search: Search, missing: IntArray | None, forced: IntArray | None
-) -> list[Leaves]:
-    """Leaves of several descents per tree; each counts at once as a visit that found 0 (virtual loss).
-
-    A descent that ends where an earlier one waits is dropped: it does not count as a simulation.
-    """
-    groups = []
-    for turn in range(search.leaves):
-        if turn and missing is not None:
-            keep = missing > turn
-            which, missing = which[keep], missing[keep]
-            forced = None if forced is None else forced[keep]
-        if not len(which):
-            break
-        found = _found(trees, which, search, forced)
-        free = (found.slot >= 0) | ~trees.waiting[found.node]
-        leaves = Leaves(found.trees[free], found.node[free], found.slot[free])
-        fresh = np.flatnonzero(leaves.slot >= 0)
-        at = leaves.node.copy()
-        if len(fresh):
-            at[fresh] = _new_nodes(trees, leaves.trees[fresh], leaves.node[fresh], leaves.slot[fresh])
-        trees.waiting[at] = True
-        back_up(trees, at, np.zeros(len(at)))
-        leaves.node = at
-        groups.append(leaves)
-    return groups
-
-
 def _joined(groups: list[Leaves]) -> Leaves:
-    return Leaves(*(np.concatenate([getattr(group, name) for group in groups]) for name in ("trees", "node", "slot")))
+    return Leaves(*(np.concatenate([getattr(group, name) for group in groups]) for name in ("trees", "node", "action")))
 
 
-def _unexpanded(trees: Trees, leaves: Leaves) -> BoolArray:
-    """[E] which leaves are to be expanded: the others are new edges or finished lists."""
-    unfinished: BoolArray = (leaves.slot < 0) & (trees.depth[leaves.node] < trees.length[leaves.trees])
-    return unfinished
+def backward(trees: Trees, nodes: IntArray, values: ScoreArray, visits: int = 1) -> None:
+    """Carry values to the roots: every node on the way becomes the mean of what came through it.
 
-
-def _open(trees: Trees, leaves: Leaves) -> IntArray:
-    """The new nodes of some leaves, [E]; -1 where a finished list was reached again.
-
-    A node that was just expanded has been seen once, so that the bonus is 0 everywhere: its first edge is the best.
+    Args:
+        trees: written to.
+        nodes: [E], of different trees.
+        values: [E] float64.
+        visits: to count; 0 where virtual loss has counted them.
     """
-    out = np.full(len(leaves.node), -1, np.int64)
-    held = trees.waiting[leaves.node]
-    made = held & (leaves.slot >= 0)
-    out[made] = leaves.node[made]
-    trees.waiting[leaves.node[held]] = False
-    fresh = np.flatnonzero(~made & (trees.block[leaves.node] >= 0))
-    if len(fresh):
-        slots = np.maximum(leaves.slot[fresh], 0)
-        nodes = out[fresh] = _new_nodes(trees, leaves.trees[fresh], leaves.node[fresh], slots)
-        trees.visits[nodes] += held[fresh]
-    return out
+    if len(nodes) <= _FEW:
+        for node, value in zip(nodes.tolist(), values.tolist(), strict=True):
+            _backward_one(trees, node, value, visits)
+        return
+    while len(nodes):
+        count = trees.visits[nodes] + visits
+        total = trees.total[nodes] + values
+        trees.visits[nodes], trees.total[nodes] = count, total
+        parent = trees.parent[nodes]
+        inner = parent >= 0
+        if not inner.all():
+            nodes, parent, values = nodes[inner], parent[inner], values[inner]
+            count, total = count[inner], total[inner]
+        block, action = trees.block[parent], trees.action[nodes]
+        trees.edges[block, TRIED, action] = 1 + count
+        trees.edges[block, MEAN, action] = total / count
+        nodes = parent
 
 
-def _new_nodes(trees: Trees, which: IntArray, parents: IntArray, slots: IntArray) -> IntArray:
-    """Nodes at the ends of untried edges, [E], in different trees: no visits, no value yet."""
-    nodes: IntArray = which * trees.capacity + trees.n_nodes[which]
-    trees.n_nodes[which] += 1
-    blocks, depth = trees.block[parents], trees.depth[parents].astype(np.int64)
-    trees.child[blocks, slots] = nodes
-    trees.opened[blocks] = slots + 1
-    trees.parent[nodes], trees.slot[nodes], trees.depth[nodes] = parents, slots, depth + 1
-    trees.visits[nodes], trees.total[nodes], trees.block[nodes] = 0, 0.0, -1
-    trees.waiting[nodes] = False
-    trees.ranking[nodes] = trees.ranking[parents]
-    trees.ranking[nodes, depth] = trees.document[blocks, slots]
-    return nodes
-
-
-def _turn(which: IntArray) -> IntArray:
-    """[E] how many entries of the same tree come before each."""
-    if len(which) == 1 or (which[1:] > which[:-1]).all():
-        return np.zeros(len(which), np.int64)
-    order = np.argsort(which, kind="stable")
-    ranked = which[order]
-    out = np.empty(len(which), np.int64)
-    out[order] = np.arange(len(which)) - np.searchsorted(ranked, ranked)
-    return out
+def _backward_one(trees: Trees, node: int, value: float, visits: int) -> None:
+    """`backward` in one tree: the same sums on plain numbers."""
+    while True:
+        count = trees.visits.item(node) + visits
+        total = trees.total.item(node) + value
+        trees.visits[node], trees.total[node] = count, total
+        parent = trees.parent.item(node)
+        if parent < 0:
+            return
+        block, action = trees.block.item(parent), trees.action.item(node)
+        trees.edges[block, TRIED, action] = 1 + count
+        trees.edges[block, MEAN, action] = total / count
+        node = parent

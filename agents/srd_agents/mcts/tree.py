@@ -1,9 +1,9 @@
 """A batch of search trees as arrays: no node objects, one row a node, one row of edges a node that has children.
 
-A node is a ranking. Its edges are laid out by falling prior (ties by candidate index: callers put candidates in a
-seeded order first), and since all untried edges of a node look alike but for their priors, the tried ones are always
-the first few. So a descent reads only the tried edges and one more, and a node gets its row of edges only when
-something passes through it a second time.
+A node is a ranking, and an action at it is a place in its row of edges. These are laid out by falling prior (ties by
+candidate index: callers put candidates in a seeded order first), and since all untried edges of a node look alike but
+for their priors, the tried ones are always the first few. So a descent reads only the tried edges and one more, and a
+node gets its row of edges only when something passes through it a second time.
 
 Memory: a node takes 37 + 2 K + 4 D bytes and a row of edges 18 N + 8, at most one of each per simulation. With 5,000
 simulations, 210 candidates, 32 trees, K = 5 and D = 10 that is at most 3,875 bytes a simulation and 620 MB in all;
@@ -23,10 +23,14 @@ from numpy.typing import NDArray
 
 from srd_gym.protocols import IntArray
 
+Floats = NDArray[np.float32]
+
 MOST_CANDIDATES = 2**15 - 1
 """Candidates are stored as int16."""
 PRIOR, TRIED, MEAN = 0, 1, 2
 """Rows of `Trees.edges`."""
+_LEAST = np.float32(1e-30)
+"""Priors are at least this, so that a candidate on offer always comes before one that is not."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,8 +51,8 @@ class Trees:
     """[B] int64, rows of edges in use."""
     parent: NDArray[np.int64]
     """[B M]; -1 for a root."""
-    slot: NDArray[np.int16]
-    """[B M], which of the parent's edges leads here."""
+    action: NDArray[np.int16]
+    """[B M], which of the parent's actions leads here: a place in its row of edges."""
     depth: NDArray[np.int16]
     """[B M], documents ranked."""
     visits: NDArray[np.int32]
@@ -104,7 +108,7 @@ class Trees:
             n_nodes=np.zeros(trees, np.int64),
             n_blocks=np.zeros(trees, np.int64),
             parent=np.empty(nodes, np.int64),
-            slot=np.empty(nodes, np.int16),
+            action=np.empty(nodes, np.int16),
             depth=np.empty(nodes, np.int16),
             visits=np.empty(nodes, np.int32),
             total=np.empty(nodes, np.float64),
@@ -146,11 +150,61 @@ class Trees:
         roots = trees * self.capacity
         self.root[trees] = roots
         self.n_nodes[trees], self.n_blocks[trees] = 1, 0
-        self.parent[roots], self.slot[roots], self.depth[roots] = -1, -1, depth
+        self.parent[roots], self.action[roots], self.depth[roots] = -1, -1, depth
         self.visits[roots], self.total[roots], self.block[roots] = 0, 0.0, -1
         self.waiting[roots] = False
         self.ranking[roots] = ranking
         return roots
+
+    def add_nodes(self, trees: IntArray, parents: IntArray, actions: IntArray) -> IntArray:
+        """Nodes at the ends of untried edges: no visits, no value yet.
+
+        Args:
+            trees: [E], all different.
+            parents: [E], nodes with edges.
+            actions: [E], the first untried one of each.
+
+        Returns:
+            [E] the nodes' numbers.
+        """
+        nodes: IntArray = trees * self.capacity + self.n_nodes[trees]
+        self.n_nodes[trees] += 1
+        blocks, depth = self.block[parents], self.depth[parents].astype(np.int64)
+        self.child[blocks, actions] = nodes
+        self.opened[blocks] = actions + 1
+        self.parent[nodes], self.action[nodes], self.depth[nodes] = parents, actions, depth + 1
+        self.visits[nodes], self.total[nodes], self.block[nodes] = 0, 0.0, -1
+        self.waiting[nodes] = False
+        self.ranking[nodes] = self.ranking[parents]
+        self.ranking[nodes, depth] = self.document[blocks, actions]
+        return nodes
+
+    def add_edges(
+        self, trees: IntArray, nodes: IntArray, prior: Floats, on_offer: NDArray[np.bool_], unvisited: Floats
+    ) -> None:
+        """Rows of edges, all untried, by falling prior; what is not on offer comes last.
+
+        Args:
+            trees: [E] the tree of each node.
+            nodes: [E], all different, without edges.
+            prior: [E, N].
+            on_offer: [E, N].
+            unvisited: [E], the value that stands for an untried edge.
+        """
+        blocks = trees * self.capacity + self.n_blocks[trees] + _turn(trees)
+        np.add.at(self.n_blocks, trees, 1)
+        self.block[nodes] = blocks
+        bits = np.where(on_offer, np.maximum(prior, _LEAST), np.float32(0)).view(np.uint32)
+        # One number a candidate that sorts as wanted: the prior's bits turned over, then the index.
+        keys = (~bits).astype(np.uint64) << np.uint64(32) | np.arange(prior.shape[1], dtype=np.uint64)
+        keys.sort(axis=1)
+        self.document[blocks] = (keys & np.uint64(0xFFFF)).astype(np.int16)
+        falling = (~(keys >> np.uint64(32)).astype(np.uint32)).view(np.float32)
+        edges = np.empty((len(blocks), 3, prior.shape[1]), np.float32)
+        edges[:, PRIOR], edges[:, TRIED] = falling, 1.0
+        edges[:, MEAN] = np.where(falling > 0, unvisited[:, None], -np.inf)
+        self.edges[blocks] = edges
+        self.opened[blocks] = 0
 
     def root_edges(self, tree: int) -> tuple[NDArray[np.int16], NDArray[np.int32]]:
         """The documents that one root's tried edges rank, and the visits of each."""
@@ -170,8 +224,7 @@ class Trees:
         """
         old_root = int(self.root[tree])
         documents, _ = self.root_edges(tree)
-        slots = np.flatnonzero(documents == document)
-        if not len(slots):
+        if not (documents == document).any():
             return False
         first, used = tree * self.capacity, int(self.n_nodes[tree])
         rank = int(self.depth[old_root])
@@ -217,9 +270,9 @@ class Trees:
         parent = self.parent[nodes]
         inner = parent >= 0
         document, prior = np.full(used, -1, np.int64), np.ones(used, np.float32)
-        blocks, slots = self.block[parent[inner]], self.slot[nodes][inner]
-        document[inner] = self.document[blocks, slots]
-        prior[inner] = self.edges[blocks, PRIOR, slots]
+        blocks, actions = self.block[parent[inner]], self.action[nodes][inner]
+        document[inner] = self.document[blocks, actions]
+        prior[inner] = self.edges[blocks, PRIOR, actions]
         return {
             "parent": np.where(inner, parent - first, -1),
             "document": document,
@@ -230,5 +283,16 @@ class Trees:
         }
 
 
-_NODE = ("parent", "slot", "depth", "visits", "total", "value", "block", "waiting", "ranking", "state")
+_NODE = ("parent", "action", "depth", "visits", "total", "value", "block", "waiting", "ranking", "state")
 _BLOCK = ("document", "edges", "child", "opened")
+
+
+def _turn(trees: IntArray) -> IntArray:
+    """[E] how many entries of the same tree come before each."""
+    if len(trees) == 1 or (trees[1:] > trees[:-1]).all():
+        return np.zeros(len(trees), np.int64)
+    order = np.argsort(trees, kind="stable")
+    ranked = trees[order]
+    out = np.empty(len(trees), np.int64)
+    out[order] = np.arange(len(trees)) - np.searchsorted(ranked, ranked)
+    return out

@@ -86,7 +86,7 @@ class Learner(ABC, Generic[C]):
     def _prepare(self, topics: TopicSet, seed: int) -> None:
         """Get ready to train: called once by `fit`, after `_build`.
 
-        Draws the first weights from the seed, makes the optimiser, the generators (from the seed too) and the arrays
+        Draws the first weights from the seed, makes the optimizer, the generators (from the seed too) and the arrays
         of the topics. The topics are labelled, have vectors and at least one relevant candidate each. Where
         `self._resuming`, weights follow from a checkpoint, so what only makes them need not be done.
         """
@@ -104,7 +104,7 @@ class Learner(ABC, Generic[C]):
 
     @abstractmethod
     def _training_state(self) -> Tree:
-        """All that `_update` changes besides the weights: optimiser, generators, replay, running baselines.
+        """All that `_update` changes besides the weights: optimizer, generators, replay, running baselines.
 
         Nested dicts of arrays and JSON values; `srd_agents.networks.checkpoint` makes them of torch's objects.
         """
@@ -118,7 +118,7 @@ class Learner(ABC, Generic[C]):
         """`rank_batch` for checked topics; deterministic, and independent of what else is in the batch."""
 
     def _release(self) -> None:
-        """Let go of what only training needed (topics, optimiser); called when `fit` ends."""
+        """Let go of what only training needed (topics, optimizer); called when `fit` ends."""
 
     # What every learner then has.
 

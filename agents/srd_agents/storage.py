@@ -1,6 +1,6 @@
 """Model and training files: safetensors for arrays, JSON for the rest, written whole or not at all.
 
-Numpy only; what torch adds (optimisers, generators, modules) is in `srd_agents.networks.checkpoint`.
+Numpy only; what torch adds (optimizers, generators, modules) is in `srd_agents.networks.checkpoint`.
 Nothing here can execute what a file holds: pickles are recognised and refused.
 """
 

@@ -154,7 +154,7 @@ ATTACKS: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
 
 
 @pytest.mark.parametrize("name", list(ATTACKS))
-def test_a_crafted_optimiser_state_is_refused(name: str) -> None:
+def test_a_crafted_optimizer_state_is_refused(name: str) -> None:
     change, message = ATTACKS[name]
     net = network()
     optimizer = torch.optim.Adam(net.parameters(), fused=True)
@@ -169,10 +169,10 @@ def test_a_crafted_training_state_is_refused_on_resume(tmp_path: Path) -> None:
     path = tmp_path / "state.safetensors"
     whole = read_tree(path, "state")
     attacks = {
-        "exp_avg is float32 of shape": lambda tree: tree["learner"]["optimiser"]["state"]["0"].update(
+        "exp_avg is float32 of shape": lambda tree: tree["learner"]["optimizer"]["state"]["0"].update(
             exp_avg=np.array(0, np.float32)
         ),
-        "belongs to other parameters": lambda tree: tree["learner"]["optimiser"]["parameters"][0].reverse(),
+        "belongs to other parameters": lambda tree: tree["learner"]["optimizer"]["parameters"][0].reverse(),
         "is no order of 6 topics": lambda tree: tree.update(order=np.array([0, 1, 2, 3, 4, 6])),
         "best weights: .* has shape": lambda tree: tree.update(best={name: np.zeros(7) for name in tree["weights"]}),
     }
@@ -186,7 +186,7 @@ def test_a_crafted_training_state_is_refused_on_resume(tmp_path: Path) -> None:
     make_ranker("mdp-div-batched", epochs=2).fit(topics, out=tmp_path, resume=True)
 
 
-def test_the_options_of_an_optimiser_come_from_the_config_alone() -> None:
+def test_the_options_of_an_optimizer_come_from_the_config_alone() -> None:
     net = network()
     optimizer = torch.optim.Adam(net.parameters(), lr=0.5)
     load_optimizer(optimizer, damaged(lambda tree: tree.update(groups=[{"lr": 9.0, "params": [5, 4, 3, 2, 1, 0]}])))

@@ -1,4 +1,4 @@
-"""Torch's modules, optimisers and generators as trees of numpy arrays and JSON values, and back.
+"""Torch's modules, optimizers and generators as trees of numpy arrays and JSON values, and back.
 
 `srd_agents.storage` writes such trees as safetensors: nothing is pickled, so a checkpoint cannot run code.
 """
@@ -25,7 +25,7 @@ def load_module(module: nn.Module, arrays: Mapping[str, NDArray[Any]], what: str
     """Copy arrays into a module's parameters and buffers.
 
     Args:
-        module: the module; its tensors stay the same objects, so that an optimiser keeps its hold on them.
+        module: the module; its tensors stay the same objects, so that an optimizer keeps its hold on them.
         arrays: as `module_arrays` gives them.
         what: where they came from, for the error.
 
@@ -43,7 +43,7 @@ def load_module(module: nn.Module, arrays: Mapping[str, NDArray[Any]], what: str
 
 
 def optimizer_tree(optimizer: torch.optim.Optimizer) -> Tree:
-    """An optimiser's state as arrays, and the order of its parameters; its options are those of the config."""
+    """An optimizer's state as arrays, and the order of its parameters; its options are those of the config."""
     content = optimizer.state_dict()
     state = {
         str(index): {name: to_array(value) if isinstance(value, Tensor) else value for name, value in entry.items()}
@@ -52,10 +52,10 @@ def optimizer_tree(optimizer: torch.optim.Optimizer) -> Tree:
     return {"state": state, "parameters": [group["params"] for group in content["param_groups"]]}
 
 
-def load_optimizer(optimizer: torch.optim.Optimizer, tree: Tree, what: str = "optimiser state") -> None:
+def load_optimizer(optimizer: torch.optim.Optimizer, tree: Tree, what: str = "optimizer state") -> None:
     """Take over what `optimizer_tree` gave.
 
-    Optimisers written in C read arrays by the sizes of the parameters and check nothing, so everything is checked here.
+    Optimizers written in C read arrays by the sizes of the parameters and check nothing, so everything is checked here.
 
     Args:
         optimizer: made anew over the same parameters, in the same order, with the options of the config.
@@ -85,7 +85,7 @@ def load_optimizer(optimizer: torch.optim.Optimizer, tree: Tree, what: str = "op
 
 
 def _state_of(kind: Any, parameter: Tensor, group: Mapping[str, Any]) -> dict[str, Tensor]:
-    """What such an optimiser with these options keeps of a parameter after its first step: name -> array."""
+    """What such an optimizer with these options keeps of a parameter after its first step: name -> array."""
     like = torch.zeros(parameter.shape, dtype=parameter.dtype, requires_grad=True)
     like.grad = torch.zeros_like(like)
     twin = kind([like], lr=1.0)
@@ -95,10 +95,10 @@ def _state_of(kind: Any, parameter: Tensor, group: Mapping[str, Any]) -> dict[st
 
 
 def _check_entry(entry: Any, expected: Mapping[str, Tensor], what: str) -> None:
-    """Refuse state of a parameter that is not exactly what its optimiser keeps."""
+    """Refuse state of a parameter that is not exactly what its optimizer keeps."""
     if not isinstance(entry, Mapping) or entry.keys() != expected.keys():
         came = ", ".join(sorted(map(str, entry))) if isinstance(entry, Mapping) else type(entry).__name__
-        raise ValueError(f"{what} has {came or 'nothing'}, expected {', '.join(sorted(expected))}; another optimiser")
+        raise ValueError(f"{what} has {came or 'nothing'}, expected {', '.join(sorted(expected))}; another optimizer")
     for name, wanted in expected.items():
         value, kind = entry[name], to_array(wanted).dtype
         if not isinstance(value, np.ndarray) or value.shape != tuple(wanted.shape) or value.dtype != kind:

@@ -242,7 +242,7 @@ class MdpDivBatched(PolicyLearner[MdpDivBatchedConfig]):
     name: ClassVar[str] = "mdp-div-batched"
     config_class: ClassVar[type[Any]] = MdpDivBatchedConfig
 
-    _optimiser: torch.optim.Adam
+    _optimizer: torch.optim.Adam
 
     def _hidden(self) -> int:
         return self.config.hidden
@@ -265,14 +265,14 @@ class MdpDivBatched(PolicyLearner[MdpDivBatchedConfig]):
 
     def _prepare(self, topics: TopicSet, seed: int) -> None:
         super()._prepare(topics, seed)
-        self._optimiser = torch.optim.Adam(self._network.parameters(), lr=self.config.learning_rate, fused=True)
+        self._optimizer = torch.optim.Adam(self._network.parameters(), lr=self.config.learning_rate, fused=True)
 
     def _training_state(self) -> Tree:
-        return {**super()._training_state(), "optimiser": optimizer_tree(self._optimiser)}
+        return {**super()._training_state(), "optimizer": optimizer_tree(self._optimizer)}
 
     def _restore_training(self, state: Tree) -> None:
         super()._restore_training(state)
-        load_optimizer(self._optimiser, state["optimiser"])
+        load_optimizer(self._optimizer, state["optimizer"])
 
     def _update(self, batch: IntArray) -> Mapping[str, float]:
         episodes, log_pi = self._episodes(batch, self.config.rollouts)
@@ -281,10 +281,10 @@ class MdpDivBatched(PolicyLearner[MdpDivBatchedConfig]):
         ranks = episodes.active.sum()
         policy_loss = reinforce_loss(chosen, scaled(advantages, episodes.active), episodes.active).sum() / ranks
         spread = (entropy(log_pi) * episodes.active).sum() / ranks
-        self._optimiser.zero_grad()
+        self._optimizer.zero_grad()
         (policy_loss - self.config.entropy * spread).backward()  # type: ignore[no-untyped-call]
         torch.nn.utils.clip_grad_norm_(self._network.parameters(), self.config.clip_norm)
-        self._optimiser.step()
+        self._optimizer.step()
         return {
             "return": float(episodes.rewards.sum(1).mean()),
             "entropy": float(spread.detach()),
@@ -294,8 +294,8 @@ class MdpDivBatched(PolicyLearner[MdpDivBatchedConfig]):
 
     def _release(self) -> None:
         super()._release()
-        if hasattr(self, "_optimiser"):
-            del self._optimiser
+        if hasattr(self, "_optimizer"):
+            del self._optimizer
 
 
 def _draw_seed(generator: torch.Generator) -> int:

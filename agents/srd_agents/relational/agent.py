@@ -49,7 +49,7 @@ class Relational(Learner[RelationalConfig]):
     config_class: ClassVar[type[Any]] = RelationalConfig
 
     _network: RelationalNetwork
-    _optimiser: torch.optim.Adam
+    _optimizer: torch.optim.Adam
     _generator: np.random.Generator
     _core: SelectionCore | None = None
     _relations: PaddedRelations | None = None
@@ -111,7 +111,7 @@ class Relational(Learner[RelationalConfig]):
             topics, measure=self.config.measure, horizon=self.config.horizon, normalizer="candidates"
         )
         self._relations = PaddedRelations(topics)
-        self._optimiser = torch.optim.Adam(self._network.parameters(), lr=self.config.learning_rate)
+        self._optimizer = torch.optim.Adam(self._network.parameters(), lr=self.config.learning_rate)
         self._mean = module_arrays(self._network) if self.config.average else None
         self._updates = 0
         self._forward = None
@@ -133,10 +133,10 @@ class Relational(Learner[RelationalConfig]):
             for part in self._relations.by_size(batch, _TOPICS_AT_ONCE)
         ]
         advantages, size = self._advantages(parts)
-        self._optimiser.zero_grad()
+        self._optimizer.zero_grad()
         spreads = [self._learn(*each, size) for each in zip(parts, advantages, strict=True)]
         torch.nn.utils.clip_grad_norm_(self._network.parameters(), self.config.clip_norm)
-        self._optimiser.step()
+        self._optimizer.step()
         self._forward = None
         if self._mean is not None:
             self._updates += 1
@@ -175,7 +175,7 @@ class Relational(Learner[RelationalConfig]):
     def _training_state(self) -> Tree:
         return {
             "generator": _plain(self._generator.bit_generator.state),
-            "optimiser": optimizer_tree(self._optimiser),
+            "optimizer": optimizer_tree(self._optimizer),
             "network": module_arrays(self._network),
             "updates": self._updates,
         }
@@ -183,7 +183,7 @@ class Relational(Learner[RelationalConfig]):
     def _restore_training(self, state: Tree) -> None:
         shown = self._weights()
         load_module(self._network, state["network"], "network in training")
-        load_optimizer(self._optimiser, state["optimiser"])
+        load_optimizer(self._optimizer, state["optimizer"])
         self._generator.bit_generator.state = state["generator"]
         self._mean = shown if self.config.average else None
         self._updates = state["updates"]
@@ -191,8 +191,8 @@ class Relational(Learner[RelationalConfig]):
 
     def _release(self) -> None:
         self._core = self._relations = None
-        if hasattr(self, "_optimiser"):
-            del self._optimiser
+        if hasattr(self, "_optimizer"):
+            del self._optimizer
 
 
 def _plain(state: Mapping[str, Any]) -> dict[str, Any]:

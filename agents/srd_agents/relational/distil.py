@@ -67,18 +67,18 @@ def distil(
     targets = rank_topics(teacher, topics, config.depth)
     network = RelationalNetwork(*teacher.hidden.shape)
     network.initialise(torch.Generator().manual_seed(seed))
-    optimiser = torch.optim.Adam(network.parameters(), lr=config.learning_rate)
+    optimizer = torch.optim.Adam(network.parameters(), lr=config.learning_rate)
     updates = config.epochs * -(-len(topics) // config.batch_topics)
-    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, updates)
+    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, updates)
     generator = np.random.default_rng([seed, 2])
     for epoch in range(config.epochs):
         order, losses = generator.permutation(len(topics)), []
         for start in range(0, len(topics), config.batch_topics):
             batch = order[start : start + config.batch_topics]
             loss = _loss(network, known, targets, batch).mean()
-            optimiser.zero_grad()
+            optimizer.zero_grad()
             loss.backward()  # type: ignore[no-untyped-call]
-            optimiser.step()
+            optimizer.step()
             schedule.step()
             losses.append(float(loss.detach()))
         if progress is not None:

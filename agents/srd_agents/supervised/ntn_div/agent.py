@@ -40,7 +40,7 @@ class NtnDiv(Learner[NtnDivConfig]):
     config_class: ClassVar[type[Any]] = NtnDivConfig
 
     _network: NtnNetwork
-    _optimiser: torch.optim.Optimizer
+    _optimizer: torch.optim.Optimizer
     _topics: list[Prepared]
     _scorer: TensorScorer | None = None
 
@@ -85,7 +85,7 @@ class NtnDiv(Learner[NtnDivConfig]):
             {"params": few},
             {"params": many, "lr": config.learning_rate * config.tensor_rate},
         ]
-        self._optimiser = make(groups, lr=config.learning_rate)
+        self._optimizer = make(groups, lr=config.learning_rate)
         sampler, generator = Sampler(config.measure, config.depth), np.random.default_rng([seed, 0x4E54])
         self._topics = [
             Prepared.of(topic, self._samples(sampler, topic, generator), features=config.features) for topic in topics
@@ -102,13 +102,13 @@ class NtnDiv(Learner[NtnDivConfig]):
     def _update(self, batch: IntArray) -> Mapping[str, float]:
         self._scorer = None
         topics = [self._topics[index] for index in batch]
-        self._optimiser.zero_grad()
+        self._optimizer.zero_grad()
         total = 0.0
         for piece in pieces(topics, self.config.slices):
             loss = self._loss(padded(piece, self._network.shift)).sum() / len(topics)
             loss.backward()  # type: ignore[no-untyped-call]
             total += float(loss.detach())
-        self._optimiser.step()
+        self._optimizer.step()
         return {"loss": total}
 
     def _loss(self, batch: Batch) -> Tensor:
@@ -123,10 +123,10 @@ class NtnDiv(Learner[NtnDivConfig]):
         return margin_loss(worth[:, :good], worth[:, good:], batch.values[:, :good], batch.values[:, good:], pairs)
 
     def _training_state(self) -> Tree:
-        return {"optimiser": optimizer_tree(self._optimiser)}
+        return {"optimizer": optimizer_tree(self._optimizer)}
 
     def _restore_training(self, state: Tree) -> None:
-        load_optimizer(self._optimiser, state["optimiser"])
+        load_optimizer(self._optimizer, state["optimizer"])
 
     def _rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
         scorer = self._ready()
@@ -134,7 +134,7 @@ class NtnDiv(Learner[NtnDivConfig]):
 
     def _release(self) -> None:
         self._network.to("cpu")
-        for name in ("_topics", "_optimiser"):
+        for name in ("_topics", "_optimizer"):
             if hasattr(self, name):
                 delattr(self, name)
 

@@ -26,7 +26,7 @@ from srd_gym.data.trec import load_trec
 from srd_gym.protocols import IntArray
 from srd_gym.topic import TopicSet
 
-GOLDEN = Path(__file__).parents[1] / "golden" / "trees"
+GOLDEN = Path(__file__).parents[2] / "golden" / "trees"
 
 
 class Table:

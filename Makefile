@@ -16,7 +16,7 @@ export OMP_NUM_THREADS ?= 1
 export PYTHONHASHSEED ?= 0
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: help demo test check format lint types imports spelling test-old-gymnasium test-third-party guard docs clean
+.PHONY: help demo test check format lint types imports spelling test-old-gymnasium test-third-party guard docs speed convergence clean
 
 help:
 	@echo "make demo    install, then train and compare rankers on the embedded topics"
@@ -24,6 +24,8 @@ help:
 	@echo "make check   everything that must hold before a change lands"
 	@echo "make docs    build the documentation into docs/_build/html"
 	@echo "make format  let ruff rewrite what it can"
+	@echo "make speed   the speed table; its options: ARGS=--help"
+	@echo "make convergence  how soon rankers become good; its options: ARGS=--help"
 	@echo "make test-third-party  install the other RL libraries beside .venv, and learn with each of them"
 
 $(READY): pyproject.toml constraints.txt
@@ -75,6 +77,10 @@ test-old-gymnasium: $(OLDGYM)/.ready
 # While code is rearranged: scores and weights stay what they were, to the last bit.
 guard: $(READY)
 	$(BIN)/python tests/golden/before/make.py
+
+# The experiments behind pages of the documentation; ARGS are their options (ARGS=--help).
+speed convergence: $(READY)
+	PYTHONPATH=.:agents:train $(BIN)/python -m studies $@ $(ARGS)
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis dist docs/_build

@@ -1,4 +1,4 @@
-"""Running `srd` in the test's own process."""
+"""Running `srd`, and the studies, in the test's own process."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from srd_train.cli import main
+from srd_train.cli import TREE, Group, main
 
 
 @dataclass(frozen=True)
@@ -26,15 +26,16 @@ class Done:
 
 
 class Srd:
-    """`srd(...)` runs a command line and gives its exit code and streams."""
+    """`srd(...)` runs a command line of a tree of commands and gives its exit code and streams."""
 
-    def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
+    def __init__(self, capsys: pytest.CaptureFixture[str], tree: Group = TREE) -> None:
         self._capsys = capsys
+        self._tree = tree
 
     def __call__(self, *words: object) -> Done:
         """Run it."""
         self._capsys.readouterr()
-        code = main([str(word) for word in words])
+        code = main([str(word) for word in words], self._tree)
         streams = self._capsys.readouterr()
         return Done(code, streams.out, streams.err)
 

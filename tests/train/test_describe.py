@@ -1,5 +1,4 @@
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +8,6 @@ from srd_gym.data.synthetic import generate
 from srd_gym.topic import Topic, TopicSet
 from srd_train.describe import markdown, statistics, statistics_table
 from srd_train.pages import with_parts, write_page
-from srd_train.synthetic_tables import noise_sweep
 
 
 def by_hand() -> TopicSet:
@@ -56,18 +54,6 @@ def test_marks_and_retrieval_order_are_shown() -> None:
     assert found["values"]["oracle"] >= found["values"]["retrieval order"] > 0
     _, rows = statistics_table([found, statistics(by_hand())])
     assert ["vectors", "width 8, simulated", "none"] in rows
-
-
-def test_learning_helps_less_with_more_noise() -> None:
-    topics = generate("serp", n_topics=400)
-    judged = [replace(topic, doc_vectors=None, query_vector=None, subtopic_vectors=None) for topic in topics]
-    rows = list(noise_sweep(TopicSet(judged, name="judged"), shared_subtopics=True))
-    values = [row["linear"] for row in rows]
-    assert values == sorted(values, reverse=True)
-    assert values[0] > rows[0]["mmr"] > rows[0]["random"]
-    assert rows[0]["name"] == "judged (simulated, noise 0.5, shared subtopics)"
-    private = next(noise_sweep(TopicSet(judged[:20], name="judged")))
-    assert private["linear"] is None
 
 
 def test_tables_are_written_between_their_marks_and_nowhere_else() -> None:

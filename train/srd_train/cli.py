@@ -71,8 +71,6 @@ TREE = Group(
         "benchmark": Leaf("srd_train.commands.benchmark", "train and compare rankers by a recipe"),
         "curves": Leaf("srd_train.commands.curves", "learning curves of a benchmark's results"),
         "report": Leaf("srd_train.commands.report", "a page to look into a benchmark's results, and tables for a text"),
-        "convergence": Leaf("srd_train.commands.convergence", "how soon rankers become good, with and without pruning"),
-        "speed": Leaf("srd_train.commands.speed", "the speed table, side by side with peers"),
     },
 )
 
@@ -86,11 +84,13 @@ _EPILOGUE = """Examples:
 Every command takes --help, and --debug (show the traceback of an error)."""
 
 
-def main(argv: Sequence[str] | None = None) -> int:
+def main(argv: Sequence[str] | None = None, tree: Group = TREE, prog: str = "srd") -> int:
     """Run one command line.
 
     Args:
-        argv: the words after `srd`; those of the process by default.
+        argv: the words after `prog`; those of the process by default.
+        tree: the commands.
+        prog: what the command line begins with.
 
     Returns:
         The exit code.
@@ -101,7 +101,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     output = Output(json="--json" in args)
     try:
         with _notices(output):
-            return _run(args, output)
+            return _run(args, output, tree, prog)
     except SystemExit as stop:  # tyro has printed its help or its complaint
         return stop.code if isinstance(stop.code, int) else 2
     except KeyboardInterrupt:
@@ -155,13 +155,12 @@ def _message(error: BaseException) -> str:
     return str(error) or type(error).__name__
 
 
-def _run(args: list[str], output: Output) -> int:
+def _run(args: list[str], output: Output, tree: Group, prog: str) -> int:
     """Walk the words down the tree and run the command found."""
     if args[:1] == ["--version"]:
         output.text(f"srd {_version()}")
         return 0
-    node: Leaf | Group = TREE
-    prog = "srd"
+    node: Leaf | Group = tree
     while isinstance(node, Group):
         if not args or args[0] in ("-h", "--help"):
             _print_help(node, prog, output)

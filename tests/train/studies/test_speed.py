@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 from run_srd import Srd
 
-from srd_train.commands import speed as command
-from srd_train.speed import Contender, Outcome, against, race
-from srd_train.speed_cases import all_cases
-from srd_train.speed_memory import MemoryCase, memory_cases, qmix_memory, search_memory, training_memory
-from srd_train.speed_sb3 import replay_memory, sb3_rollout
-from srd_train.speed_scoring import CostLine, cost_lines, cost_power, cost_rows
-from srd_train.speed_search import PUBLISHED_SIMULATIONS, largest_search, search
+from studies.speed import run as command
+from studies.speed.cases import all_cases
+from studies.speed.memory import MemoryCase, memory_cases, qmix_memory, search_memory, training_memory
+from studies.speed.race import Contender, Outcome, against, race
+from studies.speed.sb3 import replay_memory, sb3_rollout
+from studies.speed.scoring import CostLine, cost_lines, cost_power, cost_rows
+from studies.speed.search import PUBLISHED_SIMULATIONS, largest_search, search
 
 
 def spinner(seconds: float, units: int) -> Contender:
@@ -62,37 +62,37 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     line = race("spinning", "units/s", spinner(0.001, 30), spinner(0.001, 10), target=2, rounds=1)
     memory = MemoryCase(name="memory x", what="peak memory of x", target=600, run=lambda: 100.0)
     costs = [CostLine(documents=n, update=n / 10, rank_one=1, rank_batch=0.1) for n in (15, 30, 240)]
-    monkeypatch.setattr("srd_train.speed_cases.all_cases", lambda rounds, size: [("spinning", lambda: line)])
-    monkeypatch.setattr("srd_train.speed_memory.memory_cases", lambda: [memory])
+    monkeypatch.setattr("studies.speed.cases.all_cases", lambda rounds, size: [("spinning", lambda: line)])
+    monkeypatch.setattr("studies.speed.memory.memory_cases", lambda: [memory])
     monkeypatch.setattr(command, "cost_lines", lambda rounds, size: costs)
 
 
 @pytest.mark.usefixtures("quick")
-def test_the_command_shows_tables(srd: Srd, tmp_path: Path) -> None:
+def test_the_command_shows_tables(study: Srd, tmp_path: Path) -> None:
     page = tmp_path / "speed.md"
-    shown = srd.works("speed", "--markdown", page).out
+    shown = study.works("speed", "--markdown", page).out
     assert "peak memory of x" in shown
     assert "grows as N^1.00" in shown
     assert "| spinning |" in page.read_text()
     assert "| 240 | 24.0 | 1.00 | 0.100 | 8.0 |" in page.read_text()
-    result = srd.works("speed", "--json").json
+    result = study.works("speed", "--json").json
     assert result["lines"][0]["target"] == 2
     assert result["memory"] == [
         {"name": "memory x", "what": "peak memory of x", "megabytes": 100.0, "target_megabytes": 600}
     ]
     assert [line["documents"] for line in result["cost_milliseconds"]] == [15, 30, 240]
-    assert "--rounds" in srd.fails("speed", "--rounds", "0")
+    assert "--rounds" in study.fails("speed", "--rounds", "0")
 
 
 @pytest.mark.usefixtures("quick")
-def test_only_some_lines_are_measured(srd: Srd, tmp_path: Path) -> None:
+def test_only_some_lines_are_measured(study: Srd, tmp_path: Path) -> None:
     page = tmp_path / "speed.md"
-    result = srd.works("speed", "--json", "--only", "memory", "spin", "--markdown", page).json
+    result = study.works("speed", "--json", "--only", "memory", "spin", "--markdown", page).json
     assert len(result["lines"]) == len(result["memory"]) == 1
     assert result["cost_milliseconds"] == []
-    assert "--only memory spin`" in page.read_text()
-    assert srd.works("speed", "--json", "--only", "qmix cost").json["lines"] == []
-    assert "there are: spinning; memory x; qmix cost by documents" in srd.fails("speed", "--only", "nothing")
+    assert 'make speed ARGS="--rounds 5 --only memory spin"' in page.read_text()
+    assert study.works("speed", "--json", "--only", "qmix cost").json["lines"] == []
+    assert "there are: spinning; memory x; qmix cost by documents" in study.fails("speed", "--only", "nothing")
 
 
 def test_longer_lists_cost_more_and_not_their_square() -> None:

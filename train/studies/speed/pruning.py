@@ -1,4 +1,4 @@
-"""What `srd speed` measures of pruning: candidates evaluated, distance matrices, and NTN-DIV's scores and training.
+"""What `make speed` measures of pruning: candidates evaluated, distance matrices, and NTN-DIV's scores and training.
 
 Shapes: N candidates, F vector width, z slices.
 """
@@ -18,7 +18,7 @@ from srd_gym.protocols import Pruning
 from srd_gym.pruning import KNN
 from srd_gym.pruning.distances import neighbour_distances
 from srd_gym.topic import TopicSet
-from srd_train.speed import Contender, Figure, Outcome, against, race
+from studies.speed.race import Contender, Figure, Outcome, against, race
 
 if TYPE_CHECKING:
     from srd_agents.supervised.ntn_div.network import NtnNetwork

@@ -1,4 +1,4 @@
-"""What `srd speed` measures: the cases of the speed table, with the peers they are held against.
+"""What `make speed` measures: the cases of the speed table, with the peers they are held against.
 
 Shapes: N candidates, F vector width, K ranks, T topics.
 """
@@ -18,14 +18,14 @@ from srd_agents.registry import RANKERS, make_ranker
 from srd_gym.data.synthetic import generate
 from srd_gym.measures import measure, references
 from srd_gym.topic import TopicSet
-from srd_train.speed import Contender, Outcome, against, race
-from srd_train.speed_heuristics import heuristic_cases
-from srd_train.speed_pruning import pruning_cases
-from srd_train.speed_relational import relational_cases
-from srd_train.speed_sb3 import sb3_rollout
-from srd_train.speed_scoring import WIDTHS, qmix_ranking, qmix_update
-from srd_train.speed_search import TREES, search
-from srd_train.speed_smooth import smooth_cases
+from studies.speed.heuristics import heuristic_cases
+from studies.speed.pruning import pruning_cases
+from studies.speed.race import Contender, Outcome, against, race
+from studies.speed.relational import relational_cases
+from studies.speed.sb3 import sb3_rollout
+from studies.speed.scoring import WIDTHS, qmix_ranking, qmix_update
+from studies.speed.search import TREES, search
+from studies.speed.smooth import smooth_cases
 
 PUBLISHED_EPISODE = 0.115
 """Seconds of processor time an episode of MDP-DIV's published Python code takes: 10 steps, 210 candidates, F = 100."""

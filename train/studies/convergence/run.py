@@ -1,4 +1,4 @@
-"""`srd convergence`: how soon rankers become good, with and without pruning."""
+"""`make convergence`: how soon rankers become good, with and without pruning."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ import tyro
 
 from srd_gym.files import written_atomically
 from srd_train.benchmark import Cell, run_benchmark
-from srd_train.convergence import SetConvergence, convergence
 from srd_train.curves import read_cells
 from srd_train.options import SomeFile, SomeFolder, parsed
 from srd_train.output import Output
 from srd_train.pages import write_page
 from srd_train.progress import BenchmarkProgress
 from srd_train.provenance import commit, versions
-from srd_train.pruning_costs import EpisodeCost, episode_costs
 from srd_train.recipe import Recipe, load_recipe
+from studies.convergence.effort import SetConvergence, convergence
+from studies.convergence.episode_costs import EpisodeCost, episode_costs
 
 _COSTS_FILE = "episode-costs.json"
 
@@ -35,9 +35,9 @@ class Convergence:
     episode goes is measured beside. With --markdown a page is written, with two figures beside it.
 
     Examples:
-      SRD_DATA_DIR=data srd convergence
-      SRD_DATA_DIR=data srd convergence convergence-attention --markdown attention.md
-      srd convergence my-recipe.toml --out results/mine --finished
+      SRD_DATA_DIR=data make convergence
+      SRD_DATA_DIR=data make convergence ARGS="convergence-attention --markdown attention.md"
+      make convergence ARGS="my-recipe.toml --out results/mine --finished"
     """
 
     recipe: tyro.conf.Positional[str] = "convergence"
@@ -61,7 +61,7 @@ def parse(args: Sequence[str], prog: str) -> ConvergenceCommand:
 
 @dataclass(frozen=True)
 class ConvergenceCommand:
-    """`srd convergence`, ready to run."""
+    """`make convergence`, ready to run."""
 
     options: Convergence
 
@@ -73,7 +73,7 @@ class ConvergenceCommand:
                 course to compare.
             ImportError: a page is wanted and matplotlib is not installed.
         """
-        from srd_train.convergence_page import all_tables
+        from studies.convergence.page import all_tables
 
         options = self.options
         if options.fresh and options.finished:
@@ -148,8 +148,8 @@ def _write_page(
     options: Convergence, recipe: Recipe, found: Sequence[SetConvergence], costs: Sequence[EpisodeCost], made_at: str
 ) -> None:
     """The page and its figures."""
-    from srd_train.convergence_figures import draw_courses, draw_times
-    from srd_train.convergence_page import all_tables
+    from studies.convergence.figures import draw_courses, draw_times
+    from studies.convergence.page import all_tables
 
     path = options.markdown or Path(f"{recipe.name}.md")
     curves, times = path.with_suffix(".svg"), path.with_name(f"{path.stem}-times.svg")
@@ -168,8 +168,8 @@ def _write_page(
             "Left the published figures, hours on other vectors and another machine; right ours. Bars are the standard "
             "deviation over runs.",
             *(table.as_markdown() for table in rest),
-            f"Made by `srd convergence {options.recipe}{' --finished' if options.finished else ''}`, cells at commit "
-            f"{', '.join(commits)}, "
+            f'Made by `make convergence ARGS="{options.recipe}{" --finished" if options.finished else ""}"`, cells at '
+            f"commit {', '.join(commits)}, "
             f"episode costs at commit {made_at} ({software}).",
         ]
     )

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from srd_train.convergence import EFFORTS, SHARES, Effort, End, Quality, Ratio, Reached, SetConvergence, Spread
 from srd_train.describe import markdown, shown
-from srd_train.pruning_costs import CANDIDATES, WIDTH, EpisodeCost
+from studies.convergence.effort import EFFORTS, SHARES, Effort, End, Quality, Ratio, Reached, SetConvergence, Spread
+from studies.convergence.episode_costs import CANDIDATES, WIDTH, EpisodeCost
 
 PUBLISHED: Mapping[str, tuple[float, float]] = {
     "ntn-div": (0.4617, 0.5),

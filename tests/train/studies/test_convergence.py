@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from run_srd import Srd
 
-from srd_train.convergence import Course, SetConvergence, convergence, course_of, ratio_interval
-from srd_train.convergence_page import PUBLISHED, all_tables, cost_table
-from srd_train.pruning_costs import EpisodeCost, episode_costs
+from studies.convergence.effort import Course, SetConvergence, convergence, course_of, ratio_interval
+from studies.convergence.episode_costs import EpisodeCost, episode_costs
+from studies.convergence.page import PUBLISHED, all_tables, cost_table
 
 RECIPE = """
 title = "small"
@@ -216,14 +216,14 @@ def test_episode_costs_count_what_is_evaluated() -> None:
 
 
 def test_the_command_runs_resumes_and_writes_its_page(
-    srd: Srd, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    study: Srd, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("matplotlib")
-    monkeypatch.setattr("srd_train.commands.convergence.episode_costs", quick_costs)
+    monkeypatch.setattr("studies.convergence.run.episode_costs", quick_costs)
     recipe, out, page = tmp_path / "small.toml", tmp_path / "out", tmp_path / "docs" / "page.md"
     recipe.write_text(RECIPE)
     page.parent.mkdir()
-    shown = srd.works("convergence", recipe, "--out", out, "--markdown", page).out
+    shown = study.works("convergence", recipe, "--out", out, "--markdown", page).out
     assert "after all epochs" in shown
     text = page.read_text()
     assert "![Learning curves against episodes, evaluations and processor time](page.svg)" in text
@@ -231,9 +231,9 @@ def test_the_command_runs_resumes_and_writes_its_page(
     assert (page.parent / "page-times.svg").read_text().startswith("<?xml")
     stamps = {path: path.stat().st_mtime_ns for path in (out / "cells").iterdir()}
     assert len(stamps) == 6
-    again = srd.works("convergence", recipe, "--out", out, "--json").json
+    again = study.works("convergence", recipe, "--out", out, "--json").json
     assert stamps == {path: path.stat().st_mtime_ns for path in (out / "cells").iterdir()}
-    taken = srd.works("convergence", recipe, "--out", out, "--finished", "--json").json
+    taken = study.works("convergence", recipe, "--out", out, "--finished", "--json").json
     assert [(end["ranker"], end["test"]) for end in taken["sets"][0]["ends"]] == [
         (end["ranker"], end["test"]) for end in again["sets"][0]["ends"]
     ]
@@ -241,8 +241,8 @@ def test_the_command_runs_resumes_and_writes_its_page(
     expected = np.mean([c["measures"]["alpha_nDCG@10"] for c in cells])
     end = next(e for e in again["sets"][0]["ends"] if e["ranker"] == "mdp-div-knn30")
     assert end["test"]["mean"] == pytest.approx(expected)
-    assert "give one of them" in srd.fails("convergence", recipe, "--fresh", "--finished")
-    assert "no cells" in srd.fails("convergence", recipe, "--out", tmp_path / "none", "--finished")
+    assert "give one of them" in study.fails("convergence", recipe, "--fresh", "--finished")
+    assert "no cells" in study.fails("convergence", recipe, "--out", tmp_path / "none", "--finished")
 
 
 def test_a_course_reads_nothing_into_epochs_that_were_not_validated() -> None:

@@ -1,4 +1,4 @@
-"""What `srd speed` measures of the relational ranker with the weights that come with the package.
+"""What `make speed` measures of the relational ranker with the weights that come with the package.
 
 Shapes: N candidates, F vector width, k documents.
 """
@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator
 from functools import partial
 
 from srd_agents.registry import make_ranker
-from srd_train.speed import Contender, Outcome, against, race
-from srd_train.speed_heuristics import drawn
+from studies.speed.heuristics import drawn
+from studies.speed.race import Contender, Outcome, against, race
 
 CASES = {"top 10 of 100": (100, 10, 1e-3), "top 20 of 1,000": (1000, 20, 15e-3)}
 """N, k, and the seconds that one topic may take."""

@@ -1,4 +1,4 @@
-"""What `srd speed` measures of the heuristics: MMR, MSD and DPP against pyversity, by the same objective.
+"""What `make speed` measures of the heuristics: MMR, MSD and DPP against pyversity, by the same objective.
 
 Shapes: N candidates, F vector width, k documents.
 """
@@ -14,7 +14,7 @@ import numpy as np
 from srd_agents.registry import make_ranker
 from srd_gym.protocols import Ranker
 from srd_gym.topic import FloatArray, Topic
-from srd_train.speed import Contender, Outcome, race
+from studies.speed.race import Contender, Outcome, race
 
 LARGE, LARGE_K = (1000, 384), 20
 """One topic as a retriever hands it over: N, F and how many are chosen."""

@@ -1,4 +1,4 @@
-"""What `srd speed` measures of DALETOR: training steps against the public re-implementation's time.
+"""What `make speed` measures of DALETOR: training steps against the public re-implementation's time.
 
 Shapes: N candidates, F vector width.
 """
@@ -12,7 +12,7 @@ import numpy as np
 
 from srd_agents.registry import RANKERS
 from srd_gym.data.synthetic import generate
-from srd_train.speed import Outcome, against
+from studies.speed.race import Outcome, against
 
 PUBLIC_STEP = 0.150
 """Seconds of processor time that the public re-implementation takes for a training step of a topic of 211 documents."""

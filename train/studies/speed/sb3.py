@@ -1,4 +1,4 @@
-"""What `srd speed` measures of Stable-Baselines3: what SRD-v0 costs inside a rollout, and what a replay holds.
+"""What `make speed` measures of Stable-Baselines3: what SRD-v0 costs inside a rollout, and what a replay holds.
 
 Shapes: N candidates, F vector width, K ranks.
 """
@@ -18,7 +18,7 @@ import gymnasium as gym
 import srd_gym  # noqa: F401 - registers the environments
 from srd_gym.data.synthetic import generate
 from srd_gym.topic import TopicSet
-from srd_train.speed import Figure, Outcome
+from studies.speed.race import Figure, Outcome
 
 if TYPE_CHECKING:
     from srd_gym.protocols import BoolArray
@@ -152,7 +152,7 @@ def replay_memory(transitions: int = REPLAY, observation: Literal["compact", "fu
     """
     import stable_baselines3  # noqa: F401 - says here what is missing, not in another process
 
-    program = f"from srd_train.speed_sb3 import _filled\nprint('added=%.3f' % _filled({transitions}, {observation!r}))"
+    program = f"from studies.speed.sb3 import _filled\nprint('added=%.3f' % _filled({transitions}, {observation!r}))"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     added = re.search(r"^added=([\d.]+)$", done.stdout, re.MULTILINE)
     if done.returncode != 0 or added is None:

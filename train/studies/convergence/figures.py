@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from srd_train.convergence import EFFORTS, QUALITIES, SHARES, Course, Effort, Quality, SetConvergence
-from srd_train.convergence_page import PUBLISHED
 from srd_train.curves import save_figure
+from studies.convergence.effort import EFFORTS, QUALITIES, SHARES, Course, Effort, Quality, SetConvergence
+from studies.convergence.page import PUBLISHED
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -1,4 +1,4 @@
-"""What `srd speed` measures of M2Div: simulations a second, and the memory of the largest search of the paper.
+"""What `make speed` measures of M2Div: simulations a second, and the memory of the largest search of the paper.
 
 The paper's network (LSTM of 5 cells, untrained) and its search: horizon 5, 5,000 simulations of a tree, PUCT.
 
@@ -14,7 +14,7 @@ import numpy as np
 
 from srd_gym.data.synthetic import generate
 from srd_gym.topic import TopicSet
-from srd_train.speed import Outcome, against
+from studies.speed.race import Outcome, against
 
 if TYPE_CHECKING:
     from srd_agents.mcts.network import NumpyEvaluator

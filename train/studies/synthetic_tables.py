@@ -1,4 +1,4 @@
-"""The tables of docs/synthetic.md: `python -m srd_train.synthetic_tables docs/synthetic.md`.
+"""The tables of docs/synthetic.md: `python -m studies.synthetic_tables docs/synthetic.md`.
 
 It writes the tables anew between their marks; without a file it prints them. The real sets are read from the folder
 that the variable SRD_DATA_DIR names.
@@ -92,7 +92,7 @@ def tables() -> dict[str, str]:
 def main(arguments: Sequence[str]) -> int:
     """Write the tables into the file named, or print them; returns the exit code."""
     if len(arguments) > 1:
-        sys.stderr.write("usage: python -m srd_train.synthetic_tables [docs/synthetic.md]\n")
+        sys.stderr.write("usage: python -m studies.synthetic_tables [docs/synthetic.md]\n")
         return 2
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DataNotice)

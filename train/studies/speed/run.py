@@ -1,4 +1,4 @@
-"""`srd speed`: the speed table, on one thread, side by side with peers."""
+"""`make speed`: the speed table, on one thread, side by side with peers."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from srd_train.options import SomeFile, parsed
 from srd_train.output import Output
 from srd_train.pages import write_page
 from srd_train.provenance import commit, versions
-from srd_train.speed_scoring import COST_HEADS, CostLine, cost_lines, cost_power, cost_rows
+from studies.speed.scoring import COST_HEADS, CostLine, cost_lines, cost_power, cost_rows
 
 if TYPE_CHECKING:
-    from srd_train.speed import Outcome
-    from srd_train.speed_memory import MemoryCase
+    from studies.speed.memory import MemoryCase
+    from studies.speed.race import Outcome
 
 _THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 _COST = "qmix cost by documents"
@@ -37,9 +37,9 @@ class Speed:
     turns.
 
     Examples:
-      srd speed
-      srd speed --only qmix
-      srd speed --rounds 9 --markdown speed.md
+      make speed
+      make speed ARGS="--only qmix"
+      make speed ARGS="--rounds 9 --markdown speed.md"
     """
 
     rounds: int = 5
@@ -62,7 +62,7 @@ def parse(args: Sequence[str], prog: str) -> SpeedCommand:
 
 @dataclass(frozen=True)
 class SpeedCommand:
-    """`srd speed`, ready to run."""
+    """`make speed`, ready to run."""
 
     options: Speed
     words: tuple[str, ...]
@@ -84,7 +84,7 @@ class SpeedCommand:
         if options.json:
             output.data(_as_json(options, measured))
             return 0
-        from srd_train.speed import HEADS
+        from studies.speed.race import HEADS
 
         if measured.rows:
             output.table("Speed, one thread", HEADS, measured.rows, _machine())
@@ -96,9 +96,7 @@ class SpeedCommand:
 def _with_one_thread(words: Sequence[str]) -> int:
     """The same command in a process that reads the thread settings: libraries look at them only when they start."""
     environment = {**os.environ, **dict.fromkeys(_THREAD_VARIABLES, "1")}
-    return subprocess.run(
-        [sys.executable, "-m", "srd_train.cli", "speed", *words], env=environment, check=False
-    ).returncode
+    return subprocess.run([sys.executable, "-m", "studies", "speed", *words], env=environment, check=False).returncode
 
 
 @dataclass
@@ -125,8 +123,8 @@ class Measured:
 
 def _measured(options: Speed, output: Output) -> Measured:
     """Everything that --only leaves."""
-    from srd_train.speed_cases import all_cases
-    from srd_train.speed_memory import memory_cases
+    from studies.speed.cases import all_cases
+    from studies.speed.memory import memory_cases
 
     cases, memories = list(all_cases(options.rounds, options.size)), memory_cases()
     chosen = _chosen([name for name, _ in cases] + [case.name for case in memories] + [_COST], options.only)
@@ -198,12 +196,12 @@ def _machine() -> str:
 def _write_markdown(options: Speed, measured: Measured) -> None:
     """The tables as a page."""
     from srd_train.describe import markdown
-    from srd_train.speed import HEADS
+    from studies.speed.race import HEADS
 
     software = ", ".join(f"{name} {number}" for name, number in versions().items())
     only = "".join(f" '{words}'" if " " in words else f" {words}" for words in options.only)
     made_by = (
-        f"Made by `srd speed --rounds {options.rounds}{' --only' + only if only else ''}` at commit {commit()} "
+        f'Made by `make speed ARGS="--rounds {options.rounds}{" --only" + only if only else ""}"` at commit {commit()} '
         f"({software}; {_machine()}). Figures are medians over rounds in which both sides took turns."
     )
     parts = [markdown(HEADS, measured.rows)] if measured.rows else []

@@ -1,4 +1,4 @@
-"""What `srd speed` measures of QMIX: its updates and rankings against the published code's, and what N costs.
+"""What `make speed` measures of QMIX: its updates and rankings against the published code's, and what N costs.
 
 Shapes: N documents, F vector width, A scores.
 """
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from srd_gym.topic import Topic, TopicSet
-from srd_train.speed import Figure, Outcome, against, rate
+from studies.speed.race import Figure, Outcome, against, rate
 
 if TYPE_CHECKING:
     from srd_agents.qmix.agent import Qmix

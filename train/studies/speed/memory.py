@@ -13,8 +13,8 @@ from pathlib import Path
 
 from srd_gym.data.parquet import write_topics
 from srd_gym.data.synthetic import generate
-from srd_train.speed_sb3 import REPLAY, REPLAY_TARGET, replay_memory
-from srd_train.speed_search import CANDIDATES, HORIZON, SIMULATIONS, TREES, bytes_per_simulation
+from studies.speed.sb3 import REPLAY, REPLAY_TARGET, replay_memory
+from studies.speed.search import CANDIDATES, HORIZON, SIMULATIONS, TREES, bytes_per_simulation
 
 _MDP_DIV_TARGET = 600.0
 _DU_DIV = (4_473, 15, 1_024)
@@ -38,7 +38,7 @@ class MemoryCase:
     """A line on memory."""
 
     name: str
-    """What `srd speed --only` finds it by."""
+    """What `--only` finds it by."""
     what: str
     """What was trained on what."""
     target: float
@@ -95,7 +95,7 @@ def qmix_memory(topics: int = _DU_DIV[0], width: int = _DU_DIV[2]) -> float:
         RuntimeError: the run failed; the message is its own.
     """
     program = (
-        "from srd_train.speed_scoring import drawn\n"
+        "from studies.speed.scoring import drawn\n"
         "from srd_agents.qmix.agent import Qmix\n"
         "from srd_agents.qmix.config import PRESETS\n"
         f"topics = drawn({topics}, {_DU_DIV[1]}, {width})\n"
@@ -111,7 +111,7 @@ def search_memory(trees: int = TREES, simulations: int = SIMULATIONS) -> float:
     Raises:
         RuntimeError: the run failed; the message is its own.
     """
-    program = f"from srd_train.speed_search import largest_search\nlargest_search({trees}, {simulations})\nstatus = 0"
+    program = f"from studies.speed.search import largest_search\nlargest_search({trees}, {simulations})\nstatus = 0"
     return _peak(program, [])
 
 

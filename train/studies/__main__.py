@@ -1,0 +1,18 @@
+"""`python -m studies`: runs a study as `srd` runs a command."""
+
+from __future__ import annotations
+
+import sys
+
+from srd_train.cli import Group, Leaf, main
+
+TREE = Group(
+    "The experiments behind pages of the documentation.",
+    {
+        "convergence": Leaf("studies.convergence.run", "how soon rankers become good, with and without pruning"),
+        "speed": Leaf("studies.speed.run", "the speed table, side by side with peers"),
+    },
+)
+
+if __name__ == "__main__":
+    sys.exit(main(tree=TREE, prog="python -m studies"))

@@ -1,0 +1,1 @@
+"""How soon rankers become good, with and without pruning: the convergence pages of docs/results."""

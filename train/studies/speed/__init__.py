@@ -1,0 +1,1 @@
+"""Speed side by side with peers: docs/speed.md."""

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from srd_gym.names import unknown
-from srd_train.output import Output
+from srd_train.commands.output import Output
 
 _OWN_NEEDS = ("tyro", "rich", "scipy", "docstring_parser")
 """What the extra `train` installs."""
@@ -42,7 +42,7 @@ class Group:
 
 
 _BUILD: dict[str, Leaf | Group] = {
-    name: Leaf("srd_train.commands.data_build", summary, f"parse_{name.replace('-', '_')}")
+    name: Leaf("srd_train.commands.data.build", summary, f"parse_{name.replace('-', '_')}")
     for name, summary in {
         "ambient": "a folder in AMBIENT's four-file format",
         "rl4srd": "MDP-DIV's four published files",
@@ -59,9 +59,9 @@ TREE = Group(
             "Make topic files (Parquet) and look into them.",
             {
                 "build": Group("Make a topic file from a data set.", _BUILD),
-                "describe": Leaf("srd_train.commands.data", "the statistics of a topic file", "parse_describe"),
-                "reshape": Leaf("srd_train.commands.data_reshape", "lists of equal size from each topic's candidates"),
-                "head": Leaf("srd_train.commands.data", "the first topics of a topic file", "parse_head"),
+                "describe": Leaf("srd_train.commands.data.describe", "the statistics of a topic file"),
+                "reshape": Leaf("srd_train.commands.data.reshape", "lists of equal size from each topic's candidates"),
+                "head": Leaf("srd_train.commands.data.head", "the first topics of a topic file"),
             },
         ),
         "train": Leaf("srd_train.commands.train", "train a ranker on a topic file"),

@@ -12,13 +12,13 @@ from typing import Annotated, Any, Literal
 import tyro
 
 from srd_train.benchmark import Cell, FailedCellsError, run_benchmark
+from srd_train.commands.options import SomeFile, SomeFolder, parsed
+from srd_train.commands.output import Output
+from srd_train.commands.progress import BenchmarkProgress
 from srd_train.curves import check_format, draw, panels
 from srd_train.engines import Engine, in_process, processes
 from srd_train.latency import boards, draw_latency
-from srd_train.options import SomeFile, SomeFolder, parsed
-from srd_train.output import Output
 from srd_train.pages import write_page
-from srd_train.progress import BenchmarkProgress
 from srd_train.provenance import commit, versions
 from srd_train.recipe import Recipe, built_in, load_recipe
 from srd_train.report.comparison import run_on_all

@@ -10,8 +10,8 @@ from typing import Annotated, Any
 import tyro
 
 from srd_gym.names import unknown
-from srd_train.options import File, parsed
-from srd_train.output import Output
+from srd_train.commands.options import File, parsed
+from srd_train.commands.output import Output
 
 
 @dataclass(frozen=True, kw_only=True)

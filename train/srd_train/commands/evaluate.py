@@ -10,8 +10,8 @@ import tyro
 
 from srd_gym.data.trec import read_qrels, read_run
 from srd_gym.measures import Evaluation, evaluate_run
-from srd_train.options import Files, parsed
-from srd_train.output import Output
+from srd_train.commands.options import Files, parsed
+from srd_train.commands.output import Output
 
 DEFAULT_MEASURES = ("alpha_nDCG@5", "alpha_nDCG@10", "ERR_IA@10", "StRecall@10", "NRBP")
 

@@ -7,8 +7,8 @@ from dataclasses import asdict, dataclass
 
 from srd_agents.history import OnProgress, Progress
 from srd_agents.relational.ranker import CHECKPOINTS
-from srd_train.options import Folder, parsed
-from srd_train.output import Output
+from srd_train.commands.options import Folder, parsed
+from srd_train.commands.output import Output
 from srd_train.pretraining import LOG, Plan, pretrain
 
 

@@ -9,8 +9,8 @@ from typing import Annotated
 
 import tyro
 
-from srd_train.options import SomeFile, SomeText, parsed
-from srd_train.output import Output
+from srd_train.commands.options import SomeFile, SomeText, parsed
+from srd_train.commands.output import Output
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -17,9 +17,7 @@ from srd_agents.learner import Learner
 from srd_agents.registry import RANKERS, RankerSpec
 from srd_gym.data import load_topics
 from srd_gym.topic import TopicSet
-from srd_train.fitting import Fitted, Session, fit_ranker
-from srd_train.models import VECTORIZER_FOLDER, read_metadata, saved_vectorizer, write_heuristic
-from srd_train.options import (
+from srd_train.commands.options import (
     Folder,
     SomeFile,
     SomeFolder,
@@ -30,7 +28,9 @@ from srd_train.options import (
     parsed,
     ranker_options,
 )
-from srd_train.output import Output
+from srd_train.commands.output import Output
+from srd_train.fitting import Fitted, Session, fit_ranker
+from srd_train.models import VECTORIZER_FOLDER, read_metadata, saved_vectorizer, write_heuristic
 from srd_train.provenance import commit, fingerprint
 from srd_train.tensorboard import EventLog
 from srd_train.training import Cut, Split, with_lsa

@@ -13,11 +13,11 @@ import tyro
 
 from srd_gym.files import written_atomically
 from srd_train.benchmark import Cell, run_benchmark
+from srd_train.commands.options import SomeFile, SomeFolder, parsed
+from srd_train.commands.output import Output
+from srd_train.commands.progress import BenchmarkProgress
 from srd_train.curves import read_cells
-from srd_train.options import SomeFile, SomeFolder, parsed
-from srd_train.output import Output
 from srd_train.pages import write_page
-from srd_train.progress import BenchmarkProgress
 from srd_train.provenance import commit, versions
 from srd_train.recipe import Recipe, load_recipe
 from studies.convergence.effort import SetConvergence, convergence

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 
-from srd_train.options import SomeFile, parsed
-from srd_train.output import Output
+from srd_train.commands.options import SomeFile, parsed
+from srd_train.commands.output import Output
 from srd_train.pages import write_page
 from srd_train.provenance import commit, versions
 from studies.speed.scoring import COST_HEADS, CostLine, cost_lines, cost_power, cost_rows

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Protocol, TypeVar, get_type_hints
 
 import tyro
 
-from srd_train.output import Output
+from srd_train.commands.output import Output
 
 Options = TypeVar("Options")
 

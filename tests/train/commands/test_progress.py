@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from run_srd import Srd
 
-from srd_train.output import Output
-from srd_train.progress import BenchmarkProgress, TimeLeft
+from srd_train.commands.output import Output
+from srd_train.commands.progress import BenchmarkProgress, TimeLeft
 from srd_train.recipe import RankerEntry, Recipe, TopicsEntry, load_recipe
 
 

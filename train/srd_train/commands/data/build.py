@@ -16,8 +16,8 @@ from srd_gym.data.rl4srd import load_rl4srd
 from srd_gym.data.synthetic import PRESETS, generate
 from srd_gym.data.trec import load_trec
 from srd_gym.topic import TopicSet
-from srd_train.options import File, Files, SomeFile, SomeNumber, parsed
-from srd_train.output import Output
+from srd_train.commands.options import File, Files, SomeFile, SomeNumber, parsed
+from srd_train.commands.output import Output
 from srd_train.sources import MADE_VECTORS, Vectors, with_made_vectors, with_query_vectors
 
 

@@ -1,4 +1,4 @@
-"""`srd data describe` and `srd data head`: look into a topic file."""
+"""`srd data head`: the first topics of a topic file."""
 
 from __future__ import annotations
 
@@ -10,24 +10,10 @@ import tyro
 
 from srd_gym.data import load_topics
 from srd_gym.topic import Topic
-from srd_train.options import parsed
-from srd_train.output import Output
+from srd_train.commands.options import parsed
+from srd_train.commands.output import Output
 
 _TEXT = 60
-
-
-@dataclass(frozen=True, kw_only=True)
-class Describe:
-    """Show the statistics of a topic file: topics, candidates, subtopics, relevance, vectors.
-
-    Example:
-      srd data describe topics.parquet
-    """
-
-    file: tyro.conf.Positional[str]
-    """Topic file (Parquet), or "synthetic:PRESET[:TOPICS[:SEED]]"."""
-    json: bool = False
-    """Print JSON."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,33 +34,9 @@ class Head:
     """Print JSON."""
 
 
-def parse_describe(args: Sequence[str], prog: str) -> DescribeCommand:
-    """`srd data describe` from its words."""
-    return DescribeCommand(parsed(Describe, args, prog))
-
-
-def parse_head(args: Sequence[str], prog: str) -> HeadCommand:
-    """`srd data head` from its words."""
+def parse(args: Sequence[str], prog: str) -> HeadCommand:
+    """The command from its words."""
     return HeadCommand(parsed(Head, args, prog))
-
-
-@dataclass(frozen=True)
-class DescribeCommand:
-    """`srd data describe`, ready to run."""
-
-    options: Describe
-
-    def run(self, output: Output) -> int:
-        """Show the statistics."""
-        from srd_train.describe import statistics, statistics_table
-
-        described = statistics(load_topics(self.options.file))
-        if self.options.json:
-            output.data(described)
-        else:
-            heads, rows = statistics_table([described])
-            output.table("Statistics", heads, rows)
-        return 0
 
 
 @dataclass(frozen=True)

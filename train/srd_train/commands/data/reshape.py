@@ -12,8 +12,8 @@ from srd_gym.data import load_topics
 from srd_gym.data.parquet import write_topics
 from srd_gym.data.reshape import origin, reshape
 from srd_gym.topic import TopicSet
-from srd_train.options import File, parsed
-from srd_train.output import Output
+from srd_train.commands.options import File, parsed
+from srd_train.commands.output import Output
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -25,10 +25,10 @@ from playwright.sync_api import sync_playwright
 from srd_gym.data.parquet import write_topics
 from srd_gym.data.synthetic import generate
 from srd_gym.data.trec import write_run
-from srd_train.provenance import fingerprint
-from srd_train.recipe import load_recipe
+from srd_train.experiment.provenance import fingerprint
+from srd_train.experiment.recipe import load_recipe
+from srd_train.experiment.sources import load_entry
 from srd_train.report.write import report, write_text
-from srd_train.sources import load_entry
 
 MEASURES = ("alpha_nDCG@10", "alpha_nDCG@5", "ERR_IA@10", "StRecall@10")
 RANKERS = ("mmr", *(f"ranker-{i}" for i in range(1, 5)))

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from run_srd import Srd
 
-from srd_train.benchmark import run_benchmark
+from srd_train.experiment.benchmark import run_benchmark
+from srd_train.experiment.recipe import RankerEntry, Recipe, TopicsEntry, View
 from srd_train.latency import Board, boards
-from srd_train.recipe import RankerEntry, Recipe, TopicsEntry, View
 from srd_train.tables import ResultTable, tables
 
 

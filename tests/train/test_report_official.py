@@ -10,8 +10,8 @@ import pytest
 
 from srd_gym.data.trec import read_run
 from srd_gym.topic import TopicSet
-from srd_train.benchmark import plans, run_benchmark
-from srd_train.recipe import Recipe, load_recipe
+from srd_train.experiment.benchmark import plans, run_benchmark
+from srd_train.experiment.recipe import Recipe, load_recipe
 
 pyndeval = pytest.importorskip("pyndeval", reason="pyndeval is not installed (the extra dev has it)")
 

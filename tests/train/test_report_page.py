@@ -13,7 +13,7 @@ from made_results import HOSTILE, record, run_small, write_large, write_records
 from run_srd import Srd
 
 import srd_train.report.page as page_module
-from srd_train.recipe import load_recipe
+from srd_train.experiment.recipe import load_recipe
 from srd_train.report.comparison import comparisons
 from srd_train.report.lists import lists_of
 from srd_train.report.page import LIST_BYTES, PAGE_BYTES, SCRIPTS, embedded

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from made_results import record, run_small, write_records
 
-from srd_train.recipe import load_recipe
+from srd_train.experiment.recipe import load_recipe
 from srd_train.report.comparison import comparisons
 from srd_train.report.results import read_results
 from srd_train.report.subject import subject_of

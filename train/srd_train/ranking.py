@@ -12,8 +12,8 @@ import pyarrow as pa
 
 from srd_gym.data.parquet import count_row_groups, iter_topics
 from srd_gym.topic import Topic, TopicSet
+from srd_train.experiment.engines.ray import connected_ray
 from srd_train.models import Model, load_model
-from srd_train.ray_engine import connected_ray
 from srd_train.topic_stream import TopicStream
 
 _CHUNK = 64
@@ -73,7 +73,7 @@ def rank_on_ray(job: Job, topics: TopicStream, advance: Callable[[int], None] | 
         advance: told how many topics were just ranked.
 
     Raises:
-        ImportError, ConnectionError: as `srd_train.ray_engine.connected_ray`.
+        ImportError, ConnectionError: as `srd_train.experiment.engines.ray.connected_ray`.
         ValueError: generated topics; or what a worker raised, with its message.
     """
     if not topics.files:

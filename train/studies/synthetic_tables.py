@@ -27,8 +27,8 @@ from srd_gym.data.trec import load_trec
 from srd_gym.files import written_atomically
 from srd_gym.topic import Topic, TopicSet
 from srd_train.describe import Rankings, markdown, mean_value, random_value, shown, statistics, statistics_table
+from srd_train.experiment.sources import data_root
 from srd_train.pages import with_parts
-from srd_train.sources import data_root
 
 LAMBDAS = (0.0, 0.25, 0.5, 0.75, 0.9, 1.0)
 """What MMR's lambda is chosen from."""

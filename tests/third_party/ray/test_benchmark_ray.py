@@ -16,11 +16,11 @@ import ray
 
 from srd_gym.data.parquet import write_topics
 from srd_gym.data.synthetic import generate
-from srd_train import ray_engine
-from srd_train.benchmark import FailedCellsError, run_benchmark
 from srd_train.cli import main
-from srd_train.ray_engine import connected_ray, on_ray
-from srd_train.recipe import RankerEntry, Recipe, TopicsEntry
+from srd_train.experiment.benchmark import FailedCellsError, run_benchmark
+from srd_train.experiment.engines import ray as ray_engine
+from srd_train.experiment.engines.ray import connected_ray, on_ray
+from srd_train.experiment.recipe import RankerEntry, Recipe, TopicsEntry
 
 CHANGING = {"commit", "versions", "seconds", "wall_seconds", "cpu_seconds"}
 CHANGING |= {"fit_seconds", "fit_cpu_seconds", "rank_seconds", "rank_cpu_seconds"}

@@ -13,7 +13,7 @@ from srd_gym.data.parquet import write_topics
 from srd_gym.data.synthetic import generate
 from srd_gym.data.trec import read_run
 from srd_train.cli import main
-from srd_train.ray_engine import connected_ray
+from srd_train.experiment.engines.ray import connected_ray
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -9,7 +9,7 @@ from run_srd import Srd
 
 from srd_train.commands.output import Output
 from srd_train.commands.progress import BenchmarkProgress, TimeLeft
-from srd_train.recipe import RankerEntry, Recipe, TopicsEntry, load_recipe
+from srd_train.experiment.recipe import RankerEntry, Recipe, TopicsEntry, load_recipe
 
 
 class Clock:

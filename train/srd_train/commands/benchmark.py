@@ -11,16 +11,16 @@ from typing import Annotated, Any, Literal
 
 import tyro
 
-from srd_train.benchmark import Cell, FailedCellsError, run_benchmark
 from srd_train.commands.options import SomeFile, SomeFolder, parsed
 from srd_train.commands.output import Output
 from srd_train.commands.progress import BenchmarkProgress
 from srd_train.curves import check_format, draw, panels
-from srd_train.engines import Engine, in_process, processes
+from srd_train.experiment.benchmark import Cell, FailedCellsError, run_benchmark
+from srd_train.experiment.engines.local import Engine, in_process, processes
+from srd_train.experiment.provenance import commit, versions
+from srd_train.experiment.recipe import Recipe, built_in, load_recipe
 from srd_train.latency import boards, draw_latency
 from srd_train.pages import write_page
-from srd_train.provenance import commit, versions
-from srd_train.recipe import Recipe, built_in, load_recipe
 from srd_train.report.comparison import run_on_all
 from srd_train.report.results import grouped
 from srd_train.tables import ResultTable, as_markdown, tables
@@ -177,7 +177,7 @@ def engine_named(name: Literal["local", "ray"], jobs: int) -> Engine:
         ImportError: Ray is not installed.
     """
     if name == "ray":
-        from srd_train.ray_engine import imported_ray, on_ray
+        from srd_train.experiment.engines.ray import imported_ray, on_ray
 
         if jobs != 1:
             raise ValueError(

@@ -9,7 +9,7 @@ from srd_agents.history import OnProgress, Progress
 from srd_agents.relational.ranker import CHECKPOINTS
 from srd_train.commands.options import Folder, parsed
 from srd_train.commands.output import Output
-from srd_train.pretraining import LOG, Plan, pretrain
+from srd_train.experiment.pretraining import LOG, Plan, pretrain
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,9 +10,9 @@ from datetime import timedelta
 from typing import Any, Self
 
 from srd_agents.registry import RANKERS
-from srd_train.benchmark import count_cells
 from srd_train.commands.output import Output, visible
-from srd_train.recipe import Recipe
+from srd_train.experiment.benchmark import count_cells
+from srd_train.experiment.recipe import Recipe
 
 Row = tuple[str, str]
 """Topic set and row of the tables."""

@@ -29,12 +29,12 @@ from srd_train.commands.options import (
     ranker_options,
 )
 from srd_train.commands.output import Output
-from srd_train.fitting import Fitted, Session, fit_ranker
+from srd_train.experiment.fitting import Fitted, Session, fit_ranker
+from srd_train.experiment.provenance import commit, fingerprint
+from srd_train.experiment.tensorboard import EventLog
+from srd_train.experiment.training import Cut, Split, with_lsa
+from srd_train.experiment.tuning import Trial
 from srd_train.models import VECTORIZER_FOLDER, read_metadata, saved_vectorizer, write_heuristic
-from srd_train.provenance import commit, fingerprint
-from srd_train.tensorboard import EventLog
-from srd_train.training import Cut, Split, with_lsa
-from srd_train.tuning import Trial
 
 
 @dataclass(frozen=True, kw_only=True)

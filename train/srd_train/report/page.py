@@ -15,7 +15,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from srd_train.provenance import versions
+from srd_train.experiment.provenance import versions
 from srd_train.report.columns import SIGNS, columns, notes
 from srd_train.report.comparison import Comparison, Standing
 from srd_train.report.payload import Part, payload

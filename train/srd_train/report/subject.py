@@ -6,11 +6,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from srd_gym.topic import TopicSet
-from srd_train.provenance import fingerprint
-from srd_train.recipe import Recipe, TopicsEntry, built_in, load_recipe
+from srd_train.experiment.provenance import fingerprint
+from srd_train.experiment.recipe import Recipe, TopicsEntry, built_in, load_recipe
+from srd_train.experiment.sources import load_entry
 from srd_train.report.comparison import Comparison
 from srd_train.report.results import Record
-from srd_train.sources import load_entry
 
 
 @dataclass(frozen=True, kw_only=True)

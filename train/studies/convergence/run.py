@@ -12,14 +12,14 @@ from typing import Any
 import tyro
 
 from srd_gym.files import written_atomically
-from srd_train.benchmark import Cell, run_benchmark
 from srd_train.commands.options import SomeFile, SomeFolder, parsed
 from srd_train.commands.output import Output
 from srd_train.commands.progress import BenchmarkProgress
 from srd_train.curves import read_cells
+from srd_train.experiment.benchmark import Cell, run_benchmark
+from srd_train.experiment.provenance import commit, versions
+from srd_train.experiment.recipe import Recipe, load_recipe
 from srd_train.pages import write_page
-from srd_train.provenance import commit, versions
-from srd_train.recipe import Recipe, load_recipe
 from studies.convergence.effort import SetConvergence, convergence
 from studies.convergence.episode_costs import EpisodeCost, episode_costs
 
@@ -123,7 +123,7 @@ def _costs(out: Path, fresh: bool, output: Output) -> tuple[list[EpisodeCost], s
     if path.is_file() and not fresh:
         content = json.loads(path.read_text(encoding="utf-8"))
         return [EpisodeCost(**line) for line in content["costs"]], str(content["commit"])
-    from srd_train.threads import torch_threads
+    from srd_train.experiment.threads import torch_threads
 
     output.notice("measuring where the time of an episode goes")
     with torch_threads(1):

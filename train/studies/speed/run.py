@@ -15,8 +15,8 @@ import tyro
 
 from srd_train.commands.options import SomeFile, parsed
 from srd_train.commands.output import Output
+from srd_train.experiment.provenance import commit, versions
 from srd_train.pages import write_page
-from srd_train.provenance import commit, versions
 from studies.speed.scoring import COST_HEADS, CostLine, cost_lines, cost_power, cost_rows
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from srd_gym.data.trec import load_trec
 from srd_gym.topic import TopicSet
 from srd_train.commands.options import File, Files, SomeFile, SomeNumber, parsed
 from srd_train.commands.output import Output
-from srd_train.sources import MADE_VECTORS, Vectors, with_made_vectors, with_query_vectors
+from srd_train.experiment.sources import MADE_VECTORS, Vectors, with_made_vectors, with_query_vectors
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,13 +10,13 @@ import pytest
 
 from srd_agents.registry import RANKERS
 from srd_gym.data.simulate import NOISE_SWEEP
-from srd_train import cells
-from srd_train.cells import plans
-from srd_train.fitting import all_options
-from srd_train.recipe import RankerEntry, TopicsEntry, built_in, load_recipe, recipe_from
-from srd_train.sources import load_entry
-from srd_train.tuning import Trial, choose, combinations
-from srd_train.views import check_views
+from srd_train.experiment import cells
+from srd_train.experiment.cells import plans
+from srd_train.experiment.fitting import all_options
+from srd_train.experiment.recipe import RankerEntry, TopicsEntry, built_in, load_recipe, recipe_from
+from srd_train.experiment.sources import load_entry
+from srd_train.experiment.tuning import Trial, choose, combinations
+from srd_train.experiment.views import check_views
 
 SMALL = {
     "title": "small",

@@ -1,8 +1,8 @@
 """Benchmarks: a product of lists, cell by cell; each cell leaves a JSON line and a TREC run, and is never run twice.
 
-Nothing but these files (`srd_train.results_folder`) goes into the tables (`srd_train.report`). Cells run in this
-process, in several, or on a Ray cluster (`srd_train.engines`): wherever they run, this process writes what they come
-to, so that a run that is killed loses the cells it was at, and no others.
+Nothing but these files (`results_folder`) goes into the tables (`srd_train.report`). Cells run in this process, in
+several, or on a Ray cluster (`engines`): wherever they run, this process writes what they come to, so that a run
+that is killed loses the cells it was at, and no others.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from srd_gym.topic import TopicSet
-from srd_train.cells import (
+from srd_train.experiment.cells import (
     SCHEMA_VERSION,
     Cell,
     Failed,
@@ -23,9 +23,9 @@ from srd_train.cells import (
     plans,
     run_fit,
 )
-from srd_train.engines import Engine, Task, in_process
-from srd_train.recipe import Recipe
-from srd_train.results_folder import ResultsFolder
+from srd_train.experiment.engines.local import Engine, Task, in_process
+from srd_train.experiment.recipe import Recipe
+from srd_train.experiment.results_folder import ResultsFolder
 
 __all__ = [
     "SCHEMA_VERSION",
@@ -78,7 +78,7 @@ def run_benchmark(
         out: folder of the results.
         fresh: run finished cells again.
         trust: let rankers run other people's code.
-        engine: where cells run: `srd_train.engines.in_process` or `processes(jobs)`, `srd_train.ray_engine.on_ray`.
+        engine: where cells run: `engines.local.in_process` or `processes(jobs)`, `engines.ray.on_ray`.
         report: called after each cell that is finished with its record, and whether it was there already.
         on_failure: called after each cell that failed with its record, which holds `error`.
         notice: told of records that are cut off; their cells are run again.

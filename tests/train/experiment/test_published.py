@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from run_srd import Srd
 
-from srd_train.cells import plans
-from srd_train.recipe import TopicsEntry, load_recipe, recipe_from
+from srd_train.experiment.cells import plans
+from srd_train.experiment.recipe import TopicsEntry, load_recipe, recipe_from
 
 RECIPE = """
 title = "mine"

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from srd_gym.topic import TopicSet
-from srd_train.cells import Cell, Result, failure, run_fit
-from srd_train.engines import Task
+from srd_train.experiment.cells import Cell, Result, failure, run_fit
+from srd_train.experiment.engines.local import Task
 
 RETRIES = 3
 """How often a task is begun again whose worker or node was lost; errors of a ranker are not repeated."""
@@ -48,7 +48,7 @@ def connected_ray() -> Any:
 
 
 def on_ray(tasks: Iterable[Task]) -> Iterator[tuple[Cell, Result]]:
-    """An engine (`srd_train.engines`): cells as Ray tasks.
+    """An engine (`engines.local.Engine`): cells as Ray tasks.
 
     Raises:
         ImportError, ConnectionError: as `connected_ray`.

@@ -16,7 +16,7 @@ from srd_gym.data.synthetic import PRESETS
 from srd_gym.files import existing_file
 from srd_gym.measures import measure
 from srd_gym.names import unknown
-from srd_train.recipe_lines import RecipeLines
+from srd_train.experiment.toml_lines import RecipeLines
 
 SUFFIX = ".toml"
 SOURCES = ("ambient", "rl4srd", "trec-indri", "dssa-sample", "du-div")

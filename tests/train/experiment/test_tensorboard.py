@@ -9,7 +9,7 @@ import pytest
 from run_srd import Srd
 
 from srd_agents.learner import Learner
-from srd_train.tensorboard import EventLog
+from srd_train.experiment.tensorboard import EventLog
 
 pytest.importorskip("tensorboard")
 

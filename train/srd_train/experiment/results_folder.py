@@ -17,7 +17,7 @@ from filelock import FileLock, Timeout
 
 from srd_gym.data.trec import write_run
 from srd_gym.files import PARTIAL, written_atomically
-from srd_train.cells import SCHEMA_VERSION, Cell, Made, Result
+from srd_train.experiment.cells import SCHEMA_VERSION, Cell, Made, Result
 
 _LOCK = ".lock"
 

@@ -17,7 +17,7 @@ from srd_gym.names import unknown
 from srd_gym.topic import Topic, TopicSet
 
 if TYPE_CHECKING:
-    from srd_train.recipe import TopicsEntry
+    from srd_train.experiment.recipe import TopicsEntry
 
 DATA_VARIABLE = "SRD_DATA_DIR"
 """The environment variable that says where the recipes' real files are."""

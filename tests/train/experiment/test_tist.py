@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from srd_agents.registry import RANKERS
-from srd_train.recipe import TopicsEntry, load_recipe
-from srd_train.sources import load_entry
+from srd_train.experiment.recipe import TopicsEntry, load_recipe
+from srd_train.experiment.sources import load_entry
 
 
 def test_only_trec_indri_has_years() -> None:

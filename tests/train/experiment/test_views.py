@@ -11,12 +11,12 @@ from run_srd import Srd
 
 from srd_agents.registry import make_ranker
 from srd_gym.data.trec import read_run
-from srd_train import cells
-from srd_train.benchmark import count_cells, plans, run_benchmark
-from srd_train.recipe import RankerEntry, Recipe, TopicsEntry, View, recipe_from
-from srd_train.sources import load_entry
+from srd_train.experiment import cells
+from srd_train.experiment.benchmark import count_cells, plans, run_benchmark
+from srd_train.experiment.recipe import RankerEntry, Recipe, TopicsEntry, View, recipe_from
+from srd_train.experiment.sources import load_entry
+from srd_train.experiment.views import check_views, seen_through
 from srd_train.tables import tables
-from srd_train.views import check_views, seen_through
 
 TOPICS = TopicsEntry(name="tiny", source="synthetic:tiny:15:0", folds=3, run_folds=(1, 2))
 OPTIONS = {"epochs": 1, "simulations": 4, "hidden": 3, "horizon": 3}

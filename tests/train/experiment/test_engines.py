@@ -20,10 +20,10 @@ from run_srd import Srd
 
 from srd_gym.data.parquet import write_topics
 from srd_gym.data.synthetic import generate
-from srd_train.benchmark import FailedCellsError, run_benchmark
-from srd_train.engines import processes
-from srd_train.recipe import RankerEntry, Recipe, TopicsEntry, load_recipe, recipe_from
-from srd_train.results_folder import ResultsFolder
+from srd_train.experiment.benchmark import FailedCellsError, run_benchmark
+from srd_train.experiment.engines.local import processes
+from srd_train.experiment.recipe import RankerEntry, Recipe, TopicsEntry, load_recipe, recipe_from
+from srd_train.experiment.results_folder import ResultsFolder
 
 CHANGING = {
     "commit",
@@ -254,9 +254,9 @@ def test_a_script_without_a_guard_is_told_so(tmp_path: Path) -> None:
     script.write_text(
         "import sys\n"
         "from pathlib import Path\n"
-        "from srd_train.benchmark import run_benchmark\n"
-        "from srd_train.engines import processes\n"
-        "from srd_train.recipe import load_recipe\n"
+        "from srd_train.experiment.benchmark import run_benchmark\n"
+        "from srd_train.experiment.engines.local import processes\n"
+        "from srd_train.experiment.recipe import load_recipe\n"
         "run_benchmark(load_recipe(sys.argv[1]), Path(sys.argv[2]), engine=processes(1))\n"
     )
     recipe = tmp_path / "small.toml"

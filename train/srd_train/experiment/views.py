@@ -12,7 +12,7 @@ from typing import Any, Protocol, runtime_checkable
 from srd_agents.registry import RANKERS
 from srd_gym.names import unknown
 from srd_gym.protocols import Ranker
-from srd_train.recipe import RankerEntry, View
+from srd_train.experiment.recipe import RankerEntry, View
 
 
 @runtime_checkable

@@ -2,7 +2,7 @@
 
 A cell opens its test topics once, after everything was chosen on the validation topics. What it comes to depends on
 its arguments only and nothing is written here, so that cells can run in any order, process and place
-(`srd_train.engines`). Cells that differ only in their view (`srd_train.views`) are made of one fit.
+(`engines`). Cells that differ only in their view (`views`) are made of one fit.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from typing import Any
 from srd_agents.registry import RANKERS
 from srd_gym.measures import evaluate
 from srd_gym.topic import TopicSet
-from srd_train.fitting import Fitted, Session, all_options, fit_ranker, rank_all
-from srd_train.provenance import commit, fingerprint, versions
-from srd_train.recipe import RankerEntry, Recipe, TopicsEntry, View
-from srd_train.sources import folds_path, load_entry
-from srd_train.training import Cut, Split, are_lists, with_lsa
-from srd_train.views import check_views, config_seen, seen_through
+from srd_train.experiment.fitting import Fitted, Session, all_options, fit_ranker, rank_all
+from srd_train.experiment.provenance import commit, fingerprint, versions
+from srd_train.experiment.recipe import RankerEntry, Recipe, TopicsEntry, View
+from srd_train.experiment.sources import folds_path, load_entry
+from srd_train.experiment.training import Cut, Split, are_lists, with_lsa
+from srd_train.experiment.views import check_views, config_seen, seen_through
 
 SCHEMA_VERSION = 1
 """Of a cell's JSON line; rises when its keys change their meaning."""

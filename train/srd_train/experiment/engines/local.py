@@ -1,7 +1,7 @@
 """Where the cells of a benchmark run: one after the other here, or several at once in processes of this machine.
 
-An engine takes tasks and gives back what their cells came to, in whatever order they end; `srd_train.ray_engine` has
-another one. What a cell comes to does not depend on the engine.
+An engine takes tasks and gives back what their cells came to, in whatever order they end; `engines.ray` has another
+one. What a cell comes to does not depend on the engine.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from multiprocessing import connection
 from typing import Any
 
 from srd_gym.topic import TopicSet
-from srd_train.cells import Cell, Result, failure, run_fit
+from srd_train.experiment.cells import Cell, Result, failure, run_fit
 
 _THREADS = "OMP_NUM_THREADS"
 

@@ -26,9 +26,9 @@ from srd_gym.data.synthetic import PRESETS, generate
 from srd_gym.data.trec import load_trec
 from srd_gym.files import written_atomically
 from srd_gym.topic import Topic, TopicSet
-from srd_train.describe import Rankings, markdown, mean_value, random_value, shown, statistics, statistics_table
 from srd_train.experiment.sources import data_root
-from srd_train.pages import with_parts
+from srd_train.report.markdown import markdown, with_parts
+from srd_train.report.topic_statistics import Rankings, mean_value, random_value, shown, statistics, statistics_table
 
 LAMBDAS = (0.0, 0.25, 0.5, 0.75, 0.9, 1.0)
 """What MMR's lambda is chosen from."""

@@ -17,7 +17,7 @@ from srd_gym.data.trec import read_run
 from srd_gym.topic import TopicSet
 from srd_train.experiment.benchmark import plans, run_benchmark, run_cell
 from srd_train.experiment.recipe import RankerEntry, Recipe, TopicsEntry
-from srd_train.tables import tables
+from srd_train.report.tables import tables
 
 TIMES = {"wall_seconds", "cpu_seconds", "fit_seconds", "fit_cpu_seconds", "rank_seconds", "rank_cpu_seconds"}
 TIMES |= {"commit", "history"}

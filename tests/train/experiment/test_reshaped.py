@@ -15,7 +15,7 @@ from srd_gym.topic import TopicSet
 from srd_train.experiment.benchmark import run_benchmark
 from srd_train.experiment.recipe import RankerEntry, Recipe, TopicsEntry, load_recipe, recipe_from
 from srd_train.experiment.training import Cut, are_lists
-from srd_train.tables import as_markdown, tables
+from srd_train.report.tables import as_markdown, tables
 
 LISTS = reshape(generate("tiny", n_topics=12, seed=0), list_size=4, lists=3, min_relevant=2, seed=0)
 

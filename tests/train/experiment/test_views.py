@@ -16,7 +16,7 @@ from srd_train.experiment.benchmark import count_cells, plans, run_benchmark
 from srd_train.experiment.recipe import RankerEntry, Recipe, TopicsEntry, View, recipe_from
 from srd_train.experiment.sources import load_entry
 from srd_train.experiment.views import check_views, seen_through
-from srd_train.tables import tables
+from srd_train.report.tables import tables
 
 TOPICS = TopicsEntry(name="tiny", source="synthetic:tiny:15:0", folds=3, run_folds=(1, 2))
 OPTIONS = {"epochs": 1, "simulations": 4, "hidden": 3, "horizon": 3}

@@ -14,16 +14,16 @@ import tyro
 from srd_train.commands.options import SomeFile, SomeFolder, parsed
 from srd_train.commands.output import Output
 from srd_train.commands.progress import BenchmarkProgress
-from srd_train.curves import check_format, draw, panels
 from srd_train.experiment.benchmark import Cell, FailedCellsError, run_benchmark
 from srd_train.experiment.engines.local import Engine, in_process, processes
 from srd_train.experiment.provenance import commit, versions
 from srd_train.experiment.recipe import Recipe, built_in, load_recipe
-from srd_train.latency import boards, draw_latency
-from srd_train.pages import write_page
 from srd_train.report.comparison import run_on_all
+from srd_train.report.curves import check_format, draw, panels
+from srd_train.report.latency import boards, draw_latency
+from srd_train.report.markdown import write_page
 from srd_train.report.results import grouped
-from srd_train.tables import ResultTable, as_markdown, tables
+from srd_train.report.tables import ResultTable, as_markdown, tables
 
 _CURVES_TITLE = "Learning curves: validation measure against episodes and against time"
 _CURVES_LEGEND = (

@@ -56,7 +56,7 @@ class CurvesCommand:
             ValueError: nothing to draw, or a file of another kind.
             ImportError: matplotlib is not installed.
         """
-        from srd_train.curves import draw, panels, read_cells
+        from srd_train.report.curves import draw, panels, read_cells
 
         options = self.options
         found = panels(_chosen(read_cells(options.results), options.rankers))

@@ -1,6 +1,6 @@
 """The numbers of a report: for each topic set the result table, and scores by topic.
 
-Scores of a ranker's seeds are averaged topic by topic, as in `srd_train.tables`, which makes the means, intervals and
+Scores of a ranker's seeds are averaged topic by topic, as in `tables`, which makes the means, intervals and
 tests. Only seeds that were run on all test topics count; a ranker without any is left out, and the report says so.
 """
 
@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from srd_gym.data.reshape import origin
 from srd_gym.names import unknown
 from srd_train.report.results import Problem, Record, grouped
-from srd_train.significance import wins_ties_losses
-from srd_train.tables import ResultTable, Row, tables
+from srd_train.report.significance import wins_ties_losses
+from srd_train.report.tables import ResultTable, Row, tables
 
 SIGNIFICANT = 0.05
 """Adjusted p values below it are marked."""

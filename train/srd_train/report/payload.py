@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from srd_gym.topic import TopicSet
-from srd_train.curves import Panel, panels
 from srd_train.report.comparison import Comparison, Standing
+from srd_train.report.curves import Panel, panels
 from srd_train.report.lists import Lists
 from srd_train.report.results import Problem
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from srd_train.describe import markdown
 from srd_train.report.columns import Column, columns, notes
 from srd_train.report.comparison import Comparison
+from srd_train.report.markdown import markdown
 from srd_train.report.results import Problem
 
 _LATEX = {

@@ -15,11 +15,11 @@ from srd_gym.files import written_atomically
 from srd_train.commands.options import SomeFile, SomeFolder, parsed
 from srd_train.commands.output import Output
 from srd_train.commands.progress import BenchmarkProgress
-from srd_train.curves import read_cells
 from srd_train.experiment.benchmark import Cell, run_benchmark
 from srd_train.experiment.provenance import commit, versions
 from srd_train.experiment.recipe import Recipe, load_recipe
-from srd_train.pages import write_page
+from srd_train.report.curves import read_cells
+from srd_train.report.markdown import write_page
 from studies.convergence.effort import SetConvergence, convergence
 from studies.convergence.episode_costs import EpisodeCost, episode_costs
 

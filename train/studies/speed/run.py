@@ -16,7 +16,7 @@ import tyro
 from srd_train.commands.options import SomeFile, parsed
 from srd_train.commands.output import Output
 from srd_train.experiment.provenance import commit, versions
-from srd_train.pages import write_page
+from srd_train.report.markdown import markdown, write_page
 from studies.speed.scoring import COST_HEADS, CostLine, cost_lines, cost_power, cost_rows
 
 if TYPE_CHECKING:
@@ -195,7 +195,6 @@ def _machine() -> str:
 
 def _write_markdown(options: Speed, measured: Measured) -> None:
     """The tables as a page."""
-    from srd_train.describe import markdown
     from studies.speed.race import HEADS
 
     software = ", ".join(f"{name} {number}" for name, number in versions().items())

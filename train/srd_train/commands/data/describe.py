@@ -39,7 +39,7 @@ class DescribeCommand:
 
     def run(self, output: Output) -> int:
         """Show the statistics."""
-        from srd_train.describe import statistics, statistics_table
+        from srd_train.report.topic_statistics import statistics, statistics_table
 
         described = statistics(load_topics(self.options.file))
         if self.options.json:

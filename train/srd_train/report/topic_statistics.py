@@ -89,12 +89,6 @@ def statistics_table(columns: Sequence[dict[str, Any]]) -> tuple[tuple[str, ...]
     return heads, [[label, *(show(column) for column in columns)] for label, show in rows]
 
 
-def markdown(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A Markdown table; numbers stand right."""
-    rule = ["---", *["---:"] * (len(heads) - 1)]
-    return "\n".join("| " + " | ".join(cells) + " |" for cells in (heads, rule, *rows))
-
-
 def _reference_values(topics: TopicSet, seed: int) -> dict[str, float | None]:
     """MEASURE of a random order, of the retrieval order and of the greedy oracle."""
     judged = topics.replace(topic for topic in topics if topic.labelled)

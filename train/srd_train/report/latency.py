@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from srd_train.curves import COLOURS, save_figure
-from srd_train.tables import ResultTable, Row
+from srd_train.report.curves import COLOURS, save_figure
+from srd_train.report.tables import ResultTable, Row
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from srd_train.significance import bootstrap_interval, holm, randomisation_test, wins_ties_losses
+from srd_train.report.significance import bootstrap_interval, holm, randomisation_test, wins_ties_losses
 
 # Scores on a grid, as measures are: differences of 1e-38 would ask about rounding, not about the test.
 scores = st.lists(st.integers(0, 1000).map(lambda n: n / 1000), min_size=1, max_size=8)

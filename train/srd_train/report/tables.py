@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from srd_gym.data.reshape import origin
-from srd_train.describe import markdown
-from srd_train.significance import bootstrap_interval, holm, randomisation_test
+from srd_train.report.markdown import markdown
+from srd_train.report.significance import bootstrap_interval, holm, randomisation_test
 
 Record = Mapping[str, Any]
 Scores = NDArray[np.float64]

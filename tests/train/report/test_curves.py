@@ -11,9 +11,9 @@ import pytest
 from run_srd import Srd
 
 from srd_gym.data.synthetic import generate
-from srd_train.curves import Panel, draw, panels, read_cells
 from srd_train.experiment.benchmark import run_benchmark
 from srd_train.experiment.recipe import RankerEntry, Recipe, TopicsEntry
+from srd_train.report.curves import Panel, draw, panels, read_cells
 
 
 def cell(ranker: str, seed: int, points: list[tuple[int, float, float | None]], **changes: Any) -> dict[str, Any]:

@@ -10,8 +10,8 @@ from run_srd import Srd
 
 from srd_train.experiment.benchmark import run_benchmark
 from srd_train.experiment.recipe import RankerEntry, Recipe, TopicsEntry, View
-from srd_train.latency import Board, boards
-from srd_train.tables import ResultTable, tables
+from srd_train.report.latency import Board, boards
+from srd_train.report.tables import ResultTable, tables
 
 
 @pytest.fixture(scope="module")

@@ -1,11 +1,17 @@
-"""Generated parts of pages: a table stands between marks, so that the text around it is a person's own."""
+"""Markdown: tables, and parts of pages that are generated between marks, so that the text around is a person's own."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from srd_gym.files import written_atomically
+
+
+def markdown(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A Markdown table; numbers stand right."""
+    rule = ["---", *["---:"] * (len(heads) - 1)]
+    return "\n".join("| " + " | ".join(cells) + " |" for cells in (heads, rule, *rows))
 
 
 def marks(name: str) -> tuple[str, str]:

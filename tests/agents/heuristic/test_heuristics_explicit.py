@@ -257,7 +257,7 @@ def test_explicit_rankers_conform_and_rank_batches_as_topics(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["mmr", "msd", "dpp", "xquad", "pm2"])
 def test_chosen_options_survive_a_folder(name: str, tmp_path: Path) -> None:
-    models = pytest.importorskip("srd_train.models", reason="folders of heuristics are written by srd_train")
+    models = pytest.importorskip("srd_train.serving.models", reason="folders of heuristics are written by srd_train")
     fitting = pytest.importorskip("srd_train.experiment.fitting")
     training = pytest.importorskip("srd_train.experiment.training")
     topics = generate("tiny", n_topics=15, seed=2)

@@ -15,10 +15,10 @@ from srd_gym.data.trec import write_run
 from srd_train.commands.options import SomeFile, SomeSource, SomeText, joined, parsed, ranker_options
 from srd_train.commands.output import Output
 from srd_train.experiment.engines.ray import imported_ray
-from srd_train.json_lines import rank_lines
-from srd_train.models import Model, load_model
-from srd_train.ranking import Job, rank_on_ray, rank_stream
-from srd_train.topic_stream import topic_stream
+from srd_train.serving.json_lines import rank_lines
+from srd_train.serving.models import Model, load_model
+from srd_train.serving.ranking import Job, rank_on_ray, rank_stream
+from srd_train.serving.topic_stream import topic_stream
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -34,7 +34,7 @@ from srd_train.experiment.provenance import commit, fingerprint
 from srd_train.experiment.tensorboard import EventLog
 from srd_train.experiment.training import Cut, Split, with_lsa
 from srd_train.experiment.tuning import Trial
-from srd_train.models import VECTORIZER_FOLDER, read_metadata, saved_vectorizer, write_heuristic
+from srd_train.serving.models import VECTORIZER_FOLDER, read_metadata, saved_vectorizer, write_heuristic
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,8 +16,8 @@ from srd_gym.data.parquet import TopicWriter, write_topics
 from srd_gym.data.synthetic import generate
 from srd_gym.data.trec import read_run
 from srd_gym.topic import Topic
-from srd_train import topic_stream as module
-from srd_train.topic_stream import topic_stream
+from srd_train.serving import topic_stream as module
+from srd_train.serving.topic_stream import topic_stream
 
 
 @pytest.fixture

@@ -13,8 +13,8 @@ import pyarrow as pa
 from srd_gym.data.parquet import count_row_groups, iter_topics
 from srd_gym.topic import Topic, TopicSet
 from srd_train.experiment.engines.ray import connected_ray
-from srd_train.models import Model, load_model
-from srd_train.topic_stream import TopicStream
+from srd_train.serving.models import Model, load_model
+from srd_train.serving.topic_stream import TopicStream
 
 _CHUNK = 64
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from srd_gym.names import unknown
 from srd_gym.topic import Topic, TopicSet
-from srd_train.models import Model
+from srd_train.serving.models import Model
 
 REQUIRED = ("query_id", "doc_ids")
 OPTIONAL = ("doc_vectors", "query_vector", "retrieval_scores", "query_text", "doc_texts")

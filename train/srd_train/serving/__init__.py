@@ -1,0 +1,1 @@
+"""Serving: trained rankers read from their folders, ranking topics as they come."""

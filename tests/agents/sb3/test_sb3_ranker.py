@@ -24,7 +24,7 @@ from srd_gym.data.synthetic import generate
 from srd_gym.envs import SelectionEnv
 from srd_gym.pruning import ByRanker
 from srd_gym.testing import check_ranker
-from srd_train.models import write_heuristic
+from srd_train.serving.models import write_heuristic
 
 sb3 = pytest.importorskip("stable_baselines3")
 contrib = pytest.importorskip("sb3_contrib")

@@ -41,7 +41,7 @@ ranker = "random"
 ranker = "mmr"
 seeds = [0]
 [[rankers]]
-ranker = "mdp-div-batched"
+ranker = "reinforce"
 name = "<i>learner</i>"
 config = {{ epochs = 2, rollouts = 2, hidden = 4 }}
 [[rankers]]

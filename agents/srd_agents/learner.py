@@ -54,8 +54,8 @@ class Learner(ABC, Generic[C]):
         pretraining_cpu_seconds: its processor time.
     """
 
-    name: ClassVar[str]
-    """The name in the registry; config.json records it."""
+    name: str
+    """The name in the registry, which config.json records; the class's own unless the registry built it."""
     config_class: ClassVar[type[Any]] = LearnerConfig
     """The dataclass of its options."""
 
@@ -209,8 +209,12 @@ class Learner(ABC, Generic[C]):
         self._write_model(folder, self._weights())
 
     @classmethod
-    def load(cls, folder: PathLike) -> Self:
+    def load(cls, folder: PathLike, name: str | None = None) -> Self:
         """The ranker that `save` wrote.
+
+        Args:
+            folder: where it lies.
+            name: of a ranker in the registry that shares this class; None is the class's own.
 
         Raises:
             FileNotFoundError: no such folder or file.
@@ -218,17 +222,19 @@ class Learner(ABC, Generic[C]):
         """
         where = folder_of(folder)
         content = read_model_config(where)
-        if content["ranker"] != cls.name:
+        name = cls.name if name is None else name
+        if content["ranker"] != name:
             raise ValueError(
-                f"{where} holds a trained {content['ranker']!r}, not {cls.name!r}; "
+                f"{where} holds a trained {content['ranker']!r}, not {name!r}; "
                 "srd_agents.registry.load_ranker finds the right class"
             )
         check_count(f"{where / CONFIG_FILE}: vector_width", content["vector_width"])
-        learner = cls(config_from(cls.config_class, content["config"], f"ranker {cls.name!r} in {where}"))
+        learner = cls(config_from(cls.config_class, content["config"], f"ranker {name!r} in {where}"))
+        learner.name = name
         learner.vector_width, learner.seed = content["vector_width"], content["seed"]
         learner.metadata = content["metadata"]
         learner.history = None if content["history"] is None else History.from_dict(content["history"])
-        weights, header = read_arrays(where / MODEL_FILE, f"model of ranker {cls.name!r}")
+        weights, header = read_arrays(where / MODEL_FILE, f"model of ranker {name!r}")
         learner._build(content["vector_width"])
         learner.check_weights(weights, str(where / MODEL_FILE))
         if header.get("fingerprint") != _fingerprint(content):

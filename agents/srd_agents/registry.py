@@ -145,5 +145,5 @@ def load_trained(folder: PathLike) -> Ranker:
         )
     if not spec.learns:
         return spec.build(spec.configure(**content["config"]))
-    learner: Ranker = spec.ranker_class.load(folder)
+    learner: Ranker = spec.ranker_class.load(folder, name=spec.name)
     return learner

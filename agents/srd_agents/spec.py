@@ -24,6 +24,8 @@ class RankerSpec:
     """Where its options are: "module:Dataclass"."""
     class_path: str
     """Where it is: "module:Class"; the class takes the options as its only argument (see `foreign_code`)."""
+    options: Mapping[str, Any] = field(default_factory=dict)
+    """Values of the options that this name stands for, where they differ from the dataclass's defaults."""
     learns: bool = False
     """Whether it must be fitted: the class is then a `srd_agents.learner.Learner`."""
     needs: tuple[str, ...] = ()
@@ -51,18 +53,18 @@ class RankerSpec:
         return found
 
     def configure(self, **overrides: Any) -> Any:
-        """The options, with these values in place of the defaults.
+        """The options, with these values in place of the name's own.
 
         Raises:
             ValueError: an unknown option (the message suggests the nearest) or a value out of range.
         """
-        return config_from(self.config_class, overrides, f"ranker {self.name!r}")
+        return config_from(self.config_class, {**self.options, **overrides}, f"ranker {self.name!r}")
 
     def build(self, config: Any = None, seed: int | None = None, *, trust: bool = False) -> Ranker:
         """The ranker with these options; a learner comes untrained.
 
         Args:
-            config: an instance of `config_class`; None takes the defaults.
+            config: an instance of `config_class`; None takes the name's own.
             seed: for rankers that draw while ranking (an option `seed`); learners take theirs in `fit`.
             trust: let it run other people's code (`foreign_code`).
 
@@ -76,13 +78,16 @@ class RankerSpec:
                 "the file, say so where you call: trust=True in Python, --trust for `srd rank` and `srd benchmark`"
             )
         config_class = self.config_class
-        config = config_class() if config is None else config
+        config = self.configure() if config is None else config
         if not isinstance(config, config_class):
             raise TypeError(f"ranker {self.name!r} takes {config_class.__name__}, got {type(config).__name__}")
         if seed is not None and "seed" in {option.name for option in dataclasses.fields(config)}:
             config = dataclasses.replace(config, seed=seed)
         trusted = {"trust": True} if self.foreign_code else {}
-        ranker: Ranker = self.ranker_class(config, **trusted)
+        made: Any = self.ranker_class(config, **trusted)
+        if self.learns:
+            made.name = self.name  # several names can share a class
+        ranker: Ranker = made
         return ranker
 
 

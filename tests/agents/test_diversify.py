@@ -174,7 +174,7 @@ def test_rankers_by_name_folder_and_object(tmp_path: Path) -> None:
         for i in range(4)
     ]
     topics = TopicSet(judged, name="small")
-    learner: Any = make_ranker("mdp-div-batched", epochs=1)
+    learner: Any = make_ranker("reinforce", epochs=1)
     learner.fit(topics[:3], topics[3:], seed=0)
     learner.save(tmp_path / "model")
     wanted = learner.rank(topics[0], 5).tolist()

@@ -78,7 +78,7 @@ _EPILOGUE = """Examples:
   srd benchmark smoke
   srd evaluate --qrels web.qrels.gz --run my.run --measures alpha_nDCG@10 ERR_IA@10
   srd data build synthetic serp --out topics.parquet
-  srd train mdp-div-batched --topics topics.parquet --fold 1/5 --out model
+  srd train reinforce --topics topics.parquet --fold 1/5 --out model
   srd rank model --topics topics.parquet --k 10 --out model.run
 
 Every command takes --help, and --debug (show the traceback of an error)."""

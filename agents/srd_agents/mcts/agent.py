@@ -37,12 +37,12 @@ class M2Div(Learner[M2DivConfig]):
     Feng, Xu, Lan, Guo, Zeng, Cheng, "From Greedy Selection to Exploratory Decision-Making: Diverse Ranking with
     Policy-Value Networks", SIGIR 2018. Ranking reads no labels: leaves at the horizon are worth V, as all others.
 
-    Differs from the paper: defaults are smaller searches of batches of topics with Adam (`M2DivConfig.paper()` has the
+    Differs from the paper: defaults are smaller searches of batches of topics with Adam (ranker m2div has the
     paper's settings); ties go to an order drawn from document ids instead of the file's; topics come in a new seeded
     shuffle each epoch, and the weights kept are those that validate best.
     """
 
-    name: ClassVar[str] = "m2div"
+    name: str = "mcts"
     config_class: ClassVar[type[Any]] = M2DivConfig
 
     _network: SearchNetwork
@@ -72,7 +72,7 @@ class M2Div(Learner[M2DivConfig]):
         """
         for name in options:
             if name not in M2DivConfig.RANKING_OPTIONS:
-                raise unknown("option of ranking of ranker 'm2div':", name, M2DivConfig.RANKING_OPTIONS)
+                raise unknown("option of ranking of ranker 'mcts':", name, M2DivConfig.RANKING_OPTIONS)
         twin = copy.copy(self)
         twin.config = dataclasses.replace(self.config, **options)
         return twin

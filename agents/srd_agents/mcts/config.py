@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from srd_agents.config import check_between, check_count, check_one_of, check_positive
 from srd_agents.learner import LearnerConfig
@@ -87,26 +85,3 @@ class M2DivConfig(LearnerConfig):
             )
         if self.attention % self.heads:
             raise ValueError(f"attention ({self.attention}) must be a multiple of heads ({self.heads})")
-
-    @classmethod
-    def paper(cls, **overrides: Any) -> M2DivConfig:
-        """The settings of the paper (Feng et al. 2018), with these values in place of its own."""
-        settings: dict[str, Any] = {
-            "batch_topics": 1,
-            "horizon": 5,
-            "root": "puct",
-            "simulations": 5000,
-            "rank_simulations": 5000,
-            "hidden": 5,
-            "init": "uniform",
-            "optimizer": "adagrad",
-            "learning_rate": 0.01,
-            "clip_norm": 0.0,
-            "standardize": False,
-            "validation_measure": "alpha_nDCG@5",
-        }
-        return cls(**(settings | overrides))
-
-
-PRESETS: Mapping[str, Callable[..., M2DivConfig]] = MappingProxyType({"paper": M2DivConfig.paper})
-"""Named settings: `PRESETS["paper"](simulations=100)`."""

@@ -18,7 +18,7 @@ from srd_agents.learner import Learner
 from srd_agents.networks.attention import initialise
 from srd_agents.networks.checkpoint import load_module, load_optimizer, module_arrays, optimizer_tree
 from srd_agents.networks.inputs import Inputs, Standardizer, TopicTensors, inputs_of
-from srd_agents.qmix.config import IqlConfig, QmixConfig, ScoringConfig, VdnConfig
+from srd_agents.qmix.config import QmixConfig, ScoringConfig, VdnConfig
 from srd_agents.qmix.loss import (
     MixingWeights,
     add_up,
@@ -314,7 +314,7 @@ class Qmix(ScoringLearner[QmixConfig]):
     at the mean reward, the weights kept are those that validate best, and ties go to the candidate order.
     """
 
-    name: ClassVar[str] = "qmix"
+    name: str = "qmix"
     config_class: ClassVar[type[Any]] = QmixConfig
 
     def _make_mixer(self, vector_width: int) -> nn.Module:
@@ -338,7 +338,7 @@ class Qmix(ScoringLearner[QmixConfig]):
 class Vdn(ScoringLearner[VdnConfig]):
     """Value decomposition networks (Sunehag et al., AAMAS 2018) in QMIX's place: the agents' values are added up."""
 
-    name: ClassVar[str] = "vdn"
+    name: str = "vdn"
     config_class: ClassVar[type[Any]] = VdnConfig
 
     def _make_mixer(self, vector_width: int) -> None:
@@ -353,11 +353,11 @@ class Vdn(ScoringLearner[VdnConfig]):
         return joint_loss(add_up(chosen, present, self.config.reduction), rewards)
 
 
-class Iql(ScoringLearner[IqlConfig]):
+class Iql(ScoringLearner[ScoringConfig]):
     """Independent Q-learning (Tan, ICML 1993): every agent's value is held against the shared reward on its own."""
 
-    name: ClassVar[str] = "iql"
-    config_class: ClassVar[type[Any]] = IqlConfig
+    name: str = "iql"
+    config_class: ClassVar[type[Any]] = ScoringConfig
 
     def _make_mixer(self, vector_width: int) -> None:
         return None

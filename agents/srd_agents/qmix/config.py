@@ -1,11 +1,9 @@
-"""Options of QMIX, VDN and independent Q-learning, and the paper's two settings."""
+"""Options of QMIX, VDN and independent Q-learning."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
-from typing import Any, Literal
+from typing import Literal
 
 from srd_agents.config import check_between, check_count, check_one_of, check_positive
 from srd_agents.learner import LearnerConfig
@@ -16,7 +14,7 @@ MOST_SCORES = 65536
 
 @dataclass(frozen=True, kw_only=True)
 class ScoringConfig(LearnerConfig):
-    """What all three learners share."""
+    """What QMIX, VDN and independent Q-learning share; the latter has no other options."""
 
     patience: int = 0
     """Validations without a new best after which training stops; 0 never stops early: a plateau means little while
@@ -116,16 +114,6 @@ class QmixConfig(ScoringConfig):
         if self.state == "flat" and self.max_candidates is None:
             raise ValueError("state='flat' needs max_candidates: the number of documents that every topic has")
 
-    @classmethod
-    def paper_trec(cls, **changes: Any) -> QmixConfig:
-        """The paper's setting for TREC's lists of 30 documents, with these options changed."""
-        return cls(**{**PAPER, "n_scores": 30, "attention_width": 64, "hidden": 64, **changes})
-
-    @classmethod
-    def paper_du_div(cls, **changes: Any) -> QmixConfig:
-        """The paper's setting for DU-DIV's lists of 15 documents, with these options changed."""
-        return cls(**{**PAPER, "n_scores": 15, "attention_width": 256, "hidden": 256, **changes})
-
 
 @dataclass(frozen=True, kw_only=True)
 class VdnConfig(ScoringConfig):
@@ -137,34 +125,3 @@ class VdnConfig(ScoringConfig):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_one_of("reduction", self.reduction, ("mean", "sum"))
-
-
-@dataclass(frozen=True, kw_only=True)
-class IqlConfig(ScoringConfig):
-    """Independent Q-learning: each agent expects the shared reward on its own."""
-
-
-PAPER: Mapping[str, Any] = MappingProxyType(
-    {
-        "measure": "alpha_nDCG@5 + alpha_nDCG@15",
-        "blocks": 1,
-        "heads": 4,
-        "layers": 1,
-        "mixing_width": 32,
-        "rollouts": 1,
-        "updates": 1,
-        "learning_rate": 1e-4,
-        "batch_size": 256,
-        "clip_norm": 10.0,
-        "epsilon_start": 1.0,
-        "epsilon_end": 0.05,
-        "epsilon_episodes": 300_000,
-        "standardize": False,
-    }
-)  # fmt: skip
-"""What both settings of the paper, and of its code where the paper is silent, have in common."""
-
-PRESETS: Mapping[str, Callable[..., QmixConfig]] = MappingProxyType(
-    {"paper-trec": QmixConfig.paper_trec, "paper-du-div": QmixConfig.paper_du_div}
-)
-"""Named settings: `PRESETS["paper-trec"](epochs=10)`."""

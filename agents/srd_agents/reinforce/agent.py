@@ -22,7 +22,7 @@ from srd_agents.networks.checkpoint import (
 )
 from srd_agents.networks.inputs import mean_and_deviation
 from srd_agents.reinforce.attentive import AttentivePolicyNetwork, AttentiveRanking
-from srd_agents.reinforce.config import MdpDivBatchedConfig, MdpDivConfig, PolicyConfig
+from srd_agents.reinforce.config import MdpDivConfig, PolicyConfig, ReinforceConfig
 from srd_agents.reinforce.greedy import GreedyPolicy
 from srd_agents.reinforce.loss import (
     chosen_log_policy,
@@ -189,7 +189,7 @@ class MdpDiv(PolicyLearner[MdpDivConfig]):
     best.
     """
 
-    name: ClassVar[str] = "mdp-div"
+    name: str = "mdp-div"
     config_class: ClassVar[type[Any]] = MdpDivConfig
 
     def _hidden(self) -> int:
@@ -228,7 +228,7 @@ class MdpDiv(PolicyLearner[MdpDivConfig]):
         }
 
 
-class MdpDivBatched(PolicyLearner[MdpDivBatchedConfig]):
+class Reinforce(PolicyLearner[ReinforceConfig]):
     """MDP-DIV's policy trained in batches: many topics, several episodes of each, a baseline, and Adam.
 
     The gradient is REINFORCE's with the leave-one-out baseline (`loss.leave_one_out_advantages`), which leaves its mean
@@ -239,8 +239,8 @@ class MdpDivBatched(PolicyLearner[MdpDivBatchedConfig]):
     linear term for the retrieval order in the logits.
     """
 
-    name: ClassVar[str] = "mdp-div-batched"
-    config_class: ClassVar[type[Any]] = MdpDivBatchedConfig
+    name: str = "reinforce"
+    config_class: ClassVar[type[Any]] = ReinforceConfig
 
     _optimizer: torch.optim.Adam
 

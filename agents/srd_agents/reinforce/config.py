@@ -73,12 +73,12 @@ class MdpDivConfig(PolicyConfig):
         if self.batch_topics != 1:
             raise ValueError(
                 "batch_topics must be 1 for mdp-div, which updates after every topic as the paper does, "
-                f"got {self.batch_topics}; ranker mdp-div-batched learns from many topics at once"
+                f"got {self.batch_topics}; ranker reinforce learns from many topics at once"
             )
 
 
 @dataclass(frozen=True, kw_only=True)
-class MdpDivBatchedConfig(PolicyConfig):
+class ReinforceConfig(PolicyConfig):
     """MDP-DIV's policy, trained with batches, a baseline and Adam."""
 
     batch_topics: int = 16
@@ -111,35 +111,16 @@ class MdpDivBatchedConfig(PolicyConfig):
 
 
 @dataclass(frozen=True, kw_only=True)
-class MdpDivKnn10Config(MdpDivConfig):
-    """MDP-DIV that drops the nearest 10% of the remaining candidates after each rank."""
-
-    pruning: str | None = "knn:0.1"
-    """What takes candidates off offer."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class MdpDivKnn20Config(MdpDivConfig):
-    """MDP-DIV that drops the nearest 20% of the remaining candidates after each rank."""
-
-    pruning: str | None = "knn:0.2"
-    """What takes candidates off offer."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class MdpDivKnn30Config(MdpDivConfig):
-    """MDP-DIV that drops the nearest 30% of the remaining candidates after each rank."""
-
-    pruning: str | None = "knn:0.3"
-    """What takes candidates off offer."""
-
-
-@dataclass(frozen=True, kw_only=True)
 class MdpDivNtnConfig(MdpDivConfig):
     """MDP-DIV on the candidates that NTN-DIV, trained first on the same topics, puts first."""
 
     keep: float = 0.5
     """Share of a topic's candidates that stays on offer, rounded down."""
+    when: Literal["reset", "step"] = "reset"
+    """"reset": NTN-DIV ranks once, before the first rank (the paper's D); "step": after each rank (E)."""
+    readmit: bool = False
+    """With "step": choose among all unranked documents at each rank, dropped ones included; the paper's drops are
+    final."""
     ntn_slices: int = 7
     """Slices of NTN-DIV's tensor (Liu et al. 2018: 100)."""
     ntn_epochs: int = 40
@@ -151,6 +132,9 @@ class MdpDivNtnConfig(MdpDivConfig):
         super().__post_init__()
         check_between("keep", self.keep, 0.0, 1.0)
         check_positive("keep", self.keep)
+        check_one_of("when", self.when, ("reset", "step"))
+        if self.readmit and self.when == "reset":
+            raise ValueError("readmit=True chooses anew at each rank, so it needs when='step'")
         check_count("ntn_slices", self.ntn_slices)
         check_count("ntn_epochs", self.ntn_epochs)
         check_positive("ntn_learning_rate", self.ntn_learning_rate)
@@ -159,11 +143,3 @@ class MdpDivNtnConfig(MdpDivConfig):
                 f"this ranker prunes by its own NTN-DIV, so it takes no pruning={self.pruning!r}; "
                 "give that to ranker mdp-div"
             )
-
-
-@dataclass(frozen=True, kw_only=True)
-class MdpDivNtnEachConfig(MdpDivNtnConfig):
-    """As MdpDivNtnConfig; NTN-DIV chooses after a selection instead of before the first."""
-
-    readmit: bool = False
-    """Choose among all unranked documents at each rank, dropped ones included; the paper's drops are final."""

@@ -1,4 +1,4 @@
-"""MDP-DIV with fewer candidates (Liu et al. 2018): by nearest neighbours, or by an NTN-DIV trained first."""
+"""MDP-DIV on fewer candidates, chosen by an NTN-DIV trained first (Liu et al. 2018)."""
 
 from __future__ import annotations
 
@@ -6,20 +6,14 @@ import logging
 import time
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from srd_agents.learner import Weights
 from srd_agents.reinforce.agent import MdpDiv
-from srd_agents.reinforce.config import (
-    MdpDivKnn10Config,
-    MdpDivKnn20Config,
-    MdpDivKnn30Config,
-    MdpDivNtnConfig,
-    MdpDivNtnEachConfig,
-)
-from srd_agents.storage import Weights
+from srd_agents.reinforce.config import MdpDivNtnConfig
 from srd_agents.supervised.ntn_div.agent import NtnDiv
 from srd_agents.supervised.ntn_div.config import NtnDivConfig
 from srd_gym.protocols import BoolArray, IntArray, Pruning, ScoreArray
@@ -33,29 +27,11 @@ _REMEMBERED = 4096
 """Topics whose rankings are remembered; validation asks for the same ones again and again."""
 
 
-class MdpDivKnn10(MdpDiv):
-    """MDP-DIV-kNN(10): after each rank the nearest 10% of the remaining candidates are dropped."""
+class MdpDivNtn(MdpDiv):
+    """MDP-DIV-NTN(D) and (E): the policy sees the half of the candidates that NTN-DIV puts first.
 
-    name: ClassVar[str] = "mdp-div-knn10"
-    config_class: ClassVar[type[Any]] = MdpDivKnn10Config
-
-
-class MdpDivKnn20(MdpDiv):
-    """MDP-DIV-kNN(20): after each rank the nearest 20% of the remaining candidates are dropped."""
-
-    name: ClassVar[str] = "mdp-div-knn20"
-    config_class: ClassVar[type[Any]] = MdpDivKnn20Config
-
-
-class MdpDivKnn30(MdpDiv):
-    """MDP-DIV-kNN(30): after each rank the nearest 30% of the remaining candidates are dropped."""
-
-    name: ClassVar[str] = "mdp-div-knn30"
-    config_class: ClassVar[type[Any]] = MdpDivKnn30Config
-
-
-class MdpDivNtnD(MdpDiv):
-    """MDP-DIV-NTN(D): the policy sees the half of the candidates that NTN-DIV ranks first.
+    D: it ranks a topic's candidates once. E (`when="step"`): it chooses after each rank, given what was selected; drops
+    are final, so read literally it prunes once, after the first rank; `readmit` chooses among all unranked documents.
 
     NTN-DIV is trained before the policy, on the same training topics (a fifth of them, drawn from the seed, tells it
     when to stop), and its weights are part of this model and of its checkpoints. Its training counts in the history's
@@ -64,9 +40,8 @@ class MdpDivNtnD(MdpDiv):
     Differs from the paper: NTN-DIV as in `srd_agents.supervised.ntn_div`.
     """
 
-    name: ClassVar[str] = "mdp-div-ntn-d"
+    name: str = "mdp-div-ntn-d"
     config_class: ClassVar[type[Any]] = MdpDivNtnConfig
-    _when: ClassVar[Literal["reset", "step"]] = "reset"
 
     config: MdpDivNtnConfig
     _ntn: NtnDiv
@@ -90,11 +65,8 @@ class MdpDivNtnD(MdpDiv):
         self._ntn.vector_width = vector_width
         self._ntn._build(vector_width)
         self._memory = _Remembering(self._ntn)
-        self.pruning = ByRanker(self._memory, self.config.keep, when=self._when, readmit=self._readmits())
-
-    def _readmits(self) -> bool:
-        """Whether dropped candidates may come back."""
-        return isinstance(self.config, MdpDivNtnEachConfig) and self.config.readmit
+        config = self.config
+        self.pruning = ByRanker(self._memory, config.keep, when=config.when, readmit=config.readmit)
 
     def _prepare(self, topics: TopicSet, seed: int) -> None:
         if not self._resuming:  # a checkpoint has its weights
@@ -124,18 +96,6 @@ class MdpDivNtnD(MdpDiv):
         if not all(np.array_equal(current[name], array) for name, array in own.items()):
             self._ntn._set_weights(own)
             self._memory.forget()
-
-
-class MdpDivNtnE(MdpDivNtnD):
-    """MDP-DIV-NTN(E): after a selection the policy sees those that NTN-DIV, given that selection, puts first.
-
-    As many as half of the initial candidates stay; drops are final, so read literally it prunes once, after the first
-    rank. `readmit` chooses among all unranked documents at each rank instead.
-    """
-
-    name: ClassVar[str] = "mdp-div-ntn-e"
-    config_class: ClassVar[type[Any]] = MdpDivNtnEachConfig
-    _when: ClassVar[Literal["reset", "step"]] = "step"
 
 
 class _Remembering:

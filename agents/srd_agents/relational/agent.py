@@ -45,7 +45,7 @@ class Relational(Learner[RelationalConfig]):
     (Kool et al. 2019) trains it through the simulator of SRD-v0. Ranking is numpy only.
     """
 
-    name: ClassVar[str] = "relational"
+    name: str = "relational"
     config_class: ClassVar[type[Any]] = RelationalConfig
 
     _network: RelationalNetwork

@@ -34,7 +34,7 @@ class MaskablePpo(Learner[MaskablePpoConfig]):
     with fewer candidates than K begins again within the rollout. Training needs sb3-contrib; ranking needs torch alone.
     """
 
-    name: ClassVar[str] = "maskable-ppo"
+    name: str = "maskable-ppo"
     config_class: ClassVar[type[Any]] = MaskablePpoConfig
 
     _network: CandidateNetwork

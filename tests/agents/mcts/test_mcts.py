@@ -11,11 +11,11 @@ import pytest
 import torch
 
 from srd_agents.mcts.agent import M2Div
-from srd_agents.mcts.config import PRESETS, M2DivConfig
+from srd_agents.mcts.config import M2DivConfig
 from srd_agents.mcts.loss import log_policy, policy_loss, value_loss
 from srd_agents.mcts.network import HeadWeights, NumpyEvaluator, SearchNetwork
 from srd_agents.networks.inputs import Inputs
-from srd_agents.registry import load_ranker, make_ranker
+from srd_agents.registry import RANKERS, load_ranker, make_ranker
 from srd_agents.validation import Validation
 from srd_gym.data.synthetic import generate
 from srd_gym.topic import Topic, TopicSet
@@ -30,7 +30,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
 
 
 def learner(**options: Any) -> M2Div:
-    made = make_ranker("m2div", **(SMALL | options))
+    made = make_ranker("mcts", **(SMALL | options))
     assert isinstance(made, M2Div)
     return made
 
@@ -249,14 +249,14 @@ def test_options_out_of_range_are_refused() -> None:
         M2DivConfig(attention=5, heads=2)
     with pytest.raises(ValueError, match=r"dirichlet_fraction must be a finite number from 0\.0 to 1\.0"):
         M2DivConfig(root="puct", dirichlet_fraction=1.5)
-    with pytest.raises(ValueError, match="unknown option of ranker 'm2div'"):
-        make_ranker("m2div", simulation=3)
+    with pytest.raises(ValueError, match="unknown option of ranker 'mcts'"):
+        make_ranker("mcts", simulation=3)
     with pytest.raises(ValueError, match="Did you mean max_num_considered_actions"):
-        make_ranker("m2div", considered=3)
+        make_ranker("mcts", considered=3)
 
 
-def test_the_preset_is_the_paper() -> None:
-    paper = PRESETS["paper"](epochs=7)
+def test_the_name_of_the_paper_has_its_settings() -> None:
+    paper = RANKERS["m2div"].configure(epochs=7)
     assert (paper.epochs, paper.horizon, paper.simulations, paper.hidden, paper.exploration) == (7, 5, 5000, 5, 3.0)
     assert (paper.root, paper.dirichlet_fraction, paper.optimizer, paper.learning_rate) == (
         "puct",

@@ -10,9 +10,9 @@ import pytest
 import torch
 
 from srd_agents.qmix.agent import Qmix, ScoringLearner, Vdn
-from srd_agents.qmix.config import PRESETS, QmixConfig, VdnConfig
+from srd_agents.qmix.config import VdnConfig
 from srd_agents.qmix.replay import Visits
-from srd_agents.registry import load_ranker, make_ranker
+from srd_agents.registry import RANKERS, load_ranker, make_ranker
 from srd_agents.validation import Validation
 from srd_gym.core import ScoringCore, TopicArrays
 from srd_gym.data.synthetic import generate
@@ -309,15 +309,16 @@ def test_topics_it_cannot_learn_from() -> None:
 
 
 def test_the_papers_settings() -> None:
-    trec, du_div = PRESETS["paper-trec"](epochs=7), PRESETS["paper-du-div"]()
-    assert (trec.n_scores, trec.attention_width, trec.heads, trec.blocks, trec.epochs) == (30, 64, 4, 1, 7)
-    assert (du_div.n_scores, du_div.attention_width, du_div.heads, du_div.blocks) == (15, 256, 4, 1)
-    for config in (trec, du_div):
-        assert (config.learning_rate, config.batch_size, config.clip_norm) == (1e-4, 256, 10.0)
-        assert (config.epsilon_start, config.epsilon_end) == (1.0, 0.05)
-        assert config.measures == ("alpha_nDCG@5", "alpha_nDCG@15")
-    history = Qmix(QmixConfig.paper_trec(epochs=1, attention_width=8)).fit(generate("tiny", n_topics=4, seed=0))
-    assert np.isfinite(history.records[0]["loss"])
+    config = RANKERS["ma4div"].configure(epochs=7)
+    assert (config.n_scores, config.attention_width, config.heads, config.blocks, config.epochs) == (15, 256, 4, 1, 7)
+    assert (config.learning_rate, config.batch_size, config.clip_norm) == (1e-4, 256, 10.0)
+    assert (config.epsilon_start, config.epsilon_end, config.state) == (1.0, 0.05, "flat")
+    assert config.measures == ("alpha_nDCG@5", "alpha_nDCG@15")
+    lists = generate("serp", n_topics=4, seed=0, candidates=(15, 15), width=8)
+    ranker = make_ranker("ma4div", epochs=1, attention_width=8, hidden=8)
+    assert isinstance(ranker, Qmix)
+    assert ranker.name == "ma4div"
+    assert np.isfinite(ranker.fit(lists).records[0]["loss"])
 
 
 @pytest.mark.parametrize(

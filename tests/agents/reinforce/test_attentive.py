@@ -135,7 +135,7 @@ def test_every_weight_has_a_gradient() -> None:
         assert parameter.grad.abs().sum() > 0, name
 
 
-@pytest.mark.parametrize("name", ["mdp-div", "mdp-div-batched", "mdp-div-knn30"])
+@pytest.mark.parametrize("name", ["mdp-div", "reinforce", "mdp-div-knn30"])
 def test_resumes_to_the_bit_and_loads(name: str, tmp_path: Path) -> None:
     topics = generate("serp", n_topics=16, seed=1)
     options = {"policy": "attention", "attention_width": 8}
@@ -172,7 +172,7 @@ def test_learns_what_only_attention_can_see() -> None:
     found = {}
     for policy in ("bilinear", "attention"):
         learner: Any = make_ranker(
-            "mdp-div-batched",
+            "reinforce",
             policy=policy,
             epochs=20,
             horizon=1,

@@ -111,7 +111,7 @@ def test_knn30_needs_a_third_of_the_evaluations() -> None:
 
 @pytest.mark.parametrize("strategy", [KNN(0.0), ByRanker("mmr", 1.0)])
 def test_ranking_with_nothing_pruned_is_plain_ranking(strategy: Any) -> None:
-    ranker = learner("mdp-div-batched", epochs=1)
+    ranker = learner("reinforce", epochs=1)
     ranker.fit(ragged(), seed=0)
     policy: GreedyPolicy = ranker._policy()
     for k in (1, 4, 100):
@@ -172,7 +172,7 @@ def test_ntn_is_trained_on_the_training_topics() -> None:
         np.testing.assert_array_equal(kept.allowed[index], expected)
 
 
-@pytest.mark.parametrize("name", ["mdp-div", "mdp-div-batched"])
+@pytest.mark.parametrize("name", ["mdp-div", "reinforce"])
 def test_any_pruning_can_be_given_as_text(name: str) -> None:
     ranker = learner(name, epochs=1, pruning="knn:0.2+ranker:0.5:step:mmr")
     ranker.fit(ragged(), seed=0)
@@ -188,7 +188,7 @@ def test_any_pruning_can_be_given_as_text(name: str) -> None:
         ("mdp-div-ntn-d", {"pruning": "knn:0.1"}, "prunes by its own NTN-DIV, so it takes no pruning='knn:0.1'"),
         ("mdp-div-ntn-e", {"keep": 0.0}, "keep must be above 0, got 0"),
         ("mdp-div-ntn-e", {"keep": 1.5}, "keep must be a finite number from 0.0 to 1.0, got 1.5"),
-        ("mdp-div-ntn-d", {"readmit": True}, "unknown option of ranker 'mdp-div-ntn-d': 'readmit'"),
+        ("mdp-div-ntn-d", {"readmit": True}, "readmit=True chooses anew at each rank, so it needs when='step'"),
     ],
 )
 def test_bad_options_are_named(name: str, options: dict[str, Any], message: str) -> None:

@@ -14,8 +14,8 @@ from srd_agents.features import order_features, padded_order_features
 from srd_agents.learner import Learner
 from srd_agents.networks.inputs import mean_and_deviation
 from srd_agents.registry import load_ranker, make_ranker
-from srd_agents.reinforce.agent import MdpDiv, MdpDivBatched
-from srd_agents.reinforce.config import MdpDivBatchedConfig, MdpDivConfig
+from srd_agents.reinforce.agent import MdpDiv, Reinforce
+from srd_agents.reinforce.config import MdpDivConfig, ReinforceConfig
 from srd_agents.reinforce.greedy import GreedyPolicy
 from srd_agents.reinforce.network import PolicyNetwork
 from srd_agents.reinforce.rollout import TopicTensors, roll_out
@@ -24,7 +24,7 @@ from srd_gym.core import SelectionCore, TopicArrays
 from srd_gym.data.synthetic import generate
 from srd_gym.topic import Topic, TopicSet
 
-LEARNERS = ("mdp-div", "mdp-div-batched")
+LEARNERS = ("mdp-div", "reinforce")
 
 
 def learner(name: str, **options: Any) -> Learner[Any]:
@@ -88,7 +88,7 @@ def assert_same_weights(one: Learner[Any], other: Learner[Any]) -> None:
         # Without a baseline the paper's update may settle on a good ranking that is not the best.
         ("mdp-div", {"epochs": 1500, "learning_rate": 0.03}, 0.85),
         ("mdp-div", {"epochs": 1500, "learning_rate": 0.03, "return_only": True}, 0.85),
-        ("mdp-div-batched", {"epochs": 300}, 0.999),
+        ("reinforce", {"epochs": 300}, 0.999),
     ],
 )
 def test_learns_the_toy_topic(name: str, options: dict[str, Any], threshold: float, seed: int) -> None:
@@ -104,7 +104,7 @@ def test_learns_the_toy_topic(name: str, options: dict[str, Any], threshold: flo
 
 def test_beats_mmr_on_held_out_topics_that_share_a_catalogue() -> None:
     fold = generate("serp", n_topics=500, seed=11).folds(5, 0)[0]
-    ranker = learner("mdp-div-batched", epochs=12)
+    ranker = learner("reinforce", epochs=12)
     ranker.fit(fold.train, fold.validation, seed=0)
     test = Validation(fold.test, "alpha_nDCG@10")
     others = [make_ranker("mmr", lambda_=step / 10) for step in range(11)]
@@ -123,7 +123,7 @@ def test_the_batched_learner_does_not_care_how_long_vectors_are(scale: float) ->
         for t in topics
         if t.doc_vectors is not None and t.query_vector is not None
     )
-    ranker = learner("mdp-div-batched", epochs=10)
+    ranker = learner("reinforce", epochs=10)
     ranker.fit(scaled[:200], seed=0)
     validation = Validation(scaled[200:], "alpha_nDCG@10")
     assert validation.mean(ranker) > validation.mean(make_ranker("random")) + 0.08
@@ -147,7 +147,7 @@ def test_a_killed_run_resumes_to_the_same_weights(
 ) -> None:
     topics = generate("tiny", n_topics=9, seed=3)
     options: dict[str, Any] = {"epochs": 4, "checkpoint_seconds": 1e-9}
-    if name == "mdp-div-batched":
+    if name == "reinforce":
         options |= {"batch_topics": 3, "rollouts": 3}
     whole, killed, resumed = (learner(name, **options) for _ in range(3))
     whole.fit(topics[:7], topics[7:], seed=1)
@@ -187,7 +187,7 @@ def test_a_model_of_another_width_is_refused(name: str, tmp_path: Any) -> None:
     ranker.fit(ragged(), seed=0)
     with pytest.raises(ValueError, match=r"width 7, but topic 'q0' has width 9"):
         ranker.rank(ragged(width=9)[0], 3)
-    assert isinstance(ranker, MdpDiv | MdpDivBatched)
+    assert isinstance(ranker, MdpDiv | Reinforce)
     with pytest.raises(ValueError, match="knows vectors of width 7"):
         ranker.score(ragged(width=9)[0], np.array([], np.int64), np.ones(1, np.bool_))
     ranker.save(tmp_path)
@@ -241,7 +241,7 @@ def test_ranking_is_the_argmax_of_the_trained_policy_at_every_rank(name: str) ->
     topics = ragged(seed=1)
     ranker = learner(name, epochs=2)
     ranker.fit(topics, seed=0)
-    assert isinstance(ranker, MdpDiv | MdpDivBatched)
+    assert isinstance(ranker, MdpDiv | Reinforce)
     network = ranker._network
     for topic in topics[:6]:
         query = np.zeros(7, np.float32) if topic.query_vector is None else topic.query_vector
@@ -288,7 +288,7 @@ def test_the_retrieval_order_is_used_where_vectors_say_nothing() -> None:
     train, test = TopicSet(topics[:60], name="train"), Validation(TopicSet(topics[60:], name="test"), "alpha_nDCG@5")
     values = {}
     for seen in (True, False):
-        ranker = MdpDivBatched(MdpDivBatchedConfig(epochs=30, learning_rate=0.02, retrieval_order=seen))
+        ranker = Reinforce(ReinforceConfig(epochs=30, learning_rate=0.02, retrieval_order=seen))
         ranker.fit(train, seed=0)
         values[seen] = test.mean(ranker)
     assert values[True] > 0.9
@@ -372,7 +372,7 @@ def test_first_weights_are_uniform_in_the_papers_or_the_codes_range() -> None:
 def test_similar_first_weights_already_look_for_new_documents_near_the_query() -> None:
     """Before any learning: the first document is nearer to the query than most, and rankings beat random ones."""
     topics = generate("web", n_topics=40, seed=1)
-    ranker = MdpDivBatched(MdpDivBatchedConfig(hidden=128, learning_rate=1e-12, epochs=1))
+    ranker = Reinforce(ReinforceConfig(hidden=128, learning_rate=1e-12, epochs=1))
     ranker.fit(topics, seed=0)
     nearer = []
     for topic in topics:
@@ -386,7 +386,7 @@ def test_similar_first_weights_already_look_for_new_documents_near_the_query() -
 
 @pytest.mark.parametrize("hidden", [1, 3, 40])
 def test_similar_first_weights_for_any_width_of_state(hidden: int) -> None:
-    ranker = learner("mdp-div-batched", hidden=hidden, epochs=3)
+    ranker = learner("reinforce", hidden=hidden, epochs=3)
     ranker.fit(ragged(), seed=0)
     assert all(np.isfinite(array).all() for array in ranker._weights().values())
 
@@ -405,6 +405,6 @@ def test_options_out_of_range_are_refused() -> None:
     with pytest.raises(ValueError, match="Did you mean paper"):
         MdpDivConfig(init="papper")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="rollouts must be at least 2, got 1"):
-        MdpDivBatchedConfig(rollouts=1)
+        ReinforceConfig(rollouts=1)
     with pytest.raises(ValueError, match="unknown option of ranker 'mdp-div'"):
         make_ranker("mdp-div", learning_rat=0.1)

@@ -24,7 +24,7 @@ from srd_train.experiment.recipe import RankerEntry, Recipe, TopicsEntry
 
 CHANGING = {"commit", "versions", "seconds", "wall_seconds", "cpu_seconds"}
 CHANGING |= {"fit_seconds", "fit_cpu_seconds", "rank_seconds", "rank_cpu_seconds"}
-LEARNER = RankerEntry(ranker="mdp-div-batched", config={"epochs": 3, "horizon": 5, "hidden": 4})
+LEARNER = RankerEntry(ranker="reinforce", config={"epochs": 3, "horizon": 5, "hidden": 4})
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -98,7 +98,7 @@ def test_the_cluster_comes_to_the_same(tmp_path: Path) -> None:
 
 
 # Cells of seconds, so that a worker is at one when it is killed.
-SLOW = RankerEntry(ranker="mdp-div-batched", config={"epochs": 60, "horizon": 5, "patience": 0})
+SLOW = RankerEntry(ranker="reinforce", config={"epochs": 60, "horizon": 5, "patience": 0})
 
 
 class KillOne:

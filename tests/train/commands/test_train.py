@@ -22,7 +22,7 @@ def fold_ids(path: Path, index: int, seed: int = 0) -> set[str]:
     return set(read_topics(path).folds(5, seed)[index - 1].test.query_ids)
 
 
-@pytest.mark.parametrize("ranker", ["mdp-div", "mdp-div-batched", "mmr"])
+@pytest.mark.parametrize("ranker", ["mdp-div", "reinforce", "mmr"])
 def test_a_trained_folder_ranks_the_test_topics_of_its_fold(
     srd: Srd, tiny_file: Path, tmp_path: Path, ranker: str
 ) -> None:
@@ -84,7 +84,7 @@ def weights_of(folder: Path) -> bytes:
     return (folder / "model.safetensors").read_bytes()
 
 
-@pytest.mark.parametrize("ranker", ["mdp-div", "mdp-div-batched"])
+@pytest.mark.parametrize("ranker", ["mdp-div", "reinforce"])
 def test_resuming_gives_bitwise_the_same_weights(srd: Srd, tiny_file: Path, tmp_path: Path, ranker: str) -> None:
     def train(folder: str, epochs: int, *more: str) -> None:
         words = ("train", ranker, "--topics", tiny_file, "--fold", "1/5", "--seed", "7", "--out", tmp_path / folder)

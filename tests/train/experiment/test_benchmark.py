@@ -145,7 +145,7 @@ def scrambled(topics: TopicSet, query_ids: tuple[str, ...]) -> TopicSet:
     [
         RankerEntry(ranker="mmr"),
         RankerEntry(ranker="mdp-div", config={"epochs": 2}),
-        RankerEntry(ranker="mdp-div-batched", grid={"learning_rate": (0.001, 0.1)}, config={"epochs": 2}),
+        RankerEntry(ranker="reinforce", grid={"learning_rate": (0.001, 0.1)}, config={"epochs": 2}),
     ],
 )
 def test_test_judgments_change_nothing_but_scores(tmp_path: Path, entry: RankerEntry) -> None:
@@ -161,7 +161,7 @@ def test_test_judgments_change_nothing_but_scores(tmp_path: Path, entry: RankerE
 
 
 def test_environment_steps_are_counted(tmp_path: Path) -> None:
-    entry = RankerEntry(ranker="mdp-div-batched", config={"epochs": 2, "rollouts": 3, "horizon": 4, "patience": 0})
+    entry = RankerEntry(ranker="reinforce", config={"epochs": 2, "rollouts": 3, "horizon": 4, "patience": 0})
     plan = next(plans(recipe(entry, seeds=(0,))))
     record = run_cell(plan.cells[0], plan.topics, tmp_path)
     assert record["environment_steps"] == 2 * 3 * 4 * record["topic_set"]["train"]

@@ -54,7 +54,7 @@ seeds = [0]
 """
 LEARNER = """
 [[rankers]]
-ranker = "mdp-div-batched"
+ranker = "reinforce"
 config = { epochs = 3, horizon = 5, hidden = 4 }
 """
 

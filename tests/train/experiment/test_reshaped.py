@@ -127,7 +127,7 @@ def test_reshape_in_a_recipe_is_checked() -> None:
 @pytest.mark.parametrize("name", ["du-div", "du-div-1024", "reshaped-trec", "ambient-scoring", "serp-scoring"])
 def test_recipes_of_documents_as_agents_compare_them_with_selection(name: str) -> None:
     rankers = {entry.ranker: entry for entry in load_recipe(name).rankers}
-    assert {"mmr", "qmix", "mdp-div-batched", "oracle", "random"} <= rankers.keys()
+    assert {"mmr", "qmix", "reinforce", "oracle", "random"} <= rankers.keys()
     for entry in load_recipe(name).rankers:
         # What a clock ends says so in its name.
         assert (entry.time_budget is None) or entry.name.endswith(f"{entry.time_budget:g} s")

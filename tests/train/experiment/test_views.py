@@ -30,7 +30,7 @@ VIEWS = (
 def recipe(views: tuple[View, ...] = VIEWS, **changes: Any) -> Recipe:
     rankers = (
         RankerEntry(ranker="random", seeds=(0,)),
-        RankerEntry(ranker="m2div", name="raw", config=OPTIONS, views=views),
+        RankerEntry(ranker="mcts", name="raw", config=OPTIONS, views=views),
     )
     options = {"name": "r", "title": "r", "topics": (TOPICS,), "rankers": rankers, "reference": "raw"}
     return Recipe(**{**options, "measures": ("alpha_nDCG@5",), "depth": 5, **changes})
@@ -58,7 +58,7 @@ def fits(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 def test_one_fit_serves_every_view(fits: list[str], tmp_path: Path) -> None:
     records = run_benchmark(recipe(), tmp_path)
-    assert fits == ["random"] * 2 + ["m2div"] * 2  # one for each fold
+    assert fits == ["random"] * 2 + ["mcts"] * 2  # one for each fold
     assert count_cells(recipe(topics=(TOPICS,))) == len(records) == 2 * 5
     by_row = {record["ranker"]: record for record in records if record["fold"] == 1}
     assert list(by_row) == ["random", "raw", "by value", "search 0", "search 9"]
@@ -75,7 +75,7 @@ def test_one_fit_serves_every_view(fits: list[str], tmp_path: Path) -> None:
 def test_a_view_ranks_as_the_ranker_itself_would(finished: tuple[Path, list[dict[str, Any]]]) -> None:
     out, records = finished
     fold = load_entry(TOPICS).folds(3, seed=0)[0]
-    ranker: Any = make_ranker("m2div", **OPTIONS)
+    ranker: Any = make_ranker("mcts", **OPTIONS)
     ranker.fit(fold.train, fold.validation, seed=0)
     ways = {"raw": ("policy",), "by value": ("value",), "search 0": ("search", 0), "search 9": ("search", 9)}
     for name, way in ways.items():
@@ -96,7 +96,7 @@ def test_only_the_views_that_are_missing_are_made(finished: tuple[Path, list[dic
         recipe(), out, report=lambda cell, _, found: None if found else seen.append((cell.row, cell.fold))
     )
     assert seen == [("search 9", gone["fold"])]
-    assert fits == ["m2div"]
+    assert fits == ["mcts"]
     assert [record["per_topic"] for record in after] == [record["per_topic"] for record in before]
 
 
@@ -139,9 +139,9 @@ def test_tables_say_which_rows_share_a_fit(finished: tuple[Path, list[dict[str, 
     ("ranker", "config", "message"),
     [
         ("mmr", {"lambda_": 0.3}, "one way to rank, so it takes no views; give 'v' an entry of its own"),
-        ("m2div", {"rank_bye": "value"}, "Did you mean rank_by"),
-        ("m2div", {"hidden": 4}, "unknown option of ranking in view 'v' of 'x': 'hidden'.*needs an entry of its own"),
-        ("m2div", {"rank_by": "search", "rank_simulations": -1}, "rank_simulations must be at least 0"),
+        ("mcts", {"rank_bye": "value"}, "Did you mean rank_by"),
+        ("mcts", {"hidden": 4}, "unknown option of ranking in view 'v' of 'x': 'hidden'.*needs an entry of its own"),
+        ("mcts", {"rank_by": "search", "rank_simulations": -1}, "rank_simulations must be at least 0"),
     ],
 )
 def test_views_that_cannot_be_are_refused_before_any_work(ranker: str, config: dict[str, Any], message: str) -> None:
@@ -158,9 +158,9 @@ def test_a_ranker_must_take_the_options_it_names() -> None:
 
 
 def test_only_options_of_ranking_can_be_changed_on_a_trained_ranker() -> None:
-    ranker: Any = make_ranker("m2div")
+    ranker: Any = make_ranker("mcts")
     assert ranker.ranking_with(rank_by="value").config.rank_by == "value"
-    with pytest.raises(ValueError, match="unknown option of ranking of ranker 'm2div': 'hidden'"):
+    with pytest.raises(ValueError, match="unknown option of ranking of ranker 'mcts': 'hidden'"):
         ranker.ranking_with(hidden=3)
 
 
@@ -178,7 +178,7 @@ def test_mistakes_in_views_are_named(views: Any, message: str) -> None:
         "title": "r",
         "reference": "random",
         "topics": [{"name": "t", "source": "synthetic:tiny:12:0"}],
-        "rankers": [{"ranker": "random"}, {"ranker": "m2div", "views": views}],
+        "rankers": [{"ranker": "random"}, {"ranker": "mcts", "views": views}],
     }
     with pytest.raises(ValueError, match=message):
         recipe_from(content, "r", "r.toml")
@@ -189,9 +189,9 @@ def test_views_in_a_recipe_file(srd: Srd, tmp_path: Path) -> None:
     path.write_text(
         'title = "v"\nreference = "by value"\nmeasures = ["alpha_nDCG@5"]\n'
         '[[topics]]\nname = "tiny"\nsource = "synthetic:tiny:12:0"\nfolds = 3\nrun_folds = [1]\n'
-        '[[rankers]]\nranker = "m2div"\nconfig = { epochs = 1, simulations = 2 }\n'
+        '[[rankers]]\nranker = "mcts"\nconfig = { epochs = 1, simulations = 2 }\n'
         'views = [{ name = "by value", config = { rank_by = "value" } }]\n'
     )
     (table,) = srd.works("benchmark", path, "--out", tmp_path / "out", "--json").json["tables"]
-    assert [row["ranker"] for row in table["rows"]] == ["m2div", "by value"]
-    assert [row["fitted_as"] for row in table["rows"]] == ["m2div"] * 2
+    assert [row["ranker"] for row in table["rows"]] == ["mcts", "by value"]
+    assert [row["fitted_as"] for row in table["rows"]] == ["mcts"] * 2

@@ -109,7 +109,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
         rankers=(
             RankerEntry(ranker="mmr", grid={"lambda_": (0.2, 0.8)}),
             RankerEntry(ranker="qmix", config=small, seeds=(0, 1)),
-            RankerEntry(ranker="mdp-div-batched", config=small),
+            RankerEntry(ranker="reinforce", config=small),
         ),
         reference="mmr",
     )
@@ -141,7 +141,7 @@ def test_the_command_draws_both_kinds_of_file(srd: Srd, results: Path, tmp_path:
         ("tiny 15", "episodes"),
         ("tiny 15", "seconds"),
     ]
-    assert set(shown[0]["ends"]) == {"qmix", "mdp-div-batched"}
+    assert set(shown[0]["ends"]) == {"qmix", "reinforce"}
     text = svg.read_text()
     for words in ("qmix (2 seeds)", "mmr", "environment episodes", "alpha_nDCG@10, validation"):
         assert words in text  # letters stay letters: small, and can be searched for

@@ -29,7 +29,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> list[ResultTable]:
         topics=tuple(TopicsEntry(name=f"tiny {n}", source=f"synthetic:tiny:{n}:0", run_folds=(1,)) for n in (15, 20)),
         rankers=(
             RankerEntry(ranker="random"),
-            RankerEntry(ranker="m2div", name="raw", config=small, views=views, seeds=(0, 1)),
+            RankerEntry(ranker="mcts", name="raw", config=small, views=views, seeds=(0, 1)),
             RankerEntry(ranker="oracle"),
         ),
         reference="random",

@@ -109,7 +109,7 @@ def test_memory_of_training_is_measured_in_its_own_process() -> None:
 
 def test_memory_of_qmix_is_measured_too() -> None:
     assert 50 < qmix_memory(topics=300, width=16) < 600
-    names = ["memory mdp-div", "memory mdp-div-batched", "memory qmix", "memory sb3 replay", "memory m2div"]
+    names = ["memory mdp-div", "memory reinforce", "memory qmix", "memory sb3 replay", "memory m2div"]
     assert [case.name for case in memory_cases()] == names
 
 

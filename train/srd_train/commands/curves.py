@@ -24,7 +24,7 @@ class Curves:
 
     Examples:
       srd curves results/smoke --out curves.svg
-      srd curves results/serp-scoring --out serp.png --rankers qmix mdp-div-batched
+      srd curves results/serp-scoring --out serp.png --rankers qmix reinforce
     """
 
     results: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="DIR")]

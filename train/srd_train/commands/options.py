@@ -52,28 +52,26 @@ def parsed(kind: type[Options], args: Sequence[str], prog: str) -> Options:
     return tyro.cli(kind, args=args, prog=prog, description=description, config=(tyro.conf.FlagCreatePairsOff,))
 
 
-def ranker_options(config_class: type[Any], tuned: Collection[str] = (), taken: Collection[str] = ()) -> type[Any]:
+def ranker_options(config: Any, tuned: Collection[str] = (), taken: Collection[str] = ()) -> type[Any]:
     """A dataclass whose fields are the command-line options of a ranker's config dataclass.
 
     One truth: names, types, defaults and help are the config's own.
 
     Args:
-        config_class: a dataclass with a docstring under each field.
+        config: an instance of a dataclass with a docstring under each field; its values are the defaults.
         tuned: fields that are chosen on validation topics unless given; their default becomes None.
         taken: names of options that the command has itself (seed); such fields are left out.
 
     Returns:
         A dataclass for `parsed`; `given_options` turns its instance into config values.
     """
-    hints = get_type_hints(config_class)
-    helps = _field_helps(config_class)
+    hints = get_type_hints(type(config))
+    helps = _field_helps(type(config))
     made: list[tuple[str, Any, Any]] = []
-    for entry in dataclasses.fields(config_class):
+    for entry in dataclasses.fields(config):
         if entry.name in taken:
             continue
-        kind, default, text = hints[entry.name], entry.default, helps.get(entry.name, "")
-        if entry.default_factory is not dataclasses.MISSING:
-            default = entry.default_factory()
+        kind, default, text = hints[entry.name], getattr(config, entry.name), helps.get(entry.name, "")
         if entry.name in tuned:
             kind, default, text = kind | None, None, f"{text} Chosen on the validation topics unless given."
         # A Python name may end in an underscore to dodge a keyword (lambda_); an option need not.

@@ -76,7 +76,7 @@ def parse(args: Sequence[str], prog: str) -> RankCommand:
     if spec is None or spec.learns:
         return RankCommand(target, parsed(Rank, words, f"{prog} {target}"), {})
     own = {entry.name for entry in dataclasses.fields(Rank)}
-    both = parsed(joined(Rank, ranker_options(spec.config_class, taken=own)), words, f"{prog} {target}")
+    both = parsed(joined(Rank, ranker_options(spec.configure(), taken=own)), words, f"{prog} {target}")
     return RankCommand(target, both.command, dataclasses.asdict(both.ranker))
 
 

@@ -46,11 +46,11 @@ class Train:
     topics validates and there is no test part.
 
     Examples:
-      srd train mdp-div-batched --topics topics.parquet --fold 1/5 --out model
+      srd train reinforce --topics topics.parquet --fold 1/5 --out model
       srd train mmr --topics topics.parquet --folds folds.yml --fold 2 --out model
       srd train mdp-div --topics texts.parquet --vectors lsa --out model --time-budget 600
       srd train mdp-div --topics texts.parquet --vectors lsa --out model --time-budget 1200 --resume
-      srd train mdp-div-batched --topics topics.parquet --out model --tensorboard logs/mdp
+      srd train reinforce --topics topics.parquet --out model --tensorboard logs/mdp
     """
 
     topics: Source
@@ -99,7 +99,7 @@ def parse(args: Sequence[str], prog: str) -> TrainCommand:
         raise ValueError(f"ranker {spec.name!r} is trained elsewhere: rank with `srd rank {spec.name} --help`")
     own = {entry.name for entry in dataclasses.fields(Train)}
     tuned = spec.parameters_to_tune
-    both = joined(Train, ranker_options(spec.config_class, tuned=tuned, taken=own))
+    both = joined(Train, ranker_options(spec.configure(), tuned=tuned, taken=own))
     options = parsed(both, words, f"{prog} {spec.name}")
     return TrainCommand(spec, options.command, given_options(options.ranker, tuned))
 

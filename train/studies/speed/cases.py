@@ -251,7 +251,7 @@ def all_cases(rounds: int, size: float = 1.0) -> Iterator[tuple[str, Callable[[]
     yield "vector environment", lambda: vector_stepping(share=False, rounds=rounds, size=size)
     yield "vector environment, shared", lambda: vector_stepping(share=True, rounds=rounds, size=size)
     yield "training, paper", lambda: training("mdp-div", rounds=rounds, size=size)
-    yield "training, batched", lambda: training("mdp-div-batched", rounds=rounds, size=size)
+    yield "training, batched", lambda: training("reinforce", rounds=rounds, size=size)
     yield "ranking alone", lambda: ranking(batch=False, rounds=rounds, size=size)
     yield "ranking in batches", lambda: ranking(batch=True, rounds=rounds, size=size)
     yield from heuristic_cases(rounds, size)

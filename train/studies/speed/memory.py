@@ -56,7 +56,7 @@ def memory_cases() -> list[MemoryCase]:
             target=_MDP_DIV_TARGET,
             run=partial(training_memory, ranker),
         )
-        for ranker in ("mdp-div", "mdp-div-batched")
+        for ranker in ("mdp-div", "reinforce")
     ]
     topics, documents, width = _DU_DIV
     what = (
@@ -96,10 +96,10 @@ def qmix_memory(topics: int = _DU_DIV[0], width: int = _DU_DIV[2]) -> float:
     """
     program = (
         "from studies.speed.scoring import drawn\n"
-        "from srd_agents.qmix.agent import Qmix\n"
-        "from srd_agents.qmix.config import PRESETS\n"
+        "from srd_agents.registry import make_ranker\n"
         f"topics = drawn({topics}, {_DU_DIV[1]}, {width})\n"
-        "Qmix(PRESETS['paper-du-div'](epochs=1)).fit(topics[100:], topics[:100], seed=0)\n"
+        "qmix = make_ranker('ma4div', state='documents', max_candidates=None, epochs=1)\n"
+        "qmix.fit(topics[100:], topics[:100], seed=0)\n"
         "status = 0"
     )
     return _peak(program, [])

@@ -156,11 +156,13 @@ def _cost(documents: int, rounds: int, size: float) -> CostLine:
 
 
 def _prepared(width: int, documents: int) -> Qmix:
-    """QMIX with first weights, ready to be stepped: the defaults, or at F = 1024 the paper's setting."""
+    """QMIX with first weights, ready to be stepped: the defaults, or at F = 1024 the paper's sizes."""
     from srd_agents.qmix.agent import Qmix
-    from srd_agents.qmix.config import PRESETS, QmixConfig
+    from srd_agents.qmix.config import QmixConfig
+    from srd_agents.registry import RANKERS
 
-    learner = Qmix(PRESETS["paper-du-div"]() if width == 1024 else QmixConfig())
+    paper = RANKERS.find("ma4div").configure(state="documents", max_candidates=None)
+    learner = Qmix(paper if width == 1024 else QmixConfig())
     learner.prepare(drawn(_BATCH, documents, width))
     return learner
 

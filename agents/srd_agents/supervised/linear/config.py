@@ -69,7 +69,7 @@ class RltrConfig(ColumnsConfig):
 
 @dataclass(frozen=True, kw_only=True)
 class PairConfig(RltrConfig):
-    """Learners from pairs of a good and a bad ranking."""
+    """PAMM, SGDMM-Log and SGDMM-Exp: learners from pairs of a good and a bad ranking."""
 
     positives: int = 5
     """tau+, good rankings a topic: the ideal and variants of it with equally judged documents swapped."""
@@ -83,21 +83,6 @@ class PairConfig(RltrConfig):
         check_count("positives", self.positives)
         check_count("negatives", self.negatives)
         check_between("negative_below", self.negative_below, 0.0, 1.0)
-
-
-@dataclass(frozen=True, kw_only=True)
-class PammConfig(PairConfig):
-    """PAMM: a perceptron on pairs whose likelihoods differ by less than their measures do."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class SgdmmLogConfig(PairConfig):
-    """SGDMM-Log: pairs weighted by their measures' difference, logistic loss."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class SgdmmExpConfig(PairConfig):
-    """SGDMM-Exp: pairs weighted by their measures' difference, exponential loss."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,11 +14,8 @@ from srd_agents.supervised.linear.config import (
     ColumnsConfig,
     ListMleConfig,
     PairConfig,
-    PammConfig,
     Pooling,
     RltrConfig,
-    SgdmmExpConfig,
-    SgdmmLogConfig,
 )
 from srd_agents.supervised.linear.features import Relations, relation_names, relevance_columns, relevance_names
 from srd_agents.supervised.linear.learner import LinearLearner
@@ -31,7 +28,6 @@ from srd_gym.topic import Topic, TopicSet
 logger = logging.getLogger("srd_agents")
 
 C = TypeVar("C", bound=ColumnsConfig)
-PairsC = TypeVar("PairsC", bound=PairConfig)
 
 
 class Prepared(NamedTuple):
@@ -158,7 +154,7 @@ class Rltr(PlackettLuceLearner[RltrConfig]):
     count, and steps are Adam's on batches.
     """
 
-    name: ClassVar[str] = "r-ltr"
+    name: str = "r-ltr"
     config_class: ClassVar[type[Any]] = RltrConfig
 
     def _prepare(self, topics: TopicSet, seed: int) -> None:
@@ -176,9 +172,10 @@ class Rltr(PlackettLuceLearner[RltrConfig]):
         return _minus_mean(good, bad)
 
 
-class PairLearner(PlackettLuceLearner[PairsC]):
+class PairLearner(PlackettLuceLearner[PairConfig]):
     """Learners from pairs of a good and a bad ranking; they differ in `pair_loss` only."""
 
+    config_class: ClassVar[type[Any]] = PairConfig
     pair_loss: ClassVar[Any]
     """One of the functions in `srd_agents.supervised.linear.loss`."""
 
@@ -228,37 +225,34 @@ class PairLearner(PlackettLuceLearner[PairsC]):
         return float(losses.sum() / pairs), slopes.sum(axis=1) / pairs, -slopes.sum(axis=0) / pairs
 
 
-class Pamm(PairLearner[PammConfig]):
+class Pamm(PairLearner):
     """PAMM (Xu et al., TIST 2017): a perceptron on pairs whose likelihoods differ by less than their measures do.
 
     Differs from the paper: all pairs of a topic step at once, divided by their number (the paper: one after the
     other), and steps are Adam's unless `optimizer="sgd"`; the likelihood is `Rltr`'s.
     """
 
-    name: ClassVar[str] = "pamm"
-    config_class: ClassVar[type[Any]] = PammConfig
+    name: str = "pamm"
     pair_loss: ClassVar[Any] = staticmethod(pair_loss.perceptron)
 
 
-class SgdmmLog(PairLearner[SgdmmLogConfig]):
+class SgdmmLog(PairLearner):
     """SGDMM-Log (Xu et al., TIST 2017): Delta E log(1 + exp(-Delta F)) of pairs is minimised.
 
     Differs from the paper: as `Pamm`. The paper's update adds where its loss wants it to subtract; here the loss falls.
     """
 
-    name: ClassVar[str] = "sgdmm-log"
-    config_class: ClassVar[type[Any]] = SgdmmLogConfig
+    name: str = "sgdmm-log"
     pair_loss: ClassVar[Any] = staticmethod(pair_loss.logistic)
 
 
-class SgdmmExp(PairLearner[SgdmmExpConfig]):
+class SgdmmExp(PairLearner):
     """SGDMM-Exp (Xu et al., TIST 2017): Delta E exp(-Delta F) of pairs is minimised.
 
     Differs from the paper: as `SgdmmLog`; Delta F counts as at least -50.
     """
 
-    name: ClassVar[str] = "sgdmm-exp"
-    config_class: ClassVar[type[Any]] = SgdmmExpConfig
+    name: str = "sgdmm-exp"
     pair_loss: ClassVar[Any] = staticmethod(pair_loss.exponential)
 
 
@@ -269,7 +263,7 @@ class ListMle(PlackettLuceLearner[ListMleConfig]):
     nothing do not count (any order of them is right).
     """
 
-    name: ClassVar[str] = "listmle"
+    name: str = "listmle"
     config_class: ClassVar[type[Any]] = ListMleConfig
 
     @property

@@ -46,7 +46,7 @@ class StructSvm(LinearLearner[StructSvmConfig, RankingProblem]):
     ideal's; rankings end at `depth`.
     """
 
-    name: ClassVar[str] = "structsvm"
+    name: str = "structsvm"
     config_class: ClassVar[type[Any]] = StructSvmConfig
 
     def weight_names(self) -> tuple[str, ...]:
@@ -135,7 +135,7 @@ class SvmDiv(LinearLearner[SvmDivConfig, CoverProblem]):
     and weights are never negative, which the guarantee of greedy choice needs; levels count uses, not titles.
     """
 
-    name: ClassVar[str] = "svm-div"
+    name: str = "svm-div"
     config_class: ClassVar[type[Any]] = SvmDivConfig
 
     def weight_names(self) -> tuple[str, ...]:

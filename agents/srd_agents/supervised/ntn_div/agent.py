@@ -36,7 +36,7 @@ class NtnDiv(Learner[NtnDivConfig]):
     do not count.
     """
 
-    name: ClassVar[str] = "ntn-div"
+    name: str = "ntn-div"
     config_class: ClassVar[type[Any]] = NtnDivConfig
 
     _network: NtnNetwork

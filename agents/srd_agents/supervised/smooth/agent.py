@@ -238,7 +238,7 @@ class Daletor(SmoothLearner[DaletorConfig]):
     features; vectors are standardised; blocks are normalised first; the weights kept are those that validate best.
     """
 
-    name: ClassVar[str] = "daletor"
+    name: str = "daletor"
     config_class: ClassVar[type[Any]] = DaletorConfig
     outputs: ClassVar[int] = 1
 
@@ -255,7 +255,7 @@ class Mo4srd(SmoothLearner[Mo4srdConfig]):
     the network makes of the documents; deviations are at least 0.001.
     """
 
-    name: ClassVar[str] = "mo4srd"
+    name: str = "mo4srd"
     config_class: ClassVar[type[Any]] = Mo4srdConfig
     outputs: ClassVar[int] = 2
 

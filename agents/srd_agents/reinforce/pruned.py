@@ -11,9 +11,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from srd_agents.learner import Weights
 from srd_agents.reinforce.agent import MdpDiv
 from srd_agents.reinforce.config import MdpDivNtnConfig
+from srd_agents.storage import Weights
 from srd_agents.supervised.ntn_div.agent import NtnDiv
 from srd_agents.supervised.ntn_div.config import NtnDivConfig
 from srd_gym.protocols import BoolArray, IntArray, Pruning, ScoreArray

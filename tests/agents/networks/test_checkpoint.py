@@ -164,7 +164,7 @@ def test_a_crafted_optimizer_state_is_refused(name: str) -> None:
 
 def test_a_crafted_training_state_is_refused_on_resume(tmp_path: Path) -> None:
     topics = generate("tiny", n_topics=6, seed=0)
-    learner = make_ranker("mdp-div-batched", epochs=1)
+    learner = make_ranker("reinforce", epochs=1)
     learner.fit(topics, out=tmp_path)
     path = tmp_path / "state.safetensors"
     whole = read_tree(path, "state")
@@ -181,9 +181,9 @@ def test_a_crafted_training_state_is_refused_on_resume(tmp_path: Path) -> None:
         attack(tree)
         write_tree(path, tree)
         with pytest.raises(ValueError, match=message):
-            make_ranker("mdp-div-batched", epochs=2).fit(topics, out=tmp_path, resume=True)
+            make_ranker("reinforce", epochs=2).fit(topics, out=tmp_path, resume=True)
     write_tree(path, whole)
-    make_ranker("mdp-div-batched", epochs=2).fit(topics, out=tmp_path, resume=True)
+    make_ranker("reinforce", epochs=2).fit(topics, out=tmp_path, resume=True)
 
 
 def test_the_options_of_an_optimizer_come_from_the_config_alone() -> None:

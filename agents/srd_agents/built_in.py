@@ -119,8 +119,8 @@ BUILT_IN = (
     RankerSpec(
         name="mcts",
         summary="Monte Carlo tree search guided by a network that learns from it (after M2Div)",
-        config_path="srd_agents.mcts.config:M2DivConfig",
-        class_path="srd_agents.mcts.agent:M2Div",
+        config_path="srd_agents.mcts.config:MctsConfig",
+        class_path="srd_agents.mcts.agent:Mcts",
         learns=True,
         needs=("vectors",),
         uses=("query",),
@@ -128,8 +128,8 @@ BUILT_IN = (
     RankerSpec(
         name="m2div",
         summary="the same with the settings of M2Div as published (Feng et al. 2018)",
-        config_path="srd_agents.mcts.config:M2DivConfig",
-        class_path="srd_agents.mcts.agent:M2Div",
+        config_path="srd_agents.mcts.config:MctsConfig",
+        class_path="srd_agents.mcts.agent:Mcts",
         options={
             "batch_topics": 1,
             "root": "puct",

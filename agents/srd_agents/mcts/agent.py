@@ -13,7 +13,7 @@ import torch
 from numpy.typing import NDArray
 
 from srd_agents.learner import Learner
-from srd_agents.mcts.config import M2DivConfig
+from srd_agents.mcts.config import MctsConfig
 from srd_agents.mcts.loss import log_policy, policy_loss, value_loss
 from srd_agents.mcts.network import HeadWeights, NumpyEvaluator, SearchNetwork
 from srd_agents.mcts.rollout import Episodes, OrderedTopic, Planner, Played
@@ -31,7 +31,7 @@ _CHUNK = 32
 """Topics searched side by side when ranking."""
 
 
-class M2Div(Learner[M2DivConfig]):
+class Mcts(Learner[MctsConfig]):
     """M2Div: a tree search guided by an LSTM's policy and value, which learn from what the search finds.
 
     Feng, Xu, Lan, Guo, Zeng, Cheng, "From Greedy Selection to Exploratory Decision-Making: Diverse Ranking with
@@ -43,7 +43,7 @@ class M2Div(Learner[M2DivConfig]):
     """
 
     name: str = "mcts"
-    config_class: ClassVar[type[Any]] = M2DivConfig
+    config_class: ClassVar[type[Any]] = MctsConfig
 
     _network: SearchNetwork
     _optimizer: torch.optim.Optimizer
@@ -65,14 +65,14 @@ class M2Div(Learner[M2DivConfig]):
         return self.ranking_with(rank_by=by, rank_simulations=count)
 
     def ranking_with(self, **options: Any) -> Self:
-        """The same trained ranker, with its weights and other options of ranking (`M2DivConfig.RANKING_OPTIONS`).
+        """The same trained ranker, with its weights and other options of ranking (`MctsConfig.RANKING_OPTIONS`).
 
         Raises:
             ValueError: an option that training depends on, an unknown one, or a value out of range.
         """
         for name in options:
-            if name not in M2DivConfig.RANKING_OPTIONS:
-                raise unknown("option of ranking of ranker 'mcts':", name, M2DivConfig.RANKING_OPTIONS)
+            if name not in MctsConfig.RANKING_OPTIONS:
+                raise unknown("option of ranking of ranker 'mcts':", name, MctsConfig.RANKING_OPTIONS)
         twin = copy.copy(self)
         twin.config = dataclasses.replace(self.config, **options)
         return twin

@@ -10,7 +10,7 @@ from srd_agents.learner import LearnerConfig
 
 
 @dataclass(frozen=True, kw_only=True)
-class M2DivConfig(LearnerConfig):
+class MctsConfig(LearnerConfig):
     """M2Div: Monte Carlo tree search guided by a network that learns from it."""
 
     # What may differ from how a model was trained; its validation alone looked at them.

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from srd_agents.mcts.config import M2DivConfig
+from srd_agents.mcts.config import MctsConfig
 from srd_agents.mcts.root import dirichlet_noise, mix_noise, run_gumbel
 from srd_agents.mcts.search import Evaluator, Search, Terminal, instantiate, run
 from srd_agents.mcts.tree import TRIED, Trees
@@ -102,7 +102,7 @@ class Planner:
     """See `root.dirichlet_noise`."""
 
     @classmethod
-    def of(cls, config: M2DivConfig, simulations: int, *, training: bool) -> Planner:
+    def of(cls, config: MctsConfig, simulations: int, *, training: bool) -> Planner:
         """The planner of a configuration; noise and Gumbel roots, which explore, belong to training alone."""
         return cls(
             horizon=config.horizon,

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 import torch
 
-from srd_agents.mcts.agent import M2Div
-from srd_agents.mcts.config import M2DivConfig
+from srd_agents.mcts.agent import Mcts
+from srd_agents.mcts.config import MctsConfig
 from srd_agents.mcts.loss import log_policy, policy_loss, value_loss
 from srd_agents.mcts.network import HeadWeights, NumpyEvaluator, SearchNetwork
 from srd_agents.networks.inputs import Inputs
@@ -29,9 +29,9 @@ VARIANTS: dict[str, dict[str, Any]] = {
 }
 
 
-def learner(**options: Any) -> M2Div:
+def learner(**options: Any) -> Mcts:
     made = make_ranker("mcts", **(SMALL | options))
-    assert isinstance(made, M2Div)
+    assert isinstance(made, Mcts)
     return made
 
 
@@ -68,7 +68,7 @@ def ragged(width: int = 7) -> TopicSet:
     return TopicSet(topics, name="ragged")
 
 
-def assert_same_weights(one: M2Div, other: M2Div) -> None:
+def assert_same_weights(one: Mcts, other: Mcts) -> None:
     left, right = one._weights(), other._weights()
     assert left.keys() == right.keys()
     for name in left:
@@ -125,9 +125,9 @@ def test_a_killed_run_resumes_to_the_same_weights(
     options = VARIANTS[variant] | {"epochs": 4, "checkpoint_seconds": 1e-9, "batch_topics": 3}
     whole, killed, resumed = (learner(**options) for _ in range(3))
     whole.fit(topics[:7], topics[7:], seed=1)
-    done, update = 0, M2Div._update
+    done, update = 0, Mcts._update
 
-    def dies(self: M2Div, batch: Any) -> Any:
+    def dies(self: Mcts, batch: Any) -> Any:
         nonlocal done
         done += 1
         if done > updates:
@@ -136,7 +136,7 @@ def test_a_killed_run_resumes_to_the_same_weights(
         return update(self, batch)
 
     with monkeypatch.context() as patch:
-        patch.setattr(M2Div, "_update", dies)
+        patch.setattr(Mcts, "_update", dies)
         with pytest.raises(KeyboardInterrupt):
             killed.fit(topics[:7], topics[7:], seed=1, out=tmp_path)
     resumed.fit(topics[:7], topics[7:], seed=1, out=tmp_path, resume=True)
@@ -240,15 +240,15 @@ def test_a_diverged_training_says_so() -> None:
 
 def test_options_out_of_range_are_refused() -> None:
     with pytest.raises(ValueError, match="simulations must be at least 1, got 0"):
-        M2DivConfig(simulations=0)
+        MctsConfig(simulations=0)
     with pytest.raises(ValueError, match="Did you mean search"):
-        M2DivConfig(rank_by="searching")  # type: ignore[arg-type]
+        MctsConfig(rank_by="searching")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="one leaf at a time"):
-        M2DivConfig(root="gumbel", leaves=2)
+        MctsConfig(root="gumbel", leaves=2)
     with pytest.raises(ValueError, match="multiple of heads"):
-        M2DivConfig(attention=5, heads=2)
+        MctsConfig(attention=5, heads=2)
     with pytest.raises(ValueError, match=r"dirichlet_fraction must be a finite number from 0\.0 to 1\.0"):
-        M2DivConfig(root="puct", dirichlet_fraction=1.5)
+        MctsConfig(root="puct", dirichlet_fraction=1.5)
     with pytest.raises(ValueError, match="unknown option of ranker 'mcts'"):
         make_ranker("mcts", simulation=3)
     with pytest.raises(ValueError, match="Did you mean max_num_considered_actions"):

@@ -92,6 +92,14 @@ BUILT_IN = (
         uses=("query", "retrieval order"),
     ),
     RankerSpec(
+        name="cautious",
+        summary="keeps the order of scores, near copies last; without scores relations, with subtopics PM-2",
+        config_path="srd_agents.cautious:CautiousConfig",
+        class_path="srd_agents.cautious:Cautious",
+        needs=("vectors",),
+        uses=("query", "retrieval order", "subtopic vectors"),
+    ),
+    RankerSpec(
         name="oracle",
         summary="greedy on the judgments themselves: the upper reference, no competitor",
         config_path="srd_agents.heuristic.config:OracleConfig",

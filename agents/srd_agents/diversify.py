@@ -1,6 +1,6 @@
 """Diversifying what a retrieval pipeline holds: vectors in, indices and scores out.
 
-Shapes: B topics, N documents of a topic, F vector width, K documents chosen.
+Shapes: B topics, N documents of a topic, S subtopics of a topic, F vector width, K documents chosen.
 """
 
 from __future__ import annotations
@@ -13,14 +13,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from srd_agents.built_in import BUILT_IN
 from srd_agents.config import check_count
 from srd_agents.registry import load_ranker
 from srd_gym.files import PathLike
 from srd_gym.protocols import IntArray, Ranker, ScoreArray
 from srd_gym.topic import Topic
 
-DEFAULT_RANKER = "relational-pretrained"
-"""What ranks where no other ranker is named: it needs no labels, and neither a query vector nor scores."""
+DEFAULT_RANKER = "cautious"
+"""What ranks where no other ranker is named: it needs no labels, and neither a query vector, scores nor subtopics."""
 
 
 class Diversified(NamedTuple):
@@ -46,6 +47,8 @@ def diversify(
     k: int,
     ranker: PathLike | Ranker | None = None,
     scores: ArrayLike | Sequence[ArrayLike | None] | None = None,
+    *,
+    subtopics: ArrayLike | Sequence[ArrayLike | None] | None = None,
 ) -> Diversified:
     """The k documents to show of those retrieved: relevant, and different from one another.
 
@@ -57,6 +60,7 @@ def diversify(
     | doc_vectors | [N, F] | [B, N, F], or B arrays [N, F] whose N may differ |
     | query_vector | [F] or None | [B, F], or B arrays [F] or None, or None |
     | scores | [N] or None | [B, N], or B arrays [N] or None, or None |
+    | subtopics | [S, F] or None | [B, S, F], or B arrays [S, F] or None, or None |
     | result | [min(k, N)] | [B, min(k, largest N)] |
 
     A batch gives the same rankings as its topics one by one.
@@ -65,11 +69,12 @@ def diversify(
         query_vector: of the query, in the documents' vector space; None where there is none.
         doc_vectors: of the documents retrieved; their dimensions say whether this is one topic or a batch.
         k: documents wanted, at least 1; where a topic has fewer, all of them are ranked.
-        ranker: None for the one that comes pre-trained (`DEFAULT_RANKER`), another name that needs no training ("mmr"),
-            the folder of a trained ranker, or a `Ranker`. A folder is read at every call: to call often, pass
-            `load_ranker(folder)`.
+        ranker: None for `DEFAULT_RANKER`, another name that needs no training ("mmr"), the folder of a trained ranker,
+            or a `Ranker`. A folder is read at every call: to call often, pass `load_ranker(folder)`.
         scores: of the first stage, higher is better, on any scale and in any order; None where there are none: the
             documents' order then says nothing, but that the earlier one wins a tie.
+        subtopics: vectors of what the query may mean or ask about (query suggestions, facets, senses), in the
+            documents' space; None, or none of them, where nobody knows.
 
     Returns:
         Indices and scores, best first.
@@ -77,11 +82,14 @@ def diversify(
     Raises:
         TypeError: k is no whole number, something holds no numbers, or ranker is none of the above.
         ValueError: k below 1, no documents, shapes that do not match, numbers that are not finite, an unknown ranker
-            (near names are suggested), or what the ranker itself refuses (vectors of another width, no query vector).
+            (near names are suggested), subtopics for one that cannot use them, or what the ranker itself refuses
+            (vectors of another width, no query vector).
     """
     k = int(k) if isinstance(k, np.integer) else k
     check_count("k", k)
     chosen = as_ranker(ranker)
+    if subtopics is not None:
+        _check_uses_subtopics(chosen)
     dimensions = _dimensions(doc_vectors)
     if dimensions not in (2, 3):
         raise ValueError(
@@ -89,15 +97,15 @@ def diversify(
             f"got {dimensions} dimension{'' if dimensions == 1 else 's'}; np.stack makes one array of many vectors"
         )
     if dimensions == 2:
-        topic, order = retrieved("0", None, query_vector, doc_vectors, scores)
+        topic, order = retrieved("0", None, query_vector, doc_vectors, scores, subtopics)
         indices = _positions(chosen.rank(topic, k), order)
         return Diversified(indices, _falling(len(indices)).copy())
     documents = _each("doc_vectors", doc_vectors, None)
     queries = _each("query_vector", query_vector, len(documents))
     first_stage = _each("scores", scores, len(documents))
-    given = [
-        retrieved(str(b), None, *parts) for b, parts in enumerate(zip(queries, documents, first_stage, strict=True))
-    ]
+    named = _each("subtopics", subtopics, len(documents))
+    parts = zip(queries, documents, first_stage, named, strict=True)
+    given = [retrieved(str(b), None, *part) for b, part in enumerate(parts)]
     rankings = chosen.rank_batch([topic for topic, _ in given], k)
     return _stacked([_positions(ranking, order) for ranking, (_, order) in zip(rankings, given, strict=True)])
 
@@ -125,6 +133,7 @@ def retrieved(
     query_vector: Any,
     doc_vectors: Any,
     scores: Any,
+    subtopics: Any = None,
 ) -> tuple[Topic, IntArray | None]:
     """The topic that a ranker is to see: an unlabelled one, its candidates in the order of their scores.
 
@@ -134,6 +143,7 @@ def retrieved(
         query_vector: [F], or None.
         doc_vectors: [N, F].
         scores: [N], or None: the candidates then stay as they are and have no retrieval order.
+        subtopics: [S, F], or None.
 
     Returns:
         The topic, and for each of its candidates its position among the documents given (None: the same).
@@ -159,10 +169,39 @@ def retrieved(
             order = np.argsort(-first_stage, kind="stable")
             documents, first_stage = documents[order], first_stage[order]
             ids = ids if doc_ids is None else tuple([ids[i] for i in order.tolist()])
+    named = None if subtopics is None else _subtopic_vectors(query_id, subtopics)
     topic = Topic(
-        query_id=query_id, doc_ids=ids, query_vector=query, doc_vectors=documents, retrieval_scores=first_stage
+        query_id=query_id,
+        doc_ids=ids,
+        query_vector=query,
+        doc_vectors=documents,
+        retrieval_scores=first_stage,
+        subtopic_ids=() if named is None else _numbered(len(named)),
+        subtopic_vectors=named,
     )
     return topic, order
+
+
+def _check_uses_subtopics(ranker: Ranker) -> None:
+    """Refuse subtopics for a ranker of ours that would not look at them; of others nothing is known."""
+    path = f"{type(ranker).__module__}:{type(ranker).__qualname__}"
+    able = [spec for spec in BUILT_IN if "subtopic vectors" in (*spec.needs, *spec.uses)]
+    unable = [spec.name for spec in BUILT_IN if spec.class_path == path and spec not in able]
+    if unable:
+        raise ValueError(
+            f"ranker {unable[0]!r} cannot use subtopics; leave subtopics= out, or take one that can: "
+            f"{', '.join(spec.name for spec in able)}"
+        )
+
+
+def _subtopic_vectors(query_id: str, subtopics: Any) -> NDArray[Any] | None:
+    """[S, F], or None where nothing is named."""
+    vectors = _numbers(query_id, "subtopics", subtopics)
+    if vectors.size == 0:
+        return None
+    if vectors.ndim != 2:
+        raise ValueError(f"topic {query_id!r}: subtopics must be [S, F], one vector each, got shape {vectors.shape}")
+    return vectors
 
 
 def _dimensions(value: Any) -> int:

@@ -34,8 +34,8 @@ class FrameRanker:
     In a pipeline of PyTerrier: `first_stage >> pt.apply.generic(FrameRanker(k=10))`.
 
     Args:
-        ranker: None for the one that comes pre-trained, another name that needs no training ("mmr"), the folder of a
-            trained ranker, or a `Ranker`.
+        ranker: None for `srd_agents.diversify.DEFAULT_RANKER`, another name that needs no training ("mmr"), the folder
+            of a trained ranker, or a `Ranker`.
         k: documents kept of each query; None keeps (and ranks) all.
         doc_vectors: the column that holds each document's vector [F], or a function that gives the vectors [n, F] of a
             list of docnos; it is asked once a frame, for every docno once.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +32,7 @@ def topic(query: Any, documents: Any, scores: Any = None) -> Topic:
 def test_it_is_the_ranker() -> None:
     query, documents, _ = vectors()
     found = diversify(query, documents, 5)
-    assert found.indices.tolist() == make_ranker("relational-pretrained").rank(topic(query, documents), 5).tolist()
+    assert found.indices.tolist() == make_ranker("cautious").rank(topic(query, documents), 5).tolist()
     mmr = diversify(query, documents, 5, "mmr")
     assert mmr.indices.tolist() == make_ranker("mmr").rank(topic(query, documents), 5).tolist()
     assert found.indices.dtype == np.int64
@@ -51,7 +52,7 @@ def test_by_hand() -> None:
     assert diversify(None, documents, 3, "mmr", scores=[0, 2, 6, 3]).indices.tolist() == [2, 1, 3]
 
 
-@pytest.mark.parametrize("name", ["mmr", DEFAULT_RANKER])
+@pytest.mark.parametrize("name", ["mmr", "relational-pretrained", DEFAULT_RANKER])
 @given(n=st.integers(1, 30), k=st.integers(1, 35), seed=st.integers(0, 10_000))
 @settings(max_examples=60, deadline=None)
 def test_scores_may_come_in_any_order(name: str, n: int, k: int, seed: int) -> None:
@@ -101,6 +102,57 @@ def test_a_batch_as_arrays() -> None:
     mixed = diversify([None, queries[1], None], documents, 2, scores=[scores[0], None, scores[2]])
     assert mixed.indices[0].tolist() == diversify(None, documents[0], 2, scores=scores[0]).indices.tolist()
     assert mixed.indices[1].tolist() == diversify(queries[1], documents[1], 2).indices.tolist()
+
+
+def test_subtopics_are_covered_in_turn() -> None:
+    query, documents, scores = vectors(30)
+    subtopics = np.random.default_rng(1).normal(size=(3, 4))
+    order = np.argsort(-scores)
+    named = replace(
+        topic(query, documents[order], scores[order]), subtopic_ids=("a", "b", "c"), subtopic_vectors=subtopics
+    )
+    found = diversify(query, documents, 6, scores=scores, subtopics=subtopics)
+    assert found.indices.tolist() == order[make_ranker("cautious").rank(named, 6)].tolist()
+    assert found.indices.tolist() != diversify(query, documents, 6, scores=scores).indices.tolist()
+    for ranker in ("pm2", "xquad"):
+        alone = diversify(query, documents, 6, ranker, scores=scores, subtopics=subtopics.tolist())
+        assert alone.indices.tolist() == order[make_ranker(ranker).rank(named, 6)].tolist()
+
+
+def test_a_batch_names_subtopics_for_some() -> None:
+    parts = [vectors(n, seed=n) for n in (3, 9, 5)]
+    queries, documents, scores = (list(column) for column in zip(*parts, strict=True))
+    subtopics = [np.eye(4)[:2], None, []]
+    found = diversify(queries, documents, 4, scores=scores, subtopics=subtopics)
+    for b, row in enumerate(found.topics()):
+        alone = diversify(queries[b], documents[b], 4, scores=scores[b], subtopics=subtopics[b])
+        np.testing.assert_array_equal(row.indices, alone.indices)
+    unnamed = diversify(queries, documents, 4, scores=scores)
+    np.testing.assert_array_equal(found.indices[1:], unnamed.indices[1:])
+
+
+def test_subtopics_that_nobody_looks_at_are_refused() -> None:
+    query, documents, scores = vectors()
+    for ranker in ("mmr", "relational-pretrained", make_ranker("dpp")):
+        with pytest.raises(ValueError, match=r"cannot use subtopics; .*: xquad, pm2, cautious"):
+            diversify(query, documents, 4, ranker, scores=scores, subtopics=np.eye(4))
+    with pytest.raises(ValueError, match=r"topic '0': subtopics must be \[S, F\], one vector each, got shape \(4,\)"):
+        diversify(query, documents, 4, subtopics=np.eye(4)[0])
+    with pytest.raises(ValueError, match=r"subtopic_vectors has shape \(3, 3\), expected \(3, 4\)"):
+        diversify(query, documents, 4, subtopics=np.eye(3))
+    with pytest.raises(ValueError, match="subtopics must have 2 entries, one a topic, got 1"):
+        diversify(None, [documents, documents], 4, subtopics=[np.eye(4)])
+    with pytest.raises(ValueError, match="subtopic_vectors holds NaN"):
+        diversify(query, documents, 4, subtopics=np.full((1, 4), NAN))
+
+    class Theirs:
+        def rank(self, topic: Topic, k: int) -> Any:
+            return np.arange(topic.n_subtopics)
+
+        def rank_batch(self, topics: Any, k: int) -> Any:
+            return [self.rank(topic, k) for topic in topics]
+
+    assert diversify(query, documents, 4, Theirs(), subtopics=np.eye(4)[:2]).indices.tolist() == [0, 1]
 
 
 def test_one_topic_is_its_only_row() -> None:

@@ -1,0 +1,126 @@
+"""The ranker for topics without judgments: it keeps what order there is, and shows nothing twice.
+
+Shapes: N candidates, F vector width, P ranked documents.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from srd_agents.config import check_between, check_count, check_positive
+from srd_agents.heuristic.config import PM2Config
+from srd_agents.heuristic.order import RetrievalOrder
+from srd_agents.heuristic.pm2 import PM2
+from srd_agents.heuristic.vectors import Rows, document_vectors, rows_of
+from srd_agents.relational.ranker import Pretrained
+from srd_gym.protocols import BoolArray, IntArray, Ranker
+from srd_gym.topic import FloatArray, Topic
+
+_BLOCK = 256
+"""Documents compared with all others at once."""
+_DOUBT = 1e-4
+"""What a fast matrix product may be off by; pairs so close to the limit are compared once more, exactly."""
+_MOST = 1 - 1e-6
+"""A limit of 1 means this: rounding leaves the cosine of two equal vectors just below 1."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CautiousConfig:
+    """Options of the cautious ranker."""
+
+    copies: float = 0.98
+    """Cosine from which on a document is a near copy of one shown before it; above 0, at most 1."""
+
+    def __post_init__(self) -> None:
+        check_between("copies", self.copies, 0.0, 1.0)
+        check_positive("copies", self.copies)
+
+
+class Cautious:
+    """Does what is known to do no harm where there are no judgments to choose by, and shows near copies last.
+
+    A topic with subtopic vectors is ranked by PM-2: subtopics take turns, each with its best document left. Else one
+    with retrieval scores keeps its order. Else the relational ranker ranks it with the weights that come with the
+    package, with or without a query vector: of the rankers tried on real texts whose scores were taken away it is the
+    only one that is nowhere significantly below a random order (docs/results/default-ranker.md).
+
+    Of that ranking, documents whose cosine with an earlier one that is shown is at least `copies` come after all
+    others, in their order. A zero vector is no copy of anything.
+
+    Args:
+        config: what a near copy is.
+    """
+
+    def __init__(self, config: CautiousConfig | None = None) -> None:
+        self.config = config or CautiousConfig()
+        self._by_subtopics = PM2(PM2Config(lambda_=1.0, coverage="subtopic", sharpness=8.0))
+        self._by_order = RetrievalOrder()
+        self._by_relations = Pretrained()
+
+    def rank(self, topic: Topic, k: int) -> IntArray:
+        """The first k documents: [min(k, N)] int64.
+
+        Raises:
+            ValueError: the topic has no document vectors, or k is below 1.
+        """
+        return self.rank_batch([topic], k)[0]
+
+    def rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
+        """`rank` of every topic; what else is in the batch changes nothing."""
+        check_count("k", k)
+        groups: defaultdict[Ranker, list[int]] = defaultdict(list)
+        for index, topic in enumerate(topics):
+            groups[self._ranker_of(topic)].append(index)
+        rankings: dict[int, IntArray] = {}
+        for ranker, members in groups.items():
+            found = ranker.rank_batch([topics[index] for index in members], k)
+            for index, ranking in zip(members, found, strict=True):
+                rankings[index] = self._copies_last(ranker, topics[index], ranking)
+        return [rankings[index] for index in range(len(topics))]
+
+    def _ranker_of(self, topic: Topic) -> Ranker:
+        """What ranks the topic before copies are moved."""
+        if topic.subtopic_vectors is not None and len(topic.subtopic_vectors):
+            return self._by_subtopics
+        return self._by_relations if topic.retrieval_scores is None else self._by_order
+
+    def _copies_last(self, ranker: Ranker, topic: Topic, ranking: IntArray) -> IntArray:
+        """As many documents as the ranking has, near copies after all others; it is ranked on where some are moved."""
+        vectors = document_vectors(topic, "cautious")
+        wanted = len(ranking)
+        while True:
+            copies = near_copies(vectors[ranking], self.config.copies)
+            shown = ranking[~copies]
+            if len(shown) >= wanted or len(ranking) == topic.n_candidates:
+                return np.concatenate([shown, ranking[copies]])[:wanted]
+            ranking = ranker.rank(topic, 2 * len(ranking))
+
+
+def near_copies(vectors: FloatArray, limit: float) -> BoolArray:
+    """Which documents are near copies of an earlier one that is none itself: [P] bool.
+
+    Args:
+        vectors: [P, F] float32, in the order in which the documents are shown.
+        limit: cosine from which on they are, above 0.
+    """
+    limit = min(limit, _MOST)
+    rows = rows_of(vectors)
+    units = rows.unit(slice(None))
+    copies = np.zeros(len(vectors), dtype=np.bool_)
+    for start in range(0, len(vectors), _BLOCK):
+        for first in _suspects(units, start, limit - _DOUBT):
+            if not copies[first]:
+                later = Rows(rows.vectors[first + 1 :], rows.scale[first + 1 :])
+                copies[first + 1 :] |= later.project(units[first]) >= limit
+    return copies
+
+
+def _suspects(units: FloatArray, start: int, limit: float) -> NDArray[np.int64]:
+    """Documents of the block from `start` on that a later one may be a near copy of, in order."""
+    close = units[start : start + _BLOCK] @ units[start:].T >= limit
+    return start + np.flatnonzero(np.triu(close, k=1).any(axis=1))

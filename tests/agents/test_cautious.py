@@ -1,0 +1,154 @@
+"""The default ranker: which ranking it keeps to, near copies last, and no copy among a real topic's first ten."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from srd_agents import cautious, make_ranker
+from srd_agents.cautious import near_copies
+from srd_gym.data import generate, load_ambient
+from srd_gym.testing import check_ranker
+from srd_gym.topic import Topic
+
+RANKER = make_ranker("cautious")
+KINDS = {
+    "scores": "retrieval-order",
+    "query": "relational-pretrained",
+    "vectors": "relational-pretrained",
+    "subtopics": "pm2",
+}
+
+
+def drawn(n: int, seed: int, kind: str = "scores", copied: int = 0, width: int = 5) -> Topic:
+    """N documents, of which about `copied` are near copies of others."""
+    rng = np.random.default_rng(seed)
+    vectors = rng.standard_normal((n, width))
+    for _ in range(copied):
+        vectors[rng.integers(n)] = vectors[rng.integers(n)] * rng.uniform(0.5, 2) + rng.normal(0, 1e-3, width)
+    named = kind == "subtopics"
+    return Topic(
+        query_id=f"q{seed}",
+        doc_ids=tuple(map(str, range(n))),
+        query_vector=None if kind == "vectors" else rng.standard_normal(width),
+        doc_vectors=vectors,
+        retrieval_scores=np.sort(rng.random(n))[::-1] if kind in ("scores", "subtopics") else None,
+        subtopic_ids=("a", "b", "c") if named else (),
+        subtopic_vectors=rng.standard_normal((3, width)) if named else None,
+    )
+
+
+def without_copies(topic: Topic, kind: str) -> list[int]:
+    """What it ranks before copies are moved, all of it."""
+    options: dict[str, Any] = {"lambda_": 1.0, "coverage": "subtopic", "sharpness": 8.0} if kind == "subtopics" else {}
+    return make_ranker(KINDS[kind], **options).rank(topic, topic.n_candidates).tolist()
+
+
+def plain_copies_last(topic: Topic, ranking: list[int], limit: float = 0.98) -> list[int]:
+    """The rule, pair by pair."""
+    assert topic.doc_vectors is not None
+    vectors = topic.doc_vectors.astype(float)
+    units = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-30)
+    shown: list[int] = []
+    for d in ranking:
+        if all(units[d] @ units[s] < limit for s in shown):
+            shown.append(d)
+    return shown + [d for d in ranking if d not in shown]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@given(n=st.integers(1, 30), k=st.integers(1, 35), copied=st.integers(0, 30), seed=st.integers(0, 10_000))
+@settings(max_examples=50, deadline=None)
+def test_near_copies_come_last(kind: str, n: int, k: int, copied: int, seed: int) -> None:
+    topic = drawn(n, seed, kind, copied)
+    wanted = plain_copies_last(topic, without_copies(topic, kind))[:k]
+    assert RANKER.rank(topic, k).tolist() == wanted
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_it_is_a_ranker(kind: str) -> None:
+    check_ranker(RANKER, [drawn(n, n, kind, copied) for n, copied in [(1, 0), (7, 3), (7, 0), (12, 12), (25, 9)]])
+
+
+def test_a_batch_may_mix_what_topics_have() -> None:
+    topics = [drawn(9 + i % 2, i, kind, 4) for i, kind in enumerate([*KINDS, *KINDS])]
+    for topic, ranking in zip(topics, RANKER.rank_batch(topics, 6), strict=True):
+        np.testing.assert_array_equal(ranking, RANKER.rank(topic, 6))
+
+
+def test_candidates_without_an_order_may_stand_in_any() -> None:
+    topic, rng = drawn(20, 3, "query"), np.random.default_rng(0)
+    for _ in range(5):
+        order = rng.permutation(20)
+        np.testing.assert_array_equal(order[RANKER.rank(topic.take(order), 10)], RANKER.rank(topic, 10))
+
+
+def test_zero_vectors_are_no_copies() -> None:
+    topic = replace(drawn(6, 0), doc_vectors=np.zeros((6, 5)))
+    assert RANKER.rank(topic, 6).tolist() == [0, 1, 2, 3, 4, 5]
+
+
+def test_what_a_near_copy_is_can_be_chosen() -> None:
+    # Cosines with the first: 1, 0.8, 0; of the second and third 0.6.
+    topic = replace(drawn(4, 0, width=2), doc_vectors=[[1, 0], [3, 0], [0.8, 0.6], [0, 1]])
+    assert RANKER.rank(topic, 4).tolist() == [0, 2, 3, 1]
+    assert make_ranker("cautious", copies=1.0).rank(topic, 4).tolist() == [0, 2, 3, 1]
+    assert make_ranker("cautious", copies=0.7).rank(topic, 4).tolist() == [0, 3, 1, 2]
+    # The third is a copy of the second, which is not shown itself: only what is shown counts.
+    assert make_ranker("cautious", copies=0.6).rank(topic, 2).tolist() == [0, 3]
+    with pytest.raises(ValueError, match="copies must be above 0"):
+        make_ranker("cautious", copies=0.0)
+    with pytest.raises(ValueError, match="copies must be a finite number from 0"):
+        make_ranker("cautious", copies=1.1)
+
+
+@pytest.mark.parametrize("block", [1, 4, 256])
+def test_blocks_change_nothing(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    topic = drawn(40, 5, copied=60)
+    assert topic.doc_vectors is not None
+    wanted = near_copies(topic.doc_vectors, 0.98)
+    assert wanted.any()
+    monkeypatch.setattr(cautious, "_BLOCK", block)
+    np.testing.assert_array_equal(near_copies(topic.doc_vectors, 0.98), wanted)
+
+
+def copied_thrice(topic: Topic) -> Topic:
+    """Three copies of the first document behind it."""
+    rows = np.r_[0, 0, 0, 0, 1 : topic.n_candidates]
+    assert topic.doc_vectors is not None
+    return replace(
+        topic,
+        doc_ids=(*topic.doc_ids, "copy 1", "copy 2", "copy 3"),
+        doc_texts=None,
+        doc_vectors=topic.doc_vectors[rows],
+        retrieval_scores=None if topic.retrieval_scores is None else topic.retrieval_scores[rows],
+        judgments=None,
+        doc_features=None,
+        feature_names=(),
+    )
+
+
+def assert_no_copy_is_shown(topic: Topic) -> None:
+    given = copied_thrice(topic)
+    for each in (given, replace(given, retrieval_scores=None), replace(given, subtopic_vectors=None)):
+        assert np.isin(RANKER.rank(each, 10), range(4)).sum() <= 1
+
+
+def test_no_copy_is_shown() -> None:
+    for topic in generate("wide", n_topics=10, seed=0):
+        if topic.n_candidates > 15:
+            assert_no_copy_is_shown(topic)
+
+
+@pytest.mark.data
+def test_no_copy_of_a_real_result_is_shown(data_dir: Path) -> None:
+    topics = load_ambient(data_dir / "ambient", vectors=data_dir / "ambient" / "minilm-384.npz")
+    assert len(topics) == 44
+    for topic in topics:
+        assert_no_copy_is_shown(topic)

@@ -16,7 +16,7 @@ export OMP_NUM_THREADS ?= 1
 export PYTHONHASHSEED ?= 0
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: help demo test check format lint types imports spelling test-old-gymnasium test-third-party guard docs speed convergence clean
+.PHONY: help demo test check format lint types imports spelling test-old-gymnasium test-third-party guard docs speed convergence default-ranker clean
 
 help:
 	@echo "make demo    install, then train and compare rankers on the embedded topics"
@@ -26,6 +26,7 @@ help:
 	@echo "make format  let ruff rewrite what it can"
 	@echo "make speed   the speed table; its options: ARGS=--help"
 	@echo "make convergence  how soon rankers become good; its options: ARGS=--help"
+	@echo "make default-ranker  the table of what ranks where no ranker is named"
 	@echo "make test-third-party  install the other RL libraries beside .venv, and learn with each of them"
 
 $(READY): pyproject.toml constraints.txt
@@ -63,6 +64,7 @@ spelling: $(READY)
 docs: $(READY)
 	$(BIN)/sphinx-build -q -W --keep-going -j auto docs docs/_build/html
 
+
 # The environments once more on the oldest gymnasium that we promise (Ray 2.60 pins it); needs no torch.
 $(OLDGYM)/.ready:
 	@mkdir -p $(OLDGYM)
@@ -81,6 +83,10 @@ guard: $(READY)
 # The experiments behind pages of the documentation; ARGS are their options (ARGS=--help).
 speed convergence: $(READY)
 	PYTHONPATH=.:agents:train $(BIN)/python -m studies $@ $(ARGS)
+
+# It reads the real files, below $SRD_DATA_DIR, and writes docs/results/default-ranker.md.
+default-ranker: $(READY)
+	PYTHONPATH=.:agents:train $(BIN)/python -m studies.default_ranker
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis dist docs/_build

@@ -64,7 +64,6 @@ spelling: $(READY)
 docs: $(READY)
 	$(BIN)/sphinx-build -q -W --keep-going -j auto docs docs/_build/html
 
-
 # The environments once more on the oldest gymnasium that we promise (Ray 2.60 pins it); needs no torch.
 $(OLDGYM)/.ready:
 	@mkdir -p $(OLDGYM)

@@ -42,7 +42,7 @@ class CautiousConfig:
 
 
 class Cautious:
-    """Does what is known to do no harm where there are no judgments to choose by, and shows near copies last.
+    """Does what did no harm on the real texts tried, for topics without judgments, and shows near copies last.
 
     A topic with subtopic vectors is ranked by PM-2: subtopics take turns, each with its best document left. Else one
     with retrieval scores keeps its order. Else the relational ranker ranks it with the weights that come with the

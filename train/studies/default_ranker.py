@@ -47,7 +47,7 @@ stage and the other rankers that need no training, all as they come, on real tex
 queries, the results and the order of a web engine), `key-points` (debate motions, arguments) and `perspectives`
 (claims, sentences for and against); the candidates of the last two are the {DEPTH} documents with the highest MiniLM
 cosine with the query, whose order is that cosine's; queries without a relevant candidate are left out. LSA vectors are
-fitted on the other folds' texts (5 folds, inductive).
+fitted on each fold's training texts (5 folds, inductive).
 
 {MEASURE}, ideal of the candidates. Differences are against the first row, with their 95% bootstrap interval over
 topics; p is the paired randomisation test's, not adjusted: adjusting could only hide harm. No ranker sees judgments,

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 
 
 def unknown(kind: str, given: str, known: Iterable[str], hint: str = "") -> ValueError:
@@ -23,3 +25,20 @@ def unknown(kind: str, given: str, known: Iterable[str], hint: str = "") -> Valu
     near = [folded[match] for match in difflib.get_close_matches(given.casefold(), folded, n=3, cutoff=0.5)]
     advice = f"Did you mean {' or '.join(near)}?" if near else f"Known: {', '.join(names)}."
     return ValueError(f"unknown {kind} {given!r}. {advice}{' ' + hint if hint else ''}")
+
+
+def refuse_arguments(call: Callable[..., Any], given: Mapping[str, object], renamed: Mapping[str, str]) -> None:
+    """Refuse keyword arguments that a call does not take.
+
+    Args:
+        call: the function or class; its signature says what it takes.
+        given: the arguments that it does not take.
+        renamed: old name -> what to write instead.
+
+    Raises:
+        TypeError: there is one; the message gives its new name, else near ones.
+    """
+    for name in given:
+        if name in renamed:
+            raise TypeError(f"{call.__name__} has no argument {name!r} any more: write {renamed[name]} instead")
+        raise TypeError(str(unknown(f"argument of {call.__name__}:", name, inspect.signature(call).parameters)))

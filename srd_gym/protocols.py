@@ -77,7 +77,7 @@ class Reward(Protocol):
     """A reward of the user's own; measures need none, they are rewards already."""
 
     name: str
-    """How `info["measures"]` and tables call the return."""
+    """How `info["measures"]` calls the return."""
 
     def bind(self, topics: TopicArrays, horizon: int) -> BoundReward:
         """Prepare for these topics (once) and return what pays each step."""

@@ -195,15 +195,12 @@ def _play(env: gym.Env[Any, Any], info: Mapping[str, Any], generator: np.random.
         mask = info["action_mask"]
     _require(terminated, f"the episode goes on after its {length} ranks")
     _require(tuple(info["ranking"]) == tuple(ranked), f"info['ranking'] is {info['ranking']}, ranked were {ranked}")
-    _require(
-        ("measures" in info) is bool(core.arrays.labelled[topic]), "measures belong to labelled topics, and only there"
-    )
-    if "measures" in info:
-        name, value = next(iter(info["measures"].items()))
-        _require(name == core.payment.name, f"the first of info['measures'] must be the reward's, got {name!r}")
-        _require(math.isclose(value, paid, abs_tol=1e-9), f"the return is {paid}, but {name} is {value}")
-    else:
-        _require(paid == 0.0, f"an unlabelled topic paid {paid}; expected 0.0")
+    told = info.get("return")
+    alike = isinstance(told, float) and math.isclose(told, paid, abs_tol=1e-9)
+    _require(alike, f"the rewards add up to {paid}, but info['return'] is {told}")
+    labelled = bool(core.arrays.labelled[topic])
+    _require(("measures" in info) is labelled, "measures belong to labelled topics, and only there")
+    _require(labelled or paid == 0.0, f"an unlabelled topic paid {paid}; expected 0.0")
 
 
 def _check_masks(
@@ -276,7 +273,7 @@ def _episode(env: gym.Env[Any, Any], begun: tuple[Any, Mapping[str, Any]]) -> li
 
 def _ours(info: Mapping[str, Any]) -> dict[str, Any]:
     """The entries that the environment makes: wrappers add clocks and the like, which differ each time."""
-    keys = ("query_id", "labelled", "action_mask", "invalid_action", "ranking", "measures")
+    keys = ("query_id", "labelled", "action_mask", "invalid_action", "ranking", "return", "measures")
     return {key: info[key] for key in keys if key in info}
 
 

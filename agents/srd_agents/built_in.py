@@ -308,7 +308,7 @@ BUILT_IN = (
         config_path="srd_agents.qmix.config:QmixConfig",
         class_path="srd_agents.qmix.agent:Qmix",
         options={
-            "measure": "alpha_nDCG@5 + alpha_nDCG@15",
+            "reward": "alpha_nDCG@5 + alpha_nDCG@15",
             "state": "flat",
             "max_candidates": 15,
             "n_scores": 15,

@@ -29,8 +29,8 @@ class Args:
     """Name or Parquet file of the topics."""
     test_topics: int = 200
     """So many of them, the last ones, are kept for the test."""
-    measure: str = "alpha_DCG"
-    """What the return measures."""
+    reward: str = "alpha_DCG"
+    """The measure whose gains are the rewards."""
     horizon: int = 10
     """Ranks to fill."""
     seed: int = 1
@@ -97,7 +97,7 @@ def make(args: Args, topics: srd_gym.TopicSet, num_envs: int) -> gym.vector.Vect
     """The environment, in the mode that the training below expects."""
     return gym.make_vec(
         "SRD-v0", num_envs=num_envs, vectorization_mode="vector_entry_point", autoreset_mode=AutoresetMode.SAME_STEP,
-        topics=topics, measure=args.measure, horizon=args.horizon,
+        topics=topics, reward=args.reward, horizon=args.horizon,
     )  # fmt: skip
 
 
@@ -185,7 +185,7 @@ def main(args: Args) -> None:
     test = srd_gym.load_topics(args.topics)[-args.test_topics :]
     agent = train(args)
     before, after = evaluate(None, args, test), evaluate(agent, args, test)
-    print(f"{args.measure} on {len(test)} test topics: retrieval order {before:.4f}, trained {after:.4f}")  # noqa: T201
+    print(f"{args.reward} on {len(test)} test topics: retrieval order {before:.4f}, trained {after:.4f}")  # noqa: T201
 
 
 if __name__ == "__main__":

@@ -15,6 +15,8 @@ from srd_gym.core.pruner import shown
 from srd_gym.core.snapshot import Snapshot
 from srd_gym.protocols import BoolArray, IntArray, ScoreArray
 
+Lanes = int | slice | IntArray
+
 
 class Episodes:
     """Where B episodes stand. The public arrays are read-only views of state that changes in place.
@@ -68,6 +70,23 @@ class Episodes:
     def n_lanes(self) -> int:
         """B, the number of episodes since the last full reset."""
         return len(self._topic)
+
+    def returns(self, lanes: slice | IntArray | None = None) -> ScoreArray:
+        """The sum of the gains so far: what the rewards of an episode add up to, the plain measure of its ranking.
+
+        Args:
+            lanes: [B'] which episodes; None: all.
+
+        Returns:
+            [B'] float64; 0 on unlabelled topics.
+        """
+        # Rank by rank, as a caller adds up rewards: the same to the last bit.
+        return np.cumsum(self._gains if lanes is None else self._gains[lanes], axis=1)[:, -1]
+
+    def lane_return(self, lane: int) -> float:
+        """`returns` of one episode alone, as a Python float."""
+        total: float = np.add.accumulate(self._gains[lane]).item(-1)
+        return total
 
     def snapshot(self, lanes: ArrayLike | None = None) -> Snapshot:
         """Where episodes stand, as a small immutable value.

@@ -1,7 +1,8 @@
-"""What pays a step: a measure bound to topics, or a reward of the user's own."""
+"""What pays a step: a measure bound to topics, or a reward of the user's own; and how tables call it."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,12 +12,16 @@ from srd_gym.measures import BoundMeasure, Measure, Reference, default_normalize
 from srd_gym.measures.reference import Normalizer
 from srd_gym.protocols import BoundReward, Reward
 
+RENAMED = {"measure": "reward=...", "report": "measures=(...)"}
+_WHEN = {"gain": "step", "return_only": "end"}  # what `reward` was before it named the measure, and `pay` now
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Payment:
-    """One of a bound measure and a bound reward, with the name that tables call the return by."""
+    """One of a bound measure (the plain sum that rewards are) and a bound reward."""
 
     name: str
+    """The reward's own name; a measure's in full, with its cutoff and what it leaves out."""
     measure: BoundMeasure | None
     reward: BoundReward | None
 
@@ -32,17 +37,44 @@ def payment(arrays: TopicArrays, what: str | Measure | Reward, horizon: int, nor
 
     Raises:
         TypeError: something else.
-        ValueError: an unknown measure.
+        ValueError: an unknown measure, or a word that says when to pay.
     """
     if isinstance(what, str | Measure):
+        if what in _WHEN:
+            raise ValueError(f"reward={what!r} says when to pay: write pay={_WHEN[what]!r} instead; reward= says what")
         bound = bound_measure(arrays, measure(what, normalizer=normalizer).plain(), horizon)
         return Payment(name=str(bound.measure), measure=bound, reward=None)
     if isinstance(what, Reward):
         return Payment(name=what.name, measure=None, reward=what.bind(arrays, horizon))
     raise TypeError(
-        f"measure must be a name such as 'alpha_DCG', a Measure, or a Reward (with `name` and `bind`), "
+        f"reward must be a measure's name such as 'alpha_DCG', a Measure, or a Reward (with `name` and `bind`), "
         f"got {type(what).__name__}"
     )
+
+
+def table_measures(
+    arrays: TopicArrays, what: Iterable[str | Measure], horizon: int, normalizer: Normalizer | None
+) -> dict[str, BoundMeasure]:
+    """Measures as tables print them, by the names that they have there (a cutoff left out is the horizon).
+
+    Args:
+        arrays: the topics.
+        what: names, or measures.
+        horizon: K, ranks that will ever be filled.
+        normalizer: as for `payment`.
+
+    Raises:
+        TypeError: neither a name nor a measure.
+        ValueError: an unknown measure.
+    """
+    found: dict[str, BoundMeasure] = {}
+    for item in what:
+        asked = measure(item)
+        chosen = measure(asked, normalizer=normalizer)
+        # Tables print the normalizer that all measures share beside them, and only a measure's own in its name.
+        named = asked if asked.normalizer is None else chosen
+        found[str(named if named.whole_list else named.at(horizon))] = bound_measure(arrays, chosen, horizon)
+    return found
 
 
 def bound_measure(arrays: TopicArrays, what: Measure, horizon: int) -> BoundMeasure:

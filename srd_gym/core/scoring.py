@@ -6,16 +6,16 @@ Shapes: B episodes, N candidates, A scores, L ranks that count.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Literal, Never
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from srd_gym.core.arrays import TopicArrays
-from srd_gym.core.payment import bound_measure
+from srd_gym.core.payment import RENAMED, bound_measure, table_measures
 from srd_gym.measures import BoundMeasure, Measure, measure
 from srd_gym.measures.reference import Normalizer
-from srd_gym.names import unknown
+from srd_gym.names import refuse_arguments, unknown
 from srd_gym.protocols import BoolArray, IntArray, ScoreArray
 from srd_gym.topic import TopicSet
 
@@ -30,8 +30,9 @@ class ScoringCore:
 
     Args:
         topics: the topics, or their arrays where several cores share them.
-        measure: what the reward measures: a name, a `Measure`, or several whose values are added up (the published
-            code pays alpha_nDCG at two cutoffs). A measure without a cutoff is of the whole list.
+        reward: the measure of the list that is paid: a name, a `Measure`, or several whose values are added up (the
+            published code pays alpha_nDCG at two cutoffs). A measure without a cutoff is of the whole list.
+        measures: more of them for `measures()`, beside the reward's.
         n_scores: A, at least 2.
         ties: "retrieval" breaks ties by candidate order (the retrieval order where one exists, else the set's fixed
             shuffle); "random" by the generator passed to each call.
@@ -47,12 +48,15 @@ class ScoringCore:
         self,
         topics: TopicSet | TopicArrays,
         *,
-        measure: str | Measure | Sequence[str | Measure] = "alpha_nDCG@10",
+        reward: str | Measure | Sequence[str | Measure] = "alpha_nDCG@10",
+        measures: Sequence[str | Measure] = (),
+        normalizer: Normalizer | None = None,
         n_scores: int = 30,
         ties: Ties = "retrieval",
         max_candidates: int | None = None,
-        normalizer: Normalizer | None = None,
+        **others: Never,
     ) -> None:
+        refuse_arguments(ScoringCore, others, RENAMED)
         self.arrays = TopicArrays.of(topics, max_candidates)
         if isinstance(n_scores, bool) or not isinstance(n_scores, int | np.integer):
             raise TypeError(f"n_scores must be a whole number, got {n_scores!r}")
@@ -62,8 +66,11 @@ class ScoringCore:
         if ties not in ("retrieval", "random"):
             raise unknown("ties", str(ties), ("retrieval", "random"))
         self.ties = ties
-        self._bound = {str(bound.measure): bound for bound in self._bind(measure, normalizer)}
-        self.depth = max(bound.ranks for bound in self._bound.values())
+        self._paid = self._bind(reward, normalizer)
+        self._table_measures = table_measures(
+            self.arrays, [*_several(reward), *measures], self.arrays.max_candidates, normalizer
+        )
+        self.depth = max(bound.ranks for bound in self._paid)
         """L: ranks below it earn nothing."""
 
     def rank(self, topic: ArrayLike, scores: ArrayLike, generator: np.random.Generator | None = None) -> IntArray:
@@ -106,11 +113,24 @@ class ScoringCore:
             TypeError: scores that are not integers.
             ValueError: as `rank`.
         """
-        values = self.measures(topic, self.rank(topic, scores, generator))
-        return sum(values.values(), np.zeros(len(np.atleast_1d(np.asarray(topic)))))
+        return self.rewards(topic, self.rank(topic, scores, generator))
+
+    def rewards(self, topic: ArrayLike, rankings: IntArray) -> ScoreArray:
+        """What lists are paid.
+
+        Args:
+            topic: [B] int, the topic of each list.
+            rankings: [B, L'] candidate indices, -1 where empty.
+
+        Returns:
+            [B] float64; 0 on an unlabelled topic.
+        """
+        cut = rankings[:, : self.depth]
+        values = (bound.score_rankings(cut, self.arrays.judgments, topic) for bound in self._paid)
+        return sum(values, np.zeros(len(rankings)))
 
     def measures(self, topic: ArrayLike, rankings: IntArray) -> dict[str, ScoreArray]:
-        """The measures that the reward adds up.
+        """The measures of lists, by the names and with the values that tables print: the reward's first.
 
         Args:
             topic: [B] int, the topic of each list.
@@ -119,12 +139,14 @@ class ScoringCore:
         Returns:
             Name -> [B] float64; 0 on an unlabelled topic.
         """
-        cut = rankings[:, : self.depth]
-        return {name: m.score_rankings(cut, self.arrays.judgments, topic) for name, m in self._bound.items()}
+        return {
+            name: bound.score_rankings(rankings[:, : bound.ranks], self.arrays.judgments, topic)
+            for name, bound in self._table_measures.items()
+        }
 
     def _bind(self, what: str | Measure | Sequence[str | Measure], normalizer: Normalizer | None) -> list[BoundMeasure]:
         """The measures of the reward, bound to the topics."""
-        items = [what] if isinstance(what, str | Measure) else list(what)
+        items = _several(what)
         if not items:
             raise ValueError("expected at least one measure to pay, got none")
         parsed = [measure(item, normalizer=normalizer).plain() for item in items]
@@ -150,3 +172,8 @@ class ScoringCore:
                 f"expected 0 to {self.n_scores - 1}"
             )
         return topics, given.astype(np.int64, copy=False), present
+
+
+def _several(what: str | Measure | Sequence[str | Measure]) -> list[str | Measure]:
+    """One or several measures as a list."""
+    return [what] if isinstance(what, str | Measure) else list(what)

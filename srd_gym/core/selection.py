@@ -7,25 +7,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from functools import cached_property
+from typing import Literal, Never
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from srd_gym.core.arrays import TopicArrays
-from srd_gym.core.episodes import Episodes
-from srd_gym.core.payment import bound_measure, payment
+from srd_gym.core.episodes import Episodes, Lanes
+from srd_gym.core.payment import RENAMED, payment, table_measures
+from srd_gym.core.plain import PlainMeasure
 from srd_gym.core.pruner import Pruner
-from srd_gym.measures import Measure
-from srd_gym.measures import measure as parse_measure
+from srd_gym.measures import BoundMeasure, Measure
 from srd_gym.measures.reference import Normalizer
-from srd_gym.names import unknown
+from srd_gym.names import refuse_arguments, unknown
 from srd_gym.protocols import BoolArray, IntArray, Pruning, Reward, ScoreArray, SelectionStep
 from srd_gym.topic import TopicSet
 
 OnInvalid = Literal["waste", "raise"]
-PaidWhen = Literal["gain", "return_only"]
-Lanes = int | slice | IntArray
+Pay = Literal["step", "end"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,14 +54,15 @@ class SelectionCore(Episodes):
 
     Args:
         topics: the topics, or their arrays where several cores share them.
-        measure: what the return measures: a name such as "alpha_DCG" (cutoff: the horizon), a `Measure`, or a `Reward`.
+        reward: whose gains are paid: a measure's name such as "alpha_DCG" (cutoff: the horizon), a `Measure`, or a
+            `Reward`.
+        pay: at every "step", or the whole return at the "end" (MDP-DIV's ReturnOnly).
+        measures: more of them for `measures()`, beside the reward's.
         horizon: K, ranks to fill; None ranks everything.
         max_candidates: N; None takes the largest topic's.
         pruning: a strategy that takes candidates off offer; None keeps all.
         on_invalid: "waste" the rank, or "raise" a ValueError and change nothing.
-        reward: "gain" pays every step, "return_only" pays the whole return at the end (MDP-DIV's ReturnOnly).
         normalizer: what ideal rankings are made of: "pool", "candidates", or None: the pool where all topics have one.
-        report: further measures that `measures()` computes.
         lanes: B to have state arrays for before the first `reset`; such episodes count as ended.
 
     Raises:
@@ -73,43 +74,36 @@ class SelectionCore(Episodes):
         self,
         topics: TopicSet | TopicArrays,
         *,
-        measure: str | Measure | Reward = "alpha_DCG",
+        reward: str | Measure | Reward = "alpha_DCG",
+        pay: Pay = "step",
+        measures: Sequence[str | Measure] = (),
         horizon: int | None = 10,
         max_candidates: int | None = None,
         pruning: Pruning | None = None,
         on_invalid: OnInvalid = "waste",
-        reward: PaidWhen = "gain",
         normalizer: Normalizer | None = None,
-        report: Sequence[str | Measure] = (),
         lanes: int = 0,
+        **others: Never,
     ) -> None:
+        refuse_arguments(SelectionCore, others, RENAMED)
         arrays = TopicArrays.of(topics, max_candidates)
         super().__init__(arrays, _checked_horizon(horizon, arrays.max_candidates), lanes)
         _check_option("on_invalid", on_invalid, ("waste", "raise"))
-        _check_option("reward", reward, ("gain", "return_only"))
+        _check_option("pay", pay, ("step", "end"))
+        self._lengths = np.minimum(self.horizon, arrays.n_candidates)
         self.on_invalid = on_invalid
-        self.reward = reward
-        self.payment = payment(self.arrays, measure, self.horizon, normalizer)
-        self.report = {
-            str(bound.measure): bound
-            for item in report
-            for bound in [bound_measure(self.arrays, parse_measure(item, normalizer=normalizer), self.horizon)]
-        }
+        self.pay = pay
+        self.payment = payment(self.arrays, reward, self.horizon, normalizer)
+        self._paid, self._normalizer = reward, normalizer
+        self._more_measures = table_measures(self.arrays, measures, self.horizon, normalizer)
         bound = self.payment.measure
         self._rel = 1 if bound is None else bound.rel
         self.covers = self.arrays.covers(self._rel)
-        self._fast = bound is not None and not bound.needs_grades
+        self._plain = None if bound is None or bound.needs_grades else PlainMeasure(bound, self.arrays)
         self.pruning: Pruning | None = None
         self._pruner: Pruner | None = None
         if pruning is not None:
             self.prune_by(pruning)
-        # Plain numbers for one lane, where Python arithmetic is faster than arrays of a few subtopics.
-        self._terms = (
-            ()
-            if bound is None
-            else tuple((term.discounts.tolist(), term.novelty.tolist(), term.weights.item) for term in bound.terms)
-        )
-        self._covered_by_topic: dict[int, list[tuple[int, ...]]] = self.arrays.derived(("covered", self._rel), dict)
 
     def prune_by(self, strategy: Pruning) -> None:
         """Take candidates off offer by this strategy from now on, in place of the one that is there.
@@ -165,7 +159,7 @@ class SelectionCore(Episodes):
                 is not on offer. Nothing has changed then.
         """
         chosen = np.asarray(actions)
-        if not np.issubdtype(chosen.dtype, np.integer):
+        if chosen.dtype.kind not in "iu":
             raise TypeError(f"actions must be integers (candidate indices), got {chosen.dtype}")
         if chosen.shape != (self.n_lanes,):
             raise ValueError(f"expected one action for each of {self.n_lanes} episodes, got shape {chosen.shape}")
@@ -184,17 +178,18 @@ class SelectionCore(Episodes):
         Raises:
             ValueError: as `step`.
         """
-        if not self._fast:
+        if self._plain is None:
             result = self._advance(slice(lane, lane + 1), np.array([action]))
             return result.reward.item(), result.invalid.item(), result.done.item()
-        if self._done[lane]:
+        if self._done.item(lane):
             return 0.0, False, True
         if not 0 <= action < self.arrays.max_candidates:
             raise self._no_such_candidate(action)
         topic, rank = self._topic.item(lane), self._rank.item(lane)
-        invalid = not self._allowed[lane, action]
+        invalid = not self._allowed.item(lane, action)
+        gain = 0.0
         if not invalid:
-            self._choose(lane, topic, rank, action)
+            gain = self._choose(self._plain, lane, topic, rank, action)
         elif self.on_invalid == "raise":
             raise self._not_on_offer(lane, action)
         rank += 1
@@ -203,14 +198,15 @@ class SelectionCore(Episodes):
         self._done[lane] = done
         if self._pruner is not None and not done:
             self._prune_lane(lane, -1 if invalid else action)
-        if self.reward == "gain":
-            return (0.0 if invalid else self._gains.item(lane, rank - 1)), invalid, done
-        return (self._returns(slice(lane, lane + 1)).item() if done else 0.0), invalid, done
+        if self.pay == "step":
+            return gain, invalid, done
+        return (self.lane_return(lane) if done else 0.0), invalid, done
 
     def measures(self, lanes: ArrayLike | None = None) -> dict[str, ScoreArray]:
-        """The measures of the rankings so far: the reward's (its return) first, then those of `report`.
+        """The measures of the rankings so far, by the names and with the values that tables print.
 
-        A wasted rank counts as a non-relevant document. Unlabelled topics have no measures: NaN.
+        The reward's comes first (of a user's own reward the return, by its name), then the others asked for. A wasted
+        rank counts as a non-relevant document. Unlabelled topics have no measures: NaN.
 
         Args:
             lanes: [B'] which episodes; None: all.
@@ -220,18 +216,25 @@ class SelectionCore(Episodes):
         """
         where = np.arange(self.n_lanes) if lanes is None else np.asarray(lanes, dtype=np.int64)
         topic = self._topic[where]
-        blank = np.where(self.arrays.labelled[topic], 0.0, np.nan)
-        values = {self.payment.name: self._returns(where) + blank}
-        for name, bound in self.report.items():
-            scores = bound.score_rankings(self._ranking[where], self.arrays.judgments, topic)
-            values.setdefault(name, scores + blank)
+        values = {} if self.payment.measure is not None else {self.payment.name: self.returns(where)}
+        for name, bound in self._table_measures.items():
+            if name not in values:
+                values[name] = bound.score_rankings(self._ranking[where], self.arrays.judgments, topic)
+        unlabelled = ~self.arrays.labelled[topic]
+        for scores in values.values():
+            scores[unlabelled] = np.nan
         return values
 
     def lane_measures(self, lane: int) -> dict[str, float]:
         """`measures` of one episode alone, as Python floats."""
-        if self.report or not self.arrays.labelled[self._topic[lane]]:
+        topic = self._topic.item(lane)
+        if not self.arrays.labelled[topic]:
             return {name: value.item() for name, value in self.measures([lane]).items()}
-        return {self.payment.name: np.add.accumulate(self._gains[lane]).item(-1)}
+        values = {} if self.payment.measure is not None else {self.payment.name: self.lane_return(lane)}
+        ranking = self._ranking[lane].tolist()
+        for name, plain in self._plain_measures.items():
+            values.setdefault(name, plain.value(topic, ranking))
+        return values
 
     def candidate_gains(self) -> ScoreArray:
         """What each candidate would add at the next rank of each episode: what a greedy oracle maximises.
@@ -250,11 +253,22 @@ class SelectionCore(Episodes):
         gains[self._done] = 0.0
         return gains
 
+    @cached_property
+    def _table_measures(self) -> dict[str, BoundMeasure]:
+        """The measures by name, the reward's first; bound when first asked for, as training rarely does."""
+        own = [self._paid] if isinstance(self._paid, str | Measure) else []
+        return table_measures(self.arrays, own, self.horizon, self._normalizer) | self._more_measures
+
+    @cached_property
+    def _plain_measures(self) -> dict[str, PlainMeasure]:
+        """The same in Python numbers."""
+        return {name: PlainMeasure(bound, self.arrays) for name, bound in self._table_measures.items()}
+
     def _begin(self, lanes: Lanes, topics: int | IntArray) -> None:
         """Empty rankings for these topics in these lanes."""
         self._topic[lanes] = topics
         self._rank[lanes] = 0
-        self._length[lanes] = length = np.minimum(self.horizon, self.arrays.n_candidates[topics])
+        self._length[lanes] = length = self._lengths[topics]
         self._done[lanes] = False
         self._ranking[lanes] = -1
         self._coverage[lanes] = 0
@@ -289,8 +303,7 @@ class SelectionCore(Episodes):
         self._gains[lanes][every[active], at[active]] = gain[active]
         rank += active
         done |= ended
-        on = np.flatnonzero(active & ~ended)
-        if self._pruner is not None and len(on):
+        if self._pruner is not None and (on := np.flatnonzero(active & ~ended)).size:
             self._allowed[lanes][on] = self._pruner.after_step(
                 topic[on],
                 self._ranking[lanes][on],
@@ -298,7 +311,7 @@ class SelectionCore(Episodes):
                 self._allowed[lanes][on],
                 (self._length[lanes] - rank)[on],
             )
-        paid = gain if self.reward == "gain" else np.where(active & ended, self._returns(lanes), 0.0)
+        paid = gain if self.pay == "step" else np.where(active & ended, self.returns(lanes), 0.0)
         return StepResult(reward=paid, gain=gain, invalid=invalid, done=done.copy())
 
     def _batch_gains(
@@ -313,8 +326,10 @@ class SelectionCore(Episodes):
             if adds.shape[1]:
                 # Added subtopic by subtopic, where a sum would pair them up: the order of `_choose`, to the last bit.
                 gain += np.add.accumulate(adds, axis=1)[:, -1] * term.discounts[at]
+        if self.payment.reward is None:
+            return gain
         paid = np.flatnonzero(active & self.arrays.labelled[topic])
-        if len(paid) and self.payment.reward is not None:
+        if len(paid):
             step = SelectionStep(
                 topic=topic[paid],
                 rank=at[paid],
@@ -326,24 +341,24 @@ class SelectionCore(Episodes):
             gain[paid] = self.payment.reward(step)
         return gain
 
-    def _choose(self, lane: int, topic: int, rank: int, action: int) -> None:
-        """Rank a candidate that is on offer: the fast path of one lane, the same sums as `_batch_gains`."""
-        if topic not in self._covered_by_topic:
-            self._covered_by_topic[topic] = [tuple(np.flatnonzero(row).tolist()) for row in self.covers[topic]]
-        covered = self._covered_by_topic[topic][action]
-        coverage = self._coverage[lane]
+    def _choose(self, measure: PlainMeasure, lane: int, topic: int, rank: int, action: int) -> float:
+        """Rank a candidate on offer and give its gain: the fast path of one lane, the same sums as `_batch_gains`."""
+        covered = measure.covered[topic][action]
         self._ranking[lane, rank] = action
         self._allowed[lane, action] = False
-        if covered:
-            gain = 0.0
-            for discounts, novelty, weight in self._terms:
-                total = 0.0
-                for subtopic in covered:
-                    total += weight(topic, subtopic) * novelty[coverage.item(subtopic)]
-                gain += total * discounts[rank]
-            self._gains[lane, rank] = gain
+        if not covered:
+            return 0.0
+        coverage = self._coverage[lane]
+        gain = 0.0
+        for discounts, novelty, weights in measure.terms[topic]:
+            total = 0.0
             for subtopic in covered:
-                coverage[subtopic] += 1
+                total += weights[subtopic] * novelty[coverage.item(subtopic)]
+            gain += total * discounts[rank]
+        self._gains[lane, rank] = gain
+        for subtopic in covered:
+            coverage[subtopic] = coverage.item(subtopic) + 1
+        return gain
 
     def _prune_lane(self, lane: int, action: int) -> None:
         """Apply the strategy after one episode's step."""
@@ -353,10 +368,6 @@ class SelectionCore(Episodes):
             self._allowed[one] = self._pruner.after_step(
                 self._topic[one], self._ranking[one], np.array([action]), self._allowed[one], left
             )
-
-    def _returns(self, lanes: Lanes) -> ScoreArray:
-        """[B] the undiscounted return so far: gains added rank by rank, as a caller adds up rewards."""
-        return np.cumsum(self._gains[lanes], axis=1)[:, -1]
 
     def _no_such_candidate(self, action: int) -> ValueError:
         """The error for an index that no candidate can have."""

@@ -110,21 +110,29 @@ class BatchObserver(Observer):
         }
 
     def _outcomes(self, lanes: IntArray) -> Info:
-        """Rankings and measures of episodes that have ended."""
+        """Rankings, returns and measures of episodes that have ended."""
         core = self.core
-        rankings = np.full(core.n_lanes, None, dtype=object)
+        rankings, has = np.full(core.n_lanes, None, dtype=object), self._mask(lanes)
         for lane, row in zip(lanes.tolist(), core.ranking[lanes].tolist(), strict=True):
             rankings[lane] = tuple(candidate for candidate in row if candidate >= 0)
-        told: Info = {"ranking": rankings, "_ranking": self._mask(lanes)}
+        returns = np.zeros(core.n_lanes)
+        returns[lanes] = core.returns(lanes)
+        told: Info = {
+            "ranking": rankings,
+            "_ranking": has,
+            "return": returns,
+            "_return": has.copy(),
+        }
         judged = lanes if self._all_labelled else lanes[core.arrays.labelled[core.topic[lanes]]]
         if len(judged):
+            has = self._mask(judged)
             measures: dict[str, NDArray[Any]] = {}
             for name, values in core.measures(judged).items():
                 measures[name] = spread = np.zeros(core.n_lanes)
                 spread[judged] = values
-                measures[f"_{name}"] = self._mask(judged)
+                measures[f"_{name}"] = has.copy()
             told["measures"] = measures
-            told["_measures"] = self._mask(judged)
+            told["_measures"] = has
         return told
 
     def _mask(self, lanes: IntArray) -> BoolArray:

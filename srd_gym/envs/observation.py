@@ -86,9 +86,10 @@ class Observer:
         }
 
     def outcome(self, lane: int) -> Info:
-        """What is told at the end: the ranking, wasted ranks left out, and its measures where judgments exist."""
+        """What is told at the end: the ranking, wasted ranks left out, the return, and measures where it is judged."""
         core = self.core
         told: Info = {"ranking": tuple([candidate for candidate in core.ranking[lane].tolist() if candidate >= 0])}
+        told["return"] = core.lane_return(lane)
         if self.labelled[core.topic.item(lane)]:
             told["measures"] = core.lane_measures(lane)
         return told

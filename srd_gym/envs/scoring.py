@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Never
 
 import numpy as np
 from gymnasium import spaces
@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 from pettingzoo import ParallelEnv
 
 from srd_gym.core.order import TopicOrder
+from srd_gym.core.payment import RENAMED
 from srd_gym.core.scoring import ScoringCore, Ties
 from srd_gym.envs.sources import DEFAULT_TOPICS, TopicSource, topic_arrays
 from srd_gym.measures import Measure
 from srd_gym.measures.reference import Normalizer
-from srd_gym.names import unknown
+from srd_gym.names import refuse_arguments, unknown
 from srd_gym.rendering import RENDER_FPS, RENDER_MODES, Painter, ansi_scores, scoring_scene
 from srd_gym.rendering.sheet import Frame
 
@@ -65,18 +66,19 @@ class ScoringEnv(ParallelEnv[str, Observation, int]):  # type: ignore[misc]  # P
     Args:
         topics: a `TopicSet`, its `TopicArrays`, a path, or a name ("synthetic:PRESET[:TOPICS[:SEED]]"); None takes the
             embedded "synthetic:serp".
-        measure: what the reward measures: a name, a `Measure`, or several whose values are added up.
+        reward: the measure of the list that is paid: a name, a `Measure`, or several whose values are added up.
+        measures: more measures for `env.measures`.
+        normalizer: what ideal rankings are made of: "pool", "candidates", or None: the pool where every topic has one.
         n_scores: A, at least 2 (the paper: 30 on TREC, 15 on DU-DIV).
         observation: "full", "local" or "flat".
         ties: "retrieval" (candidate order) or "random" (seeded).
         agents: "all" offers padding too, "present" only the topic's documents.
         max_candidates: N; None takes the largest topic's, a topic with more is an error.
-        normalizer: what ideal rankings are made of: "pool", "candidates", or None: the pool where every topic has one.
         render_mode: "ansi" (text), "rgb_array" (a picture, [720, 1280, 3] uint8), "human" (a window, shown by itself at
             every reset and step) or None. Pictures show the labels; they need matplotlib (extra `render`).
 
     Raises:
-        TypeError: an argument of the wrong kind.
+        TypeError: an argument of the wrong kind, or one that there is not.
         ValueError: an unknown name, fewer than 2 scores, a topic set without vectors, or a topic larger than
             `max_candidates`.
     """
@@ -92,15 +94,18 @@ class ScoringEnv(ParallelEnv[str, Observation, int]):  # type: ignore[misc]  # P
         self,
         topics: TopicSource | None = None,
         *,
-        measure: str | Measure | Sequence[str | Measure] = "alpha_nDCG@10",
+        reward: str | Measure | Sequence[str | Measure] = "alpha_nDCG@10",
+        measures: Sequence[str | Measure] = (),
+        normalizer: Normalizer | None = None,
         n_scores: int = 30,
         observation: ScoringObservation = "full",
         ties: Ties = "retrieval",
         agents: Offered = "all",
         max_candidates: int | None = None,
-        normalizer: Normalizer | None = None,
         render_mode: str | None = None,
+        **others: Never,
     ) -> None:
+        refuse_arguments(ScoringEnv, others, RENAMED)
         if observation not in ("full", "local", "flat"):
             raise unknown("observation", str(observation), ("full", "local", "flat"))
         if agents not in ("all", "present"):
@@ -108,7 +113,9 @@ class ScoringEnv(ParallelEnv[str, Observation, int]):  # type: ignore[misc]  # P
         if render_mode not in (None, *RENDER_MODES):
             raise unknown("render_mode", str(render_mode), RENDER_MODES)
         arrays = topic_arrays(DEFAULT_TOPICS if topics is None else topics, max_candidates)
-        self.core = ScoringCore(arrays, measure=measure, n_scores=n_scores, ties=ties, normalizer=normalizer)
+        self.core = ScoringCore(
+            arrays, reward=reward, measures=measures, normalizer=normalizer, n_scores=n_scores, ties=ties
+        )
         self.render_mode = render_mode
         self._painter = Painter()
         self.possible_agents = [f"doc_{i}" for i in range(arrays.max_candidates)]
@@ -116,7 +123,8 @@ class ScoringEnv(ParallelEnv[str, Observation, int]):  # type: ignore[misc]  # P
         self.ranking: tuple[int, ...] = ()
         """Candidates of the last list, best first; empty before the step."""
         self.measures: dict[str, float] = {}
-        """The measures that the last reward added up; empty before the step and on unlabelled topics."""
+        """The last list's measures, named and normalised as in tables, the reward's first; empty before the step and on
+        unlabelled topics."""
         self._index = {agent: i for i, agent in enumerate(self.possible_agents)}
         self._observation, self._offered = observation, agents
         self._masks = _masks(self.core.n_scores)
@@ -187,10 +195,10 @@ class ScoringEnv(ParallelEnv[str, Observation, int]):  # type: ignore[misc]  # P
         topic = self._begun()
         self._scores = self._gathered(actions)
         order = self.core.rank([topic], self._scores[None], self._generator)
-        values = {name: value.item() for name, value in self.core.measures([topic], order).items()}
-        reward = sum(values.values())
+        reward = self.core.rewards([topic], order).item()
         self.ranking = tuple(order[0, : self.core.arrays.n_candidates[topic]].tolist())
-        self.measures = values if self.core.arrays.labelled[topic] else {}
+        if self.core.arrays.labelled[topic]:
+            self.measures = {name: value.item() for name, value in self.core.measures([topic], order).items()}
         observations, infos = self._observe(), self._infos()
         ended, self.agents = self.agents, []
         if self.render_mode == "human":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Never
 
 import gymnasium as gym
 import numpy as np
@@ -12,13 +12,14 @@ from gymnasium.error import ResetNeeded
 from numpy.typing import DTypeLike
 
 from srd_gym.core.order import TopicOrder
-from srd_gym.core.selection import OnInvalid, PaidWhen, SelectionCore
+from srd_gym.core.payment import RENAMED
+from srd_gym.core.selection import OnInvalid, Pay, SelectionCore
 from srd_gym.core.snapshot import Snapshot
 from srd_gym.envs.observation import Info, Observation, ObservationKind, Observer
 from srd_gym.envs.sources import DEFAULT_TOPICS, TopicSource, topic_arrays
 from srd_gym.measures import Measure
 from srd_gym.measures.reference import Normalizer
-from srd_gym.names import unknown
+from srd_gym.names import refuse_arguments, unknown
 from srd_gym.protocols import BoolArray, Pruning, Reward
 from srd_gym.pruning import pruning_from
 from srd_gym.rendering import RENDER_FPS, RENDER_MODES, Painter, ansi, selection_scene
@@ -48,28 +49,29 @@ class SelectionEnv(gym.Env[Observation, np.int64]):
     wastes the rank: nothing is ranked there, the gain is 0 and `info["invalid_action"]` is True; or `step` raises
     (`on_invalid="raise"`).
 
-    **Reward**: the candidate's gain in `measure`, a Python float. The undiscounted return is the plain measure of the
-    ranking, a wasted rank counting as a non-relevant document.
+    **Reward**: the candidate's gain in the measure `reward`, a Python float. The undiscounted return is the plain
+    measure of the ranking, a wasted rank counting as a non-relevant document; on an unlabelled topic it is 0.
 
     **End**: `terminated` after min(horizon, candidates) ranks, wasted ones included; never truncated.
 
     **Info**: always `query_id`, `labelled` (whether the topic is judged) and `action_mask` (int8); `invalid_action`
-    after each step; at the end `ranking` (tuple of candidates, wasted ranks left out) and, on labelled topics,
-    `measures` (name -> float, the reward's first).
+    after each step; at the end `ranking` (tuple of candidates, wasted ranks left out), `return` (the sum of the
+    rewards) and, on labelled topics, `measures` (name -> float, the reward's first, then those of the argument). They
+    are named and normalised as in tables: `measures["alpha_DCG@10"]` is what `srd evaluate` prints for the ranking.
 
     **Reset** options: `query_id`. Without it topics come in a seeded shuffle, each once an epoch.
 
     Args:
         topics: a `TopicSet`, its `TopicArrays`, the path of a Parquet file, or a name
             ("synthetic:PRESET[:TOPICS[:SEED]]").
-        measure: what the return measures: a name, a `Measure` or a `Reward`; a cutoff left out is the horizon.
+        reward: what is paid: a measure's name, a `Measure` or a `Reward`; a cutoff left out is the horizon.
+        pay: the gain at every "step", or the return at the "end" (MDP-DIV's ReturnOnly).
+        measures: more measures for `info["measures"]`; a cutoff left out is the horizon.
         horizon: K, ranks to fill; None ranks every candidate.
         max_candidates: N; None takes the largest topic's, a topic with more is an error.
         pruning: a strategy that takes candidates off offer (`srd_gym.protocols.Pruning`).
         on_invalid: "waste" or "raise".
-        reward: "gain" at every step, or "return_only" at the end (MDP-DIV's ReturnOnly).
         normalizer: what ideal rankings are made of: "pool", "candidates", or None: the pool where every topic has one.
-        report: further measures for `info["measures"]`.
         observation: "full" or "compact".
         mask_dtype: of the observed `action_mask`: int8 or bool, as type or name (names survive JSON).
         share_documents: hand out `documents` as one read-only array, uncopied. Gymnasium's checker demands copies since
@@ -78,7 +80,7 @@ class SelectionEnv(gym.Env[Observation, np.int64]):
             every reset and step) or None. Pictures show the labels; they need matplotlib (extra `render`).
 
     Raises:
-        TypeError: an argument of the wrong kind.
+        TypeError: an argument of the wrong kind, or one that there is not.
         ValueError: an unknown name (near ones are suggested), a topic set without vectors (the message says how to make
             some), or a topic larger than `max_candidates`.
     """
@@ -92,28 +94,30 @@ class SelectionEnv(gym.Env[Observation, np.int64]):
         self,
         topics: TopicSource = DEFAULT_TOPICS,
         *,
-        measure: str | Measure | Reward = "alpha_DCG",
+        reward: str | Measure | Reward = "alpha_DCG",
+        pay: Pay = "step",
+        measures: Sequence[str | Measure] = (),
         horizon: int | None = 10,
         max_candidates: int | None = None,
         pruning: Pruning | None = None,
         on_invalid: OnInvalid = "waste",
-        reward: PaidWhen = "gain",
         normalizer: Normalizer | None = None,
-        report: Sequence[str | Measure] = (),
         observation: ObservationKind = "full",
         mask_dtype: DTypeLike = "int8",
         share_documents: bool = False,
         render_mode: str | None = None,
+        **others: Never,
     ) -> None:
+        refuse_arguments(SelectionEnv, others, RENAMED)
         self.core = SelectionCore(
             topic_arrays(topics, max_candidates),
-            measure=measure,
+            reward=reward,
+            pay=pay,
+            measures=measures,
             horizon=horizon,
             pruning=None if pruning is None else pruning_from(pruning),
             on_invalid=on_invalid,
-            reward=reward,
             normalizer=normalizer,
-            report=report,
             lanes=1,
         )
         self._observer = Observer(self.core, observation, mask_dtype, share_documents)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Never
 
 import gymnasium as gym
 import numpy as np
@@ -14,7 +14,8 @@ from gymnasium.vector.utils import batch_space
 from numpy.typing import ArrayLike, DTypeLike
 
 from srd_gym.core.order import TopicOrder
-from srd_gym.core.selection import OnInvalid, PaidWhen, SelectionCore
+from srd_gym.core.payment import RENAMED
+from srd_gym.core.selection import OnInvalid, Pay, SelectionCore
 from srd_gym.core.snapshot import Snapshot
 from srd_gym.envs.batching import BatchObserver, as_seeds, checked_reset_mask
 from srd_gym.envs.observation import Info, Observation, ObservationKind
@@ -22,7 +23,7 @@ from srd_gym.envs.selection import check_options, topic_position, unrendered
 from srd_gym.envs.sources import DEFAULT_TOPICS, TopicSource, topic_arrays
 from srd_gym.measures import Measure
 from srd_gym.measures.reference import Normalizer
-from srd_gym.names import unknown
+from srd_gym.names import refuse_arguments, unknown
 from srd_gym.protocols import BoolArray, IntArray, Pruning, Reward, ScoreArray
 from srd_gym.pruning import pruning_from
 from srd_gym.rendering import RENDER_FPS, RENDER_MODES, Painter, ansi, selection_scene
@@ -53,7 +54,7 @@ class SelectionVectorEnv(VectorEnv[Observation, IntArray, Any]):
         render_mode: "ansi" and "rgb_array" render every episode, "human" shows the first one.
 
     Raises:
-        TypeError: an argument of the wrong kind.
+        TypeError: an argument of the wrong kind, or one that there is not.
         ValueError: as `SelectionEnv`; an unknown autoreset mode, or less than one sub-environment.
     """
 
@@ -69,20 +70,22 @@ class SelectionVectorEnv(VectorEnv[Observation, IntArray, Any]):
         *,
         num_envs: int = 1,
         autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
-        measure: str | Measure | Reward = "alpha_DCG",
+        reward: str | Measure | Reward = "alpha_DCG",
+        pay: Pay = "step",
+        measures: Sequence[str | Measure] = (),
         horizon: int | None = 10,
         max_candidates: int | None = None,
         pruning: Pruning | None = None,
         on_invalid: OnInvalid = "waste",
-        reward: PaidWhen = "gain",
         normalizer: Normalizer | None = None,
-        report: Sequence[str | Measure] = (),
         observation: ObservationKind = "full",
         mask_dtype: DTypeLike = "int8",
         share_documents: bool = False,
         render_mode: str | None = None,
+        **others: Never,
     ) -> None:
         self._painter = Painter()  # first, as an environment that could not be made is closed as well
+        refuse_arguments(SelectionVectorEnv, others, RENAMED)
         if num_envs < 1:
             raise ValueError(f"num_envs must be at least 1, got {num_envs}")
         self.num_envs = num_envs
@@ -90,13 +93,13 @@ class SelectionVectorEnv(VectorEnv[Observation, IntArray, Any]):
         self.metadata = {**type(self).metadata, "autoreset_mode": self.autoreset_mode}
         self.core = SelectionCore(
             topic_arrays(topics, max_candidates),
-            measure=measure,
+            reward=reward,
+            pay=pay,
+            measures=measures,
             horizon=horizon,
             pruning=None if pruning is None else pruning_from(pruning),
             on_invalid=on_invalid,
-            reward=reward,
             normalizer=normalizer,
-            report=report,
             lanes=num_envs,
         )
         self._observer = BatchObserver(self.core, observation, mask_dtype, share_documents)
@@ -162,7 +165,8 @@ class SelectionVectorEnv(VectorEnv[Observation, IntArray, Any]):
             )
         result = self.core.step(actions)
         terminated = result.done & ~before
-        stepped, ended, begun = np.flatnonzero(~before), np.flatnonzero(terminated), np.flatnonzero(before)
+        # `nonzero` of the array itself: numpy's function of that name takes several times as long on few episodes.
+        stepped, ended, begun = (~before).nonzero()[0], terminated.nonzero()[0], before.nonzero()[0]
         final: Info = {}
         if self.autoreset_mode is AutoresetMode.SAME_STEP:
             final = self._observer.finals(ended, result.invalid)

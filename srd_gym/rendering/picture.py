@@ -317,6 +317,6 @@ def _line(text: str, width: int) -> str:
 
 
 def _short(name: str) -> str:
-    """A measure's name without what it assumes: "alpha_DCG(normalization=None)@10" is shown as "alpha_DCG@10"."""
+    """A measure's name without what it assumes: "alpha_DCG(alpha=0.9)@10" is shown as "alpha_DCG@10"."""
     head, _, tail = name.partition("(")
     return clipped(head + tail.rpartition(")")[2], 28)

@@ -118,14 +118,13 @@ def _covers(topic: Topic, padded: BoolArray) -> BoolArray | None:
 
 
 def _list_gains(core: ScoringCore, topic_index: int, ranking: Sequence[int]) -> list[float]:
-    """What each rank adds to the sum of the measures: the differences between the values of growing lists."""
+    """What each rank adds to the reward: the differences between the rewards of growing lists."""
     length = len(ranking)
     depth = min(length, core.depth)
     prefixes = np.full((depth, length), -1, np.int64)
     for rank in range(depth):
         prefixes[rank, : rank + 1] = ranking[: rank + 1]
-    values = sum(core.measures([topic_index] * depth, prefixes).values(), np.zeros(depth))
-    gains: list[float] = np.diff(values, prepend=0.0).tolist()
+    gains: list[float] = np.diff(core.rewards([topic_index] * depth, prefixes), prepend=0.0).tolist()
     return gains + [0.0] * (length - depth)
 
 

@@ -95,7 +95,8 @@ def _summary(core: SelectionCore, lane: int, topic: Topic, coverage: np.ndarray)
         return "      no judgments: nothing to score"
     covered = int((coverage > 0).sum())
     name, value = next(iter(core.lane_measures(lane).items()))
-    return f"      {covered} of {topic.n_subtopics} subtopics covered  {printable(name)} = {value:.4f}"
+    told = f"return {core.lane_return(lane):.4f}  {printable(name)} = {value:.4f}"
+    return f"      {covered} of {topic.n_subtopics} subtopics covered  {told}"
 
 
 def ansi_scores(

@@ -35,25 +35,26 @@ def begun(seed: int, lanes: int = 6, **arguments: Any) -> SelectionCore:
     return core
 
 
-@given(seeds, measures, st.sampled_from([None, 1, 4, 12]), st.sampled_from(["gain", "return_only"]))
+@given(seeds, measures, st.sampled_from([None, 1, 4, 12]), st.sampled_from(["step", "end"]))
 @settings(max_examples=60, deadline=None)
 def test_rewards_telescope_to_the_measure(seed: int, name: str, horizon: int | None, paid: Any) -> None:
-    core = begun(seed, measure=name, horizon=horizon, reward=paid)
+    core = begun(seed, reward=name, horizon=horizon, pay=paid)
     returns = np.zeros(core.n_lanes)
     for reward, *_ in play(core, np.random.default_rng(seed)):
         returns += reward
     bound = core.payment.measure
     assert bound is not None
-    assert_array_equal(returns, core.measures()[core.payment.name])
+    assert_array_equal(returns, core.returns())
+    assert returns.tolist() == [core.lane_return(lane) for lane in range(core.n_lanes)]
     values = bound.score_rankings(core.ranking, core.arrays.judgments, core.topic)
     assert_allclose(returns, values, rtol=1e-12, atol=1e-15)
     assert core.payment.name == str(bound.measure)
 
 
-@given(seeds, measures, st.sampled_from([3, None]), st.sampled_from(["gain", "return_only"]), st.booleans())
+@given(seeds, measures, st.sampled_from([3, None]), st.sampled_from(["step", "end"]), st.booleans())
 @settings(max_examples=50, deadline=None)
 def test_one_lane_at_a_time_is_the_batch(seed: int, name: str, horizon: int | None, paid: Any, prunes: bool) -> None:
-    arguments: dict[str, Any] = {"measure": name, "horizon": horizon, "reward": paid, "unlabelled": True}
+    arguments: dict[str, Any] = {"reward": name, "horizon": horizon, "pay": paid, "unlabelled": True}
     if prunes:
         arguments["pruning"] = EvenOnly()
     batch, single = begun(seed, **arguments), begun(seed, **arguments)
@@ -77,7 +78,7 @@ def test_permuting_documents_changes_no_reward(seed: int, name: str) -> None:
     topics = random_topics(seed)
     orders = [generator.permutation(topic.n_candidates) for topic in topics]
     shuffled = topics.replace(topic.take(order) for topic, order in zip(topics, orders, strict=True))
-    one, other = (SelectionCore(each, measure=name, horizon=4) for each in (topics, shuffled))
+    one, other = (SelectionCore(each, reward=name, horizon=4) for each in (topics, shuffled))
     for core in (one, other):
         core.reset(range(5))
     while not one.done.all():
@@ -165,7 +166,7 @@ def test_bad_snapshots_are_refused() -> None:
 def test_gains_of_hand_computed_ranking() -> None:
     judgments = np.array([[1, 1, 0], [1, 0, 0], [0, 0, 1], [0, 0, 0]], np.int8)
     topic = Topic(query_id="1", doc_ids=tuple("abcd"), subtopic_ids=tuple("xyz"), judgments=judgments)
-    core = SelectionCore(TopicSet([topic], name="hand"), measure="alpha_DCG", horizon=4)
+    core = SelectionCore(TopicSet([topic], name="hand"), reward="alpha_DCG", horizon=4)
     core.reset([0])
     rewards = [core.step([action]).reward.item() for action in (0, 0, 1, 2)]
     # alpha = 0.5: two new subtopics; the wasted rank; x a second time at rank 3; z at rank 4.
@@ -276,7 +277,7 @@ def test_a_copy_goes_its_own_way(duplicate: Any) -> None:
 
 
 def test_a_reward_of_the_users_own() -> None:
-    core = begun(0, lanes=3, measure=FirstRankOnly(), horizon=3, report=["StRecall"])
+    core = begun(0, lanes=3, reward=FirstRankOnly(), horizon=3, measures=["StRecall"])
     core.reset([0, 2, 3])
     paid = [core.step(core.allowed.argmax(axis=1)).reward for _ in range(core.length.max())]
     expected = [1.0 + sum(range(length)) / 10 for length in core.length]
@@ -290,7 +291,7 @@ def test_a_reward_of_the_users_own() -> None:
 def test_unlabelled_topics_pay_nothing_and_have_no_measures() -> None:
     for what in ("alpha_nDCG", FirstRankOnly()):
         core = SelectionCore(
-            random_topics(1, unlabelled=True), measure=what, report=["ERR_IA"], normalizer="candidates"
+            random_topics(1, unlabelled=True), reward=what, measures=["ERR_IA"], normalizer="candidates"
         )
         core.reset([0, 1])
         rewards = sum(reward for reward, *_ in play(core, np.random.default_rng(0)))
@@ -300,23 +301,23 @@ def test_unlabelled_topics_pay_nothing_and_have_no_measures() -> None:
 
 
 def test_topics_without_any_subtopic_can_be_ranked() -> None:
-    core = SelectionCore(TopicSet([Topic(query_id="1", doc_ids=("a", "b"))], name="bare"), report=["alpha_nDCG"])
+    core = SelectionCore(TopicSet([Topic(query_id="1", doc_ids=("a", "b"))], name="bare"), measures=["alpha_nDCG"])
     core.reset([0])
     assert [core.step([action]).reward.item() for action in (0, 1)] == [0.0, 0.0]
     core.reset([0])
     assert core.step_lane(0, 1) == (0.0, False, False)
 
 
-def test_report_comes_after_the_reward() -> None:
-    core = begun(3, measure="alpha_DCG", report=["alpha_nDCG@2", measure("NRBP"), "alpha_nDCG"], horizon=5)
+def test_more_measures_come_after_the_rewards() -> None:
+    core = begun(3, reward="alpha_DCG", measures=["alpha_nDCG@2", measure("NRBP"), "alpha_nDCG"], horizon=5)
     play(core, np.random.default_rng(3))
-    assert list(core.measures()) == [core.payment.name, "alpha_nDCG@2", "NRBP", "alpha_nDCG@5"]
+    assert list(core.measures()) == ["alpha_DCG@5", "alpha_nDCG@2", "NRBP", "alpha_nDCG@5"]
     for name, values in core.measures([1, 2]).items():
         assert_array_equal(values, core.measures()[name][1:3])
 
 
 def test_an_explicit_cutoff_is_kept() -> None:
-    core = begun(3, measure="StRecall@1", horizon=5)
+    core = begun(3, reward="StRecall@1", horizon=5)
     gains = np.stack([gain for _, gain, *_ in play(core, np.random.default_rng(3))])
     assert not gains[1:].any()
     assert core.payment.name == "StRecall@1"
@@ -326,18 +327,18 @@ def test_bad_arguments_are_refused() -> None:
     topics = random_topics(0)
     with pytest.raises(ValueError, match=r"unknown on_invalid 'wasted'. Did you mean waste"):
         SelectionCore(topics, on_invalid="wasted")  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match=r"unknown reward 'return'. Did you mean return_only"):
-        SelectionCore(topics, reward="return")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match=r"unknown pay 'ends'. Did you mean end"):
+        SelectionCore(topics, pay="ends")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="alpha_DCG"):
-        SelectionCore(topics, measure="alpha_DGC")
-    with pytest.raises(TypeError, match="measure must be a name such as 'alpha_DCG', a Measure, or a Reward"):
-        SelectionCore(topics, measure=3)  # type: ignore[arg-type]
+        SelectionCore(topics, reward="alpha_DGC")
+    with pytest.raises(TypeError, match="reward must be a measure's name such as 'alpha_DCG', a Measure, or a Reward"):
+        SelectionCore(topics, reward=3)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="horizon must be at least 1, got 0"):
         SelectionCore(topics, horizon=0)
     with pytest.raises(TypeError, match="horizon must be a number of ranks or None"):
         SelectionCore(topics, horizon=2.5)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="no pool"):
-        SelectionCore(topics, measure="alpha_nDCG", normalizer="pool")
+        SelectionCore(topics, reward="alpha_nDCG", normalizer="pool")
 
 
 def test_the_pool_normalises_where_every_topic_has_one() -> None:
@@ -345,7 +346,7 @@ def test_the_pool_normalises_where_every_topic_has_one() -> None:
                   pool=[[1, 0], [0, 1]], pool_ids=("a", "z"))  # fmt: skip
     values = {}
     for normalizer in (None, "pool", "candidates"):
-        core = SelectionCore(TopicSet([topic], name="pool"), measure="alpha_nDCG", normalizer=normalizer, horizon=2)
+        core = SelectionCore(TopicSet([topic], name="pool"), reward="alpha_nDCG", normalizer=normalizer, horizon=2)
         core.reset([0])
         values[normalizer] = core.step([0]).reward.item()
     assert values[None] == values["pool"] == pytest.approx(1 / (1 + 1 / np.log2(3)))

@@ -39,9 +39,9 @@ TOPICS = TopicSet(
 PLAYS: dict[str, tuple[dict[str, Any], str, list[int]]] = {
     "default": ({"horizon": 5}, "jaguar", [6, 3, 0, 5, 1]),
     "wasted-ranks": ({"horizon": 5}, "jaguar", [1, 1, 3, 1, 0]),
-    "fewer-candidates-than-ranks": ({"measure": "alpha_nDCG", "report": ["NRBP", "StRecall@2"]}, "apple", [2, 7, 0]),
+    "fewer-candidates-than-ranks": ({"reward": "alpha_nDCG", "measures": ["NRBP", "StRecall@2"]}, "apple", [2, 7, 0]),
     "unlabelled": ({}, "new", [1, 0]),
-    "paid-at-the-end": ({"reward": "return_only", "horizon": 3, "measure": "ERR_IA"}, "jaguar", [3, 6, 0]),
+    "paid-at-the-end": ({"reward": "ERR_IA", "pay": "end", "horizon": 3}, "jaguar", [3, 6, 0]),
     "pruned": ({"pruning": EvenOnly(), "horizon": 3}, "jaguar", [1, 3, 4]),
     "compact-bool-mask": ({"observation": "compact", "mask_dtype": "bool", "horizon": 2}, "apple", [0, 2]),
 }

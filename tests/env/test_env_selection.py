@@ -23,7 +23,7 @@ import srd_gym
 from srd_gym.core import SelectionCore, TopicArrays
 from srd_gym.data import write_topics
 from srd_gym.envs import SelectionEnv, SelectionVectorEnv
-from srd_gym.measures import measure
+from srd_gym.measures import evaluate, measure
 from srd_gym.testing import check_env
 from srd_gym.topic import Topic, TopicSet
 
@@ -33,10 +33,10 @@ ARGUMENTS: list[dict[str, Any]] = [
     {"mask_dtype": bool},
     {"mask_dtype": "bool", "observation": "compact"},
     {"horizon": None},
-    {"horizon": 2, "reward": "return_only"},
-    {"measure": "alpha_nDCG@3", "normalizer": "candidates", "report": ["NRBP", "StRecall"]},
-    {"measure": measure("ERR_IA"), "max_candidates": 14},
-    {"measure": FirstRankOnly()},
+    {"horizon": 2, "pay": "end"},
+    {"reward": "alpha_nDCG@3", "normalizer": "candidates", "measures": ["NRBP", "StRecall"]},
+    {"reward": measure("ERR_IA"), "max_candidates": 14},
+    {"reward": FirstRankOnly()},
     {"share_documents": True},
 ]
 
@@ -48,7 +48,7 @@ def name(arguments: dict[str, Any]) -> str:
 @pytest.mark.parametrize("arguments", ARGUMENTS, ids=name)
 def test_the_laws_hold(arguments: dict[str, Any]) -> None:
     for unlabelled in (False, True):
-        if unlabelled and isinstance(arguments.get("measure"), FirstRankOnly):
+        if unlabelled and isinstance(arguments.get("reward"), FirstRankOnly):
             continue
         topics = random_topics(3, unlabelled=unlabelled)
         check_env(gym.make("SRD-v0", topics=topics, disable_env_checker=True, **arguments), episodes=6)
@@ -94,8 +94,8 @@ def test_the_passive_checker_is_silent_and_off_for_shared_documents() -> None:
 @settings(max_examples=30, deadline=None)
 def test_the_environment_is_the_core(seed: int, what: str, horizon: int | None) -> None:
     topics = random_topics(seed)
-    env = gym.make("SRD-v0", topics=topics, measure=what, horizon=horizon, report=["alpha_nDCG"])
-    core = SelectionCore(topics, measure=what, horizon=horizon, report=["alpha_nDCG"])
+    env = gym.make("SRD-v0", topics=topics, reward=what, horizon=horizon, measures=["alpha_nDCG"])
+    core = SelectionCore(topics, reward=what, horizon=horizon, measures=["alpha_nDCG"])
     generator = np.random.default_rng(seed)
     observation, info = env.reset(seed=seed)
     core.reset([topics.position(info["query_id"])])
@@ -109,9 +109,71 @@ def test_the_environment_is_the_core(seed: int, what: str, horizon: int | None) 
         assert_array_equal(observation["ranking"], core.ranking[0])
         assert_array_equal(observation["action_mask"], core.allowed[0])
         paid += float(reward)
-    assert next(iter(info["measures"].values())) == paid
+    assert info["return"] == paid
     assert info["measures"] == {key: value.item() for key, value in core.measures().items()}
     assert all(type(value) is float for value in info["measures"].values())
+
+
+@pytest.mark.parametrize(
+    "what", ["alpha_DCG", "ERR_IA@5", "NRBP", "alpha_nDCG(normalizer='candidates')@3", measure("StRecall")]
+)
+@pytest.mark.parametrize("normalizer", [None, "candidates"])
+def test_measures_at_the_end_are_those_of_an_evaluation(what: Any, normalizer: Any) -> None:
+    topics = random_topics(11, n=12)
+    more = ["ERR_IA@5", "alpha_DCG@10", "Dsharp_nDCG", "MAP_IA"]
+    vector = gym.make_vec(
+        "SRD-v0", num_envs=4, vectorization_mode="vector_entry_point", topics=topics, reward=what, measures=more,
+        normalizer=normalizer, autoreset_mode="disabled",
+    )  # fmt: skip
+    vector.reset(seed=0, options={"query_ids": list(topics.query_ids[:4])})
+    for action in range(10):
+        _, _, ended, _, told = vector.step(np.full(4, action))
+    assert ended.all()
+    rankings = dict(zip(topics.query_ids[:4], told["ranking"], strict=True))
+    names = [name for name in told["measures"] if not name.startswith("_")]
+    for lane, query_id in enumerate(rankings):
+        env = gym.make("SRD-v0", topics=topics, reward=what, measures=more, normalizer=normalizer)
+        env.reset(options={"query_id": query_id})
+        paid = [env.step(action) for action in range(10)]
+        info = paid[-1][-1]
+        assert list(info["measures"]) == names
+        assert sum(reward for _, reward, *_ in paid) == info["return"] == told["return"][lane]
+        found = evaluate(topics, {query_id: info["ranking"]}, names, normalizer).per_topic[query_id]
+        assert info["measures"] == found == {name: told["measures"][name][lane] for name in names}
+
+
+def test_the_rewards_own_measure_has_the_name_that_tables_print() -> None:
+    env = SelectionEnv("synthetic:tiny:2", reward="ERR_IA@5", measures=["alpha_DCG", "ERR_IA@5", "ERR_IA"])
+    assert list(env.core.measures([0])) == ["ERR_IA@5", "alpha_DCG@10", "ERR_IA@10"]
+
+
+def test_an_unlabelled_topic_returns_nothing_and_has_no_measures() -> None:
+    env = SelectionEnv(random_topics(1, unlabelled=True), normalizer="candidates")
+    _, info = env.reset(options={"query_id": env.core.arrays.query_ids[1]})
+    assert info["labelled"] is False
+    terminated = False
+    while not terminated:
+        _, reward, terminated, _, info = env.step(int(info["action_mask"].argmax()))
+        assert reward == 0.0
+    assert info["return"] == 0.0
+    assert "measures" not in info
+
+
+@pytest.mark.parametrize(("arguments", "error", "message"), [
+    ({"measure": "ERR_IA"}, TypeError, "has no argument 'measure' any more: write reward="),
+    ({"report": ("NRBP",)}, TypeError, "has no argument 'report' any more: write measures="),
+    ({"reward": "gain"}, ValueError, "reward='gain' says when to pay: write pay='step'"),
+    ({"reward": "return_only"}, ValueError, "reward='return_only' says when to pay: write pay='end'"),
+    ({"horzion": 3}, TypeError, "unknown argument of .*'horzion'. Did you mean horizon"),
+])  # fmt: skip
+def test_old_and_unknown_arguments_are_answered(arguments: dict[str, Any], error: Any, message: str) -> None:
+    with pytest.raises(error, match=message):
+        gym.make("SRD-v0", **arguments)  # type: ignore[arg-type]
+    for mode in ("vector_entry_point", "sync"):
+        with pytest.raises(error, match=message):
+            gym.make_vec("SRD-v0", num_envs=2, vectorization_mode=mode, **arguments)
+    with pytest.raises(error, match=message):
+        SelectionCore(random_topics(1), **arguments)
 
 
 def test_an_observation_is_the_topic_without_labels() -> None:
@@ -258,11 +320,11 @@ def test_the_default_topics_are_generated_once() -> None:
 
 def test_arguments_survive_in_the_spec() -> None:
     arguments = {
-        "topics": "synthetic:tiny:4", "measure": "ERR_IA@3", "horizon": 5, "max_candidates": 30, "on_invalid": "raise",
-        "reward": "return_only", "normalizer": "candidates", "report": ["NRBP"], "observation": "compact",
+        "topics": "synthetic:tiny:4", "reward": "ERR_IA@3", "pay": "end", "measures": ["NRBP"], "horizon": 5,
+        "max_candidates": 30, "on_invalid": "raise", "normalizer": "candidates", "observation": "compact",
         "mask_dtype": "bool", "share_documents": True, "render_mode": "ansi", "pruning": None,
     }  # fmt: skip
-    assert arguments.keys() == inspect.signature(SelectionEnv).parameters.keys()
+    assert arguments.keys() == inspect.signature(SelectionEnv).parameters.keys() - {"others"}
     env = gym.make("SRD-v0", disable_env_checker=True, **arguments)  # type: ignore[arg-type]
     assert env.spec is not None
     text = env.spec.to_json()

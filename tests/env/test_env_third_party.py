@@ -16,8 +16,8 @@ TOPICS = "synthetic:tiny:20"
 
 @pytest.mark.parametrize(
     "arguments",
-    [{}, {"mask_dtype": "bool"}, {"observation": "compact"}, {"horizon": None}, {"reward": "return_only"},
-     {"measure": "alpha_nDCG@5"}, {"share_documents": True, "disable_env_checker": True}],
+    [{}, {"mask_dtype": "bool"}, {"observation": "compact"}, {"horizon": None}, {"pay": "end"},
+     {"reward": "alpha_nDCG@5"}, {"share_documents": True, "disable_env_checker": True}],
     ids=str,
 )  # fmt: skip
 def test_stable_baselines3s_checker(arguments: dict[str, Any]) -> None:

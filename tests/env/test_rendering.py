@@ -31,14 +31,14 @@ JUDGED = Topic(
 def test_the_ranking_its_coverage_and_its_gains() -> None:
     assert rendered(JUDGED) == [
         'query 7 "jaguar"  rank 0 of 3 (3 candidates, 2 subtopics)',
-        "      0 of 2 subtopics covered  alpha_DCG(normalization=None)@3 = 0.0000",
+        "      0 of 2 subtopics covered  return 0.0000  alpha_DCG@3 = 0.0000",
     ]
     lines = rendered(JUDGED, 0, 0, 1)
     assert lines[0].startswith('query 7 "jaguar"  rank 3 of 3')
     assert lines[1].split() == ["1", "a", "#.", "+1.0000", "big", "cats"]
     assert lines[2] == "   2  (rank wasted: the document was not on offer)"
     assert lines[3].split() == ["3", "b", "+#", "+0.7500", "cats", "and", "cars"]
-    assert lines[4] == "      2 of 2 subtopics covered  alpha_DCG(normalization=None)@3 = 1.7500"
+    assert lines[4] == "      2 of 2 subtopics covered  return 1.7500  alpha_DCG@3 = 0.6074"
 
 
 def test_unlabelled_topics_show_neither_grid_nor_gains() -> None:

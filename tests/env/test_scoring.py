@@ -15,6 +15,7 @@ from pettingzoo.utils.conversions import aec_to_parallel, parallel_to_aec
 from srd_gym import scoring_v0
 from srd_gym.core import ScoringCore, SelectionCore
 from srd_gym.data.synthetic import generate
+from srd_gym.measures import evaluate
 from srd_gym.testing import ConformanceError, check_scoring_env
 from srd_gym.topic import TopicSet
 
@@ -114,7 +115,7 @@ def test_documents_are_handed_out_by_reference_and_read_only() -> None:
 @given(data=st.data())
 def test_environment_equals_batched_twin_equals_the_measure(data: st.DataObject) -> None:
     measures = data.draw(st.sampled_from(["alpha_nDCG@10", "StRecall@2", ("alpha_nDCG@3", "alpha_nDCG@5"), "ERR_IA"]))
-    env = scoring_v0.parallel_env(TOPICS, measure=measures, n_scores=4)
+    env = scoring_v0.parallel_env(TOPICS, reward=measures, n_scores=4)
     query_id = data.draw(st.sampled_from(TOPICS.query_ids))
     env.reset(seed=0, options={"query_id": query_id})
     position = TOPICS.position(query_id)
@@ -131,7 +132,7 @@ def test_environment_equals_batched_twin_equals_the_measure(data: st.DataObject)
     names = (measures,) if isinstance(measures, str) else measures
     returns = 0.0
     for name in names:
-        core = SelectionCore(TOPICS, measure=name, horizon=None)
+        core = SelectionCore(TOPICS, reward=name, horizon=None)
         core.reset([position])
         returns += sum(core.step([candidate]).reward.item() for candidate in order)
     assert twin.item() == pytest.approx(returns, abs=1e-12)
@@ -210,15 +211,29 @@ def test_wrong_actions_are_answered() -> None:
         env.step({"doc_0": 0})
 
 
+def test_measures_are_those_of_an_evaluation() -> None:
+    env = scoring_v0.parallel_env(TOPICS, reward=("ERR_IA@5", "alpha_nDCG@3"), measures=("alpha_DCG@10", "ERR_IA@5"))
+    env.reset(seed=0)
+    rewards = env.step({agent: i % 3 for i, agent in enumerate(env.agents)})[1]
+    assert list(env.measures) == ["ERR_IA@5", "alpha_nDCG@3", "alpha_DCG@10"]
+    assert env.measures == evaluate(TOPICS, {env.query_id: env.ranking}, env.measures).per_topic[env.query_id]
+    plain = evaluate(TOPICS, {env.query_id: env.ranking}, ["ERR_IA(normalization=None)@5", "alpha_nDCG@3"])
+    assert rewards["doc_0"] == pytest.approx(sum(plain.per_topic[env.query_id].values()), abs=1e-12)
+
+
 def test_wrong_arguments_are_answered() -> None:
     with pytest.raises(ValueError, match="n_scores must be at least 2"):
         ScoringCore(TOPICS, n_scores=1)
     with pytest.raises(ValueError, match=r"unknown ties 'retrieve'.*retrieval"):
         ScoringCore(TOPICS, ties="retrieve")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="at least one measure"):
-        ScoringCore(TOPICS, measure=())
+        ScoringCore(TOPICS, reward=())
+    with pytest.raises(TypeError, match="has no argument 'measure' any more: write reward="):
+        scoring_v0.parallel_env(TOPICS, measure="alpha_nDCG@5")  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="has no argument 'report' any more: write measures="):
+        ScoringCore(TOPICS, report=("NRBP",))  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="comes twice"):
-        ScoringCore(TOPICS, measure=("alpha_nDCG@5", "alpha-nDCG@5"))
+        ScoringCore(TOPICS, reward=("alpha_nDCG@5", "alpha-nDCG@5"))
     with pytest.raises(ValueError, match=r"unknown observation 'ful'.*full"):
         scoring_v0.parallel_env(TOPICS, observation="ful")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="max_candidates=3"):

@@ -76,7 +76,7 @@ class Broken(SelectionEnv):
     ("bool mask", "must be int8"),
     ("no seed", "the same seed and actions"),
     ("numpy reward", "must be a Python float, got float32"),
-    ("doubled reward", "the return is"),
+    ("doubled reward", r"the rewards add up to .*, but info\['return'\] is"),
     ("numpy end", "terminated must be a Python bool"),
     ("truncates", "truncated always False"),
     ("hides invalid", r"info\['invalid_action'\] is wrong"),
@@ -104,9 +104,9 @@ def test_a_vector_environment_that_differs_is_found() -> None:
     with pytest.raises(ConformanceError, match="single_observation_space differs"):
         check_vector_env(SelectionVectorEnv(TOPICS, num_envs=2, horizon=3), single)
     with pytest.raises(ConformanceError, match=r"step 0\[1\]"):
-        check_vector_env(SelectionVectorEnv(TOPICS, num_envs=2, horizon=4, measure="P_IA"), single, seed=1)
+        check_vector_env(SelectionVectorEnv(TOPICS, num_envs=2, horizon=4, reward="P_IA"), single, seed=1)
     with pytest.raises(ConformanceError, match=r"step 3\[4\], measures: keys .*NRBP"):
-        check_vector_env(SelectionVectorEnv(TOPICS, num_envs=2, horizon=4, report=["NRBP"]), single)
+        check_vector_env(SelectionVectorEnv(TOPICS, num_envs=2, horizon=4, measures=["NRBP"]), single)
 
 
 class InOrder:

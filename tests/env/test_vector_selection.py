@@ -21,11 +21,11 @@ modes = st.sampled_from(MODES)
 arguments = st.fixed_dictionaries(
     {
         "horizon": st.sampled_from([1, 3, None]),
-        "measure": st.sampled_from(["alpha_DCG", "alpha_nDCG", "Dsharp_nDCG", FirstRankOnly()]),
+        "reward": st.sampled_from(["alpha_DCG", "alpha_nDCG", "Dsharp_nDCG", FirstRankOnly()]),
         "observation": st.sampled_from(["full", "compact"]),
         "mask_dtype": st.sampled_from(["int8", "bool"]),
-        "reward": st.sampled_from(["gain", "return_only"]),
-        "report": st.sampled_from([[], ["NRBP", "StRecall@2"]]),
+        "pay": st.sampled_from(["step", "end"]),
+        "measures": st.sampled_from([[], ["NRBP", "StRecall@2"]]),
         "share_documents": st.booleans(),
     }
 )
@@ -196,7 +196,7 @@ def test_statistics_can_be_recorded() -> None:
             total += reward
         outer = infos["final_info"] if mode == "same_step" else infos
         assert_array_equal(infos["episode"]["r"], total)
-        assert_array_equal(next(iter(outer["measures"].values())), total)
+        assert_array_equal(outer["return"], total)
 
 
 def test_text_views() -> None:

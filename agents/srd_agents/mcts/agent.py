@@ -149,7 +149,7 @@ class Mcts(Learner[MctsConfig]):
         )
         self._rng = np.random.default_rng([seed, 0x3CE5])
         self._topics = [OrderedTopic.of(topic, config.tie_seed) for topic in topics]
-        self._core = SelectionCore(topics, measure=config.measure, horizon=config.horizon)
+        self._core = SelectionCore(topics, reward=config.reward, horizon=config.horizon)
         self._episodes = Episodes(self._core, [topic.order for topic in self._topics])
 
     def _update(self, batch: IntArray) -> Mapping[str, float]:

@@ -18,7 +18,7 @@ class MctsConfig(LearnerConfig):
 
     batch_topics: int = 16
     """Topics searched side by side, and learned from in one update; the paper's is 1."""
-    measure: str = "alpha_nDCG"
+    reward: str = "alpha_nDCG"
     """What finished lists are worth, 0 to 1 (V is a number between them); without a cutoff it counts to the horizon."""
     horizon: int = 5
     """Ranks of an episode, and how deep a search looks. Ranks behind it are filled by the policy."""

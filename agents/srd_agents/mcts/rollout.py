@@ -272,4 +272,4 @@ class Episodes:
 
         counts = core.arrays.n_candidates[batch]
         played = planner.play(evaluator, counts, terminal=worth, rng=rng, on_rank=act)
-        return played, core.measures()[core.payment.name]
+        return played, core.returns()

@@ -191,7 +191,7 @@ class ScoringLearner(Learner[C]):
         initialise(self._networks, torch.Generator().manual_seed(seed))
         if config.standardize:
             self._standardizer.fit(topics)
-        self._core = ScoringCore(topics, measure=config.measures, n_scores=config.n_scores)
+        self._core = ScoringCore(topics, reward=config.rewards, n_scores=config.n_scores)
         self._tensors = TopicTensors(self._core.arrays, self._standardizer.shift)
         self._replay = Replay(
             config.replay_capacity, config.rollouts, self._core.arrays.max_candidates, config.n_scores

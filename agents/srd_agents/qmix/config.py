@@ -28,8 +28,8 @@ class ScoringConfig(LearnerConfig):
     """Gradient updates after each batch of topics."""
     batch_size: int = 256
     """Visits (a topic with its joint actions) drawn from the replay for one gradient update."""
-    measure: str = "alpha_nDCG@10"
-    """The reward; several joined by " + " are added up (the published code pays alpha_nDCG@5 + alpha_nDCG@15)."""
+    reward: str = "alpha_nDCG@10"
+    """The measure paid; several joined by " + " are added up (the published code pays alpha_nDCG@5 + alpha_nDCG@15)."""
     n_scores: int = 15
     """A: scores are 0 to A - 1. The paper takes as many as a list has documents."""
     attention_width: int = 64
@@ -84,13 +84,13 @@ class ScoringConfig(LearnerConfig):
         check_one_of("tie_break", self.tie_break, ("retrieval", "q"))
         if self.max_candidates is not None:
             check_count("max_candidates", self.max_candidates)
-        if not all(part.strip() for part in self.measure.split(" + ")):
-            raise ValueError(f'expected measures joined by " + ", got {self.measure!r}')
+        if not all(part.strip() for part in self.reward.split(" + ")):
+            raise ValueError(f'expected measures joined by " + ", got {self.reward!r}')
 
     @property
-    def measures(self) -> tuple[str, ...]:
+    def rewards(self) -> tuple[str, ...]:
         """The measures that the reward adds up."""
-        return tuple(part.strip() for part in self.measure.split(" + "))
+        return tuple(part.strip() for part in self.reward.split(" + "))
 
 
 @dataclass(frozen=True, kw_only=True)

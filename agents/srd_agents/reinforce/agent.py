@@ -205,10 +205,10 @@ class MdpDiv(PolicyLearner[MdpDivConfig]):
     def _simulator(self, topics: TopicSet) -> SelectionCore:
         return SelectionCore(
             topics,
-            measure=self.config.measure,
+            reward=self.config.reward,
             horizon=self.config.horizon,
             pruning=self.pruning,
-            reward="return_only" if self.config.return_only else "gain",
+            pay="end" if self.config.return_only else "step",
         )
 
     def _update(self, batch: IntArray) -> Mapping[str, float]:
@@ -261,7 +261,7 @@ class Reinforce(PolicyLearner[ReinforceConfig]):
         self._network.initialise({**bounds, "state_weight": self.config.hidden**-0.5}, generator)
 
     def _simulator(self, topics: TopicSet) -> SelectionCore:
-        return SelectionCore(topics, measure=self.config.measure, horizon=self.config.horizon, pruning=self.pruning)
+        return SelectionCore(topics, reward=self.config.reward, horizon=self.config.horizon, pruning=self.pruning)
 
     def _prepare(self, topics: TopicSet, seed: int) -> None:
         super()._prepare(topics, seed)

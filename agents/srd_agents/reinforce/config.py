@@ -14,7 +14,7 @@ from srd_gym.pruning import parse_pruning
 class PolicyConfig(LearnerConfig):
     """What both MDP-DIV learners share."""
 
-    measure: str = "alpha_DCG"
+    reward: str = "alpha_DCG"
     """The measure whose gains are the rewards (alpha_DCG, StRecall, ...); without a cutoff it counts to the horizon."""
     horizon: int | None = 10
     """Ranks of a training episode; None ranks the whole list, as the paper says (its code: 10)."""

@@ -108,7 +108,7 @@ class Relational(Learner[RelationalConfig]):
         self._leave_out()
         self._generator = np.random.default_rng([seed, 1])
         self._core = SelectionCore(
-            topics, measure=self.config.measure, horizon=self.config.horizon, normalizer="candidates"
+            topics, reward=self.config.reward, horizon=self.config.horizon, normalizer="candidates"
         )
         self._relations = PaddedRelations(topics)
         self._optimizer = torch.optim.Adam(self._network.parameters(), lr=self.config.learning_rate)

@@ -24,7 +24,7 @@ class RelationalConfig(LearnerConfig):
     """H, units of the first layer; of "pretrained" weights it is what they have."""
     second: int = 32
     """G, units of the second layer."""
-    measure: str = "alpha_nDCG"
+    reward: str = "alpha_nDCG"
     """What the return measures; without a cutoff it counts to the horizon."""
     horizon: int = 10
     """K, ranks of a training episode."""

@@ -72,7 +72,7 @@ class MaskablePpo(Learner[MaskablePpoConfig]):
 
     def _prepare(self, topics: TopicSet, seed: int) -> None:
         config = self.config
-        core = SelectionCore(topics, measure=config.measure, horizon=min(config.horizon, topics.max_candidates))
+        core = SelectionCore(topics, reward=config.reward, horizon=min(config.horizon, topics.max_candidates))
         self._network.initialise(torch.Generator().manual_seed(seed))
         if config.standardize:
             self._network.inputs.fit(topics)

@@ -16,7 +16,7 @@ class MaskablePpoConfig(LearnerConfig):
     """Topics played per update. Where the last batch of an epoch has fewer, they are played more often."""
     rollouts: int = 8
     """Episodes of each topic per update."""
-    measure: str = "alpha_DCG"
+    reward: str = "alpha_DCG"
     """The measure whose gains are the rewards; without a cutoff it counts to the horizon."""
     horizon: int = 10
     """Ranks of a training episode."""

@@ -80,7 +80,7 @@ def same(one: dict[str, NDArray[Any]], other: dict[str, NDArray[Any]]) -> None:
 def test_enough_simulations_find_the_best_list_there_is(gumbel: bool, seed: int, count: int, horizon: int) -> None:
     """Against brute force over all lists, with true measures at the horizon and a network that knows nothing."""
     topics = random_topics(seed, 3, n=count)
-    core = SelectionCore(topics, measure="alpha_nDCG", horizon=horizon)
+    core = SelectionCore(topics, reward="alpha_nDCG", horizon=horizon)
     bound = core.payment.measure
     assert bound is not None
     length = min(horizon, count)

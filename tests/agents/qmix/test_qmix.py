@@ -81,7 +81,7 @@ def test_learns_the_toy_topic(name: str, seed: int) -> None:
     """Six documents, five ranks that count; candidate order reaches 0.57 of the ideal, random ones 0.63 in the mean."""
     topics = toy_set()
     ranker = learner(
-        name, epochs=250, epsilon_episodes=1000, n_scores=6, updates=1, learning_rate=3e-3, measure="alpha_nDCG@5"
+        name, epochs=250, epsilon_episodes=1000, n_scores=6, updates=1, learning_rate=3e-3, reward="alpha_nDCG@5"
     )
     history = ranker.fit(topics, seed=seed)
     returns = [record["return"] for record in history.records]
@@ -211,7 +211,7 @@ def test_agents_explore_each_on_their_own(epsilon: float) -> None:
     # A random score is the best one in 1 of 5 cases.
     assert abs(differs.mean() - 0.8 * epsilon) < 0.02
     assert not actions[~np.broadcast_to(arrays.present[:, None], actions.shape)].any()
-    core = ScoringCore(topics, measure="alpha_nDCG@10", n_scores=5)
+    core = ScoringCore(topics, reward="alpha_nDCG@10", n_scores=5)
     for rollout in (0, 49):
         np.testing.assert_allclose(rewards[:, rollout], core.step(batch, actions[:, rollout]))
 
@@ -243,11 +243,11 @@ def test_a_repeated_topic_goes_through_the_network_once_and_counts_as_often_as_d
 @pytest.mark.parametrize("name", LEARNERS)
 def test_several_measures_add_up(name: str) -> None:
     topics = generate("tiny", n_topics=6, seed=0)
-    ranker = learner(name, **SMALL, measure="alpha_nDCG@5 + StRecall@3")
+    ranker = learner(name, **SMALL, reward="alpha_nDCG@5 + StRecall@3")
     history = ranker.fit(topics, seed=0)
     assert 0.5 < history.records[-1]["return"] <= 2
     with pytest.raises(ValueError, match='measures joined by " \\+ "'):
-        learner(name, measure="alpha_nDCG@5 +  + StRecall@3")
+        learner(name, reward="alpha_nDCG@5 +  + StRecall@3")
 
 
 def test_memory_of_training_does_not_grow_with_the_vectors() -> None:

@@ -314,7 +314,7 @@ def test_actions_are_drawn_from_the_policy() -> None:
 def test_what_episodes_earn_is_what_the_simulator_measures(rollouts: int) -> None:
     topics = ragged()
     network = PolicyNetwork(7, 3)
-    core = SelectionCore(topics, measure="StRecall", horizon=10)
+    core = SelectionCore(topics, reward="StRecall", horizon=10)
     tensors = TopicTensors(core.arrays, network)
     for chosen in ([8, 0, 4], [5], [0]):
         index = np.array(chosen)

@@ -114,7 +114,7 @@ def _worth(topics: TopicSet) -> Terminal:
     from srd_gym.core import SelectionCore
     from srd_gym.protocols import IntArray, ScoreArray
 
-    core = SelectionCore(topics, measure="alpha_nDCG", horizon=HORIZON)
+    core = SelectionCore(topics, reward="alpha_nDCG", horizon=HORIZON)
     bound = core.payment.measure
     if bound is None:
         raise TypeError("alpha_nDCG is a measure")  # for the type checker

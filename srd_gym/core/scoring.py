@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from srd_gym.core.arrays import TopicArrays
-from srd_gym.core.payment import RENAMED, bound_measure, table_measures
+from srd_gym.core.reward import RENAMED, bound_measure, table_measures
 from srd_gym.measures import BoundMeasure, Measure, measure
 from srd_gym.measures.reference import Normalizer
 from srd_gym.names import refuse_arguments, unknown

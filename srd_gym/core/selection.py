@@ -15,9 +15,9 @@ from numpy.typing import ArrayLike
 
 from srd_gym.core.arrays import TopicArrays
 from srd_gym.core.episodes import Episodes, Lanes
-from srd_gym.core.payment import RENAMED, payment, table_measures
 from srd_gym.core.plain import PlainMeasure
 from srd_gym.core.pruner import Pruner
+from srd_gym.core.reward import RENAMED, bind_reward, table_measures
 from srd_gym.measures import BoundMeasure, Measure
 from srd_gym.measures.reference import Normalizer
 from srd_gym.names import refuse_arguments, unknown
@@ -93,10 +93,10 @@ class SelectionCore(Episodes):
         self._lengths = np.minimum(self.horizon, arrays.n_candidates)
         self.on_invalid = on_invalid
         self.pay = pay
-        self.payment = payment(self.arrays, reward, self.horizon, normalizer)
+        self.reward = bind_reward(self.arrays, reward, self.horizon, normalizer)
         self._paid, self._normalizer = reward, normalizer
         self._more_measures = table_measures(self.arrays, measures, self.horizon, normalizer)
-        bound = self.payment.measure
+        bound = self.reward.measure
         self._rel = 1 if bound is None else bound.rel
         self.covers = self.arrays.covers(self._rel)
         self._plain = None if bound is None or bound.needs_grades else PlainMeasure(bound, self.arrays)
@@ -216,7 +216,7 @@ class SelectionCore(Episodes):
         """
         where = np.arange(self.n_lanes) if lanes is None else np.asarray(lanes, dtype=np.int64)
         topic = self._topic[where]
-        values = {} if self.payment.measure is not None else {self.payment.name: self.returns(where)}
+        values = {} if self.reward.measure is not None else {self.reward.name: self.returns(where)}
         for name, bound in self._table_measures.items():
             if name not in values:
                 values[name] = bound.score_rankings(self._ranking[where], self.arrays.judgments, topic)
@@ -230,7 +230,7 @@ class SelectionCore(Episodes):
         topic = self._topic.item(lane)
         if not self.arrays.labelled[topic]:
             return {name: value.item() for name, value in self.measures([lane]).items()}
-        values = {} if self.payment.measure is not None else {self.payment.name: self.lane_return(lane)}
+        values = {} if self.reward.measure is not None else {self.reward.name: self.lane_return(lane)}
         ranking = self._ranking[lane].tolist()
         for name, plain in self._plain_measures.items():
             values.setdefault(name, plain.value(topic, ranking))
@@ -245,9 +245,9 @@ class SelectionCore(Episodes):
         Raises:
             ValueError: the reward is the user's own, which has no such table.
         """
-        bound = self.payment.measure
+        bound = self.reward.measure
         if bound is None:
-            raise ValueError(f"reward {self.payment.name!r} is not a measure: gains of all candidates are not defined")
+            raise ValueError(f"reward {self.reward.name!r} is not a measure: gains of all candidates are not defined")
         rank = np.minimum(self._rank, self.horizon - 1)
         gains = bound.candidate_gains(self.arrays.judgments[self._topic], self._coverage, rank, self._topic)
         gains[self._done] = 0.0
@@ -320,13 +320,13 @@ class SelectionCore(Episodes):
         """[B] what the documents just ranked add; coverage is still that before them."""
         topic, coverage = self._topic[lanes], self._coverage[lanes]
         gain = np.zeros(len(topic))
-        for term in self.payment.measure.terms if self.payment.measure is not None else ():
+        for term in self.reward.measure.terms if self.reward.measure is not None else ():
             rows = covered * self.arrays.judgments[topic, action] if term.linear else covered
             adds = rows * term.weights[topic] * term.novelty[coverage]
             if adds.shape[1]:
                 # Added subtopic by subtopic, where a sum would pair them up: the order of `_choose`, to the last bit.
                 gain += np.add.accumulate(adds, axis=1)[:, -1] * term.discounts[at]
-        if self.payment.reward is None:
+        if self.reward.custom is None:
             return gain
         paid = np.flatnonzero(active & self.arrays.labelled[topic])
         if len(paid):
@@ -338,7 +338,7 @@ class SelectionCore(Episodes):
                 coverage=coverage[paid],
                 done=ended[paid],
             )
-            gain[paid] = self.payment.reward(step)
+            gain[paid] = self.reward.custom(step)
         return gain
 
     def _choose(self, measure: PlainMeasure, lane: int, topic: int, rank: int, action: int) -> float:

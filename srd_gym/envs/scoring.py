@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from pettingzoo import ParallelEnv
 
 from srd_gym.core.order import TopicOrder
-from srd_gym.core.payment import RENAMED
+from srd_gym.core.reward import RENAMED
 from srd_gym.core.scoring import ScoringCore, Ties
 from srd_gym.envs.sources import DEFAULT_TOPICS, TopicSource, topic_arrays
 from srd_gym.measures import Measure

@@ -12,7 +12,7 @@ from gymnasium.error import ResetNeeded
 from numpy.typing import DTypeLike
 
 from srd_gym.core.order import TopicOrder
-from srd_gym.core.payment import RENAMED
+from srd_gym.core.reward import RENAMED
 from srd_gym.core.selection import OnInvalid, Pay, SelectionCore
 from srd_gym.core.snapshot import Snapshot
 from srd_gym.envs.observation import Info, Observation, ObservationKind, Observer

@@ -14,7 +14,7 @@ from gymnasium.vector.utils import batch_space
 from numpy.typing import ArrayLike, DTypeLike
 
 from srd_gym.core.order import TopicOrder
-from srd_gym.core.payment import RENAMED
+from srd_gym.core.reward import RENAMED
 from srd_gym.core.selection import OnInvalid, Pay, SelectionCore
 from srd_gym.core.snapshot import Snapshot
 from srd_gym.envs.batching import BatchObserver, as_seeds, checked_reset_mask

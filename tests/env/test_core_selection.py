@@ -42,13 +42,13 @@ def test_rewards_telescope_to_the_measure(seed: int, name: str, horizon: int | N
     returns = np.zeros(core.n_lanes)
     for reward, *_ in play(core, np.random.default_rng(seed)):
         returns += reward
-    bound = core.payment.measure
+    bound = core.reward.measure
     assert bound is not None
     assert_array_equal(returns, core.returns())
     assert returns.tolist() == [core.lane_return(lane) for lane in range(core.n_lanes)]
     values = bound.score_rankings(core.ranking, core.arrays.judgments, core.topic)
     assert_allclose(returns, values, rtol=1e-12, atol=1e-15)
-    assert core.payment.name == str(bound.measure)
+    assert core.reward.name == str(bound.measure)
 
 
 @given(seeds, measures, st.sampled_from([3, None]), st.sampled_from(["step", "end"]), st.booleans())
@@ -320,7 +320,7 @@ def test_an_explicit_cutoff_is_kept() -> None:
     core = begun(3, reward="StRecall@1", horizon=5)
     gains = np.stack([gain for _, gain, *_ in play(core, np.random.default_rng(3))])
     assert not gains[1:].any()
-    assert core.payment.name == "StRecall@1"
+    assert core.reward.name == "StRecall@1"
 
 
 def test_bad_arguments_are_refused() -> None:

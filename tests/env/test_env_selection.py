@@ -330,7 +330,7 @@ def test_arguments_survive_in_the_spec() -> None:
     text = env.spec.to_json()
     assert json.loads(text)["kwargs"] == arguments
     again = gym.make(gym.envs.registration.EnvSpec.from_json(text), disable_env_checker=True)
-    assert again.unwrapped.core.payment.name == env.unwrapped.core.payment.name  # type: ignore[attr-defined]
+    assert again.unwrapped.core.reward.name == env.unwrapped.core.reward.name  # type: ignore[attr-defined]
     assert again.observation_space == env.observation_space
     assert again.render_mode == "ansi"
 

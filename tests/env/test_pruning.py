@@ -112,7 +112,7 @@ def test_rewards_telescope(pruning: Any, seed: int) -> None:
     generator = np.random.default_rng(seed)
     while not core.done.all():
         total += core.step(generator.integers(0, topics.max_candidates, len(topics))).reward
-    whole = core.payment.measure
+    whole = core.reward.measure
     assert whole is not None
     assert_allclose(total, whole.score_rankings(core.ranking, core.arrays.judgments, core.topic), atol=1e-12)
 

@@ -254,10 +254,10 @@ class Episodes:
             ValueError: the simulator pays by a user's own reward: a search needs a measure of finished lists.
         """
         core, orders = self._core, self._orders[batch]
-        bound = core.payment.measure
+        bound = core.reward.measure
         if bound is None:
             raise ValueError(
-                f"reward {core.payment.name!r} is not a measure: a search needs the measure of finished lists"
+                f"reward {core.reward.name!r} is not a measure: a search needs the measure of finished lists"
             )
         core.reset(batch)
 

@@ -115,7 +115,7 @@ def _worth(topics: TopicSet) -> Terminal:
     from srd_gym.protocols import IntArray, ScoreArray
 
     core = SelectionCore(topics, reward="alpha_nDCG", horizon=HORIZON)
-    bound = core.payment.measure
+    bound = core.reward.measure
     if bound is None:
         raise TypeError("alpha_nDCG is a measure")  # for the type checker
 

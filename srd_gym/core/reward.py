@@ -17,16 +17,18 @@ _WHEN = {"gain": "step", "return_only": "end"}  # what `reward` was before it na
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Payment:
+class RewardBinding:
     """One of a bound measure (the plain sum that rewards are) and a bound reward."""
 
     name: str
     """The reward's own name; a measure's in full, with its cutoff and what it leaves out."""
     measure: BoundMeasure | None
-    reward: BoundReward | None
+    custom: BoundReward | None
 
 
-def payment(arrays: TopicArrays, what: str | Measure | Reward, horizon: int, normalizer: Normalizer | None) -> Payment:
+def bind_reward(
+    arrays: TopicArrays, what: str | Measure | Reward, horizon: int, normalizer: Normalizer | None
+) -> RewardBinding:
     """Bind a measure (as the plain sum that rewards are) or a reward to topics.
 
     Args:
@@ -43,9 +45,9 @@ def payment(arrays: TopicArrays, what: str | Measure | Reward, horizon: int, nor
         if what in _WHEN:
             raise ValueError(f"reward={what!r} says when to pay: write pay={_WHEN[what]!r} instead; reward= says what")
         bound = bound_measure(arrays, measure(what, normalizer=normalizer).plain(), horizon)
-        return Payment(name=str(bound.measure), measure=bound, reward=None)
+        return RewardBinding(name=str(bound.measure), measure=bound, custom=None)
     if isinstance(what, Reward):
-        return Payment(name=what.name, measure=None, reward=what.bind(arrays, horizon))
+        return RewardBinding(name=what.name, measure=None, custom=what.bind(arrays, horizon))
     raise TypeError(
         f"reward must be a measure's name such as 'alpha_DCG', a Measure, or a Reward (with `name` and `bind`), "
         f"got {type(what).__name__}"
@@ -61,7 +63,7 @@ def table_measures(
         arrays: the topics.
         what: names, or measures.
         horizon: K, ranks that will ever be filled.
-        normalizer: as for `payment`.
+        normalizer: as for `bind_reward`.
 
     Raises:
         TypeError: neither a name nor a measure.

@@ -13,13 +13,13 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from srd_gym.core.selection import SelectionCore
-from srd_gym.envs.observation import Info, Observation, ObservationKind, Observer
+from srd_gym.envs.observation import Info, Observation, ObservationBuilder, ObservationKind
 from srd_gym.protocols import BoolArray, IntArray
 from srd_gym.topic import FloatArray
 
 
-class BatchObserver(Observer):
-    """`Observer` of all episodes of a core at once. Arguments as there."""
+class BatchObservationBuilder(ObservationBuilder):
+    """`ObservationBuilder` of all episodes of a core at once. Arguments as there."""
 
     def __init__(
         self, core: SelectionCore, observation: ObservationKind, mask_dtype: DTypeLike, share_documents: bool

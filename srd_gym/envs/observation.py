@@ -20,7 +20,7 @@ Observation = dict[str, NDArray[Any]]
 Info = dict[str, Any]
 
 
-class Observer:
+class ObservationBuilder:
     """Makes the observations and infos of a core's episodes.
 
     Nothing that it returns shares memory with anything else, except `documents` where that is asked for.

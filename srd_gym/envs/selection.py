@@ -15,7 +15,7 @@ from srd_gym.core.order import TopicOrder
 from srd_gym.core.reward import RENAMED
 from srd_gym.core.selection import OnInvalid, Pay, SelectionCore
 from srd_gym.core.snapshot import Snapshot
-from srd_gym.envs.observation import Info, Observation, ObservationKind, Observer
+from srd_gym.envs.observation import Info, Observation, ObservationBuilder, ObservationKind
 from srd_gym.envs.sources import DEFAULT_TOPICS, TopicSource, topic_arrays
 from srd_gym.measures import Measure
 from srd_gym.measures.reference import Normalizer
@@ -120,9 +120,9 @@ class SelectionEnv(gym.Env[Observation, np.int64]):
             normalizer=normalizer,
             lanes=1,
         )
-        self._observer = Observer(self.core, observation, mask_dtype, share_documents)
-        self.observation_space = self._observer.space  # type: ignore[assignment]
-        self.action_space = self._observer.action_space
+        self._builder = ObservationBuilder(self.core, observation, mask_dtype, share_documents)
+        self.observation_space = self._builder.space  # type: ignore[assignment]
+        self.action_space = self._builder.action_space
         self.share_documents = share_documents
         self.render_mode = render_mode
         self._painter = Painter()
@@ -146,7 +146,7 @@ class SelectionEnv(gym.Env[Observation, np.int64]):
         self._running = True
         if self.render_mode == "human":
             self.render()
-        return self._observer.observe(0), self._observer.info(0)
+        return self._builder.observe(0), self._builder.info(0)
 
     def step(self, action: np.int64 | int) -> tuple[Observation, float, bool, bool, Info]:
         """Put a candidate at the next rank.
@@ -159,14 +159,14 @@ class SelectionEnv(gym.Env[Observation, np.int64]):
         if not self._running:
             raise ResetNeeded("no episode is running: it has ended or was never begun; call reset() first")
         reward, invalid, terminated = self.core.step_lane(0, _candidate(action))
-        info = self._observer.info(0)
+        info = self._builder.info(0)
         info["invalid_action"] = invalid
         if terminated:
             self._running = False
-            info |= self._observer.outcome(0)
+            info |= self._builder.outcome(0)
         if self.render_mode == "human":
             self.render()
-        return self._observer.observe(0), reward, terminated, False, info
+        return self._builder.observe(0), reward, terminated, False, info
 
     def action_masks(self) -> BoolArray:
         """[N] bool, the candidates on offer (sb3-contrib's protocol)."""

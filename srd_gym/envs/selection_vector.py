@@ -17,7 +17,7 @@ from srd_gym.core.order import TopicOrder
 from srd_gym.core.reward import RENAMED
 from srd_gym.core.selection import OnInvalid, Pay, SelectionCore
 from srd_gym.core.snapshot import Snapshot
-from srd_gym.envs.batching import BatchObserver, as_seeds, checked_reset_mask
+from srd_gym.envs.batching import BatchObservationBuilder, as_seeds, checked_reset_mask
 from srd_gym.envs.observation import Info, Observation, ObservationKind
 from srd_gym.envs.selection import check_options, topic_position, unrendered
 from srd_gym.envs.sources import DEFAULT_TOPICS, TopicSource, topic_arrays
@@ -102,9 +102,9 @@ class SelectionVectorEnv(VectorEnv[Observation, IntArray, Any]):
             normalizer=normalizer,
             lanes=num_envs,
         )
-        self._observer = BatchObserver(self.core, observation, mask_dtype, share_documents)
-        self.single_observation_space = self._observer.space
-        self.single_action_space = self._observer.action_space
+        self._builder = BatchObservationBuilder(self.core, observation, mask_dtype, share_documents)
+        self.single_observation_space = self._builder.space
+        self.single_action_space = self._builder.action_space
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
         self.render_mode = render_mode
@@ -144,7 +144,7 @@ class SelectionVectorEnv(VectorEnv[Observation, IntArray, Any]):
         self._begun = True
         if self.render_mode == "human":
             self.render()
-        return self._observer.observe_all(), self._observer.infos(lanes)
+        return self._builder.observe_all(), self._builder.infos(lanes)
 
     def step(self, actions: ArrayLike) -> VectorStep:
         """Put a candidate at the next rank of every episode.
@@ -169,13 +169,13 @@ class SelectionVectorEnv(VectorEnv[Observation, IntArray, Any]):
         stepped, ended, begun = (~before).nonzero()[0], terminated.nonzero()[0], before.nonzero()[0]
         final: Info = {}
         if self.autoreset_mode is AutoresetMode.SAME_STEP:
-            final = self._observer.finals(ended, result.invalid)
+            final = self._builder.finals(ended, result.invalid)
             stepped, ended, begun = np.flatnonzero(~terminated), ended[:0], ended
         self._begin(begun, {})
         if self.render_mode == "human":
             self.render()
-        infos = self._observer.infos(self._lanes) | self._observer.step_infos(stepped, ended, result.invalid) | final
-        return self._observer.observe_all(), result.reward, terminated, np.zeros(self.num_envs, np.bool_), infos
+        infos = self._builder.infos(self._lanes) | self._builder.step_infos(stepped, ended, result.invalid) | final
+        return self._builder.observe_all(), result.reward, terminated, np.zeros(self.num_envs, np.bool_), infos
 
     def action_masks(self) -> BoolArray:
         """[B, N] bool, the candidates on offer."""
@@ -198,7 +198,7 @@ class SelectionVectorEnv(VectorEnv[Observation, IntArray, Any]):
             ValueError: a snapshot of an environment with other arguments, or lanes that do not fit.
         """
         self.core.restore(snapshot, lanes)
-        self._observer.began(np.array(snapshot.lanes if lanes is None else lanes, dtype=np.int64).reshape(-1))
+        self._builder.began(np.array(snapshot.lanes if lanes is None else lanes, dtype=np.int64).reshape(-1))
         self._begun = self._begun or bool((self.core.length > 0).all())
 
     def render(self) -> tuple[str, ...] | tuple[Frame, ...] | None:
@@ -252,7 +252,7 @@ class SelectionVectorEnv(VectorEnv[Observation, IntArray, Any]):
             for lane in lanes.tolist()
         ]
         self.core.reset(np.array(topics, dtype=np.int64), lanes if len(lanes) < self.num_envs else None)
-        self._observer.began(lanes)
+        self._builder.began(lanes)
 
     def _asked_topics(self, options: dict[str, Any]) -> dict[int, int]:
         """Lane -> topic index, where the reset options ask for one."""

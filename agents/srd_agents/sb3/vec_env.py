@@ -13,7 +13,7 @@ from stable_baselines3.common.vec_env import VecEnv
 from stable_baselines3.common.vec_env.base_vec_env import VecEnvIndices, VecEnvObs, VecEnvStepReturn
 
 from srd_gym.core import SelectionCore
-from srd_gym.envs.observation import Observer
+from srd_gym.envs.observation import ObservationBuilder
 from srd_gym.protocols import IntArray
 
 
@@ -30,7 +30,7 @@ class RolloutVecEnv(VecEnv):
 
     def __init__(self, core: SelectionCore, lanes: int) -> None:
         self.core = core
-        observer = Observer(core, "compact", np.int8, share_documents=False)
+        observer = ObservationBuilder(core, "compact", np.int8, share_documents=False)
         self._topics: IntArray = np.zeros(lanes, np.int64)
         self._actions: IntArray = np.zeros(lanes, np.int64)
         self._first = np.ones(lanes, np.bool_)

@@ -38,7 +38,7 @@ class TopicArrays:
         """[T] int64, how many of the N rows are real."""
         self.labelled: NDArray[np.bool_] = _frozen(np.array([topic.labelled for topic in topics], np.bool_))
         """[T] bool, whether the topic is judged."""
-        self._derived: dict[Any, Any] = {}
+        self._cache: dict[Any, Any] = {}
 
     @classmethod
     def of(cls, topics: TopicSet | TopicArrays, max_candidates: int | None = None) -> TopicArrays:
@@ -130,14 +130,14 @@ class TopicArrays:
 
     def covers(self, rel: int) -> NDArray[np.bool_]:
         """[T, N, S] bool, where the judgment is at least `rel`. Made once."""
-        table: NDArray[np.bool_] = self.derived(("covers", rel), lambda: _frozen(self.judgments >= rel))
+        table: NDArray[np.bool_] = self.cache(("covers", rel), lambda: _frozen(self.judgments >= rel))
         return table
 
-    def derived(self, key: Hashable, make: Callable[[], Any]) -> Any:
+    def cache(self, key: Hashable, make: Callable[[], Any]) -> Any:
         """What `make()` gave when this hashable key was first asked for: bound measures, references and the like."""
-        if key not in self._derived:
-            self._derived[key] = make()
-        return self._derived[key]
+        if key not in self._cache:
+            self._cache[key] = make()
+        return self._cache[key]
 
     def _width(self) -> int:
         """F, or the error that explains where vectors come from."""

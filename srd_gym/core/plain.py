@@ -43,7 +43,7 @@ class PlainMeasure:
         self.terms: PerTopic[list[PlainTerm]] = PerTopic(partial(_terms, shared))
         """By topic: the terms of its gains."""
         table = arrays.covers(bound.rel)
-        self.covered: PerTopic[list[tuple[int, ...]]] = arrays.derived(
+        self.covered: PerTopic[list[tuple[int, ...]]] = arrays.cache(
             ("covered", bound.rel), lambda: PerTopic(partial(_covered, table))
         )
         """By topic: the subtopics that each candidate covers; none at index -1, an empty rank."""

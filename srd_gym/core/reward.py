@@ -82,7 +82,7 @@ def table_measures(
 def bound_measure(arrays: TopicArrays, what: Measure, horizon: int) -> BoundMeasure:
     """The measure bound to the topics and made once for all who share the arrays; a missing cutoff is the horizon."""
     normalizer = what.normalizer or default_normalizer(arrays.topics)
-    bound: BoundMeasure = arrays.derived(
+    bound: BoundMeasure = arrays.cache(
         ("bound", what, horizon, normalizer),
         lambda: what.bind(_references(arrays, normalizer), horizon, arrays.max_subtopics),
     )
@@ -100,5 +100,5 @@ def _references(arrays: TopicArrays, normalizer: Normalizer) -> list[Reference]:
             for topic in arrays.topics
         ]
 
-    references: list[Reference] = arrays.derived(("references", normalizer), make)
+    references: list[Reference] = arrays.cache(("references", normalizer), make)
     return references

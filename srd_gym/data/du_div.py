@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from srd_gym.data.attach import Missing, attach_vectors
 from srd_gym.data.json_vectors import read_any_vectors
+from srd_gym.data.label_free import label_free_order
 from srd_gym.data.labels import label_topic, read_labels
-from srd_gym.data.ordering import label_free_order
 from srd_gym.data.streams import existing_folder, with_optional_gz
 from srd_gym.data.trec_files import natural_key
 from srd_gym.files import PathLike

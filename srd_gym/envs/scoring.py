@@ -11,9 +11,9 @@ from gymnasium.error import ResetNeeded
 from numpy.typing import NDArray
 from pettingzoo import ParallelEnv
 
-from srd_gym.core.order import TopicOrder
 from srd_gym.core.reward import RENAMED
 from srd_gym.core.scoring import ScoringCore, Ties
+from srd_gym.core.topic_shuffle import TopicShuffle
 from srd_gym.envs.sources import DEFAULT_TOPICS, TopicSource, topic_arrays
 from srd_gym.measures import Measure
 from srd_gym.measures.reference import Normalizer
@@ -132,7 +132,7 @@ class ScoringEnv(ParallelEnv[str, Observation, int]):  # type: ignore[misc]  # P
         self._observation_space = self._space()
         width = arrays.documents.shape[2]
         self.state_space = spaces.Box(-np.inf, np.inf, ((1 + arrays.max_candidates) * width,), np.float32)
-        self._order = TopicOrder(len(arrays))
+        self._order = TopicShuffle(len(arrays))
         self._generator = np.random.default_rng()
         self._topic: int | None = None
         self._scores = np.zeros(arrays.max_candidates, np.int64)

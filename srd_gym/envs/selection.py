@@ -11,10 +11,10 @@ import numpy as np
 from gymnasium.error import ResetNeeded
 from numpy.typing import DTypeLike
 
-from srd_gym.core.order import TopicOrder
 from srd_gym.core.reward import RENAMED
 from srd_gym.core.selection import OnInvalid, Pay, SelectionCore
 from srd_gym.core.snapshot import Snapshot
+from srd_gym.core.topic_shuffle import TopicShuffle
 from srd_gym.envs.observation import Info, Observation, ObservationBuilder, ObservationKind
 from srd_gym.envs.sources import DEFAULT_TOPICS, TopicSource, topic_arrays
 from srd_gym.measures import Measure
@@ -126,7 +126,7 @@ class SelectionEnv(gym.Env[Observation, np.int64]):
         self.share_documents = share_documents
         self.render_mode = render_mode
         self._painter = Painter()
-        self._order = TopicOrder(len(self.core.arrays))
+        self._order = TopicShuffle(len(self.core.arrays))
         self._running = False
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Observation, Info]:

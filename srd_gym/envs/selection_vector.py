@@ -13,10 +13,10 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from numpy.typing import ArrayLike, DTypeLike
 
-from srd_gym.core.order import TopicOrder
 from srd_gym.core.reward import RENAMED
 from srd_gym.core.selection import OnInvalid, Pay, SelectionCore
 from srd_gym.core.snapshot import Snapshot
+from srd_gym.core.topic_shuffle import TopicShuffle
 from srd_gym.envs.batching import BatchObservationBuilder, as_seeds, checked_reset_mask
 from srd_gym.envs.observation import Info, Observation, ObservationKind
 from srd_gym.envs.selection import check_options, topic_position, unrendered
@@ -108,7 +108,7 @@ class SelectionVectorEnv(VectorEnv[Observation, IntArray, Any]):
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
         self.render_mode = render_mode
-        self._orders = [TopicOrder(len(self.core.arrays)) for _ in range(num_envs)]
+        self._orders = [TopicShuffle(len(self.core.arrays)) for _ in range(num_envs)]
         self._generators: list[tuple[np.random.Generator, int] | None] = [None] * num_envs
         self._lanes = np.arange(num_envs)
         self._begun = False

@@ -71,7 +71,7 @@ class NeighbourTable:
     @classmethod
     def of(cls, arrays: TopicArrays, metric: Metric) -> NeighbourTable:
         """The table that all strategies on these arrays share."""
-        table: NeighbourTable = arrays.derived(("neighbours", metric), lambda: cls(arrays, metric))
+        table: NeighbourTable = arrays.cache(("neighbours", metric), lambda: cls(arrays, metric))
         return table
 
     def row(self, topic: int, document: int) -> Floats:

@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from small_topics import EvenOnly, FirstRankOnly, random_topics, seeds
 
 from srd_gym.core import SelectionCore, Snapshot
-from srd_gym.core.order import TopicOrder
+from srd_gym.core.topic_shuffle import TopicShuffle
 from srd_gym.measures import MEASURES, measure
 from srd_gym.topic import Topic, TopicSet
 
@@ -357,7 +357,7 @@ def test_the_pool_normalises_where_every_topic_has_one() -> None:
 @settings(max_examples=30, deadline=None)
 def test_each_topic_comes_once_an_epoch(seed: int, topics: int, epochs: int) -> None:
     generator = np.random.default_rng(seed)
-    order = TopicOrder(topics)
+    order = TopicShuffle(topics)
     for _ in range(epochs):
         assert sorted(order.next(generator) for _ in range(topics)) == list(range(topics))
     order.next(generator)

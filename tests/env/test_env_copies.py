@@ -41,7 +41,7 @@ def topics() -> TopicSet:
 
 def counted(env: Any) -> Any:
     """The environment with its vectors under watch."""
-    observer = env.unwrapped._observer
+    observer = env.unwrapped._builder
     observer.documents = observer.documents.view(Counting)
     Counting.copied = 0
     return env

@@ -360,8 +360,8 @@ def test_a_deep_copy_goes_its_own_way() -> None:
     assert other.core.ranking[0, :2].tolist() == [0, 1]
     assert_array_equal(other.step(2)[0]["ranking"][:3], [0, 1, 2])
     assert other.core.arrays is env.core.arrays
-    assert other._observer.documents is env._observer.documents
-    assert other._observer.core is other.core
+    assert other._builder.documents is env._builder.documents
+    assert other._builder.core is other.core
 
 
 def test_the_id_with_its_module_needs_no_import() -> None:

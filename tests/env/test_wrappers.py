@@ -121,7 +121,7 @@ def test_a_flat_observation_says_where_what_lies() -> None:
     env.step(action)
     flat, *_ = env.step(action)  # wastes the second rank
     flat, *_ = env.step(0)
-    full = inner._observer.observe(0)
+    full = inner._builder.observe(0)
     slices = flat_slices(inner.observation_space)
     assert flat.dtype == np.float32
     assert [part.stop for part in slices.values()][-1] == len(flat)

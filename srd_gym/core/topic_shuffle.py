@@ -7,7 +7,7 @@ import numpy as np
 from srd_gym.protocols import IntArray
 
 
-class TopicOrder:
+class TopicShuffle:
     """Deals the topics of a set one by one, in a fresh shuffle every epoch.
 
     Args:

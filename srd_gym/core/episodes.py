@@ -1,6 +1,6 @@
 """The state of B episodes as arrays, and its snapshots.
 
-Shapes: B episodes (lanes), N candidates, S subtopics, K horizon.
+Shapes: B episodes, N candidates, S subtopics, K horizon.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from srd_gym.core.pruner import shown
 from srd_gym.core.snapshot import Snapshot
 from srd_gym.protocols import BoolArray, IntArray, ScoreArray
 
-Lanes = int | slice | IntArray
+Where = int | slice | IntArray
 
 
 class Episodes:
@@ -24,7 +24,7 @@ class Episodes:
     Args:
         arrays: the topics.
         horizon: K.
-        lanes: B to begin with; such episodes count as ended.
+        episodes: B to begin with; such episodes count as ended.
     """
 
     topic: IntArray
@@ -46,10 +46,10 @@ class Episodes:
     gains: ScoreArray
     """[B, K] float64, what was gained at each rank."""
 
-    def __init__(self, arrays: TopicArrays, horizon: int, lanes: int) -> None:
+    def __init__(self, arrays: TopicArrays, horizon: int, episodes: int) -> None:
         self.arrays = arrays
         self.horizon = horizon
-        self._allocate(lanes)
+        self._allocate(episodes)
 
     def __getstate__(self) -> dict[str, Any]:
         """State without the views, which a copy would cut off from what they show."""
@@ -67,36 +67,36 @@ class Episodes:
         self._show()
 
     @property
-    def n_lanes(self) -> int:
+    def n_episodes(self) -> int:
         """B, the number of episodes since the last full reset."""
         return len(self._topic)
 
-    def returns(self, lanes: slice | IntArray | None = None) -> ScoreArray:
+    def returns(self, episodes: slice | IntArray | None = None) -> ScoreArray:
         """The sum of the gains so far: what the rewards of an episode add up to, the plain measure of its ranking.
 
         Args:
-            lanes: [B'] which episodes; None: all.
+            episodes: [B'] which episodes; None: all.
 
         Returns:
             [B'] float64; 0 on unlabelled topics.
         """
         # Rank by rank, as a caller adds up rewards: the same to the last bit.
-        return np.cumsum(self._gains if lanes is None else self._gains[lanes], axis=1)[:, -1]
+        return np.cumsum(self._gains if episodes is None else self._gains[episodes], axis=1)[:, -1]
 
-    def lane_return(self, lane: int) -> float:
+    def episode_return(self, episode: int) -> float:
         """`returns` of one episode alone, as a Python float."""
-        total: float = np.add.accumulate(self._gains[lane]).item(-1)
+        total: float = np.add.accumulate(self._gains[episode]).item(-1)
         return total
 
-    def snapshot(self, lanes: ArrayLike | None = None) -> Snapshot:
+    def snapshot(self, episodes: ArrayLike | None = None) -> Snapshot:
         """Where episodes stand, as a small immutable value.
 
         Args:
-            lanes: [B'] which episodes (or one int); None: all.
+            episodes: [B'] which episodes (or one int); None: all.
         """
-        where = np.arange(self.n_lanes) if lanes is None else np.atleast_1d(np.asarray(lanes, dtype=np.int64))
+        where = np.arange(self.n_episodes) if episodes is None else np.atleast_1d(np.asarray(episodes, dtype=np.int64))
         return Snapshot(
-            lanes=tuple(where.tolist()),
+            episodes=tuple(where.tolist()),
             shape=self._shape,
             topic=self._topic[where].tobytes(),
             rank=self._rank[where].tobytes(),
@@ -107,23 +107,23 @@ class Episodes:
             allowed=np.packbits(self._allowed[where], axis=1).tobytes(),
         )
 
-    def restore(self, snapshot: Snapshot, lanes: ArrayLike | None = None) -> None:
+    def restore(self, snapshot: Snapshot, episodes: ArrayLike | None = None) -> None:
         """Put episodes where a snapshot says.
 
         Args:
             snapshot: from this core, or from one with the same arguments.
-            lanes: [B'] into which episodes, as many as in the snapshot, or any number if it holds one; None: into those
-                it was taken of.
+            episodes: [B'] into which ones, as many as in the snapshot, or any number if it holds one; None: those it
+                was taken of.
 
         Raises:
-            ValueError: a snapshot of another shape, or lanes that do not fit.
+            ValueError: a snapshot of another shape, or episodes that do not fit.
         """
-        where = np.array(snapshot.lanes if lanes is None else lanes, dtype=np.int64).reshape(-1)
-        count = len(snapshot.lanes)
+        where = np.array(snapshot.episodes if episodes is None else episodes, dtype=np.int64).reshape(-1)
+        count = len(snapshot.episodes)
         if snapshot.shape != self._shape:
             raise ValueError(f"the snapshot is of a core with (N, S, K) = {snapshot.shape}, this one has {self._shape}")
-        if count not in (1, len(where)) or (where.size and not (where.min() >= 0 and where.max() < self.n_lanes)):
-            raise ValueError(f"cannot restore {count} episodes into lanes {where.tolist()} of {self.n_lanes}")
+        if count not in (1, len(where)) or (where.size and not (where.min() >= 0 and where.max() < self.n_episodes)):
+            raise ValueError(f"cannot restore {count} episodes into episodes {where.tolist()} of {self.n_episodes}")
         n, s, k = self._shape
         self._topic[where] = topic = np.frombuffer(snapshot.topic, np.int64)
         self._rank[where] = np.frombuffer(snapshot.rank, np.int64)

@@ -56,9 +56,9 @@ class Pruner:
         kept = kept & may
         left = kept.sum(axis=1)
         if (left < needed).any():
-            lane = int((left < needed).argmax())
+            episode = int((left < needed).argmax())
             raise ValueError(
-                f"{self._name} keeps {int(left[lane])} candidates of an episode with {int(needed[lane])} ranks "
+                f"{self._name} keeps {int(left[episode])} candidates of an episode with {int(needed[episode])} ranks "
                 "to fill; a strategy must keep at least as many (`needed`)"
             )
         return kept

@@ -166,9 +166,9 @@ class ScoringCore:
         present = self.arrays.present[topics]
         wrong = present & ((given < 0) | (given >= self.n_scores))
         if wrong.any():
-            lane, document = np.argwhere(wrong)[0].tolist()
+            episode, document = np.argwhere(wrong)[0].tolist()
             raise ValueError(
-                f"score {int(given[lane, document])} of candidate {document} in episode {lane} is out of range; "
+                f"score {int(given[episode, document])} of candidate {document} in episode {episode} is out of range; "
                 f"expected 0 to {self.n_scores - 1}"
             )
         return topics, given.astype(np.int64, copy=False), present

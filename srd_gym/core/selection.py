@@ -1,6 +1,6 @@
 """The selection task on arrays: B episodes at once, one document a step; what `SRD-v0` is a thin skin of.
 
-Shapes: B episodes (lanes), N candidates, S subtopics, K horizon, T topics.
+Shapes: B episodes, N candidates, S subtopics, K horizon, T topics.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from srd_gym.core.arrays import TopicArrays
-from srd_gym.core.episodes import Episodes, Lanes
+from srd_gym.core.episodes import Episodes, Where
 from srd_gym.core.plain import PlainMeasure
 from srd_gym.core.pruner import Pruner
 from srd_gym.core.reward import RENAMED, bind_reward, table_measures
@@ -63,7 +63,7 @@ class SelectionCore(Episodes):
         pruning: a strategy that takes candidates off offer; None keeps all.
         on_invalid: "waste" the rank, or "raise" a ValueError and change nothing.
         normalizer: what ideal rankings are made of: "pool", "candidates", or None: the pool where all topics have one.
-        lanes: B to have state arrays for before the first `reset`; such episodes count as ended.
+        episodes: B to have state arrays for before the first `reset`; such episodes count as ended.
 
     Raises:
         TypeError: a measure, reward or strategy of the wrong kind.
@@ -82,12 +82,12 @@ class SelectionCore(Episodes):
         pruning: Pruning | None = None,
         on_invalid: OnInvalid = "waste",
         normalizer: Normalizer | None = None,
-        lanes: int = 0,
+        episodes: int = 0,
         **others: Never,
     ) -> None:
         refuse_arguments(SelectionCore, others, RENAMED)
         arrays = TopicArrays.of(topics, max_candidates)
-        super().__init__(arrays, _checked_horizon(horizon, arrays.max_candidates), lanes)
+        super().__init__(arrays, _checked_horizon(horizon, arrays.max_candidates), episodes)
         _check_option("on_invalid", on_invalid, ("waste", "raise"))
         _check_option("pay", pay, ("step", "end"))
         self._lengths = np.minimum(self.horizon, arrays.n_candidates)
@@ -115,12 +115,12 @@ class SelectionCore(Episodes):
         self._pruner = Pruner(strategy, self.arrays, self.horizon)
         self.pruning = strategy
 
-    def reset(self, topic_index: ArrayLike, lanes: ArrayLike | None = None) -> None:
+    def reset(self, topic_index: ArrayLike, episodes: ArrayLike | None = None) -> None:
         """Begin episodes.
 
         Args:
             topic_index: [B] int, the topic of each.
-            lanes: which episodes to begin anew, one a topic (each once); None: all, and B is how many topics came.
+            episodes: which episodes to begin anew, one a topic (each once); None: all, and B is how many topics came.
 
         Raises:
             ValueError: an index out of range, or shapes that do not match.
@@ -130,22 +130,22 @@ class SelectionCore(Episodes):
             raise ValueError(f"topic_index must be [B] integers, got shape {topics.shape} of {topics.dtype}")
         if len(topics) and not (topics.min() >= 0 and topics.max() < len(self.arrays)):
             raise ValueError(f"topic_index must be 0 to {len(self.arrays) - 1}, got {topics.min()} to {topics.max()}")
-        if lanes is None:
-            if len(topics) != self.n_lanes:
+        if episodes is None:
+            if len(topics) != self.n_episodes:
                 self._allocate(len(topics))
             self._begin(slice(None), topics)
             return
-        where = np.asarray(lanes, dtype=np.int64)
+        where = np.asarray(episodes, dtype=np.int64)
         if where.shape != topics.shape:
-            raise ValueError(f"expected one topic for each of {where.size} lanes, got {topics.size}")
+            raise ValueError(f"expected one topic for each of {where.size} episodes, got {topics.size}")
         self._begin(where, topics)
 
-    def reset_lane(self, lane: int, topic: int) -> None:
+    def reset_episode(self, episode: int, topic: int) -> None:
         """`reset` of one episode alone, faster than a batch of one; the indices must be in range."""
         if self._pruner is None:
-            self._begin(lane, topic)
+            self._begin(episode, topic)
         else:
-            self._begin(np.array([lane]), np.array([topic]))
+            self._begin(np.array([episode]), np.array([topic]))
 
     def step(self, actions: ArrayLike) -> StepResult:
         """Fill the next rank of every episode that has not ended.
@@ -161,15 +161,15 @@ class SelectionCore(Episodes):
         chosen = np.asarray(actions)
         if chosen.dtype.kind not in "iu":
             raise TypeError(f"actions must be integers (candidate indices), got {chosen.dtype}")
-        if chosen.shape != (self.n_lanes,):
-            raise ValueError(f"expected one action for each of {self.n_lanes} episodes, got shape {chosen.shape}")
+        if chosen.shape != (self.n_episodes,):
+            raise ValueError(f"expected one action for each of {self.n_episodes} episodes, got shape {chosen.shape}")
         return self._advance(slice(None), chosen)
 
-    def step_lane(self, lane: int, action: int) -> tuple[float, bool, bool]:
+    def step_episode(self, episode: int, action: int) -> tuple[float, bool, bool]:
         """`step` of one episode alone, faster than a batch of one.
 
         Args:
-            lane: which episode.
+            episode: which episode.
             action: the candidate, a Python int.
 
         Returns:
@@ -179,42 +179,42 @@ class SelectionCore(Episodes):
             ValueError: as `step`.
         """
         if self._plain is None:
-            result = self._advance(slice(lane, lane + 1), np.array([action]))
+            result = self._advance(slice(episode, episode + 1), np.array([action]))
             return result.reward.item(), result.invalid.item(), result.done.item()
-        if self._done.item(lane):
+        if self._done.item(episode):
             return 0.0, False, True
         if not 0 <= action < self.arrays.max_candidates:
             raise self._no_such_candidate(action)
-        topic, rank = self._topic.item(lane), self._rank.item(lane)
-        invalid = not self._allowed.item(lane, action)
+        topic, rank = self._topic.item(episode), self._rank.item(episode)
+        invalid = not self._allowed.item(episode, action)
         gain = 0.0
         if not invalid:
-            gain = self._choose(self._plain, lane, topic, rank, action)
+            gain = self._choose(self._plain, episode, topic, rank, action)
         elif self.on_invalid == "raise":
-            raise self._not_on_offer(lane, action)
+            raise self._not_on_offer(episode, action)
         rank += 1
-        self._rank[lane] = rank
-        done = rank >= self._length.item(lane)
-        self._done[lane] = done
+        self._rank[episode] = rank
+        done = rank >= self._length.item(episode)
+        self._done[episode] = done
         if self._pruner is not None and not done:
-            self._prune_lane(lane, -1 if invalid else action)
+            self._prune_episode(episode, -1 if invalid else action)
         if self.pay == "step":
             return gain, invalid, done
-        return (self.lane_return(lane) if done else 0.0), invalid, done
+        return (self.episode_return(episode) if done else 0.0), invalid, done
 
-    def measures(self, lanes: ArrayLike | None = None) -> dict[str, ScoreArray]:
+    def measures(self, episodes: ArrayLike | None = None) -> dict[str, ScoreArray]:
         """The measures of the rankings so far, by the names and with the values that tables print.
 
         The reward's comes first (of a user's own reward the return, by its name), then the others asked for. A wasted
         rank counts as a non-relevant document. Unlabelled topics have no measures: NaN.
 
         Args:
-            lanes: [B'] which episodes; None: all.
+            episodes: [B'] which episodes; None: all.
 
         Returns:
             Name -> [B'] float64.
         """
-        where = np.arange(self.n_lanes) if lanes is None else np.asarray(lanes, dtype=np.int64)
+        where = np.arange(self.n_episodes) if episodes is None else np.asarray(episodes, dtype=np.int64)
         topic = self._topic[where]
         values = {} if self.reward.measure is not None else {self.reward.name: self.returns(where)}
         for name, bound in self._table_measures.items():
@@ -225,13 +225,13 @@ class SelectionCore(Episodes):
             scores[unlabelled] = np.nan
         return values
 
-    def lane_measures(self, lane: int) -> dict[str, float]:
+    def episode_measures(self, episode: int) -> dict[str, float]:
         """`measures` of one episode alone, as Python floats."""
-        topic = self._topic.item(lane)
+        topic = self._topic.item(episode)
         if not self.arrays.labelled[topic]:
-            return {name: value.item() for name, value in self.measures([lane]).items()}
-        values = {} if self.reward.measure is not None else {self.reward.name: self.lane_return(lane)}
-        ranking = self._ranking[lane].tolist()
+            return {name: value.item() for name, value in self.measures([episode]).items()}
+        values = {} if self.reward.measure is not None else {self.reward.name: self.episode_return(episode)}
+        ranking = self._ranking[episode].tolist()
         for name, plain in self._plain_measures.items():
             values.setdefault(name, plain.value(topic, ranking))
         return values
@@ -264,61 +264,61 @@ class SelectionCore(Episodes):
         """The same in Python numbers."""
         return {name: PlainMeasure(bound, self.arrays) for name, bound in self._table_measures.items()}
 
-    def _begin(self, lanes: Lanes, topics: int | IntArray) -> None:
-        """Empty rankings for these topics in these lanes."""
-        self._topic[lanes] = topics
-        self._rank[lanes] = 0
-        self._length[lanes] = length = self._lengths[topics]
-        self._done[lanes] = False
-        self._ranking[lanes] = -1
-        self._coverage[lanes] = 0
-        self._gains[lanes] = 0.0
+    def _begin(self, episodes: Where, topics: int | IntArray) -> None:
+        """Empty rankings for these topics in these episodes."""
+        self._topic[episodes] = topics
+        self._rank[episodes] = 0
+        self._length[episodes] = length = self._lengths[topics]
+        self._done[episodes] = False
+        self._ranking[episodes] = -1
+        self._coverage[episodes] = 0
+        self._gains[episodes] = 0.0
         if self._pruner is None:
-            self._allowed[lanes] = self.arrays.present[topics]
+            self._allowed[episodes] = self.arrays.present[topics]
         else:
-            self._allowed[lanes] = self._pruner.at_reset(np.asarray(topics), np.asarray(length))
+            self._allowed[episodes] = self._pruner.at_reset(np.asarray(topics), np.asarray(length))
 
-    def _advance(self, lanes: slice, actions: IntArray) -> StepResult:
-        """One step of some lanes; the batched truth."""
-        done, rank, topic = self._done[lanes], self._rank[lanes], self._topic[lanes]
+    def _advance(self, episodes: slice, actions: IntArray) -> StepResult:
+        """One step of some episodes; the batched truth."""
+        done, rank, topic = self._done[episodes], self._rank[episodes], self._topic[episodes]
         active = ~done
         actions = np.where(active, actions, 0)
         if actions.size and not (actions.min() >= 0 and actions.max() < self.arrays.max_candidates):
             raise self._no_such_candidate(next(a for a in actions.tolist() if not 0 <= a < self.arrays.max_candidates))
         every = np.arange(len(actions))
-        valid = self._allowed[lanes][every, actions] & active
+        valid = self._allowed[episodes][every, actions] & active
         invalid = active & ~valid
         if self.on_invalid == "raise" and invalid.any():
-            lane = int(invalid.argmax())
-            raise self._not_on_offer(lanes.indices(self.n_lanes)[0] + lane, int(actions[lane]))
+            episode = int(invalid.argmax())
+            raise self._not_on_offer(episodes.indices(self.n_episodes)[0] + episode, int(actions[episode]))
 
         covered = self.covers[topic, actions] & valid[:, None]
         action = np.where(valid, actions, -1)
         at = np.minimum(rank, self.horizon - 1)
-        ended = rank + active >= self._length[lanes]
-        self._ranking[lanes][every[active], at[active]] = action[active]
-        gain = self._batch_gains(lanes, at, action, covered, active, ended)
-        self._allowed[lanes][every[valid], actions[valid]] = False
-        self._coverage[lanes] += covered
-        self._gains[lanes][every[active], at[active]] = gain[active]
+        ended = rank + active >= self._length[episodes]
+        self._ranking[episodes][every[active], at[active]] = action[active]
+        gain = self._batch_gains(episodes, at, action, covered, active, ended)
+        self._allowed[episodes][every[valid], actions[valid]] = False
+        self._coverage[episodes] += covered
+        self._gains[episodes][every[active], at[active]] = gain[active]
         rank += active
         done |= ended
         if self._pruner is not None and (on := np.flatnonzero(active & ~ended)).size:
-            self._allowed[lanes][on] = self._pruner.after_step(
+            self._allowed[episodes][on] = self._pruner.after_step(
                 topic[on],
-                self._ranking[lanes][on],
+                self._ranking[episodes][on],
                 action[on],
-                self._allowed[lanes][on],
-                (self._length[lanes] - rank)[on],
+                self._allowed[episodes][on],
+                (self._length[episodes] - rank)[on],
             )
-        paid = gain if self.pay == "step" else np.where(active & ended, self.returns(lanes), 0.0)
+        paid = gain if self.pay == "step" else np.where(active & ended, self.returns(episodes), 0.0)
         return StepResult(reward=paid, gain=gain, invalid=invalid, done=done.copy())
 
     def _batch_gains(
-        self, lanes: slice, at: IntArray, action: IntArray, covered: BoolArray, active: BoolArray, ended: BoolArray
+        self, episodes: slice, at: IntArray, action: IntArray, covered: BoolArray, active: BoolArray, ended: BoolArray
     ) -> ScoreArray:
         """[B] what the documents just ranked add; coverage is still that before them."""
-        topic, coverage = self._topic[lanes], self._coverage[lanes]
+        topic, coverage = self._topic[episodes], self._coverage[episodes]
         gain = np.zeros(len(topic))
         for term in self.reward.measure.terms if self.reward.measure is not None else ():
             rows = covered * self.arrays.judgments[topic, action] if term.linear else covered
@@ -334,35 +334,35 @@ class SelectionCore(Episodes):
                 topic=topic[paid],
                 rank=at[paid],
                 action=action[paid],
-                ranking=self._ranking[lanes][paid],
+                ranking=self._ranking[episodes][paid],
                 coverage=coverage[paid],
                 done=ended[paid],
             )
             gain[paid] = self.reward.custom(step)
         return gain
 
-    def _choose(self, measure: PlainMeasure, lane: int, topic: int, rank: int, action: int) -> float:
-        """Rank a candidate on offer and give its gain: the fast path of one lane, the same sums as `_batch_gains`."""
+    def _choose(self, measure: PlainMeasure, episode: int, topic: int, rank: int, action: int) -> float:
+        """Rank a candidate on offer and give its gain: the fast path of one, the same sums as `_batch_gains`."""
         covered = measure.covered[topic][action]
-        self._ranking[lane, rank] = action
-        self._allowed[lane, action] = False
+        self._ranking[episode, rank] = action
+        self._allowed[episode, action] = False
         if not covered:
             return 0.0
-        coverage = self._coverage[lane]
+        coverage = self._coverage[episode]
         gain = 0.0
         for discounts, novelty, weights in measure.terms[topic]:
             total = 0.0
             for subtopic in covered:
                 total += weights[subtopic] * novelty[coverage.item(subtopic)]
             gain += total * discounts[rank]
-        self._gains[lane, rank] = gain
+        self._gains[episode, rank] = gain
         for subtopic in covered:
             coverage[subtopic] = coverage.item(subtopic) + 1
         return gain
 
-    def _prune_lane(self, lane: int, action: int) -> None:
+    def _prune_episode(self, episode: int, action: int) -> None:
         """Apply the strategy after one episode's step."""
-        one = slice(lane, lane + 1)
+        one = slice(episode, episode + 1)
         if self._pruner is not None:
             left = self._length[one] - self._rank[one]
             self._allowed[one] = self._pruner.after_step(
@@ -373,12 +373,12 @@ class SelectionCore(Episodes):
         """The error for an index that no candidate can have."""
         return ValueError(f"no candidate {action}: actions are 0 to {self.arrays.max_candidates - 1}")
 
-    def _not_on_offer(self, lane: int, action: int) -> ValueError:
+    def _not_on_offer(self, episode: int, action: int) -> ValueError:
         """The error for a masked document under on_invalid="raise"."""
-        topic = self.arrays.topics[int(self._topic[lane])]
+        topic = self.arrays.topics[int(self._topic[episode])]
         if action >= topic.n_candidates:
             why = f"topic {topic.query_id!r} has {topic.n_candidates} candidates, the rest is padding"
-        elif action in self._ranking[lane]:
+        elif action in self._ranking[episode]:
             why = f"document {topic.doc_ids[action]!r} is ranked already"
         else:
             why = f"document {topic.doc_ids[action]!r} was pruned"

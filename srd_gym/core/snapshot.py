@@ -12,7 +12,7 @@ class Snapshot:
     The bytes are the core's state arrays; the mask is packed, 1 bit a candidate.
     """
 
-    lanes: tuple[int, ...]
+    episodes: tuple[int, ...]
     """The episodes it was taken of."""
     shape: tuple[int, int, int]
     """(N, S, K) of the core: it can be restored only where these agree."""

@@ -29,7 +29,7 @@ class BatchObservationBuilder(ObservationBuilder):
         self._all_labelled = bool(core.arrays.labelled.all())
         self._shared: FloatArray | None = None
         if share_documents and not self.compact:
-            self._shared = np.zeros((core.n_lanes, *self.documents.shape[1:]), np.float32)
+            self._shared = np.zeros((core.n_episodes, *self.documents.shape[1:]), np.float32)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         """A twin for the copied core, with its own rows of shared documents."""
@@ -37,15 +37,15 @@ class BatchObservationBuilder(ObservationBuilder):
         twin._shared = None if self._shared is None else self._shared.copy()
         return twin
 
-    def began(self, lanes: IntArray) -> None:
+    def began(self, episodes: IntArray) -> None:
         """Lay out the documents of episodes that have just begun, where they are shared."""
         if self._shared is None:
             return
-        if len(lanes) == len(self._shared):
+        if len(episodes) == len(self._shared):
             self.documents.take(self.core.topic, axis=0, out=self._shared, mode="clip")
         else:
-            for lane in lanes.tolist():
-                self._shared[lane] = self.documents[self.core.topic.item(lane)]
+            for episode in episodes.tolist():
+                self._shared[episode] = self.documents[self.core.topic.item(episode)]
 
     def observe_all(self) -> Observation:
         """Observations of all episodes, stacked."""
@@ -64,14 +64,14 @@ class BatchObservationBuilder(ObservationBuilder):
         seen["retrieval_scores"] = self.scores.take(core.topic, axis=0)
         return seen
 
-    def infos(self, lanes: IntArray) -> Info:
+    def infos(self, episodes: IntArray) -> Info:
         """What is told with every observation, of these episodes."""
-        core, has = self.core, self._mask(lanes)
-        if len(lanes) == core.n_lanes:
+        core, has = self.core, self._mask(episodes)
+        if len(episodes) == core.n_episodes:
             ids, labelled, masks = self._ids[core.topic], core.arrays.labelled[core.topic], core.mask.copy()
         else:
-            ids = np.full(core.n_lanes, None, dtype=object)
-            ids[lanes] = self._ids[core.topic[lanes]]
+            ids = np.full(core.n_episodes, None, dtype=object)
+            ids[episodes] = self._ids[core.topic[episodes]]
             labelled = core.arrays.labelled[core.topic] & has
             masks = core.mask * has[:, None]
         return {
@@ -94,51 +94,51 @@ class BatchObservationBuilder(ObservationBuilder):
             told |= self._outcomes(ended)
         return told
 
-    def finals(self, lanes: IntArray, invalid: BoolArray) -> Info:
+    def finals(self, episodes: IntArray, invalid: BoolArray) -> Info:
         """The last observation and info of episodes that a step ended, taken before the next ones begin (same-step)."""
-        if not len(lanes):
+        if not len(episodes):
             return {}
-        last = np.full(self.core.n_lanes, None, dtype=object)
-        for lane in lanes.tolist():
-            last[lane] = self.observe(lane)
-        info = self.infos(lanes) | self.step_infos(lanes, lanes, invalid)
+        last = np.full(self.core.n_episodes, None, dtype=object)
+        for episode in episodes.tolist():
+            last[episode] = self.observe(episode)
+        info = self.infos(episodes) | self.step_infos(episodes, episodes, invalid)
         return {
             "final_obs": last,
-            "_final_obs": self._mask(lanes),
+            "_final_obs": self._mask(episodes),
             "final_info": info,
-            "_final_info": self._mask(lanes),
+            "_final_info": self._mask(episodes),
         }
 
-    def _outcomes(self, lanes: IntArray) -> Info:
+    def _outcomes(self, episodes: IntArray) -> Info:
         """Rankings, returns and measures of episodes that have ended."""
         core = self.core
-        rankings, has = np.full(core.n_lanes, None, dtype=object), self._mask(lanes)
-        for lane, row in zip(lanes.tolist(), core.ranking[lanes].tolist(), strict=True):
-            rankings[lane] = tuple(candidate for candidate in row if candidate >= 0)
-        returns = np.zeros(core.n_lanes)
-        returns[lanes] = core.returns(lanes)
+        rankings, has = np.full(core.n_episodes, None, dtype=object), self._mask(episodes)
+        for episode, row in zip(episodes.tolist(), core.ranking[episodes].tolist(), strict=True):
+            rankings[episode] = tuple(candidate for candidate in row if candidate >= 0)
+        returns = np.zeros(core.n_episodes)
+        returns[episodes] = core.returns(episodes)
         told: Info = {
             "ranking": rankings,
             "_ranking": has,
             "return": returns,
             "_return": has.copy(),
         }
-        judged = lanes if self._all_labelled else lanes[core.arrays.labelled[core.topic[lanes]]]
+        judged = episodes if self._all_labelled else episodes[core.arrays.labelled[core.topic[episodes]]]
         if len(judged):
             has = self._mask(judged)
             measures: dict[str, NDArray[Any]] = {}
             for name, values in core.measures(judged).items():
-                measures[name] = spread = np.zeros(core.n_lanes)
+                measures[name] = spread = np.zeros(core.n_episodes)
                 spread[judged] = values
                 measures[f"_{name}"] = has.copy()
             told["measures"] = measures
             told["_measures"] = has
         return told
 
-    def _mask(self, lanes: IntArray) -> BoolArray:
-        """[B] bool, True at these lanes."""
-        mask = np.zeros(self.core.n_lanes, np.bool_)
-        mask[lanes] = True
+    def _mask(self, episodes: IntArray) -> BoolArray:
+        """[B] bool, True at these episodes."""
+        mask = np.zeros(self.core.n_episodes, np.bool_)
+        mask[episodes] = True
         return mask
 
 

@@ -58,16 +58,16 @@ class ObservationBuilder:
         twin.core = copy.deepcopy(self.core, memo)
         return twin
 
-    def observe(self, lane: int) -> Observation:
+    def observe(self, episode: int) -> Observation:
         """The observation of one episode."""
         core = self.core
-        topic = core.topic.item(lane)
+        topic = core.topic.item(episode)
         seen: Observation = {
-            "ranking": core.ranking[lane].copy(),
-            "action_mask": (core.mask if self._int8 else core.allowed)[lane].copy(),
+            "ranking": core.ranking[episode].copy(),
+            "action_mask": (core.mask if self._int8 else core.allowed)[episode].copy(),
         }
         if self.compact:
-            seen["topic"] = core.topic[lane : lane + 1].copy()
+            seen["topic"] = core.topic[episode : episode + 1].copy()
             return seen
         documents = self.documents[topic]
         seen["documents"] = documents if self.share_documents else documents.copy()
@@ -75,23 +75,23 @@ class ObservationBuilder:
         seen["retrieval_scores"] = self.scores[topic].copy()
         return seen
 
-    def info(self, lane: int) -> Info:
+    def info(self, episode: int) -> Info:
         """What is told with every observation: the query's id, whether it is judged, and the mask."""
         core = self.core
-        topic = core.topic.item(lane)
+        topic = core.topic.item(episode)
         return {
             "query_id": core.arrays.query_ids[topic],
             "labelled": self.labelled[topic],
-            "action_mask": core.mask[lane].copy(),
+            "action_mask": core.mask[episode].copy(),
         }
 
-    def outcome(self, lane: int) -> Info:
+    def outcome(self, episode: int) -> Info:
         """What is told at the end: the ranking, wasted ranks left out, the return, and measures where it is judged."""
         core = self.core
-        told: Info = {"ranking": tuple([candidate for candidate in core.ranking[lane].tolist() if candidate >= 0])}
-        told["return"] = core.lane_return(lane)
-        if self.labelled[core.topic.item(lane)]:
-            told["measures"] = core.lane_measures(lane)
+        told: Info = {"ranking": tuple([candidate for candidate in core.ranking[episode].tolist() if candidate >= 0])}
+        told["return"] = core.episode_return(episode)
+        if self.labelled[core.topic.item(episode)]:
+            told["measures"] = core.episode_measures(episode)
         return told
 
     def _space(self) -> spaces.Dict:

@@ -118,7 +118,7 @@ class SelectionEnv(gym.Env[Observation, np.int64]):
             pruning=None if pruning is None else pruning_from(pruning),
             on_invalid=on_invalid,
             normalizer=normalizer,
-            lanes=1,
+            episodes=1,
         )
         self._builder = ObservationBuilder(self.core, observation, mask_dtype, share_documents)
         self.observation_space = self._builder.space  # type: ignore[assignment]
@@ -142,7 +142,7 @@ class SelectionEnv(gym.Env[Observation, np.int64]):
         super().reset(seed=seed)
         if seed is not None:
             self._order.restart()
-        self.core.reset_lane(0, self._next_topic(options or {}))
+        self.core.reset_episode(0, self._next_topic(options or {}))
         self._running = True
         if self.render_mode == "human":
             self.render()
@@ -158,7 +158,7 @@ class SelectionEnv(gym.Env[Observation, np.int64]):
         """
         if not self._running:
             raise ResetNeeded("no episode is running: it has ended or was never begun; call reset() first")
-        reward, invalid, terminated = self.core.step_lane(0, _candidate(action))
+        reward, invalid, terminated = self.core.step_episode(0, _candidate(action))
         info = self._builder.info(0)
         info["invalid_action"] = invalid
         if terminated:

@@ -100,7 +100,7 @@ class SelectionVectorEnv(VectorEnv[Observation, IntArray, Any]):
             pruning=None if pruning is None else pruning_from(pruning),
             on_invalid=on_invalid,
             normalizer=normalizer,
-            lanes=num_envs,
+            episodes=num_envs,
         )
         self._builder = BatchObservationBuilder(self.core, observation, mask_dtype, share_documents)
         self.single_observation_space = self._builder.space
@@ -110,7 +110,7 @@ class SelectionVectorEnv(VectorEnv[Observation, IntArray, Any]):
         self.render_mode = render_mode
         self._orders = [TopicShuffle(len(self.core.arrays)) for _ in range(num_envs)]
         self._generators: list[tuple[np.random.Generator, int] | None] = [None] * num_envs
-        self._lanes = np.arange(num_envs)
+        self._episodes = np.arange(num_envs)
         self._begun = False
 
     def reset(
@@ -129,22 +129,22 @@ class SelectionVectorEnv(VectorEnv[Observation, IntArray, Any]):
         """
         options = options or {}
         check_options(options, ("query_id", "query_ids", "reset_mask"))
-        lanes = self._lanes
+        episodes = self._episodes
         if "reset_mask" in options:
-            lanes = np.flatnonzero(checked_reset_mask(options["reset_mask"], self.num_envs))
-            if not self._begun and len(lanes) < self.num_envs:
+            episodes = np.flatnonzero(checked_reset_mask(options["reset_mask"], self.num_envs))
+            if not self._begun and len(episodes) < self.num_envs:
                 raise ResetNeeded("some episodes were never begun: the first reset must be of all of them")
         asked = self._asked_topics(options)
         seeds = as_seeds(seed, self.num_envs)
-        for lane in lanes.tolist():
-            if seeds[lane] is not None:
-                self._generators[lane] = seeding.np_random(seeds[lane])
-                self._orders[lane].restart()
-        self._begin(lanes, asked)
+        for episode in episodes.tolist():
+            if seeds[episode] is not None:
+                self._generators[episode] = seeding.np_random(seeds[episode])
+                self._orders[episode].restart()
+        self._begin(episodes, asked)
         self._begun = True
         if self.render_mode == "human":
             self.render()
-        return self._builder.observe_all(), self._builder.infos(lanes)
+        return self._builder.observe_all(), self._builder.infos(episodes)
 
     def step(self, actions: ArrayLike) -> VectorStep:
         """Put a candidate at the next rank of every episode.
@@ -174,31 +174,31 @@ class SelectionVectorEnv(VectorEnv[Observation, IntArray, Any]):
         self._begin(begun, {})
         if self.render_mode == "human":
             self.render()
-        infos = self._builder.infos(self._lanes) | self._builder.step_infos(stepped, ended, result.invalid) | final
+        infos = self._builder.infos(self._episodes) | self._builder.step_infos(stepped, ended, result.invalid) | final
         return self._builder.observe_all(), result.reward, terminated, np.zeros(self.num_envs, np.bool_), infos
 
     def action_masks(self) -> BoolArray:
         """[B, N] bool, the candidates on offer."""
         return self.core.allowed.copy()
 
-    def snapshot(self, lanes: ArrayLike | None = None) -> Snapshot:
-        """Where episodes stand (all, or these lanes), as a small immutable value; shuffles of topics are no part of it.
+    def snapshot(self, episodes: ArrayLike | None = None) -> Snapshot:
+        """Where episodes (all, or these) stand, as a small immutable value; shuffles of topics are no part of it.
 
         Raises:
             ResetNeeded: no episode has begun.
         """
         if not self._begun:
             raise ResetNeeded("no episode has begun, so there is nothing to take a snapshot of; call reset() first")
-        return self.core.snapshot(lanes)
+        return self.core.snapshot(episodes)
 
-    def restore(self, snapshot: Snapshot, lanes: ArrayLike | None = None) -> None:
+    def restore(self, snapshot: Snapshot, episodes: ArrayLike | None = None) -> None:
         """Put episodes where a snapshot says, as `SelectionCore.restore`; the next `step` goes on from there.
 
         Raises:
-            ValueError: a snapshot of an environment with other arguments, or lanes that do not fit.
+            ValueError: a snapshot of an environment with other arguments, or episodes that do not fit.
         """
-        self.core.restore(snapshot, lanes)
-        self._builder.began(np.array(snapshot.lanes if lanes is None else lanes, dtype=np.int64).reshape(-1))
+        self.core.restore(snapshot, episodes)
+        self._builder.began(np.array(snapshot.episodes if episodes is None else episodes, dtype=np.int64).reshape(-1))
         self._begun = self._begun or bool((self.core.length > 0).all())
 
     def render(self) -> tuple[str, ...] | tuple[Frame, ...] | None:
@@ -216,9 +216,9 @@ class SelectionVectorEnv(VectorEnv[Observation, IntArray, Any]):
         if not self._begun:
             raise ResetNeeded("no episode has begun, so there is nothing to render; call reset() first")
         if self.render_mode == "ansi":
-            return tuple(ansi(self.core, lane) for lane in range(self.num_envs))
+            return tuple(ansi(self.core, episode) for episode in range(self.num_envs))
         if self.render_mode == "rgb_array":
-            return tuple(self._painter.paint(selection_scene(self.core, lane)) for lane in range(self.num_envs))
+            return tuple(self._painter.paint(selection_scene(self.core, episode)) for episode in range(self.num_envs))
         self._painter.show(selection_scene(self.core, 0))
         return None
 
@@ -229,30 +229,30 @@ class SelectionVectorEnv(VectorEnv[Observation, IntArray, Any]):
     @property  # type: ignore[misc]
     def np_random(self) -> tuple[np.random.Generator, ...]:  # type: ignore[override]
         """The generators of the sub-environments."""
-        return tuple(self._generator(lane)[0] for lane in range(self.num_envs))
+        return tuple(self._generator(episode)[0] for episode in range(self.num_envs))
 
     @property
     def np_random_seed(self) -> tuple[int, ...]:  # type: ignore[override]
         """The seeds of the sub-environments."""
-        return tuple(self._generator(lane)[1] for lane in range(self.num_envs))
+        return tuple(self._generator(episode)[1] for episode in range(self.num_envs))
 
-    def _generator(self, lane: int) -> tuple[np.random.Generator, int]:
+    def _generator(self, episode: int) -> tuple[np.random.Generator, int]:
         """Generator and seed of a sub-environment; a random seed where none was given."""
-        known = self._generators[lane]
+        known = self._generators[episode]
         if known is None:
-            known = self._generators[lane] = seeding.np_random()
+            known = self._generators[episode] = seeding.np_random()
         return known
 
-    def _begin(self, lanes: IntArray, asked: Mapping[int, int]) -> None:
+    def _begin(self, episodes: IntArray, asked: Mapping[int, int]) -> None:
         """Begin episodes: the topics asked for, elsewhere the next of each sub-environment's shuffle."""
-        if not len(lanes):
+        if not len(episodes):
             return
         topics = [
-            asked[lane] if lane in asked else self._orders[lane].next(self._generator(lane)[0])
-            for lane in lanes.tolist()
+            asked[episode] if episode in asked else self._orders[episode].next(self._generator(episode)[0])
+            for episode in episodes.tolist()
         ]
-        self.core.reset(np.array(topics, dtype=np.int64), lanes if len(lanes) < self.num_envs else None)
-        self._builder.began(lanes)
+        self.core.reset(np.array(topics, dtype=np.int64), episodes if len(episodes) < self.num_envs else None)
+        self._builder.began(episodes)
 
     def _asked_topics(self, options: dict[str, Any]) -> dict[int, int]:
         """Lane -> topic index, where the reset options ask for one."""
@@ -267,7 +267,9 @@ class SelectionVectorEnv(VectorEnv[Observation, IntArray, Any]):
             raise ValueError(f"query_ids must hold one id (or None) for each of {self.num_envs} sub-environments")
         topics = self.core.arrays.topics
         return {
-            lane: topic_position(topics, query_id) for lane, query_id in enumerate(query_ids) if query_id is not None
+            episode: topic_position(topics, query_id)
+            for episode, query_id in enumerate(query_ids)
+            if query_id is not None
         }
 
 

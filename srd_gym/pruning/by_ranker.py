@@ -139,10 +139,10 @@ class BoundByRanker:
         if self._strategy.when == "step":
             return allowed
         kept = np.zeros_like(allowed)
-        for lane, index in enumerate(topic.tolist()):
-            best = self._ranked(index, int(needed[lane]))
-            on_offer = best[allowed[lane, best]]
-            kept[lane, on_offer[: self._size(index, int(needed[lane]))]] = True
+        for episode, index in enumerate(topic.tolist()):
+            best = self._ranked(index, int(needed[episode]))
+            on_offer = best[allowed[episode, best]]
+            kept[episode, on_offer[: self._size(index, int(needed[episode]))]] = True
         return self._filled(kept, allowed, needed)
 
     def after_step(
@@ -152,15 +152,15 @@ class BoundByRanker:
         if self._strategy.when == "reset":
             return allowed
         kept = allowed.copy()
-        for lane, index in enumerate(topic.tolist()):
-            selected = ranking[lane][ranking[lane] >= 0]
+        for episode, index in enumerate(topic.tolist()):
+            selected = ranking[episode][ranking[episode] >= 0]
             if not len(selected):
                 continue  # nothing to go by yet
-            pool = allowed[lane]
+            pool = allowed[episode]
             if self.readmits:
                 pool = self._present[index].copy()
                 pool[selected] = False
-            kept[lane] = self._first(index, selected, pool, self._size(index, int(needed[lane])))
+            kept[episode] = self._first(index, selected, pool, self._size(index, int(needed[episode])))
         return kept
 
     def _size(self, topic: int, needed: int) -> int:

@@ -101,19 +101,19 @@ class BoundKNN:
         """Those allowed, less the k nearest of the document just ranked: [B, N] bool."""
         remaining = allowed.sum(axis=1)
         drop = np.minimum(self.strategy.dropped(remaining), remaining - needed)
-        lanes = np.flatnonzero((action >= 0) & (drop > 0))
-        if not len(lanes):
+        episodes = np.flatnonzero((action >= 0) & (drop > 0))
+        if not len(episodes):
             return allowed
-        distances = np.full((len(lanes), allowed.shape[1]), np.inf, np.float32)
-        for row, lane in zip(distances, lanes, strict=True):
-            found = self.table.row(int(topic[lane]), int(action[lane]))
+        distances = np.full((len(episodes), allowed.shape[1]), np.inf, np.float32)
+        for row, episode in zip(distances, episodes, strict=True):
+            found = self.table.row(int(topic[episode]), int(action[episode]))
             row[: len(found)] = found
-        distances[~allowed[lanes]] = np.inf
+        distances[~allowed[episodes]] = np.inf
         # Sorted from the back, so that a stable sort puts the later of two equally near candidates first.
         nearest = allowed.shape[1] - 1 - np.argsort(distances[:, ::-1], axis=1, kind="stable")
-        at, place = np.nonzero(np.arange(allowed.shape[1]) < drop[lanes, None])
+        at, place = np.nonzero(np.arange(allowed.shape[1]) < drop[episodes, None])
         kept = allowed.copy()
-        kept[lanes[at], nearest[at, place]] = False
+        kept[episodes[at], nearest[at, place]] = False
         return kept
 
 

@@ -60,27 +60,27 @@ class Scene:
         return counts
 
 
-def selection_scene(core: SelectionCore, lane: int) -> Scene:
+def selection_scene(core: SelectionCore, episode: int) -> Scene:
     """Where one episode of the selection task stands.
 
     Args:
         core: the simulator.
-        lane: which episode.
+        episode: which episode.
     """
-    index = int(core.topic[lane])
+    index = int(core.topic[episode])
     topic = core.arrays.topics[index]
-    filled = int(core.rank[lane])
-    gains = core.gains[lane, :filled].tolist() if topic.labelled else [None] * filled
+    filled = int(core.rank[episode])
+    gains = core.gains[episode, :filled].tolist() if topic.labelled else [None] * filled
     return Scene(
         topic=topic,
         rows=tuple(
             Row(candidate=candidate, gain=gain)
-            for candidate, gain in zip(core.ranking[lane, :filled].tolist(), gains, strict=True)
+            for candidate, gain in zip(core.ranking[episode, :filled].tolist(), gains, strict=True)
         ),
-        slots=int(core.length[lane]),
+        slots=int(core.length[episode]),
         covers=_covers(topic, core.covers[index]),
-        offered=core.allowed[lane, : topic.n_candidates].copy(),
-        measures=core.lane_measures(lane) if topic.labelled else {},
+        offered=core.allowed[episode, : topic.n_candidates].copy(),
+        measures=core.episode_measures(episode) if topic.labelled else {},
     )
 
 

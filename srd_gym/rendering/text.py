@@ -17,7 +17,7 @@ TEXT_WIDTH = 40
 GRID_WIDTH = 40
 
 
-def ansi(core: SelectionCore, lane: int) -> str:
+def ansi(core: SelectionCore, episode: int) -> str:
     """One episode as lines of text: a header, then one line a rank filled.
 
     The grid has a column for each subtopic, in order: "#" where the document covers it for the first time, "+" where it
@@ -26,18 +26,18 @@ def ansi(core: SelectionCore, lane: int) -> str:
 
     Args:
         core: the simulator.
-        lane: which episode.
+        episode: which episode.
 
     Returns:
         Text without a trailing line break.
     """
-    topic = core.arrays.topics[int(core.topic[lane])]
-    rank, length = int(core.rank[lane]), int(core.length[lane])
+    topic = core.arrays.topics[int(core.topic[episode])]
+    rank, length = int(core.rank[episode]), int(core.length[episode])
     lines = [_header(topic, rank, length)]
-    covered = core.covers[core.topic[lane]]
+    covered = core.covers[core.topic[episode]]
     before = np.zeros(core.arrays.max_subtopics, dtype=np.int64)
     for place in range(rank):
-        candidate = int(core.ranking[lane, place])
+        candidate = int(core.ranking[episode, place])
         line = f"{place + 1:>4}  "
         if candidate < 0:
             lines.append(line + "(rank wasted: the document was not on offer)")
@@ -45,12 +45,12 @@ def ansi(core: SelectionCore, lane: int) -> str:
         cells = [clipped(topic.doc_ids[candidate], ID_WIDTH).ljust(ID_WIDTH)]
         if topic.labelled:
             row = covered[candidate]
-            cells += [_grid(row, before, topic.n_subtopics), f"{core.gains[lane, place]:+.4f}"]
+            cells += [_grid(row, before, topic.n_subtopics), f"{core.gains[episode, place]:+.4f}"]
             before += row
         if topic.doc_texts is not None:
             cells.append(clipped(topic.doc_texts[candidate], TEXT_WIDTH))
         lines.append((line + "  ".join(cells)).rstrip())
-    lines.append(_summary(core, lane, topic, before))
+    lines.append(_summary(core, episode, topic, before))
     return "\n".join(lines)
 
 
@@ -89,13 +89,13 @@ def _grid(row: np.ndarray, before: np.ndarray, n_subtopics: int) -> str:
     return shown + ("…" if n_subtopics > GRID_WIDTH else "")
 
 
-def _summary(core: SelectionCore, lane: int, topic: Topic, coverage: np.ndarray) -> str:
+def _summary(core: SelectionCore, episode: int, topic: Topic, coverage: np.ndarray) -> str:
     """What the ranking covers and what it is worth."""
     if not topic.labelled:
         return "      no judgments: nothing to score"
     covered = int((coverage > 0).sum())
-    name, value = next(iter(core.lane_measures(lane).items()))
-    told = f"return {core.lane_return(lane):.4f}  {printable(name)} = {value:.4f}"
+    name, value = next(iter(core.episode_measures(episode).items()))
+    told = f"return {core.episode_return(episode):.4f}  {printable(name)} = {value:.4f}"
     return f"      {covered} of {topic.n_subtopics} subtopics covered  {told}"
 
 

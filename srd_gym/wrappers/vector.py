@@ -57,8 +57,8 @@ class VectorFormWrapper(VectorWrapper):  # without type arguments: it takes none
         observations, rewards, terminated, truncated, infos = self.env.step(actions)
         if "final_obs" in infos:
             final = np.empty(self.num_envs, dtype=object)
-            for lane in np.flatnonzero(infos["_final_obs"]).tolist():
-                final[lane] = self.form(infos["final_obs"][lane])
+            for episode in np.flatnonzero(infos["_final_obs"]).tolist():
+                final[episode] = self.form(infos["final_obs"][episode])
             infos = {**infos, "final_obs": final}
         return self.form(observations), rewards, terminated, truncated, infos
 

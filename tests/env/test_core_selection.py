@@ -24,14 +24,14 @@ def play(core: SelectionCore, generator: np.random.Generator) -> list[tuple[np.n
     """Random actions, on offer or not, to the end of all episodes."""
     given = []
     while not core.done.all():
-        result = core.step(generator.integers(0, core.arrays.max_candidates, core.n_lanes))
+        result = core.step(generator.integers(0, core.arrays.max_candidates, core.n_episodes))
         given.append((result.reward, result.gain, result.invalid, result.done))
     return given
 
 
-def begun(seed: int, lanes: int = 6, **arguments: Any) -> SelectionCore:
+def begun(seed: int, episodes: int = 6, **arguments: Any) -> SelectionCore:
     core = SelectionCore(random_topics(seed, unlabelled=arguments.pop("unlabelled", False)), **arguments)
-    core.reset(np.random.default_rng(seed).integers(0, 5, lanes))
+    core.reset(np.random.default_rng(seed).integers(0, 5, episodes))
     return core
 
 
@@ -39,13 +39,13 @@ def begun(seed: int, lanes: int = 6, **arguments: Any) -> SelectionCore:
 @settings(max_examples=60, deadline=None)
 def test_rewards_telescope_to_the_measure(seed: int, name: str, horizon: int | None, paid: Any) -> None:
     core = begun(seed, reward=name, horizon=horizon, pay=paid)
-    returns = np.zeros(core.n_lanes)
+    returns = np.zeros(core.n_episodes)
     for reward, *_ in play(core, np.random.default_rng(seed)):
         returns += reward
     bound = core.reward.measure
     assert bound is not None
     assert_array_equal(returns, core.returns())
-    assert returns.tolist() == [core.lane_return(lane) for lane in range(core.n_lanes)]
+    assert returns.tolist() == [core.episode_return(episode) for episode in range(core.n_episodes)]
     values = bound.score_rankings(core.ranking, core.arrays.judgments, core.topic)
     assert_allclose(returns, values, rtol=1e-12, atol=1e-15)
     assert core.reward.name == str(bound.measure)
@@ -60,15 +60,19 @@ def test_one_lane_at_a_time_is_the_batch(seed: int, name: str, horizon: int | No
     batch, single = begun(seed, **arguments), begun(seed, **arguments)
     generator = np.random.default_rng(seed)
     while not batch.done.all():
-        actions = generator.integers(0, batch.arrays.max_candidates, batch.n_lanes)
+        actions = generator.integers(0, batch.arrays.max_candidates, batch.n_episodes)
         result = batch.step(actions)
-        for lane, action in enumerate(actions.tolist()):
-            assert single.step_lane(lane, action) == (result.reward[lane], result.invalid[lane], result.done[lane])
+        for episode, action in enumerate(actions.tolist()):
+            assert single.step_episode(episode, action) == (
+                result.reward[episode],
+                result.invalid[episode],
+                result.done[episode],
+            )
         for state in STATE:
             assert_array_equal(getattr(batch, state), getattr(single, state))
-    for lane in range(batch.n_lanes):
-        one = {key: value[lane] for key, value in batch.measures().items()}
-        assert_array_equal(list(single.lane_measures(lane).values()), list(one.values()))
+    for episode in range(batch.n_episodes):
+        one = {key: value[episode] for key, value in batch.measures().items()}
+        assert_array_equal(list(single.episode_measures(episode).values()), list(one.values()))
 
 
 @given(seeds, measures)
@@ -95,17 +99,17 @@ def test_the_mask_offers_no_ranked_document_and_is_never_empty_before_the_end(
     core = begun(seed, horizon=horizon, pruning=EvenOnly(at_once=True) if prunes else None)
     generator = np.random.default_rng(seed)
     while True:
-        for lane in range(core.n_lanes):
-            ranked = core.ranking[lane][core.ranking[lane] >= 0]
-            assert not core.allowed[lane, ranked].any()
+        for episode in range(core.n_episodes):
+            ranked = core.ranking[episode][core.ranking[episode] >= 0]
+            assert not core.allowed[episode, ranked].any()
             assert len(set(ranked.tolist())) == len(ranked)
-            assert not core.allowed[lane, core.arrays.n_candidates[core.topic[lane]] :].any()
-            left = core.length[lane] - core.rank[lane]
-            assert core.done[lane] == (left == 0)
-            assert core.allowed[lane].sum() >= left
+            assert not core.allowed[episode, core.arrays.n_candidates[core.topic[episode]] :].any()
+            left = core.length[episode] - core.rank[episode]
+            assert core.done[episode] == (left == 0)
+            assert core.allowed[episode].sum() >= left
         if core.done.all():
             break
-        core.step(generator.integers(0, core.arrays.max_candidates, core.n_lanes))
+        core.step(generator.integers(0, core.arrays.max_candidates, core.n_episodes))
 
 
 @given(seeds, st.integers(0, 4), st.booleans())
@@ -114,7 +118,7 @@ def test_going_on_after_restore_is_going_on_without(seed: int, taken: int, prune
     core = begun(seed, horizon=6, pruning=EvenOnly() if prunes else None)
     generator = np.random.default_rng(seed)
     for _ in range(taken):
-        core.step(generator.integers(0, core.arrays.max_candidates, core.n_lanes))
+        core.step(generator.integers(0, core.arrays.max_candidates, core.n_episodes))
     snapshot = core.snapshot()
     first = play(core, np.random.default_rng(seed + 1))
     state = {name: getattr(core, name).copy() for name in STATE}
@@ -128,15 +132,15 @@ def test_going_on_after_restore_is_going_on_without(seed: int, taken: int, prune
 
 
 def test_a_snapshot_of_one_episode_goes_into_many() -> None:
-    core = begun(4, lanes=5, horizon=3)
+    core = begun(4, episodes=5, horizon=3)
     core.step([0] * 5)
     snapshot = core.snapshot(2)
     core.restore(snapshot, [0, 1, 4])
-    for lane in (0, 1, 4):
-        assert core.snapshot(lane).ranking == snapshot.ranking
-        assert core.topic[lane] == core.topic[2]
-        assert core.length[lane] == core.length[2]
-    fresh = SelectionCore(core.arrays, horizon=3, lanes=1)
+    for episode in (0, 1, 4):
+        assert core.snapshot(episode).ranking == snapshot.ranking
+        assert core.topic[episode] == core.topic[2]
+        assert core.length[episode] == core.length[2]
+    fresh = SelectionCore(core.arrays, horizon=3, episodes=1)
     fresh.restore(snapshot, 0)
     assert_array_equal(fresh.ranking[0], core.ranking[2])
 
@@ -155,10 +159,10 @@ def test_bad_snapshots_are_refused() -> None:
     core = begun(4, horizon=3)
     snapshot = core.snapshot()
     with pytest.raises(ValueError, match=r"snapshot is of a core with \(N, S, K\)"):
-        SelectionCore(core.arrays, horizon=4, lanes=6).restore(snapshot)
-    with pytest.raises(ValueError, match=r"cannot restore 6 episodes into lanes \[0, 1\] of 6"):
+        SelectionCore(core.arrays, horizon=4, episodes=6).restore(snapshot)
+    with pytest.raises(ValueError, match=r"cannot restore 6 episodes into episodes \[0, 1\] of 6"):
         core.restore(snapshot, [0, 1])
-    with pytest.raises(ValueError, match=r"cannot restore 1 episodes into lanes \[9\] of 6"):
+    with pytest.raises(ValueError, match=r"cannot restore 1 episodes into episodes \[9\] of 6"):
         core.restore(core.snapshot(0), 9)
     assert isinstance(snapshot, Snapshot)
 
@@ -180,7 +184,7 @@ def test_candidate_gains_are_what_steps_pay() -> None:
     core = begun(7, horizon=5)
     while not core.done.all():
         best = np.where(core.allowed, core.candidate_gains(), -1).argmax(axis=1)
-        expected = core.candidate_gains()[np.arange(core.n_lanes), best]
+        expected = core.candidate_gains()[np.arange(core.n_episodes), best]
         assert_allclose(core.step(best).reward, expected, rtol=1e-12, atol=1e-15)
     assert not core.candidate_gains().any()
 
@@ -196,7 +200,7 @@ def test_ended_episodes_stay_as_they_are() -> None:
     assert result.done.tolist() == [True, False]
     assert not result.invalid[0]
     assert core.snapshot(0) == before
-    assert core.step_lane(0, 10**6) == (0.0, False, True)
+    assert core.step_episode(0, 10**6) == (0.0, False, True)
 
 
 def test_invalid_actions_raise_and_change_nothing_where_asked() -> None:
@@ -211,25 +215,25 @@ def test_invalid_actions_raise_and_change_nothing_where_asked() -> None:
         with pytest.raises(ValueError, match=f"candidate {action} is not on offer: .*{why}.*on_invalid='waste'"):
             core.step([2, action])
         with pytest.raises(ValueError, match="not on offer"):
-            core.step_lane(1, action)
+            core.step_episode(1, action)
     fast = SelectionCore(core.arrays, on_invalid="raise")
     fast.reset([0])
-    fast.step_lane(0, 1)
+    fast.step_episode(0, 1)
     with pytest.raises(ValueError, match="ranked already"):
-        fast.step_lane(0, 1)
+        fast.step_episode(0, 1)
     assert core.snapshot() == before
 
 
 @pytest.mark.parametrize("on_invalid", ["waste", "raise"])
 def test_actions_that_no_candidate_has_are_refused(on_invalid: Any) -> None:
-    core = begun(0, lanes=2, on_invalid=on_invalid)
+    core = begun(0, episodes=2, on_invalid=on_invalid)
     for action in (-1, core.arrays.max_candidates):
         with pytest.raises(
             ValueError, match=f"no candidate {action}: actions are 0 to {core.arrays.max_candidates - 1}"
         ):
             core.step([0, action])
         with pytest.raises(ValueError, match=f"no candidate {action}"):
-            core.step_lane(0, action)
+            core.step_episode(0, action)
     with pytest.raises(TypeError, match="must be integers"):
         core.step([0.0, 1.0])
     with pytest.raises(ValueError, match=r"one action for each of 2 episodes, got shape \(3,\)"):
@@ -238,10 +242,10 @@ def test_actions_that_no_candidate_has_are_refused(on_invalid: Any) -> None:
 
 
 def test_partial_reset_leaves_other_lanes_alone() -> None:
-    core = begun(2, lanes=4, horizon=5)
+    core = begun(2, episodes=4, horizon=5)
     core.step([0, 0, 0, 0])
     before = core.snapshot([0, 3])
-    core.reset([4, 4], lanes=[1, 2])
+    core.reset([4, 4], episodes=[1, 2])
     assert core.topic[1:3].tolist() == [4, 4]
     assert core.rank.tolist() == [1, 0, 0, 1]
     assert (core.ranking[1:3] == -1).all()
@@ -254,8 +258,8 @@ def test_bad_resets_are_refused() -> None:
         core.reset([0, 5])
     with pytest.raises(ValueError, match="must be \\[B\\] integers"):
         core.reset([0.5])
-    with pytest.raises(ValueError, match="one topic for each of 2 lanes, got 1"):
-        core.reset([0], lanes=[0, 1])
+    with pytest.raises(ValueError, match="one topic for each of 2 episodes, got 1"):
+        core.reset([0], episodes=[0, 1])
 
 
 @pytest.mark.parametrize("name", STATE)
@@ -277,7 +281,7 @@ def test_a_copy_goes_its_own_way(duplicate: Any) -> None:
 
 
 def test_a_reward_of_the_users_own() -> None:
-    core = begun(0, lanes=3, reward=FirstRankOnly(), horizon=3, measures=["StRecall"])
+    core = begun(0, episodes=3, reward=FirstRankOnly(), horizon=3, measures=["StRecall"])
     core.reset([0, 2, 3])
     paid = [core.step(core.allowed.argmax(axis=1)).reward for _ in range(core.length.max())]
     expected = [1.0 + sum(range(length)) / 10 for length in core.length]
@@ -297,7 +301,7 @@ def test_unlabelled_topics_pay_nothing_and_have_no_measures() -> None:
         rewards = sum(reward for reward, *_ in play(core, np.random.default_rng(0)))
         assert rewards[1] == 0.0
         assert all(np.isnan(values[1]) and np.isfinite(values[0]) for values in core.measures().values())
-        assert np.isnan(list(core.lane_measures(1).values())).all()
+        assert np.isnan(list(core.episode_measures(1).values())).all()
 
 
 def test_topics_without_any_subtopic_can_be_ranked() -> None:
@@ -305,7 +309,7 @@ def test_topics_without_any_subtopic_can_be_ranked() -> None:
     core.reset([0])
     assert [core.step([action]).reward.item() for action in (0, 1)] == [0.0, 0.0]
     core.reset([0])
-    assert core.step_lane(0, 1) == (0.0, False, False)
+    assert core.step_episode(0, 1) == (0.0, False, False)
 
 
 def test_more_measures_come_after_the_rewards() -> None:

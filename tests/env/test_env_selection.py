@@ -131,15 +131,15 @@ def test_measures_at_the_end_are_those_of_an_evaluation(what: Any, normalizer: A
     assert ended.all()
     rankings = dict(zip(topics.query_ids[:4], told["ranking"], strict=True))
     names = [name for name in told["measures"] if not name.startswith("_")]
-    for lane, query_id in enumerate(rankings):
+    for episode, query_id in enumerate(rankings):
         env = gym.make("SRD-v0", topics=topics, reward=what, measures=more, normalizer=normalizer)
         env.reset(options={"query_id": query_id})
         paid = [env.step(action) for action in range(10)]
         info = paid[-1][-1]
         assert list(info["measures"]) == names
-        assert sum(reward for _, reward, *_ in paid) == info["return"] == told["return"][lane]
+        assert sum(reward for _, reward, *_ in paid) == info["return"] == told["return"][episode]
         found = evaluate(topics, {query_id: info["ranking"]}, names, normalizer).per_topic[query_id]
-        assert info["measures"] == found == {name: told["measures"][name][lane] for name in names}
+        assert info["measures"] == found == {name: told["measures"][name][episode] for name in names}
 
 
 def test_the_rewards_own_measure_has_the_name_that_tables_print() -> None:

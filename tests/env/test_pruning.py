@@ -132,17 +132,17 @@ def test_single_episodes_batches_and_snapshots_are_pruned_alike(pruning: Any) ->
     topics = random_topics(11, n=9)
     batch, single = (SelectionCore(topics, horizon=5, pruning=pruning) for _ in range(2))
     masks = play(batch, np.random.default_rng(3))
-    for lane, topic in enumerate(range(len(topics))):
+    for episode, topic in enumerate(range(len(topics))):
         single.reset([topic])
         for rank in range(5):
-            assert_array_equal(single.allowed[0], masks[rank][lane])
+            assert_array_equal(single.allowed[0], masks[rank][episode])
             before = single.snapshot(0)
-            single.step_lane(0, int(batch.ranking[lane, rank]))
+            single.step_episode(0, int(batch.ranking[episode, rank]))
             after = single.allowed.copy()
             single.restore(before, 0)
-            single.step_lane(0, int(batch.ranking[lane, rank]))
+            single.step_episode(0, int(batch.ranking[episode, rank]))
             assert_array_equal(single.allowed, after)
-        assert_array_equal(single.ranking[0], batch.ranking[lane])
+        assert_array_equal(single.ranking[0], batch.ranking[episode])
 
 
 @each_strategy

@@ -65,7 +65,7 @@ class Broken(SelectionEnv):
     def restore(self, snapshot: Any) -> None:
         super().restore(snapshot)
         if self.law == "forgets":
-            self.core.step_lane(0, 5)
+            self.core.step_episode(0, 5)
 
 
 @pytest.mark.parametrize(("law", "message"), [

@@ -34,10 +34,10 @@ arguments = st.fixed_dictionaries(
 @given(seeds, modes, arguments, st.integers(1, 5), st.booleans())
 @settings(max_examples=60, deadline=None)
 def test_it_is_sync_vector_env_bit_for_bit(
-    seed: int, mode: AutoresetMode, given_arguments: dict[str, Any], lanes: int, unlabelled: bool
+    seed: int, mode: AutoresetMode, given_arguments: dict[str, Any], episodes: int, unlabelled: bool
 ) -> None:
     topics = random_topics(seed, unlabelled=unlabelled)
-    vector = SelectionVectorEnv(topics, num_envs=lanes, autoreset_mode=mode, **given_arguments)
+    vector = SelectionVectorEnv(topics, num_envs=episodes, autoreset_mode=mode, **given_arguments)
     check_vector_env(vector, lambda: SelectionEnv(topics, **given_arguments), seed=seed, steps=25)
 
 
@@ -58,7 +58,7 @@ def test_through_make_vec(mode: AutoresetMode) -> None:
 @settings(max_examples=40, deadline=None)
 def test_reset_masks_and_seeds_are_those_of_sync(seed: int, query_ids: list[str | None], bits: int) -> None:
     topics = random_topics(seed, n=4)
-    mask = np.array([bits >> lane & 1 for lane in range(4)], bool)
+    mask = np.array([bits >> episode & 1 for episode in range(4)], bool)
     mode = AutoresetMode.DISABLED
     vector = SelectionVectorEnv(topics, num_envs=4, autoreset_mode=mode, horizon=3)
     sync: Any = SyncVectorEnv([lambda: SelectionEnv(topics, horizon=3)] * 4, autoreset_mode=mode)
@@ -76,14 +76,14 @@ def test_reset_masks_and_seeds_are_those_of_sync(seed: int, query_ids: list[str 
     expected = [query_id if m and query_id else None for m, query_id in zip(mask, query_ids, strict=True)]
     before = vector.core.topic.copy()
     _, infos = vector.reset(options={"reset_mask": mask, "query_ids": query_ids})
-    for lane in range(4):
-        got = topics.query_ids[vector.core.topic[lane]]
-        if expected[lane] is not None:
-            assert got == expected[lane]
-        if not mask[lane]:
-            assert vector.core.topic[lane] == before[lane]
-        assert infos["query_id"][lane] == (got if mask[lane] else None)
-        assert infos["_query_id"][lane] == mask[lane]
+    for episode in range(4):
+        got = topics.query_ids[vector.core.topic[episode]]
+        if expected[episode] is not None:
+            assert got == expected[episode]
+        if not mask[episode]:
+            assert vector.core.topic[episode] == before[episode]
+        assert infos["query_id"][episode] == (got if mask[episode] else None)
+        assert infos["_query_id"][episode] == mask[episode]
 
 
 def test_several_rollouts_of_one_topic_and_an_epoch_over_all() -> None:

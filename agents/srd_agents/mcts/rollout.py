@@ -266,7 +266,7 @@ class Episodes:
             return bound.score_rankings(rankings, core.arrays.judgments, batch[trees])
 
         def act(topics: IntArray, documents: IntArray) -> None:
-            actions = np.zeros(core.n_lanes, np.int64)
+            actions = np.zeros(core.n_episodes, np.int64)
             actions[topics] = orders[topics, documents]
             core.step(actions)
 

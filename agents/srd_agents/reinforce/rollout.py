@@ -122,7 +122,7 @@ def roll_out(
             drawn = _draw(logits, on_offer, generator)
         actions[:, rank] = drawn.cpu().numpy()
         if lanes == 1:
-            rewards[0, rank] = core.step_lane(0, int(actions[0, rank]))[0]
+            rewards[0, rank] = core.step_episode(0, int(actions[0, rank]))[0]
         else:
             rewards[:, rank] = core.step(actions[:, rank]).reward
         state = network.next_state(state, flat_inputs[first_row + drawn])

@@ -173,7 +173,7 @@ class _Case:
         self._core.reset(topics)
         for rank in range(actions.shape[1]):
             if len(topics) == 1:
-                self._core.step_lane(0, int(actions[0, rank]))
+                self._core.step_episode(0, int(actions[0, rank]))
             else:
                 self._core.step(actions[:, rank])
 

@@ -313,7 +313,7 @@ def test_the_papers_settings() -> None:
     assert (config.n_scores, config.attention_width, config.heads, config.blocks, config.epochs) == (15, 256, 4, 1, 7)
     assert (config.learning_rate, config.batch_size, config.clip_norm) == (1e-4, 256, 10.0)
     assert (config.epsilon_start, config.epsilon_end, config.state) == (1.0, 0.05, "flat")
-    assert config.measures == ("alpha_nDCG@5", "alpha_nDCG@15")
+    assert config.rewards == ("alpha_nDCG@5", "alpha_nDCG@15")
     lists = generate("serp", n_topics=4, seed=0, candidates=(15, 15), width=8)
     ranker = make_ranker("ma4div", epochs=1, attention_width=8, hidden=8)
     assert isinstance(ranker, Qmix)

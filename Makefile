@@ -6,7 +6,8 @@ READY  := $(VENV)/.ready
 # What is not part of the checkout (environments with other versions) is kept here, keyed by what it was made from.
 CACHE  ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/srd-gym
 KEY    := $(shell cat constraints.txt pyproject.toml | cksum | cut -d' ' -f1)
-OLDGYM := $(CACHE)/gymnasium-1.2.2-$(KEY)
+FRESH   := $(CACHE)/wheel-$(KEY)
+MINIMAL := $(CACHE)/minimal-$(KEY)
 # The other libraries that learn on our environments: three sets of them exclude one another.
 THIRD_PARTY := main ray benchmarl
 third_party  = $(CACHE)/third-party-$(1)-$(shell { $(PYTHON) --version; cat tests/third_party/$(1).txt; } | cksum | cut -d' ' -f1)
@@ -16,7 +17,7 @@ export OMP_NUM_THREADS ?= 1
 export PYTHONHASHSEED ?= 0
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: help demo test check format lint types imports spelling test-old-gymnasium test-third-party guard docs speed convergence default-ranker clean
+.PHONY: help demo test check format lint types imports spelling wheel test-wheel test-minimal test-third-party guard docs speed convergence default-ranker clean
 
 help:
 	@echo "make demo    install, then train and compare rankers on the embedded topics"
@@ -41,7 +42,7 @@ demo: $(READY)
 test: $(READY)
 	$(BIN)/python -m pytest -n auto --dist worksteal
 
-check: lint types imports spelling docs test test-old-gymnasium
+check: lint types imports spelling docs test test-wheel test-minimal
 
 # Without ruff's cache: how imports are sorted depends on which other files exist, and the cache looks at one at a time.
 lint: $(READY)
@@ -64,16 +65,39 @@ spelling: $(READY)
 docs: $(READY)
 	$(BIN)/sphinx-build -q -W --keep-going -j auto docs docs/_build/html
 
-# The environments once more on the oldest gymnasium that we promise (Ray 2.60 pins it); needs no torch.
-$(OLDGYM)/.ready:
-	@mkdir -p $(OLDGYM)
-	$(PYTHON) -m venv $(OLDGYM)
-	grep -v '^gymnasium==' constraints.txt > $(OLDGYM)/constraints.txt
-	$(OLDGYM)/bin/pip install --quiet -c $(OLDGYM)/constraints.txt gymnasium==1.2.2 pettingzoo numpy pyarrow defusedxml pytest pytest-xdist hypothesis
+# What users install: the wheel, outside the checkout. Environments are kept, the wheel is built and put in each time.
+wheel:
+	rm -rf dist
+	$(PYTHON) -m pip wheel --quiet --no-deps --wheel-dir dist .
+
+$(FRESH)/.ready:
+	rm -rf $(FRESH)
+	@mkdir -p $(FRESH)
+	$(PYTHON) -m venv $(FRESH)
+	$(FRESH)/bin/pip install --quiet -c constraints.txt torch
+	$(FRESH)/bin/pip install --quiet -c constraints.txt '.[train]' pytest
 	@touch $@
 
-test-old-gymnasium: $(OLDGYM)/.ready
-	PYTHONPATH=.:agents:train $(OLDGYM)/bin/python -m pytest -q -n auto --dist worksteal tests/env
+test-wheel: $(FRESH)/.ready wheel
+	$(FRESH)/bin/pip install --quiet --no-deps --force-reinstall dist/*.whl
+	cd $(FRESH) && bin/pytest -q -p no:cacheprovider -c $(CURDIR)/pyproject.toml $(CURDIR)/tests/install/test_wheel.py
+
+# The same with necessary dependencies only (extra cli: no torch), and on the oldest gymnasium that we promise (Ray 2.60
+# pins it): the environments, the rankers and the commands that need no torch.
+TORCH_FREE := tests/env tests/agents/heuristic tests/agents/test_cautious.py tests/agents/supervised/test_r_ltr.py \
+	tests/agents/supervised/test_svm.py tests/agents/supervised/test_linear_features.py tests/install/test_without_torch.py
+
+$(MINIMAL)/.ready:
+	rm -rf $(MINIMAL)
+	@mkdir -p $(MINIMAL)
+	$(PYTHON) -m venv $(MINIMAL)
+	grep -v '^gymnasium==' constraints.txt > $(MINIMAL)/constraints.txt
+	$(MINIMAL)/bin/pip install --quiet -c $(MINIMAL)/constraints.txt gymnasium==1.2.2 '.[cli]' pytest pytest-xdist hypothesis
+	@touch $@
+
+test-minimal: $(MINIMAL)/.ready wheel
+	$(MINIMAL)/bin/pip install --quiet --no-deps --force-reinstall dist/*.whl
+	$(MINIMAL)/bin/pytest -q -p no:cacheprovider -n auto --dist worksteal $(TORCH_FREE)
 
 # While code is rearranged: scores and weights stay what they were, to the last bit.
 guard: $(READY)

@@ -3,9 +3,17 @@
 from __future__ import annotations
 
 import os
+import signal
+import threading
 from pathlib import Path
 
 import pytest
+
+
+def pytest_configure() -> None:
+    """Let Ctrl-C mean what tests expect, also where the tests were started in the background, which ignores it."""
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -119,7 +119,8 @@ def test_lengths_shifts_scales_and_empty_dimensions_change_nothing(seed: int) ->
         retrieval_scores=None if topic.retrieval_scores is None else 50 + 8 * topic.retrieval_scores,
     )
     np.testing.assert_allclose(relations_of([topic]).static, relations_of([wider]).static, atol=2e-3)
-    same = [rank_topics(some_weights(), [given], 10)[0].tolist() for given in (topic, wider)]
+    weights = some_weights(all_at_work=True)
+    same = [rank_topics(weights, [given], 10)[0].tolist() for given in (topic, wider)]
     assert same[0] == same[1]
 
 

@@ -92,6 +92,19 @@ class Topic:
         """Whether some candidate covers some subtopic: without one, every ranking earns 0 and teaches nothing."""
         return self.judgments is not None and bool((self.judgments >= 1).any())
 
+    def require_vectors(self, who: str) -> FloatArray:
+        """The document vectors, [N, F] float32, for one who cannot do without.
+
+        Args:
+            who: who needs them, for the error.
+
+        Raises:
+            ValueError: there are none; the message says how to make some.
+        """
+        if self.doc_vectors is None:
+            raise _no_vectors(f"topic {self.query_id!r}", who)
+        return self.doc_vectors
+
     def take(self, candidates: ArrayLike) -> Topic:
         """The same topic with only these candidates, in this order (indices, each at most once).
 
@@ -191,6 +204,19 @@ class TopicSet(Sequence[Topic]):
     def vector_width(self) -> int | None:
         """F, or None where the set has no vectors (or no topics)."""
         return self._topics[0].vector_width if self._topics else None
+
+    def require_vectors(self, who: str) -> int:
+        """F, for one who cannot do without document vectors.
+
+        Args:
+            who: who needs them, for the error.
+
+        Raises:
+            ValueError: there are none; the message says how to make some.
+        """
+        if self.vector_width is None:
+            raise _no_vectors(f"topic set {self.name!r}", who)
+        return self.vector_width
 
     @cached_property
     def max_candidates(self) -> int:
@@ -303,6 +329,15 @@ class Fold:
     """What models and parameters are chosen on; never the test part."""
     test: TopicSet
     """Opened once, after all choices are made."""
+
+
+def _no_vectors(what: str, who: str) -> ValueError:
+    """The error for topics that lack document vectors."""
+    return ValueError(
+        f"{what} has no document vectors, which {who} needs; make them from texts (`srd data build ... --vectors lsa`, "
+        "in Python srd_gym.data.LsaVectorizer) or from judgments (srd_gym.data.simulate_vectors), or give your own "
+        "(doc_vectors, `--vectors FILE`)"
+    )
 
 
 TOPIC_FIELDS = tuple(field.name for field in fields(Topic))

@@ -16,7 +16,7 @@ from srd_agents.config import check_between, check_count, check_positive
 from srd_agents.heuristic.config import PM2Config
 from srd_agents.heuristic.order import RetrievalOrder
 from srd_agents.heuristic.pm2 import PM2
-from srd_agents.heuristic.vectors import Rows, document_vectors, rows_of
+from srd_agents.heuristic.vectors import Rows, rows_of
 from srd_agents.relational.ranker import Pretrained
 from srd_gym.protocols import BoolArray, IntArray, Ranker
 from srd_gym.topic import FloatArray, Topic
@@ -91,7 +91,7 @@ class Cautious:
 
     def _copies_last(self, ranker: Ranker, topic: Topic, ranking: IntArray) -> IntArray:
         """As many documents as the ranking has, near copies after all others; it is ranked on where some are moved."""
-        vectors = document_vectors(topic, "cautious")
+        vectors = topic.require_vectors("cautious")
         wanted = len(ranking)
         while True:
             copies = near_copies(vectors[ranking], self.config.copies)

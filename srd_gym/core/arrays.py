@@ -96,7 +96,7 @@ class TopicArrays:
         Raises:
             ValueError: the topics have no vectors; the message says how to make some.
         """
-        out = np.zeros((len(self), self.max_candidates, self._width()), np.float32)
+        out = np.zeros((len(self), self.max_candidates, self.topics.require_vectors(_WHO)), np.float32)
         for row, topic in zip(out, self.topics, strict=True):
             row[: topic.n_candidates] = topic.doc_vectors
         return _frozen(out)
@@ -108,7 +108,7 @@ class TopicArrays:
         Raises:
             ValueError: the topics have no document vectors.
         """
-        out = np.zeros((len(self), self._width()), np.float32)
+        out = np.zeros((len(self), self.topics.require_vectors(_WHO)), np.float32)
         for row, topic in zip(out, self.topics, strict=True):
             if topic.query_vector is not None:
                 row[:] = topic.query_vector
@@ -139,17 +139,8 @@ class TopicArrays:
             self._cache[key] = make()
         return self._cache[key]
 
-    def _width(self) -> int:
-        """F, or the error that explains where vectors come from."""
-        width = self.topics.vector_width
-        if width is None:
-            raise ValueError(
-                f"topic set {self.topics.name!r} has no document vectors. Give them as doc_vectors; or make them from "
-                "texts (srd_gym.data.lsa.LsaVectorizer, or `srd train --vectors lsa`) or from judgments "
-                "(srd_gym.data.simulate.simulate_vectors); or observe without vectors: observation='compact'"
-            )
-        return width
 
+_WHO = "an environment with observation='full' (not 'compact')"
 
 _SHARED: WeakValueDictionary[tuple[int, int], TopicArrays] = WeakValueDictionary()
 # Keyed by identity: arrays hold their topic set, so an id cannot be reused while its entry lives.

@@ -82,7 +82,7 @@ class NeighbourTable:
         """
         kept = self._kept.get(topic)
         if kept is None:
-            vectors = self._vectors(topic)
+            vectors = self._topics[topic].require_vectors("kNN pruning")
             if 4 * len(vectors) ** 2 > _MATRIX_BYTES:
                 return self._single_row(vectors, document)
             kept = self._keep(topic, neighbour_distances(vectors, self._metric))
@@ -107,16 +107,6 @@ class NeighbourTable:
         row[0, document] = 0.0
         found: Floats = row[0]
         return found
-
-    def _vectors(self, topic: int) -> Floats:
-        """[n, F]."""
-        vectors = self._topics[topic].doc_vectors
-        if vectors is None:
-            raise ValueError(
-                f"topic {self._topics[topic].query_id!r} has no document vectors, which kNN pruning measures distances "
-                "by; make some (srd_gym.data.lsa, srd_gym.data.simulate), or prune by a ranker that needs none"
-            )
-        return vectors
 
 
 def _prepared(vectors: Floats, metric: Metric) -> tuple[Floats, Floats]:

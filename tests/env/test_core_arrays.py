@@ -82,6 +82,6 @@ def test_missing_vectors_are_explained() -> None:
     arrays = TopicArrays(TopicSet([Topic(query_id="1", doc_ids=("a",), doc_texts=("text",))], name="texts"))
     for name in ("documents", "queries"):
         with pytest.raises(
-            ValueError, match=r"'texts' has no document vectors.*LsaVectorizer.*simulate_vectors.*compact"
+            ValueError, match=r"'texts' has no document vectors.*compact.*LsaVectorizer.*simulate_vectors"
         ):
             getattr(arrays, name)

@@ -11,7 +11,7 @@ import numpy as np
 from srd_agents.config import check_count
 from srd_agents.heuristic.blocks import blocks_of_equal_shape
 from srd_agents.heuristic.config import ExplicitConfig
-from srd_agents.heuristic.vectors import Rows, document_vectors, min_max, rows_of
+from srd_agents.heuristic.vectors import Rows, min_max, rows_of
 from srd_gym.protocols import BoolArray, IntArray, ScoreArray
 from srd_gym.topic import FloatArray, Topic
 
@@ -97,7 +97,7 @@ class Explicit(ABC):
         """Values [B, N], estimates [B, N, S] and weights [B, S] of B topics of equal size."""
         values, coverage, weights = [], [], []
         for topic in topics:
-            rows = rows_of(document_vectors(topic, self.title))
+            rows = rows_of(topic.require_vectors(self.title))
             subtopics = _subtopic_vectors(topic, self.title)
             coverage.append(coverage_of(rows, subtopics, self.config.coverage, self.config.sharpness))
             values.append(self._value(topic))

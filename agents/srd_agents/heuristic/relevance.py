@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from srd_agents.heuristic.vectors import document_vectors, min_max, rows_of
+from srd_agents.heuristic.vectors import min_max, rows_of
 from srd_gym.topic import FloatArray, Topic
 
 
@@ -29,7 +29,7 @@ def relevance_of(topic: Topic, kind: str, ranker: str) -> FloatArray:
                 "give query vectors, or use relevance='scores' where there are retrieval scores"
             )
         query = rows_of(topic.query_vector[None]).unit(0)
-        return rows_of(document_vectors(topic, ranker)).project(query)
+        return rows_of(topic.require_vectors(ranker)).project(query)
     if topic.retrieval_scores is None:
         raise ValueError(
             f"topic {topic.query_id!r} has no retrieval scores, which {ranker} with relevance={kind!r} needs; "

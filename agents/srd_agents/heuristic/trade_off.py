@@ -13,7 +13,6 @@ from srd_agents.heuristic.blocks import blocks_of_equal_shape
 from srd_agents.heuristic.config import TradeOffConfig
 from srd_agents.heuristic.greedy import BLOCK, Objective, next_scores, select
 from srd_agents.heuristic.relevance import relevance_of
-from srd_agents.heuristic.vectors import document_vectors
 from srd_gym.protocols import BoolArray, IntArray, ScoreArray
 from srd_gym.topic import FloatArray, Topic
 
@@ -37,10 +36,10 @@ class TradeOff(ABC):
         """`rank` of every topic; small topics with equally many candidates are ranked side by side."""
         check_count("k", k)
         rankings: dict[int, IntArray] = {}
-        shapes = [document_vectors(topic, self.title).shape for topic in topics]
+        shapes = [topic.require_vectors(self.title).shape for topic in topics]
         for block in blocks_of_equal_shape(shapes, BLOCK):
             chosen = [topics[index] for index in block]
-            vectors = [document_vectors(topic, self.title) for topic in chosen]
+            vectors = [topic.require_vectors(self.title) for topic in chosen]
             ranked = self._select(_stacked(vectors), _stacked([self._valued(topic) for topic in chosen]), k)
             rankings.update(zip(block, ranked, strict=True))
         return [rankings[index] for index in range(len(topics))]
@@ -53,7 +52,7 @@ class TradeOff(ABC):
             selected: [r] int64, candidates ranked so far.
             allowed: [N] bool.
         """
-        vectors, value = document_vectors(topic, self.title), self._valued(topic)
+        vectors, value = topic.require_vectors(self.title), self._valued(topic)
         scores = next_scores(vectors, value, selected, self._objective())
         return np.where(allowed, scores.astype(np.float64), -np.inf)
 

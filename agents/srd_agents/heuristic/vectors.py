@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from srd_gym.topic import FloatArray, Topic
+from srd_gym.topic import FloatArray
 
 _SMALL, _LARGE = np.float32(1e-30), np.float32(1e30)
 """Squared lengths between which float32 is exact enough."""
@@ -57,24 +57,6 @@ def rows_of(vectors: FloatArray) -> Rows:
     scaled[extreme] = wide / np.where(lengths > 0, lengths, 1.0)[:, None]
     scale[extreme] = lengths > 0
     return Rows(scaled, scale)
-
-
-def document_vectors(topic: Topic, ranker: str) -> FloatArray:
-    """The topic's document vectors, [N, F] float32.
-
-    Args:
-        topic: the topic.
-        ranker: who asks, for the error.
-
-    Raises:
-        ValueError: it has none; the message says how to make them.
-    """
-    if topic.doc_vectors is None:
-        raise ValueError(
-            f"topic {topic.query_id!r} has no document vectors, which {ranker} compares documents by; "
-            "make them with `srd data build ... --vectors lsa` (from texts) or `--vectors FILE`"
-        )
-    return topic.doc_vectors
 
 
 def min_max(values: NDArray[Any]) -> FloatArray:

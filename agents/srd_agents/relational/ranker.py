@@ -11,7 +11,7 @@ import numpy as np
 
 from srd_agents.config import check_count
 from srd_agents.heuristic.blocks import blocks_of_equal_shape
-from srd_agents.heuristic.vectors import document_vectors, rows_of
+from srd_agents.heuristic.vectors import rows_of
 from srd_agents.relational.config import PretrainedConfig
 from srd_agents.relational.forward import Weights, first_layer, greedy, offered_share, one_pass, scores
 from srd_agents.relational.relations import Array, Ranked, Relations, relate
@@ -105,7 +105,7 @@ def rank_topics(
         ValueError: a topic without document vectors.
     """
     rankings: dict[int, IntArray] = {}
-    for block in blocks_of_equal_shape([document_vectors(topic, NAME).shape for topic in topics], _BLOCK):
+    for block in blocks_of_equal_shape([topic.require_vectors(NAME).shape for topic in topics], _BLOCK):
         relations = relations_of([topics[index] for index in block])
         ranking, _ = strategy(weights, relations, min(k, relations.unit.shape[1]))
         rankings.update(zip(block, ranking, strict=True))
@@ -129,8 +129,8 @@ def relations_of(topics: Sequence[Topic]) -> Relations:
     Raises:
         ValueError: a topic without document vectors.
     """
-    n, width = document_vectors(topics[0], NAME).shape
-    unit = unit_vectors(np.stack([document_vectors(topic, NAME) for topic in topics]))
+    n, width = topics[0].require_vectors(NAME).shape
+    unit = unit_vectors(np.stack([topic.require_vectors(NAME) for topic in topics]))
     scores_given = np.zeros((len(topics), n), np.float32)
     queries = np.zeros((len(topics), width), np.float32)
     has_order = np.zeros(len(topics), np.bool_)

@@ -199,7 +199,7 @@ def test_missing_subtopics_are_told_apart(name: str) -> None:
         with pytest.raises(ValueError, match=f"'q0' has {message}.*mmr, msd or dpp, which need none") as caught:
             ranker.rank(replace(topic, **changes), 2)
         assert title in str(caught.value)
-    with pytest.raises(ValueError, match=f"no document vectors, which {title} compares"):
+    with pytest.raises(ValueError, match=f"no document vectors, which {title} needs"):
         ranker.rank(replace(topic, doc_vectors=None), 2)
     with pytest.raises(ValueError, match=r"unknown coverage: 'topics'\. Did you mean topic"):
         make_ranker(name, coverage="topics")

@@ -244,7 +244,7 @@ def test_clipped_mmr_does_not_seek_the_opposite() -> None:
 @pytest.mark.parametrize("name", BY_VECTORS)
 def test_they_say_what_they_lack(name: str) -> None:
     bare = Topic(query_id="q", doc_ids=("a", "b"))
-    with pytest.raises(ValueError, match=rf"'q' has no document vectors, which {name.upper()} compares"):
+    with pytest.raises(ValueError, match=rf"'q' has no document vectors, which {name.upper()} needs"):
         make_ranker(name).rank(bare, 2)
     vectors = np.eye(2)
     with pytest.raises(ValueError, match=rf"no query vector, so {name.upper()} has no.*relevance='scores'"):

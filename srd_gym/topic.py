@@ -5,6 +5,7 @@ Shapes: N candidates, S subtopics, F vector width, P judged documents (pool), D 
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
@@ -243,6 +244,20 @@ class TopicSet(Sequence[Topic]):
     def has_retrieval_order(self) -> bool:
         """Whether every topic has retrieval scores, so that a "retrieval order" row makes sense."""
         return bool(self._topics) and all(topic.retrieval_scores is not None for topic in self._topics)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A short hash of all that rankings, scores and training depend on: every field of every topic, in order."""
+        digest = hashlib.sha256()
+        for topic in self._topics:
+            for name in TOPIC_FIELDS:
+                value = getattr(topic, name)
+                if isinstance(value, np.ndarray):
+                    digest.update(repr(value.shape).encode())
+                    digest.update(value.data)
+                else:
+                    digest.update(repr(value).encode())
+        return digest.hexdigest()[:16]
 
     def position(self, query_id: str) -> int:
         """Index of the topic with this id.

@@ -25,7 +25,6 @@ from playwright.sync_api import sync_playwright
 from srd_gym.data.parquet import write_topics
 from srd_gym.data.synthetic import generate
 from srd_gym.data.trec import write_run
-from srd_train.experiment.provenance import fingerprint
 from srd_train.experiment.recipe import load_recipe
 from srd_train.experiment.sources import load_entry
 from srd_train.report.write import report, write_text
@@ -59,7 +58,7 @@ def make_results(folder: Path, count: int) -> tuple[Path, Path]:
     entries = "".join(f'[[rankers]]\nranker = "random"\nname = "{name}"\n' for name in RANKERS)
     recipe.write_text(RECIPE.format(source=json.dumps(str(folder / "topics.parquet"))) + entries, encoding="utf-8")
     topics = load_entry(load_recipe(str(recipe)).topics[0])
-    topic_set = {**record()["topic_set"], "name": "large", "fingerprint": fingerprint(topics), "test": count}
+    topic_set = {**record()["topic_set"], "name": "large", "fingerprint": topics.fingerprint, "test": count}
     rng = np.random.default_rng(0)
     for name in RANKERS:
         rows = rng.random((count, len(MEASURES))).tolist()

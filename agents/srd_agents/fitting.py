@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
-import json
 import math
 import signal
 import threading
@@ -139,8 +137,8 @@ class Fit:
             "ranker": self._learner.name,
             "seed": self._learner.seed,
             "config": {key: value for key, value in as_values(self._config).items() if key not in HOW_LONG},
-            "topics": topics_fingerprint(topics),
-            "validation": None if validation is None else topics_fingerprint(validation),
+            "topics": topics.fingerprint,
+            "validation": None if validation is None else validation.fingerprint,
         }
 
     @property
@@ -355,16 +353,6 @@ class Fit:
                 records=records,
             )
         )
-
-
-def topics_fingerprint(topics: TopicSet) -> str:
-    """A digest of what is trained on: ids, judgments and vectors. A resumed run must see the same."""
-    digest = hashlib.blake2b(digest_size=16)
-    for topic in topics:
-        digest.update(json.dumps([topic.query_id, topic.doc_ids]).encode())
-        for array in (topic.query_vector, topic.doc_vectors, topic.retrieval_scores, topic.judgments):
-            digest.update(b"-" if array is None else np.ascontiguousarray(array).data)
-    return digest.hexdigest()
 
 
 @contextlib.contextmanager

@@ -176,6 +176,34 @@ def test_the_official_ideal_needs_a_pool_for_every_judged_topic() -> None:
     assert not TopicSet([], name="x").has_pool
 
 
+def test_the_fingerprint_tells_any_change_and_nothing_else() -> None:
+    changes: tuple[dict[str, Any], ...] = (
+        {},
+        {"query_id": "8"},
+        {"query_text": "jaguar"},
+        {"query_vector": [1, 2]},
+        {"doc_ids": ("a", "b", "d")},
+        {"doc_texts": ("x", "y", "Z")},
+        {"doc_vectors": np.ones((3, 2))},
+        {"retrieval_scores": None},
+        {"subtopic_ids": ("s", "u")},
+        {"subtopic_texts": ("one", "two")},
+        {"subtopic_vectors": np.ones((2, 2))},
+        {"subtopic_weights": [1, 2]},
+        {"judgments": np.ones((3, 2))},
+        {"judgments": None},
+        {"pool": [[1, 0]]},
+        {"pool": np.zeros((0, 2)), "pool_ids": ()},
+        {"pool_ids": ("q",)},
+        {"doc_features": np.ones((3, 1))},
+        {"feature_names": ("tfidf",)},
+    )
+    prints = [TopicSet([topic(**change)], name="one").fingerprint for change in changes]
+    assert len(set(prints)) == len(prints)
+    assert TopicSet([topic()], name="another", simulated=True).fingerprint == prints[0]
+    assert numbered(3).fingerprint != numbered(2).fingerprint
+
+
 def test_sets_survive_pickling_between_processes_and_are_shared_by_deep_copies() -> None:
     topics = numbered(3, simulated=True)
     again = pickle.loads(pickle.dumps(topics))

@@ -9,7 +9,6 @@ import gymnasium as gym
 import numpy as np
 from gymnasium import spaces
 
-from srd_agents.fitting import topics_fingerprint
 from srd_gym.core import TopicArrays
 
 FULL = ("query", "documents", "retrieval_scores", "ranking", "action_mask")
@@ -110,9 +109,9 @@ def topics_of(env: Any) -> TopicArrays | None:
                 "vector width"
             )
     sets = [core.arrays for core in cores]
-    first = topics_fingerprint(sets[0].topics) if any(arrays is not sets[0] for arrays in sets) else ""
+    first = sets[0].topics.fingerprint if any(arrays is not sets[0] for arrays in sets) else ""
     for index, arrays in enumerate(sets):
-        if arrays is sets[0] or topics_fingerprint(arrays.topics) == first:
+        if arrays is sets[0] or arrays.topics.fingerprint == first:
             continue
         if shapes_of(seen[0]).topics is None:
             return None

@@ -30,7 +30,7 @@ from srd_train.commands.options import (
 )
 from srd_train.commands.output import Output
 from srd_train.experiment.fitting import Fitted, Session, fit_ranker
-from srd_train.experiment.provenance import commit, fingerprint
+from srd_train.experiment.provenance import commit
 from srd_train.experiment.tensorboard import EventLog
 from srd_train.experiment.training import Cut, Split, with_lsa
 from srd_train.experiment.tuning import Trial
@@ -231,7 +231,7 @@ def _check_folder(options: Train, spec: RankerSpec) -> None:
 def _metadata(options: Train, topics: TopicSet, split: Split) -> dict[str, Any]:
     """What the model folder records of its training."""
     return {
-        "topic_set": {"name": topics.name, "fingerprint": fingerprint(topics), "marks": list(split.train.marks)},
+        "topic_set": {"name": topics.name, "fingerprint": topics.fingerprint, "marks": list(split.train.marks)},
         "split": dict(split.description),
         "test_query_ids": None if split.test is None else list(split.test.query_ids),
         "vectors": options.vectors,

@@ -20,7 +20,7 @@ from srd_agents.registry import RANKERS
 from srd_gym.measures import evaluate
 from srd_gym.topic import TopicSet
 from srd_train.experiment.fitting import Fitted, Session, all_options, fit_ranker, rank_all
-from srd_train.experiment.provenance import commit, fingerprint, versions
+from srd_train.experiment.provenance import commit, versions
 from srd_train.experiment.recipe import RankerEntry, Recipe, TopicsEntry, View
 from srd_train.experiment.sources import folds_path, load_entry
 from srd_train.experiment.training import Cut, Split, are_lists, with_lsa
@@ -118,7 +118,7 @@ def plans(recipe: Recipe, *, trust: bool = False) -> Iterator[Plan]:
             )
     for entry in recipe.topics:
         topics = load_entry(entry)
-        content = fingerprint(topics)
+        content = topics.fingerprint
         folds = entry.run_folds or tuple(range(1, entry.folds + 1))
         fits = tuple(
             _views_of(

@@ -3,17 +3,10 @@
 from __future__ import annotations
 
 import functools
-import hashlib
 import platform
 import subprocess
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
-
-from srd_gym.topic import TopicSet
 
 _DISTRIBUTIONS = ("srd-gym", "numpy", "torch", "scikit-learn", "scipy", "gymnasium", "pyarrow")
 
@@ -48,15 +41,3 @@ def versions() -> dict[str, str]:
         except PackageNotFoundError:
             continue
     return found
-
-
-def fingerprint(topics: TopicSet) -> str:
-    """A short hash of all that rankings and scores depend on: ids, texts, vectors, scores and judgments."""
-    digest = hashlib.sha256()
-    for topic in topics:
-        for name in ("query_id", "query_text", "doc_ids", "doc_texts", "subtopic_ids", "pool_ids"):
-            digest.update(repr(getattr(topic, name)).encode())
-        for name in ("query_vector", "doc_vectors", "subtopic_vectors", "retrieval_scores", "judgments", "pool"):
-            array: NDArray[Any] | None = getattr(topic, name)
-            digest.update(b"-" if array is None else np.ascontiguousarray(array).data)
-    return digest.hexdigest()[:16]

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from srd_gym.topic import TopicSet
-from srd_train.experiment.provenance import fingerprint
 from srd_train.experiment.recipe import Recipe, TopicsEntry, built_in, load_recipe
 from srd_train.experiment.sources import load_entry
 from srd_train.report.comparison import Comparison
@@ -99,7 +98,7 @@ def topics_of(comparison: Comparison, subject: Subject) -> tuple[TopicSet | None
         except (OSError, ValueError, ImportError) as error:
             reason = f"the topics ({entry.source}) cannot be read: {error}"
             continue
-        if fingerprint(topics) == topic_set["fingerprint"]:
+        if topics.fingerprint == topic_set["fingerprint"]:
             return topics, None
         reason = f"the topics ({entry.source}) are no longer those that were ranked: their content has changed since"
     return None, reason

@@ -15,10 +15,10 @@ from numpy.typing import ArrayLike
 
 from srd_gym.core.arrays import TopicArrays
 from srd_gym.core.episodes import Episodes, Where
-from srd_gym.core.plain import PlainMeasure
 from srd_gym.core.pruner import Pruner
 from srd_gym.core.reward import RENAMED, bind_reward, table_measures
 from srd_gym.measures import BoundMeasure, Measure
+from srd_gym.measures.plain import PlainMeasure, covered_subtopics
 from srd_gym.measures.reference import Normalizer
 from srd_gym.names import refuse_arguments, unknown
 from srd_gym.protocols import BoolArray, IntArray, Pruning, Reward, ScoreArray, SelectionStep
@@ -99,7 +99,7 @@ class SelectionCore(Episodes):
         bound = self.reward.measure
         self._rel = 1 if bound is None else bound.rel
         self.covers = self.arrays.covers(self._rel)
-        self._plain = None if bound is None or bound.needs_grades else PlainMeasure(bound, self.arrays)
+        self._plain = None if bound is None or bound.needs_grades else self._in_numbers(bound)
         self.pruning: Pruning | None = None
         self._pruner: Pruner | None = None
         if pruning is not None:
@@ -197,7 +197,8 @@ class SelectionCore(Episodes):
         done = rank >= self._length.item(episode)
         self._done[episode] = done
         if self._pruner is not None and not done:
-            self._prune_episode(episode, -1 if invalid else action)
+            one = slice(episode, episode + 1)
+            self._prune(self._pruner, one, np.array([0]), np.array([-1 if invalid else action]))
         if self.pay == "step":
             return gain, invalid, done
         return (self.episode_return(episode) if done else 0.0), invalid, done
@@ -227,13 +228,13 @@ class SelectionCore(Episodes):
 
     def episode_measures(self, episode: int) -> dict[str, float]:
         """`measures` of one episode alone, as Python floats."""
-        topic = self._topic.item(episode)
-        if not self.arrays.labelled[topic]:
+        topic, plain = self._topic.item(episode), self._plain_measures
+        if plain is None or not self.arrays.labelled[topic]:
             return {name: value.item() for name, value in self.measures([episode]).items()}
         values = {} if self.reward.measure is not None else {self.reward.name: self.episode_return(episode)}
         ranking = self._ranking[episode].tolist()
-        for name, plain in self._plain_measures.items():
-            values.setdefault(name, plain.value(topic, ranking))
+        for name, measure in plain.items():
+            values.setdefault(name, measure.value(topic, ranking))
         return values
 
     def candidate_gains(self) -> ScoreArray:
@@ -260,9 +261,16 @@ class SelectionCore(Episodes):
         return table_measures(self.arrays, own, self.horizon, self._normalizer) | self._more_measures
 
     @cached_property
-    def _plain_measures(self) -> dict[str, PlainMeasure]:
-        """The same in Python numbers."""
-        return {name: PlainMeasure(bound, self.arrays) for name, bound in self._table_measures.items()}
+    def _plain_measures(self) -> dict[str, PlainMeasure] | None:
+        """The same in Python numbers; None where one of them looks at grades."""
+        if any(bound.needs_grades for bound in self._table_measures.values()):
+            return None
+        return {name: self._in_numbers(bound) for name, bound in self._table_measures.items()}
+
+    def _in_numbers(self, bound: BoundMeasure) -> PlainMeasure:
+        """A measure in Python numbers; what candidates cover is shared by all that share the arrays."""
+        covers = self.arrays.covers(bound.rel)
+        return PlainMeasure(bound, self.arrays.cache(("covered", bound.rel), lambda: covered_subtopics(covers)))
 
     def _begin(self, episodes: Where, topics: int | IntArray) -> None:
         """Empty rankings for these topics in these episodes."""
@@ -304,13 +312,7 @@ class SelectionCore(Episodes):
         rank += active
         done |= ended
         if self._pruner is not None and (on := np.flatnonzero(active & ~ended)).size:
-            self._allowed[episodes][on] = self._pruner.after_step(
-                topic[on],
-                self._ranking[episodes][on],
-                action[on],
-                self._allowed[episodes][on],
-                (self._length[episodes] - rank)[on],
-            )
+            self._prune(self._pruner, episodes, on, action[on])
         paid = gain if self.pay == "step" else np.where(active & ended, self.returns(episodes), 0.0)
         return StepResult(reward=paid, gain=gain, invalid=invalid, done=done.copy())
 
@@ -320,12 +322,9 @@ class SelectionCore(Episodes):
         """[B] what the documents just ranked add; coverage is still that before them."""
         topic, coverage = self._topic[episodes], self._coverage[episodes]
         gain = np.zeros(len(topic))
-        for term in self.reward.measure.terms if self.reward.measure is not None else ():
-            rows = covered * self.arrays.judgments[topic, action] if term.linear else covered
-            adds = rows * term.weights[topic] * term.novelty[coverage]
-            if adds.shape[1]:
-                # Added subtopic by subtopic, where a sum would pair them up: the order of `_choose`, to the last bit.
-                gain += np.add.accumulate(adds, axis=1)[:, -1] * term.discounts[at]
+        if (bound := self.reward.measure) is not None:
+            rows = covered * self.arrays.judgments[topic, action] if bound.needs_grades else covered
+            gain = bound.step_gains(rows, coverage, at, topic)
         if self.reward.custom is None:
             return gain
         paid = np.flatnonzero(active & self.arrays.labelled[topic])
@@ -342,32 +341,25 @@ class SelectionCore(Episodes):
         return gain
 
     def _choose(self, measure: PlainMeasure, episode: int, topic: int, rank: int, action: int) -> float:
-        """Rank a candidate on offer and give its gain: the fast path of one, the same sums as `_batch_gains`."""
+        """Rank a candidate on offer and give its gain: the fast path of one episode."""
         covered = measure.covered[topic][action]
         self._ranking[episode, rank] = action
         self._allowed[episode, action] = False
         if not covered:
             return 0.0
         coverage = self._coverage[episode]
-        gain = 0.0
-        for discounts, novelty, weights in measure.terms[topic]:
-            total = 0.0
-            for subtopic in covered:
-                total += weights[subtopic] * novelty[coverage.item(subtopic)]
-            gain += total * discounts[rank]
+        gain = measure.gain(topic, covered, coverage, rank)
         self._gains[episode, rank] = gain
         for subtopic in covered:
             coverage[subtopic] = coverage.item(subtopic) + 1
         return gain
 
-    def _prune_episode(self, episode: int, action: int) -> None:
-        """Apply the strategy after one episode's step."""
-        one = slice(episode, episode + 1)
-        if self._pruner is not None:
-            left = self._length[one] - self._rank[one]
-            self._allowed[one] = self._pruner.after_step(
-                self._topic[one], self._ranking[one], np.array([action]), self._allowed[one], left
-            )
+    def _prune(self, pruner: Pruner, episodes: slice, on: IntArray, action: IntArray) -> None:
+        """Apply the strategy to those of some episodes that go on, after their `action`."""
+        left = self._length[episodes] - self._rank[episodes]
+        self._allowed[episodes][on] = pruner.after_step(
+            self._topic[episodes][on], self._ranking[episodes][on], action, self._allowed[episodes][on], left[on]
+        )
 
     def _no_such_candidate(self, action: int) -> ValueError:
         """The error for an index that no candidate can have."""

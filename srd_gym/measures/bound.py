@@ -35,6 +35,11 @@ class Term:
     linear: bool = False
     """Whether j_s is the grade itself (0 below the relevance level) rather than 1 or 0."""
 
+    def adds(self, weights: ScoreArray, coverage: NDArray[np.integer[Any]]) -> ScoreArray:
+        """What covering a subtopic once more adds before the discount: the weights given times the novelty."""
+        worth: ScoreArray = weights * self.novelty.take(coverage)
+        return worth
+
 
 @dataclass(frozen=True, eq=False, slots=True)
 class BoundMeasure:
@@ -82,12 +87,8 @@ class BoundMeasure:
         length = self._length(rows.shape[1])
         for part in _blocks(len(rows), length * rows.shape[2]):
             ranked = rows[part, :length]
-            covers = self.covers(ranked)
-            seen = _coverage_before(covers)
-            for term in self.terms:
-                grades = np.where(covers, ranked, 0) if term.linear else covers
-                sums = np.einsum("bks,bks,bs->bk", grades, term.novelty[seen], term.weights[topics[part]])
-                gains[part, :length] += sums * term.discounts[:length]
+            seen = _coverage_before(self.covers(ranked))
+            gains[part, :length] = self.step_gains(ranked, seen, np.arange(length), topics[part, None])
         return gains
 
     def values(self, rows: Rows, topic: ArrayLike) -> ScoreArray:
@@ -177,30 +178,35 @@ class BoundMeasure:
         covers = self.covers(judgments)
         gains = np.zeros(judgments.shape[:2])
         for term in self.terms:
-            worth = term.weights[topics] * term.novelty[coverage] * term.discounts[ranks].reshape(-1, 1)
+            worth = term.adds(term.weights[topics], coverage) * term.discounts[ranks].reshape(-1, 1)
             grades = np.where(covers, judgments, 0) if term.linear else covers
             gains += np.einsum("bns,bs->bn", grades, worth)
         return gains
 
-    def step_gains(self, rows: Rows, coverage: IntArray, rank: IntArray | int, topic: IntArray) -> ScoreArray:
-        """The gain of one chosen document per episode: `candidate_gains` with one candidate, and no checks.
+    def step_gains(
+        self, rows: Rows, coverage: NDArray[np.integer[Any]], rank: IntArray | int, topic: IntArray
+    ) -> ScoreArray:
+        """The gain of documents put at their ranks, and no checks: what simulators pay.
 
         Args:
-            rows: [B, S] judgments of the chosen documents; all 0 where the rank is wasted.
-            coverage: [B, S] coverage before them.
-            rank: the rank just filled, counted from 0; one int or [B].
-            topic: [B] topic indices.
+            rows: [..., S] judgments of the chosen documents; all 0 where the rank is wasted.
+            coverage: [..., S] coverage before them.
+            rank: the rank just filled, counted from 0; [...] or what broadcasts to it, like the next.
+            topic: topic indices.
 
         Returns:
-            [B] float64.
+            [...] float64. Subtopics are added one after the other, where a sum would pair them up: the order of
+            `PlainMeasure.gain`, to the last bit.
         """
         covers = self.covers(rows)
-        total: ScoreArray | None = None
+        gains = np.zeros(covers.shape[:-1])
+        if not covers.shape[-1]:
+            return gains
         for term in self.terms:
             grades = rows * covers if term.linear else covers
-            sums = (grades * term.weights[topic] * term.novelty[coverage]).sum(axis=-1) * term.discounts[rank]
-            total = sums if total is None else total + sums
-        return np.zeros(len(rows)) if total is None else total
+            adds = grades * term.adds(term.weights[topic], coverage)
+            gains += np.add.accumulate(adds, axis=-1)[..., -1] * term.discounts[rank]
+        return gains
 
     def covers(self, rows: Rows) -> NDArray[np.bool_]:
         """Which judgments count: `bool` as it is, grades where >= rel."""
@@ -221,7 +227,7 @@ class BoundMeasure:
         before = np.add.accumulate(covers, axis=0, dtype=small).reshape(-1).take(flat) - 1
         values = np.zeros(count)
         for term in self.terms:
-            adds = term.weights.reshape(-1).take(cell) * term.novelty.take(before) * term.discounts.take(rank)
+            adds = term.adds(term.weights.take(cell), before) * term.discounts.take(rank)
             if term.linear:
                 adds *= rows.reshape(-1).take(flat)
             values += np.bincount(lane, weights=adds, minlength=count)
@@ -249,6 +255,11 @@ class BoundMeasure:
                 f"{self.measure} was bound for {self.depth} ranks, but lists have {given}; bind it with depth={given}"
             )
         return min(given, self.ranks)
+
+
+def geometric_novelty(alpha: float, depth: int) -> ScoreArray:
+    """[depth + 1] float64, (1 - alpha)^c for c = 0, 1, ..., by repeated multiplication as ndeval does."""
+    return np.concatenate(([1.0], np.multiply.accumulate(np.full(depth, 1.0 - alpha))))
 
 
 def _coverage_before(covers: NDArray[np.bool_]) -> NDArray[np.integer[Any]]:

@@ -14,8 +14,7 @@ from typing import ClassVar, Literal, Self
 import numpy as np
 
 from srd_gym.measures.base import Measure, Statistics, log_discounts, reciprocal_discounts
-from srd_gym.measures.bound import Term
-from srd_gym.measures.ideal import geometric_novelty
+from srd_gym.measures.bound import Term, geometric_novelty
 from srd_gym.measures.reference import fill_ideal_gains
 from srd_gym.protocols import ScoreArray
 

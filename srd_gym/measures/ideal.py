@@ -10,12 +10,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from srd_gym.measures.bound import Term, geometric_novelty
 from srd_gym.protocols import BoolArray, IntArray, ScoreArray
-
-
-def geometric_novelty(alpha: float, depth: int) -> ScoreArray:
-    """[depth + 1] float64, (1 - alpha)^c for c = 0, 1, ..., by repeated multiplication as ndeval does."""
-    return np.concatenate(([1.0], np.multiply.accumulate(np.full(depth, 1.0 - alpha))))
 
 
 def greedy_ideal(
@@ -55,7 +51,7 @@ def greedy_ideal(
     # Documents that cover nothing never gain: they come last, in order of preference.
     useful = np.flatnonzero(covers[0].any(axis=1))
     first = min(ranks, len(useful))
-    picked, gains = greedy_by_novelty(covers[:, useful], worth[None], geometric_novelty(alpha, first), first)
+    picked, gains = greedy_by_novelty(covers[:, useful], worth[None], alpha, first)
     gaining = useful[picked[0][gains[0] > 0.0]]
     rest = np.setdiff1d(np.arange(len(table)), gaining)
     ranking: IntArray = order[np.concatenate([gaining, rest])[:ranks]]
@@ -72,14 +68,14 @@ def preference(count: int, ids: Sequence[str] | None) -> IntArray:
 
 
 def greedy_by_novelty(
-    covers: NDArray[np.bool_], weights: ScoreArray, novelty: ScoreArray, depth: int
+    covers: NDArray[np.bool_], weights: ScoreArray, alpha: float, depth: int
 ) -> tuple[IntArray, ScoreArray]:
     """Greedy rankings of B topics at once; a loop over ranks, none over documents.
 
     Args:
         covers: [B, P, S] bool, rows in order of preference; padding all False.
         weights: [B, S] float64.
-        novelty: [depth + 1] float64 by coverage, never rising.
+        alpha: redundancy intolerance.
         depth: ranks to fill, at most P.
 
     Returns:
@@ -97,8 +93,9 @@ def greedy_by_novelty(
     coverage = np.zeros((count, width), dtype=np.int64)
     taken: BoolArray = np.zeros((count, documents), dtype=np.bool_)
     lanes = np.arange(count)
+    cascade = Term(np.ones(depth), geometric_novelty(alpha, depth), weights)
     for rank in range(depth):
-        worth = weights * novelty[coverage]
+        worth = cascade.adds(weights, coverage)
         total = np.zeros((count, documents))
         for subtopic in range(width):
             total += by_subtopic[subtopic] * worth[:, subtopic, None]

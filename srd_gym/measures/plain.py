@@ -8,13 +8,10 @@ from typing import TypeVar
 
 import numpy as np
 
-from srd_gym.core.arrays import TopicArrays
-from srd_gym.measures import BoundMeasure
-from srd_gym.protocols import BoolArray, ScoreArray
+from srd_gym.measures.bound import BoundMeasure
+from srd_gym.protocols import BoolArray, IntArray, ScoreArray
 
 T = TypeVar("T")
-PlainTerm = tuple[list[float], list[float], list[float]]
-"""Discounts [K] by rank, novelty [K + 1] by coverage, and one topic's weights [S]."""
 
 
 class PerTopic(dict[int, T]):
@@ -28,33 +25,44 @@ class PerTopic(dict[int, T]):
         return value
 
 
+Covered = PerTopic[list[tuple[int, ...]]]
+
+
 class PlainMeasure:
-    """A bound measure for one ranking at a time.
+    """A bound measure for one ranking at a time; it must not need grades.
 
     Args:
         bound: the measure.
-        arrays: the topics that it is bound to.
+        covered: by topic, the subtopics that each candidate covers: `covered_subtopics` of the measure's level.
     """
 
-    def __init__(self, bound: BoundMeasure, arrays: TopicArrays) -> None:
-        self._bound, self._arrays = bound, arrays
-        self._needs_grades = bound.needs_grades
+    def __init__(self, bound: BoundMeasure, covered: Covered) -> None:
+        self.covered = covered
         shared = [(term.discounts.tolist(), term.novelty.tolist(), term.weights) for term in bound.terms]
-        self.terms: PerTopic[list[PlainTerm]] = PerTopic(partial(_terms, shared))
-        """By topic: the terms of its gains."""
-        table = arrays.covers(bound.rel)
-        self.covered: PerTopic[list[tuple[int, ...]]] = arrays.cache(
-            ("covered", bound.rel), lambda: PerTopic(partial(_covered, table))
-        )
-        """By topic: the subtopics that each candidate covers; none at index -1, an empty rank."""
+        self._terms: PerTopic[list[tuple[list[float], list[float], list[float]]]] = PerTopic(partial(_terms, shared))
+
+    def gain(self, topic: int, covered: tuple[int, ...], coverage: IntArray, rank: int) -> float:
+        """What a document adds at a rank (from 0): the sums of `BoundMeasure.step_gains`.
+
+        Args:
+            topic: its index.
+            covered: the subtopics that the document covers.
+            coverage: [S] coverage before it.
+            rank: where it stands.
+        """
+        gain = 0.0
+        for discounts, novelty, weights in self._terms[topic]:
+            total = 0.0
+            for subtopic in covered:
+                total += weights[subtopic] * novelty[coverage.item(subtopic)]
+            gain += total * discounts[rank]
+        return gain
 
     def value(self, topic: int, ranking: list[int]) -> float:
         """The measure of a ranking, -1 where a rank is empty or wasted: the sums of `BoundMeasure.score_rankings`."""
-        if self._needs_grades:
-            return self._bound.score_rankings(np.array([ranking]), self._arrays.judgments, topic).item()
         covered = self.covered[topic]
         value = 0.0
-        for discounts, novelty, weights in self.terms[topic]:
+        for discounts, novelty, weights in self._terms[topic]:
             seen = [0] * len(weights)
             total = 0.0
             for candidate, discount in zip(ranking, discounts, strict=True):
@@ -65,11 +73,22 @@ class PlainMeasure:
         return value
 
 
-def _terms(shared: list[tuple[list[float], list[float], ScoreArray]], topic: int) -> list[PlainTerm]:
-    """The terms with one topic's weights."""
+def covered_subtopics(covers: BoolArray) -> Covered:
+    """By topic: the subtopics that each candidate covers, none at index -1 (an empty rank).
+
+    Args:
+        covers: [T, N, S] bool.
+    """
+    return PerTopic(partial(_covered, covers))
+
+
+def _terms(
+    shared: list[tuple[list[float], list[float], ScoreArray]], topic: int
+) -> list[tuple[list[float], list[float], list[float]]]:
+    """Discounts [K] by rank, novelty [K + 1] by coverage, and one topic's weights [S]."""
     return [(discounts, novelty, weights[topic].tolist()) for discounts, novelty, weights in shared]
 
 
-def _covered(table: BoolArray, topic: int) -> list[tuple[int, ...]]:
+def _covered(covers: BoolArray, topic: int) -> list[tuple[int, ...]]:
     """The subtopics by candidate, with an entry for -1 at the end."""
-    return [*(tuple(np.flatnonzero(row).tolist()) for row in table[topic]), ()]
+    return [*(tuple(np.flatnonzero(row).tolist()) for row in covers[topic]), ()]

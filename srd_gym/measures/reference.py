@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from srd_gym.measures.ideal import geometric_novelty, greedy_by_novelty, preference
+from srd_gym.measures.ideal import greedy_by_novelty, preference
 from srd_gym.protocols import IntArray, ScoreArray
 from srd_gym.topic import GradeArray, Topic
 
@@ -161,7 +161,7 @@ def _fill_batch(batch: list[tuple[Reference, NDArray[np.bool_]]], alpha: float, 
         covers[lane, : len(rows), : rows.shape[1]] = rows
         weights[lane, : reference.n_subtopics] = reference.weights
     ranks = largest if depth is None else min(depth, largest)
-    _, gains = greedy_by_novelty(covers, weights, geometric_novelty(alpha, ranks), ranks)
+    _, gains = greedy_by_novelty(covers, weights, alpha, ranks)
     for lane, (reference, rows) in enumerate(batch):
         reference._keep(alpha, rel, np.maximum(gains[lane, : len(rows)], 0.0))
 

@@ -10,6 +10,7 @@ import tempfile
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import BinaryIO, cast
 
 PathLike = str | os.PathLike[str]
 
@@ -38,6 +39,40 @@ def existing_file(path: PathLike, what: str) -> Path:
     if found.stat().st_size == 0:
         raise ValueError(f"{what}: {found} is empty; expected at least one line")
     return found
+
+
+def first_bytes(path: PathLike, what: str, count: int = 16) -> bytes:
+    """The first bytes of an existing, non-empty file, before any decompression: enough to tell its format."""
+    with existing_file(path, what).open("rb") as stream:
+        return stream.read(count)
+
+
+def refuse_pickle(path: PathLike, what: str, advice: str) -> None:
+    """Raise if the file begins like a pickle: reading one runs whatever code it holds.
+
+    Raises:
+        ValueError: a pickle of protocol 2 or later, or a file saved by torch; the message ends with `advice`.
+    """
+    start = first_bytes(path, what)
+    if start[:1] == b"\x80" and start[1:2] in {b"\x02", b"\x03", b"\x04", b"\x05"}:
+        raise ValueError(f"{what}: {path} is a pickle, which can run code when read and is refused; {advice}")
+
+
+@contextlib.contextmanager
+def open_binary(path: PathLike, what: str) -> Iterator[BinaryIO]:
+    """The bytes of a file, plain or gzip (told by its first bytes).
+
+    Raises:
+        FileNotFoundError: no such file.
+        ValueError: a folder, an empty file, or a broken gzip stream.
+    """
+    found = existing_file(path, what)
+    zipped = first_bytes(found, what, 2) == _GZIP_MAGIC
+    try:
+        with gzip.open(found, "rb") if zipped else found.open("rb") as stream:
+            yield cast(BinaryIO, stream)
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise ValueError(f"{what}: {found}: broken gzip file ({error}); fetch it again") from error
 
 
 def numbered_lines(path: PathLike, what: str) -> Iterator[tuple[int, str]]:

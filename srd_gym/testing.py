@@ -18,8 +18,8 @@ import gymnasium as gym
 import numpy as np
 from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorEnv
 
+from srd_gym.core.arrays import TopicSource
 from srd_gym.envs.selection import SelectionEnv
-from srd_gym.envs.sources import TopicSource
 from srd_gym.protocols import Ranker
 from srd_gym.testing_scoring import ConformanceError, check_scoring_env
 from srd_gym.topic import TOPIC_FIELDS, Topic, TopicSet

@@ -1,4 +1,4 @@
-"""A topic set as padded arrays, which simulators and networks index by topic.
+"""A topic set as padded arrays, which simulators and networks index by topic, and the order in which topics are dealt.
 
 Shapes: T topics, N candidates (of the largest topic, or as asked), S subtopics (of the largest topic), F vector width.
 """
@@ -13,7 +13,12 @@ from weakref import WeakValueDictionary
 import numpy as np
 from numpy.typing import NDArray
 
+from srd_gym.files import PathLike
+from srd_gym.protocols import IntArray
 from srd_gym.topic import FloatArray, GradeArray, TopicSet
+
+DEFAULT_TOPICS = "synthetic:serp"
+"""The embedded topics: 1,000 of preset serp, seed 0."""
 
 
 class TopicArrays:
@@ -41,16 +46,17 @@ class TopicArrays:
         self._cache: dict[Any, Any] = {}
 
     @classmethod
-    def of(cls, topics: TopicSet | TopicArrays, max_candidates: int | None = None) -> TopicArrays:
+    def of(cls, topics: TopicSource, max_candidates: int | None = None) -> TopicArrays:
         """The arrays of a topic set, shared by all who ask for the same set while somebody holds them.
 
         Args:
-            topics: the set; arrays are returned as they are.
+            topics: the set, the path of a Parquet file, or a name such as "synthetic:serp"; arrays are returned as they
+                are.
             max_candidates: N; None takes the largest topic's (or what the arrays have).
 
         Raises:
-            TypeError: neither a topic set nor its arrays.
-            ValueError: as the constructor; or arrays of another N than asked.
+            TypeError: something else.
+            ValueError: as the constructor; an unknown name, a bad file, or arrays of another N than asked.
         """
         if isinstance(topics, TopicArrays):
             if max_candidates not in (None, topics.max_candidates):
@@ -60,7 +66,9 @@ class TopicArrays:
                 )
             return topics
         if not isinstance(topics, TopicSet):
-            raise TypeError(f"expected a TopicSet or TopicArrays, got {type(topics).__name__}; see srd_gym.load_topics")
+            from srd_gym.data import load_topics  # reads files with pyarrow, which is slow to import
+
+            topics = load_topics(topics)
         key = (id(topics), _checked_width(topics, max_candidates))
         arrays = _SHARED.get(key)
         if arrays is None:
@@ -140,6 +148,35 @@ class TopicArrays:
         return self._cache[key]
 
 
+class TopicShuffle:
+    """Deals the topics of a set one by one, in a fresh shuffle every epoch.
+
+    Args:
+        n_topics: T, at least 1.
+    """
+
+    def __init__(self, n_topics: int) -> None:
+        self._n_topics = n_topics
+        self._epoch: IntArray = np.empty(0, np.int64)
+        self._next = 0
+
+    def restart(self) -> None:
+        """Forget the epoch begun: the next topic opens a new one (after seeding)."""
+        self._next = len(self._epoch)
+
+    def next(self, generator: np.random.Generator) -> int:
+        """The next topic's index; draws from the generator only when an epoch begins."""
+        if self._next >= len(self._epoch):
+            self._epoch = generator.permutation(self._n_topics)
+            self._next = 0
+        topic = self._epoch.item(self._next)
+        self._next += 1
+        return topic
+
+
+TopicSource = TopicSet | TopicArrays | PathLike
+"""What the `topics` argument of simulators and environments may be."""
+
 _WHO = "an environment with observation='full' (not 'compact')"
 
 _SHARED: WeakValueDictionary[tuple[int, int], TopicArrays] = WeakValueDictionary()
@@ -161,3 +198,10 @@ def _frozen(array: NDArray[Any]) -> NDArray[Any]:
     """The array, read-only."""
     array.flags.writeable = False
     return array
+
+
+def shown(array: NDArray[Any]) -> NDArray[Any]:
+    """A read-only view."""
+    view = array.view()
+    view.flags.writeable = False
+    return view

@@ -10,8 +10,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from srd_gym.core.arrays import TopicArrays
-from srd_gym.core.pruner import shown
+from srd_gym.core.arrays import TopicArrays, shown
 from srd_gym.core.snapshot import Snapshot
 from srd_gym.protocols import BoolArray, IntArray, ScoreArray
 

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
-from srd_gym.core.arrays import TopicArrays
+from srd_gym.core.arrays import TopicArrays, shown
 from srd_gym.protocols import BoolArray, IntArray, Pruning
 
 
@@ -62,10 +59,3 @@ class Pruner:
                 "to fill; a strategy must keep at least as many (`needed`)"
             )
         return kept
-
-
-def shown(array: NDArray[Any]) -> NDArray[Any]:
-    """A read-only view."""
-    view = array.view()
-    view.flags.writeable = False
-    return view

@@ -11,13 +11,12 @@ from typing import Literal, Never
 import numpy as np
 from numpy.typing import ArrayLike
 
-from srd_gym.core.arrays import TopicArrays
+from srd_gym.core.arrays import TopicArrays, TopicSource
 from srd_gym.core.reward import RENAMED, bound_measure, table_measures
 from srd_gym.measures import BoundMeasure, Measure, measure
 from srd_gym.measures.reference import Normalizer
 from srd_gym.names import refuse_arguments, unknown
 from srd_gym.protocols import BoolArray, IntArray, ScoreArray
-from srd_gym.topic import TopicSet
 
 Ties = Literal["retrieval", "random"]
 
@@ -29,7 +28,7 @@ class ScoringCore:
     score, best first, and all are paid alike with a measure of the list. Scores of padding are ignored.
 
     Args:
-        topics: the topics, or their arrays where several cores share them.
+        topics: a topic set, its path or name, or its arrays.
         reward: the measure of the list that is paid: a name, a `Measure`, or several whose values are added up (the
             published code pays alpha_nDCG at two cutoffs). A measure without a cutoff is of the whole list.
         measures: more of them for `measures()`, beside the reward's.
@@ -46,7 +45,7 @@ class ScoringCore:
 
     def __init__(
         self,
-        topics: TopicSet | TopicArrays,
+        topics: TopicSource,
         *,
         reward: str | Measure | Sequence[str | Measure] = "alpha_nDCG@10",
         measures: Sequence[str | Measure] = (),

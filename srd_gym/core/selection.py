@@ -13,7 +13,7 @@ from typing import Literal, Never
 import numpy as np
 from numpy.typing import ArrayLike
 
-from srd_gym.core.arrays import TopicArrays
+from srd_gym.core.arrays import TopicArrays, TopicSource
 from srd_gym.core.episodes import Episodes, Where
 from srd_gym.core.pruner import Pruner
 from srd_gym.core.reward import RENAMED, bind_reward, table_measures
@@ -22,7 +22,6 @@ from srd_gym.measures.plain import PlainMeasure, covered_subtopics
 from srd_gym.measures.reference import Normalizer
 from srd_gym.names import refuse_arguments, unknown
 from srd_gym.protocols import BoolArray, IntArray, Pruning, Reward, ScoreArray, SelectionStep
-from srd_gym.topic import TopicSet
 
 OnInvalid = Literal["waste", "raise"]
 Pay = Literal["step", "end"]
@@ -53,7 +52,7 @@ class SelectionCore(Episodes):
     State arrays (see `Episodes`) belong to the core, change in place, and are read-only to callers.
 
     Args:
-        topics: the topics, or their arrays where several cores share them.
+        topics: a topic set, its path or name, or its arrays.
         reward: whose gains are paid: a measure's name such as "alpha_DCG" (cutoff: the horizon), a `Measure`, or a
             `Reward`.
         pay: at every "step", or the whole return at the "end" (MDP-DIV's ReturnOnly).
@@ -72,7 +71,7 @@ class SelectionCore(Episodes):
 
     def __init__(
         self,
-        topics: TopicSet | TopicArrays,
+        topics: TopicSource,
         *,
         reward: str | Measure | Reward = "alpha_DCG",
         pay: Pay = "step",

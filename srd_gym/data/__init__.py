@@ -7,7 +7,9 @@ out, columns ignored) is a `DataNotice` warning.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from pathlib import Path
+from weakref import WeakValueDictionary
 
 from srd_gym.data.ambient import load_ambient
 from srd_gym.data.attach import attach_vectors, embed_topics
@@ -57,7 +59,7 @@ _PREFIX = "synthetic:"
 
 
 def load_topics(source: TopicSet | PathLike) -> TopicSet:
-    """A topic set from whatever names one.
+    """A topic set from whatever names one; read or generated once while somebody holds it and a file stays as it is.
 
     Args:
         source: a topic set (returned as it is); the path of a Parquet file; or "synthetic:PRESET[:TOPICS[:SEED]]", the
@@ -88,9 +90,18 @@ def load_topics(source: TopicSet | PathLike) -> TopicSet:
         raise FileNotFoundError(
             f'topics: no file at {path}; give the path of a Parquet file, or "{_PREFIX}serp" for generated topics'
         )
-    return read_topics(path)
+    state = path.stat()
+    key = (str(path.resolve()), state.st_mtime_ns, state.st_size)
+    topics = _FILES.get(key)
+    if topics is None:
+        topics = _FILES[key] = read_topics(path)
+    return topics
 
 
+_FILES: WeakValueDictionary[tuple[str, int, int], TopicSet] = WeakValueDictionary()
+
+
+@lru_cache(maxsize=4)
 def _synthetic(source: str) -> TopicSet:
     """The generator's topics, by name."""
     preset, *numbers = source.removeprefix(_PREFIX).split(":")

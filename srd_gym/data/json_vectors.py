@@ -8,9 +8,9 @@ from collections.abc import Collection, Iterator
 
 import numpy as np
 
-from srd_gym.data.streams import open_binary, shown
+from srd_gym.data.streams import shown
 from srd_gym.data.vectors import VectorTable, read_vectors
-from srd_gym.files import PathLike
+from srd_gym.files import PathLike, open_binary
 from srd_gym.topic import FloatArray
 
 _CHUNK = 2**20

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from srd_gym.data.attach import embed_topics
-from srd_gym.data.streams import existing_folder, refuse_pickle, shown
-from srd_gym.files import PathLike, existing_file, written_atomically
+from srd_gym.data.streams import existing_folder, shown
+from srd_gym.files import PathLike, existing_file, refuse_pickle, written_atomically
 from srd_gym.topic import FloatArray, TopicSet
 
 if TYPE_CHECKING:

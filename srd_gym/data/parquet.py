@@ -46,8 +46,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from srd_gym.data.arrow import list_column, number_rows
-from srd_gym.data.streams import first_bytes, notice, refuse_pickle, shown
-from srd_gym.files import PathLike, written_atomically
+from srd_gym.data.streams import notice, shown
+from srd_gym.files import PathLike, first_bytes, refuse_pickle, written_atomically
 from srd_gym.topic import Topic, TopicSet
 
 SCHEMA_VERSION = 1

@@ -9,8 +9,8 @@ from xml.etree.ElementTree import ParseError
 from defusedxml import ElementTree as SafeElementTree
 from defusedxml.common import DefusedXmlException
 
-from srd_gym.data.streams import open_binary, shown
-from srd_gym.files import PathLike
+from srd_gym.data.streams import shown
+from srd_gym.files import PathLike, open_binary
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element

@@ -28,8 +28,8 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from srd_gym.data.arrow import number_rows
-from srd_gym.data.streams import first_bytes, refuse_pickle, shown, with_optional_gz
-from srd_gym.files import PathLike, numbered_lines
+from srd_gym.data.streams import shown, with_optional_gz
+from srd_gym.files import PathLike, first_bytes, numbered_lines, refuse_pickle
 from srd_gym.topic import FloatArray
 
 Part = Literal["document", "query", "subtopic"]

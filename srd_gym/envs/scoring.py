@@ -11,10 +11,9 @@ from gymnasium.error import ResetNeeded
 from numpy.typing import NDArray
 from pettingzoo import ParallelEnv
 
+from srd_gym.core.arrays import DEFAULT_TOPICS, TopicArrays, TopicShuffle, TopicSource
 from srd_gym.core.reward import RENAMED
 from srd_gym.core.scoring import ScoringCore, Ties
-from srd_gym.core.topic_shuffle import TopicShuffle
-from srd_gym.envs.sources import DEFAULT_TOPICS, TopicSource, topic_arrays
 from srd_gym.measures import Measure
 from srd_gym.measures.reference import Normalizer
 from srd_gym.names import refuse_arguments, unknown
@@ -112,7 +111,7 @@ class ScoringEnv(ParallelEnv[str, Observation, int]):  # type: ignore[misc]  # P
             raise unknown("agents", str(agents), ("all", "present"))
         if render_mode not in (None, *RENDER_MODES):
             raise unknown("render_mode", str(render_mode), RENDER_MODES)
-        arrays = topic_arrays(DEFAULT_TOPICS if topics is None else topics, max_candidates)
+        arrays = TopicArrays.of(DEFAULT_TOPICS if topics is None else topics, max_candidates)
         self.core = ScoringCore(
             arrays, reward=reward, measures=measures, normalizer=normalizer, n_scores=n_scores, ties=ties
         )

@@ -11,12 +11,11 @@ import numpy as np
 from gymnasium.error import ResetNeeded
 from numpy.typing import DTypeLike
 
+from srd_gym.core.arrays import DEFAULT_TOPICS, TopicArrays, TopicShuffle, TopicSource
 from srd_gym.core.reward import RENAMED
 from srd_gym.core.selection import OnInvalid, Pay, SelectionCore
 from srd_gym.core.snapshot import Snapshot
-from srd_gym.core.topic_shuffle import TopicShuffle
 from srd_gym.envs.observation import Info, Observation, ObservationBuilder, ObservationKind
-from srd_gym.envs.sources import DEFAULT_TOPICS, TopicSource, topic_arrays
 from srd_gym.measures import Measure
 from srd_gym.measures.reference import Normalizer
 from srd_gym.names import refuse_arguments, unknown
@@ -110,7 +109,7 @@ class SelectionEnv(gym.Env[Observation, np.int64]):
     ) -> None:
         refuse_arguments(SelectionEnv, others, RENAMED)
         self.core = SelectionCore(
-            topic_arrays(topics, max_candidates),
+            TopicArrays.of(topics, max_candidates),
             reward=reward,
             pay=pay,
             measures=measures,

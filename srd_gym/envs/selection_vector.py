@@ -13,14 +13,13 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from numpy.typing import ArrayLike, DTypeLike
 
+from srd_gym.core.arrays import DEFAULT_TOPICS, TopicArrays, TopicShuffle, TopicSource
 from srd_gym.core.reward import RENAMED
 from srd_gym.core.selection import OnInvalid, Pay, SelectionCore
 from srd_gym.core.snapshot import Snapshot
-from srd_gym.core.topic_shuffle import TopicShuffle
 from srd_gym.envs.batching import BatchObservationBuilder, as_seeds, checked_reset_mask
 from srd_gym.envs.observation import Info, Observation, ObservationKind
 from srd_gym.envs.selection import check_options, topic_position, unrendered
-from srd_gym.envs.sources import DEFAULT_TOPICS, TopicSource, topic_arrays
 from srd_gym.measures import Measure
 from srd_gym.measures.reference import Normalizer
 from srd_gym.names import refuse_arguments, unknown
@@ -92,7 +91,7 @@ class SelectionVectorEnv(VectorEnv[Observation, IntArray, Any]):
         self.autoreset_mode = _autoreset_mode(autoreset_mode)
         self.metadata = {**type(self).metadata, "autoreset_mode": self.autoreset_mode}
         self.core = SelectionCore(
-            topic_arrays(topics, max_candidates),
+            TopicArrays.of(topics, max_candidates),
             reward=reward,
             pay=pay,
             measures=measures,

@@ -21,10 +21,9 @@ from typing import Any
 import gymnasium as gym
 from gymnasium.vector import VectorEnv
 
-from srd_gym.core.arrays import TopicArrays
+from srd_gym.core.arrays import TopicArrays, TopicSource
 from srd_gym.envs.selection import SelectionEnv
 from srd_gym.envs.selection_vector import SelectionVectorEnv
-from srd_gym.envs.sources import TopicSource, topic_arrays
 from srd_gym.topic import FloatArray
 
 Known = gym.Env[Any, Any] | VectorEnv[Any, Any, Any] | TopicSource
@@ -75,7 +74,7 @@ def lookup(observation: Mapping[str, Any], tables: Mapping[str, Any]) -> dict[st
 def _arrays(source: Known) -> TopicArrays:
     """The arrays behind an environment or a source of topics."""
     if not isinstance(source, gym.Env | VectorEnv):
-        return topic_arrays(source, None)
+        return TopicArrays.of(source)
     inner = source.unwrapped
     if not isinstance(inner, SelectionEnv | SelectionVectorEnv):
         raise TypeError(

@@ -72,7 +72,7 @@ def test_bad_input_is_refused() -> None:
         TopicArrays(topics, 4)
     with pytest.raises(ValueError, match="'none' is empty"):
         TopicArrays(TopicSet([], name="none"))
-    with pytest.raises(TypeError, match="expected a TopicSet or TopicArrays, got list"):
+    with pytest.raises(TypeError, match=r"topics must be a TopicSet.*got \[\] \(list\)"):
         TopicArrays.of([])  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="room for 6 candidates, but max_candidates=9"):
         TopicArrays.of(TopicArrays(topics), 9)

@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from small_topics import EvenOnly, FirstRankOnly, random_topics, seeds
 
 from srd_gym.core import SelectionCore, Snapshot
-from srd_gym.core.topic_shuffle import TopicShuffle
+from srd_gym.core.arrays import TopicShuffle
 from srd_gym.measures import MEASURES, measure
 from srd_gym.topic import Topic, TopicSet
 

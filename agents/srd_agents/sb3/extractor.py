@@ -14,8 +14,7 @@ from srd_agents.config import check_count
 from srd_agents.sb3.lookup import TopicLookup
 from srd_agents.sb3.network import CandidateNetwork, Judged, TopicInputs, order_columns
 from srd_agents.sb3.spaces import shapes_of
-from srd_gym.core import TopicArrays
-from srd_gym.envs.sources import TopicSource, topic_arrays
+from srd_gym.core.arrays import TopicArrays, TopicSource
 
 
 class CandidateExtractor(BaseFeaturesExtractor):
@@ -40,7 +39,7 @@ class CandidateExtractor(BaseFeaturesExtractor):
         check_count("hidden", hidden)
         super().__init__(observation_space, features_dim=2 * shapes.candidates + 1 + hidden)
         self.lookup: TopicLookup | None = None
-        arrays = None if topics is None else topic_arrays(topics, shapes.candidates)
+        arrays = None if topics is None else TopicArrays.of(topics, shapes.candidates)
         width = shapes.width
         if shapes.topics is not None:
             arrays = _checked(arrays, shapes.topics)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import difflib
 import inspect
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import Any, TypeVar
+
+F = TypeVar("F", bound=Callable[..., None])
 
 
 def unknown(kind: str, given: str, known: Iterable[str], hint: str = "") -> ValueError:
@@ -28,17 +30,39 @@ def unknown(kind: str, given: str, known: Iterable[str], hint: str = "") -> Valu
 
 
 def refuse_arguments(call: Callable[..., Any], given: Mapping[str, object], renamed: Mapping[str, str]) -> None:
-    """Refuse keyword arguments that a call does not take.
+    """Refuse keyword arguments that a call does not take, by its signature.
 
     Args:
         call: the function or class; its signature says what it takes.
-        given: the arguments that it does not take.
+        given: the arguments that came.
         renamed: old name -> what to write instead.
 
     Raises:
         TypeError: there is one; the message gives its new name, else near ones.
     """
+    parameters = inspect.signature(call).parameters.values()
+    known = [parameter.name for parameter in parameters if parameter.kind is not parameter.VAR_KEYWORD]
     for name in given:
         if name in renamed:
             raise TypeError(f"{call.__name__} has no argument {name!r} any more: write {renamed[name]} instead")
-        raise TypeError(str(unknown(f"argument of {call.__name__}:", name, inspect.signature(call).parameters)))
+        if name not in known:
+            raise TypeError(str(unknown(f"argument of {call.__name__}:", name, known)))
+
+
+def hands_on(to: Callable[..., Any], *, but: Iterable[str] = ()) -> Callable[[F], F]:
+    """Shows a function's `**options` as what they are: the keyword arguments of the call that they are handed on to.
+
+    Args:
+        to: that call.
+        but: arguments of it that the function does not take.
+    """
+
+    def shown(function: F) -> F:
+        own = inspect.signature(function)
+        parameters = [parameter for parameter in own.parameters.values() if parameter.kind is not parameter.VAR_KEYWORD]
+        hidden = {*own.parameters, *but}
+        parameters += [each for name, each in inspect.signature(to).parameters.items() if name not in hidden]
+        function.__signature__ = own.replace(parameters=parameters)  # type: ignore[attr-defined]
+        return function
+
+    return shown

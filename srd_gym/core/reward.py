@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-import numpy as np
-
 from srd_gym.core.arrays import TopicArrays
-from srd_gym.measures import BoundMeasure, Measure, Reference, default_normalizer, measure
+from srd_gym.measures import BoundMeasure, Measure, default_normalizer, measure, references
 from srd_gym.measures.reference import Normalizer
 from srd_gym.protocols import BoundReward, Reward
 
@@ -82,23 +80,10 @@ def table_measures(
 def bound_measure(arrays: TopicArrays, what: Measure, horizon: int) -> BoundMeasure:
     """The measure bound to the topics and made once for all who share the arrays; a missing cutoff is the horizon."""
     normalizer = what.normalizer or default_normalizer(arrays.topics)
-    bound: BoundMeasure = arrays.cache(
-        ("bound", what, horizon, normalizer),
-        lambda: what.bind(_references(arrays, normalizer), horizon, arrays.max_subtopics),
-    )
+
+    def bind() -> BoundMeasure:
+        judged = arrays.cache(("references", normalizer), lambda: references(arrays.topics, normalizer))
+        return what.bind(judged, horizon, arrays.max_subtopics)
+
+    bound: BoundMeasure = arrays.cache(("bound", what, horizon, normalizer), bind)
     return bound
-
-
-def _references(arrays: TopicArrays, normalizer: Normalizer) -> list[Reference]:
-    """The judged documents of each topic; none for an unlabelled one, where every measure is then 0."""
-
-    def make() -> list[Reference]:
-        return [
-            Reference.of(topic, normalizer)
-            if topic.labelled
-            else Reference(np.zeros((0, topic.n_subtopics), np.int8), None, topic.subtopic_weights)
-            for topic in arrays.topics
-        ]
-
-    references: list[Reference] = arrays.cache(("references", normalizer), make)
-    return references

@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
-from typing import Any, ClassVar, Never
+from typing import Any, ClassVar
 
 import gymnasium as gym
 import numpy as np
 from gymnasium.error import ResetNeeded
 from numpy.typing import DTypeLike
 
-from srd_gym.core.arrays import DEFAULT_TOPICS, TopicArrays, TopicShuffle, TopicSource
+from srd_gym.core.arrays import DEFAULT_TOPICS, TopicShuffle, TopicSource
 from srd_gym.core.reward import RENAMED
-from srd_gym.core.selection import OnInvalid, Pay, SelectionCore
+from srd_gym.core.selection import SelectionCore
 from srd_gym.core.snapshot import Snapshot
 from srd_gym.envs.observation import Info, Observation, ObservationBuilder, ObservationKind
-from srd_gym.measures import Measure
-from srd_gym.measures.reference import Normalizer
-from srd_gym.names import refuse_arguments, unknown
-from srd_gym.protocols import BoolArray, Pruning, Reward
+from srd_gym.names import hands_on, refuse_arguments, unknown
+from srd_gym.protocols import BoolArray, Pruning
 from srd_gym.pruning import pruning_from
 from srd_gym.rendering import RENDER_FPS, RENDER_MODES, Painter, ansi, selection_scene
 from srd_gym.rendering.sheet import Frame
@@ -89,34 +86,23 @@ class SelectionEnv(gym.Env[Observation, np.int64]):
         "render_fps": RENDER_FPS,
     }
 
+    @hands_on(SelectionCore, but=["lanes"])
     def __init__(
         self,
         topics: TopicSource = DEFAULT_TOPICS,
         *,
-        reward: str | Measure | Reward = "alpha_DCG",
-        pay: Pay = "step",
-        measures: Sequence[str | Measure] = (),
-        horizon: int | None = 10,
-        max_candidates: int | None = None,
         pruning: Pruning | None = None,
-        on_invalid: OnInvalid = "waste",
-        normalizer: Normalizer | None = None,
         observation: ObservationKind = "full",
         mask_dtype: DTypeLike = "int8",
         share_documents: bool = False,
         render_mode: str | None = None,
-        **others: Never,
+        **options: Any,
     ) -> None:
-        refuse_arguments(SelectionEnv, others, RENAMED)
+        refuse_arguments(SelectionEnv, options, RENAMED)
         self.core = SelectionCore(
-            TopicArrays.of(topics, max_candidates),
-            reward=reward,
-            pay=pay,
-            measures=measures,
-            horizon=horizon,
+            topics,
             pruning=None if pruning is None else pruning_from(pruning),
-            on_invalid=on_invalid,
-            normalizer=normalizer,
+            **options,
             episodes=1,
         )
         self._builder = ObservationBuilder(self.core, observation, mask_dtype, share_documents)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Never
+from typing import Any
 
 import gymnasium as gym
 import numpy as np
@@ -13,17 +13,15 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from numpy.typing import ArrayLike, DTypeLike
 
-from srd_gym.core.arrays import DEFAULT_TOPICS, TopicArrays, TopicShuffle, TopicSource
+from srd_gym.core.arrays import DEFAULT_TOPICS, TopicShuffle, TopicSource
 from srd_gym.core.reward import RENAMED
-from srd_gym.core.selection import OnInvalid, Pay, SelectionCore
+from srd_gym.core.selection import SelectionCore
 from srd_gym.core.snapshot import Snapshot
 from srd_gym.envs.batching import BatchObservationBuilder, as_seeds, checked_reset_mask
 from srd_gym.envs.observation import Info, Observation, ObservationKind
 from srd_gym.envs.selection import check_options, topic_position, unrendered
-from srd_gym.measures import Measure
-from srd_gym.measures.reference import Normalizer
-from srd_gym.names import refuse_arguments, unknown
-from srd_gym.protocols import BoolArray, IntArray, Pruning, Reward, ScoreArray
+from srd_gym.names import hands_on, refuse_arguments, unknown
+from srd_gym.protocols import BoolArray, IntArray, Pruning, ScoreArray
 from srd_gym.pruning import pruning_from
 from srd_gym.rendering import RENDER_FPS, RENDER_MODES, Painter, ansi, selection_scene
 from srd_gym.rendering.sheet import Frame
@@ -63,42 +61,31 @@ class SelectionVectorEnv(VectorEnv[Observation, IntArray, Any]):
         "autoreset_mode": AutoresetMode.NEXT_STEP,
     }
 
+    @hands_on(SelectionCore, but=["lanes"])
     def __init__(
         self,
         topics: TopicSource = DEFAULT_TOPICS,
         *,
         num_envs: int = 1,
         autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
-        reward: str | Measure | Reward = "alpha_DCG",
-        pay: Pay = "step",
-        measures: Sequence[str | Measure] = (),
-        horizon: int | None = 10,
-        max_candidates: int | None = None,
         pruning: Pruning | None = None,
-        on_invalid: OnInvalid = "waste",
-        normalizer: Normalizer | None = None,
         observation: ObservationKind = "full",
         mask_dtype: DTypeLike = "int8",
         share_documents: bool = False,
         render_mode: str | None = None,
-        **others: Never,
+        **options: Any,
     ) -> None:
         self._painter = Painter()  # first, as an environment that could not be made is closed as well
-        refuse_arguments(SelectionVectorEnv, others, RENAMED)
+        refuse_arguments(SelectionVectorEnv, options, RENAMED)
         if num_envs < 1:
             raise ValueError(f"num_envs must be at least 1, got {num_envs}")
         self.num_envs = num_envs
         self.autoreset_mode = _autoreset_mode(autoreset_mode)
         self.metadata = {**type(self).metadata, "autoreset_mode": self.autoreset_mode}
         self.core = SelectionCore(
-            TopicArrays.of(topics, max_candidates),
-            reward=reward,
-            pay=pay,
-            measures=measures,
-            horizon=horizon,
+            topics,
             pruning=None if pruning is None else pruning_from(pruning),
-            on_invalid=on_invalid,
-            normalizer=normalizer,
+            **options,
             episodes=num_envs,
         )
         self._builder = BatchObservationBuilder(self.core, observation, mask_dtype, share_documents)

@@ -348,6 +348,13 @@ def test_both_environments_take_the_same_arguments() -> None:
     assert {key: vector[key] for key in single} == dict(single)
 
 
+@pytest.mark.parametrize("environment", [SelectionEnv, SelectionVectorEnv])
+@pytest.mark.parametrize("name", ["lanes", "others", "options", "horizn"])
+def test_arguments_that_there_are_not_are_named_with_near_ones(environment: Any, name: str) -> None:
+    with pytest.raises(TypeError, match=f"unknown argument of {environment.__name__}: '{name}'"):
+        environment("synthetic:tiny:2", **{name: 3})
+
+
 def test_a_deep_copy_goes_its_own_way() -> None:
     env = SelectionEnv(random_topics(0, n=6))
     env.reset(seed=0)

@@ -95,7 +95,9 @@ class SelectionCore(Episodes):
         self.reward = bind_reward(self.arrays, reward, self.horizon, normalizer)
         self._paid, self._normalizer = reward, normalizer
         self._more_measures = table_measures(self.arrays, measures, self.horizon, normalizer)
-        self.covers = self.arrays.covers(1 if self.reward.measure is None else self.reward.measure.rel)
+        bound = self.reward.measure
+        self.covers = self.arrays.covers(1 if bound is None else bound.rel)
+        self._plain = None if bound is None or bound.needs_grades else self._in_numbers(bound)
         self.pruning: Pruning | None = None
         self._pruner: Pruner | None = None
         if pruning is not None:
@@ -255,12 +257,6 @@ class SelectionCore(Episodes):
         """The measures by name, the reward's first; bound when first asked for, as training rarely does."""
         own = [self._paid] if isinstance(self._paid, str | Measure) else []
         return table_measures(self.arrays, own, self.horizon, self._normalizer) | self._more_measures
-
-    @cached_property
-    def _plain(self) -> PlainMeasure | None:
-        """The reward's measure in Python numbers, for one lane alone; None where it is none, or looks at grades."""
-        bound = self.reward.measure
-        return None if bound is None or bound.needs_grades else self._in_numbers(bound)
 
     @cached_property
     def _plain_measures(self) -> dict[str, PlainMeasure] | None:

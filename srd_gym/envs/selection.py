@@ -86,7 +86,7 @@ class SelectionEnv(gym.Env[Observation, np.int64]):
         "render_fps": RENDER_FPS,
     }
 
-    @hands_on(SelectionCore, but=["lanes"])
+    @hands_on(SelectionCore, but=["episodes"])
     def __init__(
         self,
         topics: TopicSource = DEFAULT_TOPICS,

@@ -61,7 +61,7 @@ class SelectionVectorEnv(VectorEnv[Observation, IntArray, Any]):
         "autoreset_mode": AutoresetMode.NEXT_STEP,
     }
 
-    @hands_on(SelectionCore, but=["lanes"])
+    @hands_on(SelectionCore, but=["episodes"])
     def __init__(
         self,
         topics: TopicSource = DEFAULT_TOPICS,

@@ -349,7 +349,7 @@ def test_both_environments_take_the_same_arguments() -> None:
 
 
 @pytest.mark.parametrize("environment", [SelectionEnv, SelectionVectorEnv])
-@pytest.mark.parametrize("name", ["lanes", "others", "options", "horizn"])
+@pytest.mark.parametrize("name", ["episodes", "others", "options", "horizn"])
 def test_arguments_that_there_are_not_are_named_with_near_ones(environment: Any, name: str) -> None:
     with pytest.raises(TypeError, match=f"unknown argument of {environment.__name__}: '{name}'"):
         environment("synthetic:tiny:2", **{name: 3})

@@ -17,7 +17,7 @@ export OMP_NUM_THREADS ?= 1
 export PYTHONHASHSEED ?= 0
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: help demo test check format lint types imports spelling wheel test-wheel test-minimal test-third-party guard docs speed convergence default-ranker clean
+.PHONY: help demo test check format lint types imports spelling wheel test-wheel test-minimal test-third-party guard docs speed convergence ways default-ranker clean
 
 help:
 	@echo "make demo    install, then train and compare rankers on the embedded topics"
@@ -104,7 +104,7 @@ guard: $(READY)
 	$(BIN)/python tests/golden/before/make.py
 
 # The experiments behind pages of the documentation; ARGS are their options (ARGS=--help).
-speed convergence: $(READY)
+speed convergence ways: $(READY)
 	PYTHONPATH=.:agents:train $(BIN)/python -m studies $@ $(ARGS)
 
 # It reads the real files, below $SRD_DATA_DIR, and writes docs/results/default-ranker.md.

@@ -11,6 +11,7 @@ TREE = Group(
     {
         "convergence": Leaf("studies.convergence.run", "how soon rankers become good, with and without pruning"),
         "speed": Leaf("studies.speed.run", "the speed table, side by side with peers"),
+        "ways": Leaf("studies.ways", "how many of our files common calls enter"),
     },
 )
 

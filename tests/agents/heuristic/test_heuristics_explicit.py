@@ -258,8 +258,8 @@ def test_explicit_rankers_conform_and_rank_batches_as_topics(name: str) -> None:
 @pytest.mark.parametrize("name", ["mmr", "msd", "dpp", "xquad", "pm2"])
 def test_chosen_options_survive_a_folder(name: str, tmp_path: Path) -> None:
     models = pytest.importorskip("srd_train.serving.models", reason="folders of heuristics are written by srd_train")
-    fitting = pytest.importorskip("srd_train.experiment.fitting")
-    training = pytest.importorskip("srd_train.experiment.training")
+    fitting = pytest.importorskip("srd_train.experiment.fit")
+    training = pytest.importorskip("srd_train.experiment.split")
     topics = generate("tiny", n_topics=15, seed=2)
     fold = training.of_fold(topics.folds(5, 0)[0], {})
     fitted = fitting.fit_ranker(name, {}, fold, fitting.Session())

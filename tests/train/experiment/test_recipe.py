@@ -12,7 +12,7 @@ from srd_agents.registry import RANKERS
 from srd_gym.data.simulate import NOISE_SWEEP
 from srd_train.experiment import cells
 from srd_train.experiment.cells import plans
-from srd_train.experiment.fitting import all_options
+from srd_train.experiment.fit import all_options
 from srd_train.experiment.recipe import RankerEntry, TopicsEntry, built_in, load_recipe, recipe_from
 from srd_train.experiment.sources import load_entry
 from srd_train.experiment.tuning import Trial, choose, combinations

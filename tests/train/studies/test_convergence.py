@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from run_srd import Srd
 
-from studies.convergence.effort import Course, SetConvergence, convergence, course_of, ratio_interval
+from studies.convergence.effort import LearningCurve, SetConvergence, convergence, learning_curve, ratio_interval
 from studies.convergence.episode_costs import EpisodeCost, episode_costs
 from studies.convergence.page import PUBLISHED, all_tables, cost_table
 
@@ -81,22 +81,22 @@ def only(found: list[SetConvergence], ranker: str, quality: str, share: float) -
 
 
 def test_effort_is_summed_from_the_first_episode_on() -> None:
-    course = course_of(cell("mdp-div", 1, 0, [1.0, 2.0], [0.1, None, 0.3], before=5.0))
-    np.testing.assert_array_equal(course.effort["episodes"], [0, 10, 20])
-    np.testing.assert_array_equal(course.effort["evaluations"], [0, 1_000, 2_000])
-    np.testing.assert_array_equal(course.effort["cpu_seconds"], [5, 7, 9])
-    np.testing.assert_array_equal(course.quality["return"], [np.nan, 1, 2])
-    np.testing.assert_array_equal(course.quality["validation"], [0.1, np.nan, 0.3])
+    curve = learning_curve(cell("mdp-div", 1, 0, [1.0, 2.0], [0.1, None, 0.3], before=5.0))
+    np.testing.assert_array_equal(curve.effort["episodes"], [0, 10, 20])
+    np.testing.assert_array_equal(curve.effort["evaluations"], [0, 1_000, 2_000])
+    np.testing.assert_array_equal(curve.effort["cpu_seconds"], [5, 7, 9])
+    np.testing.assert_array_equal(curve.quality["return"], [np.nan, 1, 2])
+    np.testing.assert_array_equal(curve.quality["validation"], [0.1, np.nan, 0.3])
 
 
 def test_smoothing_looks_back_only() -> None:
-    course = course_of(cell("mdp-div", 1, 0, [1, 2, 3, 4, 5, 6], [0.1, 0.3, None, 0.2, 0.5, 0.4, 0.4]))
-    np.testing.assert_allclose(course.smooth("return"), [np.nan, 1, 1.5, 2, 2.5, 3, 4])
+    curve = learning_curve(cell("mdp-div", 1, 0, [1, 2, 3, 4, 5, 6], [0.1, 0.3, None, 0.2, 0.5, 0.4, 0.4]))
+    np.testing.assert_allclose(curve.smooth("return"), [np.nan, 1, 1.5, 2, 2.5, 3, 4])
     many = cell("mdp-div", 1, 0, [1, 2, 3, 4], [None] * 5)
     for line in many["history"]["records"]:
         line["episodes"] *= 20  # 200 an epoch: two epochs are 400
-    np.testing.assert_allclose(course_of(many).smooth("return"), [np.nan, 1, 1.5, 2.5, 3.5])
-    np.testing.assert_allclose(course.smooth("validation"), [0.1, 0.3, 0.3, 0.3, 0.5, 0.5, 0.5])
+    np.testing.assert_allclose(learning_curve(many).smooth("return"), [np.nan, 1, 1.5, 2.5, 3.5])
+    np.testing.assert_allclose(curve.smooth("validation"), [0.1, 0.3, 0.3, 0.3, 0.5, 0.5, 0.5])
 
 
 @pytest.mark.parametrize(
@@ -104,11 +104,11 @@ def test_smoothing_looks_back_only() -> None:
     [(0.2, 5.0), (0.3, 10.0), (0.4, 15.0), (0.5, 20.0), (0.51, None), (0.05, 10.0)],
 )
 def test_a_level_is_reached_on_the_line_between_epochs(level: float, expected: float | None) -> None:
-    course = course_of(cell("mdp-div", 1, 0, [1, 1, 1], [0.1, 0.3, 0.5, 0.2]))
-    found = course.reach("validation", level, "episodes")
+    curve = learning_curve(cell("mdp-div", 1, 0, [1, 1, 1], [0.1, 0.3, 0.5, 0.2]))
+    found = curve.reach("validation", level, "episodes")
     assert found == (None if expected is None else pytest.approx(expected))
     # What is there from the start is charged its first episodes: a speed-up is never infinite.
-    assert course.reach("validation", 0.05, "cpu_seconds") == 2.0
+    assert curve.reach("validation", 0.05, "cpu_seconds") == 2.0
 
 
 def test_ratios_are_of_means_with_intervals_over_pairs() -> None:
@@ -183,7 +183,7 @@ def test_cells_without_a_course_are_refused() -> None:
     record = cell("mdp-div", 1, 0, [1.0], [0.1, 0.2])
     for line in record["history"]["records"]:
         del line["cpu_seconds"]
-    with pytest.raises(ValueError, match="no cell has a course to compare: expected learners that count episodes"):
+    with pytest.raises(ValueError, match="no cell has a curve to compare: expected learners that count episodes"):
         convergence([record, {**record, "history": None}], ["mdp-div"])
 
 
@@ -246,7 +246,7 @@ def test_the_command_runs_resumes_and_writes_its_page(
 
 
 def test_a_course_reads_nothing_into_epochs_that_were_not_validated() -> None:
-    course: Course = course_of(cell("mdp-div", 1, 0, [1, 1, 1], [None, None, 0.3, 0.5]))
-    assert np.isnan(course.smooth("validation")[:2]).all()
-    assert course.reach("validation", 0.2, "episodes") == 10.0
-    assert course.reach("validation", 0.4, "episodes") == pytest.approx(25)
+    curve: LearningCurve = learning_curve(cell("mdp-div", 1, 0, [1, 1, 1], [None, None, 0.3, 0.5]))
+    assert np.isnan(curve.smooth("validation")[:2]).all()
+    assert curve.reach("validation", 0.2, "episodes") == 10.0
+    assert curve.reach("validation", 0.4, "episodes") == pytest.approx(25)

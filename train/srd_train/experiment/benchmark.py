@@ -15,7 +15,7 @@ from srd_gym.topic import TopicSet
 from srd_train.experiment.cells import (
     SCHEMA_VERSION,
     Cell,
-    Failed,
+    FailedCell,
     Plan,
     Result,
     count_cells,
@@ -128,7 +128,7 @@ class _Run:
     def take(self, cell: Cell, result: Result) -> Record | None:
         """Write what a cell came to, and report it; the record of a failure."""
         result = _kept(self._folder, cell, result)
-        if isinstance(result, Failed):
+        if isinstance(result, FailedCell):
             self.failed[cell.id] = result.record
             return result.record
         self._finished(cell, result.record, found=False)
@@ -165,7 +165,7 @@ def run_cell(cell: Cell, topics: TopicSet, out: Path) -> Record:
     with ResultsFolder(out) as folder:
         result: Result = next(run_fit([cell], topics))
         result = _kept(folder, cell, result)
-    if isinstance(result, Failed):
+    if isinstance(result, FailedCell):
         raise FailedCellsError([], [result.record])
     return result.record
 

@@ -19,11 +19,11 @@ from typing import Any
 from srd_agents.registry import RANKERS
 from srd_gym.measures import evaluate
 from srd_gym.topic import TopicSet
-from srd_train.experiment.fitting import Fitted, Session, all_options, fit_ranker, rank_all
+from srd_train.experiment.fit import Fitted, Session, all_options, fit_ranker, rank_all
 from srd_train.experiment.provenance import commit, versions
 from srd_train.experiment.recipe import RankerEntry, Recipe, TopicsEntry, View
 from srd_train.experiment.sources import folds_path, load_entry
-from srd_train.experiment.training import Cut, Split, are_lists, with_lsa
+from srd_train.experiment.split import Split, SplitSpec, are_lists, with_lsa
 from srd_train.experiment.views import check_views, config_seen, seen_through
 
 SCHEMA_VERSION = 1
@@ -154,7 +154,7 @@ def count_cells(recipe: Recipe) -> int:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Made:
+class CellResult:
     """A cell that came to its end."""
 
     record: dict[str, Any]
@@ -164,17 +164,17 @@ class Made:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Failed:
+class FailedCell:
     """A cell that did not."""
 
     record: dict[str, Any]
     """A JSON line that says which cell it is and, under `error`, why: type, message and traceback."""
 
 
-Result = Made | Failed
+Result = CellResult | FailedCell
 
 
-def failure(cell: Cell, error: BaseException, wall_seconds: float = 0.0) -> Failed:
+def failure(cell: Cell, error: BaseException, wall_seconds: float = 0.0) -> FailedCell:
     """What is kept of a cell that failed.
 
     Args:
@@ -187,7 +187,7 @@ def failure(cell: Cell, error: BaseException, wall_seconds: float = 0.0) -> Fail
         "message": str(error) or type(error).__name__,
         "traceback": "".join(traceback.format_exception(error)),
     }
-    return Failed(
+    return FailedCell(
         record={
             "schema_version": SCHEMA_VERSION,
             "cell": cell.id,
@@ -243,7 +243,7 @@ class _Shared:
 
 
 def _fit(cell: Cell, topics: TopicSet) -> _Shared:
-    """Cut the fold and fit the ranker."""
+    """Split off the fold and fit the ranker."""
     whole = _Clock()
     split = _split(cell, topics)
     alone = _Clock()
@@ -259,11 +259,11 @@ def _fit(cell: Cell, topics: TopicSet) -> _Shared:
     return _Shared(topics=topics, split=split, fitted=fitted, fit=alone.read(), until_ranking=whole.read())
 
 
-def _rank_and_record(cell: Cell, shared: _Shared) -> Made:
+def _rank_and_record(cell: Cell, shared: _Shared) -> CellResult:
     """Open the cell's test topics."""
     test, fitted = shared.split.test, shared.fitted
     if test is None:
-        raise ValueError("a benchmark fold has test topics")  # Cut with a fold always gives them
+        raise ValueError("a benchmark fold has test topics")  # a SplitSpec with a fold always gives them
     clock = _Clock()
     rankings = rank_all(seen_through(fitted.ranker, cell.view), test, cell.depth)
     ranking = clock.read()
@@ -292,7 +292,7 @@ def _rank_and_record(cell: Cell, shared: _Shared) -> Made:
         "versions": versions(),
         "run": f"runs/{cell.id}.run",
     }
-    return Made(record=record, rankings=ids)
+    return CellResult(record=record, rankings=ids)
 
 
 def _what_it_is(cell: Cell, shared: _Shared, test: TopicSet) -> dict[str, Any]:
@@ -342,7 +342,7 @@ def _split(cell: Cell, topics: TopicSet) -> Split:
     """The cell's fold, with vectors fitted on its training texts where the recipe wants that."""
     file = folds_path(cell.topics)
     fold = str(cell.fold) if file is not None else f"{cell.fold}/{cell.topics.folds}"
-    split = Cut(fold=fold, folds=file, fold_seed=cell.topics.fold_seed)(topics)
+    split = SplitSpec(fold=fold, folds=file, fold_seed=cell.topics.fold_seed)(topics)
     return with_lsa(split, cell.topics.width) if cell.topics.vectors == "lsa" else split
 
 

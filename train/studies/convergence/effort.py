@@ -39,7 +39,7 @@ _RESAMPLES = 10_000
 
 
 @dataclass(frozen=True, kw_only=True)
-class Course:
+class LearningCurve:
     """One run: what it had cost and how good it was after each epoch."""
 
     ranker: str
@@ -161,7 +161,7 @@ class End:
     first_return: Spread | None
     """Of the training episodes of the first epoch; None for rankers without episodes."""
     last_return: Spread | None
-    """Of the last epochs, as many as `Course.smooth` takes."""
+    """Of the last epochs, as many as `LearningCurve.smooth` takes."""
     own: Mapping[Effort, Spread | None]
     """What it cost to come to 90% of what the ranker itself gains in return; None for rankers without episodes."""
     effort: Mapping[Effort, float | None]
@@ -179,7 +179,7 @@ class SetConvergence:
     normalizer: str
     folds: tuple[int, ...]
     seeds: tuple[int, ...]
-    courses: tuple[Course, ...]
+    curves: tuple[LearningCurve, ...]
     ends: tuple[End, ...]
     reached: tuple[Reached, ...]
     unlearned: Mapping[str, tuple[Quality, ...]]
@@ -198,14 +198,14 @@ def convergence(records: Sequence[Record], references: Sequence[str], *, seed: i
         seed: of the bootstrap.
 
     Raises:
-        ValueError: no cell has a course with episodes, evaluations and processor time.
+        ValueError: no cell has a curve with episodes, evaluations and processor time.
     """
-    if not any(_has_course(record) for record in records):
+    if not any(_has_curve(record) for record in records):
         raise ValueError(
-            "no cell has a course to compare: expected learners that count episodes, evaluations and processor time "
+            "no cell has a curve to compare: expected learners that count episodes, evaluations and processor time "
             "(mdp-div and its variants); cells of earlier versions lack the latter, run them again with --fresh"
         )
-    names = dict.fromkeys(record["topic_set"]["name"] for record in records if _has_course(record))
+    names = dict.fromkeys(record["topic_set"]["name"] for record in records if _has_curve(record))
     rng = np.random.default_rng(seed)
     return [
         _of_set([record for record in records if record["topic_set"]["name"] == name], references, rng)
@@ -244,12 +244,12 @@ def ratio_interval(first: Sequence[float], second: Sequence[float], rng: np.rand
     return Ratio(value=value, low=float(interval.low), high=float(interval.high))
 
 
-def course_of(record: Record) -> Course:
-    """The course of a cell."""
+def learning_curve(record: Record) -> LearningCurve:
+    """The curve of a cell."""
     lines = record["history"]["records"]
     topics = np.array([line["topics"] for line in lines], np.float64)
     each = np.array([line.get("evaluations", 0.0) for line in lines], np.float64)
-    return Course(
+    return LearningCurve(
         ranker=record["ranker"],
         fold=record["fold"],
         seed=record["seed"],
@@ -265,7 +265,7 @@ def course_of(record: Record) -> Course:
     )
 
 
-def _has_course(record: Record) -> bool:
+def _has_curve(record: Record) -> bool:
     """Whether the cell's history has all that is compared."""
     lines = (record.get("history") or {}).get("records", ())
     return len(lines) > 1 and all(key in lines[-1] for key in ("episodes", "evaluations", "cpu_seconds", "return"))
@@ -273,9 +273,9 @@ def _has_course(record: Record) -> bool:
 
 def _of_set(records: Sequence[Record], references: Sequence[str], rng: np.random.Generator) -> SetConvergence:
     """The comparison on one topic set."""
-    learned = [record for record in records if _has_course(record)]
-    courses = tuple(course_of(record) for record in learned)
-    by_ranker = {name: [c for c in courses if c.ranker == name] for name in dict.fromkeys(c.ranker for c in courses)}
+    learned = [record for record in records if _has_curve(record)]
+    curves = tuple(learning_curve(record) for record in learned)
+    by_ranker = {name: [c for c in curves if c.ranker == name] for name in dict.fromkeys(c.ranker for c in curves)}
     own = _references(learned, references)
     levels = {name: {q: _levels(by_ranker[name], q) for q in QUALITIES} for name in dict.fromkeys(own.values())}
     reached = [
@@ -292,9 +292,9 @@ def _of_set(records: Sequence[Record], references: Sequence[str], rng: np.random
         full_name=first["topic_set"]["full_name"],
         measure=measured,
         normalizer=first["normalizer"],
-        folds=tuple(sorted({c.fold for c in courses})),
-        seeds=tuple(sorted({c.seed for c in courses})),
-        courses=courses,
+        folds=tuple(sorted({c.fold for c in curves})),
+        seeds=tuple(sorted({c.seed for c in curves})),
+        curves=curves,
         ends=tuple(
             _end([r for r in records if r["ranker"] == name], measured)
             for name in dict.fromkeys(record["ranker"] for record in records)
@@ -313,11 +313,11 @@ def _references(records: Sequence[Record], references: Sequence[str]) -> dict[st
     return {name: by_policy[policy] for name, policy in policies.items() if policy in by_policy}
 
 
-def _levels(courses: Sequence[Course], quality: Quality) -> dict[int, tuple[float, float]]:
+def _levels(curves: Sequence[LearningCurve], quality: Quality) -> dict[int, tuple[float, float]]:
     """Fold -> where the unpruned policy begins and the best it reaches, means over seeds; empty: it learned nothing."""
     found = {}
-    for fold in dict.fromkeys(course.fold for course in courses):
-        smooth = [course.smooth(quality) for course in courses if course.fold == fold]
+    for fold in dict.fromkeys(curve.fold for curve in curves):
+        smooth = [curve.smooth(quality) for curve in curves if curve.fold == fold]
         known = [values[~np.isnan(values)] for values in smooth]
         if any(len(values) < 2 for values in known):
             return {}
@@ -330,8 +330,8 @@ def _levels(courses: Sequence[Course], quality: Quality) -> dict[int, tuple[floa
 
 
 def _reached(
-    courses: Sequence[Course],
-    unpruned: Sequence[Course],
+    curves: Sequence[LearningCurve],
+    unpruned: Sequence[LearningCurve],
     quality: Quality,
     share: float,
     levels: Mapping[int, tuple[float, float]],
@@ -339,11 +339,11 @@ def _reached(
 ) -> Reached:
     """One ranker at one level."""
     at = {fold: low + share * (high - low) for fold, (low, high) in levels.items()}
-    costs = {effort: _costs(courses, quality, at, effort) for effort in EFFORTS}
+    costs = {effort: _costs(curves, quality, at, effort) for effort in EFFORTS}
     theirs = {effort: _costs(unpruned, quality, at, effort) for effort in EFFORTS}
     came = costs["episodes"]
     pairs = [run for run in came if run in theirs["episodes"]]
-    itself = courses[0].ranker == unpruned[0].ranker
+    itself = curves[0].ranker == unpruned[0].ranker
     ratio: dict[Effort, Ratio | None] = {
         effort: None
         if itself or not pairs
@@ -351,11 +351,11 @@ def _reached(
         for effort in EFFORTS
     }
     return Reached(
-        ranker=courses[0].ranker,
+        ranker=curves[0].ranker,
         quality=quality,
         share=share,
         level=float(np.mean(list(at.values()))),
-        runs=len(courses),
+        runs=len(curves),
         reached=len(came),
         cost={effort: Spread.of(list(costs[effort].values())) for effort in EFFORTS},
         pairs=len(pairs),
@@ -364,20 +364,20 @@ def _reached(
 
 
 def _costs(
-    courses: Iterable[Course], quality: Quality, levels: Mapping[int, float], effort: Effort
+    curves: Iterable[LearningCurve], quality: Quality, levels: Mapping[int, float], effort: Effort
 ) -> dict[tuple[int, int], float]:
     """(fold, seed) -> what the level cost, for the runs that came there."""
-    found = {(c.fold, c.seed): c.reach(quality, levels[c.fold], effort) for c in courses if c.fold in levels}
+    found = {(c.fold, c.seed): c.reach(quality, levels[c.fold], effort) for c in curves if c.fold in levels}
     return {run: cost for run, cost in found.items() if cost is not None}
 
 
 def _end(records: Sequence[Record], name: str) -> End:
     """A ranker's last state, from the cells of its runs."""
-    courses = [course_of(record) for record in records if _has_course(record)]
-    returns = [course.quality["return"][~np.isnan(course.quality["return"])] for course in courses]
+    curves = [learning_curve(record) for record in records if _has_curve(record)]
+    returns = [curve.quality["return"][~np.isnan(curve.quality["return"])] for curve in curves]
     ends = [(record.get("history") or {}).get("records", [{}])[-1] for record in records]
     counted = {effort: Spread.of([end.get(effort) for end in ends]) for effort in ("episodes", "cpu_seconds")}
-    counted["evaluations"] = Spread.of([float(course.effort["evaluations"][-1]) for course in courses])
+    counted["evaluations"] = Spread.of([float(curve.effort["evaluations"][-1]) for curve in curves])
     test = Spread.of([_value(record["measures"], name) for record in records])
     if test is None:
         raise ValueError(f"the cells of ranker {records[0]['ranker']!r} do not report {name}; add it to the recipe")
@@ -388,10 +388,9 @@ def _end(records: Sequence[Record], name: str) -> End:
         test=test,
         validation=Spread.of([record["validation"] for record in records]),
         first_return=Spread.of([float(values[0]) for values in returns]),
-        last_return=Spread.of([float(course.smooth("return")[-1]) for course in courses]),
+        last_return=Spread.of([float(curve.smooth("return")[-1]) for curve in curves]),
         own={
-            effort: Spread.of([course.own_reach("return", SHARES[-1], effort) for course in courses])
-            for effort in EFFORTS
+            effort: Spread.of([curve.own_reach("return", SHARES[-1], effort) for curve in curves]) for effort in EFFORTS
         },
         effort={effort: None if spread is None else spread.mean for effort, spread in counted.items()},  # type: ignore[misc]
     )

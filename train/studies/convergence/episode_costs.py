@@ -152,9 +152,9 @@ class _Case:
         from srd_agents.reinforce.rollout import on_offer_side_by_side, rows_at, some_present
 
         known = projection.detach()
-        lanes, ranks = episodes.actions.shape
+        count, ranks = episodes.actions.shape
         n = known.scoring.shape[1]
-        first_row = (torch.arange(lanes) // self.rollouts * n)[:, None]
+        first_row = (torch.arange(count) // self.rollouts * n)[:, None]
         state, total = known.initial.repeat_interleave(self.rollouts, dim=0), 0.0
         with torch.no_grad():
             for rank in range(ranks):

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from srd_train.report.curves import save_figure
-from studies.convergence.effort import EFFORTS, QUALITIES, SHARES, Course, Effort, Quality, SetConvergence
+from studies.convergence.effort import EFFORTS, QUALITIES, SHARES, Effort, LearningCurve, Quality, SetConvergence
 from studies.convergence.page import PUBLISHED
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ _EFFORTS: Mapping[Effort, str] = {
 _QUALITIES: Mapping[Quality, str] = {"return": "training return", "validation": "best validation so far"}
 
 
-def draw_courses(found: Sequence[SetConvergence], path: Path) -> None:
+def draw_curves(found: Sequence[SetConvergence], path: Path) -> None:
     """Learning curves: a row for each topic set and quality, a column for each effort.
 
     Args:
@@ -42,16 +42,16 @@ def draw_courses(found: Sequence[SetConvergence], path: Path) -> None:
     Raises:
         ImportError: matplotlib is not installed.
     """
-    save_figure(lambda: _courses(found), path)
+    save_figure(lambda: _curves(found), path)
 
 
-def _courses(found: Sequence[SetConvergence]) -> Figure:
+def _curves(found: Sequence[SetConvergence]) -> Figure:
     """All curves."""
     figure, axes = _sheet(2 * len(found), len(EFFORTS), (14.5, 7.2 * len(found)))
     for row in range(2 * len(found)):
         one, quality = found[row // 2], QUALITIES[row % 2]
         for column, effort in enumerate(EFFORTS):
-            _draw_courses(axes[row][column], one, quality, effort)
+            _draw_curves(axes[row][column], one, quality, effort)
         axes[row][0].set_ylabel(_QUALITIES[quality] + (f"\n{one.measure}" if quality == "validation" else ""))
         axes[row][1].set_title(one.topics)
         if row % 2 == 0:
@@ -115,12 +115,12 @@ def _draw_times(axes: Axes, one: SetConvergence) -> None:
     axes.set_xlabel(f"processor seconds to {SHARES[-1]:.0%} of the return\n(hollow: never; of the whole training)")
 
 
-def _draw_courses(axes: Axes, one: SetConvergence, quality: Quality, effort: Effort) -> None:
-    """The courses of one topic set, quality and effort: means over runs with their standard deviation."""
-    names = list(dict.fromkeys(course.ranker for course in one.courses))
+def _draw_curves(axes: Axes, one: SetConvergence, quality: Quality, effort: Effort) -> None:
+    """The curves of one topic set, quality and effort: means over runs with their standard deviation."""
+    names = list(dict.fromkeys(curve.ranker for curve in one.curves))
     colours = _places(names)
     for index, name in enumerate(names):
-        own = [course for course in one.courses if course.ranker == name]
+        own = [curve for curve in one.curves if curve.ranker == name]
         x, values = _means(own, quality, effort)
         mean, deviation = values.mean(axis=0), values.std(axis=0, ddof=min(1, len(values) - 1))
         style = _STYLES[index % len(_STYLES)]
@@ -137,12 +137,12 @@ def _draw_courses(axes: Axes, one: SetConvergence, quality: Quality, effort: Eff
     axes.set_xlabel(_EFFORTS[effort])
 
 
-def _means(courses: Sequence[Course], quality: Quality, effort: Effort) -> tuple[Floats, Floats]:
+def _means(curves: Sequence[LearningCurve], quality: Quality, effort: Effort) -> tuple[Floats, Floats]:
     """Courses read at common points: (x [P'], values [R, P'])."""
     pairs = []
-    for course in courses:
-        values, cost = course.smooth(quality), course.effort[effort]
-        known = ~np.isnan(values) & (course.effort["episodes"] > 0)
+    for curve in curves:
+        values, cost = curve.smooth(quality), curve.effort[effort]
+        known = ~np.isnan(values) & (curve.effort["episodes"] > 0)
         pairs.append((cost[known], values[known]))
     low, high = max(x[0] for x, _ in pairs), min(x[-1] for x, _ in pairs)
     x = np.geomspace(low, max(low, high), _POINTS)

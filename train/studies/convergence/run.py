@@ -70,7 +70,7 @@ class ConvergenceCommand:
 
         Raises:
             ValueError, FileNotFoundError: a recipe that cannot be read, topics that cannot be had, or cells without a
-                course to compare.
+                curve to compare.
             ImportError: a page is wanted and matplotlib is not installed.
         """
         from studies.convergence.page import all_tables
@@ -135,7 +135,7 @@ def _costs(out: Path, fresh: bool, output: Output) -> tuple[list[EpisodeCost], s
 
 
 def _as_json(one: SetConvergence) -> dict[str, Any]:
-    """A comparison as plain values, without the courses."""
+    """A comparison as plain values, without the curves."""
     names = ("topics", "full_name", "measure", "normalizer", "folds", "seeds", "unlearned", "references", "commits")
     return {
         **{name: getattr(one, name) for name in names},
@@ -148,12 +148,12 @@ def _write_page(
     options: Convergence, recipe: Recipe, found: Sequence[SetConvergence], costs: Sequence[EpisodeCost], made_at: str
 ) -> None:
     """The page and its figures."""
-    from studies.convergence.figures import draw_courses, draw_times
+    from studies.convergence.figures import draw_curves, draw_times
     from studies.convergence.page import all_tables
 
     path = options.markdown or Path(f"{recipe.name}.md")
     curves, times = path.with_suffix(".svg"), path.with_name(f"{path.stem}-times.svg")
-    draw_courses(found, curves)
+    draw_curves(found, curves)
     draw_times(found, times)
     first, *rest = all_tables(found, costs)
     commits = sorted({name for one in found for name in one.commits})

@@ -14,8 +14,8 @@ from srd_agents.registry import RANKERS, RankerSpec
 from srd_agents.validation import Validation
 from srd_gym.protocols import IntArray, Ranker
 from srd_gym.topic import TopicSet
+from srd_train.experiment.split import Split
 from srd_train.experiment.threads import torch_threads
-from srd_train.experiment.training import Split
 from srd_train.experiment.tuning import Trial, Values, choose, combinations
 
 _RANK_CHUNK = 64

@@ -1,4 +1,4 @@
-"""Training runs: how a topic set is cut, and how texts become vectors without a look at the test topics."""
+"""How a topic set is split, and how texts become vectors without a look at the test topics."""
 
 from __future__ import annotations
 
@@ -23,23 +23,23 @@ _LISTS = ", lists of "
 
 @dataclass(frozen=True, kw_only=True)
 class Split:
-    """A topic set cut into parts that share no query."""
+    """A topic set split into parts that share no query."""
 
     train: TopicSet
     """What a learner learns from."""
     validation: TopicSet
     """What models and parameters are chosen on."""
     test: TopicSet | None
-    """What nobody looks at until all is chosen; None where the cut has no test part."""
+    """What nobody looks at until all is chosen; None where the split has no test part."""
     description: Mapping[str, Any]
-    """How it was cut, as JSON values."""
+    """How it was split, as JSON values."""
     vectorizer: LsaVectorizer | None = None
     """Fitted on the texts of `train`, and already applied to all parts."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Cut:
-    """How to cut a topic set; all lists that were drawn from one topic (`srd data reshape`) come into one part."""
+class SplitSpec:
+    """How to split a topic set; all lists that were drawn from one topic (`srd data reshape`) come into one part."""
 
     fold: str | None = None
     """"I/N", or "I" with a file of folds; None holds out a share for validation."""
@@ -51,7 +51,7 @@ class Cut:
     """Of the shuffle that holds out the validation share."""
 
     def __call__(self, topics: TopicSet) -> Split:
-        """Cut the set.
+        """Split the set.
 
         Raises:
             ValueError: a fold that does not exist, or too few topics.

@@ -13,7 +13,8 @@ import numpy as np
 from srd_gym.data.parquet import write_topics
 from srd_gym.data.synthetic import generate
 from srd_gym.topic import TopicSet
-from srd_train.experiment.benchmark import SCHEMA_VERSION, run_benchmark
+from srd_train.experiment.benchmark import run_benchmark
+from srd_train.experiment.cells import SCHEMA_VERSION
 from srd_train.experiment.recipe import load_recipe
 
 HOSTILE = "</script><script>window.pwned = 1</script><img src=x onerror='window.pwned = 2'>"

@@ -201,7 +201,7 @@ class Fit:
         self._rng.bit_generator.state = loop["generator"]
         self._epoch, self._position, self._stale = loop["epoch"], loop["position"], loop["stale"]
         self._sums, self._earlier_seconds = loop["sums"], loop["seconds"]
-        self._cpu_seconds = loop.get("cpu_seconds", 0.0)  # checkpoints of earlier versions have none
+        self._cpu_seconds = loop["cpu_seconds"]
         excluded = self.history.excluded
         self.history = History.from_dict(loop["history"])
         self.history.stopped_by, self.history.excluded = None, excluded

@@ -29,7 +29,7 @@ from srd_gym.topic import Topic, TopicSet
 
 __all__ = ["Learner", "LearnerConfig"]
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 """Of model folders; rises when older ones can no longer be read."""
 MODEL_FILE, CONFIG_FILE = "model.safetensors", "config.json"
 

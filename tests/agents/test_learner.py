@@ -396,7 +396,7 @@ def test_damaged_folders_are_refused(tmp_path: Path) -> None:
 
     refused("no file at .*config.json", FileNotFoundError)
     changed_config(tmp_path, schema_version=99)
-    refused("schema version 99, this version reads 1")
+    refused("schema version 99, this version reads 2")
     changed_config(tmp_path, ranker="mmr")
     refused("holds a trained 'mmr', not 'noisy-linear'")
     changed_config(tmp_path, config={"rat": 0.1})

@@ -156,7 +156,7 @@ class Attack:
                 target.writestr(name, content)
 
     def write_config(self, **config: Any) -> None:
-        content = {"schema_version": 1, "ranker": "sb3", "vector_width": 8, "seed": None, "metadata": {}}
+        content = {"schema_version": 2, "ranker": "sb3", "vector_width": 8, "seed": None, "metadata": {}}
         config = {"path": str(self.zip), "algorithm": "PPO", **config}
         (self.folder / "config.json").write_text(json.dumps({**content, "config": config, "history": None}))
 

@@ -15,7 +15,8 @@ from srd_gym.data.parquet import write_topics
 from srd_gym.data.synthetic import generate
 from srd_gym.data.trec import read_run
 from srd_gym.topic import TopicSet
-from srd_train.experiment.benchmark import plans, run_benchmark, run_cell
+from srd_train.experiment.benchmark import run_benchmark
+from srd_train.experiment.cells import Cell, CellResult, run_fit, tasks
 from srd_train.experiment.recipe import RankerEntry, Recipe, TopicsEntry
 from srd_train.report.tables import tables
 
@@ -113,7 +114,7 @@ def test_an_interrupted_benchmark_goes_on_where_it_stopped(tmp_path: Path) -> No
 
 def test_other_options_topics_or_measures_are_other_cells(tmp_path: Path) -> None:
     def ids(made: Recipe) -> set[str]:
-        return {cell.id for plan in plans(made) for cell in plan.cells}
+        return {cell.id for task in tasks(made) for cell in task.cells}
 
     first = ids(recipe())
     assert ids(recipe()) == first
@@ -140,6 +141,12 @@ def scrambled(topics: TopicSet, query_ids: tuple[str, ...]) -> TopicSet:
     )
 
 
+def result_of(cell: Cell, topics: TopicSet) -> CellResult:
+    (result,) = run_fit([cell], topics)
+    assert isinstance(result, CellResult), result.record["error"]
+    return result
+
+
 @pytest.mark.parametrize(
     "entry",
     [
@@ -148,31 +155,30 @@ def scrambled(topics: TopicSet, query_ids: tuple[str, ...]) -> TopicSet:
         RankerEntry(ranker="reinforce", grid={"learning_rate": (0.001, 0.1)}, config={"epochs": 2}),
     ],
 )
-def test_test_judgments_change_nothing_but_scores(tmp_path: Path, entry: RankerEntry) -> None:
-    plan = next(plans(recipe(entry, seeds=(0,))))
-    cell = plan.cells[0]
-    honest = run_cell(cell, plan.topics, tmp_path / "a")
-    test_ids = tuple(honest["per_topic"])
-    blind = run_cell(cell, scrambled(plan.topics, test_ids), tmp_path / "b")
-    assert (tmp_path / "a" / honest["run"]).read_text() == (tmp_path / "b" / blind["run"]).read_text()
-    assert blind["per_topic"] != honest["per_topic"]
+def test_test_judgments_change_nothing_but_scores(entry: RankerEntry) -> None:
+    task = next(tasks(recipe(entry, seeds=(0,))))
+    honest = result_of(task.cells[0], task.topics)
+    test_ids = tuple(honest.record["per_topic"])
+    blind = result_of(task.cells[0], scrambled(task.topics, test_ids))
+    assert blind.rankings == honest.rankings
+    assert blind.record["per_topic"] != honest.record["per_topic"]
     for key in ("chosen", "trials", "validation", "config"):
-        assert blind[key] == honest[key]
+        assert blind.record[key] == honest.record[key]
 
 
-def test_environment_steps_are_counted(tmp_path: Path) -> None:
+def test_environment_steps_are_counted() -> None:
     entry = RankerEntry(ranker="reinforce", config={"epochs": 2, "rollouts": 3, "horizon": 4, "patience": 0})
-    plan = next(plans(recipe(entry, seeds=(0,))))
-    record = run_cell(plan.cells[0], plan.topics, tmp_path)
+    task = next(tasks(recipe(entry, seeds=(0,))))
+    record = result_of(task.cells[0], task.topics).record
     assert record["environment_steps"] == 2 * 3 * 4 * record["topic_set"]["train"]
 
 
 def test_without_a_retrieval_order_there_is_no_such_row() -> None:
     entries = (RankerEntry(ranker="random"), RankerEntry(ranker="retrieval-order"))
     bare = TopicsEntry(name="t", source="synthetic:tiny:9:0", folds=3)
-    topics = next(plans(recipe(*entries, topics=(bare,)))).topics
+    topics = next(tasks(recipe(*entries, topics=(bare,)))).topics
     assert topics.has_retrieval_order
-    names = {cell.ranker.name for plan in plans(recipe(*entries, topics=(bare,))) for cell in plan.cells}
+    names = {cell.ranker.name for task in tasks(recipe(*entries, topics=(bare,))) for cell in task.cells}
     assert names == {"random", "retrieval-order"}
 
 

@@ -234,7 +234,7 @@ def test_a_folder_of_another_version_is_refused(srd: Srd, recipe_file: Path, tmp
     path = min((tmp_path / "cells").iterdir())
     path.write_text(json.dumps(json.loads(path.read_text()) | {"schema_version": 99}))
     message = srd.fails("benchmark", recipe_file, "--out", tmp_path)
-    assert "another version of srd_gym (schema 99, expected 1)" in message
+    assert "another version of srd_gym (schema 99, expected 2)" in message
     assert "--fresh" in message
     srd.works("benchmark", recipe_file, "--out", tmp_path, "--fresh")
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from run_srd import Srd
 
-from srd_train.experiment.cells import plans
+from srd_train.experiment.cells import tasks
 from srd_train.experiment.recipe import TopicsEntry, load_recipe, recipe_from
 
 RECIPE = """
@@ -66,10 +66,10 @@ def test_published_figures_do_not_rename_a_cell() -> None:
     def ids(**changes: Any) -> list[str]:
         entry = {"name": "t", "source": "synthetic:tiny:12:0", **changes}
         content = {"title": "t", "reference": "random", "topics": [entry], "rankers": [{"ranker": "random"}]}
-        return [cell.id for plan in plans(recipe_from(content, "r", "r.toml")) for cell in plan.cells]
+        return [cell.id for task in tasks(recipe_from(content, "r", "r.toml")) for cell in task.cells]
 
     assert ids(published={"random": 0.5}, published_source="a paper") == ids()
-    assert ids(fold_seed=1) != ids()
+    assert ids(folds=4) != ids()
 
 
 def test_figures_of_no_row_are_refused_with_their_line(tmp_path: Path) -> None:

@@ -1,22 +1,20 @@
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from srd_agents.registry import RANKERS
 from srd_gym.data.simulate import NOISE_SWEEP
-from srd_train.experiment import cells
-from srd_train.experiment.cells import plans
-from srd_train.experiment.fit import all_options
+from srd_gym.data.synthetic import generate
+from srd_train.experiment import fit
+from srd_train.experiment.cells import check_views, tasks
+from srd_train.experiment.fit import Session, all_options, combinations, fit_ranker
 from srd_train.experiment.recipe import RankerEntry, TopicsEntry, built_in, load_recipe, recipe_from
 from srd_train.experiment.sources import load_entry
-from srd_train.experiment.tuning import Trial, choose, combinations
-from srd_train.experiment.views import check_views
+from srd_train.experiment.split import split_topics
 
 SMALL = {
     "title": "small",
@@ -171,10 +169,12 @@ def test_combinations_of_a_grid() -> None:
         combinations({"a": ()})
 
 
-def test_the_first_of_equals_is_chosen() -> None:
-    best, trials = choose([{"a": value} for value in (1, 2, 3)], lambda values: min(values["a"], 2))
-    assert best == Trial(values={"a": 2}, score=2)
-    assert [trial.score for trial in trials] == [1, 2, 2]
+def test_the_first_of_equals_is_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fit.Validation, "mean", lambda _self, ranker: min(ranker.config.lambda_, 0.5))
+    split = split_topics(generate("tiny", n_topics=9, seed=0), fold="1/3")
+    fitted = fit_ranker("mmr", {}, split, Session(), grid={"lambda_": (0.1, 0.5, 0.9)})
+    assert (fitted.chosen, fitted.validation) == ({"lambda_": 0.5}, 0.5)
+    assert [trial["score"] for trial in fitted.trials] == [0.1, 0.5, 0.5]
 
 
 def test_an_option_is_fixed_or_chosen_not_both() -> None:
@@ -232,37 +232,13 @@ def test_what_topics_cannot_do_without(options: dict[str, Any], message: str) ->
         TopicsEntry(name="t", source="ambient", **options)
 
 
-def test_options_that_came_later_are_in_names_of_cells_only_where_given(monkeypatch: pytest.MonkeyPatch) -> None:
-    named: list[dict[str, Any]] = []
-
-    def told(parts: dict[str, Any], **options: Any) -> str:
-        named.append(parts)
-        return json.dumps(parts, **options)
-
-    def of(config: dict[str, Any], **topics: Any) -> dict[str, Any]:
-        entry = {"name": "t", "source": "synthetic:tiny:12:0", "run_folds": [1], **topics}
-        ranker = {"ranker": "relational", "config": config}
-        changed = {**SMALL, "topics": [entry], "rankers": [ranker], "reference": "relational"}
-        assert next(plans(recipe_from(changed, "r", "r.toml"))).cells[0].id
-        return named[-1]
-
-    monkeypatch.setattr(cells, "json", SimpleNamespace(dumps=told))
-    plain = of({})
-    assert not {"candidates", "without", "years", "reshape"} & plain["topics"].keys()
-    assert "without" not in plain["options"]["config"]
-    given = of({"without": ["order"]}, candidates=5, without=["query_vector"])
-    assert given["topics"]["candidates"] == 5
-    assert given["topics"]["without"] == ("query_vector",)
-    assert given["options"]["config"]["without"] == ["order"]
-
-
 def test_rows_can_need_what_some_topics_lack() -> None:
     rankers = [{"ranker": "random"}, {"ranker": "mmr", "needs": ["query", "retrieval order"]}]
 
     def rows(**topics: Any) -> set[str]:
         entry = {"name": "t", "source": "synthetic:tiny:12:0", **topics}
         recipe = recipe_from({**SMALL, "topics": [entry], "rankers": rankers}, "r", "r.toml")
-        return {cell.row for plan in plans(recipe) for cell in plan.cells}
+        return {cell.row for task in tasks(recipe) for cell in task.cells}
 
     assert rows() == {"random", "mmr"}
     assert rows(without=["query_vector"]) == rows(without=["retrieval_scores"]) == {"random"}

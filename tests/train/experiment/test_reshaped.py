@@ -14,7 +14,7 @@ from srd_gym.data.synthetic import generate
 from srd_gym.topic import TopicSet
 from srd_train.experiment.benchmark import run_benchmark
 from srd_train.experiment.recipe import RankerEntry, Recipe, TopicsEntry, load_recipe, recipe_from
-from srd_train.experiment.split import SplitSpec, are_lists
+from srd_train.experiment.split import are_lists, split_topics
 from srd_train.report.tables import as_markdown, tables
 
 LISTS = reshape(generate("tiny", n_topics=12, seed=0), list_size=4, lists=3, min_relevant=2, seed=0)
@@ -28,7 +28,7 @@ def origins(part: TopicSet | None) -> set[str]:
 @given(count=st.integers(3, 12), index=st.integers(1, 12), seed=st.integers(0, 100))
 @settings(max_examples=30, deadline=None)
 def test_parts_never_share_an_original_topic(count: int, index: int, seed: int) -> None:
-    split = SplitSpec(fold=f"{min(index, count)}/{count}", fold_seed=seed)(LISTS)
+    split = split_topics(LISTS, fold=f"{min(index, count)}/{count}", fold_seed=seed)
     parts = [origins(split.train), origins(split.validation), origins(split.test)]
     assert sum(map(len, parts)) == len(set.union(*parts)) == 12
 
@@ -36,7 +36,7 @@ def test_parts_never_share_an_original_topic(count: int, index: int, seed: int) 
 @given(seed=st.integers(0, 100))
 @settings(max_examples=20, deadline=None)
 def test_without_a_fold_validation_takes_whole_topics_too(seed: int) -> None:
-    split = SplitSpec(seed=seed)(LISTS)
+    split = split_topics(LISTS, seed=seed)
     assert len(origins(split.validation)) == 2
     assert not origins(split.train) & origins(split.validation)
     assert len(split.train) + len(split.validation) == len(LISTS)
@@ -47,7 +47,7 @@ def test_published_folds_name_the_original_topics(tmp_path: Path) -> None:
     file = tmp_path / "folds.yml"
     parts = [names[i::4] for i in range(4)]
     file.write_text("\n".join(f"fold{i}: [{', '.join(part)}]" for i, part in enumerate(parts, start=1)))
-    split = SplitSpec(fold="2", folds=file)(LISTS)
+    split = split_topics(LISTS, fold="2", folds=file)
     assert origins(split.test) == set(names[1::4])
     assert origins(split.validation) == set(names[2::4])
 
@@ -72,7 +72,7 @@ def test_the_command_writes_lists_that_train_folds_by_topic(srd: Srd, tiny_file:
     shown = srd.works("data", "reshape", tiny_file, *words, "--out", out, "--json").json
     assert (shown["lists"], shown["topics"]) == (90, 30)
     srd.works("train", "mmr", "--topics", out, "--fold", "1/5", "--out", model)
-    test = set(SplitSpec(fold="1/5")(lists).test.query_ids)  # type: ignore[union-attr]
+    test = set(split_topics(lists, fold="1/5").test.query_ids)  # type: ignore[union-attr]
     assert len(test) == 18
     assert str(sorted(test)[0]) in (model / "config.json").read_text()
 

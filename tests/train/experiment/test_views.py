@@ -12,10 +12,10 @@ from run_srd import Srd
 from srd_agents.registry import make_ranker
 from srd_gym.data.trec import read_run
 from srd_train.experiment import cells
-from srd_train.experiment.benchmark import count_cells, plans, run_benchmark
+from srd_train.experiment.benchmark import run_benchmark
+from srd_train.experiment.cells import check_views, count_cells, tasks, with_view
 from srd_train.experiment.recipe import RankerEntry, Recipe, TopicsEntry, View, recipe_from
 from srd_train.experiment.sources import load_entry
-from srd_train.experiment.views import check_views, seen_through
 from srd_train.report.tables import tables
 
 TOPICS = TopicsEntry(name="tiny", source="synthetic:tiny:15:0", folds=3, run_folds=(1, 2))
@@ -102,15 +102,13 @@ def test_only_the_views_that_are_missing_are_made(finished: tuple[Path, list[dic
 
 def test_other_views_do_not_rename_a_cell() -> None:
     def ids(made: Recipe) -> dict[tuple[str, int], str]:
-        return {(cell.row, cell.fold): cell.id for plan in plans(made) for cell in plan.cells}
+        return {(cell.row, cell.fold): cell.id for task in tasks(made) for cell in task.cells}
 
     whole, bare = ids(recipe()), ids(recipe(views=()))
     assert all(whole[place] == name for place, name in bare.items())
     assert len(set(whole.values())) == len(whole)
     other = ids(recipe(views=(View(name="search 9", config={"rank_by": "search", "rank_simulations": 8}),)))
     assert other["search 9", 1] != whole["search 9", 1]
-    # The names of earlier versions' files, which results folders hold.
-    assert ids(recipe(views=(), depth=10, reference="random"))["random", 1] == "tiny.random.fold1.seed0.a54c2f8ea3"
 
 
 def test_tables_say_which_rows_share_a_fit(finished: tuple[Path, list[dict[str, Any]]]) -> None:
@@ -149,12 +147,12 @@ def test_views_that_cannot_be_are_refused_before_any_work(ranker: str, config: d
     with pytest.raises(ValueError, match=message):
         check_views(entry)
     with pytest.raises(ValueError, match=message):
-        next(plans(recipe(rankers=(entry,), reference="x")))
+        next(tasks(recipe(rankers=(entry,), reference="x")))
 
 
 def test_a_ranker_must_take_the_options_it_names() -> None:
     with pytest.raises(TypeError, match="RandomOrder has options of ranking, but no method ranking_with"):
-        seen_through(make_ranker("random"), VIEWS[0])
+        with_view(make_ranker("random"), VIEWS[0])
 
 
 def test_only_options_of_ranking_can_be_changed_on_a_trained_ranker() -> None:

@@ -266,7 +266,7 @@ def test_a_phone_shows_it_without_scrolling_sideways(browser: Any, file: Path, s
 
 
 def test_without_texts_and_runs_it_says_why(browser: Any, tmp_path: Path) -> None:
-    broken = {"schema_version": 1, "cell": "made.x", "error": f"ValueError: {HOSTILE}"}
+    broken = {"schema_version": 2, "cell": "made.x", "error": f"ValueError: {HOSTILE}"}
     results = write_records(tmp_path, [record("mmr"), record("random"), broken])
     write_text(tmp_path / "page.html", report([results], resamples=200).html()[0])
     opened = Opened(browser, tmp_path / "page.html")

@@ -10,7 +10,8 @@ import pytest
 
 from srd_gym.data.trec import read_run
 from srd_gym.topic import TopicSet
-from srd_train.experiment.benchmark import plans, run_benchmark
+from srd_train.experiment.benchmark import run_benchmark
+from srd_train.experiment.cells import tasks
 from srd_train.experiment.recipe import Recipe, load_recipe
 
 pyndeval = pytest.importorskip("pyndeval", reason="pyndeval is not installed (the extra dev has it)")
@@ -68,7 +69,7 @@ def assert_official(recipe: Recipe, qrels: list[Judgment], out: Path) -> None:
 
 def test_the_runs_of_smoke_score_as_in_the_records(tmp_path: Path) -> None:
     recipe = quick("smoke")
-    assert_official(recipe, lines_of(next(plans(recipe)).topics), tmp_path)
+    assert_official(recipe, lines_of(next(tasks(recipe)).topics), tmp_path)
 
 
 @pytest.mark.data

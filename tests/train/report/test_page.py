@@ -219,7 +219,7 @@ def test_the_command_says_what_is_wrong(srd: Srd, tmp_path: Path) -> None:
     assert "Did you mean smoke" in srd.fails("report", results, "--recipe", "smoek")
     assert "--resamples must be at least 100, got 5" in srd.fails("report", results, "--resamples", 5)
     write_records(tmp_path, [record("mmr", schema_version=0)])
-    assert "written by another version (schema 0, expected 1)" in srd.fails("report", results)
+    assert "written by another version (schema 0, expected 2)" in srd.fails("report", results)
 
 
 def test_without_jinja2_it_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -52,11 +52,11 @@ def test_a_file_of_lines_is_read_line_by_line(tmp_path: Path) -> None:
     assert [problem.what for problem in found.problems] == [f"{file}, line 2", f"{file}, line 5"]
 
 
-@pytest.mark.parametrize("version", [0, 2, None, "1"])
+@pytest.mark.parametrize("version", [0, 1, None, "2"])
 def test_results_of_another_version_are_refused(tmp_path: Path, version: object) -> None:
     write_records(tmp_path, [record("mmr", schema_version=version)])
     with pytest.raises(
-        ValueError, match=r"written by another version \(schema .*, expected 1\); run its benchmark again"
+        ValueError, match=r"written by another version \(schema .*, expected 2\); run its benchmark again"
     ):
         read_results([tmp_path])
     write_records(tmp_path, [record("random")])
@@ -96,7 +96,7 @@ def test_what_is_no_record_is_named(tmp_path: Path, changes: dict[str, object], 
 
 
 def test_a_failed_cell_is_shown_with_its_reason_and_its_seed_is_left_out(tmp_path: Path) -> None:
-    broken = {"schema_version": 1, "cell": "made.random.fold2.seed0", "error": "ZeroDivisionError: by zero"}
+    broken = {"schema_version": 2, "cell": "made.random.fold2.seed0", "error": "ZeroDivisionError: by zero"}
     there = {"q9": {"alpha_nDCG@5": 0.5}}
     second = record("mmr", cell="made.mmr.fold2.seed0", fold=2, per_topic=there)
     write_records(tmp_path, [record("mmr"), second, record("random"), broken])

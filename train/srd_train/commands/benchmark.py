@@ -14,8 +14,9 @@ import tyro
 from srd_train.commands.options import SomeFile, SomeFolder, parsed
 from srd_train.commands.output import Output
 from srd_train.commands.progress import BenchmarkProgress
-from srd_train.experiment.benchmark import Cell, FailedCellsError, run_benchmark
-from srd_train.experiment.engines.local import Engine, in_process, processes
+from srd_train.experiment.benchmark import FailedCellsError, run_benchmark
+from srd_train.experiment.cells import Cell, Engine, in_process
+from srd_train.experiment.engines.local import processes
 from srd_train.experiment.provenance import commit, versions
 from srd_train.experiment.recipe import Recipe, built_in, load_recipe
 from srd_train.report.comparison import run_on_all

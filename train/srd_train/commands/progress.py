@@ -11,7 +11,7 @@ from typing import Any, Self
 
 from srd_agents.registry import RANKERS
 from srd_train.commands.output import Output, visible
-from srd_train.experiment.benchmark import count_cells
+from srd_train.experiment.cells import count_cells
 from srd_train.experiment.recipe import Recipe
 
 Row = tuple[str, str]

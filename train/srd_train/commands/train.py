@@ -29,11 +29,10 @@ from srd_train.commands.options import (
     ranker_options,
 )
 from srd_train.commands.output import Output
-from srd_train.experiment.fit import Fitted, Session, fit_ranker
+from srd_train.experiment.fit import Fitted, Session, Trial, fit_ranker
 from srd_train.experiment.provenance import commit
-from srd_train.experiment.split import Split, SplitSpec, with_lsa
+from srd_train.experiment.split import Split, split_topics, with_lsa
 from srd_train.experiment.tensorboard import EventLog
-from srd_train.experiment.tuning import Trial
 from srd_train.serving.models import VECTORIZER_FOLDER, read_metadata, saved_vectorizer, write_heuristic
 
 
@@ -124,8 +123,8 @@ class TrainCommand:
         options = self.options
         _check_folder(options, self.spec)
         topics = load_topics(options.topics)
-        split = SplitSpec(fold=options.fold, folds=options.folds, fold_seed=options.fold_seed, seed=options.seed)(
-            topics
+        split = split_topics(
+            topics, fold=options.fold, folds=options.folds, fold_seed=options.fold_seed, seed=options.seed
         )
         if options.vectors == "lsa":
             known = saved_vectorizer(options.out) if options.resume else None

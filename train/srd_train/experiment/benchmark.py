@@ -7,36 +7,23 @@ that is killed loses the cells it was at, and no others.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from srd_gym.topic import TopicSet
 from srd_train.experiment.cells import (
-    SCHEMA_VERSION,
     Cell,
+    Engine,
     FailedCell,
-    Plan,
     Result,
-    count_cells,
+    Task,
     failure,
-    plans,
-    run_fit,
+    in_process,
+    tasks,
 )
-from srd_train.experiment.engines.local import Engine, Task, in_process
 from srd_train.experiment.recipe import Recipe
 from srd_train.experiment.results_folder import ResultsFolder
-
-__all__ = [
-    "SCHEMA_VERSION",
-    "Cell",
-    "FailedCellsError",
-    "Plan",
-    "count_cells",
-    "plans",
-    "run_benchmark",
-    "run_cell",
-]
 
 Record = dict[str, Any]
 
@@ -67,9 +54,9 @@ def run_benchmark(
     fresh: bool = False,
     trust: bool = False,
     engine: Engine = in_process,
-    report: Callable[[Cell, Record, bool], None] | None = None,
-    on_failure: Callable[[Cell, Record], None] | None = None,
-    notice: Callable[[str], None] | None = None,
+    report: Callable[[Cell, Record, bool], None] = lambda *_: None,
+    on_failure: Callable[[Cell, Record], None] = lambda *_: None,
+    notice: Callable[[str], None] = lambda _: None,
 ) -> list[Record]:
     """Run the cells that are not finished yet.
 
@@ -78,7 +65,7 @@ def run_benchmark(
         out: folder of the results.
         fresh: run finished cells again.
         trust: let rankers run other people's code.
-        engine: where cells run: `engines.local.in_process` or `processes(jobs)`, `engines.ray.on_ray`.
+        engine: where cells run: `cells.in_process`, `engines.local.processes(jobs)` or `engines.ray.on_ray`.
         report: called after each cell that is finished with its record, and whether it was there already.
         on_failure: called after each cell that failed with its record, which holds `error`.
         notice: told of records that are cut off; their cells are run again.
@@ -91,87 +78,44 @@ def run_benchmark(
         ValueError, FileNotFoundError: a topic set or ranker that cannot be had, a folder that another run writes to, or
             one that another version wrote.
     """
-    with ResultsFolder(out) as folder:
-        run = _Run(folder, report)
-        for cell, result in engine(run.tasks(plans(recipe, trust=trust), fresh)):
-            record = run.take(cell, result)
-            if record is not None and on_failure is not None:
-                on_failure(cell, record)
-        if notice is not None:
-            for unreadable in folder.unreadable:
-                notice(f"{unreadable} Its cell was run again")
-    finished = [run.records[cell.id] for cell in run.cells if cell.id in run.records]
-    if run.failed:
-        raise FailedCellsError(finished, [run.failed[cell.id] for cell in run.cells if cell.id in run.failed])
-    return finished
+    ids: list[str] = []
+    finished: dict[str, Record] = {}
+    failed: dict[str, Record] = {}
 
-
-class _Run:
-    """A benchmark being run: its cells so far, and what they came to."""
-
-    def __init__(self, folder: ResultsFolder, report: Callable[[Cell, Record, bool], None] | None) -> None:
-        self._folder = folder
-        self._report = report
-        self.cells: list[Cell] = []
-        self.records: dict[str, Record] = {}
-        self.failed: dict[str, Record] = {}
-
-    def tasks(self, product: Iterable[Plan], fresh: bool) -> Iterator[Task]:
+    def unfinished(folder: ResultsFolder) -> Iterator[Task]:
         """What is left to do; finished cells are reported on the way."""
-        for plan in product:
-            for fit in plan.fits:
-                self.cells.extend(fit)
-                todo = tuple(cell for cell in fit if fresh or not self._found(cell))
-                if todo:
-                    yield Task(cells=todo, topics=plan.topics)
+        for task in tasks(recipe, trust=trust):
+            left = []
+            for cell in task.cells:
+                ids.append(cell.id)
+                record = None if fresh else folder.read(cell)
+                if record is None:
+                    left.append(cell)
+                else:
+                    finished[cell.id] = record
+                    report(cell, record, True)
+            if left:
+                yield replace(task, cells=tuple(left))
 
-    def take(self, cell: Cell, result: Result) -> Record | None:
-        """Write what a cell came to, and report it; the record of a failure."""
-        result = _kept(self._folder, cell, result)
-        if isinstance(result, FailedCell):
-            self.failed[cell.id] = result.record
-            return result.record
-        self._finished(cell, result.record, found=False)
-        return None
-
-    def _found(self, cell: Cell) -> bool:
-        """Whether the cell was finished before."""
-        record = self._folder.read(cell)
-        if record is not None:
-            self._finished(cell, record, found=True)
-        return record is not None
-
-    def _finished(self, cell: Cell, record: Record, *, found: bool) -> None:
-        """Keep and report a record."""
-        self.records[cell.id] = record
-        if self._report is not None:
-            self._report(cell, record, found)
-
-
-def run_cell(cell: Cell, topics: TopicSet, out: Path) -> Record:
-    """Run one cell, and write it.
-
-    Args:
-        cell: the point of the product.
-        topics: the whole topic set that the cell names.
-        out: folder of the results.
-
-    Returns:
-        The record, as written.
-
-    Raises:
-        FailedCellsError: it failed.
-    """
     with ResultsFolder(out) as folder:
-        result: Result = next(run_fit([cell], topics))
-        result = _kept(folder, cell, result)
-    if isinstance(result, FailedCell):
-        raise FailedCellsError([], [result.record])
-    return result.record
+        for cell, result in engine(unfinished(folder)):
+            written = _written(folder, cell, result)
+            if isinstance(written, FailedCell):
+                failed[cell.id] = written.record
+                on_failure(cell, written.record)
+            else:
+                finished[cell.id] = written.record
+                report(cell, written.record, False)
+        for unreadable in folder.unreadable:
+            notice(f"{unreadable} Its cell was run again")
+    records = [finished[name] for name in ids if name in finished]
+    if failed:
+        raise FailedCellsError(records, [failed[name] for name in ids if name in failed])
+    return records
 
 
-def _kept(folder: ResultsFolder, cell: Cell, result: Result) -> Result:
-    """What a cell came to, once it is written; a failure, where it cannot be (ids that a run cannot carry)."""
+def _written(folder: ResultsFolder, cell: Cell, result: Result) -> Result:
+    """The result, once it is written; a failure, where it cannot be (ids that a run cannot carry)."""
     try:
         folder.write(cell, result)
     except ValueError as error:

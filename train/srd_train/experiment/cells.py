@@ -1,8 +1,8 @@
 """Cells, the points of a benchmark's product: what each is made of, and how it is run.
 
-A cell opens its test topics once, after everything was chosen on the validation topics. What it comes to depends on
-its arguments only and nothing is written here, so that cells can run in any order, process and place
-(`engines`). Cells that differ only in their view (`views`) are made of one fit.
+A cell opens its test topics once, after everything was chosen on the validation topics. Its result depends on its
+arguments only and nothing is written here, so that cells can run in any order, process and place (`engines`). Cells
+that differ only in their view share one fit.
 """
 
 from __future__ import annotations
@@ -12,28 +12,26 @@ import json
 import re
 import time
 import traceback
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from srd_agents.registry import RANKERS
 from srd_gym.measures import evaluate
+from srd_gym.names import unknown
+from srd_gym.protocols import IntArray, Ranker
 from srd_gym.topic import TopicSet
-from srd_train.experiment.fit import Fitted, Session, all_options, fit_ranker, rank_all
+from srd_train.experiment.fit import Fitted, Session, all_options, fit_ranker
 from srd_train.experiment.provenance import commit, versions
 from srd_train.experiment.recipe import RankerEntry, Recipe, TopicsEntry, View
 from srd_train.experiment.sources import folds_path, load_entry
-from srd_train.experiment.split import Split, SplitSpec, are_lists, with_lsa
-from srd_train.experiment.views import check_views, config_seen, seen_through
+from srd_train.experiment.split import Split, are_lists, split_topics, with_lsa
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 """Of a cell's JSON line; rises when its keys change their meaning."""
-_LATER_OPTIONS: Mapping[str, Any] = {"reshape": None, "years": (), "candidates": None, "without": ()}
-"""Options of topic sets that earlier versions had not, and what leaves them out: an option added goes here."""
-_LATER_RANKER_OPTIONS: Mapping[str, Any] = {"without": []}
-"""The same of rankers, for options whose default changes nothing."""
-_BESIDE_RESULTS = ("published", "published_source")
-"""What topic sets carry for the tables: other values make no other cell."""
+_NOT_HASHED = {"ranker": ("views", "needs"), "topics": ("published", "published_source")}
+"""What else a fit serves for, where a row stands, and what tables show beside it: other values make no other cell."""
+_RANK_CHUNK = 64
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,45 +60,29 @@ class Cell:
     @property
     def id(self) -> str:
         """A file name: readable parts, and a hash of everything."""
-        parts_of_it = asdict(self)
-        for key in ("views", "needs"):  # what else the fit serves for, and where, makes no difference
-            del parts_of_it["ranker"][key]
-        # Cells without these keep the names they had before there were such options.
-        for key, unset in _LATER_OPTIONS.items():
-            if parts_of_it["topics"][key] == unset:
-                del parts_of_it["topics"][key]
-        config = parts_of_it["options"].get("config", {})
-        for key, unset in _LATER_RANKER_OPTIONS.items():
-            if config.get(key) == unset:
-                del config[key]
-        for key in _BESIDE_RESULTS:
-            del parts_of_it["topics"][key]
-        if self.view is None:
-            del parts_of_it["view"]
-        content = json.dumps(parts_of_it, sort_keys=True, default=list)
-        digest = hashlib.sha256(content.encode()).hexdigest()[:10]
+        content = asdict(self)
+        for part, keys in _NOT_HASHED.items():
+            for key in keys:
+                del content[part][key]
+        digest = hashlib.sha256(json.dumps(content, sort_keys=True, default=list).encode()).hexdigest()[:10]
         parts = (self.topics.name, self.row, f"fold{self.fold}", f"seed{self.seed}", digest)
         return ".".join(re.sub(r"[^A-Za-z0-9_+-]+", "-", part) for part in parts)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Plan:
-    """The cells of one topic set."""
+class Task:
+    """Cells of one fit."""
 
+    cells: tuple[Cell, ...]
+    """At least one; they differ only in their view."""
     topics: TopicSet
-    fits: tuple[tuple[Cell, ...], ...]
-    """The cells, those of one fit together."""
-
-    @property
-    def cells(self) -> tuple[Cell, ...]:
-        """All of them, in the order of the product."""
-        return tuple(cell for fit in self.fits for cell in fit)
+    """The whole topic set that they name."""
 
 
-def plans(recipe: Recipe, *, trust: bool = False) -> Iterator[Plan]:
+def tasks(recipe: Recipe, *, trust: bool = False) -> Iterator[Task]:
     """The product, one topic set after the other (only one is in memory).
 
-    Rankers that need what the set has not (a retrieval order) have no cells there.
+    A ranker has no cells on a set that lacks what it needs (a retrieval order).
 
     Args:
         recipe: the product.
@@ -109,8 +91,10 @@ def plans(recipe: Recipe, *, trust: bool = False) -> Iterator[Plan]:
     Raises:
         ValueError, FileNotFoundError: a topic set or ranker that cannot be had, or is not trusted.
     """
+    options = {}
     for ranker in recipe.rankers:
         check_views(ranker)
+        options[ranker.name] = all_options(ranker.ranker, ranker.config, ranker.grid)
         if RANKERS.find(ranker.ranker).foreign_code and not trust:
             raise ValueError(
                 f"recipe {recipe.name!r}: row {ranker.name!r} (ranker {ranker.ranker!r}) reads a file that can run any "
@@ -119,32 +103,47 @@ def plans(recipe: Recipe, *, trust: bool = False) -> Iterator[Plan]:
     for entry in recipe.topics:
         topics = load_entry(entry)
         content = topics.fingerprint
-        folds = entry.run_folds or tuple(range(1, entry.folds + 1))
-        fits = tuple(
-            _views_of(
-                Cell(
-                    topics=entry,
-                    ranker=ranker,
-                    fold=fold,
-                    seed=seed,
-                    measures=recipe.measures,
-                    select_by=recipe.select_by,
-                    depth=recipe.depth,
-                    topics_fingerprint=content,
-                    options=all_options(ranker.ranker, ranker.config, ranker.grid),
-                )
+        for ranker in recipe.rankers:
+            if not _applies(ranker, topics):
+                continue
+            for fold in entry.run_folds or range(1, entry.folds + 1):
+                for seed in ranker.seeds or recipe.seeds:
+                    cell = Cell(
+                        topics=entry,
+                        ranker=ranker,
+                        fold=fold,
+                        seed=seed,
+                        measures=recipe.measures,
+                        select_by=recipe.select_by,
+                        depth=recipe.depth,
+                        topics_fingerprint=content,
+                        options=options[ranker.name],
+                    )
+                    views = (replace(cell, view=view) for view in ranker.views)
+                    yield Task(cells=(cell, *views), topics=topics)
+
+
+def check_views(entry: RankerEntry) -> None:
+    """Refuse views that the ranker cannot take, before anything is trained.
+
+    A ranker's config class names its options of ranking in `RANKING_OPTIONS`.
+
+    Raises:
+        ValueError: a ranker without options of ranking, an option that training depends on, or a value out of range.
+    """
+    spec = RANKERS.find(entry.ranker)
+    known: tuple[str, ...] = getattr(spec.config_class, "RANKING_OPTIONS", ())
+    for view in entry.views:
+        if not known:
+            raise ValueError(
+                f"ranker {entry.ranker!r} has one way to rank, so it takes no views; give {view.name!r} an entry of "
+                "its own under [[rankers]]"
             )
-            for ranker in recipe.rankers
-            if _applies(ranker, topics)
-            for fold in folds
-            for seed in ranker.seeds or recipe.seeds
-        )
-        yield Plan(topics=topics, fits=fits)
-
-
-def _views_of(cell: Cell) -> tuple[Cell, ...]:
-    """The cells of one fit."""
-    return (cell, *(replace(cell, view=view) for view in cell.ranker.views))
+        for option in view.config:
+            if option not in known:
+                hint = "An option of training needs an entry of its own."
+                raise unknown(f"option of ranking in view {view.name!r} of {entry.name!r}:", option, known, hint)
+        spec.configure(**{**entry.config, **view.config})
 
 
 def count_cells(recipe: Recipe) -> int:
@@ -155,7 +154,7 @@ def count_cells(recipe: Recipe) -> int:
 
 @dataclass(frozen=True, kw_only=True)
 class CellResult:
-    """A cell that came to its end."""
+    """What a finished cell has found."""
 
     record: dict[str, Any]
     """Its JSON line."""
@@ -165,17 +164,19 @@ class CellResult:
 
 @dataclass(frozen=True, kw_only=True)
 class FailedCell:
-    """A cell that did not."""
+    """Why a cell has no result."""
 
     record: dict[str, Any]
     """A JSON line that says which cell it is and, under `error`, why: type, message and traceback."""
 
 
 Result = CellResult | FailedCell
+Engine = Callable[[Iterable[Task]], Iterator[tuple[Cell, Result]]]
+"""Runs tasks, and gives their cells' results in whatever order they end (`engines`)."""
 
 
 def failure(cell: Cell, error: BaseException, wall_seconds: float = 0.0) -> FailedCell:
-    """What is kept of a cell that failed.
+    """The record of a cell that failed.
 
     Args:
         cell: which.
@@ -203,46 +204,54 @@ def failure(cell: Cell, error: BaseException, wall_seconds: float = 0.0) -> Fail
     )
 
 
-def run_fit(cells: Sequence[Cell], topics: TopicSet) -> Iterator[Result]:
-    """Run cells that differ only in their view: fitted once, then ranked with in turn.
+def in_process(tasks: Iterable[Task]) -> Iterator[tuple[Cell, Result]]:
+    """The engine that runs one task after the other, in this process."""
+    for task in tasks:
+        yield from zip(task.cells, run_fit(task.cells, task.topics), strict=True)
 
-    Choose and train on the fold's training and validation topics, then open its test topics, once. An error ends the
-    cell it comes up in, or all of them where there is no fit; it is told, not raised.
+
+def run_fit(cells: Sequence[Cell], topics: TopicSet) -> Iterator[Result]:
+    """Run cells that differ only in their view: fit once, then rank with each view in turn.
+
+    Choose and train on the fold's training and validation topics, then open its test topics, once. An error ends its
+    cell, or all of them where the fit failed; it is recorded, not raised.
 
     Args:
         cells: of one fit, at least one.
         topics: the whole topic set that they name.
 
     Yields:
-        What each came to, in their order, as soon as it is known.
+        The result of each, in their order, as soon as it is known.
     """
-    whole = _Clock()
+    clock = _Clock()
     try:
-        shared = _fit(cells[0], topics)
+        fit = _fit(cells[0], topics)
     except Exception as error:
-        yield from (failure(cell, error, whole.read()[0]) for cell in cells)
+        yield from (failure(cell, error, clock.read()[0]) for cell in cells)
         return
     for cell in cells:
         clock = _Clock()
         try:
-            result: Result = _rank_and_record(cell, shared)
+            result: Result = _rank_and_record(cell, fit)
         except Exception as error:
             result = failure(cell, error, clock.read()[0])
         yield result
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Shared:
+class _Fit:
     """What cells of one fit have in common; times are (wall, processor) seconds."""
 
     topics: TopicSet
     split: Split
     fitted: Fitted
-    fit: tuple[float, float]
+    time: tuple[float, float]
+    """Of training and choosing alone."""
     until_ranking: tuple[float, float]
+    """With splitting and vectors."""
 
 
-def _fit(cell: Cell, topics: TopicSet) -> _Shared:
+def _fit(cell: Cell, topics: TopicSet) -> _Fit:
     """Split off the fold and fit the ranker."""
     whole = _Clock()
     split = _split(cell, topics)
@@ -251,28 +260,32 @@ def _fit(cell: Cell, topics: TopicSet) -> _Shared:
         cell.ranker.ranker,
         dict(cell.ranker.config),
         split,
-        # A cell comes from `plans`, which has refused what the caller does not trust.
+        # A cell comes from `tasks`, which has refused what the caller does not trust.
         Session(seed=cell.seed, time_budget=cell.ranker.time_budget, trust=True),
         grid=cell.ranker.grid,
         select_by=cell.select_by,
     )
-    return _Shared(topics=topics, split=split, fitted=fitted, fit=alone.read(), until_ranking=whole.read())
+    return _Fit(topics=topics, split=split, fitted=fitted, time=alone.read(), until_ranking=whole.read())
 
 
-def _rank_and_record(cell: Cell, shared: _Shared) -> CellResult:
+def _rank_and_record(cell: Cell, fit: _Fit) -> CellResult:
     """Open the cell's test topics."""
-    test, fitted = shared.split.test, shared.fitted
+    test, fitted = fit.split.test, fit.fitted
     if test is None:
-        raise ValueError("a benchmark fold has test topics")  # a SplitSpec with a fold always gives them
+        raise ValueError("a benchmark fold has test topics")  # a named fold always has them
     clock = _Clock()
-    rankings = rank_all(seen_through(fitted.ranker, cell.view), test, cell.depth)
+    ranker = with_view(fitted.ranker, cell.view)
+    rankings: dict[str, IntArray] = {}
+    for start in range(0, len(test), _RANK_CHUNK):
+        chunk = test[start : start + _RANK_CHUNK]
+        rankings.update(zip(chunk.query_ids, ranker.rank_batch(chunk, cell.depth), strict=True))
     ranking = clock.read()
     evaluation = evaluate(test, rankings, cell.measures)
     ids = {topic.query_id: [topic.doc_ids[i] for i in rankings[topic.query_id]] for topic in test}
     wall, cpu = clock.read()
     record = {
-        **_what_it_is(cell, shared, test),
-        "config": config_seen(fitted.config, cell.view),
+        **_description(cell, fit, test),
+        "config": {**fitted.config, **({} if cell.view is None else cell.view.config)},
         "chosen": fitted.chosen,
         "validation": fitted.validation,
         "trials": fitted.trials,
@@ -282,10 +295,10 @@ def _rank_and_record(cell: Cell, shared: _Shared) -> CellResult:
         "history": fitted.history,
         "environment_episodes": fitted.environment_episodes,
         "environment_steps": fitted.environment_steps,
-        "wall_seconds": shared.until_ranking[0] + wall,
-        "cpu_seconds": shared.until_ranking[1] + cpu,
-        "fit_seconds": shared.fit[0],
-        "fit_cpu_seconds": shared.fit[1],
+        "wall_seconds": fit.until_ranking[0] + wall,
+        "cpu_seconds": fit.until_ranking[1] + cpu,
+        "fit_seconds": fit.time[0],
+        "fit_cpu_seconds": fit.time[1],
         "rank_seconds": ranking[0],
         "rank_cpu_seconds": ranking[1],
         "commit": commit(),
@@ -295,18 +308,18 @@ def _rank_and_record(cell: Cell, shared: _Shared) -> CellResult:
     return CellResult(record=record, rankings=ids)
 
 
-def _what_it_is(cell: Cell, shared: _Shared, test: TopicSet) -> dict[str, Any]:
+def _description(cell: Cell, fit: _Fit, test: TopicSet) -> dict[str, Any]:
     """The part of a record that says what was run on what."""
-    split = shared.split
+    split = fit.split
     return {
         "schema_version": SCHEMA_VERSION,
         "cell": cell.id,
         "topic_set": {
             "name": cell.topics.name,
-            "full_name": shared.topics.name,
+            "full_name": fit.topics.name,
             "fingerprint": cell.topics_fingerprint,
             "marks": list(test.marks),
-            "topics": len(shared.topics),
+            "topics": len(fit.topics),
             "train": len(split.train),
             "validation": len(split.validation),
             "test": len(test),
@@ -327,6 +340,20 @@ def _what_it_is(cell: Cell, shared: _Shared, test: TopicSet) -> dict[str, Any]:
     }
 
 
+def with_view(ranker: Ranker, view: View | None) -> Ranker:
+    """The ranker with the view's options of ranking, sharing what it has learned; None: as it was trained.
+
+    Raises:
+        TypeError: a ranker that names options of ranking, but does not take them.
+    """
+    if view is None:
+        return ranker
+    change: Callable[..., Ranker] | None = getattr(ranker, "ranking_with", None)
+    if change is None:
+        raise TypeError(f"{type(ranker).__name__} has options of ranking, but no method ranking_with(**options)")
+    return change(**view.config)
+
+
 class _Clock:
     """Seconds since it was made."""
 
@@ -342,12 +369,12 @@ def _split(cell: Cell, topics: TopicSet) -> Split:
     """The cell's fold, with vectors fitted on its training texts where the recipe wants that."""
     file = folds_path(cell.topics)
     fold = str(cell.fold) if file is not None else f"{cell.fold}/{cell.topics.folds}"
-    split = SplitSpec(fold=fold, folds=file, fold_seed=cell.topics.fold_seed)(topics)
+    split = split_topics(topics, fold=fold, folds=file)
     return with_lsa(split, cell.topics.width) if cell.topics.vectors == "lsa" else split
 
 
 def _applies(ranker: RankerEntry, topics: TopicSet) -> bool:
-    """Whether the ranker can rank the set: without a retrieval order, say, there is no such row."""
+    """Whether the set has what the ranker needs, a retrieval order, say."""
     needs = {*RANKERS.find(ranker.ranker).needs, *ranker.needs}
-    asked = all(topic.query_vector is not None for topic in topics) or topics.vector_width is None  # lsa comes later
-    return (topics.has_retrieval_order or "retrieval order" not in needs) and (asked or "query" not in ranker.needs)
+    queries = all(topic.query_vector is not None for topic in topics) or topics.vector_width is None  # lsa comes later
+    return (topics.has_retrieval_order or "retrieval order" not in needs) and (queries or "query" not in ranker.needs)

@@ -2,23 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import contextlib
+import itertools
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from srd_agents.config import as_values
-from srd_agents.history import History, OnProgress
+from srd_agents.history import OnProgress
 from srd_agents.learner import Learner
 from srd_agents.registry import RANKERS, RankerSpec
 from srd_agents.validation import Validation
-from srd_gym.protocols import IntArray, Ranker
+from srd_gym.protocols import Ranker
 from srd_gym.topic import TopicSet
 from srd_train.experiment.split import Split
-from srd_train.experiment.threads import torch_threads
-from srd_train.experiment.tuning import Trial, Values, choose, combinations
 
-_RANK_CHUNK = 64
+Values = dict[str, Any]
+"""Option -> value."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trial:
+    """One configuration and how it did on the validation topics."""
+
+    values: Values
+    score: float | None
+    """The measure of the choice, higher is better; a learner's own measure, or None, where there was no choice."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,6 +77,18 @@ class Fitted:
     """Steps of these episodes: a document selected each, or one for a whole list scored at once."""
 
 
+def combinations(grid: Mapping[str, Sequence[Any]]) -> list[Values]:
+    """All combinations of a grid's values, the last option varying fastest; one empty combination for no grid.
+
+    Raises:
+        ValueError: an option without values.
+    """
+    for name, values in grid.items():
+        if not values:
+            raise ValueError(f"option {name!r} has no values to try; give at least one")
+    return [dict(zip(grid, chosen, strict=True)) for chosen in itertools.product(*grid.values())]
+
+
 def grid_for(spec: RankerSpec, config: Mapping[str, Any], grid: Mapping[str, Sequence[Any]]) -> dict[str, Any]:
     """What to choose among: the grid given, else the ranker's own parameters that the config leaves open.
 
@@ -109,7 +132,8 @@ def fit_ranker(
         config: options that are fixed.
         split: its training and validation topics.
         session: seed, folder, limits.
-        grid: option -> values to choose from by validation; None takes what the ranker itself names.
+        grid: option -> values to choose from by validation, the first of equals; None takes what the ranker itself
+            names.
         select_by: the measure of the choice.
 
     Raises:
@@ -117,60 +141,63 @@ def fit_ranker(
     """
     spec = RANKERS.find(name)
     candidates = combinations(grid_for(spec, config, grid or {}))
-    fit = _fit_learner if spec.learns else _build
     if len(candidates) == 1:
-        values = candidates[0]
-        ranker, score = fit(spec, {**config, **values}, split, session)
-        return _fitted(ranker, spec, {**config, **values}, Trial(values=values, score=score), split, [])
+        ranker, score = _fit(spec, {**config, **candidates[0]}, split, session)
+        return _fitted(ranker, spec, config, Trial(values=candidates[0], score=score), split, [])
     if session.out is not None and spec.learns:
         raise ValueError("a grid of trained configurations has no single folder; use a benchmark recipe for it")
 
     # Only the best so far is kept: a grid of learners should not hold all their weights.
-    kept: dict[str, tuple[float, Ranker]] = {}
+    kept: list[tuple[float, Ranker, Trial]] = []
+    trials: list[dict[str, Any]] = []
     judge = Validation(split.validation, select_by)
-
-    def score_of(values: Values) -> float:
-        ranker, _ = fit(spec, {**config, **values}, split, session)
+    for values in candidates:
+        ranker, _ = _fit(spec, {**config, **values}, split, session)
         score = judge.mean(ranker)
-        if "best" not in kept or score > kept["best"][0]:
-            kept["best"] = (score, ranker)
-        return score
+        trial = Trial(values=values, score=score)
+        trials.append({"values": values, "score": score})
+        if session.on_trial is not None:
+            session.on_trial(trial)
+        if not kept or score > kept[0][0]:
+            kept = [(score, ranker, trial)]
+    _, ranker, best = kept[0]
+    return _fitted(ranker, spec, config, best, split, trials)
 
-    best, trials = choose(candidates, score_of, session.on_trial)
-    listed = [{"values": trial.values, "score": trial.score} for trial in trials]
-    return _fitted(kept["best"][1], spec, {**config, **best.values}, best, split, listed)
 
+@contextlib.contextmanager
+def torch_threads(count: int) -> Iterator[None]:
+    """Let torch use this many threads in the block; where nothing has imported torch yet, there is none to limit.
 
-def rank_all(
-    ranker: Ranker, topics: TopicSet, k: int, advance: Callable[[int], None] | None = None
-) -> dict[str, IntArray]:
-    """The first k candidates of every topic, by query id.
+    One thread is the fastest for networks of these sizes: on a busy machine with two cores, two threads trained four
+    times slower. The same number of threads also belongs to "bitwise the same weights".
 
-    Args:
-        ranker: what ranks.
-        topics: what it ranks.
-        k: documents a topic, at least 1.
-        advance: told how many topics were just done.
+    Raises:
+        ValueError: fewer than one.
     """
-    rankings: dict[str, IntArray] = {}
-    for start in range(0, len(topics), _RANK_CHUNK):
-        chunk = topics[start : start + _RANK_CHUNK]
-        rankings.update(zip(chunk.query_ids, ranker.rank_batch(chunk, k), strict=True))
-        if advance is not None:
-            advance(len(chunk))
-    return rankings
+    if count < 1:
+        raise ValueError(f"threads must be at least 1, got {count}")
+    torch: Any = sys.modules.get("torch")
+    if torch is None:
+        yield
+        return
+    before = torch.get_num_threads()
+    torch.set_num_threads(count)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
-def _fit_learner(
-    spec: RankerSpec, config: Mapping[str, Any], split: Split, session: Session
-) -> tuple[Ranker, float | None]:
-    """A trained learner and its best validation value."""
-    learner = spec.build(spec.configure(**config))
-    if not isinstance(learner, Learner):
+def _fit(spec: RankerSpec, config: Values, split: Split, session: Session) -> tuple[Ranker, float | None]:
+    """The ranker with these options, trained where it learns, and a learner's best validation value."""
+    ranker = spec.build(spec.configure(**config), seed=session.seed, trust=session.trust)
+    if not spec.learns:
+        return ranker, None
+    if not isinstance(ranker, Learner):
         raise TypeError(f"ranker {spec.name!r} says that it learns, but is no srd_agents.learner.Learner")
-    learner.metadata = dict(session.metadata)
+    ranker.metadata = dict(session.metadata)
     with torch_threads(session.threads):
-        history: History = learner.fit(
+        history = ranker.fit(
             split.train,
             split.validation,
             seed=session.seed,
@@ -179,19 +206,14 @@ def _fit_learner(
             time_budget=session.time_budget,
             progress=session.on_progress,
         )
-    return learner, history.best_validation
-
-
-def _build(spec: RankerSpec, config: Mapping[str, Any], split: Split, session: Session) -> tuple[Ranker, float | None]:
-    """A heuristic."""
-    return spec.build(spec.configure(**config), seed=session.seed, trust=session.trust), None
+    return ranker, history.best_validation
 
 
 def _fitted(
-    ranker: Ranker, spec: RankerSpec, config: Values, best: Trial, split: Split, trials: list[dict[str, Any]]
+    ranker: Ranker, spec: RankerSpec, config: Mapping[str, Any], best: Trial, split: Split, trials: list[dict[str, Any]]
 ) -> Fitted:
     """The result, with all options written out."""
-    options = spec.configure(**config)
+    options = spec.configure(**{**config, **best.values})
     history = None if not isinstance(ranker, Learner) or ranker.history is None else ranker.history.as_dict()
     if history is not None:
         history["records"] = _with_episodes(history["records"], options, split.train.trainable())

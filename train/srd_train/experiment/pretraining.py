@@ -25,8 +25,8 @@ from srd_agents.storage import write_json
 from srd_gym.data.wide import wide_topics
 from srd_gym.files import written_atomically
 from srd_gym.topic import TopicSet
+from srd_train.experiment.fit import torch_threads
 from srd_train.experiment.provenance import commit, versions
-from srd_train.experiment.threads import torch_threads
 
 LOG = "pretraining.json"
 TRAINING_SEED, VALIDATION_SEED = 0, 1
@@ -146,7 +146,7 @@ def _outcome(ranker: Relational, seed: int) -> Outcome:
         seed=seed,
         validation=history.best_validation,
         best_epoch=history.best_epoch,
-        seconds=float(history.records[-1].get("cpu_seconds", history.records[-1]["seconds"])),
+        seconds=float(history.records[-1]["cpu_seconds"]),
     )
 
 

@@ -24,7 +24,7 @@ SOURCES = ("ambient", "rl4srd", "trec-indri", "dssa-sample", "du-div")
 _SYNTHETIC = "synthetic:"
 _PRESETS = (*PRESETS, "wide")
 LACKING = ("retrieval_scores", "query_vector")
-"""What topics can be made to lack."""
+"""What can be removed from topics."""
 NEEDS = ("retrieval order", "query")
 """What a row can ask of topics beside what its ranker needs anyway."""
 RESHAPE_OPTIONS = ("list_size", "lists", "min_relevant", "seed")
@@ -32,7 +32,7 @@ RESHAPE_OPTIONS = ("list_size", "lists", "min_relevant", "seed")
 
 @dataclass(frozen=True, kw_only=True)
 class TopicsEntry:
-    """A topic set of a benchmark, and how it is cut."""
+    """A topic set of a benchmark, and how it is split."""
 
     name: str
     """What tables call it."""
@@ -40,7 +40,7 @@ class TopicsEntry:
     """A Parquet file, "synthetic:PRESET[:TOPICS[:SEED]]", or real files: ambient, rl4srd, trec-indri,
     dssa-sample or du-div."""
     vectors: str | None = None
-    """None: those the source has. "lsa": fitted on the training fold only. "simulated": drawn from the judgments.
+    """None: those of the source. "lsa": fitted on the training fold only. "simulated": drawn from the judgments.
     Otherwise a file below SRD_DATA_DIR."""
     qrels: tuple[str, ...] = ()
     """Official judgments below SRD_DATA_DIR (patterns), for rl4srd: they give the pool."""
@@ -53,19 +53,17 @@ class TopicsEntry:
     shared_subtopics: bool | None = None
     """Of simulated vectors: a subtopic id means the same in every topic; None takes the set's usual answer."""
     limit: int | None = None
-    """Keep this many topics, drawn by the fold seed."""
+    """Keep this many topics, drawn at random (always the same)."""
     candidates: int | None = None
     """Keep only this many candidates of each topic, the first ones; a smaller topic stays whole."""
     without: tuple[str, ...] = ()
-    """What to take from the topics, to see who needs it: "retrieval_scores" (the candidates are shuffled then, as of
+    """What to remove from the topics, to see who needs it: "retrieval_scores" (the candidates are shuffled then, as of
     any set without a retrieval order), "query_vector", or both."""
     reshape: Mapping[str, int] | None = None
     """Draw lists of equal size from each topic (options of `srd_gym.data.reshape.reshape`: list_size, lists,
     min_relevant, seed), after vectors were simulated; folds are by the original topics."""
     folds: int = 5
-    """How many folds to cut the set into."""
-    fold_seed: int = 0
-    """Of the shuffle behind the folds."""
+    """How many folds to split the set into."""
     folds_file: str | None = None
     """Published test sets instead, in a file here or below SRD_DATA_DIR."""
     run_folds: tuple[int, ...] | None = None
@@ -90,7 +88,7 @@ class TopicsEntry:
         self._check_published()
 
     def _check_lacking(self) -> None:
-        """Refuse to take what topics have not."""
+        """Refuse to remove what topics do not have."""
         if isinstance(self.without, str):
             raise ValueError(f"topics {self.name!r}: without must be a list, as [{self.without!r}]")
         for name in self.without:
@@ -100,7 +98,7 @@ class TopicsEntry:
             raise ValueError(f"topics {self.name!r}: lsa gives every query a vector in its fold; take other vectors")
 
     def _check_published(self) -> None:
-        """Refuse published figures that are no numbers, or that nobody is named for."""
+        """Refuse published figures that are no numbers, or that have no source."""
         if bool(self.published) != bool(self.published_source):
             raise ValueError(
                 f"topics {self.name!r}: published figures and published_source belong together; give both or neither"
@@ -145,7 +143,7 @@ class RankerEntry:
     """Seconds of training at most; a cell that it ends depends on the machine, and the tables say so."""
     needs: tuple[str, ...] = ()
     """What a topic set must have for these options, beside what the ranker needs anyway: "retrieval order", "query"
-    (a vector). Sets that have it not get no such row."""
+    (a vector). A set without it gets no such row."""
     views: tuple[View, ...] = ()
     """Further ways to rank with the same fit, each a row behind this one; for rankers that have options of ranking."""
 

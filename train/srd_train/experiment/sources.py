@@ -231,10 +231,10 @@ def with_noise(source: str, noise: float) -> TopicSet:
 
 
 def _sampled(topics: TopicSet, entry: TopicsEntry) -> TopicSet:
-    """As many topics as the entry wants, drawn by its fold seed, in their order."""
+    """As many topics as the entry wants, in their order."""
     if entry.limit is None or entry.limit >= len(topics):
         return topics
-    chosen = np.random.default_rng(entry.fold_seed).choice(len(topics), size=entry.limit, replace=False)
+    chosen = np.random.default_rng(0).choice(len(topics), size=entry.limit, replace=False)
     return topics.replace(topics[int(i)] for i in sorted(chosen))
 
 
@@ -249,6 +249,6 @@ def _less(topic: Topic, entry: TopicsEntry, index: int) -> Topic:
     """One topic of `_lessened`; its number gives the shuffle where it loses its order."""
     topic = topic.take(np.arange(min(topic.n_candidates, entry.candidates or topic.n_candidates)))
     if "retrieval_scores" in entry.without:
-        order = np.random.default_rng([entry.fold_seed, index]).permutation(topic.n_candidates)
+        order = np.random.default_rng([0, index]).permutation(topic.n_candidates)
         topic = replace(topic.take(order), retrieval_scores=None)
     return replace(topic, query_vector=None) if "query_vector" in entry.without else topic

@@ -37,41 +37,38 @@ class Split:
     """Fitted on the texts of `train`, and already applied to all parts."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class SplitSpec:
-    """How to split a topic set; all lists that were drawn from one topic (`srd data reshape`) come into one part."""
+def split_topics(
+    topics: TopicSet, *, fold: str | None = None, folds: Path | None = None, fold_seed: int = 0, seed: int = 0
+) -> Split:
+    """Split a topic set; all lists that were drawn from one topic (`srd data reshape`) come into one part.
 
-    fold: str | None = None
-    """"I/N", or "I" with a file of folds; None holds out a share for validation."""
-    folds: Path | None = None
-    """A file of published test sets."""
-    fold_seed: int = 0
-    """Of the shuffle behind "I/N"."""
-    seed: int = 0
-    """Of the shuffle that holds out the validation share."""
+    Args:
+        topics: the whole set.
+        fold: "I/N", or "I" with a file of folds; None holds out a share for validation.
+        folds: a file of published test sets.
+        fold_seed: of the shuffle behind "I/N".
+        seed: of the shuffle that holds out the validation share.
 
-    def __call__(self, topics: TopicSet) -> Split:
-        """Split the set.
-
-        Raises:
-            ValueError: a fold that does not exist, or too few topics.
-        """
-        if self.fold is None:
-            if self.folds is not None:
-                raise ValueError("--folds names a file of test sets: say which with --fold I")
-            return _hold_out(topics, self.seed)
-        index, count = _fold_numbers(self.fold, self.folds)
-        if self.folds is not None:
-            test_sets = read_folds(self.folds)
-            folds = reshaped_folds(topics, test_sets) if are_lists(topics) else topics.folds_from(test_sets)
-            how: dict[str, Any] = {"folds_file": self.folds.name}
-        else:
-            number, seed = count or 0, self.fold_seed
-            folds = reshaped_folds(topics, number, seed) if are_lists(topics) else topics.folds(number, seed)
-            how = {"fold_seed": self.fold_seed}
-        if not 1 <= index <= len(folds):
-            raise ValueError(f"there is no fold {index}; expected 1 to {len(folds)}")
-        return of_fold(folds[index - 1], how)
+    Raises:
+        ValueError: a fold that does not exist, or too few topics.
+    """
+    if fold is None:
+        if folds is not None:
+            raise ValueError("--folds names a file of test sets: say which with --fold I")
+        return _hold_out(topics, seed)
+    index, count = _fold_numbers(fold, folds)
+    lists = are_lists(topics)
+    how: dict[str, Any]
+    if folds is not None:
+        test_sets = read_folds(folds)
+        parts = reshaped_folds(topics, test_sets) if lists else topics.folds_from(test_sets)
+        how = {"folds_file": folds.name}
+    else:
+        parts = reshaped_folds(topics, count, fold_seed) if lists else topics.folds(count, fold_seed)
+        how = {"fold_seed": fold_seed}
+    if not 1 <= index <= len(parts):
+        raise ValueError(f"there is no fold {index}; expected 1 to {len(parts)}")
+    return of_fold(parts[index - 1], how)
 
 
 def are_lists(topics: TopicSet) -> bool:
@@ -137,11 +134,11 @@ def _hold_out(topics: TopicSet, seed: int) -> Split:
     return Split(train=parts[0], validation=parts[1], test=None, description=how)
 
 
-def _fold_numbers(text: str, file: Path | None) -> tuple[int, int | None]:
-    """The numbers in "I/N", or in "I" where a file says how many there are."""
+def _fold_numbers(text: str, file: Path | None) -> tuple[int, int]:
+    """The numbers in "I/N"; 0 for the second in "I", where a file says how many there are."""
     first, slash, second = text.partition("/")
     expected = "a number, such as --fold 1" if file is not None else "two numbers, such as --fold 1/5"
     if not first.isdecimal() or bool(slash) == (file is not None) or (slash and not second.isdecimal()):
         where = f"with --folds {file}" if file is not None else "without a --folds file"
         raise ValueError(f"--fold {text!r}: expected {expected} ({where})")
-    return int(first), int(second) if slash else None
+    return int(first), int(second or 0)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from srd_gym.measures import measure
-from srd_train.experiment.benchmark import SCHEMA_VERSION
+from srd_train.experiment.cells import SCHEMA_VERSION
 
 Record = Mapping[str, Any]
 Kind = Literal["failed", "unreadable", "version", "twice", "incomplete", "run", "texts", "left out"]

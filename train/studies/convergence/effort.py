@@ -203,7 +203,7 @@ def convergence(records: Sequence[Record], references: Sequence[str], *, seed: i
     if not any(_has_curve(record) for record in records):
         raise ValueError(
             "no cell has a curve to compare: expected learners that count episodes, evaluations and processor time "
-            "(mdp-div and its variants); cells of earlier versions lack the latter, run them again with --fresh"
+            "(mdp-div and its variants)"
         )
     names = dict.fromkeys(record["topic_set"]["name"] for record in records if _has_curve(record))
     rng = np.random.default_rng(seed)

@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,9 @@ from srd_gym.files import written_atomically
 from srd_train.commands.options import SomeFile, SomeFolder, parsed
 from srd_train.commands.output import Output
 from srd_train.commands.progress import BenchmarkProgress
-from srd_train.experiment.benchmark import Cell, run_benchmark
+from srd_train.experiment.benchmark import run_benchmark
+from srd_train.experiment.cells import Cell
+from srd_train.experiment.fit import torch_threads
 from srd_train.experiment.provenance import commit, versions
 from srd_train.experiment.recipe import Recipe, load_recipe
 from srd_train.report.curves import read_cells
@@ -123,9 +126,8 @@ def _costs(out: Path, fresh: bool, output: Output) -> tuple[list[EpisodeCost], s
     if path.is_file() and not fresh:
         content = json.loads(path.read_text(encoding="utf-8"))
         return [EpisodeCost(**line) for line in content["costs"]], str(content["commit"])
-    from srd_train.experiment.threads import torch_threads
-
     output.notice("measuring where the time of an episode goes")
+    import_module("torch")  # before its threads are limited
     with torch_threads(1):
         costs = episode_costs()
     content = {"costs": [cost.as_dict() for cost in costs], "commit": commit(), "versions": versions()}

@@ -1,8 +1,4 @@
-"""Where the cells of a benchmark run: one after the other here, or several at once in processes of this machine.
-
-An engine takes tasks and gives back what their cells came to, in whatever order they end; `engines.ray` has another
-one. What a cell comes to does not depend on the engine.
-"""
+"""Running several cells of a benchmark at once, in processes of this machine."""
 
 from __future__ import annotations
 
@@ -11,38 +7,18 @@ import multiprocessing
 import os
 import signal
 import threading
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
 from multiprocessing import connection
 from typing import Any
 
 from srd_gym.topic import TopicSet
-from srd_train.experiment.cells import Cell, Result, failure, run_fit
+from srd_train.experiment.cells import Cell, Engine, Result, Task, failure, run_fit
 
 _THREADS = "OMP_NUM_THREADS"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Task:
-    """Cells of one fit."""
-
-    cells: tuple[Cell, ...]
-    """At least one; they differ only in their view."""
-    topics: TopicSet
-    """The whole topic set that they name."""
-
-
-Engine = Callable[[Iterable[Task]], Iterator[tuple[Cell, Result]]]
-
-
 class WorkerDiedError(RuntimeError):
     """The process that ran a cell ended before the cell did."""
-
-
-def in_process(tasks: Iterable[Task]) -> Iterator[tuple[Cell, Result]]:
-    """One task after the other, in this process."""
-    for task in tasks:
-        yield from zip(task.cells, run_fit(task.cells, task.topics), strict=True)
 
 
 def processes(jobs: int) -> Engine:

@@ -1,6 +1,6 @@
 """Cells of a benchmark on a Ray cluster: one fit a task, a processor each, begun again where its worker is lost.
 
-Ray brings topics to the workers and what cells came to back, in its own store: the nodes share no folder, and need the
+Ray carries topics to the workers and results back, in its own store: the nodes share no folder, and need the
 same version of this package. The process that started the benchmark writes the results.
 """
 
@@ -10,8 +10,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from srd_gym.topic import TopicSet
-from srd_train.experiment.cells import Cell, Result, failure, run_fit
-from srd_train.experiment.engines.local import Task
+from srd_train.experiment.cells import Cell, Result, Task, failure, run_fit
 
 RETRIES = 3
 """How often a task is begun again whose worker or node was lost; errors of a ranker are not repeated."""
@@ -48,7 +47,7 @@ def connected_ray() -> Any:
 
 
 def on_ray(tasks: Iterable[Task]) -> Iterator[tuple[Cell, Result]]:
-    """An engine (`engines.local.Engine`): cells as Ray tasks.
+    """An engine (`cells.Engine`): cells as Ray tasks.
 
     Raises:
         ImportError, ConnectionError: as `connected_ray`.
@@ -77,7 +76,7 @@ def _run_all(cells: tuple[Cell, ...], topics: TopicSet) -> list[Result]:
 
 
 def _next_ended(ray: Any, running: dict[Any, Task]) -> Iterator[tuple[Cell, Result]]:
-    """What the cells of the next task to end came to."""
+    """The results of the next task to end."""
     (reference,), _ = ray.wait(list(running), num_returns=1)
     task = running.pop(reference)
     try:

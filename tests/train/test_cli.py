@@ -86,7 +86,7 @@ def raising(error: BaseException) -> Any:
     ],
 )
 def test_exit_codes(srd: Srd, monkeypatch: pytest.MonkeyPatch, error: BaseException, code: int, said: str) -> None:
-    monkeypatch.setattr(srd_train.commands.evaluate.EvaluateCommand, "run", raising(error))
+    monkeypatch.setattr(srd_train.commands.evaluate.Evaluate, "execute", raising(error))
     done = srd("evaluate", "--qrels", "a", "--run", "b")
     assert done.code == code
     assert said in done.err
@@ -94,7 +94,7 @@ def test_exit_codes(srd: Srd, monkeypatch: pytest.MonkeyPatch, error: BaseExcept
 
 
 def test_our_own_mistakes_keep_their_traceback(srd: Srd, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(srd_train.commands.evaluate.EvaluateCommand, "run", raising(KeyError("bug")))
+    monkeypatch.setattr(srd_train.commands.evaluate.Evaluate, "execute", raising(KeyError("bug")))
     with pytest.raises(KeyError):
         srd("evaluate", "--qrels", "a", "--run", "b")
 

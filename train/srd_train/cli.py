@@ -11,7 +11,7 @@ import logging
 import os
 import sys
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,11 +26,12 @@ USER_ERRORS = (ValueError, TypeError, OSError, ImportError, FloatingPointError)
 
 @dataclass(frozen=True)
 class Leaf:
-    """A command: `module` holds `parse(args, prog) -> Command`; it is imported only when it runs."""
+    """A command; its module is imported only when it runs."""
 
     module: str
     summary: str
-    parser: str = "parse"
+    command: str = "parse"
+    """In the module: a dataclass of options that is a `Command`, or a function (args, prog) -> Command."""
 
 
 @dataclass(frozen=True)
@@ -38,18 +39,15 @@ class Group:
     """Words that lead to commands."""
 
     summary: str
-    commands: dict[str, Leaf | Group]
+    commands: Mapping[str, Leaf | Group]
 
 
-_BUILD: dict[str, Leaf | Group] = {
-    name: Leaf("srd_train.commands.data.build", summary, f"parse_{name.replace('-', '_')}")
-    for name, summary in {
-        "ambient": "a folder in AMBIENT's four-file format",
-        "rl4srd": "MDP-DIV's four published files",
-        "du-div": "the DU-DIV label file",
-        "synthetic": "generated topics: tiny, web or serp",
-        "trec": "TREC diversity qrels, run and topics",
-    }.items()
+_BUILD = {
+    "ambient": Leaf("srd_train.commands.data.build", "a folder in AMBIENT's four-file format", "Ambient"),
+    "rl4srd": Leaf("srd_train.commands.data.build", "MDP-DIV's four published files", "Rl4srd"),
+    "du-div": Leaf("srd_train.commands.data.build", "the DU-DIV label file", "DuDiv"),
+    "synthetic": Leaf("srd_train.commands.data.build", "generated topics: tiny, web or serp", "Synthetic"),
+    "trec": Leaf("srd_train.commands.data.build", "TREC diversity qrels, run and topics", "Trec"),
 }
 
 TREE = Group(
@@ -59,17 +57,19 @@ TREE = Group(
             "Make topic files (Parquet) and look into them.",
             {
                 "build": Group("Make a topic file from a data set.", _BUILD),
-                "describe": Leaf("srd_train.commands.data.describe", "the statistics of a topic file"),
-                "reshape": Leaf("srd_train.commands.data.reshape", "lists of equal size from each topic's candidates"),
-                "head": Leaf("srd_train.commands.data.head", "the first topics of a topic file"),
+                "describe": Leaf("srd_train.commands.data.describe", "the statistics of a topic file", "Describe"),
+                "reshape": Leaf(
+                    "srd_train.commands.data.reshape", "lists of equal size from each topic's candidates", "Reshape"
+                ),
+                "head": Leaf("srd_train.commands.data.head", "the first topics of a topic file", "Head"),
             },
         ),
         "train": Leaf("srd_train.commands.train", "train a ranker on a topic file"),
-        "pretrain": Leaf("srd_train.commands.pretrain", "make the weights of relational-pretrained again"),
+        "pretrain": Leaf("srd_train.commands.pretrain", "make the weights of relational-pretrained again", "Pretrain"),
         "rank": Leaf("srd_train.commands.rank", "rank topics into a TREC run, or JSON lines as they come"),
-        "evaluate": Leaf("srd_train.commands.evaluate", "score a TREC run against diversity qrels"),
+        "evaluate": Leaf("srd_train.commands.evaluate", "score a TREC run against diversity qrels", "Evaluate"),
         "benchmark": Leaf("srd_train.commands.benchmark", "train and compare rankers by a recipe"),
-        "curves": Leaf("srd_train.commands.curves", "learning curves of a benchmark's results"),
+        "curves": Leaf("srd_train.commands.curves", "learning curves of a benchmark's results", "Curves"),
         "report": Leaf("srd_train.commands.report", "a page to look into a benchmark's results, and tables for a text"),
     },
 )
@@ -170,8 +170,11 @@ def _run(args: list[str], output: Output, tree: Group, prog: str) -> int:
             raise unknown("command", f"{prog} {word}", [f"{prog} {name}" for name in node.commands])
         node = node.commands[word]
         prog = f"{prog} {word}"
-    parse: Any = getattr(importlib.import_module(node.module), node.parser)
-    status: int = parse(args, prog).run(output)
+    from srd_train.commands.options import parsed
+
+    found: Any = getattr(importlib.import_module(node.module), node.command)
+    command = parsed(found, args, prog) if isinstance(found, type) else found(args, prog)
+    status: int = command.execute(output)
     return status
 
 

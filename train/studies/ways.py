@@ -13,14 +13,13 @@ import io
 import multiprocessing
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from srd_train.commands.options import parsed
 from srd_train.commands.output import Output
 
 PACKAGES = ("srd_gym", "srd_agents", "srd_train")
@@ -53,6 +52,20 @@ class Ways:
     """List the files."""
     json: bool = False
     """Print JSON."""
+
+    def execute(self, output: Output) -> int:
+        """Trace every way in a process of its own, as modules remember what they have read, and show the table."""
+        context = multiprocessing.get_context("spawn")
+        with ProcessPoolExecutor(1, mp_context=context, max_tasks_per_child=1) as pool:
+            found = dict(zip(WAYS, pool.map(entered, WAYS), strict=True))
+        if self.json:
+            output.data(found)
+            return 0
+        counts = [[name, str(len(files)), str(sum(map(len, files.values())))] for name, files in found.items()]
+        output.table("Entered", ["call", "files", "functions"], counts)
+        for name, files in found.items() if self.files else ():
+            output.text("\n".join([name, *(f"  {file} ({len(names)})" for file, names in files.items())]))
+        return 0
 
 
 @dataclass
@@ -159,32 +172,6 @@ def entered(name: str) -> dict[str, list[str]]:
         with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()), trace.recorded():
             call()
     return {file: sorted(functions) for file, functions in sorted(trace.entered.items())}
-
-
-def parse(args: Sequence[str], prog: str) -> WaysCommand:
-    """The command from its words."""
-    return WaysCommand(parsed(Ways, args, prog))
-
-
-@dataclass(frozen=True)
-class WaysCommand:
-    """`make ways`, ready to run."""
-
-    options: Ways
-
-    def run(self, output: Output) -> int:
-        """Trace every way in a process of its own, as modules remember what they have read, and show the table."""
-        context = multiprocessing.get_context("spawn")
-        with ProcessPoolExecutor(1, mp_context=context, max_tasks_per_child=1) as pool:
-            found = dict(zip(WAYS, pool.map(entered, WAYS), strict=True))
-        if self.options.json:
-            output.data(found)
-            return 0
-        counts = [[name, str(len(files)), str(sum(map(len, files.values())))] for name, files in found.items()]
-        output.table("Entered", ["call", "files", "functions"], counts)
-        for name, files in found.items() if self.options.files else ():
-            output.text("\n".join([name, *(f"  {file} ({len(names)})" for file, names in files.items())]))
-        return 0
 
 
 def _topic_file(folder: Path) -> str:

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 
 import tyro
 
-from srd_train.commands.options import SomeFile, SomeFolder, parsed
+from srd_train.commands.options import Command, Help, SomeFile, SomeFolder, parsed
 from srd_train.commands.output import Output
 from srd_train.commands.progress import BenchmarkProgress
 from srd_train.experiment.benchmark import FailedCellsError, run_benchmark
@@ -78,10 +78,10 @@ class Benchmark:
     """Print the tables as JSON."""
 
 
-def parse(args: Sequence[str], prog: str) -> BenchmarkCommand:
+def parse(args: Sequence[str], prog: str) -> Command:
     """The command from its words."""
     if list(args[:1]) in (["-h"], ["--help"]):
-        return BenchmarkCommand(None)
+        return Help(_overview())
     return BenchmarkCommand(parsed(Benchmark, args, prog))
 
 
@@ -89,9 +89,9 @@ def parse(args: Sequence[str], prog: str) -> BenchmarkCommand:
 class BenchmarkCommand:
     """`srd benchmark`, ready to run."""
 
-    options: Benchmark | None
+    options: Benchmark
 
-    def run(self, output: Output) -> int:
+    def execute(self, output: Output) -> int:
         """Run what is not finished, and show the tables.
 
         Returns:
@@ -101,9 +101,6 @@ class BenchmarkCommand:
             ValueError, FileNotFoundError: a recipe that cannot be read, or topics that cannot be had.
         """
         options = self.options
-        if options is None:
-            output.text(_overview())
-            return 0
         recipe = load_recipe(options.recipe)
         for picture in (options.curves, options.latency):
             if picture is not None:

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import tyro
 
 from srd_gym.names import unknown
-from srd_train.commands.options import File, parsed
+from srd_train.commands.options import File
 from srd_train.commands.output import Output
 
 
@@ -36,19 +36,7 @@ class Curves:
     json: bool = False
     """Print JSON: the lines' last points."""
 
-
-def parse(args: Sequence[str], prog: str) -> CurvesCommand:
-    """The command from its words."""
-    return CurvesCommand(parsed(Curves, args, prog))
-
-
-@dataclass(frozen=True)
-class CurvesCommand:
-    """`srd curves`, ready to run."""
-
-    options: Curves
-
-    def run(self, output: Output) -> int:
+    def execute(self, output: Output) -> int:
         """Read, draw, write.
 
         Raises:
@@ -58,10 +46,9 @@ class CurvesCommand:
         """
         from srd_train.report.curves import draw, panels, read_cells
 
-        options = self.options
-        found = panels(_chosen(read_cells(options.results), options.rankers))
-        draw(found, options.out)
-        if options.json:
+        found = panels(_chosen(read_cells(self.results), self.rankers))
+        draw(found, self.out)
+        if self.json:
             output.data(
                 [
                     {
@@ -75,7 +62,7 @@ class CurvesCommand:
                 ]
             )
         else:
-            output.notice(f"{options.out}: {len(found)} panels, {sum(len(panel.lines) for panel in found)} lines")
+            output.notice(f"{self.out}: {len(found)} panels, {sum(len(panel.lines) for panel in found)} lines")
         return 0
 
 

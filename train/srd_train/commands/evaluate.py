@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -10,7 +9,7 @@ import tyro
 
 from srd_gym.data.trec import read_qrels, read_run
 from srd_gym.measures import Evaluation, evaluate_run
-from srd_train.commands.options import Files, parsed
+from srd_train.commands.options import Files
 from srd_train.commands.output import Output
 
 DEFAULT_MEASURES = ("alpha_nDCG@5", "alpha_nDCG@10", "ERR_IA@10", "StRecall@10", "NRBP")
@@ -39,33 +38,20 @@ class Evaluate:
     json: bool = False
     """Print JSON: measures (name -> mean), topics, missing, and with --per-topic per_topic."""
 
-
-def parse(args: Sequence[str], prog: str) -> EvaluateCommand:
-    """The command from its words."""
-    return EvaluateCommand(parsed(Evaluate, args, prog))
-
-
-@dataclass(frozen=True)
-class EvaluateCommand:
-    """`srd evaluate`, ready to run."""
-
-    options: Evaluate
-
-    def run(self, output: Output) -> int:
+    def execute(self, output: Output) -> int:
         """Score and show.
 
         Raises:
             FileNotFoundError: a file that is not there.
             ValueError: an unknown measure, a malformed line (the message gives file and line), a query in two files.
         """
-        options = self.options
-        if not options.measures:
+        if not self.measures:
             raise ValueError("no measure named; expected at least one after --measures, such as alpha_nDCG@10")
-        evaluation = evaluate_run(read_qrels(options.qrels), read_run(options.run), options.measures)
+        evaluation = evaluate_run(read_qrels(self.qrels), read_run(self.run), self.measures)
         if not evaluation.per_topic:
             raise ValueError("no topic is judged in the qrels; expected at least one line with a judgment")
-        means = evaluation.mean(present_only=options.present_only)
-        if options.json:
+        means = evaluation.mean(present_only=self.present_only)
+        if self.json:
             output.data(self._as_json(evaluation, means))
         else:
             self._show(evaluation, means, output)
@@ -78,14 +64,14 @@ class EvaluateCommand:
             "topics": evaluation.topics,
             "missing": evaluation.missing,
         }
-        if self.options.per_topic:
+        if self.per_topic:
             result["per_topic"] = evaluation.per_topic
         return result
 
     def _show(self, evaluation: Evaluation, means: dict[str, float], output: Output) -> None:
         """The result as a table."""
         names = list(means)
-        if self.options.per_topic:
+        if self.per_topic:
             rows = [
                 [query_id, *(f"{values[name]:.4f}" for name in names)]
                 for query_id, values in evaluation.per_topic.items()
@@ -98,7 +84,7 @@ class EvaluateCommand:
 
     def _caption(self, evaluation: Evaluation) -> str:
         """What the means are over."""
-        over = "ranked topics only" if self.options.present_only else "all judged topics, a missing ranking counts 0"
+        over = "ranked topics only" if self.present_only else "all judged topics, a missing ranking counts 0"
         unasked = f"; {len(evaluation.unjudged)} rankings of unjudged topics left out" if evaluation.unjudged else ""
         return (
             f"{evaluation.topics} judged topics, {evaluation.missing} missing; means over {over}; ideal of the pool"

@@ -29,12 +29,24 @@ SomeText = Annotated[str | None, tyro.conf.arg(metavar="TEXT")]
 class Command(Protocol):
     """A parsed command line, ready to run."""
 
-    def run(self, output: Output) -> int:
+    def execute(self, output: Output) -> int:
         """Do it.
 
         Returns:
             The exit code.
         """
+
+
+@dataclasses.dataclass(frozen=True)
+class Help:
+    """A command that shows how to use another."""
+
+    text: str
+
+    def execute(self, output: Output) -> int:
+        """Show it."""
+        output.text(self.text)
+        return 0
 
 
 def parsed(kind: type[Options], args: Sequence[str], prog: str) -> Options:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 
 from srd_agents.history import OnProgress, Progress
 from srd_agents.relational.ranker import CHECKPOINTS
-from srd_train.commands.options import Folder, parsed
+from srd_train.commands.options import Folder
 from srd_train.commands.output import Output
 from srd_train.experiment.pretraining import LOG, Plan, pretrain
 
@@ -31,34 +31,21 @@ class Pretrain(Plan):
     json: bool = False
     """Print JSON: the outcome of each seed."""
 
-
-def parse(args: Sequence[str], prog: str) -> PretrainCommand:
-    """The command from its words."""
-    return PretrainCommand(parsed(Pretrain, args, prog))
-
-
-@dataclass(frozen=True)
-class PretrainCommand:
-    """`srd pretrain`, ready to run."""
-
-    options: Pretrain
-
-    def run(self, output: Output) -> int:
+    def execute(self, output: Output) -> int:
         """Train, choose, write.
 
         Raises:
             ValueError: values out of range, or a folder of another run.
         """
-        options = self.options
-        plan = Plan(**{name: getattr(options, name) for name in Plan.__dataclass_fields__})
-        with output.progress(f"pretrain seeds {', '.join(map(str, options.seeds))}") as advance:
-            outcomes = pretrain(plan, options.out, threads=options.threads, progress=_follow(advance))
-        if options.json:
-            output.data({"outcomes": [asdict(outcome) for outcome in outcomes], "folder": str(options.out)})
+        plan = Plan(**{name: getattr(self, name) for name in Plan.__dataclass_fields__})
+        with output.progress(f"pretrain seeds {', '.join(map(str, self.seeds))}") as advance:
+            outcomes = pretrain(plan, self.out, threads=self.threads, progress=_follow(advance))
+        if self.json:
+            output.data({"outcomes": [asdict(outcome) for outcome in outcomes], "folder": str(self.out)})
             return 0
         rows = [[str(o.seed), f"{o.validation:.4f}", str(o.best_epoch), f"{o.seconds:.0f}"] for o in outcomes]
-        files = ", ".join(CHECKPOINTS.values()) if options.one_pass else CHECKPOINTS["greedy"]
-        caption = f"the best ones are in {options.out} ({files}); log: {options.out / LOG}"
+        files = ", ".join(CHECKPOINTS.values()) if self.one_pass else CHECKPOINTS["greedy"]
+        caption = f"the best ones are in {self.out} ({files}); log: {self.out / LOG}"
         output.table("Pretrained", ["seed", "validation", "best epoch", "seconds"], rows, caption)
         return 0
 

@@ -12,13 +12,13 @@ from typing import Any, Literal
 
 from srd_agents.registry import RANKERS
 from srd_gym.data.trec import write_run
-from srd_train.commands.options import SomeFile, SomeSource, SomeText, joined, parsed, ranker_options
+from srd_train.commands.options import Command, Help, SomeFile, SomeSource, SomeText, joined, parsed, ranker_options
 from srd_train.commands.output import Output
 from srd_train.experiment.engines.ray import imported_ray
 from srd_train.serving.json_lines import rank_lines
 from srd_train.serving.models import Model, load_model
 from srd_train.serving.ranking import Job, rank_on_ray, rank_stream
-from srd_train.serving.topic_stream import topic_stream
+from srd_train.serving.topic_stream import TopicStream, topic_stream
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,7 +60,7 @@ class Rank:
     """Print JSON about the run written."""
 
 
-def parse(args: Sequence[str], prog: str) -> RankCommand:
+def parse(args: Sequence[str], prog: str) -> Command:
     """The command from its words; the first names a folder or a ranker.
 
     Raises:
@@ -68,7 +68,7 @@ def parse(args: Sequence[str], prog: str) -> RankCommand:
     """
     words = list(args)
     if words[:1] in (["-h"], ["--help"]):
-        return RankCommand("", None, {})
+        return Help(_overview())
     if not words or words[0].startswith("-"):
         raise ValueError(f"name a model folder or a ranker first: {prog} DIR|RANKER --topics FILE --out RUN")
     target = words.pop(0)
@@ -85,25 +85,22 @@ class RankCommand:
     """`srd rank`, ready to run."""
 
     target: str
-    options: Rank | None
+    options: Rank
     config: dict[str, Any]
 
-    def run(self, output: Output) -> int:
+    def execute(self, output: Output) -> int:
         """Rank.
 
         Raises:
             ValueError: topics that the ranker cannot rank, or a malformed line (the message gives its number).
         """
         options = self.options
-        if options is None:
-            output.text(_overview())
-            return 0
         if options.k < 1:
             raise ValueError(f"--k must be at least 1, got {options.k}")
-        if options.topics is not None and options.out is None:
-            raise ValueError("say where the run goes: --out FILE")
         if options.topics is None and options.out is not None:
             raise ValueError("--out needs --topics FILE; JSON lines are answered on standard output")
+        if options.topics is not None and options.out is None:
+            raise ValueError("say where the run goes: --out FILE")
         if options.engine == "ray":
             if options.topics is None:
                 raise ValueError("--engine ray needs --topics FILES; JSON lines are answered by this process")
@@ -113,17 +110,15 @@ class RankCommand:
             output.notice(
                 f"{self.target}: training has not ended (finish it with --resume); ranking by the best so far"
             )
-        if options.topics is None:
+        if options.topics is None or options.out is None:
             rank_lines(model, sys.stdin, output.text, options.k)
         else:
-            self._rank_topics(model, options, output)
+            self._rank_topics(model, topic_stream(options.topics), options.out, output)
         return 0
 
-    def _rank_topics(self, model: Model, options: Rank, output: Output) -> None:
+    def _rank_topics(self, model: Model, topics: TopicStream, out: Path, output: Output) -> None:
         """Write the run."""
-        if options.topics is None or options.out is None:
-            return
-        topics = topic_stream(options.topics)
+        options = self.options
         test = None if options.all else model.test_query_ids
         every = topics.count(test)
         count = every if test is None else len(test)
@@ -140,12 +135,12 @@ class RankCommand:
                 rankings = rank_on_ray(job, topics, advance)
             else:
                 rankings = rank_stream(job, model, topics, advance)
-            write_run(options.out, rankings, options.tag or model.name)
+            write_run(out, rankings, options.tag or model.name)
         part = "" if count == every else f" of {every} (the model's test fold; --all ranks every one)"
         if options.json:
-            output.data({"run": str(options.out), "ranker": model.name, "topics": count, "k": options.k})
+            output.data({"run": str(out), "ranker": model.name, "topics": count, "k": options.k})
         else:
-            output.notice(f"{options.out}: top {options.k} of {count} topics{part}")
+            output.notice(f"{out}: top {options.k} of {count} topics{part}")
 
 
 def _overview() -> str:

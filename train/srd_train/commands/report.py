@@ -56,7 +56,7 @@ class ReportCommand:
 
     options: ReportOptions
 
-    def run(self, output: Output) -> int:
+    def execute(self, output: Output) -> int:
         """Read, compute, write.
 
         Raises:

@@ -18,7 +18,9 @@ from srd_agents.registry import RANKERS, RankerSpec
 from srd_gym.data import load_topics
 from srd_gym.topic import TopicSet
 from srd_train.commands.options import (
+    Command,
     Folder,
+    Help,
     SomeFile,
     SomeFolder,
     SomeSeconds,
@@ -82,7 +84,7 @@ class Train:
     """Print JSON: ranker, config, chosen, validation, folder."""
 
 
-def parse(args: Sequence[str], prog: str) -> TrainCommand:
+def parse(args: Sequence[str], prog: str) -> Command:
     """The command from its words; the first names the ranker.
 
     Raises:
@@ -90,7 +92,7 @@ def parse(args: Sequence[str], prog: str) -> TrainCommand:
     """
     words = list(args)
     if words[:1] in (["-h"], ["--help"]):
-        return TrainCommand(None, None, {})
+        return Help(_overview())
     if not words or words[0].startswith("-"):
         raise ValueError(f"name the ranker first: {prog} RANKER --topics FILE --out DIR (`{prog} --help` lists them)")
     spec = RANKERS.find(words.pop(0))
@@ -107,19 +109,16 @@ def parse(args: Sequence[str], prog: str) -> TrainCommand:
 class TrainCommand:
     """`srd train`, ready to run."""
 
-    spec: RankerSpec | None
-    options: Train | None
+    spec: RankerSpec
+    options: Train
     config: dict[str, Any]
 
-    def run(self, output: Output) -> int:
+    def execute(self, output: Output) -> int:
         """Train and save.
 
         Raises:
-            ValueError: topics that cannot be cut or learned from, a folder in use, a run that cannot be resumed.
+            ValueError: topics that cannot be split or learned from, a folder in use, a run that cannot be resumed.
         """
-        if self.spec is None or self.options is None:
-            output.text(_overview())
-            return 0
         options = self.options
         _check_folder(options, self.spec)
         topics = load_topics(options.topics)
@@ -142,8 +141,6 @@ class TrainCommand:
 
     def _fit(self, split: Split, metadata: dict[str, Any], output: Output) -> Fitted:
         """Train with a progress bar."""
-        if self.spec is None or self.options is None:
-            raise ValueError("no ranker to train")
         options, spec = self.options, self.spec
         with output.progress(f"train {spec.name}") as advance, self._event_log() as log:
             session = Session(
@@ -167,16 +164,13 @@ class TrainCommand:
 
     def _event_log(self) -> contextlib.AbstractContextManager[EventLog | None]:
         """Where TensorBoard reads, if that is wanted."""
-        options, spec = self.options, self.spec
-        if options is None or spec is None or options.tensorboard is None:
+        if self.options.tensorboard is None:
             return contextlib.nullcontext()
-        return EventLog(options.tensorboard, resume=options.resume)
+        return EventLog(self.options.tensorboard, resume=self.options.resume)
 
     def _show(self, fitted: Fitted, split: Split, output: Output) -> None:
         """What came out."""
         options, spec = self.options, self.spec
-        if options is None or spec is None:
-            return
         history = fitted.history or {}
         if options.json:
             output.data(

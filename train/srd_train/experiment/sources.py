@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -26,33 +26,33 @@ MADE_VECTORS = ("lsa", "simulated")
 _LSA_WIDTH, _SIMULATED_WIDTH = 100, 64
 
 
-@dataclass(frozen=True, kw_only=True)
-class Vectors:
-    """Vectors to be made."""
-
-    kind: str
-    """"lsa", "simulated" or "model:NAME"."""
-    width: int | None = None
-    """F; None takes the kind's default."""
-    noise: float = 1.0
-    """Of simulated vectors."""
-    seed: int = 0
-    """Of simulated vectors."""
-    shared_subtopics: bool | None = None
-    """Of simulated vectors: a subtopic id means the same in every topic; None takes the set's usual answer."""
-
-
-def with_made_vectors(topics: TopicSet, vectors: Vectors) -> TopicSet:
+def with_made_vectors(
+    topics: TopicSet,
+    kind: str,
+    *,
+    width: int | None = None,
+    noise: float = 1.0,
+    seed: int = 0,
+    shared_subtopics: bool | None = None,
+) -> TopicSet:
     """The topics with vectors made of their texts (all of them: transductive) or of their judgments (simulated).
+
+    Args:
+        topics: those to give vectors.
+        kind: "lsa", "simulated" or "model:NAME".
+        width: F; None takes the kind's default.
+        noise: of simulated vectors.
+        seed: of simulated vectors.
+        shared_subtopics: of simulated vectors: a subtopic id means the same in every topic; None takes the set's usual
+            answer.
 
     Raises:
         ValueError: topics without texts, or without judgments.
         ImportError: what makes them is not installed.
     """
-    if vectors.kind == "simulated":
+    if kind == "simulated":
         from srd_gym.data.simulate import simulate_vectors
 
-        width = vectors.width or _SIMULATED_WIDTH
         judged = topics.replace(topic for topic in topics if topic.labelled)
         if 0 < len(judged) < len(topics):
             left_out = [topic.query_id for topic in topics if not topic.labelled]
@@ -64,22 +64,22 @@ def with_made_vectors(topics: TopicSet, vectors: Vectors) -> TopicSet:
             )
         return simulate_vectors(
             judged if len(judged) else topics,
-            width=width,
-            noise=vectors.noise,
-            seed=vectors.seed,
-            shared_subtopics=vectors.shared_subtopics,
+            width=width or _SIMULATED_WIDTH,
+            noise=noise,
+            seed=seed,
+            shared_subtopics=shared_subtopics,
         )
-    if vectors.kind == "lsa":
+    if kind == "lsa":
         from srd_gym.data.lsa import LsaVectorizer
 
-        vectorizer = LsaVectorizer(vectors.width or _LSA_WIDTH).fit_topics(topics)
+        vectorizer = LsaVectorizer(width or _LSA_WIDTH).fit_topics(topics)
         return vectorizer.apply(topics, transductive=True)
-    if not vectors.kind.startswith("model:"):
-        raise unknown("vectors", vectors.kind, (*MADE_VECTORS, "model:NAME"))
+    if not kind.startswith("model:"):
+        raise unknown("vectors", kind, (*MADE_VECTORS, "model:NAME"))
     from srd_gym.data.attach import embed_topics
     from srd_gym.data.vectors import embed_texts
 
-    model = vectors.kind.removeprefix("model:")
+    model = kind.removeprefix("model:")
     return embed_topics(topics, lambda texts: embed_texts(model, texts))
 
 
@@ -102,17 +102,18 @@ def with_query_vectors(topics: TopicSet, file: Path, missing: Literal["error", "
 
 
 def load_entry(entry: TopicsEntry) -> TopicSet:
-    """The topic set that a recipe's entry names, with its vectors (but lsa: that waits for the fold).
+    """The topic set that a recipe's entry names, with its vectors (lsa vectors are fitted later, on a fold).
 
     Raises:
-        ValueError, FileNotFoundError: what cannot be had; the message says what to set or give.
+        ValueError, FileNotFoundError: something is missing; the message says what to set or give.
     """
     topics = _sampled(_loaded(entry), entry)
     if entry.vectors == "simulated":
         noise = 1.0 if entry.noise is None else entry.noise
-        made = Vectors(kind="simulated", width=entry.width, noise=noise, shared_subtopics=entry.shared_subtopics)
-        topics = with_made_vectors(topics, made)
-    topics = _lessened(topics, entry)
+        topics = with_made_vectors(
+            topics, "simulated", width=entry.width, noise=noise, shared_subtopics=entry.shared_subtopics
+        )
+    topics = _reduced(topics, entry)
     if entry.reshape is not None:
         from srd_gym.data.reshape import reshape
 
@@ -238,15 +239,15 @@ def _sampled(topics: TopicSet, entry: TopicsEntry) -> TopicSet:
     return topics.replace(topics[int(i)] for i in sorted(chosen))
 
 
-def _lessened(topics: TopicSet, entry: TopicsEntry) -> TopicSet:
-    """The topics with the candidates that the entry keeps, and without what they are to lack."""
+def _reduced(topics: TopicSet, entry: TopicsEntry) -> TopicSet:
+    """The topics with the candidates that the entry keeps, without what it removes."""
     if entry.candidates is None and not entry.without:
         return topics
-    return topics.replace(_less(topic, entry, index) for index, topic in enumerate(topics))
+    return topics.replace(_reduced_topic(topic, entry, index) for index, topic in enumerate(topics))
 
 
-def _less(topic: Topic, entry: TopicsEntry, index: int) -> Topic:
-    """One topic of `_lessened`; its number gives the shuffle where it loses its order."""
+def _reduced_topic(topic: Topic, entry: TopicsEntry, index: int) -> Topic:
+    """One topic of `_reduced`: its index seeds the shuffle where its order is removed."""
     topic = topic.take(np.arange(min(topic.n_candidates, entry.candidates or topic.n_candidates)))
     if "retrieval_scores" in entry.without:
         order = np.random.default_rng([0, index]).permutation(topic.n_candidates)

@@ -13,7 +13,7 @@ from typing import Any
 import tyro
 
 from srd_gym.files import written_atomically
-from srd_train.commands.options import SomeFile, SomeFolder, parsed
+from srd_train.commands.options import SomeFile, SomeFolder
 from srd_train.commands.output import Output
 from srd_train.commands.progress import BenchmarkProgress
 from srd_train.experiment.benchmark import run_benchmark
@@ -56,19 +56,7 @@ class Convergence:
     json: bool = False
     """Print the figures as JSON."""
 
-
-def parse(args: Sequence[str], prog: str) -> ConvergenceCommand:
-    """The command from its words."""
-    return ConvergenceCommand(parsed(Convergence, args, prog))
-
-
-@dataclass(frozen=True)
-class ConvergenceCommand:
-    """`make convergence`, ready to run."""
-
-    options: Convergence
-
-    def run(self, output: Output) -> int:
+    def execute(self, output: Output) -> int:
         """Run what is not finished, compare, show.
 
         Raises:
@@ -78,19 +66,16 @@ class ConvergenceCommand:
         """
         from studies.convergence.page import all_tables
 
-        options = self.options
-        if options.fresh and options.finished:
+        if self.fresh and self.finished:
             raise ValueError("--fresh runs cells again and --finished runs none; give one of them")
-        recipe = load_recipe(options.recipe)
-        out = options.out or Path("results") / recipe.name
-        records = (
-            _in_order(recipe, read_cells(out)) if options.finished else _records(recipe, out, options.fresh, output)
-        )
+        recipe = load_recipe(self.recipe)
+        out = self.out or Path("results") / recipe.name
+        records = _in_order(recipe, read_cells(out)) if self.finished else _records(recipe, out, self.fresh, output)
         found = convergence(records, [name for name in (recipe.reference, recipe.second_reference) if name])
-        costs, made_at = _costs(out, options.fresh, output)
-        if options.markdown is not None:
-            _write_page(options, recipe, found, costs, made_at)
-        if options.json:
+        costs, made_at = _costs(out, self.fresh, output)
+        if self.markdown is not None:
+            _write_page(self, recipe, found, costs, made_at)
+        if self.json:
             output.data({"sets": [_as_json(one) for one in found], "episode_costs": [c.as_dict() for c in costs]})
             return 0
         for table in all_tables(found, costs):

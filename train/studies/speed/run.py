@@ -67,7 +67,7 @@ class SpeedCommand:
     options: Speed
     words: tuple[str, ...]
 
-    def run(self, output: Output) -> int:
+    def execute(self, output: Output) -> int:
         """Measure and show.
 
         Raises:

@@ -1,8 +1,8 @@
-"""`srd data build`: a topic file from a data set."""
+"""`srd data build`: a topic file from a data set, one command a source."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
@@ -16,14 +16,14 @@ from srd_gym.data.rl4srd import load_rl4srd
 from srd_gym.data.synthetic import PRESETS, generate
 from srd_gym.data.trec import load_trec
 from srd_gym.topic import TopicSet
-from srd_train.commands.options import File, Files, SomeFile, SomeNumber, parsed
+from srd_train.commands.options import File, Files, SomeFile, SomeNumber
 from srd_train.commands.output import Output
-from srd_train.experiment.sources import MADE_VECTORS, Vectors, with_made_vectors, with_query_vectors
+from srd_train.experiment.sources import MADE_VECTORS, with_made_vectors, with_query_vectors
 
 
 @dataclass(frozen=True, kw_only=True)
-class BuildOptions:
-    """What every source takes."""
+class Build(ABC):
+    """What every source takes, and does."""
 
     out: File
     """The topic file to write (Parquet)."""
@@ -51,9 +51,42 @@ class BuildOptions:
             return None
         return Path(self.vectors)
 
+    @abstractmethod
+    def load(self) -> TopicSet:
+        """The topics of the source, with vectors where a file has them."""
+
+    def execute(self, output: Output) -> int:
+        """Load, add vectors, write.
+
+        Raises:
+            FileNotFoundError, ValueError: what the source or the vectors lack; the message says what to do.
+        """
+        topics = self.load()
+        made = self.vectors if self.vector_file is None else None
+        if made is not None:
+            topics = with_made_vectors(topics, made, width=self.width, noise=self.noise, seed=self.seed)
+        if self.query_vectors is not None:
+            topics = with_query_vectors(topics, self.query_vectors, self.missing)
+        write_topics(self.out, topics)
+        marks = ", ".join(topics.marks)
+        if self.json:
+            output.data(
+                {
+                    "file": str(self.out),
+                    "name": topics.name,
+                    "topics": len(topics),
+                    "vector_width": topics.vector_width,
+                    "marks": list(topics.marks),
+                }
+            )
+            return 0
+        width = f"vector width {topics.vector_width}" if topics.vector_width else "no vectors (texts wait for them)"
+        output.notice(f"{self.out}: {len(topics)} topics, {width}{f', {marks}' if marks else ''}")
+        return 0
+
 
 @dataclass(frozen=True, kw_only=True)
-class FolderOptions(BuildOptions):
+class FolderBuild(Build):
     """What a source in a folder takes."""
 
     folder: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="DIR")]
@@ -61,7 +94,7 @@ class FolderOptions(BuildOptions):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Ambient(FolderOptions):
+class Ambient(FolderBuild):
     """Make a topic file from a folder in AMBIENT's format.
 
     The folder holds topics.txt, subTopics.txt, results.txt and STRel.txt (tab-separated).
@@ -71,9 +104,13 @@ class Ambient(FolderOptions):
       srd data build ambient ambient --vectors ambient/minilm-384.npz --out ambient.parquet
     """
 
+    def load(self) -> TopicSet:
+        """AMBIENT's topics."""
+        return load_ambient(self.folder, vectors=self.vector_file, missing=self.missing)
+
 
 @dataclass(frozen=True, kw_only=True)
-class Rl4srd(FolderOptions):
+class Rl4srd(FolderBuild):
     """Make a topic file from MDP-DIV's published files.
 
     The folder holds query_doc.json, query_permutation.json, and where at hand query_representation.dat and
@@ -86,9 +123,14 @@ class Rl4srd(FolderOptions):
     qrels: Files = ()
     """Official diversity judgments, which give the pool; without them the ideal comes from the candidates."""
 
+    def load(self) -> TopicSet:
+        """MDP-DIV's topics."""
+        qrels = self.qrels or None
+        return load_rl4srd(self.folder, documents=self.vector_file, qrels=qrels, missing=self.missing)
+
 
 @dataclass(frozen=True, kw_only=True)
-class DuDiv(FolderOptions):
+class DuDiv(FolderBuild):
     """Make a topic file from the DU-DIV label file.
 
     The folder holds query_doc_subtopics_doc15_2.json (plain or .gz). Its order leaks the labels: candidates are
@@ -98,9 +140,13 @@ class DuDiv(FolderOptions):
       srd data build du-div du-div --vectors simulated --noise 2 --out topics.parquet
     """
 
+    def load(self) -> TopicSet:
+        """DU-DIV's topics."""
+        return load_du_div(self.folder, documents=self.vector_file, missing=self.missing)
+
 
 @dataclass(frozen=True, kw_only=True)
-class Synthetic(BuildOptions):
+class Synthetic(Build):
     """Generate a topic file.
 
     Examples:
@@ -113,9 +159,15 @@ class Synthetic(BuildOptions):
     topics: int = 1000
     """How many topics."""
 
+    def load(self) -> TopicSet:
+        """Generated topics."""
+        if self.vectors is not None or self.query_vectors is not None:
+            raise ValueError(f"synthetic topics come with vectors: leave out --vectors (presets: {', '.join(PRESETS)})")
+        return generate(self.preset, n_topics=self.topics, seed=self.seed)
+
 
 @dataclass(frozen=True, kw_only=True)
-class Trec(BuildOptions):
+class Trec(Build):
     """Make a topic file from TREC files.
 
     Example:
@@ -129,101 +181,12 @@ class Trec(BuildOptions):
     topics: Files = ()
     """Topics files (XML) with query and subtopic texts."""
 
-
-def _ambient(options: Ambient) -> TopicSet:
-    return load_ambient(options.folder, vectors=options.vector_file, missing=options.missing)
-
-
-def _rl4srd(options: Rl4srd) -> TopicSet:
-    return load_rl4srd(
-        options.folder, documents=options.vector_file, qrels=options.qrels or None, missing=options.missing
-    )
-
-
-def _du_div(options: DuDiv) -> TopicSet:
-    return load_du_div(options.folder, documents=options.vector_file, missing=options.missing)
-
-
-def _synthetic(options: Synthetic) -> TopicSet:
-    if options.vectors is not None or options.query_vectors is not None:
-        raise ValueError(f"synthetic topics come with vectors: leave out --vectors (presets: {', '.join(PRESETS)})")
-    return generate(options.preset, n_topics=options.topics, seed=options.seed)
-
-
-def _trec(options: Trec) -> TopicSet:
-    return load_trec(
-        qrels=options.qrels or None,
-        run=options.run,
-        topics=options.topics or None,
-        vectors=options.vector_file,
-        missing=options.missing,
-    )
-
-
-@dataclass(frozen=True)
-class BuildCommand:
-    """`srd data build SOURCE`, ready to run."""
-
-    options: BuildOptions
-    load: Callable[[], TopicSet]
-
-    def run(self, output: Output) -> int:
-        """Load, add vectors, write.
-
-        Raises:
-            FileNotFoundError, ValueError: what the source or the vectors lack; the message says what to do.
-        """
-        options = self.options
-        topics = self.load()
-        made = options.vectors if options.vector_file is None else None
-        if made is not None:
-            wanted = Vectors(kind=made, width=options.width, noise=options.noise, seed=options.seed)
-            topics = with_made_vectors(topics, wanted)
-        if options.query_vectors is not None:
-            topics = with_query_vectors(topics, options.query_vectors, options.missing)
-        write_topics(options.out, topics)
-        marks = ", ".join(topics.marks)
-        if options.json:
-            output.data(
-                {
-                    "file": str(options.out),
-                    "name": topics.name,
-                    "topics": len(topics),
-                    "vector_width": topics.vector_width,
-                    "marks": list(topics.marks),
-                }
-            )
-            return 0
-        width = f"vector width {topics.vector_width}" if topics.vector_width else "no vectors (texts wait for them)"
-        output.notice(f"{options.out}: {len(topics)} topics, {width}{f', {marks}' if marks else ''}")
-        return 0
-
-
-def parse_ambient(args: Sequence[str], prog: str) -> BuildCommand:
-    """`srd data build ambient` from its words."""
-    options = parsed(Ambient, args, prog)
-    return BuildCommand(options, lambda: _ambient(options))
-
-
-def parse_rl4srd(args: Sequence[str], prog: str) -> BuildCommand:
-    """`srd data build rl4srd` from its words."""
-    options = parsed(Rl4srd, args, prog)
-    return BuildCommand(options, lambda: _rl4srd(options))
-
-
-def parse_du_div(args: Sequence[str], prog: str) -> BuildCommand:
-    """`srd data build du-div` from its words."""
-    options = parsed(DuDiv, args, prog)
-    return BuildCommand(options, lambda: _du_div(options))
-
-
-def parse_synthetic(args: Sequence[str], prog: str) -> BuildCommand:
-    """`srd data build synthetic` from its words."""
-    options = parsed(Synthetic, args, prog)
-    return BuildCommand(options, lambda: _synthetic(options))
-
-
-def parse_trec(args: Sequence[str], prog: str) -> BuildCommand:
-    """`srd data build trec` from its words."""
-    options = parsed(Trec, args, prog)
-    return BuildCommand(options, lambda: _trec(options))
+    def load(self) -> TopicSet:
+        """TREC's topics."""
+        return load_trec(
+            qrels=self.qrels or None,
+            run=self.run,
+            topics=self.topics or None,
+            vectors=self.vector_file,
+            missing=self.missing,
+        )

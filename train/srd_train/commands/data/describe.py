@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import tyro
 
 from srd_gym.data import load_topics
-from srd_train.commands.options import parsed
 from srd_train.commands.output import Output
 
 
@@ -25,24 +23,12 @@ class Describe:
     json: bool = False
     """Print JSON."""
 
-
-def parse(args: Sequence[str], prog: str) -> DescribeCommand:
-    """The command from its words."""
-    return DescribeCommand(parsed(Describe, args, prog))
-
-
-@dataclass(frozen=True)
-class DescribeCommand:
-    """`srd data describe`, ready to run."""
-
-    options: Describe
-
-    def run(self, output: Output) -> int:
+    def execute(self, output: Output) -> int:
         """Show the statistics."""
         from srd_train.report.topic_statistics import statistics, statistics_table
 
-        described = statistics(load_topics(self.options.file))
-        if self.options.json:
+        described = statistics(load_topics(self.file))
+        if self.json:
             output.data(described)
         else:
             heads, rows = statistics_table([described])

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import islice
 
 import tyro
 
-from srd_gym.data import load_topics
+from srd_gym.data import iter_topics, load_topics
 from srd_gym.topic import Topic
-from srd_train.commands.options import parsed
 from srd_train.commands.output import Output
 
 _TEXT = 60
@@ -33,26 +32,13 @@ class Head:
     json: bool = False
     """Print JSON."""
 
-
-def parse(args: Sequence[str], prog: str) -> HeadCommand:
-    """The command from its words."""
-    return HeadCommand(parsed(Head, args, prog))
-
-
-@dataclass(frozen=True)
-class HeadCommand:
-    """`srd data head`, ready to run."""
-
-    options: Head
-
-    def run(self, output: Output) -> int:
+    def execute(self, output: Output) -> int:
         """Show the first topics."""
-        options = self.options
-        if options.topics < 1 or options.documents < 1:
+        if self.topics < 1 or self.documents < 1:
             raise ValueError("--topics and --documents must be at least 1")
-        shown = list(islice(_topics(options.file), options.topics))
-        if options.json:
-            output.data([_as_json(topic, options.documents) for topic in shown])
+        shown = list(islice(_topics(self.file), self.topics))
+        if self.json:
+            output.data([_as_json(topic, self.documents) for topic in shown])
             return 0
         for topic in shown:
             self._show(topic, output)
@@ -62,7 +48,7 @@ class HeadCommand:
         """One topic as a table of its first candidates."""
         scores = topic.retrieval_scores
         rows = []
-        for i in range(min(self.options.documents, topic.n_candidates)):
+        for i in range(min(self.documents, topic.n_candidates)):
             text = "" if topic.doc_texts is None else _short(topic.doc_texts[i])
             score = "" if scores is None else f"{scores[i]:.3f}"
             rows.append([topic.doc_ids[i], ", ".join(_covered(topic, i)) or "-", text, score])
@@ -73,13 +59,9 @@ class HeadCommand:
         output.table(title, ["document", "subtopics", "text", "score"], rows, caption, texts=3)
 
 
-def _topics(source: str) -> islice[Topic]:
+def _topics(source: str) -> Iterable[Topic]:
     """The topics of a source; a file is read only as far as it is shown."""
-    if source.startswith("synthetic:"):
-        return islice(load_topics(source), None)
-    from srd_gym.data.parquet import iter_topics
-
-    return islice(iter_topics(source), None)
+    return load_topics(source) if source.startswith("synthetic:") else iter_topics(source)
 
 
 def _covered(topic: Topic, candidate: int) -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
@@ -12,7 +11,7 @@ from srd_gym.data import load_topics
 from srd_gym.data.parquet import write_topics
 from srd_gym.data.reshape import origin, reshape
 from srd_gym.topic import TopicSet
-from srd_train.commands.options import File, parsed
+from srd_train.commands.options import File
 from srd_train.commands.output import Output
 
 
@@ -45,44 +44,31 @@ class Reshape:
     json: bool = False
     """Print JSON about the file written."""
 
-
-def parse(args: Sequence[str], prog: str) -> ReshapeCommand:
-    """The command from its words."""
-    return ReshapeCommand(parsed(Reshape, args, prog))
-
-
-@dataclass(frozen=True)
-class ReshapeCommand:
-    """`srd data reshape`, ready to run."""
-
-    options: Reshape
-
-    def run(self, output: Output) -> int:
+    def execute(self, output: Output) -> int:
         """Draw and write.
 
         Raises:
             ValueError: numbers out of range, or topics that lists cannot be drawn from.
         """
-        options = self.options
-        topics = load_topics(options.file)
-        fit = _fit(topics, options) if options.unfit == "drop" else topics
+        topics = load_topics(self.file)
+        fit = _fit(topics, self) if self.unfit == "drop" else topics
         made = reshape(
             fit,
-            list_size=options.list_size,
-            lists=options.lists,
-            min_relevant=options.min_relevant,
-            seed=options.seed,
+            list_size=self.list_size,
+            lists=self.lists,
+            min_relevant=self.min_relevant,
+            seed=self.seed,
         )
         used = len({origin(query_id) for query_id in made.query_ids})
         if not used:
-            raise ValueError(f"{options.file}: no topic has a relevant candidate; there are no lists to draw")
-        write_topics(options.out, made)
-        if options.json:
-            output.data({"file": str(options.out), "name": made.name, "lists": len(made), "topics": used})
+            raise ValueError(f"{self.file}: no topic has a relevant candidate; there are no lists to draw")
+        write_topics(self.out, made)
+        if self.json:
+            output.data({"file": str(self.out), "name": made.name, "lists": len(made), "topics": used})
             return 0
         left_out = len(topics) - used
         dropped = f"; {left_out} topics left out" if left_out else ""
-        output.notice(f"{options.out}: {len(made)} lists of {options.list_size} from {used} topics{dropped}")
+        output.notice(f"{self.out}: {len(made)} lists of {self.list_size} from {used} topics{dropped}")
         return 0
 
 

@@ -263,21 +263,20 @@ def _check_names(recipe: Recipe, content: Mapping[str, Any], lines: RecipeLines)
     """Refuse rankers, topic sets and measures that do not exist, before hours of work."""
     for index, table in enumerate(content.get("rankers", ())):
         if table["ranker"] not in RANKERS:
-            place = lines.of_value(table["ranker"], "rankers", index)
-            raise unknown(f"ranker in {place}:", table["ranker"], RANKERS)
+            raise unknown(f"ranker in {lines.place(table['ranker'], 'rankers', index)}:", table["ranker"], RANKERS)
     for index, table in enumerate(content.get("topics", ())):
         source = str(table["source"])
         preset = source.removeprefix(_SYNTHETIC).split(":")[0]
-        place = lines.of_value(source, "topics", index)
         if source.startswith(_SYNTHETIC) and preset not in _PRESETS:
-            raise unknown(f"synthetic preset in {place}:", preset, _PRESETS)
+            raise unknown(f"synthetic preset in {lines.place(source, 'topics', index)}:", preset, _PRESETS)
         if not (source.startswith(_SYNTHETIC) or source in SOURCES or _is_path(source)):
-            raise unknown(f"topic set in {place}:", source, SOURCES, "A file of yours needs its path, ending and all.")
+            what = f"topic set in {lines.place(source, 'topics', index)}:"
+            raise unknown(what, source, SOURCES, "A file of your own needs its path with its ending.")
     for name in (*recipe.measures, recipe.select_by):
         try:
             measure(name)
         except (ValueError, TypeError) as error:
-            raise ValueError(f"{lines.of_value(str(name))}: {error}") from error
+            raise ValueError(f"{lines.place(str(name))}: {error}") from error
 
 
 def _check_published_rows(recipe: Recipe, content: Mapping[str, Any], lines: RecipeLines) -> None:
@@ -286,7 +285,7 @@ def _check_published_rows(recipe: Recipe, content: Mapping[str, Any], lines: Rec
     for index, table in enumerate(content.get("topics", ())):
         for name in table.get("published", ()):
             if name not in rows:
-                raise unknown(f"row of a published figure in {lines.of_key(name, 'topics', index)}:", name, rows)
+                raise unknown(f"row of a published figure in {lines.place(name, 'topics', index)}:", name, rows)
 
 
 def _is_path(source: str) -> bool:
@@ -299,7 +298,7 @@ def _with_views(table: dict[str, Any], lines: RecipeLines, index: int) -> dict[s
     if "views" not in table:
         return table
     whose = f"views of ranker {table.get('name', table.get('ranker'))!r}"
-    views = _tables(table, "views", f"{lines.of_table('rankers', index)}: {whose}")
+    views = _tables(table, "views", f"{lines.where}: {whose}")
     return {**table, "views": tuple(_filled(View, view, lines, "rankers", index, whose) for view in views)}
 
 
@@ -328,7 +327,7 @@ def _filled(
     what = f": {whose or array}" if whose or array else ""
     for key in table:
         if key not in fields:
-            raise unknown(f"key in {lines.of_key(key, array, index)}{what}:", key, fields)
+            raise unknown(f"key in {lines.place(key, array, index)}{what}:", key, fields)
     needed = [
         name
         for name, entry in fields.items()
@@ -336,7 +335,7 @@ def _filled(
     ]
     missing = [name for name in needed if name not in table]
     if missing:
-        place = lines.where if array is None else lines.of_table(array, index)
+        place = lines.where if array is None else lines.place(f"[[{array}]]", array, index)
         raise ValueError(f"{place}{what}: {', '.join(missing)} missing; expected at least {', '.join(needed)}")
     return kind(**{key: _frozen(value) for key, value in table.items()})
 

@@ -6,41 +6,28 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-_HEADER = re.compile(r"\s*\[")
-
 
 @dataclass(frozen=True)
 class RecipeLines:
-    """Finds the line of a key or a value."""
+    """Finds the line of a word."""
 
     where: str
     """The file, as errors call it."""
     text: str = ""
     """The file's content; without it places have no line."""
 
-    def of_key(self, key: str, array: str | None = None, index: int = 0) -> str:
-        """The place of a key, as in "mine.toml, line 12"; only the file where it is not found.
+    def place(self, word: str, array: str | None = None, index: int = 0) -> str:
+        """The place of a key or a value, as in "mine.toml, line 12"; only the file where it is not found.
 
         Args:
-            key: what stands before "=".
+            word: a key, the text of a value, or "[[array]]" for the head of the table.
             array: the array of tables that it is in; None: it is in none.
             index: which of these tables.
         """
-        return self._place(rf"(^|[{{,])\s*[\"']?{re.escape(key)}[\"']?\s*=", array, index)
-
-    def of_value(self, value: str, array: str | None = None, index: int = 0) -> str:
-        """The place of a text, as `of_key`."""
-        return self._place(rf"[\"']{re.escape(value)}[\"']", array, index)
-
-    def of_table(self, array: str, index: int) -> str:
-        """The place of a table's head."""
-        return self._place(rf"^\s*\[\[\s*{array}\s*\]\]", array, index)
-
-    def _place(self, pattern: str, array: str | None, index: int) -> str:
-        """The first line that matches, within the table, else (tables may be written inline) anywhere."""
-        for lines in (self._table(array, index), self._numbered()):
+        pattern = re.compile(rf"(?<![\w-]){re.escape(word)}(?![\w-])")
+        for lines in (self._table(array, index), self._numbered()):  # tables may be written inline
             for number, line in lines:
-                if re.search(pattern, line):
+                if pattern.search(line):
                     return f"{self.where}, line {number}"
         return self.where
 
@@ -48,14 +35,12 @@ class RecipeLines:
         """The lines of a table with their numbers: its head, its keys, and the tables in it."""
         seen, inside = -1, array is None
         for number, line in self._numbered():
-            if _HEADER.match(line):
-                if array is None:
-                    return
-                if re.match(rf"\s*\[\[\s*{array}\s*\]\]", line):
-                    seen += 1
-                    inside = seen == index
-                elif not re.match(rf"\s*\[+\s*{array}\s*\.", line):
-                    inside = False
+            head = line.replace(" ", "")
+            if head.startswith(f"[[{array}]]"):
+                seen += 1
+                inside = seen == index
+            elif head.startswith("[") and not head.lstrip("[").startswith(f"{array}."):
+                inside = False
             if inside:
                 yield number, line
 
@@ -63,4 +48,4 @@ class RecipeLines:
         """The lines that are no comments, with their numbers."""
         for number, line in enumerate(self.text.splitlines(), start=1):
             if not line.lstrip().startswith("#"):
-                yield number, line
+                yield number, line.strip()

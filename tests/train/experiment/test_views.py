@@ -11,9 +11,10 @@ from run_srd import Srd
 
 from srd_agents.registry import make_ranker
 from srd_gym.data.trec import read_run
+from srd_train.commands.progress import TimeLeft
 from srd_train.experiment import cells
 from srd_train.experiment.benchmark import run_benchmark
-from srd_train.experiment.cells import check_views, count_cells, tasks, with_view
+from srd_train.experiment.cells import check_views, tasks, with_view
 from srd_train.experiment.recipe import RankerEntry, Recipe, TopicsEntry, View, recipe_from
 from srd_train.experiment.sources import load_entry
 from srd_train.report.tables import tables
@@ -59,7 +60,7 @@ def fits(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def test_one_fit_serves_every_view(fits: list[str], tmp_path: Path) -> None:
     records = run_benchmark(recipe(), tmp_path)
     assert fits == ["random"] * 2 + ["mcts"] * 2  # one for each fold
-    assert count_cells(recipe(topics=(TOPICS,))) == len(records) == 2 * 5
+    assert TimeLeft(recipe(topics=(TOPICS,))).total == len(records) == 2 * 5
     by_row = {record["ranker"]: record for record in records if record["fold"] == 1}
     assert list(by_row) == ["random", "raw", "by value", "search 0", "search 9"]
     learned = [by_row[name] for name in list(by_row)[1:]]

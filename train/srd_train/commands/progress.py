@@ -11,7 +11,6 @@ from typing import Any, Self
 
 from srd_agents.registry import RANKERS
 from srd_train.commands.output import Output, visible
-from srd_train.experiment.cells import count_cells
 from srd_train.experiment.recipe import Recipe
 
 Row = tuple[str, str]
@@ -36,14 +35,13 @@ class TimeLeft:
         self._learns: dict[str, bool] = {}
         self._budgets: dict[str, float | None] = {}
         for topics in recipe.topics:
-            folds = len(topics.run_folds or range(topics.folds))
             for ranker in recipe.rankers:
                 for row in ranker.rows:
-                    self._left[topics.name, row] += folds * len(ranker.seeds or recipe.seeds)
+                    self._left[topics.name, row] += len(topics.fold_numbers) * len(ranker.seeds or recipe.seeds)
                     self._learns[row] = RANKERS.find(ranker.ranker).learns
                     # The folds and seeds of a row are trained anew; its views rank with what it learned.
                     self._budgets[row] = ranker.time_budget if row == ranker.name else None
-        self.total = count_cells(recipe)
+        self.total = sum(self._left.values())
         self.finished = 0
         self._took: dict[Row, list[float]] = {}
         self._began = clock()

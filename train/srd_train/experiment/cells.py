@@ -106,7 +106,7 @@ def tasks(recipe: Recipe, *, trust: bool = False) -> Iterator[Task]:
         for ranker in recipe.rankers:
             if not _applies(ranker, topics):
                 continue
-            for fold in entry.run_folds or range(1, entry.folds + 1):
+            for fold in entry.fold_numbers:
                 for seed in ranker.seeds or recipe.seeds:
                     cell = Cell(
                         topics=entry,
@@ -144,12 +144,6 @@ def check_views(entry: RankerEntry) -> None:
                 hint = "An option of training needs an entry of its own."
                 raise unknown(f"option of ranking in view {view.name!r} of {entry.name!r}:", option, known, hint)
         spec.configure(**{**entry.config, **view.config})
-
-
-def count_cells(recipe: Recipe) -> int:
-    """How many cells there are at most; for a progress bar, without loading a topic set."""
-    folds = sum(len(entry.run_folds or range(entry.folds)) for entry in recipe.topics)
-    return folds * sum(len(ranker.seeds or recipe.seeds) * len(ranker.rows) for ranker in recipe.rankers)
 
 
 @dataclass(frozen=True, kw_only=True)

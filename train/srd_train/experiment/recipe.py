@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from srd_agents.registry import RANKERS
+from srd_gym.data.simulate import NOISE_SWEEP
 from srd_gym.data.synthetic import PRESETS
 from srd_gym.files import existing_file
 from srd_gym.measures import measure
@@ -66,13 +67,18 @@ class TopicsEntry:
     """How many folds to split the set into."""
     folds_file: str | None = None
     """Published test sets instead, in a file here or below SRD_DATA_DIR."""
-    run_folds: tuple[int, ...] | None = None
-    """Only these folds; None runs all."""
+    run_folds: tuple[int, ...] = ()
+    """Only these folds; none named: all of them."""
     published: Mapping[str, float] = field(default_factory=dict)
     """Row's name in the tables -> its figure in a paper, of the recipe's first measure. Shown beside ours; no part of
     a cell."""
     published_source: str = ""
     """Which paper, set and measure the figures are of, and what else differs; stands below the table."""
+
+    @property
+    def fold_numbers(self) -> tuple[int, ...]:
+        """The folds that are run, from 1 on."""
+        return self.run_folds or tuple(range(1, self.folds + 1))
 
     def __post_init__(self) -> None:
         if self.limit is not None and self.limit < 3:
@@ -137,7 +143,7 @@ class RankerEntry:
     """Options that differ from the defaults."""
     grid: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
     """Option -> values to choose from on the validation topics."""
-    seeds: tuple[int, ...] | None = None
+    seeds: tuple[int, ...] = ()
     """Instead of the recipe's; one is enough for a ranker without chance."""
     time_budget: float | None = None
     """Seconds of training at most; a cell that it ends depends on the machine, and the tables say so."""
@@ -361,8 +367,6 @@ def _one_each_noise(table: dict[str, Any]) -> list[dict[str, Any]]:
     """One table for each noise level, named after it."""
     noise = table.get("noise")
     if noise == "sweep":
-        from srd_gym.data.simulate import NOISE_SWEEP
-
         noise = list(NOISE_SWEEP)
     if not isinstance(noise, list):
         return [table]

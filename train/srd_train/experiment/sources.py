@@ -7,17 +7,29 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 
-from srd_gym.data import load_topics
-from srd_gym.data.streams import DataNotice
+from srd_gym.data import (
+    DataNotice,
+    LsaVectorizer,
+    attach_vectors,
+    embed_texts,
+    embed_topics,
+    generate,
+    load_ambient,
+    load_du_div,
+    load_rl4srd,
+    load_topics,
+    load_trec,
+    read_vectors,
+    simulate_vectors,
+)
+from srd_gym.data.reshape import reshape
 from srd_gym.names import unknown
 from srd_gym.topic import Topic, TopicSet
-
-if TYPE_CHECKING:
-    from srd_train.experiment.recipe import TopicsEntry
+from srd_train.experiment.recipe import TopicsEntry
 
 DATA_VARIABLE = "SRD_DATA_DIR"
 """The environment variable that says where the recipes' real files are."""
@@ -51,8 +63,6 @@ def with_made_vectors(
         ImportError: what makes them is not installed.
     """
     if kind == "simulated":
-        from srd_gym.data.simulate import simulate_vectors
-
         judged = topics.replace(topic for topic in topics if topic.labelled)
         if 0 < len(judged) < len(topics):
             left_out = [topic.query_id for topic in topics if not topic.labelled]
@@ -70,14 +80,10 @@ def with_made_vectors(
             shared_subtopics=shared_subtopics,
         )
     if kind == "lsa":
-        from srd_gym.data.lsa import LsaVectorizer
-
         vectorizer = LsaVectorizer(width or _LSA_WIDTH).fit_topics(topics)
         return vectorizer.apply(topics, transductive=True)
     if not kind.startswith("model:"):
         raise unknown("vectors", kind, (*MADE_VECTORS, "model:NAME"))
-    from srd_gym.data.attach import embed_topics
-    from srd_gym.data.vectors import embed_texts
 
     model = kind.removeprefix("model:")
     return embed_topics(topics, lambda texts: embed_texts(model, texts))
@@ -89,9 +95,6 @@ def with_query_vectors(topics: TopicSet, file: Path, missing: Literal["error", "
     Raises:
         ValueError: queries without a vector, or another width than the documents'.
     """
-    from srd_gym.data.attach import attach_vectors
-    from srd_gym.data.vectors import read_vectors
-
     table = read_vectors(file, part="query")
     if topics.vector_width not in (None, table.width):
         raise ValueError(
@@ -115,8 +118,6 @@ def load_entry(entry: TopicsEntry) -> TopicSet:
         )
     topics = _reduced(topics, entry)
     if entry.reshape is not None:
-        from srd_gym.data.reshape import reshape
-
         # Vectors come first: drawn list by list they would differ between the lists of a topic.
         return reshape(topics, **entry.reshape)
     return topics
@@ -166,16 +167,10 @@ def _loaded(entry: TopicsEntry) -> TopicSet:
     file = None if entry.vectors in (None, *MADE_VECTORS) else matching(str(entry.vectors))[0]
     qrels = [path for pattern in entry.qrels for path in matching(pattern)]
     if entry.source == "ambient":
-        from srd_gym.data.ambient import load_ambient
-
         return load_ambient(data_root() / "ambient", vectors=file)
     if entry.source == "du-div":
-        from srd_gym.data.du_div import load_du_div
-
         return load_du_div(data_root() / "du-div", documents=file)
     if entry.source == "rl4srd":
-        from srd_gym.data.rl4srd import load_rl4srd
-
         return load_rl4srd(data_root() / "rl4srd", documents=file, qrels=qrels or None)
     if entry.source == "trec-indri":
         return _indri(qrels, years=entry.years, vectors=file, name="trec-indri")
@@ -197,7 +192,6 @@ def _loaded(entry: TopicsEntry) -> TopicSet:
 
 def _indri(qrels: Sequence[Path], years: Sequence[int] = (), **options: Any) -> TopicSet:
     """The Indri runs of the Web Track (of some years, or all) with official judgments and topics."""
-    from srd_gym.data.trec import load_trec
 
     def parts(ending: str) -> list[Path]:
         return [path for year in years or "*" for path in matching(f"trec-web/{year}.{ending}")]
@@ -220,8 +214,6 @@ def with_noise(source: str, noise: float) -> TopicSet:
     Raises:
         ValueError: not such a source.
     """
-    from srd_gym.data.synthetic import generate
-
     kind, _, rest = source.partition(":")
     preset, *numbers = rest.split(":")
     if kind != "synthetic" or len(numbers) > 2 or not all(number.isdecimal() for number in numbers):

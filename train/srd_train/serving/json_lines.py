@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -67,7 +68,16 @@ def topic_of(line: str) -> Topic:
     for key in ("doc_vectors", "query_vector", "retrieval_scores"):
         if key in values:
             values[key] = _array(key, values[key])
-    return Topic(**_in_retrieval_order(values))
+    scores = values.pop("retrieval_scores", None)
+    return _in_retrieval_order(Topic(**values), scores)
+
+
+def _in_retrieval_order(topic: Topic, scores: Any) -> Topic:
+    """The topic with its candidates sorted by falling score; equal ones keep their order."""
+    if scores is not None and scores.shape == (topic.n_candidates,):
+        order = np.argsort(-scores, kind="stable")
+        topic, scores = topic.take(order), scores[order]
+    return dataclasses.replace(topic, retrieval_scores=scores)
 
 
 def _array(key: str, value: Any) -> np.ndarray[Any, np.dtype[np.float64]]:
@@ -77,19 +87,3 @@ def _array(key: str, value: Any) -> np.ndarray[Any, np.dtype[np.float64]]:
     except (ValueError, TypeError) as error:
         shape = "a list of vectors of one width" if key == "doc_vectors" else "a list of numbers"
         raise ValueError(f"{key}: expected {shape} ({error})") from error
-
-
-def _in_retrieval_order(values: dict[str, Any]) -> dict[str, Any]:
-    """Candidates sorted by falling retrieval score (equal ones keep their order), as a topic has them."""
-    scores = values.get("retrieval_scores")
-    if scores is None or scores.ndim != 1 or len(scores) != len(values["doc_ids"]):
-        return values
-    order = np.argsort(-scores, kind="stable")
-    sorted_values = dict(values)
-    for key in ("doc_ids", "doc_texts"):
-        if key in values and len(values[key]) == len(order):
-            sorted_values[key] = [values[key][i] for i in order]
-    for key in ("doc_vectors", "retrieval_scores"):
-        if key in values and len(values[key]) == len(order):
-            sorted_values[key] = values[key][order]
-    return sorted_values

@@ -1,6 +1,7 @@
 """The command `srd`: finds the command that the words name, runs it, and turns errors into one line and an exit code.
 
-Exit codes: 0 done, 1 done with a finding (or nobody reads the output), 2 wrong use or wrong input, 130 interrupted.
+Exit codes: 0 done, 1 done with a finding (or the reader of the output went away), 2 wrong use or wrong input,
+130 interrupted.
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ class Benchmark:
     """Train and compare rankers by a recipe: topic sets x rankers x folds x seeds.
 
     Every cell leaves one JSON line and a TREC run in --out; the tables come from these files alone. Finished cells are
-    not run again, so an interrupted benchmark goes on where it stopped. Test topics are opened once, after every
+    not run again, so an interrupted benchmark continues where it stopped. Test topics are opened once, after every
     choice was made on validation topics. A cell that fails leaves the reason in --out; the others finish.
 
     Examples:
@@ -54,7 +54,7 @@ class Benchmark:
     """
 
     recipe: tyro.conf.Positional[str]
-    """Name of a recipe that comes along, or a file ending in .toml."""
+    """Name of a recipe of the package, or a file ending in .toml."""
     out: SomeFolder = None
     """Folder of the results; by default results/NAME."""
     fresh: bool = False
@@ -98,7 +98,7 @@ class BenchmarkCommand:
             0, or 1 where cells failed; rankers that lack some are left out of the tables.
 
         Raises:
-            ValueError, FileNotFoundError: a recipe that cannot be read, or topics that cannot be had.
+            ValueError, FileNotFoundError: a recipe that cannot be read, or topics that are missing.
         """
         options = self.options
         recipe = load_recipe(options.recipe)
@@ -198,7 +198,7 @@ def _whole_rows(records: Sequence[dict[str, Any]], output: Output) -> list[dict[
 
 
 def _point(cell: Cell) -> str:
-    """Which cell it is."""
+    """Names a cell."""
     return f"{cell.topics.name}, {cell.row}, fold {cell.fold}, seed {cell.seed}"
 
 
@@ -208,13 +208,13 @@ def _why(record: dict[str, Any]) -> str:
 
 
 def _line(cell: Cell, record: dict[str, Any]) -> str:
-    """What a cell came to."""
+    """A finished cell with its first measure."""
     name, value = next(iter(record["measures"].items()))
     return f"{_point(cell)}: {name} {value:.4f} ({record['wall_seconds']:.1f} s)"
 
 
 def _overview() -> str:
-    """The help, with the recipes that come along."""
+    """The help, with the recipes of the package."""
     recipes = {name: load_recipe(str(path)) for name, path in built_in().items()}
     width = max(len(name) for name in recipes)
     lines = [

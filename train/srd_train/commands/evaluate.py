@@ -85,8 +85,8 @@ class Evaluate:
     def _caption(self, evaluation: Evaluation) -> str:
         """What the means are over."""
         over = "ranked topics only" if self.present_only else "all judged topics, a missing ranking counts 0"
-        unasked = f"; {len(evaluation.unjudged)} rankings of unjudged topics left out" if evaluation.unjudged else ""
+        left_out = f"; {len(evaluation.unjudged)} rankings of unjudged topics left out" if evaluation.unjudged else ""
         return (
             f"{evaluation.topics} judged topics, {evaluation.missing} missing; means over {over}; ideal of the pool"
-            f"{unasked}"
+            f"{left_out}"
         )

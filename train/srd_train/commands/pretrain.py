@@ -16,7 +16,7 @@ from srd_train.experiment.pretraining import LOG, Plan, pretrain
 class Pretrain(Plan):
     """Train the relational ranker on generated topics, one model a seed, and keep the best one on others.
 
-    The defaults made the weights that come with the package. An interrupted run goes on where it stopped.
+    The defaults made the weights that come with the package. An interrupted run continues where it stopped.
 
     Examples:
       srd pretrain --out pretrained

@@ -22,7 +22,7 @@ class TimeLeft:
 
     A cell is expected to take what cells of its row took on the same topics, else on other topics; else a learner takes
     its time budget, or the mean of the learners seen, and what does not learn takes nothing. How these seconds of work
-    become seconds on the clock (several processes, a busy machine) is read off the cells done in this run.
+    become seconds on the clock (several processes, a busy machine) is estimated from the cells done in this run.
 
     Args:
         recipe: the product.
@@ -76,8 +76,8 @@ class TimeLeft:
     def __str__(self) -> str:
         """As in: 3 of 12 cells, about 0:02:05 left."""
         left = self.seconds
-        told = "time left unknown" if left is None else f"about {timedelta(seconds=round(left))} left"
-        return f"{self.finished} of {self.total} cells" + (f", {told}" if self.finished < self.total else "")
+        time_left = "time left unknown" if left is None else f"about {timedelta(seconds=round(left))} left"
+        return f"{self.finished} of {self.total} cells" + (f", {time_left}" if self.finished < self.total else "")
 
     def _expected(self, key: Row) -> float | None:
         """Seconds that one more cell of a row takes; None: unknown."""

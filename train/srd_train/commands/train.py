@@ -163,13 +163,13 @@ class TrainCommand:
             return fitted
 
     def _event_log(self) -> contextlib.AbstractContextManager[EventLog | None]:
-        """Where TensorBoard reads, if that is wanted."""
+        """The log for TensorBoard, if there is one."""
         if self.options.tensorboard is None:
             return contextlib.nullcontext()
         return EventLog(self.options.tensorboard, resume=self.options.resume)
 
     def _show(self, fitted: Fitted, split: Split, output: Output) -> None:
-        """What came out."""
+        """Show the result."""
         options, spec = self.options, self.spec
         history = fitted.history or {}
         if options.json:
@@ -208,7 +208,7 @@ def _overview() -> str:
 
 
 def _check_folder(options: Train, spec: RankerSpec) -> None:
-    """Refuse to train what has nothing to fit, and to write over a trained model unasked."""
+    """Refuse to train what has nothing to fit, and to overwrite a trained model."""
     if not spec.learns and not spec.parameters_to_tune:
         raise ValueError(f"ranker {spec.name!r} has nothing to train or choose; `srd rank {spec.name}` ranks at once")
     if options.resume and not spec.learns:

@@ -1,1 +1,1 @@
-"""Experiments: a recipe becomes cells, engines run them, and a folder keeps what they came to."""
+"""Experiments: a recipe becomes cells, engines run them, and a folder keeps their results."""

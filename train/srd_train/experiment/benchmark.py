@@ -1,8 +1,8 @@
 """Benchmarks: a product of lists, cell by cell; each cell leaves a JSON line and a TREC run, and is never run twice.
 
 Nothing but these files (`results_folder`) goes into the tables (`srd_train.report`). Cells run in this process, in
-several, or on a Ray cluster (`engines`): wherever they run, this process writes what they come to, so that a run
-that is killed loses the cells it was at, and no others.
+several, or on a Ray cluster (`engines`): wherever they run, this process writes their results, so that a run
+that is killed loses the cells that were running, and no others.
 """
 
 from __future__ import annotations
@@ -68,14 +68,14 @@ def run_benchmark(
         engine: where cells run: `cells.in_process`, `engines.local.processes(jobs)` or `engines.ray.on_ray`.
         report: called after each cell that is finished with its record, and whether it was there already.
         on_failure: called after each cell that failed with its record, which holds `error`.
-        notice: told of records that are cut off; their cells are run again.
+        notice: called with a sentence about each record that is cut off; their cells are run again.
 
     Returns:
         The records of all cells, in the order of the product.
 
     Raises:
         FailedCellsError: at the end, if cells failed; it holds the records of the others.
-        ValueError, FileNotFoundError: a topic set or ranker that cannot be had, a folder that another run writes to, or
+        ValueError, FileNotFoundError: a missing topic set or ranker, a folder that another run writes to, or
             one that another version wrote.
     """
     ids: list[str] = []

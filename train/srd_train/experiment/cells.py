@@ -54,7 +54,7 @@ class Cell:
 
     @property
     def row(self) -> str:
-        """What tables call it."""
+        """Its name in the tables."""
         return self.ranker.name if self.view is None else self.view.name
 
     @property
@@ -89,7 +89,7 @@ def tasks(recipe: Recipe, *, trust: bool = False) -> Iterator[Task]:
         trust: let rankers run other people's code; the recipe itself cannot say so.
 
     Raises:
-        ValueError, FileNotFoundError: a topic set or ranker that cannot be had, or is not trusted.
+        ValueError, FileNotFoundError: a missing topic set or ranker, or is not trusted.
     """
     options = {}
     for ranker in recipe.rankers:
@@ -177,7 +177,7 @@ def failure(cell: Cell, error: BaseException, wall_seconds: float = 0.0) -> Fail
         error: why.
         wall_seconds: how long it had run.
     """
-    told = {
+    reason = {
         "type": type(error).__name__,
         "message": str(error) or type(error).__name__,
         "traceback": "".join(traceback.format_exception(error)),
@@ -190,7 +190,7 @@ def failure(cell: Cell, error: BaseException, wall_seconds: float = 0.0) -> Fail
             "ranker": cell.row,
             "fold": cell.fold,
             "seed": cell.seed,
-            "error": told,
+            "error": reason,
             "wall_seconds": wall_seconds,
             "commit": commit(),
             "versions": versions(),
@@ -349,18 +349,18 @@ def with_view(ranker: Ranker, view: View | None) -> Ranker:
 
 
 class _Clock:
-    """Seconds since it was made."""
+    """Seconds since it was created."""
 
     def __init__(self) -> None:
         self._wall, self._cpu = time.perf_counter(), time.process_time()
 
     def read(self) -> tuple[float, float]:
-        """By the wall, and of the processor (all threads of this process)."""
+        """Wall time, and processor time of all threads of this process."""
         return time.perf_counter() - self._wall, time.process_time() - self._cpu
 
 
 def _split(cell: Cell, topics: TopicSet) -> Split:
-    """The cell's fold, with vectors fitted on its training texts where the recipe wants that."""
+    """The cell's fold, with vectors fitted on its training texts where the recipe says so."""
     file = folds_path(cell.topics)
     fold = str(cell.fold) if file is not None else f"{cell.fold}/{cell.topics.folds}"
     split = split_topics(topics, fold=fold, folds=file)

@@ -36,7 +36,7 @@ class TopicsEntry:
     """A topic set of a benchmark, and how it is split."""
 
     name: str
-    """What tables call it."""
+    """Its name in the tables."""
     source: str
     """A Parquet file, "synthetic:PRESET[:TOPICS[:SEED]]", or real files: ambient, rl4srd, trec-indri,
     dssa-sample or du-div."""
@@ -126,7 +126,7 @@ class View:
     """Another way to rank with what a ranker has learned: a row of its own that costs no training of its own."""
 
     name: str
-    """What tables call it."""
+    """Its name in the tables."""
     config: Mapping[str, Any] = field(default_factory=dict)
     """Options of ranking that differ from those it was trained with (and validated by)."""
 
@@ -138,7 +138,7 @@ class RankerEntry:
     ranker: str
     """Its name in the registry."""
     name: str = ""
-    """What tables call it; by default the ranker's name."""
+    """Its name in the tables; by default the ranker's name."""
     config: Mapping[str, Any] = field(default_factory=dict)
     """Options that differ from the defaults."""
     grid: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
@@ -209,7 +209,7 @@ class Recipe:
 
 
 def built_in() -> dict[str, Path]:
-    """The recipes that come along: name -> file."""
+    """The recipes that are part of the package: name -> file."""
     folder = Path(str(resources.files("srd_train") / "recipes"))
     return {path.name.removesuffix(SUFFIX): path for path in sorted(folder.glob(f"*{SUFFIX}"))}
 

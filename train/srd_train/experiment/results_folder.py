@@ -46,7 +46,7 @@ class ResultsFolder:
             raise ValueError(
                 f"another run is writing to {self.path}; wait for its end, or give this one another folder with --out"
             ) from error
-        # What a killed run was writing; nobody else writes here now.
+        # What a killed run was writing; no other process writes here now.
         for folder in ("cells", "runs", "failed"):
             for partial in (self.path / folder).glob(f".*{PARTIAL}"):
                 partial.unlink(missing_ok=True)
@@ -83,7 +83,7 @@ class ResultsFolder:
         return record
 
     def write(self, cell: Cell, result: Result) -> None:
-        """Write what a cell came to.
+        """Write the result of a cell.
 
         Raises:
             ValueError: ids that a TREC run cannot carry.

@@ -110,13 +110,17 @@ def load_entry(entry: TopicsEntry) -> TopicSet:
     Raises:
         ValueError, FileNotFoundError: something is missing; the message says what to set or give.
     """
-    topics = _sampled(_loaded(entry), entry)
+    topics = _loaded(entry)
+    if entry.limit is not None and entry.limit < len(topics):
+        chosen = np.random.default_rng(0).choice(len(topics), size=entry.limit, replace=False)
+        topics = topics.replace(topics[int(i)] for i in sorted(chosen))
     if entry.vectors == "simulated":
         noise = 1.0 if entry.noise is None else entry.noise
         topics = with_made_vectors(
             topics, "simulated", width=entry.width, noise=noise, shared_subtopics=entry.shared_subtopics
         )
-    topics = _reduced(topics, entry)
+    if entry.candidates is not None or entry.without:
+        topics = topics.replace(_reduced(topic, entry, index) for index, topic in enumerate(topics))
     if entry.reshape is not None:
         # Vectors come first: drawn list by list they would differ between the lists of a topic.
         return reshape(topics, **entry.reshape)
@@ -186,7 +190,7 @@ def _loaded(entry: TopicsEntry) -> TopicSet:
     if file is not None:
         raise ValueError(f"topics {entry.name!r}: {entry.source} brings its own vectors; leave vectors out")
     if entry.noise is not None and entry.vectors is None:
-        return with_noise(entry.source, entry.noise)
+        return _with_noise(entry.source, entry.noise)
     return load_topics(entry.source)
 
 
@@ -204,7 +208,7 @@ def _indri(qrels: Sequence[Path], years: Sequence[int] = (), **options: Any) -> 
     )
 
 
-def with_noise(source: str, noise: float) -> TopicSet:
+def _with_noise(source: str, noise: float) -> TopicSet:
     """Synthetic topics at another noise than their preset's.
 
     Args:
@@ -223,25 +227,10 @@ def with_noise(source: str, noise: float) -> TopicSet:
     return topics.replace(topics, name=f"{topics.name} (noise {noise:g})")
 
 
-def _sampled(topics: TopicSet, entry: TopicsEntry) -> TopicSet:
-    """As many topics as the entry wants, in their order."""
-    if entry.limit is None or entry.limit >= len(topics):
-        return topics
-    chosen = np.random.default_rng(0).choice(len(topics), size=entry.limit, replace=False)
-    return topics.replace(topics[int(i)] for i in sorted(chosen))
-
-
-def _reduced(topics: TopicSet, entry: TopicsEntry) -> TopicSet:
-    """The topics with the candidates that the entry keeps, without what it removes."""
-    if entry.candidates is None and not entry.without:
-        return topics
-    return topics.replace(_reduced_topic(topic, entry, index) for index, topic in enumerate(topics))
-
-
-def _reduced_topic(topic: Topic, entry: TopicsEntry, index: int) -> Topic:
-    """One topic of `_reduced`: its index seeds the shuffle where its order is removed."""
+def _reduced(topic: Topic, entry: TopicsEntry, topic_index: int) -> Topic:
+    """The topic with the candidates that the entry keeps, without what it removes."""
     topic = topic.take(np.arange(min(topic.n_candidates, entry.candidates or topic.n_candidates)))
     if "retrieval_scores" in entry.without:
-        order = np.random.default_rng([0, index]).permutation(topic.n_candidates)
+        order = np.random.default_rng([0, topic_index]).permutation(topic.n_candidates)  # another for each topic
         topic = replace(topic.take(order), retrieval_scores=None)
     return replace(topic, query_vector=None) if "query_vector" in entry.without else topic

@@ -30,7 +30,7 @@ class Split:
     validation: TopicSet
     """What models and parameters are chosen on."""
     test: TopicSet | None
-    """What nobody looks at until all is chosen; None where the split has no test part."""
+    """Not looked at until everything is chosen; None where the split has no test part."""
     description: Mapping[str, Any]
     """How it was split, as JSON values."""
     vectorizer: LsaVectorizer | None = None

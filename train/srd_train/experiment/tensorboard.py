@@ -16,12 +16,12 @@ class EventLog:
     """Writes the records of a history, each once, at the number of topics seen by then.
 
     Tags: `validation`, `epoch`, `seconds` and `cpu_seconds` (of training), and `training/NAME` for the learner's own
-    figures. A resumed run goes on in the same folder: what stands there already is read and not written again, also
+    figures. A resumed run continues in the same folder: what is there already is read and not written again, also
     where the run was cut off after its last checkpoint and repeats some epochs.
 
     Args:
         folder: of the event files.
-        resume: go on in a folder that has some.
+        resume: continue in a folder that has some.
 
     Raises:
         ImportError: tensorboard is not installed.
@@ -36,8 +36,8 @@ class EventLog:
         there = sorted(folder.glob("events.out.tfevents.*"))
         if there and not resume:
             raise ValueError(
-                f"{folder} already holds the events of a run ({there[0].name}); go on with --resume, or give another "
-                "--tensorboard folder"
+                f"{folder} already holds the events of a run ({there[0].name}); continue with --resume, or give "
+                "another --tensorboard folder"
             )
         self._written = _steps(folder) if there else set()
         self._seen = 0

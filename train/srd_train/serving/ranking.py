@@ -49,7 +49,7 @@ def rank_stream(
         job: what is asked for.
         model: the ranker that it names.
         topics: in any number; they are read as the rankings are taken.
-        advance: told how many topics were just ranked.
+        advance: called with the number of topics that were just ranked.
     """
     chosen = (topic for topic in topics if job.wanted is None or topic.query_id in job.wanted)
     while chunk := list(islice(chosen, _CHUNK)):
@@ -70,7 +70,7 @@ def rank_on_ray(job: Job, topics: TopicStream, advance: Callable[[int], None] | 
     Args:
         job: what is asked for.
         topics: files.
-        advance: told how many topics were just ranked.
+        advance: called with the number of topics that were just ranked.
 
     Raises:
         ImportError, ConnectionError: as `srd_train.experiment.engines.ray.connected_ray`.

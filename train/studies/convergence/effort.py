@@ -128,7 +128,7 @@ class Spread:
 
 @dataclass(frozen=True, kw_only=True)
 class Reached:
-    """What it cost a ranker to come to a level."""
+    """What it cost a ranker to reach a level."""
 
     ranker: str
     quality: Quality
@@ -163,7 +163,7 @@ class End:
     last_return: Spread | None
     """Of the last epochs, as many as `LearningCurve.smooth` takes."""
     own: Mapping[Effort, Spread | None]
-    """What it cost to come to 90% of what the ranker itself gains in return; None for rankers without episodes."""
+    """What it cost to reach 90% of what the ranker itself gains in return; None for rankers without episodes."""
     effort: Mapping[Effort, float | None]
     """Mean over runs, in all; None where it was not counted."""
 

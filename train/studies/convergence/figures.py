@@ -63,7 +63,7 @@ def _curves(found: Sequence[SetConvergence]) -> Figure:
 def draw_times(found: Sequence[SetConvergence], path: Path) -> None:
     """Test measure against time: the published points, and ours for each topic set.
 
-    Ours are at the processor time in which training came to 90% of what the unpruned policy gains in return, or at that
+    Ours are at the processor time in which training reached 90% of what the unpruned policy gains in return, or at that
     of the whole training, with a hollow mark, where a ranker never came there.
 
     Args:

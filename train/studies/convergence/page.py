@@ -50,7 +50,7 @@ def all_tables(found: Sequence[SetConvergence], costs: Sequence[EpisodeCost]) ->
 
 
 def speed_table(found: Sequence[SetConvergence]) -> Table:
-    """The papers' claim and ours: how much faster each ranker comes to 90% of what the unpruned policy gains."""
+    """The papers' claim and ours: how much faster each ranker reaches 90% of what the unpruned policy gains."""
     share = SHARES[-1]
     published = _is_published(found)
     rows = []

@@ -44,7 +44,7 @@ class Convergence:
     """
 
     recipe: tyro.conf.Positional[str] = "convergence"
-    """Name of a recipe that comes along, or a file ending in .toml."""
+    """Name of a recipe of the package, or a file ending in .toml."""
     out: SomeFolder = None
     """Folder of the results; by default results/NAME."""
     fresh: bool = False
@@ -60,9 +60,9 @@ class Convergence:
         """Run what is not finished, compare, show.
 
         Raises:
-            ValueError, FileNotFoundError: a recipe that cannot be read, topics that cannot be had, or cells without a
+            ValueError, FileNotFoundError: a recipe that cannot be read, missing topics, or cells without a
                 curve to compare.
-            ImportError: a page is wanted and matplotlib is not installed.
+            ImportError: --markdown is given and matplotlib is not installed.
         """
         from studies.convergence.page import all_tables
 

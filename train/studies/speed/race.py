@@ -110,7 +110,7 @@ def race(
         peer: the other side.
         target: the ratio to reach.
         rounds: how many count.
-        advance: told after each round.
+        advance: called after each round.
     """
     mine: list[float] = []
     theirs: list[float] = []

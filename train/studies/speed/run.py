@@ -117,7 +117,7 @@ class Measured:
 
     @property
     def growth(self) -> str:
-        """What the second table comes to."""
+        """A summary of the second table."""
         return f"Over the whole table, an update's cost grows as N^{cost_power(self.costs):.2f}." if self.costs else ""
 
 

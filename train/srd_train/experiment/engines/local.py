@@ -25,8 +25,8 @@ def processes(jobs: int) -> Engine:
     """An engine with this many processes, each with one thread (unless OMP_NUM_THREADS says otherwise).
 
     The processes are started anew (not forked), so that a script that uses this needs `if __name__ == "__main__":`.
-    They write nothing, and end when this process does, however it ends. Where one of them ends on its own (killed for
-    want of memory, say), the cells it was at fail and another takes its place.
+    They write nothing, and end when this process does, however it ends. Where one of them ends on its own (killed
+    because memory ran out, say), its cells fail and another process takes its place.
 
     Args:
         jobs: how many, at least 1.
@@ -59,19 +59,19 @@ def processes(jobs: int) -> Engine:
 
 
 def _step(workers: list[_Worker], waiting: Iterator[Task]) -> Iterator[tuple[Cell, Result]]:
-    """Wait until processes have something to tell; those that are done get the next task, or end."""
+    """Wait for messages of processes; those that are done get the next task, or end."""
     ready = connection.wait([worker.pipe for worker in workers])
     for worker in [worker for worker in workers if worker.pipe in ready]:
         try:
-            told = worker.pipe.recv()
+            result = worker.pipe.recv()
         except (EOFError, OSError):
             workers.remove(worker)
             yield from worker.died()
             continue
-        if told is None:
+        if result is None:  # it has started
             worker.begin()
             continue
-        yield worker.left.pop(0), told
+        yield worker.left.pop(0), result
         if not worker.left:
             task = next(waiting, None)
             if task is None:
@@ -92,7 +92,7 @@ class _Worker:
         context = multiprocessing.get_context("spawn")
         self.pipe, theirs = context.Pipe()
         self.left = list(task.cells)
-        """Cells of the task that it has told nothing of yet."""
+        """Cells of the task whose results are still to come."""
         self._task = task
         self._topics: TopicSet | None = None
         self._started = False
@@ -135,7 +135,7 @@ class _Worker:
             yield cell, failure(cell, WorkerDiedError(message))
 
     def stop(self) -> None:
-        """End the process, whatever it is at: it writes nothing."""
+        """End the process, whatever it is doing: it writes nothing."""
         self._process.kill()
         self._process.join()
         self.pipe.close()
@@ -155,7 +155,7 @@ def _one_thread() -> Iterator[None]:
 
 
 def _serve(pipe: connection.Connection[Any, Any]) -> None:
-    """What a process does: run tasks as they come, and tell what each cell came to."""
+    """What a process does: run tasks as they come, and send the result of each cell."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches both; the process that started this one ends it
     threading.Thread(target=_end_with_parent, daemon=True).start()
     topics: TopicSet | None = None

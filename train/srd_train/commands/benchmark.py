@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -11,7 +10,7 @@ from typing import Annotated, Any, Literal
 
 import tyro
 
-from srd_train.commands.options import Command, Help, SomeFile, SomeFolder, parsed
+from srd_train.commands.options import Command, SomeFile, SomeFolder, overview, parsed
 from srd_train.commands.output import Output
 from srd_train.commands.progress import BenchmarkProgress
 from srd_train.experiment.benchmark import FailedCellsError, run_benchmark
@@ -26,6 +25,8 @@ from srd_train.report.markdown import write_page
 from srd_train.report.results import grouped
 from srd_train.report.tables import ResultTable, as_markdown, tables
 
+_USAGE = """srd benchmark NAME|RECIPE.toml [--out DIR] [--fresh] [--jobs N] [--engine local|ray] [--trust]
+                     [--markdown FILE] [--curves FILE] [--latency FILE] [--json]"""
 _CURVES_TITLE = "Learning curves: validation measure against episodes and against time"
 _CURVES_LEGEND = (
     "Lines are means over seeds and folds, bands the range over seeds; both axes of effort are logarithmic. "
@@ -81,7 +82,8 @@ class Benchmark:
 def parse(args: Sequence[str], prog: str) -> Command:
     """The command from its words."""
     if list(args[:1]) in (["-h"], ["--help"]):
-        return Help(_overview())
+        recipes = {name: load_recipe(str(path)).title for name, path in built_in().items()}
+        return overview(_USAGE, Benchmark, "Recipes:", recipes)
     return BenchmarkCommand(parsed(Benchmark, args, prog))
 
 
@@ -128,13 +130,11 @@ class BenchmarkCommand:
     ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
         """All cells with a progress bar, and a line for each that was run: the finished ones, and those that failed."""
         there = 0
-        made_by: set[str] = set()
         with BenchmarkProgress(recipe, output) as progress:
 
             def report(cell: Cell, record: dict[str, Any], found: bool) -> None:
                 nonlocal there
                 there += found
-                made_by.add(str(record["commit"]))
                 progress.add(cell.topics.name, cell.row, record["wall_seconds"], found=found)
                 if not found and not output.json:
                     output.notice(f"{_line(cell, record)}; {progress.left}")
@@ -162,8 +162,9 @@ class BenchmarkCommand:
                 output.notice(str(error))
         if there:
             output.notice(f"{there} of {len(records)} cells were finished before (--fresh runs them again)")
-        if made_by - {str(commit())}:
-            output.notice(f"some cells were made at other commits: {', '.join(sorted(made_by))}")
+        made_at = {str(record["commit"]) for record in records}
+        if made_at - {str(commit())}:
+            output.notice(f"some cells were made at other commits: {', '.join(sorted(made_at))}")
         return records, failed
 
 
@@ -211,19 +212,6 @@ def _line(cell: Cell, record: dict[str, Any]) -> str:
     """A finished cell with its first measure."""
     name, value = next(iter(record["measures"].items()))
     return f"{_point(cell)}: {name} {value:.4f} ({record['wall_seconds']:.1f} s)"
-
-
-def _overview() -> str:
-    """The help, with the recipes of the package."""
-    recipes = {name: load_recipe(str(path)) for name, path in built_in().items()}
-    width = max(len(name) for name in recipes)
-    lines = [
-        "usage: srd benchmark NAME|RECIPE.toml [--out DIR] [--fresh] [--jobs N] [--engine local|ray]",
-        "                     [--markdown FILE] [--curves FILE] [--latency FILE] [--json]",
-        "",
-    ]
-    lines += [inspect.cleandoc(Benchmark.__doc__ or ""), "", "Recipes:"]
-    return "\n".join(lines + [f"  {name:<{width}}  {recipe.title}" for name, recipe in recipes.items()])
 
 
 def _with_published(found: Sequence[ResultTable], recipe: Recipe) -> list[ResultTable]:

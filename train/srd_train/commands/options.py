@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Protocol, TypeVar, get_type_hints
 
@@ -19,10 +19,6 @@ Files = Annotated[tuple[Path, ...], tyro.conf.arg(metavar="FILE...")]
 SomeFile = Annotated[Path | None, tyro.conf.arg(metavar="FILE")]
 Folder = Annotated[Path, tyro.conf.arg(metavar="DIR")]
 SomeFolder = Annotated[Path | None, tyro.conf.arg(metavar="DIR")]
-Source = Annotated[str, tyro.conf.arg(metavar="FILE|synthetic:PRESET")]
-SomeSource = Annotated[str | None, tyro.conf.arg(metavar="FILE|synthetic:PRESET")]
-SomeNumber = Annotated[int | None, tyro.conf.arg(metavar="INT")]
-SomeSeconds = Annotated[float | None, tyro.conf.arg(metavar="SECONDS")]
 SomeText = Annotated[str | None, tyro.conf.arg(metavar="TEXT")]
 
 
@@ -47,6 +43,22 @@ class Help:
         """Show it."""
         output.text(self.text)
         return 0
+
+
+def overview(usage: str, kind: type[Any], heading: str, entries: Mapping[str, str], last: str = "") -> Help:
+    """The help of a command that needs a name first.
+
+    Args:
+        usage: how to write the command.
+        kind: the dataclass of its options; its docstring says what it does.
+        heading: of the names.
+        entries: name -> summary.
+        last: a line below.
+    """
+    width = max(map(len, entries))
+    lines = [f"usage: {usage}", "", inspect.cleandoc(kind.__doc__ or ""), "", heading]
+    lines += [f"  {name:<{width}}  {summary}" for name, summary in entries.items()]
+    return Help("\n".join(lines + (["", last] if last else [])))
 
 
 def parsed(kind: type[Options], args: Sequence[str], prog: str) -> Options:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
-import inspect
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
+
+import tyro
 
 from srd_agents.registry import RANKERS
 from srd_gym.data.trec import write_run
-from srd_train.commands.options import Command, Help, SomeFile, SomeSource, SomeText, joined, parsed, ranker_options
+from srd_train.commands.options import Command, SomeFile, SomeText, joined, overview, parsed, ranker_options
 from srd_train.commands.output import Output
 from srd_train.experiment.engines.ray import imported_ray
 from srd_train.serving.json_lines import rank_lines
@@ -38,7 +39,7 @@ class Rank:
       srd rank model --k 10 < candidates.jsonl > rankings.jsonl
     """
 
-    topics: SomeSource = None
+    topics: Annotated[str | None, tyro.conf.arg(metavar="FILE|synthetic:PRESET")] = None
     """Topic file (Parquet), a folder of such, a pattern ("parts/*.parquet"), or "synthetic:PRESET[:TOPICS[:SEED]]".
     Files are read piece by piece: a set may be larger than memory."""
     k: int = 10
@@ -68,7 +69,10 @@ def parse(args: Sequence[str], prog: str) -> Command:
     """
     words = list(args)
     if words[:1] in (["-h"], ["--help"]):
-        return Help(_overview())
+        shown = {spec.name: spec.summary for spec in RANKERS.values() if not spec.learns}
+        return overview(
+            "srd rank DIR|RANKER [OPTIONS]", Rank, "Without training:", shown, "Options: srd rank mmr --help"
+        )
     if not words or words[0].startswith("-"):
         raise ValueError(f"name a model folder or a ranker first: {prog} DIR|RANKER --topics FILE --out RUN")
     target = words.pop(0)
@@ -141,12 +145,3 @@ class RankCommand:
             output.data({"run": str(out), "ranker": model.name, "topics": count, "k": options.k})
         else:
             output.notice(f"{out}: top {options.k} of {count} topics{part}")
-
-
-def _overview() -> str:
-    """The help of `srd rank` without a ranker."""
-    shown = [spec for spec in RANKERS.values() if not spec.learns]
-    width = max(len(spec.name) for spec in shown)
-    lines = ["usage: srd rank DIR|RANKER [OPTIONS]", "", inspect.cleandoc(Rank.__doc__ or ""), "", "Without training:"]
-    lines += [f"  {spec.name:<{width}}  {spec.summary}" for spec in shown]
-    return "\n".join([*lines, "", "Options: srd rank mmr --help"])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,13 +19,11 @@ from srd_gym.topic import TopicSet
 from srd_train.commands.options import (
     Command,
     Folder,
-    Help,
     SomeFile,
     SomeFolder,
-    SomeSeconds,
-    Source,
     given_options,
     joined,
+    overview,
     parsed,
     ranker_options,
 )
@@ -54,7 +51,7 @@ class Train:
       srd train reinforce --topics topics.parquet --out model --tensorboard logs/mdp
     """
 
-    topics: Source
+    topics: Annotated[str, tyro.conf.arg(metavar="FILE|synthetic:PRESET")]
     """Topic file (Parquet, from `srd data build`), or "synthetic:PRESET[:TOPICS[:SEED]]"."""
     out: Folder
     """Folder for the model and its checkpoints."""
@@ -70,7 +67,7 @@ class Train:
     """F of LSA vectors."""
     seed: int = 0
     """Of weights, order and draws, and of the validation part where no fold is named."""
-    time_budget: SomeSeconds = None
+    time_budget: Annotated[float | None, tyro.conf.arg(metavar="SECONDS")] = None
     """Seconds of training at most."""
     threads: int = 1
     """Of torch; one is the fastest for policies of this size."""
@@ -92,7 +89,10 @@ def parse(args: Sequence[str], prog: str) -> Command:
     """
     words = list(args)
     if words[:1] in (["-h"], ["--help"]):
-        return Help(_overview())
+        shown = {spec.name: spec.summary for spec in RANKERS.values() if spec.learns or spec.parameters_to_tune}
+        return overview(
+            "srd train RANKER [OPTIONS]", Train, "Rankers:", shown, "Options of one: srd train mdp-div --help"
+        )
     if not words or words[0].startswith("-"):
         raise ValueError(f"name the ranker first: {prog} RANKER --topics FILE --out DIR (`{prog} --help` lists them)")
     spec = RANKERS.find(words.pop(0))
@@ -196,15 +196,6 @@ class TrainCommand:
         marks = ", ".join(split.train.marks)
         caption = f"saved in {options.out}" + (f"; vectors: {marks}" if marks else "")
         output.table(f"Trained {spec.name}", ["", "value"], rows, caption)
-
-
-def _overview() -> str:
-    """The help of `srd train` without a ranker: what there is to train."""
-    lines = ["usage: srd train RANKER [OPTIONS]", "", inspect.cleandoc(Train.__doc__ or ""), "", "Rankers:"]
-    shown = [spec for spec in RANKERS.values() if spec.learns or spec.parameters_to_tune]
-    width = max(len(spec.name) for spec in shown)
-    lines += [f"  {spec.name:<{width}}  {spec.summary}" for spec in shown]
-    return "\n".join([*lines, "", "Options of one: srd train mdp-div --help"])
 
 
 def _check_folder(options: Train, spec: RankerSpec) -> None:

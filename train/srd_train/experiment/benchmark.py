@@ -14,9 +14,8 @@ from typing import Any
 
 from srd_train.experiment.cells import (
     Cell,
+    CellResult,
     Engine,
-    FailedCell,
-    Result,
     Task,
     failure,
     in_process,
@@ -100,7 +99,7 @@ def run_benchmark(
     with ResultsFolder(out) as folder:
         for cell, result in engine(unfinished(folder)):
             written = _written(folder, cell, result)
-            if isinstance(written, FailedCell):
+            if written.failed:
                 failed[cell.id] = written.record
                 on_failure(cell, written.record)
             else:
@@ -114,7 +113,7 @@ def run_benchmark(
     return records
 
 
-def _written(folder: ResultsFolder, cell: Cell, result: Result) -> Result:
+def _written(folder: ResultsFolder, cell: Cell, result: CellResult) -> CellResult:
     """The result, once it is written; a failure, where it cannot be (ids that a run cannot carry)."""
     try:
         folder.write(cell, result)

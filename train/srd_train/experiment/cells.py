@@ -148,29 +148,25 @@ def check_views(entry: RankerEntry) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class CellResult:
-    """What a finished cell has found."""
+    """What became of a cell."""
 
     record: dict[str, Any]
-    """Its JSON line."""
-    rankings: Mapping[str, Sequence[str]]
-    """Its run: document ids by query id, best first."""
+    """Its JSON line. Of a failed cell it says which cell it is and, under `error`, why: type, message, traceback."""
+    rankings: Mapping[str, Sequence[str]] | None
+    """Its run: document ids by query id, best first; None where it failed."""
+
+    @property
+    def failed(self) -> bool:
+        """Whether there is no run."""
+        return self.rankings is None
 
 
-@dataclass(frozen=True, kw_only=True)
-class FailedCell:
-    """Why a cell has no result."""
-
-    record: dict[str, Any]
-    """A JSON line that says which cell it is and, under `error`, why: type, message and traceback."""
-
-
-Result = CellResult | FailedCell
-Engine = Callable[[Iterable[Task]], Iterator[tuple[Cell, Result]]]
+Engine = Callable[[Iterable[Task]], Iterator[tuple[Cell, CellResult]]]
 """Runs tasks, and gives their cells' results in whatever order they end (`engines`)."""
 
 
-def failure(cell: Cell, error: BaseException, wall_seconds: float = 0.0) -> FailedCell:
-    """The record of a cell that failed.
+def failure(cell: Cell, error: BaseException, wall_seconds: float = 0.0) -> CellResult:
+    """The result of a cell that failed.
 
     Args:
         cell: which.
@@ -182,7 +178,8 @@ def failure(cell: Cell, error: BaseException, wall_seconds: float = 0.0) -> Fail
         "message": str(error) or type(error).__name__,
         "traceback": "".join(traceback.format_exception(error)),
     }
-    return FailedCell(
+    return CellResult(
+        rankings=None,
         record={
             "schema_version": SCHEMA_VERSION,
             "cell": cell.id,
@@ -194,17 +191,17 @@ def failure(cell: Cell, error: BaseException, wall_seconds: float = 0.0) -> Fail
             "wall_seconds": wall_seconds,
             "commit": commit(),
             "versions": versions(),
-        }
+        },
     )
 
 
-def in_process(tasks: Iterable[Task]) -> Iterator[tuple[Cell, Result]]:
+def in_process(tasks: Iterable[Task]) -> Iterator[tuple[Cell, CellResult]]:
     """The engine that runs one task after the other, in this process."""
     for task in tasks:
         yield from zip(task.cells, run_fit(task.cells, task.topics), strict=True)
 
 
-def run_fit(cells: Sequence[Cell], topics: TopicSet) -> Iterator[Result]:
+def run_fit(cells: Sequence[Cell], topics: TopicSet) -> Iterator[CellResult]:
     """Run cells that differ only in their view: fit once, then rank with each view in turn.
 
     Choose and train on the fold's training and validation topics, then open its test topics, once. An error ends its
@@ -226,7 +223,7 @@ def run_fit(cells: Sequence[Cell], topics: TopicSet) -> Iterator[Result]:
     for cell in cells:
         clock = _Clock()
         try:
-            result: Result = _rank_and_record(cell, fit)
+            result = _rank_and_record(cell, fit)
         except Exception as error:
             result = failure(cell, error, clock.read()[0])
         yield result

@@ -17,7 +17,7 @@ from filelock import FileLock, Timeout
 
 from srd_gym.data.trec import write_run
 from srd_gym.files import PARTIAL, written_atomically
-from srd_train.experiment.cells import SCHEMA_VERSION, Cell, CellResult, Result
+from srd_train.experiment.cells import SCHEMA_VERSION, Cell, CellResult
 
 _LOCK = ".lock"
 
@@ -82,13 +82,13 @@ class ResultsFolder:
             )
         return record
 
-    def write(self, cell: Cell, result: Result) -> None:
+    def write(self, cell: Cell, result: CellResult) -> None:
         """Write the result of a cell.
 
         Raises:
             ValueError: ids that a TREC run cannot carry.
         """
-        if isinstance(result, CellResult):
+        if result.rankings is not None:
             write_run(self._run(cell), result.rankings, tag=re.sub(r"\s+", "-", cell.row))
             # The record comes last: where it is, the run is whole.
             _write_line(self._path("cells", cell), result.record)

@@ -16,7 +16,7 @@ from srd_gym.data.rl4srd import load_rl4srd
 from srd_gym.data.synthetic import PRESETS, generate
 from srd_gym.data.trec import load_trec
 from srd_gym.topic import TopicSet
-from srd_train.commands.options import File, Files, SomeFile, SomeNumber
+from srd_train.commands.options import File, Files, SomeFile
 from srd_train.commands.output import Output
 from srd_train.experiment.sources import MADE_VECTORS, with_made_vectors, with_query_vectors
 
@@ -35,7 +35,7 @@ class Build(ABC):
     """FILE: vectors by query id or query text."""
     missing: Literal["error", "drop"] = "error"
     """What to do about documents without a vector: stop, or leave them out (then topics left without any)."""
-    width: SomeNumber = None
+    width: Annotated[int | None, tyro.conf.arg(metavar="INT")] = None
     """F of lsa vectors (default 100) and simulated ones (default 64)."""
     noise: float = 1.0
     """Of simulated vectors."""

@@ -12,7 +12,7 @@ from multiprocessing import connection
 from typing import Any
 
 from srd_gym.topic import TopicSet
-from srd_train.experiment.cells import Cell, Engine, Result, Task, failure, run_fit
+from srd_train.experiment.cells import Cell, CellResult, Engine, Task, failure, run_fit
 
 _THREADS = "OMP_NUM_THREADS"
 
@@ -38,7 +38,7 @@ def processes(jobs: int) -> Engine:
     if jobs < 1:
         raise ValueError(f"jobs must be at least 1, got {jobs}")
 
-    def engine(tasks: Iterable[Task]) -> Iterator[tuple[Cell, Result]]:
+    def engine(tasks: Iterable[Task]) -> Iterator[tuple[Cell, CellResult]]:
         waiting = iter(tasks)
         workers: list[_Worker] = []
         try:
@@ -58,7 +58,7 @@ def processes(jobs: int) -> Engine:
     return engine
 
 
-def _step(workers: list[_Worker], waiting: Iterator[Task]) -> Iterator[tuple[Cell, Result]]:
+def _step(workers: list[_Worker], waiting: Iterator[Task]) -> Iterator[tuple[Cell, CellResult]]:
     """Wait for messages of processes; those that are done get the next task, or end."""
     ready = connection.wait([worker.pipe for worker in workers])
     for worker in [worker for worker in workers if worker.pipe in ready]:
@@ -114,7 +114,7 @@ class _Worker:
         with contextlib.suppress(OSError):  # a process that has died is noticed when its pipe is read
             self.pipe.send((task.cells, topics))
 
-    def died(self) -> Iterator[tuple[Cell, Result]]:
+    def died(self) -> Iterator[tuple[Cell, CellResult]]:
         """Its cells as failures.
 
         Raises:

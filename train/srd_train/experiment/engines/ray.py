@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from srd_gym.topic import TopicSet
-from srd_train.experiment.cells import Cell, Result, Task, failure, run_fit
+from srd_train.experiment.cells import Cell, CellResult, Task, failure, run_fit
 
 RETRIES = 3
 """How often a task is begun again whose worker or node was lost; errors of a ranker are not repeated."""
@@ -46,7 +46,7 @@ def connected_ray() -> Any:
     return ray
 
 
-def on_ray(tasks: Iterable[Task]) -> Iterator[tuple[Cell, Result]]:
+def on_ray(tasks: Iterable[Task]) -> Iterator[tuple[Cell, CellResult]]:
     """An engine (`cells.Engine`): cells as Ray tasks.
 
     Raises:
@@ -70,17 +70,17 @@ def on_ray(tasks: Iterable[Task]) -> Iterator[tuple[Cell, Result]]:
             ray.cancel(reference, force=True)
 
 
-def _run_all(cells: tuple[Cell, ...], topics: TopicSet) -> list[Result]:
+def _run_all(cells: tuple[Cell, ...], topics: TopicSet) -> list[CellResult]:
     """A task, at a worker."""
     return list(run_fit(cells, topics))
 
 
-def _next_ended(ray: Any, running: dict[Any, Task]) -> Iterator[tuple[Cell, Result]]:
+def _next_ended(ray: Any, running: dict[Any, Task]) -> Iterator[tuple[Cell, CellResult]]:
     """The results of the next task to end."""
     (reference,), _ = ray.wait(list(running), num_returns=1)
     task = running.pop(reference)
     try:
-        results: list[Result] = ray.get(reference)
+        results: list[CellResult] = ray.get(reference)
     except ray.exceptions.RayError as error:  # its worker was lost more often than RETRIES, say
         results = [failure(cell, error) for cell in task.cells]
     yield from zip(task.cells, results, strict=True)

@@ -15,12 +15,12 @@ from run_srd import Srd
 import srd_train.report.page as page_module
 from srd_train.experiment.recipe import load_recipe
 from srd_train.report.comparison import comparisons
+from srd_train.report.description import Description, describe, topics_of
 from srd_train.report.lists import lists_of
 from srd_train.report.page import LIST_BYTES, PAGE_BYTES, SCRIPTS, embedded
 from srd_train.report.payload import SCORES, Part, payload
 from srd_train.report.plain import as_latex, as_markdown
 from srd_train.report.results import Problem, read_results
-from srd_train.report.subject import Subject, subject_of, topics_of
 from srd_train.report.write import Report, report
 
 
@@ -183,7 +183,7 @@ def test_a_page_grows_by_few_bytes_a_score_and_its_rankings_stay_within_their_bu
 
 def test_what_does_not_fit_is_left_out_and_said(small: Report, monkeypatch: pytest.MonkeyPatch) -> None:
     comparison = small.comparisons[0]
-    topics, _ = topics_of(comparison, small.subject)
+    topics, _ = topics_of(comparison, small.description)
     whole = lists_of(comparison, topics, None, 10**6)
     some = lists_of(comparison, topics, None, 20_000)
     assert 0 < len(some.topics) < len(whole.topics) == some.of == 15
@@ -231,14 +231,14 @@ def test_without_jinja2_it_says_what_to_install(tmp_path: Path, monkeypatch: pyt
 
 
 def test_a_recipe_gives_title_and_order(small: Report) -> None:
-    assert small.subject.title.startswith("Made for the tests")
+    assert small.description.title.startswith("Made for the tests")
     assert [c.table.topics for c in small.comparisons] == ["tiny & <b>bold</b>", "web"]
-    assert subject_of(small.comparisons[0].records).title == "Benchmark results"
+    assert describe(small.comparisons[0].records).title == "Benchmark results"
 
 
 def test_several_benchmarks_make_one_page(small: Report, tmp_path: Path) -> None:
-    (recipe,) = small.subject.recipes
-    both = Subject(recipes=(recipe, load_recipe("smoke")))
+    (recipe,) = small.description.recipes
+    both = Description(recipes=(recipe, load_recipe("smoke")))
     assert both.title == "2 benchmarks"
     assert [title for title, _ in both.about] == [recipe.title, load_recipe("smoke").title]
     more = write_records(tmp_path, [record("mmr"), record("random")])

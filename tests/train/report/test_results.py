@@ -10,8 +10,8 @@ from made_results import record, run_small, write_records
 
 from srd_train.experiment.recipe import load_recipe
 from srd_train.report.comparison import comparisons
+from srd_train.report.description import describe
 from srd_train.report.results import read_results
-from srd_train.report.subject import subject_of
 from srd_train.report.write import report
 
 
@@ -183,18 +183,18 @@ def test_recipes_that_come_along_are_found_by_their_names(small: tuple[Path, Pat
     serp = {**record()["topic_set"], "name": "serp"}
     rankers = ("mmr", "mdp-div", "oracle")
     place = {"topic_set": serp, "place": Path("results")}
-    subject = subject_of([record(name, **place) for name in rankers])
-    assert subject.reference == "mmr"
-    assert subject.rankers.index("mdp-div") < subject.rankers.index("oracle")
-    assert subject_of([record("nobody", **place)]).recipes == ()
+    description = describe([record(name, **place) for name in rankers])
+    assert description.reference == "mmr"
+    assert description.rankers.index("mdp-div") < description.rankers.index("oracle")
+    assert describe([record("nobody", **place)]).recipes == ()
     measures = dict.fromkeys(load_recipe("serp-scoring").measures, 0.5)
     random = [record("random", measures=measures, **place)]
     titles = {load_recipe(name).title: name for name in ("smoke", "serp-scoring")}
     for name in titles.values():
         random[0]["place"] = Path("results") / name
-        assert titles[subject_of(random).title] == name
+        assert titles[describe(random).title] == name
     with pytest.raises(ValueError, match=r"unknown recipe 'smok'. Did you mean smoke"):
-        subject_of([record()], ["smok"])
+        describe([record()], ["smok"])
 
 
 def test_missing_runs_and_topics_that_changed_leave_a_report_without_them(

@@ -18,9 +18,9 @@ from typing import Any
 from srd_train.experiment.provenance import versions
 from srd_train.report.columns import SIGNS, columns, notes
 from srd_train.report.comparison import Comparison, Standing
+from srd_train.report.description import Description
 from srd_train.report.payload import Part, payload
 from srd_train.report.results import Problem
-from srd_train.report.subject import Subject
 
 SCRIPTS = ("elements.js", "scales.js", "tables.js", "charts.js", "pairs.js", "explorer.js", "start.js")
 """In this order they make one script."""
@@ -51,12 +51,12 @@ class _Cell:
     """What it is sorted by: a number, or nothing."""
 
 
-def page(parts: Sequence[Part], subject: Subject, problems: Sequence[Problem]) -> str:
+def page(parts: Sequence[Part], description: Description, problems: Sequence[Problem]) -> str:
     """The whole page as HTML.
 
     Args:
         parts: one for each topic set.
-        subject: what it is about.
+        description: what it is about.
         problems: all that is lacking.
 
     Raises:
@@ -75,7 +75,7 @@ def page(parts: Sequence[Part], subject: Subject, problems: Sequence[Problem]) -
     environment.lstrip_blocks = True
     template = environment.from_string(_file("page.html"))
     text = template.render(
-        subject=subject,
+        description=description,
         policy=_policy(script, style),
         style=_trusted(style),
         script=_trusted(script),

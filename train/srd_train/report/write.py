@@ -8,19 +8,19 @@ from pathlib import Path
 
 from srd_gym.files import written_atomically
 from srd_train.report.comparison import Comparison, comparisons
+from srd_train.report.description import Description, describe, topics_of
 from srd_train.report.lists import lists_of
 from srd_train.report.page import LIST_BYTES, page
 from srd_train.report.payload import Part
 from srd_train.report.plain import as_latex, as_markdown
 from srd_train.report.results import Problem, read_results
-from srd_train.report.subject import Subject, subject_of, topics_of
 
 
 @dataclass(frozen=True, kw_only=True)
 class Report:
     """The numbers of a report, ready to be written in any form."""
 
-    subject: Subject
+    description: Description
     comparisons: tuple[Comparison, ...]
     problems: tuple[Problem, ...]
 
@@ -28,7 +28,7 @@ class Report:
         """The page, and what it lacks besides: rankings, texts."""
         parts, problems = [], list(self.problems)
         for comparison in self.comparisons:
-            topics, why = topics_of(comparison, self.subject)
+            topics, why = topics_of(comparison, self.description)
             lists = lists_of(comparison, topics, why, LIST_BYTES // len(self.comparisons))
             problems += lists.problems
             if why is not None:
@@ -37,7 +37,7 @@ class Report:
                 many = f"the rankings of {len(lists.topics):,} of {lists.of:,} topics are shown, evenly spaced"
                 problems.append(Problem(kind="left out", what=comparison.table.topics, why=many))
             parts.append(Part(comparison=comparison, topics=topics, lists=lists))
-        return page(parts, self.subject, problems), problems
+        return page(parts, self.description, problems), problems
 
     def markdown(self) -> str:
         """The tables as Markdown."""
@@ -67,17 +67,17 @@ def report(
         FileNotFoundError, ValueError: nothing that a report could be made of; the message says why.
     """
     results = read_results(places)
-    subject = subject_of(results.records, recipes)
+    description = describe(results.records, recipes)
     there = {record["ranker"] for record in results.records}
     found, problems = comparisons(
         results.records,
-        reference=reference or (subject.reference if subject.reference in there else None),
-        second_reference=subject.second_reference if subject.second_reference in there else None,
-        order=subject.rankers,
-        set_order=subject.topic_sets,
+        reference=reference or (description.reference if description.reference in there else None),
+        second_reference=description.second_reference if description.second_reference in there else None,
+        order=description.rankers,
+        set_order=description.topic_sets,
         resamples=resamples,
     )
-    return Report(subject=subject, comparisons=tuple(found), problems=(*results.problems, *problems))
+    return Report(description=description, comparisons=tuple(found), problems=(*results.problems, *problems))
 
 
 def write_text(path: Path, text: str) -> None:

@@ -13,8 +13,8 @@ from srd_train.report.results import Record
 
 
 @dataclass(frozen=True, kw_only=True)
-class Subject:
-    """Title, references and topic sources of the results; empty where no recipe is known."""
+class Description:
+    """What the recipes of the results say: title, references and topic sources; empty where no recipe is known."""
 
     recipes: tuple[Recipe, ...] = ()
 
@@ -58,7 +58,7 @@ class Subject:
         return [entry for recipe in self.recipes for entry in recipe.topics if entry.name == topic_set]
 
 
-def subject_of(records: Sequence[Record], names_or_paths: Iterable[str] = ()) -> Subject:
+def describe(records: Sequence[Record], names_or_paths: Iterable[str] = ()) -> Description:
     """The recipes of the records.
 
     Args:
@@ -71,7 +71,7 @@ def subject_of(records: Sequence[Record], names_or_paths: Iterable[str] = ()) ->
     """
     given = tuple(load_recipe(name) for name in names_or_paths)
     if given:
-        return Subject(recipes=given)
+        return Description(recipes=given)
     known = [load_recipe(name) for name in built_in()]
     found = []
     for topic_set in dict.fromkeys(record["topic_set"]["name"] for record in records):
@@ -79,16 +79,16 @@ def subject_of(records: Sequence[Record], names_or_paths: Iterable[str] = ()) ->
         matching = [recipe for recipe in known if _covers(recipe, topic_set, of_set)]
         found += sorted(matching, key=lambda recipe: _strangeness(recipe, of_set))[:1]
     # The same recipe for several topic sets counts once.
-    return Subject(recipes=tuple({recipe.name: recipe for recipe in found}.values()))
+    return Description(recipes=tuple({recipe.name: recipe for recipe in found}.values()))
 
 
-def topics_of(comparison: Comparison, subject: Subject) -> tuple[TopicSet | None, str | None]:
+def topics_of(comparison: Comparison, description: Description) -> tuple[TopicSet | None, str | None]:
     """The topics that the records are about; or None, and why they cannot be shown.
 
     Topics are compared by their fingerprint: if the source has changed since, its texts would be those of others.
     """
     topic_set = comparison.records[0]["topic_set"]
-    entries = subject.entries(topic_set["name"])
+    entries = description.entries(topic_set["name"])
     if not entries:
         return None, f"no recipe is known for the topic set {topic_set['name']!r}; name it with --recipe"
     reason = ""

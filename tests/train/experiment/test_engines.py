@@ -175,7 +175,7 @@ ranker = "mmr"
     assert "mmr" not in done.out
     again = srd("benchmark", recipe, "--out", tmp_path / "out", "--json")
     assert [record["ranker"] for record in again.json["failed"]] == ["mmr"] * 3
-    problems = srd.works("report", tmp_path / "out", "--json").json["lacking"]
+    problems = srd.works("report", tmp_path / "out", "--json").json["problems"]
     reasons = [problem["why"] for problem in problems if problem["kind"] == "failed"]
     assert len(reasons) == 3
     assert all("vectors" in reason for reason in reasons)

@@ -15,7 +15,9 @@ from srd_gym.topic import TopicSet
 from srd_train.experiment.benchmark import run_benchmark
 from srd_train.experiment.recipe import RankerEntry, Recipe, TopicsEntry, load_recipe, recipe_from
 from srd_train.experiment.split import are_lists, split_topics
-from srd_train.report.tables import as_markdown, tables
+from srd_train.report.columns import notes
+from srd_train.report.plain import as_markdown
+from srd_train.report.tables import tables
 
 LISTS = reshape(generate("tiny", n_topics=12, seed=0), list_size=4, lists=3, min_relevant=2, seed=0)
 
@@ -138,9 +140,10 @@ def test_rows_ended_by_time_are_marked(tmp_path: Path) -> None:
     topics = (TopicsEntry(name="tiny", source="synthetic:tiny:12:0", run_folds=(1,)),)
     records = run_benchmark(recipe(topics=topics, rankers=(RankerEntry(ranker="random"), timed)), tmp_path)
     (table,) = tables(records, "random", resamples=100)
-    assert table.note == "Ended by a time budget, so that their weights depend on the machine: qmix, 0.2 s (0.2 s)."
+    timed_note = "Ended by a time budget, so that their weights depend on the machine: qmix, 0.2 s (0.2 s)."
+    assert timed_note in notes(table)
     page = as_markdown([table])
-    assert table.note in page
+    assert timed_note in page
     assert "| episodes | steps | fit CPU seconds | ms a topic |" in page
     episodes = records[1]["environment_episodes"]
     assert episodes > 0

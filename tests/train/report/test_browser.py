@@ -271,9 +271,9 @@ def test_without_texts_and_runs_it_says_why(browser: Any, tmp_path: Path) -> Non
     write_text(tmp_path / "page.html", report([results], resamples=200).html()[0])
     opened = Opened(browser, tmp_path / "page.html")
     opened.see_all()
-    lacking = opened.page.locator("#lacking").inner_text()
-    assert f"made.x: ValueError: {HOSTILE}" in lacking
-    assert "runs/made.mmr.fold1.seed0.run" in lacking
+    problems = opened.page.locator("#problems").inner_text()
+    assert f"made.x: ValueError: {HOSTILE}" in problems
+    assert "runs/made.mmr.fold1.seed0.run" in problems
     assert "no recipe is known" in opened.page.locator("#explorer-why").inner_text()
     assert "the run files are missing" in opened.page.locator("#lists").inner_text()
     assert opened.page.evaluate("window.pwned") is None

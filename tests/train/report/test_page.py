@@ -14,13 +14,13 @@ from run_srd import Srd
 
 import srd_train.report.page as page_module
 from srd_train.experiment.recipe import load_recipe
-from srd_train.report.comparison import comparisons
 from srd_train.report.description import Description, describe, topics_of
 from srd_train.report.lists import lists_of
 from srd_train.report.page import LIST_BYTES, PAGE_BYTES, SCRIPTS, embedded
 from srd_train.report.payload import SCORES, Part, payload
 from srd_train.report.plain import as_latex, as_markdown
 from srd_train.report.results import Problem, read_results
+from srd_train.report.selection import complete_tables
 from srd_train.report.write import Report, report
 
 
@@ -102,19 +102,19 @@ def test_the_page_holds_the_scores_and_gains_of_the_records(small: Report) -> No
     text, _ = small.html()
     found = blocks(text)
     data = json.loads(found.data["data"])
-    for number, comparison in enumerate(small.comparisons):
+    for number, table in enumerate(small.tables):
         entry = data["sets"][number]
         names = [ranker["name"] for ranker in entry["rankers"]]
         assert names == ["random", "mmr", "<i>learner</i>", "oracle"]
         for name in entry["measures"]:
             scores = np.frombuffer(base64.b64decode(entry["scores"][name]), dtype="<f4").reshape(len(names), -1)
             for row, ranker in enumerate(names):
-                assert scores[row] == pytest.approx(comparison.scores[name][ranker], abs=1e-7)
-        by_cell = {(r["ranker"], str(r["seed"])): {} for r in comparison.records}
-        for one in comparison.records:
+                assert scores[row] == pytest.approx(table.scores[name][ranker], abs=1e-7)
+        by_cell = {(r["ranker"], str(r["seed"])): {} for r in table.records}
+        for one in table.records:
             by_cell[one["ranker"], str(one["seed"])].update(one["per_topic"])
         topics = json.loads(found.data[f"lists-{number}"])
-        assert len(topics) == len(comparison.topic_ids)
+        assert len(topics) == len(table.topic_ids)
         for topic in topics:
             for ranker, seeds in topic["lists"].items():
                 for seed, ranking in seeds.items():
@@ -129,17 +129,17 @@ def test_every_table_says_what_is_simulated_and_what_was_tested(small: Report) -
     assert text.count('<span class="mark">simulated vectors</span>') == 2
     for form in (small.markdown(), small.latex()):
         assert form.count("simulated vectors") == 2
-        assert form.count("Holm-adjusted") == 2
         assert form.count("wins / ties / losses") == 2
-    for comparison in small.comparisons:
-        assert "simulated vectors" in comparison.table.title
+    assert [form.count("Holm-adjusted") for form in (text, small.markdown(), small.latex())] == [1, 1, 2]
+    for table in small.tables:
+        assert "simulated vectors" in table.title
 
 
 def test_texts_stay_texts_in_markdown_and_latex(tmp_path: Path) -> None:
     name = "a|b_{c}$&<i>\n%#^~\\"
     odd = {**record()["topic_set"], "name": "50% of *all* | topics"}
     records = [record("mmr", topic_set=odd), record(name, cell="odd", topic_set=odd)]
-    found, _ = comparisons(read_results([write_records(tmp_path, records)]).records, resamples=200)
+    found, _ = complete_tables(read_results([write_records(tmp_path, records)]).records, resamples=200)
     problem = Problem(kind="failed", what="cell <b>", why="it | broke")
     lines = as_markdown(found, [problem]).splitlines()
     rows = [line for line in lines if line.startswith("|")]
@@ -182,17 +182,17 @@ def test_a_page_grows_by_few_bytes_a_score_and_its_rankings_stay_within_their_bu
 
 
 def test_what_does_not_fit_is_left_out_and_said(small: Report, monkeypatch: pytest.MonkeyPatch) -> None:
-    comparison = small.comparisons[0]
-    topics, _ = topics_of(comparison, small.description)
-    whole = lists_of(comparison, topics, None, 10**6)
-    some = lists_of(comparison, topics, None, 20_000)
+    table = small.tables[0]
+    topics, _ = topics_of(table, small.description)
+    whole = lists_of(table, topics, None, 10**6)
+    some = lists_of(table, topics, None, 20_000)
     assert 0 < len(some.topics) < len(whole.topics) == some.of == 15
     ids = [topic["id"] for topic in whole.topics]
     assert [topic["id"] for topic in some.topics] == sorted((t["id"] for t in some.topics), key=ids.index)
     numbers = 15 * 4
     assert numbers < SCORES
     monkeypatch.setattr("srd_train.report.payload.SCORES", numbers)
-    data, problems = payload([Part(comparison=comparison, topics=topics, lists=some)])
+    data, problems = payload([Part(table=table, topics=topics, lists=some)])
     assert list(data["sets"][0]["scores"]) == ["alpha_nDCG@5"]
     assert problems[0].why == "scores by topic of StRecall@5 are left out: a page holds at most 60 of them"
 
@@ -207,7 +207,7 @@ def test_the_command_writes_page_and_tables(srd: Srd, tmp_path: Path) -> None:
     assert "no recipe is known for the topic set 'made'; name it with --recipe" in done.err
     made = srd.works("report", results, "--json", "--out", tmp_path / "page.html", "--resamples", 200).json
     assert made["written"] == [str(tmp_path / "page.html")]
-    assert {problem["kind"] for problem in made["lacking"]} == {"run", "texts"}
+    assert {problem["kind"] for problem in made["problems"]} == {"run", "texts"}
     assert not list(tmp_path.rglob("*.partial"))
 
 
@@ -232,8 +232,8 @@ def test_without_jinja2_it_says_what_to_install(tmp_path: Path, monkeypatch: pyt
 
 def test_a_recipe_gives_title_and_order(small: Report) -> None:
     assert small.description.title.startswith("Made for the tests")
-    assert [c.table.topics for c in small.comparisons] == ["tiny & <b>bold</b>", "web"]
-    assert describe(small.comparisons[0].records).title == "Benchmark results"
+    assert [table.topics for table in small.tables] == ["tiny & <b>bold</b>", "web"]
+    assert describe(small.tables[0].records).title == "Benchmark results"
 
 
 def test_several_benchmarks_make_one_page(small: Report, tmp_path: Path) -> None:
@@ -242,6 +242,6 @@ def test_several_benchmarks_make_one_page(small: Report, tmp_path: Path) -> None
     assert both.title == "2 benchmarks"
     assert [title for title, _ in both.about] == [recipe.title, load_recipe("smoke").title]
     more = write_records(tmp_path, [record("mmr"), record("random")])
-    places = [small.comparisons[0].records[0]["place"], more]
+    places = [small.tables[0].records[0]["folder"], more]
     made = report(places, resamples=200)
-    assert [c.table.topics for c in made.comparisons] == ["made", "tiny & <b>bold</b>", "web"]
+    assert [table.topics for table in made.tables] == ["made", "tiny & <b>bold</b>", "web"]

@@ -9,9 +9,9 @@ import pytest
 from made_results import record, run_small, write_records
 
 from srd_train.experiment.recipe import load_recipe
-from srd_train.report.comparison import comparisons
 from srd_train.report.description import describe
 from srd_train.report.results import read_results
+from srd_train.report.selection import complete_tables
 from srd_train.report.write import report
 
 
@@ -69,7 +69,7 @@ def test_results_of_another_version_are_refused(tmp_path: Path, version: object)
     ("changes", "said"),
     [
         ({"per_topic": {"q": {"alpha_nDCG@5": float("nan")}}}, "'q': alpha_nDCG@5 is nan, expected a number from 0 up"),
-        ({"per_topic": {"q": {"other": 1.0}}}, "topic 'q' has not the scores of alpha_nDCG@5"),
+        ({"per_topic": {"q": {"other": 1.0}}}, "topic 'q': expected scores of alpha_nDCG@5 and of nothing else"),
         ({"per_topic": {}}, "it scores nothing"),
         ({"fold": "one"}, "fold holds str"),
         ({"topic_set": {"name": "made"}}, "full_name is missing"),
@@ -77,13 +77,13 @@ def test_results_of_another_version_are_refused(tmp_path: Path, version: object)
         ({"history": []}, "history holds list"),
         (
             {"history": {"measure": "alpha_nDCG@5", "records": [{"episodes": 3}]}},
-            "its history has a record that is none",
+            "its history has an entry without validation",
         ),
         ({"history": {"records": []}}, "its history has no measure or no records"),
         ({"measures": {"alpha_nDCG@5": None}}, "alpha_nDCG@5 is None, expected a number from 0 up"),
         ({"topic_set": {**record()["topic_set"], "marks": [["simulated"]]}}, "marks holds what is no text"),
         ({"depth": 0}, "depth is 0, expected at least 1"),
-        ({"fit_seconds": float("inf")}, "fit_seconds is inf, expected a number from 0 up"),
+        ({"fit_cpu_seconds": float("inf")}, "fit_cpu_seconds is inf, expected a number from 0 up"),
         ({"measures": {"alpha_nDGC@5": 1.0}, "per_topic": {"q": {"alpha_nDGC@5": 1.0}}}, "Did you mean alpha_nDCG"),
     ],
 )
@@ -102,8 +102,8 @@ def test_a_failed_cell_is_shown_with_its_reason_and_its_seed_is_left_out(tmp_pat
     write_records(tmp_path, [record("mmr"), second, record("random"), broken])
     found = read_results([tmp_path])
     assert [str(problem) for problem in found.problems] == ["made.random.fold2.seed0: ZeroDivisionError: by zero"]
-    (table,), lacking = comparisons(found.records, resamples=200)
-    assert [standing.row.ranker for standing in table.standings] == ["mmr"]
+    (table,), lacking = complete_tables(found.records, resamples=200)
+    assert [row.ranker for row in table.rows] == ["mmr"]
     assert lacking[0].what == "made, random, seed 0"
     assert "1 of 4 test topics have no scores" in lacking[0].why
 
@@ -123,8 +123,8 @@ def test_other_topics_or_measures_are_other_tables(tmp_path: Path) -> None:
     other = {**record()["topic_set"], "fingerprint": "1" * 16}
     one = write_records(tmp_path / "one", [record("mmr"), record("random")])
     two = write_records(tmp_path / "two", [record("mmr", topic_set=other), record("oracle", topic_set=other)])
-    tables, _ = comparisons(read_results([one, two]).records, resamples=200)
-    assert [[s.row.ranker for s in table.standings] for table in tables] == [["mmr", "random"], ["mmr", "oracle"]]
+    tables, _ = complete_tables(read_results([one, two]).records, resamples=200)
+    assert [[row.ranker for row in table.rows] for table in tables] == [["mmr", "random"], ["mmr", "oracle"]]
 
 
 def test_the_numbers_are_those_of_the_records(tmp_path: Path) -> None:
@@ -134,16 +134,15 @@ def test_the_numbers_are_those_of_the_records(tmp_path: Path) -> None:
         for name, values in scores.items()
     ]
     records[1]["topic_set"] = {**records[1]["topic_set"], "test": 4}
-    (made,), problems = comparisons(read_results([write_records(tmp_path, records)]).records, resamples=200)
+    (made,), problems = complete_tables(read_results([write_records(tmp_path, records)]).records, resamples=200)
     assert not problems
-    by_name = {standing.row.ranker: standing for standing in made.standings}
-    assert by_name["random"].against == (1, 1, 2)
-    assert by_name["mmr"].against is None
-    assert by_name["random"].difference == pytest.approx(0.3 - 0.325)
-    assert by_name["random"].rank_milliseconds == pytest.approx(300 / 4)
+    by_name = {row.ranker: row for row in made.rows}
+    assert by_name["random"].wins_ties_losses == (1, 1, 2)
+    assert by_name["mmr"].wins_ties_losses is None
+    assert by_name["random"].medians["rank_milliseconds"] == pytest.approx(300 / 4)
     assert made.scores["alpha_nDCG@5"]["random"].tolist() == pytest.approx(scores["random"])
     assert by_name["random"].verdict == "level"
-    assert made.table.reference == "mmr"
+    assert made.reference == "mmr"
 
 
 def test_scores_are_means_over_seeds_and_over_the_lists_of_a_topic(tmp_path: Path) -> None:
@@ -158,10 +157,10 @@ def test_scores_are_means_over_seeds_and_over_the_lists_of_a_topic(tmp_path: Pat
         record("mmr", topic_set=lists, per_topic=scores(0.2, 0.4, 0.6)),
         record("mmr", topic_set=lists, per_topic=scores(0.0, 0.2, 0.8), seed=1, cell="made.mmr.seed1"),
     ]
-    (made,), _ = comparisons(read_results([write_records(tmp_path, records)]).records, resamples=200)
+    (made,), _ = complete_tables(read_results([write_records(tmp_path, records)]).records, resamples=200)
     assert made.topic_ids == ("7", "8")
     assert made.scores["alpha_nDCG@5"]["mmr"].tolist() == pytest.approx([0.2, 0.7])
-    assert made.table.tested == 2
+    assert made.tested == 2
 
 
 def test_without_mmr_the_best_competitor_is_the_reference(tmp_path: Path) -> None:
@@ -171,18 +170,18 @@ def test_without_mmr_the_best_competitor_is_the_reference(tmp_path: Path) -> Non
         record("oracle", measures={"alpha_nDCG@5": 1.0}),
     ]
     found = read_results([write_records(tmp_path, records)]).records
-    (made,), _ = comparisons(found, resamples=200)
-    assert made.table.reference == "two"
-    (made,), _ = comparisons(found, reference="one", resamples=200)
-    assert made.table.reference == "one"
+    (made,), _ = complete_tables(found, resamples=200)
+    assert made.reference == "two"
+    (made,), _ = complete_tables(found, reference="one", resamples=200)
+    assert made.reference == "one"
     with pytest.raises(ValueError, match=r"unknown ranker in the results 'on'. Did you mean one"):
-        comparisons(found, reference="on", resamples=200)
+        complete_tables(found, reference="on", resamples=200)
 
 
 def test_recipes_that_come_along_are_found_by_their_names(small: tuple[Path, Path]) -> None:
     serp = {**record()["topic_set"], "name": "serp"}
     rankers = ("mmr", "mdp-div", "oracle")
-    place = {"topic_set": serp, "place": Path("results")}
+    place = {"topic_set": serp, "folder": Path("results")}
     description = describe([record(name, **place) for name in rankers])
     assert description.reference == "mmr"
     assert description.rankers.index("mdp-div") < description.rankers.index("oracle")
@@ -191,7 +190,7 @@ def test_recipes_that_come_along_are_found_by_their_names(small: tuple[Path, Pat
     random = [record("random", measures=measures, **place)]
     titles = {load_recipe(name).title: name for name in ("smoke", "serp-scoring")}
     for name in titles.values():
-        random[0]["place"] = Path("results") / name
+        random[0]["folder"] = Path("results") / name
         assert titles[describe(random).title] == name
     with pytest.raises(ValueError, match=r"unknown recipe 'smok'. Did you mean smoke"):
         describe([record()], ["smok"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -18,12 +18,14 @@ from srd_train.experiment.cells import Cell, Engine, in_process
 from srd_train.experiment.engines.local import processes
 from srd_train.experiment.provenance import commit, versions
 from srd_train.experiment.recipe import Recipe, built_in, load_recipe
-from srd_train.report.comparison import run_on_all
+from srd_train.report.columns import LEGEND, notes, plain_columns
 from srd_train.report.curves import check_format, draw, panels
+from srd_train.report.description import Description
 from srd_train.report.latency import boards, draw_latency
 from srd_train.report.markdown import write_page
-from srd_train.report.results import grouped
-from srd_train.report.tables import ResultTable, as_markdown, tables
+from srd_train.report.plain import as_markdown
+from srd_train.report.selection import complete_tables
+from srd_train.report.tables import ResultTable
 
 _USAGE = """srd benchmark NAME|RECIPE.toml [--out DIR] [--fresh] [--jobs N] [--engine local|ray] [--trust]
                      [--markdown FILE] [--curves FILE] [--latency FILE] [--json]"""
@@ -109,9 +111,11 @@ class BenchmarkCommand:
                 check_format(picture)
         out = options.out or Path("results") / recipe.name
         records, failed = self._run_cells(recipe, out, options, output)
-        found = _with_published(tables(records, recipe.reference, second_reference=recipe.second_reference), recipe)
+        found, problems = complete_tables(records, Description(recipes=(recipe,)))
+        for problem in problems:
+            output.notice(str(problem))
         if options.curves is not None:
-            draw(panels(records), options.curves)
+            draw(panels([record for table in found for record in table.records]), options.curves)
         if options.latency is not None:
             draw_latency(boards(found), options.latency)
         if options.markdown is not None:
@@ -121,7 +125,7 @@ class BenchmarkCommand:
             output.data(content | {"failed": failed})
             return 1 if failed else 0
         for table in found:
-            output.table(table.title, table.heads, table.cells, table.note)
+            print_table(table, output, LEGEND if table is found[-1] else "")
         output.text(f"Cells and runs: {out}")
         return 1 if failed else 0
 
@@ -156,7 +160,7 @@ class BenchmarkCommand:
                     notice=output.notice,
                 )
             except FailedCellsError as error:
-                records, failed = _whole_rows(error.records, output), error.failed
+                records, failed = error.records, error.failed
                 if not records:
                     raise
                 output.notice(str(error))
@@ -187,15 +191,17 @@ def engine_named(name: Literal["local", "ray"], jobs: int) -> Engine:
     return in_process if jobs == 1 else processes(jobs)
 
 
-def _whole_rows(records: Sequence[dict[str, Any]], output: Output) -> list[dict[str, Any]]:
-    """The records that tables can be made of where cells failed: of rankers and seeds that have all topics."""
-    kept: list[dict[str, Any]] = []
-    for group in grouped(records):
-        whole, problems = run_on_all(group)
-        kept += [dict(record) for record in whole]
-        for problem in problems:
-            output.notice(str(problem))
-    return kept
+def print_table(table: ResultTable, output: Output, legend: str) -> None:
+    """Show a table; a narrow terminal leaves out the columns that tell the least."""
+    shown = plain_columns(table)
+    output.table(
+        table.title,
+        [column.head for column in shown],
+        [[column.text(row) for column in shown] for row in table.rows],
+        "\n".join(filter(None, [" ".join(notes(table)), legend])),
+        priorities=[column.priority for column in shown],
+        elsewhere="--markdown FILE, --json",
+    )
 
 
 def _point(cell: Cell) -> str:
@@ -214,17 +220,6 @@ def _line(cell: Cell, record: dict[str, Any]) -> str:
     return f"{_point(cell)}: {name} {value:.4f} ({record['wall_seconds']:.1f} s)"
 
 
-def _with_published(found: Sequence[ResultTable], recipe: Recipe) -> list[ResultTable]:
-    """The tables with the published figures that the recipe has for them."""
-    entries = {entry.name: entry for entry in recipe.topics}
-    return [
-        replace(
-            table,
-            published=entries[table.topics].published,
-            published_source=entries[table.topics].published_source,
-        )
-        for table in found
-    ]
 
 
 def _write_markdown(options: Benchmark, recipe: Recipe, found: Sequence[ResultTable]) -> None:

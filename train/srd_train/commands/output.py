@@ -7,10 +7,14 @@ import json as json_module
 import sys
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, Literal
 
 Advance = Callable[[int], None]
 """Tells a progress bar that this many more units are done."""
+_UNFOLDED = 100_000
+"""Characters in a line of a file or a pipe."""
+_BETWEEN = 3
+"""Characters between two columns."""
 
 
 class Output:
@@ -43,9 +47,20 @@ class Output:
         sys.stderr.flush()
 
     def table(
-        self, title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], caption: str = "", *, texts: int = 1
+        self,
+        title: str,
+        columns: Sequence[str],
+        rows: Sequence[Sequence[str]],
+        caption: str = "",
+        *,
+        texts: int = 1,
+        priorities: Sequence[int] | None = None,
+        elsewhere: str = "--json",
     ) -> None:
         """Print a table for people.
+
+        Where a terminal is too narrow, columns of numbers are left out until names and numbers stay whole, and a line
+        below names them. A file or a pipe has no width: nothing is left out there.
 
         Args:
             title: what the table shows.
@@ -53,20 +68,30 @@ class Output:
             rows: the cells, as text; kept as data (no markup is interpreted).
             caption: a note below the table.
             texts: how many columns, from the left, hold text; the others hold numbers.
+            priorities: one for each column; those with the highest are left out first, but at least one column of
+                numbers stays. By default the last columns go first.
+            elsewhere: the option that shows all columns.
         """
         from rich import box
         from rich.console import Console
         from rich.table import Table
         from rich.text import Text
 
+        console = Console(file=sys.stdout, width=None if sys.stdout.isatty() else _UNFOLDED, highlight=False)
+        heads = [visible(column) for column in columns]
+        cells = [[visible(cell) for cell in row] for row in rows]
+        widths = [_widths(head, [row[index] for row in cells]) for index, head in enumerate(heads)]
+        kept = _fitting(widths, console.width, texts, priorities or range(len(heads)))
         table = Table(title=Text(visible(title)), box=box.SIMPLE_HEAD, title_justify="left")
-        for index, column in enumerate(columns):
-            table.add_column(Text(visible(column)), justify="left" if index < texts else "right", no_wrap=index == 0)
-        for row in rows:
-            table.add_row(*(Text(visible(cell)) for cell in row))
-        # A file or a pipe has no width: lines must not be folded there.
-        console = Console(file=sys.stdout, width=None if sys.stdout.isatty() else 240, highlight=False)
+        for index, width in kept.items():
+            justify: Literal["left", "right"] = "left" if index < texts else "right"
+            table.add_column(Text(heads[index]), justify=justify, overflow="fold", width=width)
+        for row in cells:
+            table.add_row(*(Text(row[index]) for index in kept))
         console.print(table)
+        if len(kept) < len(heads):
+            missing = ", ".join(head for index, head in enumerate(heads) if index not in kept)
+            console.print(Text(f"Left out at this width: {missing}. To see them: {elsewhere} or a wider terminal."))
         if caption:
             console.print(Text(visible(caption)))
 
@@ -97,6 +122,36 @@ class Output:
         with Progress(*columns, console=Console(file=sys.stderr), transient=True) as bar:
             task = bar.add_task(str(Text(visible(description))), total=total)
             yield lambda units: bar.advance(task, units)
+
+
+def _widths(head: str, cells: Sequence[str]) -> tuple[int, int]:
+    """What a column needs with its cells in one line each: its head by words, and in one line."""
+    from rich.cells import cell_len
+
+    widest = max(map(cell_len, cells), default=0)
+    return max(widest, *map(cell_len, head.split()), 0), max(widest, cell_len(head))
+
+
+def _fitting(
+    widths: Sequence[tuple[int, int]], available: int, texts: int, priorities: Sequence[int]
+) -> dict[int, int | None]:
+    """The columns that fit, by index, and their widths; None where not even texts and one column of numbers fit."""
+    kept = list(range(len(widths)))
+
+    def spare() -> int:
+        return available - 1 - sum(widths[index][0] + _BETWEEN for index in kept)
+
+    while spare() < 0 and len(kept) > texts + 1:
+        kept.remove(max(kept[texts:], key=lambda index: (priorities[index], index)))
+    left = spare()
+    if left < 0:
+        return dict.fromkeys(kept)
+    found: dict[int, int | None] = {}
+    for index in kept:
+        least, most = widths[index]
+        found[index] = most if most - least <= left else least
+        left -= (most - least) * (most - least <= left)
+    return found
 
 
 def visible(text: str) -> str:

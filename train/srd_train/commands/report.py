@@ -42,7 +42,7 @@ class ReportOptions:
     resamples: int = 10_000
     """Of bootstrap intervals and randomisation tests."""
     json: bool = False
-    """Print JSON: what was written, and what is lacking."""
+    """Print JSON: what was written, and the problems."""
 
 
 def parse(args: Sequence[str], prog: str) -> ReportCommand:
@@ -82,8 +82,8 @@ class ReportCommand:
         for file, content in written.items():
             write_text(file, content)
         if options.json:
-            lacking = [{"kind": problem.kind, "what": problem.what, "why": problem.why} for problem in problems]
-            output.data({"written": [str(file) for file in written], "lacking": lacking})
+            named = [{"kind": problem.kind, "what": problem.what, "why": problem.why} for problem in problems]
+            output.data({"written": [str(file) for file in written], "problems": named})
             return 0
         for problem in problems:
             output.notice(f"notice: {problem}")

@@ -1,83 +1,148 @@
-"""The columns of a report's tables: the same on the page, in Markdown and in LaTeX."""
+"""The columns of result tables: one list for the terminal, Markdown, LaTeX and the page.
+
+A new column is one entry of `columns`; numbers of the records are in `Row.medians` under their keys.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from srd_train.report.comparison import SIGNIFICANT, Comparison, Standing
+from srd_train.report.tables import SIGNIFICANT, ResultTable, Row
 
 SIGNS = {"above": "▲", "below": "▼", "level": "≈", "": ""}
 """How a verdict is shown: a shape each, so that no colour is needed."""
+LEGEND = (
+    "Interval: 95% bootstrap of the mean over topics. p: paired randomisation test of the first measure over topics, "
+    f"Holm-adjusted within the table; {SIGNS['above']} significantly above the first reference, {SIGNS['below']} "
+    f"significantly below, {SIGNS['level']} no significant difference (p >= {SIGNIFICANT:g}). Wins, ties and losses: "
+    "topics against that reference, by the first measure. Times: processor time, medians over cells, on the machine "
+    "that ran them."
+)
+"""What a reader must know of all tables."""
+_MARKS = {
+    "simulated": "Simulated vectors were drawn from the judgments: compare learners by them, not texts.",
+    "transductive": "Transductive vectors were fitted on texts of all folds, the test topics' included.",
+}
+
+Value = float | str | None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Column:
-    """A column of numbers."""
+    """A column of a result table."""
 
     head: str
-    text: Callable[[Standing], str]
-    """What a cell shows."""
-    value: Callable[[Standing], float | None]
-    """What it is sorted by; None where there is nothing, which stands last."""
-    small: Callable[[Standing], str] = lambda _: ""
-    """A second line of the cell."""
+    value: Callable[[Row], Value]
+    """What the page sorts by; None where there is nothing."""
+    form: Callable[[Row], str]
+    """The text of a cell whose value is not None."""
+    priority: int
+    """Where a terminal is too narrow, the columns with the highest go first."""
+    below: str | None = None
+    """On the page it is the second line of this column's cells, elsewhere a column."""
+    page_only: bool = False
+    """Whether it is left out elsewhere."""
+
+    def text(self, row: Row) -> str:
+        """What a cell shows."""
+        return "-" if self.value(row) is None else self.form(row)
 
 
-def columns(comparison: Comparison) -> list[Column]:
-    """The columns of one topic set, but for the ranker's name."""
-    table = comparison.table
+def columns(table: ResultTable) -> list[Column]:
+    """The columns of which any row has a value; the first names the ranker, the others hold numbers."""
     first, *others = table.measures
-    found = [
-        _measure(first),
+    every = [
+        Column(head="ranker", value=lambda row: row.ranker, form=lambda row: row.ranker, priority=0),
+        _mean(first, priority=0),
+        _number("published", lambda row: table.published.get(row.ranker), "{:.4f}".format, priority=3),
+        _interval(first, head="95% interval", priority=2),
         Column(
             head="sd over seeds",
-            text=lambda s: "-" if s.row.seed_spread[first] is None else f"{s.row.seed_spread[first]:.4f}",
-            value=lambda s: s.row.seed_spread[first],
-            small=lambda s: f"{len(s.row.seeds)} seed{'s' if len(s.row.seeds) > 1 else ''}",
+            value=lambda row: row.seed_spread[first],
+            form=lambda row: f"{row.seed_spread[first]:.4f} ({len(row.seeds)})",
+            priority=6,
         ),
-        _p_value(f"p against {table.reference}", lambda s: s.row.p_value, lambda s: SIGNS[s.verdict]),
-    ]
-    if table.second_reference is not None:
-        found.append(_p_value(f"p against {table.second_reference}", lambda s: s.row.second_p_value, lambda _: ""))
-    found.append(
+        Column(
+            head=f"p against {table.reference}",
+            value=lambda row: row.p_value,
+            form=lambda row: f"{_p_text(row.p_value)} {SIGNS[row.verdict]}",
+            priority=1,
+        ),
+        _number(f"p against {table.second_reference}", lambda row: row.second_p_value, _p_text, priority=4),
         Column(
             head="wins / ties / losses",
-            text=lambda s: "-" if s.against is None else " / ".join(f"{count:,}" for count in s.against),
-            value=lambda s: None if s.against is None else float(s.against[0] - s.against[2]),
-        )
-    )
-    found += [_measure(name) for name in others]
-    if any(s.row.environment_episodes is not None for s in comparison.standings):
-        found.append(_count("episodes", lambda s: s.row.environment_episodes))
-        found.append(_count("steps", lambda s: s.row.environment_steps))
-    found.append(Column(head="fit seconds", text=lambda s: short(s.row.fit_seconds), value=lambda s: s.row.fit_seconds))
-    found.append(
-        Column(head="ms a topic", text=lambda s: short(s.rank_milliseconds), value=lambda s: s.rank_milliseconds)
-    )
-    return found
-
-
-def notes(comparison: Comparison) -> list[str]:
-    """What a reader must know of the table."""
-    table = comparison.table
-    first = table.measures[0]
-    found = [
-        f"Intervals: 95% bootstrap of the mean over topics. p: paired randomisation test of {first} over topics, "
-        f"Holm-adjusted within the table: {SIGNS['above']} above {table.reference}, {SIGNS['below']} below, "
-        f"{SIGNS['level']} no significant difference (p >= {SIGNIFICANT:g}). Wins, ties and losses: topics against "
-        f"{table.reference}, by {first}. "
-        "Times: medians over cells, on the machine that ran them."
+            value=lambda row: row.wins_ties_losses and row.wins_ties_losses[0] - row.wins_ties_losses[2],
+            form=lambda row: " / ".join(f"{count:,}" for count in row.wins_ties_losses or ()),
+            priority=7,
+        ),
     ]
-    if table.marks:
-        found.append(_mark_note(table.marks))
-    oracles = [s.row.ranker for s in comparison.standings if s.reads_judgments]
-    if oracles:
-        found.append(f"Reads the judgments, and so competes with nobody: {', '.join(oracles)}.")
-    return [*found, *([table.note] if table.note else [])]
+    for name in others:
+        every += [_mean(name, priority=5), _interval(name, head=f"{name}, 95% interval", page_only=True)]
+    every += [
+        _median("episodes", "environment_episodes", "{:,.0f}".format, priority=10),
+        _median("steps", "environment_steps", "{:,.0f}".format, priority=11),
+        _median("fit CPU seconds", "fit_cpu_seconds", _short, priority=8),
+        _median("ms a topic", "rank_milliseconds", _short, priority=9),
+    ]
+    return [column for column in every if any(column.value(row) is not None for row in table.rows)]
 
 
-def short(value: float) -> str:
+def plain_columns(table: ResultTable) -> list[Column]:
+    """Those of the terminal, Markdown and LaTeX."""
+    return [column for column in columns(table) if not column.page_only]
+
+
+def notes(table: ResultTable) -> list[str]:
+    """What a reader must know of this table besides the legend."""
+    fits: dict[str, list[str]] = {}
+    for row in table.rows:
+        fits.setdefault(row.fitted_as, []).append(row.ranker)
+    oracles = ", ".join(row.ranker for row in table.rows if row.reads_judgments)
+    timed = ", ".join(
+        f"{row.ranker} ({row.medians['time_budget']:g} s)" for row in table.rows if "time_budget" in row.medians
+    )
+    return [
+        *(_MARKS.get(mark, f"Vectors: {mark}.") for mark in table.marks),
+        *([f"Reads the judgments, and so competes with nobody: {oracles}."] if oracles else []),
+        *([f"Published: {table.published_source}."] if table.published else []),
+        *(
+            f"One fit ({name}, a seed and fold) serves {len(rows)} rows: {'; '.join(rows)}."
+            for name, rows in fits.items()
+            if len(rows) > 1
+        ),
+        *([f"Ended by a time budget, so that their weights depend on the machine: {timed}."] if timed else []),
+    ]
+
+
+def _number(head: str, value: Callable[[Row], float | None], form: Callable[[float], str], *, priority: int) -> Column:
+    """A column of numbers."""
+    return Column(head=head, value=value, form=lambda row: form(value(row) or 0.0), priority=priority)
+
+
+def _median(head: str, key: str, form: Callable[[float], str], *, priority: int) -> Column:
+    """The median over cells of a number of the records."""
+    return _number(head, lambda row: row.medians.get(key), form, priority=priority)
+
+
+def _mean(name: str, *, priority: int) -> Column:
+    """Means of a measure."""
+    return _number(name, lambda row: row.means[name], "{:.4f}".format, priority=priority)
+
+
+def _interval(name: str, *, head: str, priority: int = 0, page_only: bool = False) -> Column:
+    """Intervals of a measure's mean."""
+    return Column(
+        head=head,
+        value=lambda row: row.intervals[name][0],
+        form=lambda row: "[{:.4f}, {:.4f}]".format(*row.intervals[name]),
+        priority=priority,
+        below=name,
+        page_only=page_only,
+    )
+
+
+def _short(value: float) -> str:
     """A time as text, with two or three digits."""
     if value >= 100:
         return f"{value:,.0f}"
@@ -86,47 +151,6 @@ def short(value: float) -> str:
     return f"{value:.2f}" if value >= 0.01 else "< 0.01"
 
 
-def p_text(value: float) -> str:
+def _p_text(value: float | None) -> str:
     """A p value as text."""
-    return "< 0.001" if value < 0.001 else f"{value:.3f}"
-
-
-def _mark_note(marks: tuple[str, ...]) -> str:
-    """What the marks of a topic set mean."""
-    meanings = {
-        "simulated": "Simulated vectors were drawn from the judgments: compare learners by them, not texts.",
-        "transductive": "Transductive vectors were fitted on texts of all folds, the test topics' included.",
-    }
-    return " ".join(meanings.get(mark, f"Vectors: {mark}.") for mark in marks)
-
-
-def _measure(name: str) -> Column:
-    """Mean and interval of a measure."""
-
-    def interval(standing: Standing) -> str:
-        low, high = standing.row.intervals[name]
-        return f"[{low:.4f}, {high:.4f}]"
-
-    return Column(
-        head=name, text=lambda s: f"{s.row.means[name]:.4f}", value=lambda s: s.row.means[name], small=interval
-    )
-
-
-def _p_value(head: str, value: Callable[[Standing], float | None], sign: Callable[[Standing], str]) -> Column:
-    """Adjusted p values with their mark."""
-
-    def text(standing: Standing) -> str:
-        p = value(standing)
-        return "-" if p is None else f"{p_text(p)} {sign(standing)}".strip()
-
-    return Column(head=head, text=text, value=value)
-
-
-def _count(head: str, value: Callable[[Standing], int | None]) -> Column:
-    """Whole numbers."""
-
-    def text(standing: Standing) -> str:
-        count = value(standing)
-        return "-" if count is None else f"{count:,}"
-
-    return Column(head=head, text=text, value=value)
+    return "< 0.001" if value is not None and value < 0.001 else f"{value:.3f}"

@@ -1,15 +1,15 @@
-"""What a benchmark was about: its recipe, and the topics of its records, told by their fingerprint."""
+"""What a report knows of its results besides the records: their recipes, and the topics, told by their fingerprint."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from srd_gym.topic import TopicSet
 from srd_train.experiment.recipe import Recipe, TopicsEntry, built_in, load_recipe
 from srd_train.experiment.sources import load_entry
-from srd_train.report.comparison import Comparison
 from srd_train.report.results import Record
+from srd_train.report.tables import ResultTable
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,13 +33,13 @@ class Description:
 
     @property
     def reference(self) -> str | None:
-        """The ranker that the recipes test against; None where they do not agree on one."""
+        """The ranker that the recipes test against; None where they name different ones."""
         names = {recipe.reference for recipe in self.recipes}
         return names.pop() if len(names) == 1 else None
 
     @property
     def second_reference(self) -> str | None:
-        """The other one."""
+        """The second one, likewise."""
         names = {recipe.second_reference for recipe in self.recipes}
         return names.pop() if len(names) == 1 else None
 
@@ -52,6 +52,10 @@ class Description:
     def topic_sets(self) -> list[str]:
         """Names of the topic sets in the order of the recipes."""
         return list(dict.fromkeys(entry.name for recipe in self.recipes for entry in recipe.topics))
+
+    def published(self, topic_set: str) -> tuple[Mapping[str, float], str]:
+        """Figures of the first measure in a paper, by row, and their source; both empty where there are none."""
+        return next(((e.published, e.published_source) for e in self.entries(topic_set) if e.published), ({}, ""))
 
     def entries(self, topic_set: str) -> list[TopicsEntry]:
         """Where topics of this name may come from."""
@@ -77,17 +81,17 @@ def describe(records: Sequence[Record], names_or_paths: Iterable[str] = ()) -> D
     for topic_set in dict.fromkeys(record["topic_set"]["name"] for record in records):
         of_set = [record for record in records if record["topic_set"]["name"] == topic_set]
         matching = [recipe for recipe in known if _covers(recipe, topic_set, of_set)]
-        found += sorted(matching, key=lambda recipe: _strangeness(recipe, of_set))[:1]
+        found += sorted(matching, key=lambda recipe: _mismatch(recipe, of_set))[:1]
     # The same recipe for several topic sets counts once.
     return Description(recipes=tuple({recipe.name: recipe for recipe in found}.values()))
 
 
-def topics_of(comparison: Comparison, description: Description) -> tuple[TopicSet | None, str | None]:
-    """The topics that the records are about; or None, and why they cannot be shown.
+def topics_of(table: ResultTable, description: Description) -> tuple[TopicSet | None, str | None]:
+    """The topics of a table's records; or None, and why they cannot be shown.
 
     Topics are compared by their fingerprint: if the source has changed since, its texts would be those of others.
     """
-    topic_set = comparison.records[0]["topic_set"]
+    topic_set = table.records[0]["topic_set"]
     entries = description.entries(topic_set["name"])
     if not entries:
         return None, f"no recipe is known for the topic set {topic_set['name']!r}; name it with --recipe"
@@ -109,10 +113,10 @@ def _covers(recipe: Recipe, topic_set: str, records: Sequence[Record]) -> bool:
     return topic_set in {entry.name for entry in recipe.topics} and {r["ranker"] for r in records} <= _rankers(recipe)
 
 
-def _strangeness(recipe: Recipe, records: Sequence[Record]) -> tuple[bool, bool, int]:
-    """How little the recipe looks like the one that made the records: by folder, by measures, by rankers not run."""
+def _mismatch(recipe: Recipe, records: Sequence[Record]) -> tuple[bool, bool, int]:
+    """How unlike the recipe that made the records it is: by folder, by measures, by rankers not run."""
     return (
-        all(record["place"].name != recipe.name for record in records),
+        all(record["folder"].name != recipe.name for record in records),
         tuple(records[0]["measures"]) != recipe.measures,
         len(_rankers(recipe) - {record["ranker"] for record in records}),
     )

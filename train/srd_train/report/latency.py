@@ -55,11 +55,7 @@ class Board:
 
 
 def boards(found: Sequence[ResultTable]) -> list[Board]:
-    """A board for each table.
-
-    Raises:
-        ValueError: a row that does not say how long ranking took.
-    """
+    """A board for each table."""
     return [_board(table) for table in found]
 
 
@@ -95,13 +91,10 @@ def _kind(row: Row) -> tuple[str, str]:
 
 def _point(row: Row, measure: str) -> Point:
     """A row as a point."""
-    if row.rank_milliseconds is None:
-        raise ValueError(
-            f"row {row.ranker!r} does not say how much processor time ranking took (cells of earlier versions do not; "
-            "run them again with --fresh)"
-        )
     spread = row.seed_spread[measure] or 0.0
-    return Point(ranker=row.ranker, milliseconds=row.rank_milliseconds, mean=row.means[measure], spread=spread)
+    return Point(
+        ranker=row.ranker, milliseconds=row.medians["rank_milliseconds"], mean=row.means[measure], spread=spread
+    )
 
 
 def _figure(found: Sequence[Board]) -> Figure:

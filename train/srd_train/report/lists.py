@@ -19,8 +19,8 @@ from srd_gym.data.trec import read_run
 from srd_gym.measures import measure
 from srd_gym.measures.reference import Reference
 from srd_gym.topic import Topic, TopicSet
-from srd_train.report.comparison import Comparison
 from srd_train.report.results import Problem, Record
+from srd_train.report.tables import ResultTable
 
 TEXT_LENGTH = 320
 """Characters of a text that are shown."""
@@ -45,18 +45,18 @@ class Lists:
     """Runs that could not be read."""
 
 
-def lists_of(comparison: Comparison, topics: TopicSet | None, why_no_texts: str | None, budget: int) -> Lists:
+def lists_of(table: ResultTable, topics: TopicSet | None, why_no_texts: str | None, budget: int) -> Lists:
     """The rankings of a topic set, as plain values.
 
     Args:
-        comparison: the topic set's numbers.
+        table: the topic set's numbers.
         topics: its topics; None where they cannot be had.
         why_no_texts: the reason, where there are no topics.
         budget: bytes that they may take as JSON; where all take more, evenly spaced topics are shown.
     """
-    rankings, problems = _rankings(comparison.records)
-    depth = max((record["depth"] for record in comparison.records), default=1)
-    source = _Source(topics, comparison.table.measures[0], comparison.table.normalizer, depth)
+    rankings, problems = _rankings(table.records)
+    depth = max((record["depth"] for record in table.records), default=1)
+    source = _Source(topics, table.measures[0], table.normalizer, depth)
     ids = list(rankings)
     shown, left = [], budget
     for i in _spaced(len(ids), _fitting(ids, rankings, source, budget)):
@@ -117,10 +117,10 @@ class _Source:
         bound = dataclasses.replace(wanted, normalizer=normalizer).bind([reference], self.depth, judged.shape[1])
         pairs = [(ranker, seed, ids[: self.depth]) for ranker, seeds in rankings.items() for seed, ids in seeds.items()]
         rows = np.zeros((len(pairs), self.depth, judged.shape[1]), dtype=np.int8)
-        for lane, (_, _, ids) in enumerate(pairs):
+        for i, (_, _, ids) in enumerate(pairs):
             for rank, doc_id in enumerate(ids):
                 if doc_id in place:
-                    rows[lane, rank] = judged[place[doc_id]]
+                    rows[i, rank] = judged[place[doc_id]]
         for (ranker, seed, ids), gains in zip(pairs, bound.gains(rows, 0), strict=True):
             entry["lists"][ranker][str(seed)]["gains"] = [round(float(gain) * 1e4) for gain in gains[: len(ids)]]
 
@@ -153,7 +153,7 @@ def _rankings(records: Sequence[Record]) -> tuple[Rankings, list[Problem]]:
     problems = []
     for record in records:
         try:
-            run = read_run(_inside(record["place"], record["run"]))
+            run = read_run(_inside(record["folder"], record["run"]))
         except (OSError, ValueError) as error:
             problems.append(Problem(kind="run", what=str(record["run"]), why=f"{error}; its rankings are not shown"))
             continue

@@ -10,17 +10,16 @@ import base64
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
 from srd_train.experiment.provenance import versions
-from srd_train.report.columns import SIGNS, columns, notes
-from srd_train.report.comparison import Comparison, Standing
+from srd_train.report.columns import LEGEND, Column, columns, notes
 from srd_train.report.description import Description
 from srd_train.report.payload import Part, payload
 from srd_train.report.results import Problem
+from srd_train.report.tables import ResultTable, Row
 
 SCRIPTS = ("elements.js", "scales.js", "tables.js", "charts.js", "pairs.js", "explorer.js", "start.js")
 """In this order they make one script."""
@@ -41,23 +40,13 @@ _KINDS = {
 }
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Cell:
-    """A cell of a table."""
-
-    text: str
-    small: str
-    key: str
-    """What it is sorted by: a number, or nothing."""
-
-
 def page(parts: Sequence[Part], description: Description, problems: Sequence[Problem]) -> str:
     """The whole page as HTML.
 
     Args:
         parts: one for each topic set.
-        description: what it is about.
-        problems: all that is lacking.
+        description: title and text of the head.
+        problems: all that is missing.
 
     Raises:
         ImportError: jinja2 is not installed.
@@ -81,7 +70,8 @@ def page(parts: Sequence[Part], description: Description, problems: Sequence[Pro
         script=_trusted(script),
         data=_trusted(embedded(data)),
         lists=[_trusted(embedded(part.lists.topics)) for part in parts],
-        tables=[_table(part.comparison, data["styles"]) for part in parts],
+        tables=[_table(part.table, data["styles"]) for part in parts],
+        legend=LEGEND,
         problems=[(_KINDS[kind], [p for p in problems if p.kind == kind]) for kind in _KINDS],
         any_problem=bool(problems),
         made=_made(parts),
@@ -121,62 +111,60 @@ def _trusted(text: str) -> Any:
     return Markup(text)
 
 
-def _table(comparison: Comparison, styles: dict[str, int]) -> dict[str, Any]:
+def _table(table: ResultTable, styles: dict[str, int]) -> dict[str, Any]:
     """A result table for the template."""
-    shown = columns(comparison)
-    table = comparison.table
-    competing = [s for s in comparison.standings if not s.reads_judgments] or list(comparison.standings)
-    best = max(s.row.means[table.measures[0]] for s in competing)
-    span = _span(comparison)
+    _, *numbers = columns(table)
+    first = table.measures[0]
+    best = max(row.means[first] for row in table.competitors)
+    ends = [end for row in table.competitors for end in row.intervals[first]]
     return {
         "title": table.title,
         "marks": table.marks,
-        "heads": [column.head for column in shown],
-        "notes": notes(comparison),
+        "heads": [column.head for column in numbers if column.below is None],
+        "notes": notes(table),
         "rows": [
             {
-                "ranker": s.row.ranker,
-                "style": styles[s.row.ranker],
-                "reads": s.reads_judgments,
-                "reference": s.row.ranker == table.reference,
-                "best": not s.reads_judgments and s.row.means[table.measures[0]] == best,
-                "verdict": s.verdict,
-                "sign": SIGNS[s.verdict],
-                "plot": _plot(s, table.measures[0], span),
-                "cells": [_cell(column.text(s), column.small(s), column.value(s)) for column in shown],
+                "ranker": row.ranker,
+                "style": styles[row.ranker],
+                "reads": row.reads_judgments,
+                "reference": row.ranker == table.reference,
+                "best": not row.reads_judgments and row.means[first] == best,
+                "verdict": row.verdict,
+                "plot": _plot(row, first, min(ends), max(ends)),
+                "cells": _cells(row, numbers),
             }
-            for s in comparison.standings
+            for row in table.rows
         ],
     }
 
 
-def _cell(text: str, small: str, value: float | None) -> _Cell:
-    """A cell with its sorting key."""
-    return _Cell(text=text, small=small, key="" if value is None else repr(float(value)))
+def _cells(row: Row, shown: Sequence[Column]) -> list[dict[str, str]]:
+    """The cells of a row: text, second line, and the number that it is sorted by, where there is one."""
+    cells: dict[str, dict[str, str]] = {}
+    for column in shown:
+        value = column.value(row)
+        if column.below is not None:
+            cells[column.below]["small"] = column.text(row)
+        else:
+            key = "" if value is None else repr(float(value))
+            cells[column.head] = {"text": column.text(row), "small": "", "key": key}
+    return list(cells.values())
 
 
-def _span(comparison: Comparison) -> tuple[float, float]:
-    """The range of the small interval plots: the first measure's intervals of those that compete."""
-    name = comparison.table.measures[0]
-    competing = [s for s in comparison.standings if not s.reads_judgments] or comparison.standings
-    ends = [end for s in competing for end in s.row.intervals[name]]
-    low, high = min(ends), max(ends)
-    return (low, high) if high > low else (low - 0.5, high + 0.5)
-
-
-def _plot(standing: Standing, name: str, span: tuple[float, float]) -> dict[str, float] | None:
-    """Where mean and interval stand in a small plot; None where they are far off (an oracle's)."""
+def _plot(row: Row, name: str, lowest: float, highest: float) -> dict[str, float] | None:
+    """Where mean and interval stand in a small plot of the competitors' range; None where they are outside of it."""
 
     def x(value: float) -> float:
-        return round(4 + (value - span[0]) / (span[1] - span[0]) * (_PLOT_WIDTH - 8), 1)
+        share = (value - lowest) / (highest - lowest) if highest > lowest else 0.5
+        return round(4 + share * (_PLOT_WIDTH - 8), 1)
 
-    low, high = standing.row.intervals[name]
-    if low < span[0] or high > span[1]:
+    low, high = row.intervals[name]
+    if low < lowest or high > highest:
         return None
     return {
         "low": x(low),
         "high": x(high),
-        "mean": x(standing.row.means[name]),
+        "mean": x(row.means[name]),
         "width": _PLOT_WIDTH,
         "height": _PLOT_HEIGHT,
         "middle": _PLOT_HEIGHT / 2,
@@ -185,14 +173,14 @@ def _plot(standing: Standing, name: str, span: tuple[float, float]) -> dict[str,
 
 def _made(parts: Sequence[Part]) -> dict[str, Any]:
     """Where the records come from."""
-    records = [record for part in parts for record in part.comparison.records]
-    sizes = sorted(len(part.comparison.topic_ids) for part in parts)
-    software = sorted({f"{name} {number}" for r in records for name, number in (r.get("versions") or {}).items()})
+    records = [record for part in parts for record in part.table.records]
+    sizes = sorted(part.table.tested for part in parts)
+    software = sorted({f"{name} {number}" for r in records for name, number in r["versions"].items()})
     return {
         "cells": len(records),
         "rankers": len({record["ranker"] for record in records}),
         "topics": f"{sizes[0]:,}" if sizes[0] == sizes[-1] else f"{sizes[0]:,} to {sizes[-1]:,}",
         "sets": len(parts),
-        "commits": sorted({str(record.get("commit") or "unknown") for record in records}),
+        "commits": sorted({str(record["commit"] or "unknown") for record in records}),
         "software": software,
     }

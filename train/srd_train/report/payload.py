@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from srd_gym.topic import TopicSet
-from srd_train.report.comparison import Comparison, Standing
 from srd_train.report.curves import Panel, panels
 from srd_train.report.lists import Lists
 from srd_train.report.results import Problem
+from srd_train.report.tables import ResultTable, Row, Scores
 
 SCORES = 600_000
 """Numbers of scores by topic that a page holds; measures beyond are left out, the first of all last."""
@@ -23,7 +23,7 @@ SCORES = 600_000
 class Part:
     """One topic set of a page."""
 
-    comparison: Comparison
+    table: ResultTable
     topics: TopicSet | None
     lists: Lists
 
@@ -36,65 +36,63 @@ def payload(parts: Sequence[Part]) -> tuple[dict[str, Any], list[Problem]]:
         `measures`, `topics` (ids), `queries` (texts or None), `rankers` (names and figures), `scores` (measure ->
         base64 of [rankers, topics] little-endian float32; means over seeds), `curves`.
     """
-    rankers = dict.fromkeys(s.row.ranker for part in parts for s in part.comparison.standings)
-    kept, problems = _measures_kept([part.comparison for part in parts])
+    rankers = dict.fromkeys(row.ranker for part in parts for row in part.table.rows)
+    kept, problems = _measures_kept([part.table for part in parts])
     sets = [_set(part, names) for part, names in zip(parts, kept, strict=True)]
     return {"styles": {name: number for number, name in enumerate(rankers)}, "sets": sets}, problems
 
 
-def _measures_kept(comparisons: Sequence[Comparison]) -> tuple[list[list[str]], list[Problem]]:
+def _measures_kept(tables: Sequence[ResultTable]) -> tuple[list[list[str]], list[Problem]]:
     """The measures whose scores by topic fit: the first of every set, then the second, and so on."""
-    kept: list[list[str]] = [[] for _ in comparisons]
+    kept: list[list[str]] = [[] for _ in tables]
     problems = []
     left = SCORES
-    most = max(len(comparison.table.measures) for comparison in comparisons)
+    most = max(len(table.measures) for table in tables)
     for place in range(most):
-        for comparison, names in zip(comparisons, kept, strict=True):
-            if place >= len(comparison.table.measures):
+        for table, names in zip(tables, kept, strict=True):
+            if place >= len(table.measures):
                 continue
-            size = len(comparison.topic_ids) * len(comparison.standings)
+            size = table.tested * len(table.rows)
             if size <= left and len(names) == place:
-                names.append(comparison.table.measures[place])
+                names.append(table.measures[place])
                 left -= size
-    for comparison, names in zip(comparisons, kept, strict=True):
-        missing = comparison.table.measures[len(names) :]
+    for table, names in zip(tables, kept, strict=True):
+        missing = table.measures[len(names) :]
         if missing:
             why = f"scores by topic of {', '.join(missing)} are left out: a page holds at most {SCORES:,} of them"
-            problems.append(Problem(kind="left out", what=comparison.table.topics, why=why))
+            problems.append(Problem(kind="left out", what=table.topics, why=why))
     return kept, problems
 
 
 def _set(part: Part, measures: Sequence[str]) -> dict[str, Any]:
     """One topic set."""
-    comparison = part.comparison
-    table = comparison.table
-    names = [standing.row.ranker for standing in comparison.standings]
+    table = part.table
+    names = [row.ranker for row in table.rows]
     return {
         "name": table.topics,
         "title": table.title,
         "reference": table.reference,
         "measures": list(table.measures),
-        "topics": list(comparison.topic_ids),
-        "queries": _queries(comparison.topic_ids, part.topics),
-        "rankers": [_ranker(standing) for standing in comparison.standings],
-        "scores": {name: _packed(comparison.scores[name], names) for name in measures},
-        "curves": _curves(comparison),
+        "topics": list(table.topic_ids),
+        "queries": _queries(table.topic_ids, part.topics),
+        "rankers": [_ranker(row) for row in table.rows],
+        "scores": {name: _packed(table.scores[name], names) for name in measures},
+        "curves": _curves(table),
         "texts": part.lists.why_no_texts,
         "shown": len(part.lists.topics),
         "of": part.lists.of,
     }
 
 
-def _ranker(standing: Standing) -> dict[str, Any]:
+def _ranker(row: Row) -> dict[str, Any]:
     """The figures of a ranker."""
-    row = standing.row
     return {
         "name": row.ranker,
-        "reads": standing.reads_judgments,
+        "reads": row.reads_judgments,
         "means": {name: _rounded(value) for name, value in row.means.items()},
         "intervals": {name: [_rounded(low), _rounded(high)] for name, (low, high) in row.intervals.items()},
-        "fit": _rounded(row.fit_seconds),
-        "rank": _rounded(standing.rank_milliseconds),
+        "fit": _rounded(row.medians["fit_cpu_seconds"]),
+        "rank": _rounded(row.medians["rank_milliseconds"]),
     }
 
 
@@ -107,20 +105,16 @@ def _queries(ids: Sequence[str], topics: TopicSet | None) -> list[str] | None:
     return found if any(found) else None
 
 
-def _packed(scores: Mapping[str, np.ndarray[Any, Any]], rankers: Sequence[str]) -> str:
+def _packed(scores: Mapping[str, Scores], rankers: Sequence[str]) -> str:
     """[rankers, topics] scores as base64 of float32: five characters a number, good to seven digits."""
     table = np.stack([scores[name] for name in rankers]).astype("<f4")
     return base64.b64encode(table.tobytes()).decode("ascii")
 
 
-def _curves(comparison: Comparison) -> list[dict[str, Any]]:
+def _curves(table: ResultTable) -> list[dict[str, Any]]:
     """The learning curves, if anything learned with validation."""
-    learners = [record for record in comparison.records if record.get("history")]
-    if not learners:
-        return []
-    full = [{"history": None, "validation": None, "select_by": None, **record} for record in comparison.records]
     try:
-        found = panels(full)
+        found = panels(table.records)
     except ValueError:  # nothing to draw; anything else wrong with the records was told when they were read
         return []
     return [_panel(panel) for panel in found]

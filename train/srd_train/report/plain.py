@@ -1,14 +1,14 @@
-"""A report's tables as Markdown and LaTeX; texts from the results stay texts in both."""
+"""Result tables as Markdown and LaTeX; texts from the results stay texts in both."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
 
-from srd_train.report.columns import Column, columns, notes
-from srd_train.report.comparison import Comparison
+from srd_train.report.columns import LEGEND, notes, plain_columns
 from srd_train.report.markdown import markdown
 from srd_train.report.results import Problem
+from srd_train.report.tables import ResultTable
 
 _LATEX = {
     "\\": r"\textbackslash{}",
@@ -30,39 +30,40 @@ _LATEX = {
     "≈": r"$\approx$",
     "\n": " ",
 }
-_MARKDOWN = re.compile(r"([\\`*_\[\]<>|~#&])")
+_MARKDOWN = re.compile(r"([\\`*\[\]<>|~#&])")
 
 
-def as_markdown(found: Sequence[Comparison], problems: Sequence[Problem]) -> str:
-    """The tables for a Markdown page, with their notes; what is lacking comes last."""
+def as_markdown(found: Sequence[ResultTable], problems: Sequence[Problem] = ()) -> str:
+    """The tables for a Markdown page, with their notes; the legend and the problems come last."""
     parts = []
-    for comparison in found:
-        heads, rows = _rows(comparison)
-        title = f"**{_markdown_text(comparison.table.title)}**"
+    for table in found:
+        heads, rows = plain_cells(table)
         cells = [[_markdown_text(name), *numbers] for name, *numbers in rows]
-        table = markdown([_markdown_text(head) for head in heads], cells)
-        parts += [title, table, _markdown_text(" ".join(notes(comparison)))]
+        parts.append(f"**{_markdown_text(table.title)}**")
+        parts.append(markdown([_markdown_text(head) for head in heads], cells))
+        parts.append(_markdown_text(" ".join(notes(table))))
+    parts.append(LEGEND)
     if problems:
-        parts += ["**Lacking**", "\n".join(f"- {_markdown_text(str(problem))}" for problem in problems)]
-    return "\n\n".join(parts) + "\n"
+        parts += ["**Problems**", "\n".join(f"- {_markdown_text(str(problem))}" for problem in problems)]
+    return "\n\n".join(filter(None, parts))
 
 
-def as_latex(found: Sequence[Comparison]) -> str:
+def as_latex(found: Sequence[ResultTable]) -> str:
     """The tables for a paper: `booktabs`, and `amssymb` for the marks."""
     parts = ["% Needs \\usepackage{booktabs, amssymb, graphicx}.\n"]
-    for comparison in found:
-        heads, rows = _rows(comparison)
-        body = [" & ".join(_latex_text(cell) for cell in row) + r" \\" for row in rows]
+    for table in found:
+        heads, rows = plain_cells(table)
+        caption = " ".join([f"{table.title}.", LEGEND, *notes(table)])
         lines = [
             r"\begin{table}[t]",
             r"\centering",
-            rf"\caption{{{_latex_text(comparison.table.title)}. {_latex_text(' '.join(notes(comparison)))}}}",
+            rf"\caption{{{_latex_text(caption)}}}",
             r"\resizebox{\linewidth}{!}{%",
             rf"\begin{{tabular}}{{l{'r' * (len(heads) - 1)}}}",
             r"\toprule",
-            " & ".join(_latex_text(head) for head in heads) + r" \\",
+            _latex_row(heads),
             r"\midrule",
-            *body,
+            *map(_latex_row, rows),
             r"\bottomrule",
             r"\end{tabular}}",
             r"\end{table}",
@@ -71,18 +72,20 @@ def as_latex(found: Sequence[Comparison]) -> str:
     return "\n".join(parts)
 
 
-def _rows(comparison: Comparison) -> tuple[list[str], list[list[str]]]:
-    """Heads and rows as text; the first measure's interval has a column of its own."""
-    found = columns(comparison)
-    interval = Column(head="95% interval", text=found[0].small, value=found[0].value)
-    shown = [found[0], interval, *found[1:]]
-    heads = ["ranker", *(column.head for column in shown)]
-    return heads, [[s.row.ranker, *(column.text(s) for column in shown)] for s in comparison.standings]
+def plain_cells(table: ResultTable) -> tuple[list[str], list[list[str]]]:
+    """Heads and rows as text."""
+    shown = plain_columns(table)
+    return [column.head for column in shown], [[column.text(row) for column in shown] for row in table.rows]
+
+
+def _latex_row(cells: Sequence[str]) -> str:
+    """Cells as a row."""
+    return " & ".join(map(_latex_text, cells)) + r" \\"
 
 
 def _markdown_text(text: str) -> str:
     """Text that Markdown shows as it is; line ends would end a row of a table."""
-    return _MARKDOWN.sub(r"\\\1", " ".join(text.split())).replace("\\_", "_")
+    return _MARKDOWN.sub(r"\\\1", " ".join(text.split()))
 
 
 def _latex_text(text: str) -> str:

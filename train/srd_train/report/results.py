@@ -36,13 +36,10 @@ _KEYS: dict[str, Expected] = {
     "normalizer": str,
     "measures": dict,
     "per_topic": dict,
-    "fit_seconds": _NUMBER,
-    "rank_seconds": _NUMBER,
-    "run": str,
-    "commit": (str, type(None)),
-}
-_SET_KEYS: dict[str, Expected] = {"name": str, "full_name": str, "fingerprint": str, "marks": list, "test": int}
-_OPTIONAL: dict[str, Expected] = {
+    "fit_cpu_seconds": _NUMBER,
+    "rank_cpu_seconds": _NUMBER,
+    "fitted_as": str,
+    "view": (dict, type(None)),
     "versions": dict,
     "history": (dict, type(None)),
     "validation": (*_NUMBER, type(None)),
@@ -50,12 +47,22 @@ _OPTIONAL: dict[str, Expected] = {
     "time_budget": (*_NUMBER, type(None)),
     "environment_episodes": (int, type(None)),
     "environment_steps": (int, type(None)),
+    "run": str,
+    "commit": (str, type(None)),
+}
+_SET_KEYS: dict[str, Expected] = {
+    "name": str,
+    "full_name": str,
+    "fingerprint": str,
+    "marks": list,
+    "test": int,
+    "lists": bool,
 }
 
 
 @dataclass(frozen=True, kw_only=True)
 class Problem:
-    """Something that the report lacks, and why."""
+    """Something that is missing from the report, and why."""
 
     kind: Kind
     what: str
@@ -71,7 +78,7 @@ class Results:
     """Records that can be used, and what could not be."""
 
     records: tuple[Record, ...]
-    """Each with `place`, the folder that its run is named in."""
+    """Each with `folder`, which the path of its run starts from."""
     problems: tuple[Problem, ...]
 
 
@@ -86,32 +93,33 @@ class _Line:
     """When the file was last changed, in seconds."""
 
 
-def read_results(places: Sequence[Path]) -> Results:
+def read_results(paths: Sequence[Path]) -> Results:
     """The records in folders as `srd benchmark` leaves them, or in files of JSON lines.
 
     Args:
-        places: one or more; a cell that is in several of them counts once.
+        paths: one or more; a cell that is in several of them counts once.
 
     Returns:
         The records by name of their cells, and a problem for each failed cell and each line that cannot be used.
 
     Raises:
-        FileNotFoundError: no such place, or nothing in it.
+        FileNotFoundError: a path that does not exist, or a folder without cells.
         ValueError: no record that can be used; the message gives the first reason.
     """
     problems: list[Problem] = []
     latest: dict[tuple[object, ...], tuple[float, Record]] = {}
-    for place in dict.fromkeys(places):
-        for line in _lines(place):
+    for path in dict.fromkeys(paths):
+        for line in _lines(path):
             record = _parsed(line, problems)
             if record is None:
                 continue
-            home = place if place.is_dir() else place.parent
-            _keep(latest, {**record, "place": home}, line, problems)
+            folder = path if path.is_dir() else path.parent
+            _keep(latest, {**record, "folder": folder}, line, problems)
     if not latest:
         shown = "; ".join(str(problem) for problem in problems[:3])
         more = f" (and {len(problems) - 3} more)" if len(problems) > 3 else ""
-        raise ValueError(f"no record that a report could be made of in {_named(places)}: {shown}{more}")
+        named = ", ".join(map(str, paths))
+        raise ValueError(f"no record that a report could be made of in {named}: {shown}{more}")
     records = sorted((record for _, record in latest.values()), key=lambda record: str(record["cell"]))
     return Results(records=tuple(records), problems=tuple(problems))
 
@@ -136,15 +144,15 @@ def grouped(records: Iterable[Record]) -> list[list[Record]]:
     return list(groups.values())
 
 
-def _lines(place: Path) -> Iterator[_Line]:
-    """The lines of a place, each with its name for messages."""
-    if not place.exists():
-        raise FileNotFoundError(f"there is no {place}; expected a folder of results as `srd benchmark` leaves it")
-    files = [file for folder in _FOLDERS for file in sorted((place / folder).glob("*.json"))] or [place]
-    if place.is_file() and place.suffix != LINES:
-        raise ValueError(f"{place} is no folder of results, and no file of JSON lines (*{LINES})")
-    if files == [place] and place.is_dir():
-        raise FileNotFoundError(f"no cells in {place}; expected a folder of results as `srd benchmark` leaves it")
+def _lines(path: Path) -> Iterator[_Line]:
+    """The lines of a folder or file, each with its name for messages."""
+    if not path.exists():
+        raise FileNotFoundError(f"there is no {path}; expected a folder of results as `srd benchmark` leaves it")
+    files = [file for folder in _FOLDERS for file in sorted((path / folder).glob("*.json"))] or [path]
+    if path.is_file() and path.suffix != LINES:
+        raise ValueError(f"{path} is no folder of results, and no file of JSON lines (*{LINES})")
+    if files == [path] and path.is_dir():
+        raise FileNotFoundError(f"no cells in {path}; expected a folder of results as `srd benchmark` leaves it")
     for file in files:
         text = file.read_bytes().decode("utf-8", errors="replace")
         written = file.stat().st_mtime
@@ -197,7 +205,6 @@ def _wrong(record: Record) -> str | None:
     inner = topic_set if isinstance(topic_set, dict) else {}
     needed = [(record, key, kind) for key, kind in _KEYS.items()]
     needed += [(inner, key, kind) for key, kind in _SET_KEYS.items()]
-    needed += [(record, key, kind) for key, kind in _OPTIONAL.items() if key in record]
     for values, key, kind in needed:
         if key not in values:
             return f"no record of a cell: {key} is missing"
@@ -208,7 +215,7 @@ def _wrong(record: Record) -> str | None:
     for values, key in ((record, "depth"), (inner, "test")):
         if values[key] < 1:
             return f"no record of a cell: {key} is {values[key]}, expected at least 1"
-    for key in ("fit_seconds", "rank_seconds"):
+    for key in ("fit_cpu_seconds", "rank_cpu_seconds"):
         if not _is_number(record[key]):
             return f"no record of a cell: {key} is {record[key]}, expected a number from 0 up"
     return _wrong_history(record.get("history")) or _wrong_scores(record)
@@ -224,7 +231,7 @@ def _wrong_history(history: Any) -> str | None:
     for entry in records:
         numbers = [entry.get(key) for key in ("validation", "episodes", "seconds")] if isinstance(entry, dict) else [""]
         if not all(value is None or _is_number(value) for value in numbers) or "validation" not in entry:
-            return "its history has a record that is none"
+            return "its history has an entry without validation, or with a value that is no number from 0 up"
     return None
 
 
@@ -241,7 +248,7 @@ def _wrong_scores(record: Record) -> str | None:
             return f"{name} is {mean!r}, expected a number from 0 up"
     for query_id, values in record["per_topic"].items():
         if not isinstance(values, dict) or values.keys() != record["measures"].keys():
-            return f"topic {query_id!r} has not the scores of {', '.join(record['measures'])}"
+            return f"topic {query_id!r}: expected scores of {', '.join(record['measures'])} and of nothing else"
         for name, value in values.items():
             if not _is_number(value):
                 return f"topic {query_id!r}: {name} is {value!r}, expected a number from 0 up"
@@ -271,8 +278,3 @@ def _keep(
         f"({new[1]['cell']}); only that one counts"
     )
     problems.append(Problem(kind="twice", what=str(old[1]["cell"]), why=why))
-
-
-def _named(places: Sequence[Path]) -> str:
-    """The places as text."""
-    return ", ".join(str(place) for place in places)

@@ -3,23 +3,30 @@
 Scores of a ranker's seeds are averaged topic by topic; topics are what intervals and tests resample. Every topic of a
 set that was tested counts once, whatever its fold. Lists drawn from one topic (`srd data reshape`) are no independent
 witnesses: their scores are averaged first, and count as that topic's.
+
+Shapes: T topics.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
-from typing import Any
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from srd_gym.data.reshape import origin
-from srd_train.report.markdown import markdown
-from srd_train.report.significance import bootstrap_interval, holm, randomisation_test
+from srd_train.report.significance import bootstrap_interval, holm, randomisation_test, wins_ties_losses
+
+SIGNIFICANT = 0.05
+"""Differences with an adjusted p value below it are significant."""
+_NAMES = ("schema_version", "fold", "seed", "depth")
+"""Numbers of a record that are no quantities."""
 
 Record = Mapping[str, Any]
 Scores = NDArray[np.float64]
+Verdict = Literal["above", "below", "level", ""]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,24 +47,19 @@ class Row:
     None for the reference itself and for rankers that read the judgments."""
     second_p_value: float | None
     """As `p_value`, against the second reference where there is one."""
-    fit_seconds: float
-    """Seconds to fit one cell (choosing included) by the wall clock, the median over cells."""
-    fit_cpu_seconds: float | None
-    """The same in processor time; None where cells (of earlier versions) lack it."""
+    verdict: Verdict
+    """Significantly above or below the reference, or level with it; empty where there is no test."""
+    wins_ties_losses: tuple[int, int, int] | None
+    """Topics against the reference, by the first measure; None for the reference itself."""
+    medians: dict[str, float]
+    """Number of the records (`fit_cpu_seconds`, `environment_steps`, ...) -> its median over cells, where they have it;
+    and `rank_milliseconds`, the processor time to rank a test topic."""
     fitted_as: str
     """The row whose fit this one ranks with; its own name, but for views."""
     view: dict[str, Any] | None
     """The options of ranking by which it differs from that row; None for that row itself."""
     reads_judgments: bool
     """Whether it is a reference that looks at the labels, no competitor."""
-    rank_milliseconds: float | None
-    """Processor time to rank a test topic, the median over cells; None where cells (of earlier versions) lack it."""
-    environment_episodes: int | None
-    """Episodes played while fitting one cell, the median over cells."""
-    environment_steps: int | None
-    """Steps of these episodes."""
-    time_budget: float | None
-    """Seconds that ended the training of a cell: such cells depend on the machine."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,10 +93,19 @@ class ResultTable:
     """Row -> figure of the first measure in a paper."""
     published_source: str = ""
     """Where these figures are from."""
+    topic_ids: tuple[str, ...] = field(repr=False)
+    """The T topics that were tested on."""
+    scores: Mapping[str, Mapping[str, Scores]] = field(repr=False, compare=False)
+    """Measure -> ranker -> [T] mean over seeds."""
+    records: tuple[Record, ...] = field(repr=False)
+    """What the table is made of."""
 
     def as_dict(self) -> dict[str, Any]:
-        """The table as plain values."""
-        return asdict(self)
+        """The table as plain values, without what it is made of."""
+        values = asdict(replace(self, topic_ids=(), scores={}, records=()))
+        for key in ("topic_ids", "scores", "records"):
+            del values[key]
+        return values
 
     @property
     def title(self) -> str:
@@ -106,79 +117,9 @@ class ResultTable:
         return f"{self.topics}: {tested}, {folds} {_ranges(self.folds)}{marks}, ideal of the {ideal}"
 
     @property
-    def heads(self) -> list[str]:
-        """Heads of `cells`."""
-        first, *others = self.measures
-        against = [f"p against {name}" for name in (self.reference, self.second_reference) if name is not None]
-        heads = [
-            "ranker",
-            first,
-            *(["published"] if self.published else []),
-            "95% interval",
-            "sd over seeds",
-            *against,
-            *others,
-        ]
-        heads += ["episodes", "steps"] if self._count_episodes else []
-        heads.append("fit CPU seconds" if self._time_fits else "fit seconds")
-        return [*heads, *(["ms a topic"] if self._time_ranking else [])]
-
-    @property
-    def _count_episodes(self) -> bool:
-        """Whether any row has episodes to tell (cells of earlier versions have none)."""
-        return any(row.environment_episodes is not None for row in self.rows)
-
-    @property
-    def _time_ranking(self) -> bool:
-        """Whether the processor time of ranking is known (cells of earlier versions have none)."""
-        return any(row.rank_milliseconds is not None for row in self.rows)
-
-    @property
-    def _time_fits(self) -> bool:
-        """Whether the processor time of every fit is known: a busy machine does not blur it as it does the clock."""
-        return all(row.fit_cpu_seconds is not None for row in self.rows)
-
-    @property
-    def note(self) -> str:
-        """What is published where, which rows share a fit, which another machine would not repeat; else empty."""
-        published = [f"Published: {self.published_source}."] if self.published else []
-        timed = [f"{row.ranker} ({row.time_budget:g} s)" for row in self.rows if row.time_budget is not None]
-        parts = [f"Ended by a time budget, so that their weights depend on the machine: {', '.join(timed)}."]
-        return " ".join([*published, *self._shared_fits, *(parts if timed else [])])
-
-    @property
-    def _shared_fits(self) -> list[str]:
-        """A sentence for each fit that several rows rank with."""
-        fits = {row.fitted_as: [one.ranker for one in self.rows if one.fitted_as == row.fitted_as] for row in self.rows}
-        return [
-            f"One fit ({name}, a seed and fold) serves {len(rows)} rows: {'; '.join(rows)}."
-            for name, rows in fits.items()
-            if len(rows) > 1
-        ]
-
-    @property
-    def cells(self) -> list[list[str]]:
-        """The rows as text."""
-        return [self._cells(row) for row in self.rows]
-
-    def _cells(self, row: Row) -> list[str]:
-        """One row as text."""
-        first, *others = self.measures
-        low, high = row.intervals[first]
-        spread = row.seed_spread[first]
-        return [
-            row.ranker,
-            f"{row.means[first]:.4f}",
-            *([_figure(self.published.get(row.ranker))] if self.published else []),
-            f"[{low:.4f}, {high:.4f}]",
-            "-" if spread is None else f"{spread:.4f} ({len(row.seeds)})",
-            _p(row.p_value),
-            *([] if self.second_reference is None else [_p(row.second_p_value)]),
-            *(f"{row.means[name]:.4f}" for name in others),
-            *([_count(row.environment_episodes), _count(row.environment_steps)] if self._count_episodes else []),
-            f"{row.fit_seconds if row.fit_cpu_seconds is None or not self._time_fits else row.fit_cpu_seconds:.1f}",
-            *([_milliseconds(row.rank_milliseconds)] if self._time_ranking else []),
-        ]
+    def competitors(self) -> tuple[Row, ...]:
+        """The rows that do not read the judgments; all where every one does."""
+        return tuple(row for row in self.rows if not row.reads_judgments) or self.rows
 
 
 def tables(
@@ -209,57 +150,41 @@ def tables(
     ]
 
 
-def as_markdown(found: Sequence[ResultTable]) -> str:
-    """The tables for a page of the docs."""
-    parts = [(f"**{table.title}**", markdown(table.heads, table.cells), table.note) for table in found]
-    return "\n\n".join(filter(None, (text for part in parts for text in part)))
-
-
 def _table(records: Sequence[Record], against: tuple[str, str | None], resamples: int, seed: int) -> ResultTable:
     """The table of one topic set."""
-    first = records[0]
     _check_alike(records)
-    measures = tuple(first["measures"])
-    rankers = list(dict.fromkeys(record["ranker"] for record in records))
-    by_ranker = {name: [record for record in records if record["ranker"] == name] for name in rankers}
+    topic_set = records[0]["topic_set"]
+    measures = tuple(records[0]["measures"])
     ids = {query_id for record in records for query_id in record["per_topic"]}
-    lists = bool(first["topic_set"].get("lists"))
-    if lists:
-        records = [{**record, "per_topic": _by_origin(record["per_topic"])} for record in records]
-        by_ranker = {name: [record for record in records if record["ranker"] == name] for name in rankers}
-    topic_ids = sorted({query_id for record in records for query_id in record["per_topic"]})
-    scores = {name: _scores(name, by_ranker[name], measures, topic_ids) for name in rankers}
-    p_values = [_p_values(by_ranker, scores, name, measures[0], resamples, seed) for name in against]
+    owner = {query_id: origin(query_id) if topic_set["lists"] else query_id for query_id in ids}
+    topic_ids = sorted(set(owner.values()))
+    by_ranker: dict[str, list[Record]] = {}
+    for record in records:
+        by_ranker.setdefault(record["ranker"], []).append(record)
+    by_seed = {name: _scores(name, own, measures, topic_ids, owner) for name, own in by_ranker.items()}
+    scores = {m: {name: values[m].mean(axis=0) for name, values in by_seed.items()} for m in measures}
+    competitors = [name for name, own in by_ranker.items() if not own[0]["reads_judgments"]]
+    first = scores[measures[0]]
+    tests = [_Tests.of(first, competitors, name, resamples, seed) for name in against]
     rng = np.random.default_rng(seed)
-    rows = tuple(
-        _row(name, by_ranker[name], scores[name], [values.get(name) for values in p_values], resamples, rng)
-        for name in rankers
-    )
+    rows = tuple(_row(own, by_seed[name], tests, resamples, rng) for name, own in by_ranker.items())
     return ResultTable(
-        topics=first["topic_set"]["name"],
-        full_name=first["topic_set"]["full_name"],
-        marks=tuple(first["topic_set"]["marks"]),
+        topics=topic_set["name"],
+        full_name=topic_set["full_name"],
+        marks=tuple(topic_set["marks"]),
         tested=len(topic_ids),
-        lists=len(ids) if lists else None,
+        lists=len(ids) if topic_set["lists"] else None,
         folds=tuple(sorted({record["fold"] for record in records})),
-        normalizer=first["normalizer"],
+        normalizer=records[0]["normalizer"],
         reference=against[0],
         second_reference=against[1],
         measures=measures,
         commits=tuple(sorted({record["commit"] or "unknown" for record in records})),
         rows=rows,
+        topic_ids=tuple(topic_ids),
+        scores=scores,
+        records=tuple(records),
     )
-
-
-def _by_origin(per_topic: Mapping[str, Mapping[str, float]]) -> dict[str, dict[str, float]]:
-    """Scores of the topics that lists were drawn from: the mean over a topic's lists."""
-    grouped: dict[str, list[Mapping[str, float]]] = {}
-    for query_id, values in per_topic.items():
-        grouped.setdefault(origin(query_id), []).append(values)
-    return {
-        topic: {name: sum(values[name] for values in lists) / len(lists) for name in lists[0]}
-        for topic, lists in grouped.items()
-    }
 
 
 def _check_alike(records: Sequence[Record]) -> None:
@@ -277,13 +202,105 @@ def _check_alike(records: Sequence[Record]) -> None:
         )
 
 
-def _scores(
-    ranker: str, records: Sequence[Record], measures: Sequence[str], topic_ids: Sequence[str]
-) -> dict[str, dict[int, Scores]]:
-    """Measure -> seed -> [T] scores, in the order of `topic_ids`."""
-    by_seed: dict[int, dict[str, Mapping[str, float]]] = {}
+def _row(
+    records: Sequence[Record],
+    by_seed: Mapping[str, Scores],
+    tests: Sequence[_Tests],
+    resamples: int,
+    rng: np.random.Generator,
+) -> Row:
+    """One ranker's row.
+
+    Args:
+        records: its cells.
+        by_seed: measure -> [seeds, T] scores.
+        tests: against the reference, and against the second one.
+        resamples: of the intervals.
+        rng: draws them.
+    """
+    ranker = records[0]["ranker"]
+    mean = {measure: values.mean(axis=0) for measure, values in by_seed.items()}
+    return Row(
+        ranker=ranker,
+        means={measure: float(values.mean()) for measure, values in mean.items()},
+        intervals={measure: bootstrap_interval(values, rng, resamples=resamples) for measure, values in mean.items()},
+        seeds=tuple(sorted({record["seed"] for record in records})),
+        seed_spread={measure: _spread(values) for measure, values in by_seed.items()},
+        p_value=tests[0].p_values.get(ranker),
+        second_p_value=tests[1].p_values.get(ranker),
+        verdict=tests[0].verdict(ranker),
+        wins_ties_losses=tests[0].wins_ties_losses(ranker),
+        medians=_medians(records),
+        fitted_as=records[0]["fitted_as"],
+        view=records[0]["view"],
+        reads_judgments=records[0]["reads_judgments"],
+    )
+
+
+@dataclass(frozen=True)
+class _Tests:
+    """The rankers of a table against one of them, by the first measure."""
+
+    scores: Mapping[str, Scores]
+    """Ranker -> [T] mean over seeds."""
+    reference: str | None
+    """None, or a ranker that was not run on this topic set: nothing is tested."""
+    p_values: Mapping[str, float]
+    """Competitor -> its Holm-adjusted p value."""
+
+    @classmethod
+    def of(
+        cls, scores: Mapping[str, Scores], competitors: Sequence[str], reference: str | None, resamples: int, seed: int
+    ) -> _Tests:
+        """Test the competitors against the reference."""
+        if reference is None or reference not in scores:
+            return cls(scores, None, {})
+        tested = [name for name in competitors if name != reference]
+        raw = [
+            randomisation_test(scores[name], scores[reference], np.random.default_rng(seed), resamples=resamples)
+            for name in tested
+        ]
+        return cls(scores, reference, dict(zip(tested, holm(raw), strict=True)))
+
+    def verdict(self, ranker: str) -> Verdict:
+        """Where the ranker stands; empty where it was not tested."""
+        if self.reference is None or ranker not in self.p_values:
+            return ""
+        if self.p_values[ranker] >= SIGNIFICANT:
+            return "level"
+        return "above" if self.scores[ranker].mean() > self.scores[self.reference].mean() else "below"
+
+    def wins_ties_losses(self, ranker: str) -> tuple[int, int, int] | None:
+        """Of the ranker, by topic; None for the reference itself."""
+        if self.reference is None or ranker == self.reference:
+            return None
+        return wins_ties_losses(self.scores[ranker], self.scores[self.reference])
+
+
+def _medians(records: Sequence[Record]) -> dict[str, float]:
+    """Median over cells of every quantity that the records tell; see `Row.medians`."""
+    values: dict[str, list[float]] = {}
     for record in records:
-        by_seed.setdefault(record["seed"], {}).update(record["per_topic"])
+        milliseconds = 1000 * record["rank_cpu_seconds"] / record["topic_set"]["test"]
+        for key, value in {**record, "rank_milliseconds": milliseconds}.items():
+            if key not in _NAMES and isinstance(value, (int, float)) and not isinstance(value, bool):
+                values.setdefault(key, []).append(value)
+    return {key: float(np.median(several)) for key, several in values.items()}
+
+
+def _scores(
+    ranker: str,
+    records: Sequence[Record],
+    measures: Sequence[str],
+    topic_ids: Sequence[str],
+    owner: Mapping[str, str],
+) -> dict[str, Scores]:
+    """Measure -> [seeds, T] scores, in the order of `topic_ids`; `owner` names the topic that a list was drawn from."""
+    by_seed: dict[int, dict[str, list[Mapping[str, float]]]] = {}
+    for record in records:
+        of_seed = by_seed.setdefault(record["seed"], {})
+        for query_id, values in record["per_topic"].items():
+            of_seed.setdefault(owner[query_id], []).append(values)
     for seed, per_topic in by_seed.items():
         if missing := [query_id for query_id in topic_ids if query_id not in per_topic]:
             raise ValueError(
@@ -291,93 +308,22 @@ def _scores(
                 "run the benchmark to its end before its tables are made"
             )
     return {
-        name: {
-            seed: np.array([per_topic[query_id][name] for query_id in topic_ids], dtype=np.float64)
-            for seed, per_topic in sorted(by_seed.items())
-        }
+        name: np.array(
+            [
+                [
+                    sum(values[name] for values in several) / len(several)
+                    for several in (per_topic[topic] for topic in topic_ids)
+                ]
+                for _, per_topic in sorted(by_seed.items())
+            ]
+        )
         for name in measures
     }
 
 
-def _p_values(
-    by_ranker: Mapping[str, Sequence[Record]],
-    scores: Mapping[str, dict[str, dict[int, Scores]]],
-    reference: str | None,
-    measure: str,
-    resamples: int,
-    seed: int,
-) -> dict[str, float]:
-    """Holm-adjusted p values of the rankers that compete with the reference."""
-    if reference is None or reference not in scores:
-        return {}
-    mean = {name: _over_seeds(scores[name][measure]) for name in scores}
-    rivals = [name for name in scores if name != reference and not by_ranker[name][0]["reads_judgments"]]
-    raw = [
-        randomisation_test(mean[name], mean[reference], np.random.default_rng(seed), resamples=resamples)
-        for name in rivals
-    ]
-    return dict(zip(rivals, holm(raw), strict=True))
-
-
-def _row(
-    name: str,
-    records: Sequence[Record],
-    scores: Mapping[str, dict[int, Scores]],
-    p_values: Sequence[float | None],
-    resamples: int,
-    rng: np.random.Generator,
-) -> Row:
-    """One ranker's row."""
-    mean = {measure: _over_seeds(by_seed) for measure, by_seed in scores.items()}
-    return Row(
-        ranker=name,
-        means={measure: float(values.mean()) for measure, values in mean.items()},
-        intervals={measure: bootstrap_interval(values, rng, resamples=resamples) for measure, values in mean.items()},
-        seeds=tuple(sorted({record["seed"] for record in records})),
-        seed_spread={measure: _spread(by_seed) for measure, by_seed in scores.items()},
-        p_value=p_values[0],
-        second_p_value=p_values[1],
-        fit_seconds=float(np.median([record["fit_seconds"] for record in records])),
-        fit_cpu_seconds=_median_or_none([record.get("fit_cpu_seconds") for record in records]),
-        fitted_as=records[0].get("fitted_as", name),
-        view=records[0].get("view"),
-        reads_judgments=bool(records[0]["reads_judgments"]),
-        rank_milliseconds=_rank_milliseconds(records),
-        environment_episodes=_median(records, "environment_episodes"),
-        environment_steps=_median(records, "environment_steps"),
-        time_budget=next((record["time_budget"] for record in records if record.get("time_budget")), None),
-    )
-
-
-def _rank_milliseconds(records: Sequence[Record]) -> float | None:
-    """Processor time to rank a test topic, the median over cells; None where none says."""
-    known = [record for record in records if record.get("rank_cpu_seconds") is not None]
-    return _median_or_none([1000 * record["rank_cpu_seconds"] / record["topic_set"]["test"] for record in known])
-
-
-def _median_or_none(values: Sequence[float | None]) -> float | None:
-    """The median; None where there are no values, or not from every cell."""
-    known = [value for value in values if value is not None]
-    return float(np.median(known)) if known and len(known) == len(values) else None
-
-
-def _median(records: Sequence[Record], key: str) -> int | None:
-    """The median of a count over cells; None where no cell has it."""
-    counts = [record[key] for record in records if record.get(key) is not None]
-    return int(np.median(counts)) if counts else None
-
-
-def _over_seeds(by_seed: Mapping[int, Scores]) -> Scores:
-    """[T] mean over seeds, topic by topic."""
-    mean: Scores = np.mean(list(by_seed.values()), axis=0)
-    return mean
-
-
-def _spread(by_seed: Mapping[int, Scores]) -> float | None:
+def _spread(by_seed: Scores) -> float | None:
     """Standard deviation (n - 1) of the seeds' means."""
-    if len(by_seed) < 2:
-        return None
-    return float(np.std([values.mean() for values in by_seed.values()], ddof=1))
+    return float(np.std([values.mean() for values in by_seed], ddof=1)) if len(by_seed) > 1 else None
 
 
 def _ranges(numbers: Sequence[int]) -> str:
@@ -385,27 +331,3 @@ def _ranges(numbers: Sequence[int]) -> str:
     if len(numbers) > 2 and list(numbers) == list(range(numbers[0], numbers[-1] + 1)):
         return f"{numbers[0]} to {numbers[-1]}"
     return ", ".join(str(number) for number in numbers)
-
-
-def _figure(value: float | None) -> str:
-    """A published figure as text."""
-    return "-" if value is None else f"{value:.4f}"
-
-
-def _count(value: int | None) -> str:
-    """A count as text."""
-    return "-" if value is None else f"{value:,}"
-
-
-def _milliseconds(value: float | None) -> str:
-    """A time as text, with two digits."""
-    if value is None:
-        return "-"
-    return f"{value:.0f}" if value >= 10 else f"{value:.1f}" if value >= 1 else f"{value:.2f}"
-
-
-def _p(value: float | None) -> str:
-    """A p value as text."""
-    if value is None:
-        return "-"
-    return "< 0.001" if value < 0.001 else f"{value:.3f}"

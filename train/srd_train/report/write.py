@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from srd_gym.files import written_atomically
-from srd_train.report.comparison import Comparison, comparisons
 from srd_train.report.description import Description, describe, topics_of
 from srd_train.report.lists import lists_of
 from srd_train.report.page import LIST_BYTES, page
 from srd_train.report.payload import Part
 from srd_train.report.plain import as_latex, as_markdown
 from srd_train.report.results import Problem, read_results
+from srd_train.report.selection import complete_tables
+from srd_train.report.tables import ResultTable
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,35 +22,35 @@ class Report:
     """The numbers of a report, ready to be written in any form."""
 
     description: Description
-    comparisons: tuple[Comparison, ...]
+    tables: tuple[ResultTable, ...]
     problems: tuple[Problem, ...]
 
     def html(self) -> tuple[str, list[Problem]]:
-        """The page, and what it lacks besides: rankings, texts."""
+        """The page, and all problems: those of the tables, of rankings and of texts."""
         parts, problems = [], list(self.problems)
-        for comparison in self.comparisons:
-            topics, why = topics_of(comparison, self.description)
-            lists = lists_of(comparison, topics, why, LIST_BYTES // len(self.comparisons))
+        for table in self.tables:
+            topics, why = topics_of(table, self.description)
+            lists = lists_of(table, topics, why, LIST_BYTES // len(self.tables))
             problems += lists.problems
             if why is not None:
-                problems.append(Problem(kind="texts", what=comparison.table.topics, why=why))
+                problems.append(Problem(kind="texts", what=table.topics, why=why))
             if len(lists.topics) < lists.of:
                 many = f"the rankings of {len(lists.topics):,} of {lists.of:,} topics are shown, evenly spaced"
-                problems.append(Problem(kind="left out", what=comparison.table.topics, why=many))
-            parts.append(Part(comparison=comparison, topics=topics, lists=lists))
+                problems.append(Problem(kind="left out", what=table.topics, why=many))
+            parts.append(Part(table=table, topics=topics, lists=lists))
         return page(parts, self.description, problems), problems
 
     def markdown(self) -> str:
         """The tables as Markdown."""
-        return as_markdown(self.comparisons, self.problems)
+        return as_markdown(self.tables, self.problems) + "\n"
 
     def latex(self) -> str:
         """The tables as LaTeX."""
-        return as_latex(self.comparisons)
+        return as_latex(self.tables)
 
 
 def report(
-    places: Sequence[Path],
+    paths: Sequence[Path],
     *,
     recipes: Sequence[str] = (),
     reference: str | None = None,
@@ -58,7 +59,7 @@ def report(
     """Read results and compare.
 
     Args:
-        places: folders of results, or files of records as JSON lines.
+        paths: folders of results, or files of records as JSON lines.
         recipes: of the results, by name or file; those that come along are found by themselves.
         reference: the ranker to test against, by its name in the tables; by default the recipe's.
         resamples: of intervals and tests.
@@ -66,18 +67,10 @@ def report(
     Raises:
         FileNotFoundError, ValueError: nothing that a report could be made of; the message says why.
     """
-    results = read_results(places)
+    results = read_results(paths)
     description = describe(results.records, recipes)
-    there = {record["ranker"] for record in results.records}
-    found, problems = comparisons(
-        results.records,
-        reference=reference or (description.reference if description.reference in there else None),
-        second_reference=description.second_reference if description.second_reference in there else None,
-        order=description.rankers,
-        set_order=description.topic_sets,
-        resamples=resamples,
-    )
-    return Report(description=description, comparisons=tuple(found), problems=(*results.problems, *problems))
+    found, problems = complete_tables(results.records, description, reference=reference, resamples=resamples)
+    return Report(description=description, tables=tuple(found), problems=(*results.problems, *problems))
 
 
 def write_text(path: Path, text: str) -> None:

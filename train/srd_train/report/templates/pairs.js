@@ -23,7 +23,7 @@ const drawPairs = () => {
   byId("extremes").replaceChildren();
   byId("cursor").textContent = "";
   if (scores === null) {
-    byId("tally").textContent = `Scores by topic of ${measure} are left out for size (see "What is lacking").`;
+    byId("tally").textContent = `Scores by topic of ${measure} are left out for size (see "Problems").`;
     byId("differences").replaceChildren();
     return;
   }

@@ -1,0 +1,91 @@
+"""One list of columns feeds every form of a table."""
+
+from __future__ import annotations
+
+import html
+from pathlib import Path
+
+import pytest
+from made_results import record, write_records
+from run_srd import Srd
+
+import srd_train.report.columns as columns_module
+import srd_train.report.page as page_module
+from srd_train.report.columns import Column, columns
+from srd_train.report.results import read_results
+from srd_train.report.selection import complete_tables
+from srd_train.report.tables import ResultTable
+from srd_train.report.write import Report, report
+
+
+@pytest.fixture
+def results(tmp_path: Path) -> Path:
+    """Three rankers, and a number that no column shows."""
+    return write_records(tmp_path / "results", [record(name, joules=1_234.5) for name in ("mmr", "random", "oracle")])
+
+
+def only_table(results: Path) -> ResultTable:
+    (table,), _ = complete_tables(read_results([results]).records, resamples=200)
+    return table
+
+
+def forms(made: Report) -> list[str]:
+    latex = made.latex().replace(r"$\approx$", "≈").replace("\\", "")
+    return [made.markdown(), latex, html.unescape(made.html()[0])]
+
+
+def test_a_new_column_is_one_entry_and_one_key_of_the_record(
+    results: Path, tmp_path: Path, srd: Srd, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def with_joules(table: ResultTable) -> list[Column]:
+        energy = Column(
+            head="joules",
+            value=lambda row: row.medians["joules"],
+            form=lambda row: f"{row.medians['joules']:,.1f} J",
+            priority=12,
+        )
+        return [*columns(table), energy]
+
+    assert all("joules" not in form for form in forms(report([results], resamples=200)))
+    for module in (columns_module, page_module):
+        monkeypatch.setattr(module, "columns", with_joules)
+    for form in forms(report([results], resamples=200)):
+        assert form.count("joules") == 1
+        assert form.count("1,234.5 J") == 3
+    recipe = tmp_path / "r.toml"
+    recipe.write_text(
+        'title = "Small"\nreference = "mmr"\n[[topics]]\nname = "tiny"\nsource = "synthetic:tiny:15:0"\n'
+        'run_folds = [1]\n[[rankers]]\nranker = "mmr"\n'
+    )
+    energy = Column(head="joules", value=lambda _: 1.0, form=lambda _: "1.0 J", priority=12)
+    monkeypatch.setattr(columns_module, "columns", lambda table: [*columns(table), energy])
+    shown = srd.works("benchmark", recipe, "--out", tmp_path / "out").out
+    assert (shown.count("joules"), shown.count("1.0 J")) == (1, 1)
+
+
+def test_every_form_has_the_heads_and_cells_of_the_list(results: Path) -> None:
+    table = only_table(results)
+    shown = columns(table)
+    markdown, latex, page = (" ".join(form.split()) for form in forms(report([results], resamples=200)))
+    for column in shown:
+        texts = [column.text(row) for row in table.rows]
+        for form in (page,) if column.page_only else (markdown, latex, page):
+            assert column.head in form or column.below is not None
+            assert all(text in form.replace("$", "").replace("blacktriangle", "▲") for text in texts if text[0] != "<")
+
+
+def test_columns_without_a_value_in_any_row_are_left_out(results: Path) -> None:
+    heads = [column.head for column in columns(only_table(results))]
+    assert not {"published", "sd over seeds", "episodes", "steps"} & set(heads)
+    assert heads == [
+        "ranker", "alpha_nDCG@5", "95% interval", "p against mmr", "wins / ties / losses", "fit CPU seconds",
+        "ms a topic",
+    ]  # fmt: skip
+
+
+def test_values_sort_as_the_texts_say(results: Path) -> None:
+    table = only_table(results)
+    by_head = {column.head: column for column in columns(table)}
+    values = [by_head["wins / ties / losses"].value(row) for row in table.rows]
+    assert values == [None, 3, 3]
+    assert [by_head["wins / ties / losses"].text(row) for row in table.rows] == ["-", "3 / 0 / 0", "3 / 0 / 0"]

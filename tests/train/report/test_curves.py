@@ -13,7 +13,8 @@ from run_srd import Srd
 from srd_gym.data.synthetic import generate
 from srd_train.experiment.benchmark import run_benchmark
 from srd_train.experiment.recipe import RankerEntry, Recipe, TopicsEntry
-from srd_train.report.curves import Panel, draw, panels, read_cells
+from srd_train.report.curves import Panel, draw, panels
+from srd_train.report.results import read_results
 
 
 def cell(ranker: str, seed: int, points: list[tuple[int, float, float | None]], **changes: Any) -> dict[str, Any]:
@@ -23,6 +24,7 @@ def cell(ranker: str, seed: int, points: list[tuple[int, float, float | None]], 
     record = {
         "ranker": ranker,
         "seed": seed,
+        "view": None,
         "topic_set": {"name": "serp"},
         "select_by": "alpha_nDCG@10",
         "validation": 0.9,
@@ -31,9 +33,9 @@ def cell(ranker: str, seed: int, points: list[tuple[int, float, float | None]], 
     return record | changes
 
 
-def course(found: list[Panel], against: str, ranker: str) -> Any:
+def curve(found: list[Panel], against: str, ranker: str) -> Any:
     panel = next(panel for panel in found if panel.against == against)
-    return next(line for line in panel.lines if line.ranker == ranker)
+    return next(found_curve for found_curve in panel.curves if found_curve.ranker == ranker)
 
 
 def test_a_line_is_the_mean_over_seeds_with_their_range() -> None:
@@ -45,13 +47,13 @@ def test_a_line_is_the_mean_over_seeds_with_their_range() -> None:
     )
     assert [panel.against for panel in found] == ["episodes", "seconds"]
     assert {panel.measure for panel in found} == {"alpha_nDCG@10"}
-    line = course(found, "episodes", "qmix")
+    line = curve(found, "episodes", "qmix")
     assert line.seeds == 2
     assert line.start == pytest.approx(0.1)
     assert (line.x[0], line.x[-1]) == (100, 10_000)
     assert (line.mean[0], line.low[0], line.high[0]) == pytest.approx((0.3, 0.2, 0.4))
     assert (line.mean[-1], line.low[-1], line.high[-1]) == pytest.approx((0.7, 0.6, 0.8))
-    # Between its records a course is a straight line on the logarithmic axis: 1,000 is half way.
+    # Between its records a curve is a straight line on the logarithmic axis: 1,000 is half way.
     assert np.interp(np.log(1_000), np.log(line.x), line.mean) == pytest.approx(0.5)
 
 
@@ -59,13 +61,13 @@ def test_nothing_is_read_before_a_cells_first_record_or_beyond_its_last() -> Non
     found = panels(
         [cell("qmix", 0, [(100, 1, 0.2), (200, 4, 0.6)]), cell("qmix", 1, [(100, 2, 0.4), (200, 8, 0.8)])],
     )
-    line = course(found, "seconds", "qmix")
+    line = curve(found, "seconds", "qmix")
     assert (line.x[0], line.x[-1]) == pytest.approx((2, 4))
 
 
 def test_folds_are_averaged_before_seeds_are_compared() -> None:
     points = [(100, 1.0, 0.2), (200, 2.0, 0.4)], [(100, 1.0, 0.4), (200, 2.0, 0.6)]
-    line = course(panels([cell("qmix", 0, points[0]), cell("qmix", 0, points[1])]), "episodes", "qmix")
+    line = curve(panels([cell("qmix", 0, points[0]), cell("qmix", 0, points[1])]), "episodes", "qmix")
     assert line.seeds == 1
     assert line.mean[[0, -1]] == pytest.approx([0.3, 0.5])
     np.testing.assert_array_equal(line.low, line.high)
@@ -81,20 +83,20 @@ def test_what_does_not_learn_is_a_level_where_validation_chose_it() -> None:
         ]
     )
     assert [dict(panel.levels) for panel in found] == [{"mmr": pytest.approx(0.8)}] * 2
-    assert [line.ranker for line in found[0].lines] == ["qmix"]
+    assert [one.ranker for one in found[0].curves] == ["qmix"]
 
 
-def test_rows_that_rank_with_the_same_fit_have_one_course() -> None:
+def test_rows_that_rank_with_the_same_fit_have_one_curve() -> None:
     points = [(100, 1, 0.2), (200, 2, 0.6)]
     found = panels([cell("m2div", 0, points, view=None), cell("by value", 0, points, view={"rank_by": "value"})])
-    assert [line.ranker for line in found[0].lines] == ["m2div"]
+    assert [one.ranker for one in found[0].curves] == ["m2div"]
 
 
 def test_cells_without_episodes_are_refused() -> None:
-    old = cell("qmix", 0, [])
-    old["history"]["records"] = [{"epoch": 1, "seconds": 1.0, "validation": 0.5}]
-    with pytest.raises(ValueError, match="--fresh"):
-        panels([old])
+    bare = cell("qmix", 0, [])
+    bare["history"]["records"] = [{"epoch": 1, "seconds": 1.0, "validation": 0.5}]
+    with pytest.raises(ValueError, match="no cell has a learning curve to draw"):
+        panels([bare])
 
 
 @pytest.fixture(scope="module")
@@ -118,7 +120,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_cells_say_how_many_episodes_and_steps_were_played(results: Path) -> None:
-    for record in read_cells(results):
+    for record in read_results([results]).records:
         if record["ranker"] == "mmr":
             assert record["environment_episodes"] is record["environment_steps"] is None
             continue
@@ -179,9 +181,9 @@ def test_what_cannot_be_drawn_is_said(srd: Srd, results: Path, tmp_path: Path, m
     assert "ending in .png or .svg" in srd.fails("curves", results, "--out", tmp_path / "c.gif")
     (tmp_path / "cells").mkdir()
     (tmp_path / "cells" / "x.json").write_text("{")
-    assert "is no record of a cell" in srd.fails("curves", tmp_path, "--out", tmp_path / "c.png")
+    assert "is it cut off?" in srd.fails("curves", tmp_path, "--out", tmp_path / "c.png")
     (tmp_path / "cells" / "x.json").write_text(json.dumps(["x"]))
-    assert "is no record of a cell" in srd.fails("curves", tmp_path, "--out", tmp_path / "c.png")
+    assert "no JSON object; expected the record of a cell" in srd.fails("curves", tmp_path, "--out", tmp_path / "c.png")
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     assert "srd-gym[render]" in srd.fails("curves", results, "--out", tmp_path / "c.png")
     assert not list(tmp_path.glob("*.png"))

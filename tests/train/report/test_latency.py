@@ -9,7 +9,7 @@ from run_srd import Srd
 
 from srd_train.experiment.benchmark import run_benchmark
 from srd_train.experiment.recipe import RankerEntry, Recipe, TopicsEntry, View
-from srd_train.report.latency import Board, boards
+from srd_train.report.latency import _figure, boards
 from srd_train.report.tables import ResultTable, tables
 
 
@@ -40,25 +40,26 @@ def test_rows_of_one_fit_that_differ_in_numbers_alone_are_joined(found: list[Res
     boarded = boards(found)
     assert [board.topics for board in boarded] == ["tiny 15", "tiny 20"]
     # By rising time: 40 simulations take longer than 4, whatever the order in the recipe. The oracle is no competitor.
-    names = [[point.ranker for point in family.points] for family in boarded[0].families]
+    names = [[row.ranker for row in family.rows] for family in boarded[0].families]
     assert names == [["random"], ["raw"], ["search 4", "search 40"], ["value"]]
     assert [family.fitted_as for family in boarded[0].families] == ["random", "raw", "raw", "raw"]
 
 
-def test_points_are_what_the_tables_say(found: list[ResultTable]) -> None:
-    def points(board: Board) -> dict[str, tuple[float, float, float]]:
-        every = [point for family in board.families for point in family.points]
-        return {point.ranker: (point.milliseconds, point.mean, point.spread) for point in every}
-
+def test_boards_have_every_competitor_of_their_table_and_its_first_measure(found: list[ResultTable]) -> None:
     for board, table in zip(boards(found), found, strict=True):
+        assert board.measure == table.measures[0]
+        rows = [row for family in board.families for row in family.rows]
+        assert sorted(row.ranker for row in rows) == sorted(row.ranker for row in table.competitors)
+        assert all(row in table.rows for row in rows)
+
+
+def test_points_stand_where_the_tables_say(found: list[ResultTable]) -> None:
+    pytest.importorskip("matplotlib")
+    figure = _figure(boards(found))
+    for axes, table in zip(figure.axes, found, strict=True):
+        drawn = {bars.get_label(): bars.lines[0].get_xydata()[0].tolist() for bars in axes.containers}
         first = table.measures[0]
-        assert board.measure == first
-        expected = {
-            row.ranker: (row.medians["rank_milliseconds"], row.means[first], row.seed_spread[first] or 0.0)
-            for row in table.rows
-            if row.ranker != "oracle"
-        }
-        assert points(board) == expected
+        assert drawn == {row.ranker: [row.medians["rank_milliseconds"], row.means[first]] for row in table.competitors}
 
 
 def test_a_benchmark_page_shows_quality_against_time(srd: Srd, tmp_path: Path) -> None:

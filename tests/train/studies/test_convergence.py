@@ -242,7 +242,7 @@ def test_the_command_runs_resumes_and_writes_its_page(
     end = next(e for e in again["sets"][0]["ends"] if e["ranker"] == "mdp-div-knn30")
     assert end["test"]["mean"] == pytest.approx(expected)
     assert "give one of them" in study.fails("convergence", recipe, "--fresh", "--finished")
-    assert "no cells" in study.fails("convergence", recipe, "--out", tmp_path / "none", "--finished")
+    assert "there is no " in study.fails("convergence", recipe, "--out", tmp_path / "none", "--finished")
 
 
 def test_a_course_reads_nothing_into_epochs_that_were_not_validated() -> None:

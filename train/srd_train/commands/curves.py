@@ -44,9 +44,13 @@ class Curves:
             ValueError: nothing to draw, or a file of another kind.
             ImportError: matplotlib is not installed.
         """
-        from srd_train.report.curves import draw, panels, read_cells
+        from srd_train.report.curves import draw, panels
+        from srd_train.report.results import read_results
 
-        found = panels(_chosen(read_cells(self.results), self.rankers))
+        results = read_results([self.results])
+        for problem in results.problems:
+            output.notice(f"notice: {problem}")
+        found = panels(_chosen(results.records, self.rankers))
         draw(found, self.out)
         if self.json:
             output.data(
@@ -55,14 +59,14 @@ class Curves:
                         "topics": panel.topics,
                         "measure": panel.measure,
                         "against": panel.against,
-                        "ends": {line.ranker: [float(line.x[-1]), float(line.mean[-1])] for line in panel.lines},
+                        "ends": {curve.ranker: [float(curve.x[-1]), float(curve.mean[-1])] for curve in panel.curves},
                         "levels": dict(panel.levels),
                     }
                     for panel in found
                 ]
             )
         else:
-            output.notice(f"{self.out}: {len(found)} panels, {sum(len(panel.lines) for panel in found)} lines")
+            output.notice(f"{self.out}: {len(found)} panels, {sum(len(panel.curves) for panel in found)} curves")
         return 0
 
 

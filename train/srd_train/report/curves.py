@@ -9,7 +9,6 @@ first weights are a dot at its left edge.
 from __future__ import annotations
 
 import dataclasses
-import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -26,6 +25,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+Points = tuple[NDArray[np.float64], NDArray[np.float64]]
+"""Episodes or seconds, rising, and the validation measure there."""
 Against = Literal["episodes", "seconds"]
 AGAINST: tuple[Against, ...] = ("episodes", "seconds")
 """What learning is shown against, a column each."""
@@ -41,8 +42,8 @@ _LABELS = {"episodes": "environment episodes", "seconds": "seconds of training (
 
 
 @dataclass(frozen=True, kw_only=True)
-class Line:
-    """A ranker's course."""
+class LearningCurve:
+    """What a ranker's validation comes to as it learns."""
 
     ranker: str
     x: NDArray[np.float64]
@@ -67,31 +68,9 @@ class Panel:
     measure: str
     """In canonical notation."""
     against: Against
-    lines: tuple[Line, ...]
+    curves: tuple[LearningCurve, ...]
     levels: Mapping[str, float]
     """Rankers that do not learn but were chosen on the validation topics -> their measure there."""
-
-
-def read_cells(folder: Path) -> list[dict[str, Any]]:
-    """The records of a benchmark's results, by file name.
-
-    Raises:
-        FileNotFoundError: no cells in the folder.
-        ValueError: a file that is no record.
-    """
-    files = sorted((folder / "cells").glob("*.json"))
-    if not files:
-        raise FileNotFoundError(f"no cells in {folder}; expected a folder of results as `srd benchmark` leaves it")
-    records = []
-    for file in files:
-        try:
-            record = json.loads(file.read_text(encoding="utf-8"))
-        except ValueError as error:
-            raise ValueError(f"{file} is no record of a cell ({error}); run its benchmark again") from error
-        if not isinstance(record, dict) or "ranker" not in record:
-            raise ValueError(f"{file} is no record of a cell; run its benchmark again")
-        records.append(record)
-    return records
 
 
 def panels(records: Sequence[Mapping[str, Any]]) -> list[Panel]:
@@ -100,18 +79,17 @@ def panels(records: Sequence[Mapping[str, Any]]) -> list[Panel]:
     Raises:
         ValueError: no cell has a history with validation values and episodes.
     """
-    records = [record for record in records if not record.get("view")]  # views have no course of their own
+    records = [record for record in records if not record["view"]]  # views rank with a fit whose curve is there
     found = []
     for topics in dict.fromkeys(record["topic_set"]["name"] for record in records):
         own = [record for record in records if record["topic_set"]["name"] == topics]
-        learned = [record for record in own if _has_course(record)]
+        learned = [record for record in own if _has_curve(record)]
         for name in dict.fromkeys(_canonical(record["history"]["measure"]) for record in learned):
             same = [record for record in learned if _canonical(record["history"]["measure"]) == name]
             found += [_panel(topics, name, against, same, _levels(own, name)) for against in AGAINST]
     if not found:
         raise ValueError(
-            "no cell has a course to draw: expected learners that validate and count their episodes (cells of earlier "
-            "versions do not; run them again with --fresh)"
+            "no cell has a learning curve to draw: expected rankers that learn from episodes and are validated"
         )
     return found
 
@@ -163,10 +141,10 @@ def check_format(path: Path) -> None:
         raise ValueError(f"expected a file ending in {' or '.join(FORMATS)}, got {path.name}")
 
 
-def _has_course(record: Mapping[str, Any]) -> bool:
+def _has_curve(record: Mapping[str, Any]) -> bool:
     """Whether the cell's history can be drawn."""
-    history = record.get("history") or {}
-    return len(_course(history.get("records", ()), "episodes")[0]) > 1
+    history = record["history"]
+    return history is not None and len(_points(history["records"], "episodes")[0]) > 1
 
 
 def _canonical(name: str) -> str:
@@ -183,7 +161,7 @@ def _levels(records: Iterable[Mapping[str, Any]], name: str) -> dict[str, float]
     return {ranker: float(np.mean(several)) for ranker, several in values.items()}
 
 
-def _course(records: Iterable[Mapping[str, Any]], against: Against) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _points(records: Iterable[Mapping[str, Any]], against: Against) -> Points:
     """(x, validation) of the records that have both, after the first episodes: a logarithmic axis has no 0."""
     pairs = [
         (float(record[against]), float(record["validation"]))
@@ -199,22 +177,22 @@ def _panel(
 ) -> Panel:
     """The panel of one topic set and measure."""
     rankers = dict.fromkeys(record["ranker"] for record in records)
-    lines = [_line(ranker, [record for record in records if record["ranker"] == ranker], against) for ranker in rankers]
-    lines.sort(key=lambda line: (-line.mean[-1], line.ranker))
-    return Panel(topics=topics, measure=name, against=against, lines=tuple(lines), levels=levels)
+    curves = [_curve([record for record in records if record["ranker"] == ranker], against) for ranker in rankers]
+    curves.sort(key=lambda curve: (-curve.mean[-1], curve.ranker))
+    return Panel(topics=topics, measure=name, against=against, curves=tuple(curves), levels=levels)
 
 
-def _line(ranker: str, records: Sequence[Mapping[str, Any]], against: Against) -> Line:
+def _curve(records: Sequence[Mapping[str, Any]], against: Against) -> LearningCurve:
     """Folds averaged, then the mean and the range over seeds."""
-    courses: dict[int, list[tuple[NDArray[np.float64], NDArray[np.float64]]]] = {}
+    by_seed: dict[int, list[Points]] = {}
     for record in records:
-        courses.setdefault(record["seed"], []).append(_course(record["history"]["records"], against))
-    every = [course for several in courses.values() for course in several]
+        by_seed.setdefault(record["seed"], []).append(_points(record["history"]["records"], against))
+    every = [points for several in by_seed.values() for points in several]
     first, last = max(x[0] for x, _ in every), min(x[-1] for x, _ in every)
     x = np.geomspace(first, max(first, last), _POINTS)
-    values = np.array([np.mean([_read(course, x) for course in several], axis=0) for several in courses.values()])
-    return Line(
-        ranker=ranker,
+    values = np.array([np.mean([_read(points, x) for points in several], axis=0) for several in by_seed.values()])
+    return LearningCurve(
+        ranker=records[0]["ranker"],
         x=x,
         mean=values.mean(axis=0),
         low=values.min(axis=0),
@@ -226,14 +204,14 @@ def _line(ranker: str, records: Sequence[Mapping[str, Any]], against: Against) -
 
 def _start(records: Sequence[Mapping[str, Any]]) -> float | None:
     """The mean over cells of what validation gave before any episode."""
-    courses = [record["history"]["records"] for record in records]
-    values = [line["validation"] for course in courses for line in course[:1] if line.get("episodes") == 0]
+    first = [entry for record in records for entry in record["history"]["records"][:1]]
+    values = [entry["validation"] for entry in first if entry.get("episodes") == 0]
     return float(np.mean(values)) if values and None not in values else None
 
 
-def _read(course: tuple[NDArray[np.float64], NDArray[np.float64]], x: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The values of a course at other points: straight lines on a logarithmic axis."""
-    at: NDArray[np.float64] = np.interp(np.log(x), np.log(course[0]), course[1])
+def _read(points: Points, x: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The values between the points: straight lines on a logarithmic axis."""
+    at: NDArray[np.float64] = np.interp(np.log(x), np.log(points[0]), points[1])
     return at
 
 
@@ -258,24 +236,24 @@ def _draw_panel(axes: Axes, panel: Panel, *, first: bool) -> None:
     """Lines with their bands, and levels of what does not learn."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-    names = sorted(line.ranker for line in panel.lines)  # a ranker looks the same in every panel
-    for line in panel.lines:
-        place = names.index(line.ranker)
+    names = sorted(curve.ranker for curve in panel.curves)  # a ranker looks the same in every panel
+    for curve in panel.curves:
+        place = names.index(curve.ranker)
         look: dict[str, Any] = {"color": COLOURS[place % len(COLOURS)]}
-        seeds = f" ({line.seeds} seeds)" if line.seeds > 1 else ""
+        seeds = f" ({curve.seeds} seeds)" if curve.seeds > 1 else ""
         axes.plot(
-            line.x,
-            line.mean,
-            label=f"{line.ranker}{seeds}",
+            curve.x,
+            curve.mean,
+            label=f"{curve.ranker}{seeds}",
             linestyle=_STYLES[place % len(_STYLES)],
             linewidth=2,
             **look,
         )
-        if line.start is not None:
+        if curve.start is not None:
             edge = axes.get_yaxis_transform()  # x in shares of the panel's width, y in the measure
-            axes.plot([0], [line.start], marker="o", markersize=7, transform=edge, clip_on=False, zorder=3, **look)
-        if line.seeds > 1:
-            axes.fill_between(line.x, line.low, line.high, alpha=0.2, linewidth=0, **look)
+            axes.plot([0], [curve.start], marker="o", markersize=7, transform=edge, clip_on=False, zorder=3, **look)
+        if curve.seeds > 1:
+            axes.fill_between(curve.x, curve.low, curve.high, alpha=0.2, linewidth=0, **look)
     for place, (ranker, value) in enumerate(sorted(panel.levels.items())):
         axes.axhline(value, color="black", linewidth=1.2, linestyle=_STYLES[(place + 1) % len(_STYLES)], label=ranker)
     axes.set_xscale("log")

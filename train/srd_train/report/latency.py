@@ -24,24 +24,11 @@ _MARKERS = "osD^vPX*<>"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Point:
-    """A row of a result table."""
-
-    ranker: str
-    milliseconds: float
-    """Processor time to rank a topic."""
-    mean: float
-    """Of the table's first measure."""
-    spread: float
-    """Standard deviation over seeds; 0 for one seed."""
-
-
-@dataclass(frozen=True, kw_only=True)
 class Family:
-    """Points that are joined: rows of one fit that differ in numbers alone; most families are one point."""
+    """Rows whose points are joined: those of one fit that differ in numbers alone; most families are one row."""
 
     fitted_as: str
-    points: tuple[Point, ...]
+    rows: tuple[Row, ...]
     """By rising time."""
 
 
@@ -71,16 +58,15 @@ def draw_latency(found: Sequence[Board], path: Path) -> None:
 
 def _board(table: ResultTable) -> Board:
     """The board of one topic set."""
-    measure = table.measures[0]
-    joined: dict[tuple[str, str], list[Point]] = {}
+    joined: dict[tuple[str, str], list[Row]] = {}
     for row in table.rows:
         if not row.reads_judgments:
-            joined.setdefault(_kind(row), []).append(_point(row, measure))
+            joined.setdefault(_kind(row), []).append(row)
     families = [
-        Family(fitted_as=fitted_as, points=tuple(sorted(points, key=lambda point: point.milliseconds)))
-        for (fitted_as, _), points in joined.items()
+        Family(fitted_as=fitted_as, rows=tuple(sorted(rows, key=_milliseconds)))
+        for (fitted_as, _), rows in joined.items()
     ]
-    return Board(topics=table.topics, measure=measure, families=tuple(families))
+    return Board(topics=table.topics, measure=table.measures[0], families=tuple(families))
 
 
 def _kind(row: Row) -> tuple[str, str]:
@@ -89,12 +75,9 @@ def _kind(row: Row) -> tuple[str, str]:
     return row.fitted_as, json.dumps(words, sort_keys=True)
 
 
-def _point(row: Row, measure: str) -> Point:
-    """A row as a point."""
-    spread = row.seed_spread[measure] or 0.0
-    return Point(
-        ranker=row.ranker, milliseconds=row.medians["rank_milliseconds"], mean=row.means[measure], spread=spread
-    )
+def _milliseconds(row: Row) -> float:
+    """Processor time to rank a topic."""
+    return row.medians["rank_milliseconds"]
 
 
 def _figure(found: Sequence[Board]) -> Figure:
@@ -118,22 +101,22 @@ def _draw_board(axes: Axes, board: Board, names: Sequence[str]) -> None:
 
     for family in board.families:
         colour = COLOURS[names.index(family.fitted_as) % len(COLOURS)]
-        if len(family.points) > 1:
-            x, y = zip(*((point.milliseconds, point.mean) for point in family.points), strict=True)
+        if len(family.rows) > 1:
+            x, y = zip(*((_milliseconds(row), row.means[board.measure]) for row in family.rows), strict=True)
             axes.plot(x, y, color=colour, linewidth=1.5, alpha=0.6, zorder=1)
-        for point in family.points:
-            several = [one for one in board.families if one.fitted_as == family.fitted_as]
-            turn = [one for same in several for one in same.points].index(point)
+        same_fit = [row for one in board.families if one.fitted_as == family.fitted_as for row in one.rows]
+        for row in family.rows:
+            turn = same_fit.index(row)
             axes.errorbar(
-                point.milliseconds,
-                point.mean,
-                yerr=point.spread,
+                _milliseconds(row),
+                row.means[board.measure],
+                yerr=row.seed_spread[board.measure] or 0.0,
                 color=colour,
                 marker=_MARKERS[turn % len(_MARKERS)],
                 markersize=7,
                 capsize=3,
                 linestyle="none",
-                label=point.ranker,
+                label=row.ranker,
             )
     axes.set_xscale("log")
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))

@@ -124,15 +124,15 @@ def _panel(panel: Panel) -> dict[str, Any]:
     """One panel of learning curves."""
     lines = [
         {
-            "name": line.ranker,
-            "x": [_rounded(value) for value in line.x.tolist()],
-            "mean": [_rounded(value) for value in line.mean.tolist()],
-            "low": [_rounded(value) for value in line.low.tolist()],
-            "high": [_rounded(value) for value in line.high.tolist()],
-            "seeds": line.seeds,
-            "start": None if line.start is None else _rounded(line.start),
+            "name": curve.ranker,
+            "x": [_rounded(value) for value in curve.x.tolist()],
+            "mean": [_rounded(value) for value in curve.mean.tolist()],
+            "low": [_rounded(value) for value in curve.low.tolist()],
+            "high": [_rounded(value) for value in curve.high.tolist()],
+            "seeds": curve.seeds,
+            "start": None if curve.start is None else _rounded(curve.start),
         }
-        for line in panel.lines
+        for curve in panel.curves
     ]
     levels = {name: _rounded(value) for name, value in panel.levels.items()}
     return {"measure": panel.measure, "against": panel.against, "lines": lines, "levels": levels}

@@ -21,8 +21,8 @@ from srd_train.experiment.cells import Cell
 from srd_train.experiment.fit import torch_threads
 from srd_train.experiment.provenance import commit, versions
 from srd_train.experiment.recipe import Recipe, load_recipe
-from srd_train.report.curves import read_cells
 from srd_train.report.markdown import write_page
+from srd_train.report.results import Record, read_results
 from studies.convergence.effort import SetConvergence, convergence
 from studies.convergence.episode_costs import EpisodeCost, episode_costs
 
@@ -70,7 +70,7 @@ class Convergence:
             raise ValueError("--fresh runs cells again and --finished runs none; give one of them")
         recipe = load_recipe(self.recipe)
         out = self.out or Path("results") / recipe.name
-        records = _in_order(recipe, read_cells(out)) if self.finished else _records(recipe, out, self.fresh, output)
+        records = _finished(recipe, out, output) if self.finished else _records(recipe, out, self.fresh, output)
         found = convergence(records, [name for name in (recipe.reference, recipe.second_reference) if name])
         costs, made_at = _costs(out, self.fresh, output)
         if self.markdown is not None:
@@ -84,7 +84,7 @@ class Convergence:
         return 0
 
 
-def _records(recipe: Recipe, out: Path, fresh: bool, output: Output) -> list[dict[str, Any]]:
+def _records(recipe: Recipe, out: Path, fresh: bool, output: Output) -> Sequence[Record]:
     """All cells, with a progress bar."""
     with BenchmarkProgress(recipe, output) as progress:
 
@@ -94,15 +94,18 @@ def _records(recipe: Recipe, out: Path, fresh: bool, output: Output) -> list[dic
         return run_benchmark(recipe, out, fresh=fresh, report=report)
 
 
-def _in_order(recipe: Recipe, records: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The records in the order of the recipe's topic sets and rankers, which a folder does not have."""
+def _finished(recipe: Recipe, out: Path, output: Output) -> list[Record]:
+    """The finished cells in the order of the recipe's topic sets and rankers, which a folder does not have."""
+    results = read_results([out])
+    for problem in results.problems:
+        output.notice(f"notice: {problem}")
     places = [[entry.name for entry in entries] for entries in (recipe.topics, recipe.rankers)]
 
-    def place(record: dict[str, Any]) -> tuple[int, ...]:
+    def place(record: Record) -> tuple[int, ...]:
         names = (record["topic_set"]["name"], record["ranker"])
         return tuple(known.index(n) if n in known else len(known) for n, known in zip(names, places, strict=True))
 
-    return sorted(records, key=place)
+    return sorted(results.records, key=place)
 
 
 def _costs(out: Path, fresh: bool, output: Output) -> tuple[list[EpisodeCost], str]:

@@ -15,10 +15,10 @@ from run_srd import Srd
 import srd_train.report.page as page_module
 from srd_train.experiment.recipe import load_recipe
 from srd_train.report.description import Description, describe, topics_of
-from srd_train.report.lists import lists_of
-from srd_train.report.page import LIST_BYTES, PAGE_BYTES, SCRIPTS, embedded
+from srd_train.report.page import PAGE_BYTES, RANKING_BYTES, SCRIPTS, embedded
 from srd_train.report.payload import SCORES, Part, payload
 from srd_train.report.plain import as_latex, as_markdown
+from srd_train.report.rankings import shown_rankings
 from srd_train.report.results import Problem, read_results
 from srd_train.report.selection import complete_tables
 from srd_train.report.write import Report, report
@@ -166,15 +166,15 @@ def test_a_page_grows_by_few_bytes_a_score_and_its_rankings_stay_within_their_bu
 ) -> None:
     measures = [f"StRecall@{k}" for k in (5, 10, 15, 20)]
     results = write_large(tmp_path / "large", topics=1_000, rankers=5, measures=measures)
-    monkeypatch.setattr("srd_train.report.write.LIST_BYTES", 300_000)
+    monkeypatch.setattr("srd_train.report.write.RANKING_BYTES", 300_000)
     text, problems = report([results], resamples=100).html()
     found = blocks(text)
     data = json.loads(found.data["data"])
     assert sorted(data["sets"][0]["scores"]) == sorted(measures)
     assert sum(map(len, data["sets"][0]["scores"].values())) < 20_000 * 5.5
     assert len(found.data["lists-0"]) <= 300_000
-    # What SCORES and LIST_BYTES allow stays below PAGE_BYTES.
-    assert SCORES * 5.5 + LIST_BYTES < PAGE_BYTES
+    # What SCORES and RANKING_BYTES allow stays below PAGE_BYTES.
+    assert SCORES * 5.5 + RANKING_BYTES < PAGE_BYTES
     (left_out,) = [problem for problem in problems if problem.kind == "left out"]
     shown = len(json.loads(found.data["lists-0"]))
     assert left_out.why == f"the rankings of {shown:,} of 1,000 topics are shown, evenly spaced"
@@ -184,15 +184,15 @@ def test_a_page_grows_by_few_bytes_a_score_and_its_rankings_stay_within_their_bu
 def test_what_does_not_fit_is_left_out_and_said(small: Report, monkeypatch: pytest.MonkeyPatch) -> None:
     table = small.tables[0]
     topics, _ = topics_of(table, small.description)
-    whole = lists_of(table, topics, None, 10**6)
-    some = lists_of(table, topics, None, 20_000)
+    whole = shown_rankings(table, topics, None, 10**6)
+    some = shown_rankings(table, topics, None, 20_000)
     assert 0 < len(some.topics) < len(whole.topics) == some.of == 15
     ids = [topic["id"] for topic in whole.topics]
     assert [topic["id"] for topic in some.topics] == sorted((t["id"] for t in some.topics), key=ids.index)
     numbers = 15 * 4
     assert numbers < SCORES
     monkeypatch.setattr("srd_train.report.payload.SCORES", numbers)
-    data, problems = payload([Part(table=table, topics=topics, lists=some)])
+    data, problems = payload([Part(table=table, topics=topics, rankings=some)])
     assert list(data["sets"][0]["scores"]) == ["alpha_nDCG@5"]
     assert problems[0].why == "scores by topic of StRecall@5 are left out: a page holds at most 60 of them"
 

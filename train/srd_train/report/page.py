@@ -25,7 +25,7 @@ SCRIPTS = ("elements.js", "scales.js", "tables.js", "charts.js", "pairs.js", "ex
 """In this order they make one script."""
 PAGE_BYTES = 15_000_000
 """A page stays below."""
-LIST_BYTES = 9_000_000
+RANKING_BYTES = 9_000_000
 """Of these, what rankings and texts may take."""
 _PLOT_WIDTH, _PLOT_HEIGHT = 120, 16
 _KINDS = {
@@ -69,7 +69,7 @@ def page(parts: Sequence[Part], description: Description, problems: Sequence[Pro
         style=_trusted(style),
         script=_trusted(script),
         data=_trusted(embedded(data)),
-        lists=[_trusted(embedded(part.lists.topics)) for part in parts],
+        lists=[_trusted(embedded(part.rankings.topics)) for part in parts],
         tables=[_table(part.table, data["styles"]) for part in parts],
         legend=LEGEND,
         problems=[(_KINDS[kind], [p for p in problems if p.kind == kind]) for kind in _KINDS],

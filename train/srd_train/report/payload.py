@@ -11,7 +11,7 @@ import numpy as np
 
 from srd_gym.topic import TopicSet
 from srd_train.report.curves import Panel, panels
-from srd_train.report.lists import Lists
+from srd_train.report.rankings import ShownRankings
 from srd_train.report.results import Problem
 from srd_train.report.tables import ResultTable, Row, Scores
 
@@ -25,7 +25,7 @@ class Part:
 
     table: ResultTable
     topics: TopicSet | None
-    lists: Lists
+    rankings: ShownRankings
 
 
 def payload(parts: Sequence[Part]) -> tuple[dict[str, Any], list[Problem]]:
@@ -78,9 +78,9 @@ def _set(part: Part, measures: Sequence[str]) -> dict[str, Any]:
         "rankers": [_ranker(row) for row in table.rows],
         "scores": {name: _packed(table.scores[name], names) for name in measures},
         "curves": _curves(table),
-        "texts": part.lists.why_no_texts,
-        "shown": len(part.lists.topics),
-        "of": part.lists.of,
+        "texts": part.rankings.why_no_texts,
+        "shown": len(part.rankings.topics),
+        "of": part.rankings.of,
     }
 
 

@@ -8,10 +8,10 @@ from pathlib import Path
 
 from srd_gym.files import written_atomically
 from srd_train.report.description import Description, describe, topics_of
-from srd_train.report.lists import lists_of
-from srd_train.report.page import LIST_BYTES, page
+from srd_train.report.page import RANKING_BYTES, page
 from srd_train.report.payload import Part
 from srd_train.report.plain import as_latex, as_markdown
+from srd_train.report.rankings import shown_rankings
 from srd_train.report.results import Problem, read_results
 from srd_train.report.selection import complete_tables
 from srd_train.report.tables import ResultTable
@@ -30,14 +30,14 @@ class Report:
         parts, problems = [], list(self.problems)
         for table in self.tables:
             topics, why = topics_of(table, self.description)
-            lists = lists_of(table, topics, why, LIST_BYTES // len(self.tables))
-            problems += lists.problems
+            rankings = shown_rankings(table, topics, why, RANKING_BYTES // len(self.tables))
+            problems += rankings.problems
             if why is not None:
                 problems.append(Problem(kind="texts", what=table.topics, why=why))
-            if len(lists.topics) < lists.of:
-                many = f"the rankings of {len(lists.topics):,} of {lists.of:,} topics are shown, evenly spaced"
+            if len(rankings.topics) < rankings.of:
+                many = f"the rankings of {len(rankings.topics):,} of {rankings.of:,} topics are shown, evenly spaced"
                 problems.append(Problem(kind="left out", what=table.topics, why=many))
-            parts.append(Part(table=table, topics=topics, lists=lists))
+            parts.append(Part(table=table, topics=topics, rankings=rankings))
         return page(parts, self.description, problems), problems
 
     def markdown(self) -> str:

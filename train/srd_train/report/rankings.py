@@ -32,7 +32,7 @@ Rankings = dict[str, dict[str, dict[int, tuple[str, ...]]]]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Lists:
+class ShownRankings:
     """What the explorer shows of one topic set."""
 
     topics: list[dict[str, Any]] = field(default_factory=list)
@@ -45,7 +45,7 @@ class Lists:
     """Runs that could not be read."""
 
 
-def lists_of(table: ResultTable, topics: TopicSet | None, why_no_texts: str | None, budget: int) -> Lists:
+def shown_rankings(table: ResultTable, topics: TopicSet | None, why_no_texts: str | None, budget: int) -> ShownRankings:
     """The rankings of a topic set, as plain values.
 
     Args:
@@ -65,7 +65,7 @@ def lists_of(table: ResultTable, topics: TopicSet | None, why_no_texts: str | No
         if left < 0:
             break
         shown.append(entry)
-    return Lists(topics=shown, of=len(ids), why_no_texts=why_no_texts, problems=tuple(problems))
+    return ShownRankings(topics=shown, of=len(ids), why_no_texts=why_no_texts, problems=tuple(problems))
 
 
 @dataclass(frozen=True)

@@ -99,7 +99,7 @@ class BenchmarkCommand:
         """Run what is not finished, and show the tables.
 
         Returns:
-            0, or 1 where cells failed; rankers that lack some are left out of the tables.
+            0, or 1 where cells failed; rankers and seeds with failed cells are left out of the tables.
 
         Raises:
             ValueError, FileNotFoundError: a recipe that cannot be read, or topics that are missing.

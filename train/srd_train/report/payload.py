@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from srd_gym.topic import TopicSet
-from srd_train.report.curves import Panel, panels
+from srd_train.report.curves import panels
 from srd_train.report.rankings import ShownRankings
 from srd_train.report.results import Problem
 from srd_train.report.tables import ResultTable, Row, Scores
@@ -75,9 +75,9 @@ def _set(part: Part, measures: Sequence[str]) -> dict[str, Any]:
         "measures": list(table.measures),
         "topics": list(table.topic_ids),
         "queries": _queries(table.topic_ids, part.topics),
-        "rankers": [_ranker(row) for row in table.rows],
+        "rankers": _rounded([_ranker(row) for row in table.rows]),
         "scores": {name: _packed(table.scores[name], names) for name in measures},
-        "curves": _curves(table),
+        "curves": _rounded(_curves(table)),
         "texts": part.rankings.why_no_texts,
         "shown": len(part.rankings.topics),
         "of": part.rankings.of,
@@ -89,10 +89,10 @@ def _ranker(row: Row) -> dict[str, Any]:
     return {
         "name": row.ranker,
         "reads": row.reads_judgments,
-        "means": {name: _rounded(value) for name, value in row.means.items()},
-        "intervals": {name: [_rounded(low), _rounded(high)] for name, (low, high) in row.intervals.items()},
-        "fit": _rounded(row.medians["fit_cpu_seconds"]),
-        "rank": _rounded(row.medians["rank_milliseconds"]),
+        "means": row.means,
+        "intervals": row.intervals,
+        "fit": row.medians["fit_cpu_seconds"],
+        "rank": row.medians["rank_milliseconds"],
     }
 
 
@@ -117,27 +117,22 @@ def _curves(table: ResultTable) -> list[dict[str, Any]]:
         found = panels(table.records)
     except ValueError:  # nothing to draw; anything else wrong with the records was told when they were read
         return []
-    return [_panel(panel) for panel in found]
-
-
-def _panel(panel: Panel) -> dict[str, Any]:
-    """One panel of learning curves."""
-    lines = [
+    keys = ("x", "mean", "low", "high", "seeds", "start")
+    return [
         {
-            "name": curve.ranker,
-            "x": [_rounded(value) for value in curve.x.tolist()],
-            "mean": [_rounded(value) for value in curve.mean.tolist()],
-            "low": [_rounded(value) for value in curve.low.tolist()],
-            "high": [_rounded(value) for value in curve.high.tolist()],
-            "seeds": curve.seeds,
-            "start": None if curve.start is None else _rounded(curve.start),
+            "measure": panel.measure,
+            "against": panel.against,
+            "lines": [{"name": c.ranker} | {key: getattr(c, key) for key in keys} for c in panel.curves],
+            "levels": panel.levels,
         }
-        for curve in panel.curves
+        for panel in found
     ]
-    levels = {name: _rounded(value) for name, value in panel.levels.items()}
-    return {"measure": panel.measure, "against": panel.against, "lines": lines, "levels": levels}
 
 
-def _rounded(value: float) -> float:
-    """Six significant digits: finer than any pixel."""
-    return float(f"{value:.6g}")
+def _rounded(value: Any) -> Any:
+    """The value with all numbers in six significant digits: finer than any pixel."""
+    if isinstance(value, float):
+        return float(f"{value:.6g}")
+    if isinstance(value, Mapping):
+        return {key: _rounded(inner) for key, inner in value.items()}
+    return [_rounded(inner) for inner in value] if isinstance(value, (list, tuple, np.ndarray)) else value

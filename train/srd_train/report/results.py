@@ -110,11 +110,12 @@ def read_results(paths: Sequence[Path]) -> Results:
     latest: dict[tuple[object, ...], tuple[float, Record]] = {}
     for path in dict.fromkeys(paths):
         for line in _lines(path):
-            record = _parsed(line, problems)
-            if record is None:
-                continue
-            folder = path if path.is_dir() else path.parent
-            _keep(latest, {**record, "folder": folder}, line, problems)
+            record = _parsed(line)
+            if isinstance(record, Problem):
+                problems.append(record)
+            else:
+                folder = path if path.is_dir() else path.parent
+                _keep(latest, {**record, "folder": folder}, line, problems)
     if not latest:
         shown = "; ".join(str(problem) for problem in problems[:3])
         more = f" (and {len(problems) - 3} more)" if len(problems) > 3 else ""
@@ -163,40 +164,28 @@ def _lines(path: Path) -> Iterator[_Line]:
             yield _Line(str(file) if len(lines) == 1 else f"{file}, line {number}", line, written)
 
 
-def _parsed(line: _Line, problems: list[Problem]) -> Record | None:
-    """The record in a line; None, and a problem, where there is none."""
+def _parsed(line: _Line) -> Record | Problem:
+    """The record in a line, or why it cannot be used."""
     try:
         record = json.loads(line.text)
     except (ValueError, RecursionError) as error:
-        problems.append(Problem(kind="unreadable", what=line.name, why=f"no JSON ({error}); is it cut off?"))
-        return None
+        return Problem(kind="unreadable", what=line.name, why=f"no JSON ({error}); is it cut off?")
     if not isinstance(record, dict):
-        problems.append(Problem(kind="unreadable", what=line.name, why="no JSON object; expected the record of a cell"))
-        return None
+        return Problem(kind="unreadable", what=line.name, why="no JSON object; expected the record of a cell")
     version = record.get("schema_version")
     if version != SCHEMA_VERSION:
         why = (
             f"written by another version (schema {version!r}, expected {SCHEMA_VERSION}); run its benchmark again, or "
             "make the report with the version that wrote it"
         )
-        problems.append(Problem(kind="version", what=line.name, why=why))
-        return None
-    if record.get("error"):
-        problems.append(failed(record))
-        return None
+        return Problem(kind="version", what=line.name, why=why)
+    failure = record.get("error")
+    if isinstance(failure, dict):
+        failure = ": ".join(str(failure[key]) for key in ("type", "message") if failure.get(key)) or json.dumps(failure)
+    if failure:
+        return Problem(kind="failed", what=str(record.get("cell", "a cell")), why=str(failure))
     wrong = _wrong(record)
-    if wrong is not None:
-        problems.append(Problem(kind="unreadable", what=line.name, why=wrong))
-        return None
-    return record
-
-
-def failed(record: Record) -> Problem:
-    """The problem of a cell that crashed: its record says why."""
-    error = record["error"]
-    if isinstance(error, dict):
-        error = ": ".join(str(error[key]) for key in ("type", "message") if error.get(key)) or json.dumps(error)
-    return Problem(kind="failed", what=str(record.get("cell", "a cell")), why=str(error))
+    return record if wrong is None else Problem(kind="unreadable", what=line.name, why=wrong)
 
 
 def _wrong(record: Record) -> str | None:

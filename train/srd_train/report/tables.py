@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from srd_gym.data.reshape import origin
+from srd_train.report.results import Record, same_benchmark
 from srd_train.report.significance import bootstrap_interval, holm, randomisation_test, wins_ties_losses
 
 SIGNIFICANT = 0.05
@@ -24,7 +25,6 @@ SIGNIFICANT = 0.05
 _NAMES = ("schema_version", "fold", "seed", "depth")
 """Numbers of a record that are no quantities."""
 
-Record = Mapping[str, Any]
 Scores = NDArray[np.float64]
 Verdict = Literal["above", "below", "level", ""]
 
@@ -189,12 +189,7 @@ def _table(records: Sequence[Record], against: tuple[str, str | None], resamples
 
 def _check_alike(records: Sequence[Record]) -> None:
     """Cells of one table measure the same things on the same topics with the same ideal."""
-
-    def facts(record: Record) -> tuple[object, ...]:
-        topic_set = record["topic_set"]
-        return list(record["measures"]), record["normalizer"], topic_set["fingerprint"], topic_set["marks"]
-
-    odd = next((record for record in records if facts(record) != facts(records[0])), None)
+    odd = next((record for record in records if same_benchmark(record) != same_benchmark(records[0])), None)
     if odd is not None:
         raise ValueError(
             f"cells {records[0]['cell']} and {odd['cell']} differ in measures, ideal or topics; they belong to "

@@ -69,13 +69,10 @@ def randomisation_test(
     Raises:
         ValueError: different numbers of topics, none, or scores that are not finite.
     """
-    one, other = _checked("first", first), _checked("second", second)
-    if one.shape != other.shape:
-        raise ValueError(f"expected scores of the same topics, got {one.size} and {other.size}")
-    difference = one - other
+    difference = _differences(first, second)
     if not difference.any():
         return 1.0
-    if one.size == 1:  # scipy wants two observations; with one, both flips are equally far from 0
+    if difference.size == 1:  # scipy wants two observations; with one, both flips are equally far from 0
         return 1.0
     result = _scipy_stats().permutation_test(
         (difference,),
@@ -83,7 +80,7 @@ def randomisation_test(
         permutation_type="samples",
         vectorized=True,
         n_resamples=resamples,
-        batch=max(1, _BATCH_CELLS // one.size),
+        batch=max(1, _BATCH_CELLS // difference.size),
         alternative="two-sided",
         rng=rng,
     )
@@ -117,11 +114,17 @@ def wins_ties_losses(first: ArrayLike, second: ArrayLike, *, tolerance: float = 
     Raises:
         ValueError: different numbers of topics, none, or scores that are not finite.
     """
+    difference = _differences(first, second)
+    wins, losses = int((difference > tolerance).sum()), int((-difference > tolerance).sum())
+    return wins, difference.size - wins - losses, losses
+
+
+def _differences(first: ArrayLike, second: ArrayLike) -> NDArray[np.float64]:
+    """[T] first less second."""
     one, other = _checked("first", first), _checked("second", second)
     if one.shape != other.shape:
         raise ValueError(f"expected scores of the same topics, got {one.size} and {other.size}")
-    wins, losses = int((one - other > tolerance).sum()), int((other - one > tolerance).sum())
-    return wins, one.size - wins - losses, losses
+    return one - other
 
 
 def _checked(name: str, values: ArrayLike) -> NDArray[np.float64]:

@@ -165,9 +165,19 @@ def _table(records: Sequence[Record], against: tuple[str, str | None], resamples
     scores = {m: {name: values[m].mean(axis=0) for name, values in by_seed.items()} for m in measures}
     competitors = [name for name, own in by_ranker.items() if not own[0]["reads_judgments"]]
     first = scores[measures[0]]
-    tests = [_Tests.of(first, competitors, name, resamples, seed) for name in against]
+    p_values = [_p_values(first, competitors, name, resamples, seed) for name in against]
     rng = np.random.default_rng(seed)
-    rows = tuple(_row(own, by_seed[name], tests, resamples, rng) for name, own in by_ranker.items())
+    rows = tuple(
+        _row(
+            own,
+            by_seed[name],
+            None if name == against[0] else first.get(against[0]),
+            [values.get(name) for values in p_values],
+            resamples,
+            rng,
+        )
+        for name, own in by_ranker.items()
+    )
     return ResultTable(
         topics=topic_set["name"],
         full_name=topic_set["full_name"],
@@ -200,7 +210,8 @@ def _check_alike(records: Sequence[Record]) -> None:
 def _row(
     records: Sequence[Record],
     by_seed: Mapping[str, Scores],
-    tests: Sequence[_Tests],
+    reference: Scores | None,
+    p_values: Sequence[float | None],
     resamples: int,
     rng: np.random.Generator,
 ) -> Row:
@@ -208,23 +219,24 @@ def _row(
 
     Args:
         records: its cells.
-        by_seed: measure -> [seeds, T] scores.
-        tests: against the reference, and against the second one.
+        by_seed: measure -> [seeds, T] scores, the first measure first.
+        reference: [T] scores of the reference by that measure; None for the reference itself.
+        p_values: against the reference, and against the second one.
         resamples: of the intervals.
         rng: draws them.
     """
-    ranker = records[0]["ranker"]
     mean = {measure: values.mean(axis=0) for measure, values in by_seed.items()}
+    first = next(iter(mean.values()))
     return Row(
-        ranker=ranker,
+        ranker=records[0]["ranker"],
         means={measure: float(values.mean()) for measure, values in mean.items()},
         intervals={measure: bootstrap_interval(values, rng, resamples=resamples) for measure, values in mean.items()},
         seeds=tuple(sorted({record["seed"] for record in records})),
         seed_spread={measure: _spread(values) for measure, values in by_seed.items()},
-        p_value=tests[0].p_values.get(ranker),
-        second_p_value=tests[1].p_values.get(ranker),
-        verdict=tests[0].verdict(ranker),
-        wins_ties_losses=tests[0].wins_ties_losses(ranker),
+        p_value=p_values[0],
+        second_p_value=p_values[1],
+        verdict=_verdict(p_values[0], first, reference),
+        wins_ties_losses=None if reference is None else wins_ties_losses(first, reference),
         medians=_medians(records),
         fitted_as=records[0]["fitted_as"],
         view=records[0]["view"],
@@ -232,44 +244,27 @@ def _row(
     )
 
 
-@dataclass(frozen=True)
-class _Tests:
-    """The rankers of a table against one of them, by the first measure."""
+def _p_values(
+    scores: Mapping[str, Scores], competitors: Sequence[str], reference: str | None, resamples: int, seed: int
+) -> dict[str, float]:
+    """Competitor -> Holm-adjusted p value; empty where the reference was not run on this topic set."""
+    if reference is None or reference not in scores:
+        return {}
+    tested = [name for name in competitors if name != reference]
+    raw = [
+        randomisation_test(scores[name], scores[reference], np.random.default_rng(seed), resamples=resamples)
+        for name in tested
+    ]
+    return dict(zip(tested, holm(raw), strict=True))
 
-    scores: Mapping[str, Scores]
-    """Ranker -> [T] mean over seeds."""
-    reference: str | None
-    """None, or a ranker that was not run on this topic set: nothing is tested."""
-    p_values: Mapping[str, float]
-    """Competitor -> its Holm-adjusted p value."""
 
-    @classmethod
-    def of(
-        cls, scores: Mapping[str, Scores], competitors: Sequence[str], reference: str | None, resamples: int, seed: int
-    ) -> _Tests:
-        """Test the competitors against the reference."""
-        if reference is None or reference not in scores:
-            return cls(scores, None, {})
-        tested = [name for name in competitors if name != reference]
-        raw = [
-            randomisation_test(scores[name], scores[reference], np.random.default_rng(seed), resamples=resamples)
-            for name in tested
-        ]
-        return cls(scores, reference, dict(zip(tested, holm(raw), strict=True)))
-
-    def verdict(self, ranker: str) -> Verdict:
-        """Where the ranker stands; empty where it was not tested."""
-        if self.reference is None or ranker not in self.p_values:
-            return ""
-        if self.p_values[ranker] >= SIGNIFICANT:
-            return "level"
-        return "above" if self.scores[ranker].mean() > self.scores[self.reference].mean() else "below"
-
-    def wins_ties_losses(self, ranker: str) -> tuple[int, int, int] | None:
-        """Of the ranker, by topic; None for the reference itself."""
-        if self.reference is None or ranker == self.reference:
-            return None
-        return wins_ties_losses(self.scores[ranker], self.scores[self.reference])
+def _verdict(p_value: float | None, scores: Scores, reference: Scores | None) -> Verdict:
+    """Where a ranker stands; empty where it was not tested."""
+    if p_value is None or reference is None:
+        return ""
+    if p_value >= SIGNIFICANT:
+        return "level"
+    return "above" if scores.mean() > reference.mean() else "below"
 
 
 def _medians(records: Sequence[Record]) -> dict[str, float]:

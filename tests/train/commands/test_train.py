@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from srd_gym.data.parquet import read_topics, write_topics
 from srd_gym.data.synthetic import generate
 from srd_gym.data.trec import read_run
 from srd_gym.topic import TopicSet
+from srd_train.experiment.fit import torch_threads
 
 QUICK = ("--epochs", "3", "--patience", "0")
 
@@ -215,3 +217,11 @@ def test_a_time_budget_ends_training(srd: Srd, tiny_file: Path, tmp_path: Path) 
     words = ("train", "mdp-div", "--topics", tiny_file, "--epochs", "100000", "--patience", "0", "--json")
     result = srd.works(*words, "--out", tmp_path / "m", "--time-budget", "0.3").json
     assert result["history"]["stopped_by"] == "time_budget"
+
+
+def test_threads_are_limited_only_where_torch_is_in_use(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, "torch", raising=False)
+    with torch_threads(1):
+        assert "torch" not in sys.modules
+    with pytest.raises(ValueError, match="threads must be at least 1, got 0"), torch_threads(0):
+        pass

@@ -220,8 +220,6 @@ def _line(cell: Cell, record: dict[str, Any]) -> str:
     return f"{_point(cell)}: {name} {value:.4f} ({record['wall_seconds']:.1f} s)"
 
 
-
-
 def _write_markdown(options: Benchmark, recipe: Recipe, found: Sequence[ResultTable]) -> None:
     """The tables as a page (what, by which command, of which commit), or within the marks of a page that has them."""
     path = options.markdown or Path(f"{recipe.name}.md")

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import asdict, dataclass
 
-from srd_agents.history import OnProgress, Progress
 from srd_agents.relational.ranker import CHECKPOINTS
 from srd_train.commands.options import Folder
 from srd_train.commands.output import Output
+from srd_train.experiment.fit import topics_seen
 from srd_train.experiment.pretraining import LOG, Plan, pretrain
 
 
@@ -39,7 +38,7 @@ class Pretrain(Plan):
         """
         plan = Plan(**{name: getattr(self, name) for name in Plan.__dataclass_fields__})
         with output.progress(f"pretrain seeds {', '.join(map(str, self.seeds))}") as advance:
-            outcomes = pretrain(plan, self.out, threads=self.threads, progress=_follow(advance))
+            outcomes = pretrain(plan, self.out, threads=self.threads, progress=topics_seen(advance))
         if self.json:
             output.data({"outcomes": [asdict(outcome) for outcome in outcomes], "folder": str(self.out)})
             return 0
@@ -48,18 +47,3 @@ class Pretrain(Plan):
         caption = f"the best ones are in {self.out} ({files}); log: {self.out / LOG}"
         output.table("Pretrained", ["seed", "validation", "best epoch", "seconds"], rows, caption)
         return 0
-
-
-def _follow(advance: Callable[[int], None]) -> OnProgress:
-    """Feed a progress bar with the topics seen."""
-    done = 0
-
-    def on_progress(progress: Progress) -> None:
-        nonlocal done
-        now = progress.epoch * progress.topics + progress.topics_done
-        if now < done:  # the next seed begins
-            done = 0
-        advance(max(0, now - done))
-        done = max(done, now)
-
-    return on_progress

@@ -28,7 +28,7 @@ from srd_train.commands.options import (
     ranker_options,
 )
 from srd_train.commands.output import Output
-from srd_train.experiment.fit import Fitted, Session, Trial, fit_ranker
+from srd_train.experiment.fit import Fitted, Session, Trial, fit_ranker, topics_seen
 from srd_train.experiment.provenance import commit
 from srd_train.experiment.split import Split, split_topics, with_lsa
 from srd_train.experiment.tensorboard import EventLog
@@ -239,13 +239,10 @@ def _check_same_split(out: Path, metadata: dict[str, Any]) -> None:
 
 def _follow(advance: Callable[[int], None], log: EventLog | None) -> OnProgress:
     """Feed a progress bar with the topics seen, and TensorBoard with the records."""
-    done = 0
+    show = topics_seen(advance)
 
     def on_progress(progress: Progress) -> None:
-        nonlocal done
-        now = progress.epoch * progress.topics + progress.topics_done
-        advance(max(0, now - done))
-        done = max(done, now)
+        show(progress)
         if log is not None:
             log.add(progress.records)
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from srd_agents.config import as_values
-from srd_agents.history import OnProgress
+from srd_agents.history import OnProgress, Progress
 from srd_agents.learner import Learner
 from srd_agents.registry import RANKERS, RankerSpec
 from srd_agents.validation import Validation
@@ -162,6 +162,23 @@ def fit_ranker(
             kept = [(score, ranker, trial)]
     _, ranker, best = kept[0]
     return _fitted(ranker, spec, config, best, split, trials)
+
+
+def topics_seen(advance: Callable[[int], None]) -> OnProgress:
+    """Feeds a progress bar with the topics seen, of one training or of several in turn.
+
+    Args:
+        advance: called with the number of topics seen since the last call.
+    """
+    done = 0
+
+    def on_progress(progress: Progress) -> None:
+        nonlocal done
+        now = progress.epoch * progress.topics + progress.topics_done
+        advance(now - done if now >= done else now)  # fewer: the next training begins
+        done = now
+
+    return on_progress
 
 
 @contextlib.contextmanager

@@ -18,7 +18,7 @@ from srd_gym.core.episodes import Episodes, Where
 from srd_gym.core.pruner import Pruner
 from srd_gym.core.reward import RENAMED, bind_reward, table_measures
 from srd_gym.measures import BoundMeasure, Measure
-from srd_gym.measures.plain import PlainMeasure, covered_subtopics
+from srd_gym.measures.bound import PlainMeasure, covered_subtopics
 from srd_gym.measures.reference import Normalizer
 from srd_gym.names import refuse_arguments, unknown
 from srd_gym.protocols import BoolArray, IntArray, Pruning, Reward, ScoreArray, SelectionStep
@@ -84,7 +84,8 @@ class SelectionCore(Episodes):
         episodes: int = 0,
         **others: Never,
     ) -> None:
-        refuse_arguments(SelectionCore, others, RENAMED)
+        if others:
+            refuse_arguments(SelectionCore, others, RENAMED)
         arrays = TopicArrays.of(topics, max_candidates)
         super().__init__(arrays, _checked_horizon(horizon, arrays.max_candidates), episodes)
         _check_option("on_invalid", on_invalid, ("waste", "raise"))

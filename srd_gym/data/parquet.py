@@ -36,16 +36,17 @@ import contextlib
 import difflib
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
-from srd_gym.data.arrow import list_column, number_rows
+from srd_gym.data.arrow import record_batch
 from srd_gym.data.streams import notice, shown
 from srd_gym.files import PathLike, first_bytes, refuse_pickle, written_atomically
 from srd_gym.topic import Topic, TopicSet
@@ -82,15 +83,6 @@ _READ_ROWS = 64
 _ID_ROWS = 4096
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Header:
-    """What a file says about the set as a whole."""
-
-    name: str
-    simulated: bool = False
-    transductive: bool = False
-
-
 def write_topics(path: PathLike, topics: TopicSet) -> None:
     """Write a topic set, whole or not at all.
 
@@ -113,7 +105,7 @@ def read_topics(path: PathLike) -> TopicSet:
     """
     with _opened(path) as file:
         header = _header_of(file, path)
-    return TopicSet(iter_topics(path), name=header.name, simulated=header.simulated, transductive=header.transductive)
+    return TopicSet(iter_topics(path), **header)
 
 
 def iter_topics(path: PathLike, groups: Iterable[int] | None = None) -> Iterator[Topic]:
@@ -244,29 +236,9 @@ class TopicWriter:
     def _flush(self) -> None:
         """Write the waiting topics as one row group."""
         if self._waiting:
-            self._writer.write_batch(_batch_of(self._waiting, self._schema))
+            self._writer.write_batch(record_batch(self._waiting, self._schema))
             self._waiting.clear()
             self._bytes = 0
-
-
-def _batch_of(topics: list[Topic], schema: pa.Schema) -> pa.RecordBatch:
-    """Topics as Arrow columns."""
-    columns: list[pa.Array] = []
-    for entry in schema:
-        values: list[Any] = [_column_value(topic, entry.name) for topic in topics]
-        if entry.name in _FLOATS or entry.name in _GRADES:
-            columns.append(list_column(values, entry.type))
-        else:
-            columns.append(pa.array(values, type=entry.type))
-    return pa.RecordBatch.from_arrays(columns, schema=schema)
-
-
-def _column_value(topic: Topic, name: str) -> Any:
-    """The topic's entry in a column; `vector_width` is F of whatever vectors it has."""
-    if name != "vector_width":
-        return getattr(topic, name)
-    vectors = (topic.doc_vectors, topic.query_vector, topic.subtopic_vectors)
-    return next((int(v.shape[-1]) for v in vectors if v is not None), None)
 
 
 @contextlib.contextmanager
@@ -287,19 +259,16 @@ def _opened(path: PathLike) -> Iterator[pq.ParquetFile]:
         yield file
 
 
-def _header_of(file: pq.ParquetFile, path: PathLike) -> _Header:
+def _header_of(file: pq.ParquetFile, path: PathLike) -> dict[str, Any]:
     """Name and flags of an opened file; refuses a later schema."""
     raw = (file.schema_arrow.metadata or {}).get(_METADATA_KEY)
     if raw is None:
-        return _Header(name=Path(path).stem)
+        return {"name": Path(path).stem}
     try:
         about = json.loads(raw)
         version = int(about["schema_version"])
-        header = _Header(
-            name=str(about.get("name", Path(path).stem)),
-            simulated=bool(about.get("simulated", False)),
-            transductive=bool(about.get("transductive", False)),
-        )
+        flags = {flag: bool(about.get(flag, False)) for flag in ("simulated", "transductive")}
+        name = str(about.get("name", Path(path).stem))
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise ValueError(
             f"{_WHAT}: {path}: metadata 'srd_gym' must be a JSON object with schema_version, name, simulated and "
@@ -310,7 +279,7 @@ def _header_of(file: pq.ParquetFile, path: PathLike) -> _Header:
             f"{_WHAT}: {path} has schema version {version}, but this srd_gym reads up to {SCHEMA_VERSION}; "
             "upgrade srd_gym, or write the file with this version"
         )
-    return header
+    return {"name": name, **flags}
 
 
 def _columns(file: pq.ParquetFile, path: PathLike) -> list[str]:
@@ -383,3 +352,37 @@ def _shaped(values: dict[str, Any]) -> dict[str, Any]:
                 raise ValueError(f"{name} holds {array.size} numbers, expected {shape[0]} x {shape[1]}")
             values[name] = array.reshape(shape)
     return values
+
+
+def number_rows(column: pa.Array, kind: pa.DataType) -> list[NDArray[Any] | None]:
+    """A list column of numbers as one flat array a row (views into Arrow's memory where the type is ours)."""
+    present = column.is_valid().to_numpy(zero_copy_only=False)
+    values, sizes = column, None
+    while (
+        pa.types.is_list(values.type) or pa.types.is_large_list(values.type) or pa.types.is_fixed_size_list(values.type)
+    ):
+        lengths = values.value_lengths().fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
+        sizes = lengths if sizes is None else _joined(sizes, lengths)
+        values = values.flatten()
+    if sizes is None:
+        raise ValueError("not a list")
+    if values.null_count:
+        raise ValueError("a list holds a null; leave out the whole list where there are no numbers")
+    if pa.types.is_floating(kind) and pa.types.is_floating(values.type):
+        # An unsafe cast rounds float64 to float32, which is meant; Topic refuses what overflows.
+        values = values.cast(kind, safe=False)
+    numbers = values.cast(kind).to_numpy(zero_copy_only=False)
+    ends = np.cumsum(sizes)
+    return [numbers[end - size : end] if there else None for there, size, end in zip(present, sizes, ends, strict=True)]
+
+
+def _joined(outer: NDArray[np.int64], inner: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Sizes of lists of lists: how many numbers each outer list holds; its rows must be equally long."""
+    ends = np.cumsum(outer)
+    totals = np.zeros(len(outer), dtype=np.int64)
+    for i, (size, end) in enumerate(zip(outer, ends, strict=True)):
+        rows = inner[end - size : end]
+        if rows.size and (rows != rows[0]).any():
+            raise ValueError("a list of lists has rows of different lengths; a matrix has equal rows")
+        totals[i] = rows.sum()
+    return totals

@@ -27,7 +27,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from srd_gym.data.arrow import number_rows
+from srd_gym.data.parquet import number_rows
 from srd_gym.data.streams import shown, with_optional_gz
 from srd_gym.files import PathLike, first_bytes, numbered_lines, refuse_pickle
 from srd_gym.topic import FloatArray

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import Any, ClassVar, Literal, Never
 
 import numpy as np
@@ -116,7 +117,6 @@ class ScoringEnv(ParallelEnv[str, Observation, int]):  # type: ignore[misc]  # P
             arrays, reward=reward, measures=measures, normalizer=normalizer, n_scores=n_scores, ties=ties
         )
         self.render_mode = render_mode
-        self._painter = Painter()
         self.possible_agents = [f"doc_{i}" for i in range(arrays.max_candidates)]
         self.agents: list[str] = []
         self.ranking: tuple[int, ...] = ()
@@ -237,6 +237,11 @@ class ScoringEnv(ParallelEnv[str, Observation, int]):  # type: ignore[misc]  # P
     def close(self) -> None:
         """Close the window, if there is one."""
         self._painter.close()
+
+    @cached_property
+    def _painter(self) -> Painter:
+        """What pictures are painted and shown with."""
+        return Painter()
 
     def _observe(self) -> dict[str, Observation]:
         """What each offered agent sees."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from functools import cached_property
 from typing import Any, ClassVar
 
 import gymnasium as gym
@@ -98,7 +99,8 @@ class SelectionEnv(gym.Env[Observation, np.int64]):
         render_mode: str | None = None,
         **options: Any,
     ) -> None:
-        refuse_arguments(SelectionEnv, options, RENAMED)
+        if options:
+            refuse_arguments(SelectionEnv, options, RENAMED)
         self.core = SelectionCore(
             topics,
             pruning=None if pruning is None else pruning_from(pruning),
@@ -110,7 +112,6 @@ class SelectionEnv(gym.Env[Observation, np.int64]):
         self.action_space = self._builder.action_space
         self.share_documents = share_documents
         self.render_mode = render_mode
-        self._painter = Painter()
         self._order = TopicShuffle(len(self.core.arrays))
         self._running = False
 
@@ -197,6 +198,11 @@ class SelectionEnv(gym.Env[Observation, np.int64]):
     def close(self) -> None:
         """Close the window, if there is one."""
         self._painter.close()
+
+    @cached_property
+    def _painter(self) -> Painter:
+        """What pictures are painted and shown with."""
+        return Painter()
 
     def _next_topic(self, options: dict[str, Any]) -> int:
         """The topic that the options ask for, else the next of the epoch."""

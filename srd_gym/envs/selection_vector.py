@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 import gymnasium as gym
@@ -75,8 +76,8 @@ class SelectionVectorEnv(VectorEnv[Observation, IntArray, Any]):
         render_mode: str | None = None,
         **options: Any,
     ) -> None:
-        self._painter = Painter()  # first, as an environment that could not be made is closed as well
-        refuse_arguments(SelectionVectorEnv, options, RENAMED)
+        if options:
+            refuse_arguments(SelectionVectorEnv, options, RENAMED)
         if num_envs < 1:
             raise ValueError(f"num_envs must be at least 1, got {num_envs}")
         self.num_envs = num_envs
@@ -228,6 +229,11 @@ class SelectionVectorEnv(VectorEnv[Observation, IntArray, Any]):
         if known is None:
             known = self._generators[episode] = seeding.np_random()
         return known
+
+    @cached_property
+    def _painter(self) -> Painter:
+        """What pictures are painted and shown with."""
+        return Painter()
 
     def _begin(self, episodes: IntArray, asked: Mapping[int, int]) -> None:
         """Begin episodes: the topics asked for, elsewhere the next of each sub-environment's shuffle."""

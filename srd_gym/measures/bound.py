@@ -1,22 +1,24 @@
-"""Measures made ready for known topics: plain arrays, and the batched arithmetic on them.
+"""Measures made ready for known topics: plain arrays, and the arithmetic on them, batched and for one episode.
 
 Shapes: B batch, L ranks of a list, K depth, N candidates, S subtopics, T topics.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from srd_gym.protocols import IntArray, ScoreArray
+from srd_gym.protocols import BoolArray, IntArray, ScoreArray
 
 if TYPE_CHECKING:
     from srd_gym.measures.base import Measure
 
+T = TypeVar("T")
 Rows = NDArray[np.bool_] | NDArray[np.integer[Any]]
 
 _BLOCK = 1 << 16  # judgments looked at in one go: what is worked on stays in the cache (measured best of 2^14 to 2^20)
@@ -257,6 +259,76 @@ class BoundMeasure:
         return min(given, self.ranks)
 
 
+class PerTopic(dict[int, T]):
+    """What is made of a topic when it is first asked for."""
+
+    def __init__(self, make: Callable[[int], T]) -> None:
+        self._make = make
+
+    def __missing__(self, topic: int) -> T:
+        value = self[topic] = self._make(topic)
+        return value
+
+
+Covered = PerTopic[list[tuple[int, ...]]]
+
+
+class PlainMeasure:
+    """A bound measure in Python numbers, for one ranking at a time: faster there, and the same to the last bit.
+
+    It must not need grades.
+
+    Args:
+        bound: the measure.
+        covered: by topic, the subtopics that each candidate covers: `covered_subtopics` of the measure's level.
+    """
+
+    def __init__(self, bound: BoundMeasure, covered: Covered) -> None:
+        self.covered = covered
+        shared = [(term.discounts.tolist(), term.novelty.tolist(), term.weights) for term in bound.terms]
+        self._terms: PerTopic[list[tuple[list[float], list[float], list[float]]]] = PerTopic(partial(_terms, shared))
+
+    def gain(self, topic: int, covered: tuple[int, ...], coverage: IntArray, rank: int) -> float:
+        """What a document adds at a rank (from 0): the sums of `BoundMeasure.step_gains`.
+
+        Args:
+            topic: its index.
+            covered: the subtopics that the document covers.
+            coverage: [S] coverage before it.
+            rank: where it stands.
+        """
+        gain = 0.0
+        for discounts, novelty, weights in self._terms[topic]:
+            total = 0.0
+            for subtopic in covered:
+                total += weights[subtopic] * novelty[coverage.item(subtopic)]
+            gain += total * discounts[rank]
+        return gain
+
+    def value(self, topic: int, ranking: list[int]) -> float:
+        """The measure of a ranking, -1 where a rank is empty or wasted: the sums of `BoundMeasure.score_rankings`."""
+        covered = self.covered[topic]
+        value = 0.0
+        for discounts, novelty, weights in self._terms[topic]:
+            seen = [0] * len(weights)
+            total = 0.0
+            for candidate, discount in zip(ranking, discounts, strict=True):
+                for subtopic in covered[candidate]:
+                    total += weights[subtopic] * novelty[seen[subtopic]] * discount
+                    seen[subtopic] += 1
+            value += total
+        return value
+
+
+def covered_subtopics(covers: BoolArray) -> Covered:
+    """By topic: the subtopics that each candidate covers, none at index -1 (an empty rank).
+
+    Args:
+        covers: [T, N, S] bool.
+    """
+    return PerTopic(partial(_covered, covers))
+
+
 def geometric_novelty(alpha: float, depth: int) -> ScoreArray:
     """[depth + 1] float64, (1 - alpha)^c for c = 0, 1, ..., by repeated multiplication as ndeval does."""
     return np.concatenate(([1.0], np.multiply.accumulate(np.full(depth, 1.0 - alpha))))
@@ -286,3 +358,15 @@ def _topic_indices(topic: ArrayLike, count: int) -> IntArray:
     if topics.shape != (count,):
         raise ValueError(f"expected one topic index for each of {count} lists, got shape {topics.shape}")
     return topics
+
+
+def _terms(
+    shared: list[tuple[list[float], list[float], ScoreArray]], topic: int
+) -> list[tuple[list[float], list[float], list[float]]]:
+    """Discounts [K] by rank, novelty [K + 1] by coverage, and one topic's weights [S]."""
+    return [(discounts, novelty, weights[topic].tolist()) for discounts, novelty, weights in shared]
+
+
+def _covered(covers: BoolArray, topic: int) -> list[tuple[int, ...]]:
+    """The subtopics by candidate, with an entry for -1 at the end."""
+    return [*(tuple(np.flatnonzero(row).tolist()) for row in covers[topic]), ()]

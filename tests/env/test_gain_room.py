@@ -13,7 +13,7 @@ import srd_gym
 from srd_gym.core import TopicArrays
 from srd_gym.data import generate
 from srd_gym.measures import MEASURES, measure, references
-from srd_gym.measures.plain import PlainMeasure, covered_subtopics
+from srd_gym.measures.bound import PlainMeasure, covered_subtopics
 
 MADE_OF = {"terms", "adds", "novelty", "discounts"}
 ROOTS = (Path(srd_gym.__file__).parent, Path(srd_agents.__file__).parent)

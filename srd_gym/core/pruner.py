@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from srd_gym.core.arrays import TopicArrays, shown
@@ -21,12 +23,9 @@ class Pruner:
     """
 
     def __init__(self, strategy: Pruning, arrays: TopicArrays, horizon: int) -> None:
-        if isinstance(strategy, type) or not isinstance(strategy, Pruning):
-            came = strategy.__name__ if isinstance(strategy, type) else type(strategy).__name__
-            raise TypeError(f"pruning must be a strategy with `bind` (srd_gym.protocols.Pruning), got {came}")
         self._present = arrays.present
         self._name = type(strategy).__name__
-        self._bound = strategy.bind(arrays, horizon)
+        self._bound = checked_strategy(strategy).bind(arrays, horizon)
 
     def at_reset(self, topic: IntArray, needed: IntArray) -> BoolArray:
         """[B, N] bool, the candidates on offer at the first rank. Arguments as `BoundPruning.at_reset`."""
@@ -59,3 +58,17 @@ class Pruner:
                 "to fill; a strategy must keep at least as many (`needed`)"
             )
         return kept
+
+
+def checked_strategy(value: Any) -> Pruning:
+    """The value, which is a strategy.
+
+    Raises:
+        TypeError: it is none.
+    """
+    if isinstance(value, type) or not isinstance(value, Pruning):
+        raise TypeError(
+            "pruning must be a strategy with `bind` (srd_gym.protocols.Pruning), such as srd_gym.pruning.KNN(0.3), "
+            f"got {value.__name__ if isinstance(value, type) else type(value).__name__}"
+        )
+    return value

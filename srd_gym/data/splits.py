@@ -15,7 +15,7 @@ _LINE = re.compile(r"\s*(?P<name>[\w-]+)\s*:\s*\[(?P<ids>[^\[\]]*)\]\s*(#.*)?")
 def read_folds(path: PathLike) -> list[list[str]]:
     """Test sets of published folds, as query ids; `TopicSet.folds_from` makes folds of them.
 
-    Two forms are read, plain or gzip: Mcts's, one line a fold, `fold1: [2, 7, "x"]` (lines beginning with # are
+    Two forms are read, plain or gzip: M2Div's, one line a fold, `fold1: [2, 7, "x"]` (lines beginning with # are
     comments); and JSON, a list of lists or an object of lists. Ids are text: 7 and "7" are the same, 07 is another.
 
     Args:

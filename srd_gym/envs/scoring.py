@@ -18,7 +18,7 @@ from srd_gym.core.scoring import ScoringCore, Ties
 from srd_gym.measures import Measure
 from srd_gym.measures.reference import Normalizer
 from srd_gym.names import refuse_arguments, unknown
-from srd_gym.rendering import RENDER_FPS, RENDER_MODES, Painter, ansi_scores, scoring_scene
+from srd_gym.rendering import RENDER_FPS, RENDER_MODES, Painter, ansi, scoring_scene
 from srd_gym.rendering.sheet import Frame
 
 ScoringObservation = Literal["full", "local", "flat"]
@@ -229,10 +229,8 @@ class ScoringEnv(ParallelEnv[str, Observation, int]):  # type: ignore[misc]  # P
         if self.render_mode is None:
             return None
         topic = self._begun()
-        if self.render_mode == "ansi":
-            return ansi_scores(self.core, topic, self._scores, self.ranking, self.measures)
         scene = scoring_scene(self.core, topic, self._scores, self.ranking, self.measures)
-        return self._painter.render(scene, self.render_mode)
+        return ansi(scene) if self.render_mode == "ansi" else self._painter.render(scene, self.render_mode)
 
     def close(self) -> None:
         """Close the window, if there is one."""

@@ -191,9 +191,8 @@ class SelectionEnv(gym.Env[Observation, np.int64]):
             return None
         if self.core.length[0] == 0:
             raise ResetNeeded("no episode has begun, so there is nothing to render; call reset() first")
-        if self.render_mode == "ansi":
-            return ansi(self.core, 0)
-        return self._painter.render(selection_scene(self.core, 0), self.render_mode)
+        scene = selection_scene(self.core, 0)
+        return ansi(scene) if self.render_mode == "ansi" else self._painter.render(scene, self.render_mode)
 
     def close(self) -> None:
         """Close the window, if there is one."""

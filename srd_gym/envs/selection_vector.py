@@ -203,7 +203,7 @@ class SelectionVectorEnv(VectorEnv[Observation, IntArray, Any]):
         if not self._begun:
             raise ResetNeeded("no episode has begun, so there is nothing to render; call reset() first")
         if self.render_mode == "ansi":
-            return tuple(ansi(self.core, episode) for episode in range(self.num_envs))
+            return tuple(ansi(selection_scene(self.core, episode)) for episode in range(self.num_envs))
         if self.render_mode == "rgb_array":
             return tuple(self._painter.paint(selection_scene(self.core, episode)) for episode in range(self.num_envs))
         self._painter.show(selection_scene(self.core, 0))

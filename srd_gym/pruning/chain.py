@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from srd_gym.core.pruner import checked_strategy
 from srd_gym.protocols import BoolArray, BoundPruning, IntArray, Pruning
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ class Chain:
             raise TypeError(f"Chain takes a tuple of strategies, got {type(self.strategies).__name__}")
         if not self.strategies:
             raise ValueError("Chain needs at least one strategy; to drop nothing use no pruning")
-        object.__setattr__(self, "strategies", tuple(check_strategy(item) for item in self.strategies))
+        object.__setattr__(self, "strategies", tuple(checked_strategy(item) for item in self.strategies))
 
     def bind(self, topics: TopicArrays, horizon: int) -> BoundChain:
         """The strategies at work on these topics."""
@@ -73,20 +74,6 @@ class BoundChain:
     def _joined(self, part: BoundPruning, kept: BoolArray, allowed: BoolArray) -> BoolArray:
         """What a strategy keeps of what it was shown; one that re-admits stands alone."""
         return kept if part.readmits else kept & allowed
-
-
-def check_strategy(value: Any) -> Pruning:
-    """The value, which is a strategy.
-
-    Raises:
-        TypeError: it is none.
-    """
-    if isinstance(value, type) or not isinstance(value, Pruning):
-        raise TypeError(
-            "pruning must be a strategy with `bind` (srd_gym.protocols.Pruning), such as srd_gym.pruning.KNN(0.3), "
-            f"got {value.__name__ if isinstance(value, type) else type(value).__name__}"
-        )
-    return value
 
 
 def _described(strategy: Pruning) -> str:

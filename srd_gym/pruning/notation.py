@@ -6,10 +6,11 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from srd_gym.core.pruner import checked_strategy
 from srd_gym.names import unknown
 from srd_gym.protocols import Pruning
 from srd_gym.pruning.by_ranker import ByRanker
-from srd_gym.pruning.chain import Chain, check_strategy
+from srd_gym.pruning.chain import Chain
 from srd_gym.pruning.knn import KNN
 
 _HOW = (
@@ -42,7 +43,7 @@ def pruning_from(value: Any) -> Pruning:
         ValueError: an unknown kind or field; near names are suggested.
     """
     if not isinstance(value, Mapping):
-        return check_strategy(value)
+        return checked_strategy(value)
     kinds: dict[str, Any] = {"knn": KNN, "by_ranker": ByRanker, "chain": Chain}
     fields = dict(value)
     kind = str(fields.pop("kind", None))

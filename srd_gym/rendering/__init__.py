@@ -5,7 +5,7 @@ Labels appear here and nowhere in an observation.
 
 from srd_gym.rendering.painter import RENDER_FPS, RENDER_MODES, Painter
 from srd_gym.rendering.scene import Row, Scene, scoring_scene, selection_scene
-from srd_gym.rendering.text import ansi, ansi_scores, clipped, printable
+from srd_gym.rendering.text import ansi, clipped, printable
 
 __all__ = [
     "RENDER_FPS",
@@ -14,7 +14,6 @@ __all__ = [
     "Row",
     "Scene",
     "ansi",
-    "ansi_scores",
     "clipped",
     "printable",
     "scoring_scene",

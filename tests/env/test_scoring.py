@@ -187,11 +187,12 @@ def test_an_unlabelled_topic_pays_nothing() -> None:
 def test_render_shows_scores_and_coverage() -> None:
     env = scoring_v0.parallel_env(TOPICS, render_mode="ansi")
     env.reset(options={"query_id": TOPICS.query_ids[0]})
-    assert "not scored yet" in (env.render() or "")
+    assert "have not scored themselves yet" in (env.render() or "")
     env.step({"doc_0": 1, "doc_1": 29, "doc_2": 7})
     lines = (env.render() or "").splitlines()
     assert "score  29" in lines[1]
     assert TOPICS[0].doc_ids[1] in lines[1]
+    assert float(lines[1].split("+")[1].split()[0]) > 0
     assert f"alpha_nDCG@10 = {env.measures['alpha_nDCG@10']:.4f}" in lines[-1]
 
 

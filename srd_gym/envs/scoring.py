@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import cached_property
-from typing import Any, ClassVar, Literal, Never
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from gymnasium import spaces
@@ -12,12 +12,10 @@ from gymnasium.error import ResetNeeded
 from numpy.typing import NDArray
 from pettingzoo import ParallelEnv
 
-from srd_gym.core.arrays import DEFAULT_TOPICS, TopicArrays, TopicShuffle, TopicSource
+from srd_gym.core.arrays import DEFAULT_TOPICS, TopicShuffle, TopicSource
 from srd_gym.core.reward import RENAMED
-from srd_gym.core.scoring import ScoringCore, Ties
-from srd_gym.measures import Measure
-from srd_gym.measures.reference import Normalizer
-from srd_gym.names import refuse_arguments, unknown
+from srd_gym.core.scoring import ScoringCore
+from srd_gym.names import hands_on, refuse_arguments, unknown
 from srd_gym.rendering import RENDER_FPS, RENDER_MODES, Painter, ansi, scoring_scene
 from srd_gym.rendering.sheet import Frame
 
@@ -90,32 +88,25 @@ class ScoringEnv(ParallelEnv[str, Observation, int]):  # type: ignore[misc]  # P
         "is_parallelizable": True,
     }
 
+    @hands_on(ScoringCore)
     def __init__(
         self,
         topics: TopicSource | None = None,
         *,
-        reward: str | Measure | Sequence[str | Measure] = "alpha_nDCG@10",
-        measures: Sequence[str | Measure] = (),
-        normalizer: Normalizer | None = None,
-        n_scores: int = 30,
         observation: ScoringObservation = "full",
-        ties: Ties = "retrieval",
         agents: Offered = "all",
-        max_candidates: int | None = None,
         render_mode: str | None = None,
-        **others: Never,
+        **options: Any,
     ) -> None:
-        refuse_arguments(ScoringEnv, others, RENAMED)
+        refuse_arguments(ScoringEnv, options, RENAMED)
         if observation not in ("full", "local", "flat"):
             raise unknown("observation", str(observation), ("full", "local", "flat"))
         if agents not in ("all", "present"):
             raise unknown("agents", str(agents), ("all", "present"))
         if render_mode not in (None, *RENDER_MODES):
             raise unknown("render_mode", str(render_mode), RENDER_MODES)
-        arrays = TopicArrays.of(DEFAULT_TOPICS if topics is None else topics, max_candidates)
-        self.core = ScoringCore(
-            arrays, reward=reward, measures=measures, normalizer=normalizer, n_scores=n_scores, ties=ties
-        )
+        self.core = ScoringCore(DEFAULT_TOPICS if topics is None else topics, **options)
+        arrays = self.core.arrays
         self.render_mode = render_mode
         self.possible_agents = [f"doc_{i}" for i in range(arrays.max_candidates)]
         self.agents: list[str] = []

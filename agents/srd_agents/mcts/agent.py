@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 
 from srd_agents.learner import Learner
 from srd_agents.mcts.config import MctsConfig
-from srd_agents.mcts.loss import log_policy, policy_loss, value_loss
+from srd_agents.mcts.loss import policy_loss, value_loss
 from srd_agents.mcts.network import HeadWeights, NumpyEvaluator, SearchNetwork
 from srd_agents.mcts.rollout import Episodes, OrderedTopic, Planner, Played
 from srd_agents.networks.checkpoint import load_module, load_optimizer, module_arrays, optimizer_tree
-from srd_agents.networks.inputs import Inputs
+from srd_agents.networks.inputs import Inputs, log_policy
 from srd_agents.storage import Tree, Weights
 from srd_gym.core import SelectionCore
 from srd_gym.names import unknown

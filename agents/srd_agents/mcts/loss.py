@@ -7,21 +7,7 @@ Shapes: B episodes, T ranks, N candidates.
 
 from __future__ import annotations
 
-import torch
 from torch import Tensor
-
-MASKED_LOGIT = -1e9
-"""In place of the logit of a candidate that is not on offer: its probability is 0, and no NaN comes of it."""
-
-
-def log_policy(logits: Tensor, allowed: Tensor) -> Tensor:
-    """Log of the softmax over the candidates on offer: [..., N].
-
-    Args:
-        logits: [..., N].
-        allowed: [..., N] bool.
-    """
-    return torch.log_softmax(logits.masked_fill(~allowed, MASKED_LOGIT), dim=-1)
 
 
 def value_loss(values: Tensor, outcome: Tensor) -> Tensor:

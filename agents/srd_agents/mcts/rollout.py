@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from srd_agents.features import vectors_of
 from srd_agents.mcts.config import MctsConfig
 from srd_agents.mcts.root import dirichlet_noise, mix_noise, run_gumbel
 from srd_agents.mcts.search import Evaluator, Search, Terminal, instantiate, run
@@ -58,10 +59,8 @@ class OrderedTopic:
         Raises:
             ValueError: it has no vectors.
         """
-        if topic.doc_vectors is None:
-            raise ValueError(f"topic {topic.query_id!r} has no document vectors; make some before ranking or training")
         order = seeded_order(topic, seed)
-        documents = np.ascontiguousarray(topic.doc_vectors[order])
+        documents = np.ascontiguousarray(vectors_of(topic)[order])
         query = np.zeros(documents.shape[1], np.float32) if topic.query_vector is None else topic.query_vector
         return cls(order, documents, query)
 

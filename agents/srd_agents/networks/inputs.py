@@ -1,4 +1,4 @@
-"""Vectors on their way into a network: shared memory, shift and scale, padding.
+"""What goes into a network, shared memory, shift and scale, padding; and the choice that its logits stand for.
 
 Shapes: T topics of a set, B topics of a batch, N candidates, F vector width.
 """
@@ -14,9 +14,14 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from srd_agents.features import padded_order_features, vectors_of
 from srd_gym.core import TopicArrays
 from srd_gym.protocols import IntArray
 from srd_gym.topic import Topic, TopicSet
+
+MASKED_LOGIT = -1e9
+"""Logit of a candidate that is not on offer: its probability is exactly 0 and, unlike minus infinity, its
+probability times its log-probability is 0 too, and not NaN."""
 
 
 class Inputs(NamedTuple):
@@ -26,8 +31,10 @@ class Inputs(NamedTuple):
     """[B, F]; a row of zeros where a topic has no query vector."""
     documents: Tensor
     """[B, N, F]; rows of padding may hold anything finite."""
-    present: Tensor | None
+    present: Tensor | None = None
     """[B, N] bool, the real documents; None: all are."""
+    features: Tensor | None = None
+    """[B, N, D], what the network reads beside the vectors (`srd_agents.features`); None: nothing."""
 
 
 class Standardizer(nn.Module):
@@ -66,21 +73,31 @@ class TopicTensors:
     Args:
         arrays: the topic set.
         like: whose device and dtype to take.
+        order: whether the network reads the retrieval order (`srd_agents.features.ORDER_FEATURES`).
     """
 
-    def __init__(self, arrays: TopicArrays, like: Tensor) -> None:
+    def __init__(self, arrays: TopicArrays, like: Tensor, *, order: bool = False) -> None:
         self.n_candidates = arrays.n_candidates
+        self._order: Tensor | None = None
+        if order:
+            self._order = torch.from_numpy(padded_order_features(arrays)).to(like.device, like.dtype)
         self._documents = shared_tensor(arrays.documents).to(like.device, like.dtype)
         self._queries = shared_tensor(arrays.queries).to(like.device, like.dtype)
         self._present = shared_tensor(arrays.present).to(like.device)
 
     def batch(self, topics: IntArray) -> Inputs:
-        """What a network sees of these topics ([B] int64), N cut to the largest of them."""
+        """What a network sees of these topics ([B] int64), N cut to the largest of them; a view of a single one."""
         counts = self.n_candidates[topics]
         most = int(counts.max())
-        chosen = torch.from_numpy(topics).to(self._documents.device)
-        present = None if int(counts.min()) == most else self._present[chosen, :most]
-        return Inputs(self._queries[chosen], self._documents[:, :most][chosen], present)
+        chosen: slice | Tensor = slice(int(topics[0]), int(topics[0]) + 1)
+        if len(topics) > 1:
+            chosen = torch.from_numpy(topics).to(self._documents.device)
+        return Inputs(
+            self._queries[chosen],
+            self._documents[:, :most][chosen],
+            None if int(counts.min()) == most else self._present[:, :most][chosen],
+            None if self._order is None else self._order[:, :most][chosen],
+        )
 
 
 def inputs_of(topics: Sequence[Topic], like: Tensor) -> Inputs:
@@ -90,7 +107,7 @@ def inputs_of(topics: Sequence[Topic], like: Tensor) -> Inputs:
         topics: at least one.
         like: whose device and dtype to take.
     """
-    vectors = [_vectors(topic) for topic in topics]
+    vectors = [vectors_of(topic) for topic in topics]
     most = max(len(rows) for rows in vectors)
     queries = np.zeros((len(topics), vectors[0].shape[1]), np.float32)
     for row, topic in zip(queries, topics, strict=True):
@@ -132,7 +149,7 @@ def mean_and_deviation(topics: TopicSet) -> tuple[NDArray[np.float32], float]:
     Returns:
         ([F] float32, positive float; 1 where all vectors are the same).
     """
-    vectors = [_vectors(topic) for topic in topics]
+    vectors = [vectors_of(topic) for topic in topics]
     count = sum(len(rows) for rows in vectors)
     mean = np.sum([rows.sum(axis=0, dtype=np.float64) for rows in vectors], axis=0) / count
     squares = sum(float(np.square(rows - mean).sum()) for rows in vectors)
@@ -140,12 +157,19 @@ def mean_and_deviation(topics: TopicSet) -> tuple[NDArray[np.float32], float]:
     return mean.astype(np.float32), deviation if deviation > 0 else 1.0
 
 
-def _vectors(topic: Topic) -> NDArray[np.float32]:
-    """The document vectors of a topic, [N, F].
+def log_policy(logits: Tensor, allowed: Tensor) -> Tensor:
+    """Log of the softmax over the candidates on offer.
 
-    Raises:
-        ValueError: it has none.
+    Args:
+        logits: [..., N].
+        allowed: [..., N] bool.
+
+    Returns:
+        [..., N]; about `MASKED_LOGIT` where not allowed.
     """
-    if topic.doc_vectors is None:
-        raise ValueError(f"topic {topic.query_id!r} has no document vectors; make some before ranking or training")
-    return topic.doc_vectors
+    return torch.log_softmax(logits.masked_fill(~allowed, MASKED_LOGIT), dim=-1)
+
+
+def chosen_log_policy(log_probabilities: Tensor, actions: Tensor) -> Tensor:
+    """Log pi of the documents ranked: [...] of [..., N] by [...] int64."""
+    return log_probabilities.gather(-1, actions.unsqueeze(-1)).squeeze(-1)

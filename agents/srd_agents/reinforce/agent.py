@@ -20,12 +20,11 @@ from srd_agents.networks.checkpoint import (
     module_arrays,
     optimizer_tree,
 )
-from srd_agents.networks.inputs import mean_and_deviation
+from srd_agents.networks.inputs import TopicTensors, chosen_log_policy, mean_and_deviation
 from srd_agents.reinforce.attentive import AttentivePolicyNetwork, AttentiveRanking
 from srd_agents.reinforce.config import MdpDivConfig, PolicyConfig, ReinforceConfig
-from srd_agents.reinforce.greedy import GreedyPolicy
+from srd_agents.reinforce.greedy import GreedyPolicy, StepwisePolicy
 from srd_agents.reinforce.loss import (
-    chosen_log_policy,
     discounted_returns,
     entropy,
     leave_one_out_advantages,
@@ -34,7 +33,7 @@ from srd_agents.reinforce.loss import (
     scaled,
 )
 from srd_agents.reinforce.network import PolicyNetwork
-from srd_agents.reinforce.rollout import Episodes, TopicTensors, episode_log_policy, roll_out
+from srd_agents.reinforce.rollout import Episodes, episode_log_policy, roll_out
 from srd_agents.storage import Tree, Weights
 from srd_gym.core import SelectionCore
 from srd_gym.protocols import BoolArray, IntArray, Pruning, ScoreArray
@@ -58,14 +57,6 @@ class PolicyLearner(Learner[C]):
         """What takes candidates off offer, in training and in ranking alike."""
         return None if self.config.pruning is None else parse_pruning(self.config.pruning)
 
-    @abstractmethod
-    def _hidden(self) -> int:
-        """H."""
-
-    @abstractmethod
-    def _standardize(self) -> bool:
-        """Whether vectors are shifted and scaled."""
-
     def _order_features(self) -> int:
         """D, columns of the retrieval order that the policy looks at."""
         return 0
@@ -78,29 +69,22 @@ class PolicyLearner(Learner[C]):
     def _simulator(self, topics: TopicSet) -> SelectionCore:
         """What episodes run in."""
 
-    def logits(self, topic: Topic, selected: IntArray) -> ScoreArray:
-        """The policy's logit of each candidate after these documents were ranked, with all others on offer.
+    def score(self, topic: Topic, selected: IntArray, allowed: BoolArray | None = None) -> ScoreArray:
+        """The policy's logit of each candidate after these documents were ranked.
 
         Args:
             topic: with vectors of the width trained on.
             selected: [r] int64, candidates ranked so far, in order.
+            allowed: [N] bool, the candidates on offer; None: all others.
 
         Returns:
-            [N] float64; the softmax over the remaining candidates is the policy.
+            [N] float64, minus infinity where not on offer; the softmax is the policy.
 
         Raises:
             ValueError: not trained, or a topic of another width.
         """
         self._check_width(topic)
-        return self._policy().logits(topic, selected)
-
-    def score(self, topic: Topic, selected: IntArray, allowed: BoolArray) -> ScoreArray:
-        """`logits` with these candidates on offer (`SequentialScorer`); the others' are to be ignored."""
-        self._check_width(topic)
-        policy = self._policy()
-        if isinstance(policy, AttentiveRanking):
-            return policy.logits(topic, selected, allowed)
-        return policy.logits(topic, selected)
+        return self._policy().logits(topic, selected, allowed)
 
     def _check_width(self, topic: Topic) -> None:
         """Refuse a topic that the policy cannot look at."""
@@ -111,7 +95,7 @@ class PolicyLearner(Learner[C]):
             )
 
     def _build(self, vector_width: int) -> None:
-        hidden, order = self._hidden(), self._order_features()
+        hidden, order = self.config.hidden, self._order_features()
         if self.config.policy == "attention":
             width, heads = self.config.attention_width, self.config.attention_heads
             self._network = AttentivePolicyNetwork(
@@ -132,14 +116,14 @@ class PolicyLearner(Learner[C]):
         place = torch.device(self.config.device)
         start = torch.Generator().manual_seed(seed)
         self._initialise(start)
-        if self._standardize():
+        if self.config.standardize:
             shift, scale = mean_and_deviation(topics)
             self._network.shift.copy_(torch.from_numpy(shift))
             self._network.scale.fill_(scale)
         self._network.to(place)
         self._generator = torch.Generator(place).manual_seed(_draw_seed(start))
         self._core = self._simulator(topics)
-        self._tensors = TopicTensors(self._core.arrays, self._network)
+        self._tensors = TopicTensors(self._core.arrays, self._network.shift, order=self._order_features() > 0)
         self._greedy = None
 
     def _training_state(self) -> Tree:
@@ -149,15 +133,14 @@ class PolicyLearner(Learner[C]):
         load_generator(self._generator, state["generator"])
 
     def _rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
-        if self.pruning is None:
-            return self._policy().rank_batch(topics, k)
-        return self._policy().rank_pruned(topics, k, self.pruning)
+        policy = self._policy()
+        return policy.rank_batch(topics, k) if self.pruning is None else policy.rank_pruned(topics, k, self.pruning)
 
     def _release(self) -> None:
         self._core = self._tensors = None
         self._network.to("cpu")
 
-    def _policy(self) -> GreedyPolicy | AttentiveRanking:
+    def _policy(self) -> StepwisePolicy:
         """The current weights, ready to rank; kept until they change."""
         if isinstance(self._network, AttentivePolicyNetwork):
             return AttentiveRanking(self._network)
@@ -172,7 +155,7 @@ class PolicyLearner(Learner[C]):
         if self._core is None or self._tensors is None:
             raise RuntimeError("no topics to train on: `fit` prepares them")
         self._greedy = None  # the caller is about to change the weights
-        projection = self._network.project(*self._tensors.batch(batch))
+        projection = self._network.project(self._tensors.batch(batch))
         episodes = roll_out(self._network, projection, self._core, batch, rollouts, self._generator)
         return episodes, episode_log_policy(self._network, projection, episodes)
 
@@ -191,12 +174,6 @@ class MdpDiv(PolicyLearner[MdpDivConfig]):
 
     name: str = "mdp-div"
     config_class: ClassVar[type[Any]] = MdpDivConfig
-
-    def _hidden(self) -> int:
-        return self.config.hidden
-
-    def _standardize(self) -> bool:
-        return self.config.standardize
 
     def _initialise(self, generator: torch.Generator) -> None:
         bound = 1.0 if self.config.init == "paper" else 1.0 / self.config.hidden
@@ -243,12 +220,6 @@ class Reinforce(PolicyLearner[ReinforceConfig]):
     config_class: ClassVar[type[Any]] = ReinforceConfig
 
     _optimizer: torch.optim.Adam
-
-    def _hidden(self) -> int:
-        return self.config.hidden
-
-    def _standardize(self) -> bool:
-        return self.config.standardize
 
     def _order_features(self) -> int:
         return len(ORDER_FEATURES) if self.config.retrieval_order else 0

@@ -17,20 +17,17 @@ the attention, T ranks.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from srd_agents.features import order_features
 from srd_agents.networks.attention import SelfAttention, dense, initialise
-from srd_agents.reinforce.network import PolicyNetwork, Projection
-from srd_gym.core import TopicArrays
-from srd_gym.core.pruner import Pruner
-from srd_gym.protocols import BoolArray, IntArray, Pruning, ScoreArray
-from srd_gym.topic import Topic, TopicSet
+from srd_agents.networks.inputs import Inputs, inputs_of
+from srd_agents.reinforce.greedy import StepwisePolicy
+from srd_agents.reinforce.network import PolicyNetwork, Projection, on_offer_side_by_side, rows_at
+from srd_gym.protocols import IntArray, ScoreArray
+from srd_gym.topic import Topic
 
 
 class AttentivePolicyNetwork(PolicyNetwork):
@@ -47,6 +44,8 @@ class AttentivePolicyNetwork(PolicyNetwork):
     Raises:
         ValueError: a width that the heads cannot share evenly.
     """
+
+    gathers = True
 
     def __init__(
         self,
@@ -77,11 +76,11 @@ class AttentivePolicyNetwork(PolicyNetwork):
         super().initialise_by_similarity(generator)
         self._initialise_attention(generator)
 
-    def project(self, documents: Tensor, queries: Tensor, order: Tensor | None = None) -> Projection:
+    def project(self, topics: Inputs) -> Projection:
         """As `PolicyNetwork.project`, with the rows r_i that the attention starts from."""
-        plain = super().project(documents, queries, order)
         weight = self.row_layer.weight / self.scale
-        return plain._replace(rows=torch.tanh((documents - self.shift) @ weight.T))
+        rows = torch.tanh((topics.documents - self.shift) @ weight.T)
+        return super().project(topics)._replace(rows=rows)
 
     def worth(self, rows: Tensor, present: Tensor | None, state: Tensor) -> Tensor:
         """What the attention adds to the logits of the candidates on offer.
@@ -98,6 +97,28 @@ class AttentivePolicyNetwork(PolicyNetwork):
         found: Tensor = self.worth_layer(torch.tanh(mixed + self.attention(mixed, present))).squeeze(-1)
         return found
 
+    def offered_logits(self, known: Projection, places: Tensor, real: Tensor | None, state: Tensor) -> Tensor:
+        """As `PolicyNetwork.offered_logits`, with what the attention adds."""
+        if known.rows is None:
+            raise ValueError("an attentive policy needs a projection made by its own network")
+        found = super().offered_logits(known, places, real, state)
+        return found + self.worth(rows_at(known.rows, places), _some_present(real), state)
+
+    def episode_logits(self, known: Projection, states: Tensor, allowed: Tensor, active: Tensor) -> Tensor:
+        """As `PolicyNetwork.episode_logits`; the attention goes rank by rank over what was on offer."""
+        if known.rows is None:
+            raise ValueError("an attentive policy needs a projection made by its own network")
+        n_topics, n = known.scoring.shape[:2]
+        first = (torch.arange(n_topics, device=states.device) * n).repeat_interleave(len(allowed) // n_topics)
+        on_offer, worth = allowed.cpu().numpy(), []
+        for rank in range(allowed.shape[1]):
+            offered, real = on_offer_side_by_side(on_offer[:, rank], states.device)
+            found = self.worth(rows_at(known.rows, first[:, None] + offered), _some_present(real), states[:, rank])
+            # Padding repeats index 0: it must not write there.
+            empty = found.new_zeros(len(allowed), n)
+            worth.append(empty.scatter_add(1, offered, found.masked_fill(~real, 0.0)))
+        return super().episode_logits(known, states, allowed, active) + torch.stack(worth, dim=1)
+
     def _initialise_attention(self, generator: torch.Generator) -> None:
         """First weights of what `PolicyNetwork` does not have."""
         for layer in (self.row_layer, self.state_layer, self.attention):
@@ -106,7 +127,16 @@ class AttentivePolicyNetwork(PolicyNetwork):
             self.worth_layer.weight.zero_()
 
 
-class AttentiveRanking:
+def _some_present(real: Tensor | None) -> Tensor | None:
+    """What attention looks at: None where all are real; the first, where an ended episode has none."""
+    if real is None or bool(real.all()):
+        return None
+    some = real.clone()
+    some[:, 0] = True
+    return some
+
+
+class AttentiveRanking(StepwisePolicy):
     """Ranking by an attentive policy, topic by topic, so that a ranking does not depend on what else is ranked.
 
     Args:
@@ -116,78 +146,32 @@ class AttentiveRanking:
     def __init__(self, network: AttentivePolicyNetwork) -> None:
         self._network = network
 
-    def rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
-        """The first k documents of each topic, best first: [min(k, N)] int64 each."""
-        return [self._rank_one(topic, k, None) for topic in topics]
+    def begin(self, topic: Topic) -> _Begun:
+        """The topic before its first rank."""
+        return _Begun(self._network, topic)
 
-    def rank_pruned(self, topics: Sequence[Topic], k: int, strategy: Pruning) -> list[IntArray]:
-        """`rank_batch` with candidates taken off offer by a strategy; the attention sees only those on offer."""
-        return [self._rank_one(topic, k, strategy) for topic in topics]
 
-    @torch.no_grad()
-    def logits(self, topic: Topic, selected: IntArray, allowed: BoolArray | None = None) -> ScoreArray:
-        """The logits after these documents were ranked: [N] float64, minus infinity where not on offer.
+class _Begun:
+    """A topic and what was ranked of it, in torch."""
 
-        Args:
-            topic: with vectors of width F.
-            selected: [r] int64, in order.
-            allowed: [N] bool, the candidates on offer; None: all that are not selected.
-        """
-        projection = self._projection(topic)
-        state = projection.initial
-        for document in selected:
-            state = self._network.next_state(state, projection.inputs[0, int(document)])
-        on_offer = np.ones(topic.n_candidates, bool) if allowed is None else allowed.copy()
-        on_offer[selected] = False
-        found = np.full(topic.n_candidates, -np.inf)
-        offered = np.flatnonzero(on_offer)
-        if len(offered):
-            found[offered] = self._offered(projection, offered, state)
-        return found
+    def __init__(self, network: AttentivePolicyNetwork, topic: Topic) -> None:
+        self._network, place = network, network.shift
+        seen = inputs_of([topic], place)
+        if network.order_weight is not None:
+            order = torch.from_numpy(order_features(topic))[None].to(place.device, place.dtype)
+            seen = seen._replace(features=order)
+        with torch.no_grad():
+            self._known = network.project(seen)
+        self._state = self._known.initial
 
     @torch.no_grad()
-    def _rank_one(self, topic: Topic, k: int, strategy: Pruning | None) -> IntArray:
-        """The first k documents of one topic."""
-        projection = self._projection(topic)
-        state, ranks = projection.initial, min(k, topic.n_candidates)
-        here, allowed = np.zeros(1, np.int64), np.ones((1, topic.n_candidates), bool)
-        pruner = None
-        if strategy is not None:
-            pruner = Pruner(strategy, TopicArrays(TopicSet([topic], name=topic.query_id)), ranks)
-            allowed = pruner.at_reset(here, np.array([ranks]))
-        ranking = np.full((1, ranks), -1, np.int64)
-        for rank in range(ranks):
-            offered = np.flatnonzero(allowed[0])
-            best = ranking[0, rank] = offered[self._offered(projection, offered, state).argmax()]
-            allowed[0, best] = False
-            if pruner is not None and rank + 1 < ranks:
-                allowed = pruner.after_step(
-                    here, ranking, ranking[0, rank : rank + 1], allowed, here + ranks - rank - 1
-                )
-            state = self._network.next_state(state, projection.inputs[0, int(best)])
-        found: IntArray = ranking[0]
-        return found
+    def logits(self, offered: IntArray) -> ScoreArray:
+        """Of the candidates on offer, [C]."""
+        places = torch.from_numpy(offered)[None].to(self._state.device)
+        found = self._network.offered_logits(self._known, places, None, self._state)[0]
+        return np.asarray(found.cpu().numpy(), dtype=np.float64)
 
-    def _projection(self, topic: Topic) -> Projection:
-        """The topic as the policy sees it."""
-        place, vectors, query = self._network.shift, topic.doc_vectors, topic.query_vector
-        if vectors is None:
-            raise ValueError(f"topic {topic.query_id!r} has no document vectors")
-
-        def moved(array: NDArray[np.float32]) -> Tensor:
-            return torch.from_numpy(np.array(array[None])).to(place.device, place.dtype)
-
-        order = moved(order_features(topic)) if self._network.order_weight is not None else None
-        return self._network.project(
-            moved(vectors), moved(np.zeros(vectors.shape[1], np.float32) if query is None else query), order
-        )
-
-    def _offered(self, projection: Projection, offered: IntArray, state: Tensor) -> ScoreArray:
-        """The logits of the candidates on offer, [C]."""
-        rows = torch.from_numpy(offered).to(state.device)
-        logits = projection.scoring[0, rows] @ state[0]
-        if projection.prior is not None:
-            logits = logits + projection.prior[0, rows]
-        if projection.rows is not None:
-            logits = logits + self._network.worth(projection.rows[:, rows], None, state)[0]
-        return np.asarray(logits.cpu().numpy(), dtype=np.float64)
+    @torch.no_grad()
+    def rank(self, document: int) -> None:
+        """Put this document at the next rank."""
+        self._state = self._network.next_state(self._state, self._known.inputs[0, document])

@@ -30,9 +30,17 @@ class PolicyConfig(LearnerConfig):
     """Width of the attention."""
     attention_heads: int = 2
     """Heads that share it."""
+    hidden: int = 16
+    """Width of the user state."""
+    learning_rate: float = 0.002
+    """Adam's step size."""
+    standardize: bool = True
+    """Shift and scale the vectors by the training documents' mean and overall deviation."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        check_count("hidden", self.hidden)
+        check_positive("learning_rate", self.learning_rate)
         check_one_of("policy", self.policy, ("bilinear", "attention"))
         check_count("attention_width", self.attention_width)
         check_count("attention_heads", self.attention_heads)
@@ -66,8 +74,6 @@ class MdpDivConfig(PolicyConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_count("hidden", self.hidden)
-        check_positive("learning_rate", self.learning_rate)
         check_between("gamma", self.gamma, 0.0, 1.0)
         check_one_of("init", self.init, ("paper", "code"))
         if self.batch_topics != 1:
@@ -85,26 +91,18 @@ class ReinforceConfig(PolicyConfig):
     """Topics per update."""
     rollouts: int = 8
     """Episodes of each topic per update, at least 2: each is compared with the mean of the others."""
-    hidden: int = 16
-    """Width of the user state."""
-    learning_rate: float = 0.002
-    """Adam's step size."""
     init: Literal["similarity", "uniform"] = "similarity"
     """First weights: "similarity" starts as a rough MMR (see `PolicyNetwork`), "uniform" in [-1, 1] / sqrt(inputs)."""
     entropy: float = 0.03
     """Weight of the policy's entropy (nats a rank) beside advantages of unit size; keeps it exploring."""
     clip_norm: float = 1.0
     """Largest norm of the gradient of an update; larger ones are shortened."""
-    standardize: bool = True
-    """Shift and scale the vectors by the training documents' mean and overall deviation."""
     retrieval_order: bool = True
     """Also look at the rank and score of the first stage, where topics have them."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_count("rollouts", self.rollouts, low=2)
-        check_count("hidden", self.hidden)
-        check_positive("learning_rate", self.learning_rate)
         check_one_of("init", self.init, ("similarity", "uniform"))
         check_between("entropy", self.entropy, 0.0)
         check_positive("clip_norm", self.clip_norm)

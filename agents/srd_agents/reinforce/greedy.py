@@ -5,16 +5,18 @@ Shapes: M topics, N candidates, F vector width, H hidden width.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from srd_agents.features import order_features
+from srd_agents.features import order_features, vectors_of
 from srd_gym.core import TopicArrays
 from srd_gym.core.pruner import Pruner
-from srd_gym.protocols import IntArray, Pruning
+from srd_gym.protocols import BoolArray, IntArray, Pruning, ScoreArray
 from srd_gym.topic import Topic, TopicSet
 
 Floats = NDArray[np.float32]
@@ -23,8 +25,75 @@ _CHUNK = 32
 """Topics ranked together: enough to spread the cost of a numpy call, few enough to stay in the processor's cache."""
 
 
+class Begun(Protocol):
+    """A topic as a policy sees it, and what was ranked of it."""
+
+    def logits(self, offered: IntArray) -> NDArray[np.floating]:
+        """Of the candidates on offer ([C] int64): [C]."""
+
+    def rank(self, document: int) -> None:
+        """Put this document at the next rank."""
+
+
+class StepwisePolicy(ABC):
+    """A trained policy that is asked rank by rank, topic by topic."""
+
+    @abstractmethod
+    def begin(self, topic: Topic) -> Begun:
+        """A topic with vectors of the width trained on, before its first rank."""
+
+    def rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
+        """The first k documents of each topic, best first: [min(k, N)] int64 each."""
+        return self.rank_pruned(topics, k, None)
+
+    def rank_pruned(self, topics: Sequence[Topic], k: int, strategy: Pruning | None) -> list[IntArray]:
+        """`rank_batch` with candidates taken off offer by a strategy; only those on offer are evaluated.
+
+        As many candidates stay on offer as there are ranks left.
+        """
+        return [self._rank_one(topic, min(k, topic.n_candidates), strategy) for topic in topics]
+
+    def logits(self, topic: Topic, selected: IntArray, allowed: BoolArray | None = None) -> ScoreArray:
+        """The logits after these documents were ranked: [N] float64, minus infinity where not on offer.
+
+        Args:
+            topic: with vectors of the width trained on.
+            selected: [r] int64, in order.
+            allowed: [N] bool, the candidates on offer; None: all that are not selected.
+        """
+        begun = self.begin(topic)
+        for document in selected:
+            begun.rank(int(document))
+        on_offer = np.ones(topic.n_candidates, bool) if allowed is None else allowed.copy()
+        on_offer[selected] = False
+        found = np.full(topic.n_candidates, -np.inf)
+        offered = np.flatnonzero(on_offer)
+        if len(offered):
+            found[offered] = begun.logits(offered)
+        return found
+
+    def _rank_one(self, topic: Topic, ranks: int, strategy: Pruning | None) -> IntArray:
+        begun, pruner = self.begin(topic), None
+        here, allowed = np.zeros(1, np.int64), np.ones((1, topic.n_candidates), bool)
+        if strategy is not None:
+            pruner = Pruner(strategy, TopicArrays(TopicSet([topic], name=topic.query_id)), ranks)
+            allowed = pruner.at_reset(here, np.array([ranks]))
+        ranking = np.full((1, ranks), -1, np.int64)
+        for rank in range(ranks):
+            offered = np.flatnonzero(allowed[0])
+            best = ranking[0, rank] = offered[begun.logits(offered).argmax()]
+            allowed[0, best] = False
+            if rank + 1 < ranks:
+                if pruner is not None:
+                    left = np.array([ranks - rank - 1])
+                    allowed = pruner.after_step(here, ranking, ranking[0, rank : rank + 1], allowed, left)
+                begun.rank(int(best))
+        found: IntArray = ranking[0]
+        return found
+
+
 @dataclass(frozen=True, kw_only=True)
-class GreedyPolicy:
+class GreedyPolicy(StepwisePolicy):
     """The weights of a policy with the shift and scale of the vectors folded in.
 
     A topic's ranking does not depend on the topics ranked beside it, to the last bit: matrix products are taken topic
@@ -67,62 +136,23 @@ class GreedyPolicy:
         )
 
     def rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
-        """The first k documents of each topic, best first.
-
-        Args:
-            topics: with vectors of width F.
-            k: ranks to fill.
-
-        Returns:
-            [min(k, N)] int64 for each topic.
-        """
+        """As `StepwisePolicy.rank_batch`, some topics at a time."""
         out: list[IntArray] = []
         for start in range(0, len(topics), _CHUNK):
             out.extend(self._rank_chunk(topics[start : start + _CHUNK], k))
         return out
 
-    def rank_pruned(self, topics: Sequence[Topic], k: int, strategy: Pruning) -> list[IntArray]:
-        """`rank_batch` with candidates taken off offer by a strategy; only those on offer are evaluated.
+    def begin(self, topic: Topic) -> _Begun:
+        """The topic before its first rank."""
+        vectors = vectors_of(topic)
+        return _Begun(self, vectors, vectors @ self.scoring_weight.T, self._prior(topic), self._initial(topic))
 
-        Args:
-            topics: with vectors of width F.
-            k: ranks to fill; as many candidates stay on offer as there are ranks left.
-            strategy: as in training.
-
-        Returns:
-            [min(k, N)] int64 for each topic.
-        """
-        return [self._rank_one_pruned(topic, k, strategy) for topic in topics]
-
-    def _rank_one_pruned(self, topic: Topic, k: int, strategy: Pruning) -> IntArray:
-        """`rank_pruned` of a topic."""
-        vectors, prior, state = _vectors(topic), self._prior(topic), self._initial(topic)
-        ranks = min(k, topic.n_candidates)
-        pruner = Pruner(strategy, TopicArrays(TopicSet([topic], name=topic.query_id)), ranks)
-        rows = vectors @ self.scoring_weight.T
-        ranking = np.full((1, ranks), -1, np.int64)
-        here = np.zeros(1, np.int64)
-        allowed = pruner.at_reset(here, np.array([ranks]))
-        for rank in range(ranks):
-            offered = np.flatnonzero(allowed[0])
-            best = offered[(rows[offered] @ state + prior[offered]).argmax()]
-            ranking[0, rank] = best
-            allowed[0, best] = False
-            if rank + 1 < ranks:
-                left = np.array([ranks - rank - 1])
-                allowed = pruner.after_step(here, ranking, np.array([best]), allowed, left)
-                state = self._next_state(state, vectors[best])
-        found: IntArray = ranking[0]
-        return found
-
-    def logits(self, topic: Topic, selected: IntArray) -> NDArray[np.float64]:
-        """The logit of every candidate after these documents were ranked, [N] float64."""
-        state = self._initial(topic)
-        for document in selected:
-            state = _sigmoid(
-                self.input_weight @ _vectors(topic)[document] + self.input_bias + self.state_weight @ state
-            )
-        return np.asarray(state @ (self.scoring_weight @ _vectors(topic).T) + self._prior(topic), dtype=np.float64)
+    def next_state(self, state: Floats, ranked: Floats) -> Floats:
+        """h_{t+1} of states [..., H] and the documents ranked [..., F]."""
+        # One matrix-vector product a topic, so that the result does not depend on M.
+        new = np.matmul(self.input_weight, ranked[..., None])[..., 0]
+        old = np.matmul(self.state_weight, state[..., None])[..., 0]
+        return _sigmoid(new + self.input_bias + old)
 
     def _initial(self, topic: Topic) -> Floats:
         """h_0, [H]."""
@@ -144,7 +174,7 @@ class GreedyPolicy:
         # [M, H, N], not [M, N, H]: sums over H are then elementwise over N, whatever the padding.
         scoring = np.zeros((len(topics), len(self.query_bias), int(counts.max())), np.float32)
         for row, topic in enumerate(topics):
-            np.matmul(self.scoring_weight, _vectors(topic).T, out=scoring[row, :, : counts[row]])
+            np.matmul(self.scoring_weight, vectors_of(topic).T, out=scoring[row, :, : counts[row]])
         blocked = np.full((len(topics), scoring.shape[2]), -np.inf, np.float32)
         for row, topic in enumerate(topics):
             blocked[row, : counts[row]] = self._prior(topic)
@@ -157,24 +187,26 @@ class GreedyPolicy:
             best = ranking[:, rank] = logits.argmax(axis=1)
             blocked[rows, best] = -np.inf
             if rank + 1 < depth:
-                state = self._next_state(state, np.stack([_vectors(t)[i] for t, i in zip(topics, best, strict=True)]))
+                state = self.next_state(state, np.stack([vectors_of(t)[i] for t, i in zip(topics, best, strict=True)]))
         return [row[: min(k, count)] for row, count in zip(ranking, counts, strict=True)]
 
-    def _next_state(self, state: Floats, ranked: Floats) -> Floats:
-        """h_{t+1} of states [..., H] and the documents ranked [..., F]."""
-        # One matrix-vector product a topic, so that the result does not depend on M.
-        new = np.matmul(self.input_weight, ranked[..., None])[..., 0]
-        old = np.matmul(self.state_weight, state[..., None])[..., 0]
-        return _sigmoid(new + self.input_bias + old)
+
+class _Begun:
+    """A topic and what was ranked of it, in numpy."""
+
+    def __init__(self, policy: GreedyPolicy, vectors: Floats, rows: Floats, prior: Floats, state: Floats) -> None:
+        self._policy, self._vectors, self._rows, self._prior, self._state = policy, vectors, rows, prior, state
+
+    def logits(self, offered: IntArray) -> Floats:
+        """Of the candidates on offer, [C]."""
+        found: Floats = self._rows[offered] @ self._state + self._prior[offered]
+        return found
+
+    def rank(self, document: int) -> None:
+        """Put this document at the next rank."""
+        self._state = self._policy.next_state(self._state, self._vectors[document])
 
 
 def _sigmoid(x: Floats) -> Floats:
     """The logistic function, by tanh: no overflow on either side."""
     return np.asarray(0.5 * np.tanh(0.5 * x) + 0.5, dtype=np.float32)
-
-
-def _vectors(topic: Topic) -> Floats:
-    """[N, F]; the caller has checked that they are there."""
-    if topic.doc_vectors is None:
-        raise ValueError(f"topic {topic.query_id!r} has no document vectors")
-    return topic.doc_vectors

@@ -1,4 +1,4 @@
-"""The pure functions of REINFORCE: returns, baseline, advantages, log-probabilities, entropy, loss.
+"""The pure functions of REINFORCE: returns, baseline, advantages, entropy, loss.
 
 Shapes: B episodes, M topics with R rollouts each (B = M * R, the rollouts of a topic side by side), T ranks,
 N candidates.
@@ -8,10 +8,6 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor
-
-MASKED_LOGIT = -1e9
-"""Logit of a candidate that is not on offer: its probability is exactly 0 and, unlike minus infinity, its
-probability times its log-probability is 0 too, and not NaN."""
 
 
 def discounted_returns(rewards: Tensor, gamma: float) -> Tensor:
@@ -81,32 +77,6 @@ def scaled(advantages: Tensor, active: Tensor) -> Tensor:
     """
     square = (advantages.square() * active).sum() / active.sum().clamp(min=1)
     return torch.where(square > 0, advantages * torch.rsqrt(square.clamp(min=1e-30)), advantages)
-
-
-def log_policy(logits: Tensor, allowed: Tensor) -> Tensor:
-    """Log pi over the candidates on offer.
-
-    Args:
-        logits: [..., N].
-        allowed: [..., N] bool.
-
-    Returns:
-        [..., N]; about `MASKED_LOGIT` where not allowed.
-    """
-    return torch.log_softmax(logits.masked_fill(~allowed, MASKED_LOGIT), dim=-1)
-
-
-def chosen_log_policy(log_probabilities: Tensor, actions: Tensor) -> Tensor:
-    """Log pi(a_t | s_t) of the documents ranked.
-
-    Args:
-        log_probabilities: [B, T, N].
-        actions: [B, T] int64.
-
-    Returns:
-        [B, T].
-    """
-    return log_probabilities.gather(-1, actions.unsqueeze(-1)).squeeze(-1)
 
 
 def entropy(log_probabilities: Tensor) -> Tensor:

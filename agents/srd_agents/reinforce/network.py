@@ -10,6 +10,10 @@ are not the paper's; its section 4 states the same three formulas:
 Documents enter only through U'x and V x, both of width H. They are computed once for a topic and shared by all ranks
 and all of its rollouts, so that no step touches the F-wide vectors.
 
+Whoever acts, learns or ranks asks a policy through `project`, `states` and `next_state`, and `logits` (all candidates)
+or `offered_logits` (those on offer, gathered): a policy of another kind gives these and needs nothing else.
+`srd_agents.reinforce.greedy` is the same policy in numpy, for ranking.
+
 Shapes: M topics, R rollouts of each, L states of a topic, N candidates, F vector width, H hidden width, T ranks.
 """
 
@@ -17,8 +21,12 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor, nn
+
+from srd_agents.networks.inputs import Inputs
+from srd_gym.protocols import BoolArray
 
 
 class Projection(NamedTuple):
@@ -53,6 +61,8 @@ class PolicyNetwork(nn.Module):
         dtype: float32, or float64 for tests.
     """
 
+    gathers = False
+    """Whether it must be asked through `offered_logits`, pruning or not."""
     shift: Tensor
     scale: Tensor
 
@@ -93,8 +103,7 @@ class PolicyNetwork(nn.Module):
         difference is tanh(z/2), which is what makes x'U h a similarity, x projected on the directions times tanh(z/2).
         z begins as the projected query; each ranked document is subtracted from it (V = -0.1 b), and W carries it on,
         as 2 tanh(z/2) is about z. Not in the paper: on topics whose subtopics are their own, uniform first weights
-        learn the training topics by heart and nothing else. The retrieval order, where the policy looks at it, begins
-        with weights of 1.
+        overfit and learn nothing else. The retrieval order, where the policy looks at it, begins with weights of 1.
 
         Args:
             generator: on the CPU.
@@ -119,17 +128,17 @@ class PolicyNetwork(nn.Module):
         )
         self.scoring_weight[:, : 2 * half].copy_(pairs.T * half**-0.5)
 
-    def project(self, documents: Tensor, queries: Tensor, order: Tensor | None = None) -> Projection:
+    def project(self, topics: Inputs) -> Projection:
         """Everything that depends on the topic alone.
 
         Args:
-            documents: [M, N, F]; rows of padding may hold anything finite.
-            queries: [M, F]; a row of zeros stands for a missing query vector and gives the state sigma(0).
-            order: [M, N, D], for a policy that looks at the retrieval order.
+            topics: M topics, with features where the policy looks at the retrieval order; a missing query vector gives
+                the state sigma(0).
 
         Returns:
             The projection, with gradients to all that it is made of.
         """
+        queries, documents, _, order = topics
         weights = torch.cat([self.scoring_weight, self.input_weight.T], dim=1) / self.scale
         both = documents @ weights
         # The shift moves all logits of a state alike, which the softmax does not see: only V x needs it.
@@ -165,19 +174,64 @@ class PolicyNetwork(nn.Module):
             out.append(state)
         return torch.stack(out, dim=1)
 
-    @staticmethod
-    def logits(scoring: Tensor, states: Tensor, prior: Tensor | None = None) -> Tensor:
-        """x_i' U h for each candidate and state, and what the retrieval order adds.
-
-        Args:
-            scoring: [M, N, H] of the projection.
-            states: [M, L, H], L states of each topic.
-            prior: [M, N] of the projection.
-
-        Returns:
-            [M, L, N].
-        """
+    def logits(self, known: Projection, states: Tensor) -> Tensor:
+        """x_i' U h for each candidate and state, and what the retrieval order adds: [M, L, N] of states [M, L, H]."""
+        scoring, prior = known.scoring, known.prior
         # For a single topic a plain matrix product is several times faster than a batched one.
         one = len(scoring) == 1
         found = (states[0] @ scoring[0].T)[None] if one else torch.bmm(states, scoring.transpose(1, 2))
         return found if prior is None else found + prior[:, None]
+
+    def offered_logits(self, known: Projection, places: Tensor, real: Tensor | None, state: Tensor) -> Tensor:
+        """`logits` of the candidates on offer, evaluated for no other.
+
+        Args:
+            known: the projection of M topics.
+            places: [B, C] int64, candidates on offer, counted through all topics: topic * N + candidate.
+            real: [B, C] bool, those that are not padding; None: all.
+            state: [B, H].
+
+        Returns:
+            [B, C]; padding means nothing.
+        """
+        return self._bilinear(known, places, state)
+
+    def episode_logits(self, known: Projection, states: Tensor, allowed: Tensor, active: Tensor) -> Tensor:
+        """`offered_logits` of whole episodes at once, with gradients.
+
+        Args:
+            known: the projection of M topics, B / M episodes of each.
+            states: [B, T, H].
+            allowed: [B, T, N] bool, the candidates on offer.
+            active: [B, T] bool, the ranks that were filled.
+
+        Returns:
+            [B, T, N]; 0 where a candidate was not on offer.
+        """
+        wanted = allowed & active[..., None]
+        episode, rank, candidate = wanted.nonzero(as_tuple=True)
+        places = episode // (len(wanted) // len(known.scoring)) * wanted.shape[2] + candidate
+        reached = states.flatten(0, 1).index_select(0, episode * wanted.shape[1] + rank)
+        found = self._bilinear(known, places[:, None], reached).squeeze(1)
+        return torch.zeros(wanted.shape, dtype=found.dtype, device=found.device).masked_scatter(wanted, found)
+
+    @staticmethod
+    def _bilinear(known: Projection, places: Tensor, state: Tensor) -> Tensor:
+        """X'U h and the prior of candidates at [B, C] places, given states [B, H]: [B, C]."""
+        found = (rows_at(known.scoring, places) * state[:, None]).sum(-1)
+        return found if known.prior is None else found + known.prior.flatten()[places]
+
+
+def rows_at(rows: Tensor, places: Tensor) -> Tensor:
+    """Rows [M, N, W] at [B, C] places, counted through all topics: [B, C, W]."""
+    # index_select, as its gradient is several times faster than that of plain indexing.
+    return rows.flatten(0, 1).index_select(0, places.flatten()).view(*places.shape, -1)
+
+
+def on_offer_side_by_side(allowed: BoolArray, device: torch.device) -> tuple[Tensor, Tensor]:
+    """The candidates on offer, side by side: (indices [B, C] int64, 0 in the padding; which are real [B, C] bool)."""
+    counts = allowed.sum(axis=1)
+    real = np.arange(max(int(counts.max()), 1)) < counts[:, None]
+    candidates = np.zeros(real.shape, np.int64)
+    candidates[real] = np.nonzero(allowed)[1]
+    return torch.from_numpy(candidates).to(device), torch.from_numpy(real).to(device)

@@ -15,13 +15,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from srd_agents.features import padded_order_features
-from srd_agents.networks.inputs import shared_tensor
-from srd_agents.reinforce.attentive import AttentivePolicyNetwork
-from srd_agents.reinforce.loss import log_policy
-from srd_agents.reinforce.network import PolicyNetwork, Projection
-from srd_gym.core import SelectionCore, TopicArrays
-from srd_gym.protocols import BoolArray, IntArray
+from srd_agents.networks.inputs import log_policy
+from srd_agents.reinforce.network import PolicyNetwork, Projection, on_offer_side_by_side
+from srd_gym.core import SelectionCore
+from srd_gym.protocols import IntArray
 
 
 class Episodes(NamedTuple):
@@ -41,38 +38,6 @@ class Episodes(NamedTuple):
     def evaluations(self) -> int:
         """How many candidates the policy had to choose among, over all ranks and episodes."""
         return int((self.allowed.sum(-1) * self.active).sum())
-
-
-class TopicTensors:
-    """The vectors of a topic set as tensors on a device; on the CPU they share the arrays' memory.
-
-    Args:
-        arrays: the topic set.
-        network: whose device and dtype to take, and whether it looks at the retrieval order.
-    """
-
-    def __init__(self, arrays: TopicArrays, network: PolicyNetwork) -> None:
-        place = network.shift
-        self.n_candidates = arrays.n_candidates
-        self.documents = shared_tensor(arrays.documents).to(place.device, place.dtype)
-        self.queries = shared_tensor(arrays.queries).to(place.device, place.dtype)
-        self.order: Tensor | None = None
-        if network.order_weight is not None:
-            self.order = torch.from_numpy(padded_order_features(arrays)).to(place.device, place.dtype)
-
-    def batch(self, topics: IntArray) -> tuple[Tensor, Tensor, Tensor | None]:
-        """What `PolicyNetwork.project` takes: documents [M, N, F], queries [M, F] and order features [M, N, D] or None.
-
-        N is cut to the largest of these topics.
-        """
-        most = int(self.n_candidates[topics].max())
-        if len(topics) == 1:  # a view: no copy
-            one = slice(int(topics[0]), int(topics[0]) + 1)
-            order = None if self.order is None else self.order[one, :most]
-            return self.documents[one, :most], self.queries[one], order
-        chosen = torch.from_numpy(topics).to(self.documents.device)
-        order = None if self.order is None else self.order[:, :most][chosen]
-        return self.documents[:, :most][chosen], self.queries[chosen], order
 
 
 @torch.no_grad()
@@ -99,38 +64,39 @@ def roll_out(
     """
     core.reset(np.repeat(topics, rollouts))
     known = projection.detach()
-    scoring, inputs, initial, prior, _ = known
-    n_topics, n = scoring.shape[:2]
-    gathered = core.pruning is not None or isinstance(network, AttentivePolicyNetwork)
-    lanes, ranks = n_topics * rollouts, int(core.length.max())
-    actions = np.zeros((lanes, ranks), np.int64)
-    allowed = np.zeros((lanes, ranks, n), np.bool_)
-    rewards = np.zeros((lanes, ranks))
-    active = np.zeros((lanes, ranks), np.bool_)
+    n_topics, n = known.scoring.shape[:2]
+    place = known.scoring.device
+    gathered = core.pruning is not None or network.gathers
+    count, ranks = n_topics * rollouts, int(core.length.max())
+    actions = np.zeros((count, ranks), np.int64)
+    allowed = np.zeros((count, ranks, n), np.bool_)
+    rewards = np.zeros((count, ranks))
+    active = np.zeros((count, ranks), np.bool_)
 
-    flat_inputs = inputs.reshape(n_topics * n, -1)
-    first_row = torch.arange(n_topics, device=scoring.device).repeat_interleave(rollouts) * n
-    state = initial.repeat_interleave(rollouts, dim=0)
+    flat_inputs = known.inputs.reshape(n_topics * n, -1)
+    first_row = torch.arange(n_topics, device=place).repeat_interleave(rollouts) * n
+    state = known.initial.repeat_interleave(rollouts, dim=0)
     for rank in range(ranks):
         active[:, rank] = ~core.done
         allowed[:, rank] = core.allowed[:, :n]
         if gathered:
-            drawn = _draw_offered(network, known, first_row, state, allowed[:, rank], generator)
+            offered, real = on_offer_side_by_side(allowed[:, rank], place)
+            logits = network.offered_logits(known, first_row[:, None] + offered, real, state)
+            drawn = offered.gather(1, _draw(logits, real, generator)[:, None]).squeeze(1)
         else:
-            on_offer = torch.from_numpy(allowed[:, rank]).to(scoring.device)
-            logits = network.logits(scoring, state.view(n_topics, rollouts, -1), prior).view(lanes, n)
-            drawn = _draw(logits, on_offer, generator)
+            logits = network.logits(known, state.view(n_topics, rollouts, -1)).view(count, n)
+            drawn = _draw(logits, torch.from_numpy(allowed[:, rank]).to(place), generator)
         actions[:, rank] = drawn.cpu().numpy()
-        if lanes == 1:
+        if count == 1:
             rewards[0, rank] = core.step_episode(0, int(actions[0, rank]))[0]
         else:
             rewards[:, rank] = core.step(actions[:, rank]).reward
         state = network.next_state(state, flat_inputs[first_row + drawn])
 
     def moved(array: NDArray[np.generic]) -> Tensor:
-        return torch.from_numpy(array).to(scoring.device)
+        return torch.from_numpy(array).to(place)
 
-    paid = moved(rewards).to(scoring.dtype)
+    paid = moved(rewards).to(known.scoring.dtype)
     return Episodes(moved(actions), moved(allowed), paid, moved(active), gathered)
 
 
@@ -145,135 +111,17 @@ def episode_log_policy(network: PolicyNetwork, projection: Projection, episodes:
     Returns:
         [B, T, N]; about `MASKED_LOGIT` where a candidate was not on offer.
     """
-    scoring, inputs, initial, prior, _ = projection
-    n_topics, n = scoring.shape[:2]
-    lanes, ranks = episodes.actions.shape
-    rollouts = lanes // n_topics
-    first_row = torch.arange(n_topics, device=scoring.device).repeat_interleave(rollouts) * n
-    ranked = inputs.reshape(n_topics * n, -1)[first_row[:, None] + episodes.actions]
-    states = network.states(initial.repeat_interleave(rollouts, dim=0), ranked)
-    if episodes.gathered:
-        logits = _offered_logits(projection, states, episodes)
-        if isinstance(network, AttentivePolicyNetwork):
-            logits = logits + _offered_worth(network, projection, states, episodes)
-        return log_policy(logits, episodes.allowed)
-    logits = network.logits(scoring, states.reshape(n_topics, rollouts * ranks, -1), prior)
-    return log_policy(logits.view(lanes, ranks, n), episodes.allowed)
-
-
-def _offered_logits(projection: Projection, states: Tensor, episodes: Episodes) -> Tensor:
-    """The logits of the candidates on offer at each rank of known episodes, the policy evaluated for no other.
-
-    Args:
-        projection: of the episodes' topics, with its graph.
-        states: [B, T, H].
-        episodes: as rolled out.
-
-    Returns:
-        [B, T, N]; 0 where a candidate was not on offer.
-    """
-    scoring, prior = projection.scoring, projection.prior
-    n_topics, n = scoring.shape[:2]
-    wanted = episodes.allowed & episodes.active[..., None]
-    lane, rank, candidate = wanted.nonzero(as_tuple=True)
-    row = lane // (len(wanted) // n_topics) * n + candidate
-    # index_select, as its gradient is several times faster than that of plain indexing.
-    ranked = scoring.flatten(0, 1).index_select(0, row)
-    found = (ranked * states.flatten(0, 1).index_select(0, lane * wanted.shape[1] + rank)).sum(-1)
-    if prior is not None:
-        found = found + prior.reshape(-1)[row]
-    return torch.zeros(wanted.shape, dtype=found.dtype, device=found.device).masked_scatter(wanted, found)
-
-
-def _offered_worth(
-    network: AttentivePolicyNetwork, projection: Projection, states: Tensor, episodes: Episodes
-) -> Tensor:
-    """What the attention adds to the logits at each rank of known episodes, rank by rank on what was on offer.
-
-    Args:
-        network: the policy.
-        projection: of the episodes' topics, with its graph.
-        states: [B, T, H].
-        episodes: as rolled out.
-
-    Returns:
-        [B, T, N]; 0 where a candidate was not on offer.
-    """
-    rows = _attention_rows(projection)
     n_topics, n = projection.scoring.shape[:2]
-    lanes, ranks = episodes.actions.shape
-    first_row = torch.arange(n_topics, device=states.device).repeat_interleave(lanes // n_topics) * n
-    allowed, out = episodes.allowed.cpu().numpy(), []
-    for rank in range(ranks):
-        offered, real = on_offer_side_by_side(allowed[:, rank], states.device)
-        ranked = rows_at(rows, first_row[:, None] + offered)
-        found = network.worth(ranked, some_present(real), states[:, rank])
-        # Padding repeats index 0: it must not write there.
-        out.append(found.new_zeros(lanes, n).scatter_add(1, offered, found.masked_fill(~real, 0.0)))
-    return torch.stack(out, dim=1)
-
-
-def _draw_offered(
-    network: PolicyNetwork,
-    projection: Projection,
-    first_row: Tensor,
-    state: Tensor,
-    allowed: BoolArray,
-    generator: torch.Generator,
-) -> Tensor:
-    """One candidate an episode, drawn from the policy, which is evaluated for the candidates on offer alone.
-
-    Args:
-        network: the policy.
-        projection: of the topics' candidates.
-        first_row: [B] int64, where each episode's candidates begin when topics lie one after the other.
-        state: [B, H].
-        allowed: [B, N] bool.
-        generator: on the same device.
-
-    Returns:
-        [B] int64; any index where nothing is allowed.
-    """
-    offered, real = on_offer_side_by_side(allowed, state.device)
-    row = first_row[:, None] + offered
-    logits = torch.bmm(rows_at(projection.scoring.flatten(0, 1), row), state[..., None]).squeeze(-1)
-    if projection.prior is not None:
-        logits = logits + projection.prior.flatten()[row]
-    if isinstance(network, AttentivePolicyNetwork):
-        logits = logits + network.worth(rows_at(_attention_rows(projection), row), some_present(real), state)
-    drawn = _draw(logits, real, generator)
-    return offered.gather(1, drawn[:, None]).squeeze(1)
-
-
-def on_offer_side_by_side(allowed: BoolArray, device: torch.device) -> tuple[Tensor, Tensor]:
-    """The candidates on offer, side by side: (indices [B, C] int64, 0 in the padding; which are real [B, C] bool)."""
-    counts = allowed.sum(axis=1)
-    real = np.arange(max(int(counts.max()), 1)) < counts[:, None]
-    candidates = np.zeros(real.shape, np.int64)
-    candidates[real] = np.nonzero(allowed)[1]
-    return torch.from_numpy(candidates).to(device), torch.from_numpy(real).to(device)
-
-
-def rows_at(rows: Tensor, index: Tensor) -> Tensor:
-    """Rows [R, W] at [B, C] places: [B, C, W]."""
-    # index_select, as its gradient is several times faster than that of plain indexing.
-    return rows.index_select(0, index.flatten()).view(*index.shape, -1)
-
-
-def _attention_rows(projection: Projection) -> Tensor:
-    """[M * N, W] of an attentive policy."""
-    if projection.rows is None:
-        raise ValueError("an attentive policy needs a projection made by its own network")
-    return projection.rows.flatten(0, 1)
-
-
-def some_present(real: Tensor) -> Tensor | None:
-    """What attention looks at: None where all are real; the first, where an ended episode has none."""
-    if bool(real.all()):
-        return None
-    some = real.clone()
-    some[:, 0] = True
-    return some
+    count, ranks = episodes.actions.shape
+    rollouts = count // n_topics
+    first_row = torch.arange(n_topics, device=projection.scoring.device).repeat_interleave(rollouts) * n
+    ranked = projection.inputs.reshape(n_topics * n, -1)[first_row[:, None] + episodes.actions]
+    states = network.states(projection.initial.repeat_interleave(rollouts, dim=0), ranked)
+    if episodes.gathered:
+        logits = network.episode_logits(projection, states, episodes.allowed, episodes.active)
+    else:
+        logits = network.logits(projection, states.reshape(n_topics, rollouts * ranks, -1)).view(count, ranks, n)
+    return log_policy(logits, episodes.allowed)
 
 
 def _draw(logits: Tensor, allowed: Tensor, generator: torch.Generator) -> Tensor:

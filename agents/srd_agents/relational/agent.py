@@ -13,12 +13,11 @@ from numpy.typing import NDArray
 from srd_agents.config import check_count
 from srd_agents.learner import Learner
 from srd_agents.networks.checkpoint import load_module, load_optimizer, module_arrays, optimizer_tree
+from srd_agents.networks.inputs import chosen_log_policy, log_policy
 from srd_agents.reinforce.loss import (
-    chosen_log_policy,
     discounted_returns,
     entropy,
     leave_one_out_advantages,
-    log_policy,
     reinforce_loss,
 )
 from srd_agents.relational.config import RelationalConfig

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from srd_agents.features import vectors_of
 from srd_agents.heuristic.blocks import blocks_of_equal_shape
 from srd_agents.relational.forward import Weights, first_layer, offered_share, scores
 from srd_agents.relational.ranker import relations_of
@@ -49,9 +50,7 @@ class PaddedRelations:
 
     def __init__(self, topics: Sequence[Topic]) -> None:
         count, n = len(topics), max(topic.n_candidates for topic in topics)
-        vectors = topics[0].doc_vectors
-        if vectors is None:
-            raise ValueError(f"topic {topics[0].query_id!r} has no document vectors")
+        vectors = vectors_of(topics[0])
         self._all = Relations(
             np.zeros((count, n, vectors.shape[1]), np.float32),
             np.zeros((count, n, len(STATIC)), np.float32),

@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 import torch
 
+from srd_agents.networks.inputs import TopicTensors
 from srd_agents.registry import load_ranker, make_ranker
 from srd_agents.reinforce.attentive import AttentivePolicyNetwork, AttentiveRanking
 from srd_agents.reinforce.network import PolicyNetwork
-from srd_agents.reinforce.rollout import Episodes, TopicTensors, episode_log_policy, roll_out
+from srd_agents.reinforce.rollout import Episodes, episode_log_policy, roll_out
 from srd_gym.core import SelectionCore
 from srd_gym.data.synthetic import generate
 from srd_gym.pruning import KNN, ByRanker
@@ -48,11 +49,15 @@ def network_of(order: int = 0, worth: float = 1.0) -> AttentivePolicyNetwork:
     return network
 
 
+def tensors_for(network: PolicyNetwork, core: SelectionCore) -> TopicTensors:
+    return TopicTensors(core.arrays, network.shift, order=network.order_weight is not None)
+
+
 def played(network: PolicyNetwork, pruning: Any, rollouts: int = 1) -> tuple[Any, Episodes]:
     topics = ragged()
     core = SelectionCore(topics, horizon=10, pruning=pruning)
     chosen = np.arange(len(topics))
-    projection = network.project(*TopicTensors(core.arrays, network).batch(chosen))
+    projection = network.project(tensors_for(network, core).batch(chosen))
     return projection, roll_out(network, projection, core, chosen, rollouts, torch.Generator().manual_seed(2))
 
 

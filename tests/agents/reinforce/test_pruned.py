@@ -9,11 +9,12 @@ import pytest
 import torch
 
 from srd_agents.learner import Learner
+from srd_agents.networks.inputs import TopicTensors
 from srd_agents.registry import RANKERS, load_ranker, make_ranker
 from srd_agents.reinforce.greedy import GreedyPolicy
 from srd_agents.reinforce.loss import entropy
 from srd_agents.reinforce.network import PolicyNetwork
-from srd_agents.reinforce.rollout import Episodes, TopicTensors, episode_log_policy, roll_out
+from srd_agents.reinforce.rollout import Episodes, episode_log_policy, roll_out
 from srd_gym.core import SelectionCore
 from srd_gym.data.synthetic import generate
 from srd_gym.pruning import KNN, ByRanker
@@ -52,7 +53,7 @@ def episodes_of(
     network.initialise(dict.fromkeys(dict(network.named_parameters()), 1.0), torch.Generator().manual_seed(1))
     core = SelectionCore(topics, horizon=10, pruning=pruning)
     chosen = np.arange(len(topics))
-    projection = network.project(*TopicTensors(core.arrays, network).batch(chosen))
+    projection = network.project(TopicTensors(core.arrays, network.shift, order=order > 0).batch(chosen))
     generator = torch.Generator().manual_seed(2)
     return network, projection, roll_out(network, projection, core, chosen, rollouts, generator), core
 

@@ -12,13 +12,13 @@ import torch
 
 from srd_agents.features import order_features, padded_order_features
 from srd_agents.learner import Learner
-from srd_agents.networks.inputs import mean_and_deviation
+from srd_agents.networks.inputs import Inputs, TopicTensors, mean_and_deviation
 from srd_agents.registry import load_ranker, make_ranker
 from srd_agents.reinforce.agent import MdpDiv, Reinforce
 from srd_agents.reinforce.config import MdpDivConfig, ReinforceConfig
 from srd_agents.reinforce.greedy import GreedyPolicy
 from srd_agents.reinforce.network import PolicyNetwork
-from srd_agents.reinforce.rollout import TopicTensors, roll_out
+from srd_agents.reinforce.rollout import roll_out
 from srd_agents.validation import Validation
 from srd_gym.core import SelectionCore, TopicArrays
 from srd_gym.data.synthetic import generate
@@ -246,12 +246,14 @@ def test_ranking_is_the_argmax_of_the_trained_policy_at_every_rank(name: str) ->
     for topic in topics[:6]:
         query = np.zeros(7, np.float32) if topic.query_vector is None else topic.query_vector
         order = torch.tensor(order_features(topic))[None]
-        projection = network.project(torch.tensor(topic.doc_vectors)[None], torch.tensor(query)[None], order)
+        projection = network.project(
+            Inputs(torch.tensor(query)[None], torch.tensor(topic.doc_vectors)[None], features=order)
+        )
         state, left, expected = projection.initial, list(range(topic.n_candidates)), []
         while left:
-            logits = network.logits(projection.scoring, state[None], projection.prior)[0, 0].detach()
+            logits = network.logits(projection, state[None])[0, 0].detach()
             np.testing.assert_allclose(
-                ranker.logits(topic, np.array(expected, np.int64)), logits.numpy(), rtol=1e-4, atol=1e-5
+                ranker.score(topic, np.array(expected, np.int64))[left], logits.numpy()[left], rtol=1e-4, atol=1e-5
             )
             best = max(left, key=lambda i: float(logits[i]))
             expected.append(best)
@@ -301,10 +303,10 @@ def test_actions_are_drawn_from_the_policy() -> None:
     network = PolicyNetwork(8, 3)
     network.initialise(dict.fromkeys(dict(network.named_parameters()), 2.0), torch.Generator().manual_seed(0))
     core = SelectionCore(topics, horizon=2)
-    projection = network.project(*TopicTensors(core.arrays, network).batch(np.array([0])))
+    projection = network.project(TopicTensors(core.arrays, network.shift).batch(np.array([0])))
     count = 100_000
     episodes = roll_out(network, projection, core, np.array([0]), count, torch.Generator().manual_seed(1))
-    policy = torch.softmax(network.logits(projection.scoring, projection.initial[None])[0, 0], 0).detach().numpy()
+    policy = torch.softmax(network.logits(projection, projection.initial[None])[0, 0], 0).detach().numpy()
     frequency = np.bincount(episodes.actions[:, 0].numpy(), minlength=6) / count
     assert (np.abs(frequency - policy) < 5 * np.sqrt(policy * (1 - policy) / count)).all()
     assert (episodes.actions[:, 0] != episodes.actions[:, 1]).all()
@@ -315,10 +317,10 @@ def test_what_episodes_earn_is_what_the_simulator_measures(rollouts: int) -> Non
     topics = ragged()
     network = PolicyNetwork(7, 3)
     core = SelectionCore(topics, reward="StRecall", horizon=10)
-    tensors = TopicTensors(core.arrays, network)
+    tensors = TopicTensors(core.arrays, network.shift)
     for chosen in ([8, 0, 4], [5], [0]):
         index = np.array(chosen)
-        projection = network.project(*tensors.batch(index))
+        projection = network.project(tensors.batch(index))
         episodes = roll_out(network, projection, core, index, rollouts, torch.Generator().manual_seed(3))
         (values,) = core.measures().values()
         np.testing.assert_allclose(episodes.rewards.sum(1).numpy(), values, rtol=1e-6)
@@ -330,10 +332,10 @@ def test_what_episodes_earn_is_what_the_simulator_measures(rollouts: int) -> Non
 
 def test_vectors_are_not_copied_for_training_on_the_cpu() -> None:
     core = SelectionCore(ragged(), horizon=3)
-    tensors = TopicTensors(core.arrays, PolicyNetwork(7, 3))
-    assert tensors.documents.data_ptr() == core.arrays.documents.ctypes.data
-    one, *_ = tensors.batch(np.array([4]))
-    assert one.data_ptr() == tensors.documents[4].data_ptr()
+    tensors = TopicTensors(core.arrays, PolicyNetwork(7, 3).shift)
+    assert tensors._documents.data_ptr() == core.arrays.documents.ctypes.data
+    one = tensors.batch(np.array([4])).documents
+    assert one.data_ptr() == tensors._documents[4].data_ptr()
     assert one.shape == (1, 10, 7)
 
 

@@ -12,12 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from srd_agents.networks.inputs import Inputs, chosen_log_policy, log_policy
 from srd_agents.reinforce.loss import (
-    chosen_log_policy,
     discounted_returns,
     entropy,
     leave_one_out_advantages,
-    log_policy,
     paper_weights,
     reinforce_loss,
     scaled,
@@ -103,7 +102,7 @@ def test_the_gradient_is_the_one_derived_by_hand(topics: int, rollouts: int, gam
         torch.from_numpy(rewards),
         torch.ones(actions.shape, dtype=torch.bool),
     )
-    projection = network.project(torch.from_numpy(documents), torch.from_numpy(queries))
+    projection = network.project(Inputs(torch.from_numpy(queries), torch.from_numpy(documents)))
     chosen = chosen_log_policy(episode_log_policy(network, projection, episodes), episodes.actions)
     factors = paper_weights(discounted_returns(episodes.rewards, gamma), gamma)
     reinforce_loss(chosen, factors, episodes.active).sum().backward()
@@ -157,11 +156,11 @@ def test_a_shift_and_a_scale_are_those_of_the_vectors() -> None:
     plain, shifted = network_with(weights), network_with(weights)
     shifted.shift.copy_(torch.from_numpy(shift))
     shifted.scale.fill_(scale)
-    moved = [torch.from_numpy((array - shift) / scale) for array in (documents, queries)]
-    as_is = [torch.from_numpy(array) for array in (documents, queries)]
+    moved = Inputs(*(torch.from_numpy((array - shift) / scale) for array in (queries, documents)))
+    as_is = Inputs(torch.from_numpy(queries), torch.from_numpy(documents))
     np.testing.assert_allclose(
-        episode_log_policy(shifted, shifted.project(*as_is), episodes).exp().detach().numpy(),
-        episode_log_policy(plain, plain.project(*moved), episodes).exp().detach().numpy(),
+        episode_log_policy(shifted, shifted.project(as_is), episodes).exp().detach().numpy(),
+        episode_log_policy(plain, plain.project(moved), episodes).exp().detach().numpy(),
         rtol=1e-12,
     )
 
@@ -169,7 +168,7 @@ def test_a_shift_and_a_scale_are_those_of_the_vectors() -> None:
 def test_a_missing_query_gives_the_middle_state() -> None:
     network = network_with(random_case(1, 1, 1)[0])
     network.shift.fill_(2.0)
-    initial = network.project(torch.zeros(2, 3, 4, dtype=torch.float64), torch.zeros(2, 4, dtype=torch.float64)).initial
+    initial = network.project(Inputs(torch.zeros(2, 4).double(), torch.zeros(2, 3, 4).double())).initial
     assert (initial == 0.5).all()
 
 

@@ -102,9 +102,9 @@ class _Case:
     def __init__(self, topics: TopicSet, policy: str, count: int, rollouts: int, pruning: str | None) -> None:
         import torch
 
+        from srd_agents.networks.inputs import TopicTensors
         from srd_agents.reinforce.attentive import AttentivePolicyNetwork
         from srd_agents.reinforce.network import PolicyNetwork
-        from srd_agents.reinforce.rollout import TopicTensors
 
         self.policy, self.topics, self.rollouts, self.pruning = policy, count, rollouts, pruning
         self._network: PolicyNetwork = (
@@ -115,11 +115,12 @@ class _Case:
         self._generator = torch.Generator().manual_seed(0)
         self._network.initialise_by_similarity(self._generator)
         self._core = SelectionCore(topics, pruning=None if pruning is None else parse_pruning(pruning))
-        self._tensors = TopicTensors(self._core.arrays, self._network)
+        self._tensors = TopicTensors(self._core.arrays, self._network.shift)
 
     def measure(self, updates: int) -> dict[str, float]:
         """Milliseconds an episode by stage, and evaluations."""
-        from srd_agents.reinforce.loss import chosen_log_policy, reinforce_loss
+        from srd_agents.networks.inputs import chosen_log_policy
+        from srd_agents.reinforce.loss import reinforce_loss
         from srd_agents.reinforce.rollout import episode_log_policy, roll_out
 
         spent = dict.fromkeys(("project", "simulate", "act", "learn", "evaluate", "evaluations"), 0.0)
@@ -127,7 +128,7 @@ class _Case:
         for update in range(updates):
             chosen = (np.arange(self.topics, dtype=np.int64) + update) % len(self._core.arrays)
             clock = _Clock()
-            projection = self._network.project(*self._tensors.batch(chosen))
+            projection = self._network.project(self._tensors.batch(chosen))
             spent["project"] += clock.lap()
             episodes = roll_out(self._network, projection, self._core, chosen, self.rollouts, self._generator)
             acted = clock.lap()
@@ -145,11 +146,10 @@ class _Case:
         return {stage: value * per_episode for stage, value in spent.items()}
 
     def _evaluation(self, projection: Projection, episodes: Episodes) -> float:
-        """Seconds to evaluate what was on offer, gathered beforehand."""
+        """Seconds to gather and evaluate what was on offer."""
         import torch
 
-        from srd_agents.reinforce.attentive import AttentivePolicyNetwork
-        from srd_agents.reinforce.rollout import on_offer_side_by_side, rows_at, some_present
+        from srd_agents.reinforce.network import on_offer_side_by_side
 
         known = projection.detach()
         count, ranks = episodes.actions.shape
@@ -159,12 +159,8 @@ class _Case:
         with torch.no_grad():
             for rank in range(ranks):
                 offered, real = on_offer_side_by_side(episodes.allowed[:, rank].numpy(), state.device)
-                scoring = rows_at(known.scoring.flatten(0, 1), first_row + offered)
-                rows = None if known.rows is None else rows_at(known.rows.flatten(0, 1), first_row + offered)
-                present, clock = some_present(real), _Clock()
-                torch.bmm(scoring, state[..., None])
-                if rows is not None and isinstance(self._network, AttentivePolicyNetwork):
-                    self._network.worth(rows, present, state)
+                clock = _Clock()
+                self._network.offered_logits(known, first_row + offered, real, state)
                 total += clock.lap()
         return total
 

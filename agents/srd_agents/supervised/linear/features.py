@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from srd_agents.features import FEATURES, relevance_features
+from srd_agents.features import FEATURES, relevance_features, vectors_of
 from srd_agents.supervised.linear.words import WordDirections, Words
 from srd_gym.names import unknown
 from srd_gym.protocols import IntArray
@@ -79,10 +79,9 @@ class Relations:
     """
 
     def __init__(self, topic: Topic, columns: Sequence[str] = ()) -> None:
-        if topic.doc_vectors is None:
-            raise ValueError(f"topic {topic.query_id!r} has no document vectors")
-        largest = float(np.abs(topic.doc_vectors).max(initial=0.0)) or 1.0
-        vectors = topic.doc_vectors / np.float32(largest)
+        given = vectors_of(topic)
+        largest = float(np.abs(given).max(initial=0.0)) or 1.0
+        vectors = given / np.float32(largest)
         centred = vectors - vectors.mean(axis=0, dtype=np.float64).astype(np.float32)
         lengths = np.sqrt(np.vecdot(vectors, vectors))[:, None]
         unit = np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0)

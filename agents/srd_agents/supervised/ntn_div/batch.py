@@ -13,7 +13,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from srd_agents.features import relevance_features
+from srd_agents.features import relevance_features, vectors_of
 from srd_agents.supervised.samples import Samples
 from srd_gym.topic import Topic
 
@@ -37,10 +37,8 @@ class Prepared(NamedTuple):
         Raises:
             ValueError: no vectors.
         """
-        if topic.doc_vectors is None:
-            raise ValueError(f"topic {topic.query_id!r} has no document vectors")
         given = relevance_features(topic) if features else np.zeros((topic.n_candidates, 0), np.float32)
-        return cls(topic.doc_vectors, given, samples)
+        return cls(vectors_of(topic), given, samples)
 
 
 class Batch(NamedTuple):

@@ -8,8 +8,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-MASKED_SCORE = -1e9
-"""Score of a candidate that is not on offer: its probability is exactly 0."""
+from srd_agents.networks.inputs import chosen_log_policy, log_policy
 
 
 def candidates_on_offer(rankings: Tensor, present: Tensor) -> Tensor:
@@ -39,9 +38,7 @@ def ranking_log_likelihood(scores: Tensor, rankings: Tensor, on_offer: Tensor, c
     Returns:
         [B, P].
     """
-    log_probabilities = torch.log_softmax(scores.masked_fill(~on_offer, MASKED_SCORE), dim=-1)
-    chosen = log_probabilities.gather(-1, rankings[..., None]).squeeze(-1)
-    return torch.where(counted, chosen, 0.0).sum(-1)
+    return torch.where(counted, chosen_log_policy(log_policy(scores, on_offer), rankings), 0.0).sum(-1)
 
 
 def likelihood_loss(log_likelihood: Tensor) -> Tensor:

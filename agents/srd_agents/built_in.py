@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from srd_agents.spec import RankerSpec
@@ -15,6 +16,86 @@ _EXPLICIT: Mapping[str, tuple[Any, ...]] = {
     "sharpness": (1.0, 2.0, 4.0, 8.0),
 }
 """What explicit methods choose besides: how cosines with subtopics become coverage."""
+
+_MMR = RankerSpec(
+    name="mmr",
+    summary="maximal marginal relevance (Carbonell & Goldstein 1998)",
+    config_path="srd_agents.heuristic.config:MMRConfig",
+    class_path="srd_agents.heuristic.mmr:MMR",
+    needs=("vectors",),
+    uses=("query", "retrieval order"),
+    parameters_to_tune={"lambda_": _LAMBDAS},
+)
+_MDP_DIV = RankerSpec(
+    name="mdp-div",
+    summary="REINFORCE, one topic at a time, exactly as published (Xia et al. 2017)",
+    config_path="srd_agents.reinforce.config:MdpDivConfig",
+    class_path="srd_agents.reinforce.agent:MdpDiv",
+    learns=True,
+    needs=("vectors",),
+    uses=("query",),
+)
+_MCTS = RankerSpec(
+    name="mcts",
+    summary="Monte Carlo tree search guided by a network that learns from it (after M2Div)",
+    config_path="srd_agents.mcts.config:MctsConfig",
+    class_path="srd_agents.mcts.agent:Mcts",
+    learns=True,
+    needs=("vectors",),
+    uses=("query",),
+)
+_DALETOR = RankerSpec(
+    name="daletor",
+    summary="self-attention scores all candidates, trained on a smooth alpha_DCG (Yan et al. 2021)",
+    config_path="srd_agents.supervised.smooth.config:DaletorConfig",
+    class_path="srd_agents.supervised.smooth.agent:Daletor",
+    learns=True,
+    needs=("vectors",),
+    uses=("query", "retrieval order"),
+)
+_R_LTR = RankerSpec(
+    name="r-ltr",
+    summary="linear relevance and relations to what is ranked, the likelihood of ideal rankings (Zhu et al. 2014)",
+    config_path="srd_agents.supervised.linear.config:RltrConfig",
+    class_path="srd_agents.supervised.linear.r_ltr:Rltr",
+    learns=True,
+    needs=("vectors",),
+    uses=("query", "retrieval order", "own columns", "texts"),
+)
+_PAMM = replace(
+    _R_LTR,
+    name="pamm",
+    summary="as r-ltr, a perceptron on pairs of rankings by any measure (Xu et al. 2017)",
+    config_path="srd_agents.supervised.linear.config:PairConfig",
+    class_path="srd_agents.supervised.linear.r_ltr:Pamm",
+)
+_LISTMLE = RankerSpec(
+    name="listmle",
+    summary="linear relevance, the likelihood of the order by covered subtopics (Xia et al. 2008)",
+    config_path="srd_agents.supervised.linear.config:ListMleConfig",
+    class_path="srd_agents.supervised.linear.r_ltr:ListMle",
+    learns=True,
+    needs=("vectors",),
+    uses=("query", "retrieval order", "own columns"),
+)
+_MDP_DIV_NTN_D = RankerSpec(
+    name="mdp-div-ntn-d",
+    summary="MDP-DIV on the half of the candidates that NTN-DIV ranks first",
+    config_path="srd_agents.reinforce.config:MdpDivNtnConfig",
+    class_path="srd_agents.reinforce.pruned:MdpDivNtn",
+    learns=True,
+    needs=("vectors",),
+    uses=("query", "retrieval order"),
+)
+_QMIX = RankerSpec(
+    name="qmix",
+    summary="every document is an agent that scores itself, learned with QMIX (after MA4DIV)",
+    config_path="srd_agents.qmix.config:QmixConfig",
+    class_path="srd_agents.qmix.agent:Qmix",
+    learns=True,
+    needs=("vectors",),
+    uses=("query",),
+)
 
 BUILT_IN = (
     RankerSpec(
@@ -30,32 +111,20 @@ BUILT_IN = (
         config_path="srd_agents.heuristic.config:RandomConfig",
         class_path="srd_agents.heuristic.order:RandomOrder",
     ),
-    RankerSpec(
-        name="mmr",
-        summary="maximal marginal relevance (Carbonell & Goldstein 1998)",
-        config_path="srd_agents.heuristic.config:MMRConfig",
-        class_path="srd_agents.heuristic.mmr:MMR",
-        needs=("vectors",),
-        uses=("query", "retrieval order"),
-        parameters_to_tune={"lambda_": _LAMBDAS},
-    ),
-    RankerSpec(
+    _MMR,
+    replace(
+        _MMR,
         name="msd",
         summary="max-sum diversification: relevance and the sum of distances (Borodin et al. 2012)",
         config_path="srd_agents.heuristic.config:MSDConfig",
         class_path="srd_agents.heuristic.msd:MSD",
-        needs=("vectors",),
-        uses=("query", "retrieval order"),
-        parameters_to_tune={"lambda_": _LAMBDAS},
     ),
-    RankerSpec(
+    replace(
+        _MMR,
         name="dpp",
         summary="greedy inference for a determinantal point process (Chen et al. 2018)",
         config_path="srd_agents.heuristic.config:DPPConfig",
         class_path="srd_agents.heuristic.dpp:DPP",
-        needs=("vectors",),
-        uses=("query", "retrieval order"),
-        parameters_to_tune={"lambda_": _LAMBDAS},
     ),
     RankerSpec(
         name="xquad",
@@ -106,38 +175,19 @@ BUILT_IN = (
         class_path="srd_agents.heuristic.oracle:Oracle",
         needs=("judgments",),
     ),
-    RankerSpec(
-        name="mdp-div",
-        summary="REINFORCE, one topic at a time, exactly as published (Xia et al. 2017)",
-        config_path="srd_agents.reinforce.config:MdpDivConfig",
-        class_path="srd_agents.reinforce.agent:MdpDiv",
-        learns=True,
-        needs=("vectors",),
-        uses=("query",),
-    ),
-    RankerSpec(
+    _MDP_DIV,
+    replace(
+        _MDP_DIV,
         name="reinforce",
         summary="REINFORCE on batches of topics and rollouts: baseline, Adam, entropy, clipping (after MDP-DIV)",
         config_path="srd_agents.reinforce.config:ReinforceConfig",
         class_path="srd_agents.reinforce.agent:Reinforce",
-        learns=True,
-        needs=("vectors",),
-        uses=("query",),
     ),
-    RankerSpec(
-        name="mcts",
-        summary="Monte Carlo tree search guided by a network that learns from it (after M2Div)",
-        config_path="srd_agents.mcts.config:MctsConfig",
-        class_path="srd_agents.mcts.agent:Mcts",
-        learns=True,
-        needs=("vectors",),
-        uses=("query",),
-    ),
-    RankerSpec(
+    _MCTS,
+    replace(
+        _MCTS,
         name="m2div",
         summary="the same with the settings of M2Div as published (Feng et al. 2018)",
-        config_path="srd_agents.mcts.config:MctsConfig",
-        class_path="srd_agents.mcts.agent:Mcts",
         options={
             "batch_topics": 1,
             "root": "puct",
@@ -151,9 +201,6 @@ BUILT_IN = (
             "standardize": False,
             "validation_measure": "alpha_nDCG@5",
         },
-        learns=True,
-        needs=("vectors",),
-        uses=("query",),
     ),
     RankerSpec(
         name="ntn-div",
@@ -164,77 +211,35 @@ BUILT_IN = (
         needs=("vectors",),
         uses=("query", "retrieval order"),
     ),
-    RankerSpec(
-        name="daletor",
-        summary="self-attention scores all candidates, trained on a smooth alpha_DCG (Yan et al. 2021)",
-        config_path="srd_agents.supervised.smooth.config:DaletorConfig",
-        class_path="srd_agents.supervised.smooth.agent:Daletor",
-        learns=True,
-        needs=("vectors",),
-        uses=("query", "retrieval order"),
-    ),
-    RankerSpec(
+    _DALETOR,
+    replace(
+        _DALETOR,
         name="mo4srd",
         summary="as daletor, with Gaussian scores and a measure of expected ranks (Yu 2022)",
         config_path="srd_agents.supervised.smooth.config:Mo4srdConfig",
         class_path="srd_agents.supervised.smooth.agent:Mo4srd",
-        learns=True,
-        needs=("vectors",),
-        uses=("query", "retrieval order"),
     ),
-    RankerSpec(
-        name="r-ltr",
-        summary="linear relevance and relations to what is ranked, the likelihood of ideal rankings (Zhu et al. 2014)",
-        config_path="srd_agents.supervised.linear.config:RltrConfig",
-        class_path="srd_agents.supervised.linear.r_ltr:Rltr",
-        learns=True,
-        needs=("vectors",),
-        uses=("query", "retrieval order", "own columns", "texts"),
-    ),
-    RankerSpec(
-        name="pamm",
-        summary="as r-ltr, a perceptron on pairs of rankings by any measure (Xu et al. 2017)",
-        config_path="srd_agents.supervised.linear.config:PairConfig",
-        class_path="srd_agents.supervised.linear.r_ltr:Pamm",
-        learns=True,
-        needs=("vectors",),
-        uses=("query", "retrieval order", "own columns", "texts"),
-    ),
-    RankerSpec(
+    _R_LTR,
+    _PAMM,
+    replace(
+        _PAMM,
         name="sgdmm-log",
         summary="as pamm, with a logistic loss",
-        config_path="srd_agents.supervised.linear.config:PairConfig",
         class_path="srd_agents.supervised.linear.r_ltr:SgdmmLog",
-        learns=True,
-        needs=("vectors",),
-        uses=("query", "retrieval order", "own columns", "texts"),
     ),
-    RankerSpec(
+    replace(
+        _PAMM,
         name="sgdmm-exp",
         summary="as pamm, with an exponential loss",
-        config_path="srd_agents.supervised.linear.config:PairConfig",
         class_path="srd_agents.supervised.linear.r_ltr:SgdmmExp",
-        learns=True,
-        needs=("vectors",),
-        uses=("query", "retrieval order", "own columns", "texts"),
     ),
-    RankerSpec(
-        name="listmle",
-        summary="linear relevance, the likelihood of the order by covered subtopics (Xia et al. 2008)",
-        config_path="srd_agents.supervised.linear.config:ListMleConfig",
-        class_path="srd_agents.supervised.linear.r_ltr:ListMle",
-        learns=True,
-        needs=("vectors",),
-        uses=("query", "retrieval order", "own columns"),
-    ),
-    RankerSpec(
+    _LISTMLE,
+    replace(
+        _LISTMLE,
         name="structsvm",
         summary="linear relevance, a structural SVM whose loss is 1 - any measure",
         config_path="srd_agents.supervised.linear.config:StructSvmConfig",
         class_path="srd_agents.supervised.linear.svm:StructSvm",
-        learns=True,
-        needs=("vectors",),
-        uses=("query", "retrieval order", "own columns"),
     ),
     RankerSpec(
         name="svm-div",
@@ -244,69 +249,36 @@ BUILT_IN = (
         learns=True,
         needs=("vectors", "texts"),
     ),
-    RankerSpec(
+    replace(
+        _MDP_DIV,
         name="mdp-div-knn10",
         summary="MDP-DIV that drops the nearest 10% of what remains after each rank (Liu et al. 2018)",
-        config_path="srd_agents.reinforce.config:MdpDivConfig",
-        class_path="srd_agents.reinforce.agent:MdpDiv",
         options={"pruning": "knn:0.1"},
-        learns=True,
-        needs=("vectors",),
-        uses=("query",),
     ),
-    RankerSpec(
+    replace(
+        _MDP_DIV,
         name="mdp-div-knn20",
         summary="MDP-DIV that drops the nearest 20% of what remains after each rank",
-        config_path="srd_agents.reinforce.config:MdpDivConfig",
-        class_path="srd_agents.reinforce.agent:MdpDiv",
         options={"pruning": "knn:0.2"},
-        learns=True,
-        needs=("vectors",),
-        uses=("query",),
     ),
-    RankerSpec(
+    replace(
+        _MDP_DIV,
         name="mdp-div-knn30",
         summary="MDP-DIV that drops the nearest 30% of what remains after each rank",
-        config_path="srd_agents.reinforce.config:MdpDivConfig",
-        class_path="srd_agents.reinforce.agent:MdpDiv",
         options={"pruning": "knn:0.3"},
-        learns=True,
-        needs=("vectors",),
-        uses=("query",),
     ),
-    RankerSpec(
-        name="mdp-div-ntn-d",
-        summary="MDP-DIV on the half of the candidates that NTN-DIV ranks first",
-        config_path="srd_agents.reinforce.config:MdpDivNtnConfig",
-        class_path="srd_agents.reinforce.pruned:MdpDivNtn",
-        learns=True,
-        needs=("vectors",),
-        uses=("query", "retrieval order"),
-    ),
-    RankerSpec(
+    _MDP_DIV_NTN_D,
+    replace(
+        _MDP_DIV_NTN_D,
         name="mdp-div-ntn-e",
         summary="MDP-DIV on what NTN-DIV puts first after each rank",
-        config_path="srd_agents.reinforce.config:MdpDivNtnConfig",
-        class_path="srd_agents.reinforce.pruned:MdpDivNtn",
         options={"when": "step"},
-        learns=True,
-        needs=("vectors",),
-        uses=("query", "retrieval order"),
     ),
-    RankerSpec(
-        name="qmix",
-        summary="every document is an agent that scores itself, learned with QMIX (after MA4DIV)",
-        config_path="srd_agents.qmix.config:QmixConfig",
-        class_path="srd_agents.qmix.agent:Qmix",
-        learns=True,
-        needs=("vectors",),
-        uses=("query",),
-    ),
-    RankerSpec(
+    _QMIX,
+    replace(
+        _QMIX,
         name="ma4div",
         summary="the same with the settings of MA4DIV as published for DU-DIV's lists of 15 (Chen et al. 2025)",
-        config_path="srd_agents.qmix.config:QmixConfig",
-        class_path="srd_agents.qmix.agent:Qmix",
         options={
             "reward": "alpha_nDCG@5 + alpha_nDCG@15",
             "state": "flat",
@@ -322,27 +294,20 @@ BUILT_IN = (
             "epsilon_episodes": 300_000,
             "standardize": False,
         },
-        learns=True,
-        needs=("vectors",),
-        uses=("query",),
     ),
-    RankerSpec(
+    replace(
+        _QMIX,
         name="vdn",
         summary="as qmix, the agents' values added up (Sunehag et al. 2018)",
         config_path="srd_agents.qmix.config:VdnConfig",
         class_path="srd_agents.qmix.agent:Vdn",
-        learns=True,
-        needs=("vectors",),
-        uses=("query",),
     ),
-    RankerSpec(
+    replace(
+        _QMIX,
         name="iql",
         summary="as qmix, every agent learning from the shared reward on its own (Tan 1993)",
         config_path="srd_agents.qmix.config:ScoringConfig",
         class_path="srd_agents.qmix.agent:Iql",
-        learns=True,
-        needs=("vectors",),
-        uses=("query",),
     ),
     RankerSpec(
         name="maskable-ppo",

@@ -1,4 +1,4 @@
-"""The training loop that all learners share: what it asks of a learner, what its options are, and the loop itself."""
+"""The training loop that all learners share, and its options."""
 
 from __future__ import annotations
 
@@ -12,18 +12,20 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from types import FrameType
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from srd_agents.config import as_values, check_count, check_positive
 from srd_agents.history import History, OnProgress, Progress
-from srd_agents.storage import Tree, Weights, read_tree, write_tree
+from srd_agents.storage import Tree, read_tree, write_tree
 from srd_agents.validation import Validation
 from srd_gym.files import PathLike
-from srd_gym.protocols import IntArray, Ranker
 from srd_gym.topic import TopicSet
+
+if TYPE_CHECKING:
+    from srd_agents.learner import Learner
 
 STATE_FILE = "state.safetensors"
 """Where `fit` keeps what a resumed run needs, beside the model."""
@@ -59,37 +61,6 @@ HOW_LONG = ("epochs", "patience", "checkpoint_seconds")
 """Options that a resumed run may change: how long it trains and how often it saves, not what it computes."""
 
 
-class Trainee(Ranker, Protocol):
-    """What the loop asks of a learner; `srd_agents.learner.Learner` says what each method does."""
-
-    seed: int | None
-    pretraining_seconds: float
-    pretraining_cpu_seconds: float
-
-    @property
-    def name(self) -> str:
-        """The name in the registry."""
-
-    @property
-    def config(self) -> LearnerConfig:
-        """The options."""
-
-    def check_weights(self, weights: Weights, what: str) -> None:
-        """Refuse weights that do not fit the network."""
-
-    def _weights(self) -> dict[str, NDArray[Any]]: ...
-
-    def _set_weights(self, weights: Weights) -> None: ...
-
-    def _update(self, batch: IntArray) -> Mapping[str, float]: ...
-
-    def _training_state(self) -> Tree: ...
-
-    def _restore_training(self, state: Tree) -> None: ...
-
-    def _write_model(self, folder: PathLike, weights: Weights) -> None: ...
-
-
 class Fit:
     """One training run of one learner: shuffled epochs of updates, validation, early stopping, checkpoints.
 
@@ -104,7 +75,7 @@ class Fit:
 
     def __init__(
         self,
-        learner: Trainee,
+        learner: Learner[Any],
         topics: TopicSet,
         validation: TopicSet | None,
         *,
@@ -127,17 +98,16 @@ class Fit:
         self._cpu_seconds = learner.pretraining_cpu_seconds
         self._saved_at = self._shown_at = self._began
         self._between_updates = True
-        self._parts = (topics, validation)
 
     @cached_property
     def _identity(self) -> dict[str, Any]:
         """What a resumed run must have in common with its checkpoint."""
-        topics, validation = self._parts
+        validation = None if self._validation is None else self._validation.topics
         return {
             "ranker": self._learner.name,
             "seed": self._learner.seed,
             "config": {key: value for key, value in as_values(self._config).items() if key not in HOW_LONG},
-            "topics": topics.fingerprint,
+            "topics": self._topics.fingerprint,
             "validation": None if validation is None else validation.fingerprint,
         }
 

@@ -179,14 +179,9 @@ class Learner(ABC, Generic[C]):
         if time_budget is not None:
             check_positive("time_budget", time_budget)
         trainable, excluded = _checked_topics(self.name, topics, validation)
-        width = topics.vector_width
-        if width is None:  # for the type checker: _checked_topics has refused it
-            raise ValueError("topics have no document vectors")
-        self.vector_width, self.seed = width, seed
-        self._build(width)
         self._resuming = resume
         self.pretraining_seconds = self.pretraining_cpu_seconds = 0.0
-        self._prepare(trainable, seed)
+        self.prepare(trainable, seed)
         try:
             run = Fit(self, trainable, validation, out=out, time_budget=time_budget, progress=progress)
             run.history.excluded = excluded
@@ -197,6 +192,22 @@ class Learner(ABC, Generic[C]):
             return run.history
         finally:
             self._release()
+
+    def prepare(self, topics: TopicSet, seed: int = 0) -> None:
+        """The beginning of `fit`; alone, for experiments that train step by step.
+
+        Args:
+            topics: labelled topics with vectors, a relevant candidate each.
+            seed: as in `fit`.
+
+        Raises:
+            ValueError: topics without vectors.
+        """
+        if topics.vector_width is None:
+            raise ValueError(f"topic set {topics.name!r} has no document vectors; learning needs them")
+        self.vector_width, self.seed = topics.vector_width, seed
+        self._build(topics.vector_width)
+        self._prepare(topics, seed)
 
     def save(self, folder: PathLike) -> None:
         """Write `model.safetensors` and `config.json`, each whole or not at all.

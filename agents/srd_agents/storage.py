@@ -7,7 +7,7 @@ Nothing here can execute what a file holds: pickles are recognised and refused.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +36,7 @@ def write_arrays(path: PathLike, arrays: Mapping[str, NDArray[Any]], metadata: M
     Raises:
         OSError: the disk is full or the place not writable; the old file stays.
     """
-    save = _safetensors_numpy().save
+    _, save = _safetensors()
     # asarray, not ascontiguousarray: the latter turns a scalar into a vector.
     content = save({name: np.asarray(array, order="C") for name, array in arrays.items()}, metadata=dict(metadata))
     with written_atomically(path) as temporary:
@@ -58,7 +58,7 @@ def read_arrays(path: PathLike, what: str) -> tuple[Arrays, dict[str, str]]:
         ValueError: a pickle (refused unread), or not a whole safetensors file.
     """
     found = existing_file(path, what)
-    safetensors = _safetensors_numpy()
+    safetensors, _ = _safetensors()
     try:
         with safetensors.safe_open(found, framework="numpy") as opened:
             arrays = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118 - not a mapping
@@ -181,20 +181,14 @@ def _split(tree: Mapping[str, Any], prefix: str, arrays: Arrays) -> dict[str, An
     return rest
 
 
-def _safetensors_numpy() -> Any:
-    """The safetensors functions, or an error that says how to install them."""
+def _safetensors() -> tuple[Any, Callable[..., bytes]]:
+    """The package and its writer of numpy arrays, or an error that says how to install them."""
     try:
         import safetensors
-        from safetensors import numpy as safetensors_numpy
+        from safetensors.numpy import save
     except ImportError as error:
         raise ImportError('saving and loading models needs safetensors: pip install "srd-gym[agents]"') from error
-
-    class Functions:
-        save = staticmethod(safetensors_numpy.save)
-        safe_open = staticmethod(safetensors.safe_open)
-        SafetensorError = safetensors.SafetensorError
-
-    return Functions
+    return safetensors, save
 
 
 def folder_of(path: PathLike) -> Path:

@@ -6,7 +6,7 @@ import copy
 import dataclasses
 import logging
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import torch
@@ -18,7 +18,7 @@ from srd_agents.mcts.loss import policy_loss, value_loss
 from srd_agents.mcts.network import HeadWeights, NumpyEvaluator, SearchNetwork
 from srd_agents.mcts.rollout import Episodes, OrderedTopic, Planner, Played
 from srd_agents.networks.checkpoint import load_module, load_optimizer, module_arrays, optimizer_tree
-from srd_agents.networks.inputs import Inputs, log_policy
+from srd_agents.networks.inputs import Inputs, log_policy, padded_inputs
 from srd_agents.storage import Tree, Weights
 from srd_gym.core import SelectionCore
 from srd_gym.names import unknown
@@ -54,16 +54,6 @@ class Mcts(Learner[MctsConfig]):
 
     # Ranking.
 
-    def ranking_by(self, by: Literal["policy", "value", "search"], simulations: int | None = None) -> Self:
-        """The same trained ranker, with its weights, ranking another way.
-
-        Args:
-            by: as the option `rank_by`.
-            simulations: as the option `rank_simulations`; None keeps it.
-        """
-        count = self.config.rank_simulations if simulations is None else simulations
-        return self.ranking_with(rank_by=by, rank_simulations=count)
-
     def ranking_with(self, **options: Any) -> Self:
         """The same trained ranker, with its weights and other options of ranking (`MctsConfig.RANKING_OPTIONS`).
 
@@ -77,14 +67,6 @@ class Mcts(Learner[MctsConfig]):
         twin.config = dataclasses.replace(self.config, **options)
         return twin
 
-    def evaluator(self, topics: Sequence[Topic]) -> NumpyEvaluator:
-        """The network on some topics, their candidates in seeded order, as `srd_agents.mcts.search` asks for it.
-
-        Args:
-            topics: with vectors of the width trained on.
-        """
-        return self._evaluator([OrderedTopic.of(topic, self.config.tie_seed) for topic in topics])
-
     def _rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
         by = self.config.rank_by
         if by == "search" and self.config.rank_simulations == 0:
@@ -93,7 +75,7 @@ class Mcts(Learner[MctsConfig]):
         out: list[IntArray] = []
         for start in range(0, len(topics), _CHUNK):
             part = topics[start : start + _CHUNK]
-            ordered = [OrderedTopic.of(topic, self.config.tie_seed) for topic in part]
+            ordered = [OrderedTopic.of(topic) for topic in part]
             evaluator = self._evaluator(ordered)
             counts = np.array([topic.n_candidates for topic in part], np.int64)
             begun = self._searched(evaluator, counts, k) if by == "search" else None
@@ -112,7 +94,7 @@ class Mcts(Learner[MctsConfig]):
         # Topic by topic: a matrix product's last bits may depend on what else is in it.
         projections = []
         for topic in topics:
-            scoring, inputs, initial = self._network.project(_inputs([topic]))
+            scoring, inputs, initial = self._network.project(_inputs_of([topic]))
             projections.append((scoring[0].numpy(), inputs[0].numpy(), initial[0].numpy()))
         return NumpyEvaluator(projections, HeadWeights.of(self._network))
 
@@ -148,7 +130,7 @@ class Mcts(Learner[MctsConfig]):
             else torch.optim.Adam(parameters, lr=config.learning_rate)
         )
         self._rng = np.random.default_rng([seed, 0x3CE5])
-        self._topics = [OrderedTopic.of(topic, config.tie_seed) for topic in topics]
+        self._topics = [OrderedTopic.of(topic) for topic in topics]
         self._core = SelectionCore(topics, reward=config.reward, horizon=config.horizon)
         self._episodes = Episodes(self._core, [topic.order for topic in self._topics])
 
@@ -161,7 +143,7 @@ class Mcts(Learner[MctsConfig]):
     def _learn(self, topics: Sequence[OrderedTopic], played: Played, outcome: ScoreArray) -> dict[str, float]:
         """One step on the episodes of these topics; the parts of the loss, means per rank."""
         network = self._network
-        scoring, inputs, initial = network.project(_inputs(topics))
+        scoring, inputs, initial = network.project(_inputs_of(topics))
         rows = torch.arange(len(topics))[:, None]
         states = network.states(initial, inputs[rows, torch.from_numpy(played.documents)])
         log_pi = log_policy(network.logits(scoring, states), torch.from_numpy(played.allowed))
@@ -239,14 +221,6 @@ def _values_after(evaluator: NumpyEvaluator, state: NDArray[np.float32], width: 
     return evaluator.values(trees, after).reshape(len(state), width)
 
 
-def _inputs(topics: Sequence[OrderedTopic]) -> Inputs:
+def _inputs_of(topics: Sequence[OrderedTopic]) -> Inputs:
     """What the network sees of topics, padded to the largest."""
-    counts = np.array([len(topic.documents) for topic in topics])
-    documents = np.zeros((len(topics), int(counts.max()), topics[0].documents.shape[1]), np.float32)
-    for place, topic in zip(documents, topics, strict=True):
-        place[: len(topic.documents)] = topic.documents
-    present = None
-    if (counts != counts[0]).any():
-        present = torch.from_numpy(np.arange(documents.shape[1]) < counts[:, None])
-    queries = np.stack([topic.query for topic in topics])
-    return Inputs(torch.from_numpy(queries), torch.from_numpy(documents), present)
+    return padded_inputs([topic.documents for topic in topics], [topic.query for topic in topics])

@@ -60,14 +60,12 @@ class MctsConfig(LearnerConfig):
     """How topics are ranked: by the raw policy, by V of every next document, or with search. Labels are never read."""
     rank_simulations: int = 64
     """Simulations at each of the first `horizon` ranks when ranking with search; 0 falls back to the raw policy."""
-    tie_seed: int = 0
-    """Seed of the order, drawn from document ids, in which equal candidates come."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
         for name in ("horizon", "simulations", "leaves", "max_num_considered_actions", "hidden", "heads", "blocks"):
             check_count(name, getattr(self, name))
-        for name in ("attention", "rank_simulations", "tie_seed"):
+        for name in ("attention", "rank_simulations"):
             check_count(name, getattr(self, name), low=0)
         check_between("exploration", self.exploration, 0.0)
         check_between("dirichlet_fraction", self.dirichlet_fraction, 0.0, 1.0)

@@ -53,7 +53,7 @@ class OrderedTopic:
     """[F]; zeros where there is none."""
 
     @classmethod
-    def of(cls, topic: Topic, seed: int) -> OrderedTopic:
+    def of(cls, topic: Topic, seed: int = 0) -> OrderedTopic:
         """The topic as networks and trees see it.
 
         Raises:

@@ -107,23 +107,36 @@ def inputs_of(topics: Sequence[Topic], like: Tensor) -> Inputs:
         topics: at least one.
         like: whose device and dtype to take.
     """
-    vectors = [vectors_of(topic) for topic in topics]
+    return padded_inputs([vectors_of(topic) for topic in topics], [topic.query_vector for topic in topics], like)
+
+
+def padded_inputs(
+    vectors: Sequence[NDArray[np.float32]], queries: Sequence[NDArray[np.float32] | None], like: Tensor | None = None
+) -> Inputs:
+    """What a network sees of B topics, padded to the largest.
+
+    Args:
+        vectors: [N_b, F] of each topic.
+        queries: [F] of each; None: it has none.
+        like: whose device and dtype to take; None: float32 on the CPU.
+    """
+    like = torch.empty(0) if like is None else like
     most = max(len(rows) for rows in vectors)
-    queries = np.zeros((len(topics), vectors[0].shape[1]), np.float32)
-    for row, topic in zip(queries, topics, strict=True):
-        if topic.query_vector is not None:
-            row[:] = topic.query_vector
+    given = np.zeros((len(vectors), vectors[0].shape[1]), np.float32)
+    for row, query in zip(given, queries, strict=True):
+        if query is not None:
+            row[:] = query
     present = None
     if all(len(rows) == most for rows in vectors):
         documents = vectors[0][None] if len(vectors) == 1 else np.stack(vectors)
     else:
-        documents = np.zeros((len(topics), most, vectors[0].shape[1]), np.float32)
+        documents = np.zeros((len(vectors), most, vectors[0].shape[1]), np.float32)
         for place, rows in zip(documents, vectors, strict=True):
             place[: len(rows)] = rows
         counts = np.array([len(rows) for rows in vectors])
         present = torch.from_numpy(np.arange(most) < counts[:, None]).to(like.device)
     return Inputs(
-        torch.from_numpy(queries).to(like.device, like.dtype),
+        torch.from_numpy(given).to(like.device, like.dtype),
         shared_tensor(documents).to(like.device, like.dtype),
         present,
     )

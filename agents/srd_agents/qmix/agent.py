@@ -213,22 +213,6 @@ class ScoringLearner(Learner[C]):
         ]
         return {"return": float(rewards.mean()), "epsilon": epsilon, "loss": float(np.mean(losses))}
 
-    def prepare(self, topics: TopicSet, seed: int = 0) -> None:
-        """Get ready to `play` and `learn` step by step, outside of `fit`: for experiments and for measuring speed.
-
-        Args:
-            topics: labelled topics with vectors.
-            seed: of the first weights and of exploring.
-
-        Raises:
-            ValueError: topics without vectors, or with too many candidates.
-        """
-        if topics.vector_width is None:
-            raise ValueError(f"topic set {topics.name!r} has no document vectors; learning needs them")
-        self.vector_width, self.seed = topics.vector_width, seed
-        self._build(topics.vector_width)
-        self._prepare(topics, seed)
-
     def play(self, batch: IntArray, epsilon: float) -> tuple[IntArray, ScoreArray]:
         """Play `rollouts` episodes of each topic, every agent exploring on its own.
 

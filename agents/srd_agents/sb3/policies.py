@@ -31,7 +31,29 @@ SUPPORTED = "MaskablePPO, PPO, A2C, TRPO and DQN"
 
 
 class CandidatePolicy(BasePolicy):
-    """What our policies share: they say what is wrong with an observation, and can be saved without a model."""
+    """What our policies share: they say what is wrong with an observation, and can be saved without a model.
+
+    Args:
+        observation_space: of `SRD-v0`, full or compact.
+        action_space: of `SRD-v0`.
+        lr_schedule: by SB3.
+        features_extractor_kwargs: of `CandidateExtractor`: topics, hidden.
+        others: optimizer_class, optimizer_kwargs.
+
+    Raises:
+        ValueError: other spaces, or options that this policy has no use for.
+    """
+
+    def __init__(
+        self,
+        observation_space: spaces.Space[Any],
+        action_space: spaces.Space[Any],
+        lr_schedule: Schedule,
+        **others: Any,
+    ) -> None:
+        others.pop("use_sde", None)  # PPO and A2C always hand it over; it is for continuous actions
+        options: Any = _options(observation_space, action_space, others)
+        super().__init__(observation_space, action_space, lr_schedule, **options)
 
     def obs_to_tensor(
         self, observation: np.ndarray[Any, Any] | dict[str, np.ndarray[Any, Any]]
@@ -55,28 +77,7 @@ class MaskablePointerPolicy(CandidatePolicy, MaskableActorCriticPolicy):
     """The policy for sb3-contrib's MaskablePPO.
 
     Candidates that the observation's mask takes off offer are never chosen, whether or not `predict` is told the masks.
-
-    Args:
-        observation_space: of `SRD-v0`, full or compact.
-        action_space: of `SRD-v0`.
-        lr_schedule: by SB3.
-        features_extractor_kwargs: of `CandidateExtractor`: topics, hidden.
-        others: optimizer_class, optimizer_kwargs.
-
-    Raises:
-        ValueError: other spaces, or options that this policy has no use for.
     """
-
-    def __init__(
-        self,
-        observation_space: spaces.Space[Any],
-        action_space: spaces.Space[Any],
-        lr_schedule: Schedule,
-        **others: Any,
-    ) -> None:
-        super().__init__(
-            observation_space, action_space, lr_schedule, **_options(observation_space, action_space, others)
-        )
 
     def _build(self, lr_schedule: Schedule) -> None:
         _set_heads(self, lr_schedule)
@@ -105,22 +106,7 @@ class MaskablePointerPolicy(CandidatePolicy, MaskableActorCriticPolicy):
 
 
 class PointerPolicy(CandidatePolicy, ActorCriticPolicy):
-    """The policy for PPO, A2C and TRPO, which know no masks: it reads the mask in the observation.
-
-    Args and errors as `MaskablePointerPolicy`.
-    """
-
-    def __init__(
-        self,
-        observation_space: spaces.Space[Any],
-        action_space: spaces.Space[Any],
-        lr_schedule: Schedule,
-        **others: Any,
-    ) -> None:
-        others.pop("use_sde", None)  # PPO and A2C always hand it over; it is for continuous actions
-        super().__init__(
-            observation_space, action_space, lr_schedule, **_options(observation_space, action_space, others)
-        )
+    """The policy for PPO, A2C and TRPO, which know no masks: it reads the mask in the observation."""
 
     def _build(self, lr_schedule: Schedule) -> None:
         _set_heads(self, lr_schedule)
@@ -138,16 +124,7 @@ class PointerDQNPolicy(CandidatePolicy, DQNPolicy):
     """The policy for DQN. Neither the greedy action nor the target is ever one that is not on offer.
 
     DQN itself explores with actions drawn blindly from all N: on `SRD-v0` some of them waste their rank.
-
-    Args and errors as `MaskablePointerPolicy`.
     """
-
-    def __init__(
-        self, observation_space: spaces.Space[Any], action_space: spaces.Discrete, lr_schedule: Schedule, **others: Any
-    ) -> None:
-        super().__init__(
-            observation_space, action_space, lr_schedule, **_options(observation_space, action_space, others)
-        )
 
     def make_q_net(self) -> PointerQNetwork:
         """A network with an extractor of its own."""

@@ -88,7 +88,7 @@ def test_learns_the_toy_topic(variant: str, seed: int) -> None:
     ranker.fit(topics, seed=seed)
     validation = Validation(topics, "alpha_nDCG@5")
     for by, budget in (("policy", 0), ("search", 50)):
-        assert validation.mean(ranker.ranking_by(by, budget)) > 0.95, by  # type: ignore[arg-type]
+        assert validation.mean(ranker.ranking_with(rank_by=by, rank_simulations=budget)) > 0.95, by  # type: ignore[arg-type]
 
 
 def test_on_held_out_topics_it_beats_chance_and_search_is_no_worse_than_the_raw_policy() -> None:
@@ -96,10 +96,10 @@ def test_on_held_out_topics_it_beats_chance_and_search_is_no_worse_than_the_raw_
     ranker = learner(hidden=16, simulations=64, epochs=4)
     ranker.fit(fold.train, fold.validation, seed=0)
     test = Validation(fold.test, "alpha_nDCG@5")
-    raw = test.mean(ranker.ranking_by("policy"))
+    raw = test.mean(ranker.ranking_with(rank_by="policy"))
     assert raw > test.mean(make_ranker("random")) + 0.05
     for simulations in (16, 128):
-        assert test.mean(ranker.ranking_by("search", simulations)) > raw - 0.02
+        assert test.mean(ranker.ranking_with(rank_by="search", rank_simulations=simulations)) > raw - 0.02
 
 
 @pytest.mark.parametrize("variant", list(VARIANTS))
@@ -182,16 +182,16 @@ def test_ranking_by_policy_is_the_argmax_of_the_network() -> None:
                 expected.append(max(left, key=lambda i: float(logits[i])))
                 left.remove(expected[-1])
                 state = network.next_state(state, inputs[:, expected[-1]])
-        assert ranker.ranking_by("policy").rank(topic, 99).tolist() == expected
+        assert ranker.ranking_with(rank_by="policy").rank(topic, 99).tolist() == expected
 
 
 def test_a_budget_of_zero_ranks_by_the_raw_policy_and_says_so(caplog: pytest.LogCaptureFixture) -> None:
     ranker = learner()
     ranker.fit(ragged(), seed=0)
     caplog.clear()
-    raw = ranker.ranking_by("policy").rank_batch(list(ragged()), 9)
+    raw = ranker.ranking_with(rank_by="policy").rank_batch(list(ragged()), 9)
     assert "raw policy" not in caplog.text
-    fallen = ranker.ranking_by("search", 0).rank_batch(list(ragged()), 9)
+    fallen = ranker.ranking_with(rank_by="search", rank_simulations=0).rank_batch(list(ragged()), 9)
     assert "no simulations to search with: it ranks by its raw policy" in caplog.text
     for one, other in zip(raw, fallen, strict=True):
         np.testing.assert_array_equal(one, other)

@@ -79,11 +79,16 @@ def test_a_view_ranks_as_the_ranker_itself_would(finished: tuple[Path, list[dict
     fold = load_entry(TOPICS).folds(3, seed=0)[0]
     ranker: Any = make_ranker("mcts", **OPTIONS)
     ranker.fit(fold.train, fold.validation, seed=0)
-    ways = {"raw": ("policy",), "by value": ("value",), "search 0": ("search", 0), "search 9": ("search", 9)}
+    ways: dict[str, dict[str, Any]] = {
+        "raw": {"rank_by": "policy"},
+        "by value": {"rank_by": "value"},
+        "search 0": {"rank_by": "search", "rank_simulations": 0},
+        "search 9": {"rank_by": "search", "rank_simulations": 9},
+    }
     for name, way in ways.items():
         record = next(record for record in records if record["ranker"] == name and record["fold"] == 1)
         rankings = read_run(out / record["run"]).rankings
-        twin = ranker.ranking_by(*way)
+        twin = ranker.ranking_with(**way)
         for topic in fold.test:
             expected = [topic.doc_ids[i] for i in twin.rank(topic, 5)]
             assert list(rankings[topic.query_id]) == expected

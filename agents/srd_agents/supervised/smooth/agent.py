@@ -177,22 +177,6 @@ class SmoothLearner(Learner[C]):
     def _update(self, batch: IntArray) -> Mapping[str, float]:
         return {"loss": self.learn(batch)}
 
-    def prepare(self, topics: TopicSet, seed: int = 0) -> None:
-        """Get ready to `learn` step by step, outside of `fit`: for experiments and for measuring speed.
-
-        Args:
-            topics: labelled topics with vectors, some candidate of each covering some subtopic.
-            seed: of the first weights.
-
-        Raises:
-            ValueError: topics without vectors.
-        """
-        if topics.vector_width is None:
-            raise ValueError(f"topic set {topics.name!r} has no document vectors; learning needs them")
-        self.vector_width, self.seed = topics.vector_width, seed
-        self._build(topics.vector_width)
-        self._prepare(topics, seed)
-
     def learn(self, batch: IntArray) -> float:
         """One gradient update.
 

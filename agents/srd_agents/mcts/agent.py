@@ -12,14 +12,14 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from srd_agents.learner import Learner
 from srd_agents.mcts.config import MctsConfig
 from srd_agents.mcts.loss import policy_loss, value_loss
 from srd_agents.mcts.network import HeadWeights, NumpyEvaluator, SearchNetwork
 from srd_agents.mcts.rollout import Episodes, OrderedTopic, Planner, Played
-from srd_agents.networks.checkpoint import load_module, load_optimizer, module_arrays, optimizer_tree
+from srd_agents.networks.checkpoint import load_optimizer, optimizer_tree
 from srd_agents.networks.inputs import Inputs, log_policy, padded_inputs
-from srd_agents.storage import Tree, Weights
+from srd_agents.networks.learner import NetworkLearner
+from srd_agents.storage import Tree
 from srd_gym.core import SelectionCore
 from srd_gym.names import unknown
 from srd_gym.protocols import IntArray, ScoreArray
@@ -31,7 +31,7 @@ _CHUNK = 32
 """Topics searched side by side when ranking."""
 
 
-class Mcts(Learner[MctsConfig]):
+class Mcts(NetworkLearner[MctsConfig]):
     """M2Div: a tree search guided by an LSTM's policy and value, which learn from what the search finds.
 
     Feng, Xu, Lan, Guo, Zeng, Cheng, "From Greedy Selection to Exploratory Decision-Making: Diverse Ranking with
@@ -50,7 +50,7 @@ class Mcts(Learner[MctsConfig]):
     _rng: np.random.Generator
     _episodes: Episodes
     _topics: list[OrderedTopic]
-    _core: SelectionCore | None = None
+    only_training: ClassVar[tuple[str, ...]] = ("_optimizer", "_episodes", "_topics")
 
     # Ranking.
 
@@ -106,12 +106,6 @@ class Mcts(Learner[MctsConfig]):
             vector_width, config.hidden, attention=config.attention, heads=config.heads, blocks=config.blocks
         )
 
-    def _weights(self) -> dict[str, NDArray[Any]]:
-        return module_arrays(self._network)
-
-    def _set_weights(self, weights: Weights) -> None:
-        load_module(self._network, weights, f"weights of ranker {self.name!r}")
-
     # Training.
 
     def _prepare(self, topics: TopicSet, seed: int) -> None:
@@ -131,8 +125,8 @@ class Mcts(Learner[MctsConfig]):
         )
         self._rng = np.random.default_rng([seed, 0x3CE5])
         self._topics = [OrderedTopic.of(topic) for topic in topics]
-        self._core = SelectionCore(topics, reward=config.reward, horizon=config.horizon)
-        self._episodes = Episodes(self._core, [topic.order for topic in self._topics])
+        core = SelectionCore(topics, reward=config.reward, horizon=config.horizon)
+        self._episodes = Episodes(core, [topic.order for topic in self._topics])
 
     def _update(self, batch: IntArray) -> Mapping[str, float]:
         topics = [self._topics[index] for index in batch]
@@ -166,12 +160,6 @@ class Mcts(Learner[MctsConfig]):
     def _restore_training(self, state: Tree) -> None:
         load_optimizer(self._optimizer, state["optimizer"])
         self._rng.bit_generator.state = state["generator"]
-
-    def _release(self) -> None:
-        self._core = None
-        for name in ("_optimizer", "_episodes", "_topics"):
-            if hasattr(self, name):
-                delattr(self, name)
 
 
 def fill(

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from srd_agents.networks.attention import AttentionStack, initialise
-from srd_agents.networks.inputs import Inputs, Standardizer
+from srd_agents.networks.inputs import Inputs, Standardizer, orthonormal
 from srd_gym.protocols import IntArray
 
 Floats = NDArray[np.float32]
@@ -44,7 +44,6 @@ class SearchNetwork(nn.Module):
         attention: width of the attention rows; 0 leaves them out.
         heads: of the attention.
         blocks: of the attention.
-        dtype: float32, or float64 for tests.
 
     Raises:
         ValueError: an attention width that the heads cannot share evenly.
@@ -58,28 +57,27 @@ class SearchNetwork(nn.Module):
         attention: int = 0,
         heads: int = 1,
         blocks: int = 1,
-        dtype: torch.dtype = torch.float32,
     ) -> None:
         super().__init__()
         self.width, self.hidden = width, hidden
-        self.standardizer = Standardizer(width, dtype=dtype)
+        self.standardizer = Standardizer(width)
         self.attention: AttentionStack | None = None
         if attention:
-            self.attention = AttentionStack(width, attention, heads, blocks, 2 * attention, dtype=dtype)
+            self.attention = AttentionStack(width, attention, heads, blocks, 2 * attention)
         rows = width + attention
-        self.query_weight = nn.Parameter(torch.zeros(2 * hidden, width, dtype=dtype))
+        self.query_weight = nn.Parameter(torch.zeros(2 * hidden, width))
         """[V_c; V_h], [2H, F]."""
-        self.input_weight = nn.Parameter(torch.zeros(4 * hidden, rows, dtype=dtype))
+        self.input_weight = nn.Parameter(torch.zeros(4 * hidden, rows))
         """[4H, F + attention]."""
-        self.recurrent_weight = nn.Parameter(torch.zeros(4 * hidden, hidden, dtype=dtype))
+        self.recurrent_weight = nn.Parameter(torch.zeros(4 * hidden, hidden))
         """[4H, H]."""
-        self.gate_bias = nn.Parameter(torch.zeros(4 * hidden, dtype=dtype))
+        self.gate_bias = nn.Parameter(torch.zeros(4 * hidden))
         """[4H]."""
-        self.scoring_weight = nn.Parameter(torch.zeros(rows, 2 * hidden, dtype=dtype))
+        self.scoring_weight = nn.Parameter(torch.zeros(rows, 2 * hidden))
         """U, [F + attention, 2H]."""
-        self.value_weight = nn.Parameter(torch.zeros(2 * hidden, dtype=dtype))
+        self.value_weight = nn.Parameter(torch.zeros(2 * hidden))
         """w, [2H]."""
-        self.value_bias = nn.Parameter(torch.zeros((), dtype=dtype))
+        self.value_bias = nn.Parameter(torch.zeros(()))
         """b."""
 
     @torch.no_grad()
@@ -113,9 +111,7 @@ class SearchNetwork(nn.Module):
         size, half, width = self.hidden, self.hidden // 2, self.width
         if not half:
             return
-        dtype = self.query_weight.dtype
-        drawn = [torch.randn(width, width, dtype=dtype, generator=generator) for _ in range(0, half, width)]
-        directions = torch.cat([torch.linalg.qr(block)[0].T for block in drawn])[:half]
+        directions = orthonormal(half, width, generator)
         pairs = torch.cat([directions, -directions])
         cells = slice(0, 2 * half)
         self.query_weight[cells] = pairs

@@ -17,10 +17,10 @@ from torch.nn import functional
 from srd_agents.config import check_count
 
 
-def dense(inputs: int, outputs: int, *, bias: bool = True, dtype: torch.dtype = torch.float32) -> nn.Linear:
+def dense(inputs: int, outputs: int, *, bias: bool = True) -> nn.Linear:
     """A linear layer of zeros: torch's own start would draw from the global generator. See `initialise`."""
     # On the meta device nothing is drawn; the values come from `initialise` or from a file.
-    layer = nn.Linear(inputs, outputs, bias=bias, dtype=dtype, device="meta").to_empty(device="cpu")
+    layer = nn.Linear(inputs, outputs, bias=bias, device="meta").to_empty(device="cpu")
     with torch.no_grad():
         for parameter in layer.parameters():
             parameter.zero_()
@@ -78,20 +78,17 @@ class SelfAttention(nn.Module):
         width: W, a multiple of `heads`.
         heads: H.
         project: whether a linear layer mixes the heads' outputs; needless where the reader's first layer is linear.
-        dtype: float32, or float64 for tests.
 
     Raises:
         ValueError: a width that the heads cannot share evenly.
     """
 
-    def __init__(
-        self, inputs: int, width: int, heads: int, *, project: bool = True, dtype: torch.dtype = torch.float32
-    ) -> None:
+    def __init__(self, inputs: int, width: int, heads: int, *, project: bool = True) -> None:
         super().__init__()
         check_heads(width, heads)
         self.heads = heads
-        self.mixed = dense(inputs, 3 * width, dtype=dtype)
-        self.out = dense(width, width, dtype=dtype) if project else None
+        self.mixed = dense(inputs, 3 * width)
+        self.out = dense(width, width) if project else None
 
     def forward(self, rows: Tensor, present: Tensor | None = None) -> Tensor:
         """The attention row of each document.
@@ -115,20 +112,19 @@ class AttentionBlock(nn.Module):
         width: W.
         heads: H.
         feed_forward: hidden width of the feed-forward layer; 0 leaves it out.
-        dtype: float32, or float64 for tests.
     """
 
-    def __init__(self, width: int, heads: int, feed_forward: int = 0, *, dtype: torch.dtype = torch.float32) -> None:
+    def __init__(self, width: int, heads: int, feed_forward: int = 0) -> None:
         super().__init__()
-        self.attention_norm = nn.LayerNorm(width, dtype=dtype)
-        self.attention = SelfAttention(width, width, heads, dtype=dtype)
+        self.attention_norm = nn.LayerNorm(width)
+        self.attention = SelfAttention(width, width, heads)
         self.feed_forward: nn.Sequential | None = None
         if feed_forward:
             self.feed_forward = nn.Sequential(
-                nn.LayerNorm(width, dtype=dtype),
-                dense(width, feed_forward, dtype=dtype),
+                nn.LayerNorm(width),
+                dense(width, feed_forward),
                 nn.ReLU(),
-                dense(feed_forward, width, dtype=dtype),
+                dense(feed_forward, width),
             )
 
     def forward(self, rows: Tensor, present: Tensor | None = None) -> Tensor:
@@ -147,7 +143,6 @@ class AttentionStack(nn.Module):
         blocks: 1 is plain self-attention; each further one is an `AttentionBlock`.
         feed_forward: of the further blocks.
         project: of the first block.
-        dtype: float32, or float64 for tests.
     """
 
     def __init__(
@@ -159,12 +154,11 @@ class AttentionStack(nn.Module):
         feed_forward: int = 0,
         *,
         project: bool = True,
-        dtype: torch.dtype = torch.float32,
     ) -> None:
         super().__init__()
         check_count("blocks", blocks)
-        self.first = SelfAttention(inputs, width, heads, project=project, dtype=dtype)
-        self.further = nn.ModuleList(AttentionBlock(width, heads, feed_forward, dtype=dtype) for _ in range(blocks - 1))
+        self.first = SelfAttention(inputs, width, heads, project=project)
+        self.further = nn.ModuleList(AttentionBlock(width, heads, feed_forward) for _ in range(blocks - 1))
 
     def forward(self, rows: Tensor, present: Tensor | None = None) -> Tensor:
         """[B, N, F] to [B, N, W]; `present` as `attend` takes it."""

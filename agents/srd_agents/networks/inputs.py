@@ -37,27 +37,30 @@ class Inputs(NamedTuple):
     """[B, N, D], what the network reads beside the vectors (`srd_agents.features`); None: nothing."""
 
 
-class Standardizer(nn.Module):
+class ShiftAndScale(nn.Module):
     """A fixed shift and scale of the vectors, part of the model: x becomes (x - shift) / scale.
 
     Args:
         width: F.
-        dtype: float32, or float64 for tests.
     """
 
     shift: Tensor
     scale: Tensor
 
-    def __init__(self, width: int, *, dtype: torch.dtype = torch.float32) -> None:
+    def __init__(self, width: int) -> None:
         super().__init__()
-        self.register_buffer("shift", torch.zeros(width, dtype=dtype))
-        self.register_buffer("scale", torch.ones((), dtype=dtype))
+        self.register_buffer("shift", torch.zeros(width))
+        self.register_buffer("scale", torch.ones(()))
 
     def fit(self, topics: TopicSet) -> None:
         """Take the mean and the overall deviation of these topics' documents."""
         shift, scale = mean_and_deviation(topics)
         self.shift.copy_(torch.from_numpy(shift))
         self.scale.fill_(scale)
+
+
+class Standardizer(ShiftAndScale):
+    """Shifts and scales vectors before a network sees them."""
 
     def forward(self, queries: Tensor, documents: Tensor) -> tuple[Tensor, Tensor]:
         """The shifted and scaled queries [B, F] and documents [B, N, F]; a query of zeros (none) stays as it is."""
@@ -168,6 +171,12 @@ def mean_and_deviation(topics: TopicSet) -> tuple[NDArray[np.float32], float]:
     squares = sum(float(np.square(rows - mean).sum()) for rows in vectors)
     deviation = float(np.sqrt(squares / (count * len(mean))))
     return mean.astype(np.float32), deviation if deviation > 0 else 1.0
+
+
+def orthonormal(count: int, width: int, generator: torch.Generator) -> Tensor:
+    """Random directions to start weights from: [count, width]; each `width` of them are orthonormal."""
+    drawn = [torch.randn(width, width, generator=generator) for _ in range(0, count, width)]
+    return torch.cat([torch.linalg.qr(block)[0].T for block in drawn])[:count]
 
 
 def log_policy(logits: Tensor, allowed: Tensor) -> Tensor:

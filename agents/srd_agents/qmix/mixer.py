@@ -34,7 +34,6 @@ class PooledMixer(nn.Module):
         mixing_width: M.
         hidden: H.
         per_document: whether a document's own vector shapes its row of W1.
-        dtype: float32, or float64 for tests.
     """
 
     def __init__(
@@ -44,16 +43,15 @@ class PooledMixer(nn.Module):
         hidden: int = 64,
         *,
         per_document: bool = True,
-        dtype: torch.dtype = torch.float32,
     ) -> None:
         super().__init__()
-        self.pooled = dense(2 * width, hidden, dtype=dtype)
-        self.topic_part = dense(2 * width, hidden, dtype=dtype)
-        self.document_part = dense(width, hidden, bias=False, dtype=dtype) if per_document else None
-        self.first = dense(hidden, mixing_width, dtype=dtype)
-        self.bias = dense(hidden, mixing_width, dtype=dtype)
-        self.second = dense(hidden, mixing_width, dtype=dtype)
-        self.last = dense(hidden, 1, dtype=dtype)
+        self.pooled = dense(2 * width, hidden)
+        self.topic_part = dense(2 * width, hidden)
+        self.document_part = dense(width, hidden, bias=False) if per_document else None
+        self.first = dense(hidden, mixing_width)
+        self.bias = dense(hidden, mixing_width)
+        self.second = dense(hidden, mixing_width)
+        self.last = dense(hidden, 1)
 
     def forward(self, inputs: Inputs) -> MixingWeights:
         """The mixing weights of each topic: V = U visits in the order of the topics."""
@@ -96,20 +94,17 @@ class FlatMixer(nn.Module):
         width: F.
         documents: N; topics must have exactly this many candidates.
         mixing_width: M.
-        dtype: float32, or float64 for tests.
     """
 
-    def __init__(
-        self, width: int, documents: int, mixing_width: int = 32, *, dtype: torch.dtype = torch.float32
-    ) -> None:
+    def __init__(self, width: int, documents: int, mixing_width: int = 32) -> None:
         super().__init__()
         self.documents, self.mixing_width = documents, mixing_width
         state = (documents + 1) * width
-        self.first = dense(state, documents * mixing_width, dtype=dtype)
-        self.bias = dense(state, mixing_width, dtype=dtype)
-        self.second = dense(state, mixing_width, dtype=dtype)
-        self.last_hidden = dense(state, mixing_width, dtype=dtype)
-        self.last = dense(mixing_width, 1, dtype=dtype)
+        self.first = dense(state, documents * mixing_width)
+        self.bias = dense(state, mixing_width)
+        self.second = dense(state, mixing_width)
+        self.last_hidden = dense(state, mixing_width)
+        self.last = dense(mixing_width, 1)
 
     def forward(self, inputs: Inputs) -> MixingWeights:
         """The mixing weights of each topic: V = U visits in the order of the topics.

@@ -27,7 +27,6 @@ class ScoreNetwork(nn.Module):
         blocks: of the attention.
         hidden: H, width of the MLP's hidden layers.
         layers: hidden layers of the MLP, at least 1.
-        dtype: float32, or float64 for tests.
     """
 
     def __init__(
@@ -40,18 +39,17 @@ class ScoreNetwork(nn.Module):
         blocks: int = 1,
         hidden: int = 64,
         layers: int = 2,
-        dtype: torch.dtype = torch.float32,
     ) -> None:
         super().__init__()
         self.n_scores = n_scores
         # `from_attention` mixes the heads.
-        self.attention = AttentionStack(width, attention_width, heads, blocks, project=False, dtype=dtype)
+        self.attention = AttentionStack(width, attention_width, heads, blocks, project=False)
         # One layer on [q, d_i, e_i] in three parts: the query's is computed once a topic, and nothing is concatenated.
-        self.from_query = dense(width, hidden, bias=False, dtype=dtype)
-        self.from_document = dense(width, hidden, dtype=dtype)
-        self.from_attention = dense(attention_width, hidden, bias=False, dtype=dtype)
-        self.further = nn.ModuleList(dense(hidden, hidden, dtype=dtype) for _ in range(layers - 1))
-        self.values = dense(hidden, n_scores, dtype=dtype)
+        self.from_query = dense(width, hidden, bias=False)
+        self.from_document = dense(width, hidden)
+        self.from_attention = dense(attention_width, hidden, bias=False)
+        self.further = nn.ModuleList(dense(hidden, hidden) for _ in range(layers - 1))
+        self.values = dense(hidden, n_scores)
 
     def forward(self, inputs: Inputs) -> Tensor:
         """The action values, [B, N, A]; rows of padding are finite and mean nothing."""

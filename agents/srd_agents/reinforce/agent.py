@@ -8,19 +8,16 @@ from functools import cached_property
 from typing import Any, ClassVar, TypeVar
 
 import torch
-from numpy.typing import NDArray
 
 from srd_agents.features import ORDER_FEATURES
-from srd_agents.learner import Learner
 from srd_agents.networks.checkpoint import (
     generator_array,
     load_generator,
-    load_module,
     load_optimizer,
-    module_arrays,
     optimizer_tree,
 )
-from srd_agents.networks.inputs import TopicTensors, chosen_log_policy, mean_and_deviation
+from srd_agents.networks.inputs import TopicTensors, chosen_log_policy
+from srd_agents.networks.learner import NetworkLearner
 from srd_agents.reinforce.attentive import AttentivePolicyNetwork, AttentiveRanking
 from srd_agents.reinforce.config import MdpDivConfig, PolicyConfig, ReinforceConfig
 from srd_agents.reinforce.greedy import GreedyPolicy, StepwisePolicy
@@ -43,7 +40,7 @@ from srd_gym.topic import Topic, TopicSet
 C = TypeVar("C", bound=PolicyConfig)
 
 
-class PolicyLearner(Learner[C]):
+class PolicyLearner(NetworkLearner[C]):
     """What both learners share: the network, the simulator, the generator, and ranking by argmax."""
 
     _network: PolicyNetwork
@@ -51,6 +48,7 @@ class PolicyLearner(Learner[C]):
     _tensors: TopicTensors | None = None
     _generator: torch.Generator
     _greedy: GreedyPolicy | None = None
+    only_training: ClassVar[tuple[str, ...]] = ("_optimizer", "_core", "_tensors")
 
     @cached_property
     def pruning(self) -> Pruning | None:
@@ -105,11 +103,8 @@ class PolicyLearner(Learner[C]):
             self._network = PolicyNetwork(vector_width, hidden, order_features=order)
         self._greedy = None
 
-    def _weights(self) -> dict[str, NDArray[Any]]:
-        return module_arrays(self._network)
-
     def _set_weights(self, weights: Weights) -> None:
-        load_module(self._network, weights, f"weights of ranker {self.name!r}")
+        super()._set_weights(weights)
         self._greedy = None
 
     def _prepare(self, topics: TopicSet, seed: int) -> None:
@@ -117,9 +112,7 @@ class PolicyLearner(Learner[C]):
         start = torch.Generator().manual_seed(seed)
         self._initialise(start)
         if self.config.standardize:
-            shift, scale = mean_and_deviation(topics)
-            self._network.shift.copy_(torch.from_numpy(shift))
-            self._network.scale.fill_(scale)
+            self._network.fit(topics)
         self._network.to(place)
         self._generator = torch.Generator(place).manual_seed(_draw_seed(start))
         self._core = self._simulator(topics)
@@ -135,10 +128,6 @@ class PolicyLearner(Learner[C]):
     def _rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
         policy = self._policy()
         return policy.rank_batch(topics, k) if self.pruning is None else policy.rank_pruned(topics, k, self.pruning)
-
-    def _release(self) -> None:
-        self._core = self._tensors = None
-        self._network.to("cpu")
 
     def _policy(self) -> StepwisePolicy:
         """The current weights, ready to rank; kept until they change."""
@@ -262,11 +251,6 @@ class Reinforce(PolicyLearner[ReinforceConfig]):
             "loss": float(policy_loss.detach()),
             "evaluations": episodes.evaluations() / len(batch),
         }
-
-    def _release(self) -> None:
-        super()._release()
-        if hasattr(self, "_optimizer"):
-            del self._optimizer
 
 
 def _draw_seed(generator: torch.Generator) -> int:

@@ -39,7 +39,6 @@ class AttentivePolicyNetwork(PolicyNetwork):
         attention_width: W, a multiple of `heads`.
         heads: of the attention.
         order_features: as for `PolicyNetwork`.
-        dtype: float32, or float64 for tests.
 
     Raises:
         ValueError: a width that the heads cannot share evenly.
@@ -55,15 +54,14 @@ class AttentivePolicyNetwork(PolicyNetwork):
         attention_width: int,
         heads: int,
         order_features: int = 0,
-        dtype: torch.dtype = torch.float32,
     ) -> None:
-        super().__init__(width, hidden, order_features=order_features, dtype=dtype)
-        self.row_layer = dense(width, attention_width, bias=False, dtype=dtype)
+        super().__init__(width, hidden, order_features=order_features)
+        self.row_layer = dense(width, attention_width, bias=False)
         """A."""
-        self.state_layer = dense(hidden, attention_width, dtype=dtype)
+        self.state_layer = dense(hidden, attention_width)
         """B, and a constant."""
-        self.attention = SelfAttention(attention_width, attention_width, heads, dtype=dtype)
-        self.worth_layer = dense(attention_width, 1, bias=False, dtype=dtype)
+        self.attention = SelfAttention(attention_width, attention_width, heads)
+        self.worth_layer = dense(attention_width, 1, bias=False)
         """v."""
 
     def initialise(self, bounds: dict[str, float], generator: torch.Generator) -> None:

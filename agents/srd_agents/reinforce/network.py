@@ -25,7 +25,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from srd_agents.networks.inputs import Inputs
+from srd_agents.networks.inputs import Inputs, ShiftAndScale, orthonormal
 from srd_gym.protocols import BoolArray
 
 
@@ -48,7 +48,7 @@ class Projection(NamedTuple):
         return Projection(*(None if part is None else part.detach() for part in self))  # type: ignore[arg-type]
 
 
-class PolicyNetwork(nn.Module):
+class PolicyNetwork(ShiftAndScale):
     """V_q, V, W and U, and a fixed shift and scale of the vectors.
 
     Vectors enter as (x - shift) / scale; shift 0 and scale 1 are the paper's network. The two are folded into the
@@ -58,30 +58,25 @@ class PolicyNetwork(nn.Module):
         width: F.
         hidden: H; the paper uses 5.
         order_features: D, columns of the retrieval order that add a linear term to the logits; 0 as in the paper.
-        dtype: float32, or float64 for tests.
     """
 
     gathers = False
     """Whether it must be asked through `offered_logits`, pruning or not."""
-    shift: Tensor
-    scale: Tensor
 
-    def __init__(self, width: int, hidden: int, *, order_features: int = 0, dtype: torch.dtype = torch.float32) -> None:
-        super().__init__()
+    def __init__(self, width: int, hidden: int, *, order_features: int = 0) -> None:
+        super().__init__(width)
         self.width = width
         self.hidden = hidden
-        self.query_weight = nn.Parameter(torch.zeros(hidden, width, dtype=dtype))
+        self.query_weight = nn.Parameter(torch.zeros(hidden, width))
         """V_q, [H, F]."""
-        self.input_weight = nn.Parameter(torch.zeros(hidden, width, dtype=dtype))
+        self.input_weight = nn.Parameter(torch.zeros(hidden, width))
         """V, [H, F]."""
-        self.state_weight = nn.Parameter(torch.zeros(hidden, hidden, dtype=dtype))
+        self.state_weight = nn.Parameter(torch.zeros(hidden, hidden))
         """W, [H, H]."""
-        self.scoring_weight = nn.Parameter(torch.zeros(width, hidden, dtype=dtype))
+        self.scoring_weight = nn.Parameter(torch.zeros(width, hidden))
         """U, [F, H]."""
-        self.order_weight = nn.Parameter(torch.zeros(order_features, dtype=dtype)) if order_features else None
+        self.order_weight = nn.Parameter(torch.zeros(order_features)) if order_features else None
         """[D]; what a policy that looks at the retrieval order adds to x'U h is its product with these."""
-        self.register_buffer("shift", torch.zeros(width, dtype=dtype))
-        self.register_buffer("scale", torch.ones((), dtype=dtype))
 
     @torch.no_grad()
     def initialise(self, bounds: dict[str, float], generator: torch.Generator) -> None:
@@ -115,10 +110,7 @@ class PolicyNetwork(nn.Module):
             self.order_weight.fill_(1.0)
         if not half:
             return
-        blocks = [
-            torch.randn(self.width, self.width, dtype=dtype, generator=generator) for _ in range(0, half, self.width)
-        ]
-        directions = torch.cat([torch.linalg.qr(block)[0].T for block in blocks])[:half]
+        directions = orthonormal(half, self.width, generator).to(dtype)
         pairs = torch.cat([directions, -directions])
         one = torch.eye(half, dtype=dtype)
         self.query_weight[: 2 * half].copy_(pairs)

@@ -11,9 +11,9 @@ import torch
 from numpy.typing import NDArray
 
 from srd_agents.config import check_count
-from srd_agents.learner import Learner
 from srd_agents.networks.checkpoint import load_module, load_optimizer, module_arrays, optimizer_tree
 from srd_agents.networks.inputs import chosen_log_policy, log_policy
+from srd_agents.networks.learner import NetworkLearner
 from srd_agents.reinforce.loss import (
     discounted_returns,
     entropy,
@@ -35,7 +35,7 @@ _TOPICS_AT_ONCE = 4
 """Topics of similar size whose episodes are padded to each other; smaller parts waste less on padding."""
 
 
-class Relational(Learner[RelationalConfig]):
+class Relational(NetworkLearner[RelationalConfig]):
     """A policy that sees relations only, not vectors: one model serves vectors of any model and width.
 
     A candidate is described by its retrieval rank and score, its cosine with the query, how close it is to the
@@ -55,6 +55,7 @@ class Relational(Learner[RelationalConfig]):
     _mean: dict[str, NDArray[Any]] | None = None
     _updates: int = 0
     _forward: ForwardWeights | None = None
+    only_training: ClassVar[tuple[str, ...]] = ("_optimizer", "_core", "_relations")
 
     def rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
         """`rank` of every topic, in their order; vectors of any width.
@@ -93,10 +94,10 @@ class Relational(Learner[RelationalConfig]):
     def _weights(self) -> dict[str, NDArray[Any]]:
         if self._mean is not None:
             return {name: array.copy() for name, array in self._mean.items()}
-        return module_arrays(self._network)
+        return super()._weights()
 
     def _set_weights(self, weights: Weights) -> None:
-        load_module(self._network, weights, f"weights of ranker {self.name!r}")
+        super()._set_weights(weights)
         self._mean = self._forward = None
 
     def _prepare(self, topics: TopicSet, seed: int) -> None:
@@ -187,11 +188,6 @@ class Relational(Learner[RelationalConfig]):
         self._mean = shown if self.config.average else None
         self._updates = state["updates"]
         self._forward = None
-
-    def _release(self) -> None:
-        self._core = self._relations = None
-        if hasattr(self, "_optimizer"):
-            del self._optimizer
 
 
 def _plain(state: Mapping[str, Any]) -> dict[str, Any]:

@@ -10,15 +10,14 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
-from srd_agents.learner import Learner
 from srd_agents.networks.checkpoint import load_module, load_optimizer, module_arrays, optimizer_tree
+from srd_agents.networks.learner import NetworkLearner
 from srd_agents.sb3.config import MaskablePpoConfig
 from srd_agents.sb3.network import CandidateNetwork
 from srd_agents.sb3.randomness import PrivateRandomness
 from srd_agents.sb3.ranking import next_scores, rank_greedily
-from srd_agents.storage import Tree, Weights
+from srd_agents.storage import Tree
 from srd_gym.core import SelectionCore
 from srd_gym.protocols import BoolArray, IntArray, ScoreArray
 from srd_gym.topic import Topic, TopicSet
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
     from srd_agents.sb3.vec_env import RolloutVecEnv
 
 
-class MaskablePpo(Learner[MaskablePpoConfig]):
+class MaskablePpo(NetworkLearner[MaskablePpoConfig]):
     """MaskablePPO (Huang & Ontañón, FLAIRS 2022; PPO: Schulman et al. 2017) of sb3-contrib, unchanged, with our policy.
 
     An update is one rollout of K steps in B = batch_topics * rollouts lanes and MaskablePPO's passes over it. A topic
@@ -41,6 +40,7 @@ class MaskablePpo(Learner[MaskablePpoConfig]):
     _model: Any = None
     _env: RolloutVecEnv | None = None
     _random: PrivateRandomness
+    only_training: ClassVar[tuple[str, ...]] = ("_model", "_env")
 
     def adopt(self, network: CandidateNetwork) -> None:
         """Take over a copy of the weights of a network that was trained elsewhere."""
@@ -60,12 +60,6 @@ class MaskablePpo(Learner[MaskablePpoConfig]):
 
     def _build(self, vector_width: int) -> None:
         self._network = CandidateNetwork(vector_width, self.config.hidden)
-
-    def _weights(self) -> dict[str, NDArray[Any]]:
-        return module_arrays(self._network)
-
-    def _set_weights(self, weights: Weights) -> None:
-        load_module(self._network, weights, f"weights of ranker {self.name!r}")
 
     def _rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
         return [rank_greedily(self._network, topic, k) for topic in topics]
@@ -114,9 +108,6 @@ class MaskablePpo(Learner[MaskablePpoConfig]):
         load_optimizer(self._model.policy.optimizer, state["adam"])
         self._random.load(state["random"])
         self._model.num_timesteps, self._model._n_updates = int(state["steps"]), int(state["updates"])
-
-    def _release(self) -> None:
-        self._model = self._env = None
 
 
 def _trainer(core: SelectionCore, lanes: int, config: MaskablePpoConfig) -> tuple[Any, RolloutVecEnv]:

@@ -336,7 +336,7 @@ def test_similar_first_weights_already_look_for_new_documents_near_the_query() -
 
 @pytest.mark.parametrize("attention", [0, 4])
 def test_permuting_the_candidates_permutes_the_network(attention: int) -> None:
-    network = SearchNetwork(6, 3, attention=attention, heads=2, blocks=2, dtype=torch.float64)
+    network = SearchNetwork(6, 3, attention=attention, heads=2, blocks=2).double()
     network.initialise(torch.Generator().manual_seed(0))
     documents = torch.randn(2, 9, 6, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
     order = torch.randperm(9, generator=torch.Generator().manual_seed(2))

@@ -15,7 +15,7 @@ shapes = st.tuples(st.integers(1, 3), st.integers(1, 9), st.integers(1, 6), st.s
 
 
 def stack(width: int, heads: int, blocks: int, seed: int = 0, feed_forward: int = 0) -> AttentionStack:
-    made = AttentionStack(width, 8, heads, blocks, feed_forward, dtype=torch.float64)
+    made = AttentionStack(width, 8, heads, blocks, feed_forward).double()
     initialise(made, torch.Generator().manual_seed(seed))
     return made
 

@@ -53,7 +53,7 @@ def padded(given_: Inputs, more: int) -> Inputs:
 
 
 def network(blocks: int = 1) -> ScoreNetwork:
-    made = ScoreNetwork(WIDTH, SCORES, attention_width=8, heads=2, blocks=blocks, hidden=6, dtype=F64)
+    made = ScoreNetwork(WIDTH, SCORES, attention_width=8, heads=2, blocks=blocks, hidden=6).double()
     initialise(made, torch.Generator().manual_seed(0))
     return made
 
@@ -61,9 +61,9 @@ def network(blocks: int = 1) -> ScoreNetwork:
 def mixer(kind: str, count: int, seed: int = 0) -> Any:
     made: Any
     if kind == "flat":
-        made = FlatMixer(WIDTH, count, 4, dtype=F64)
+        made = FlatMixer(WIDTH, count, 4).double()
     else:
-        made = PooledMixer(WIDTH, 4, 6, per_document=kind == "documents", dtype=F64)
+        made = PooledMixer(WIDTH, 4, 6, per_document=kind == "documents").double()
     initialise(made, torch.Generator().manual_seed(seed))
     return made
 
@@ -204,7 +204,7 @@ def test_the_flattened_state_takes_one_number_of_documents() -> None:
 
 
 def test_standardizing_by_hand() -> None:
-    module = Standardizer(2, dtype=F64)
+    module = Standardizer(2).double()
     module.shift.copy_(torch.tensor([1.0, 2.0]))
     module.scale.fill_(2.0)
     documents = torch.tensor([[[3.0, 2.0]]], dtype=F64)

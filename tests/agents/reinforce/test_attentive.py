@@ -39,7 +39,7 @@ def ragged() -> TopicSet:
 
 
 def network_of(order: int = 0, worth: float = 1.0) -> AttentivePolicyNetwork:
-    network = AttentivePolicyNetwork(8, 5, attention_width=6, heads=2, order_features=order, dtype=torch.float64)
+    network = AttentivePolicyNetwork(8, 5, attention_width=6, heads=2, order_features=order).double()
     generator = torch.Generator().manual_seed(1)
     network.initialise(dict.fromkeys(dict(network.named_parameters()), 1.0), generator)
     network.shift.copy_(torch.linspace(-0.2, 0.3, 8))
@@ -63,7 +63,7 @@ def played(network: PolicyNetwork, pruning: Any, rollouts: int = 1) -> tuple[Any
 
 def test_first_weights_act_as_the_bilinear_policy_does() -> None:
     attentive = network_of(worth=0.0)
-    plain = PolicyNetwork(8, 5, dtype=torch.float64)
+    plain = PolicyNetwork(8, 5).double()
     plain.load_state_dict({name: attentive.state_dict()[name] for name in plain.state_dict()})
     one, other = played(attentive, KNN(0.2))[1], played(plain, KNN(0.2))[1]
     assert torch.equal(one.actions[one.active], other.actions[other.active])

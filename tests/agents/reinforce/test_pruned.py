@@ -49,7 +49,7 @@ def ragged() -> TopicSet:
 def episodes_of(
     topics: TopicSet, pruning: Any, rollouts: int = 1, order: int = 0, dtype: torch.dtype = torch.float64
 ) -> tuple[PolicyNetwork, Any, Episodes, SelectionCore]:
-    network = PolicyNetwork(8, 5, order_features=order, dtype=dtype)
+    network = PolicyNetwork(8, 5, order_features=order).to(dtype)
     network.initialise(dict.fromkeys(dict(network.named_parameters()), 1.0), torch.Generator().manual_seed(1))
     core = SelectionCore(topics, horizon=10, pruning=pruning)
     chosen = np.arange(len(topics))

@@ -68,7 +68,7 @@ def hand_gradients(
 
 def network_with(weights: dict[str, Array]) -> PolicyNetwork:
     hidden, width = weights["query_weight"].shape
-    network = PolicyNetwork(width, hidden, dtype=torch.float64)
+    network = PolicyNetwork(width, hidden).double()
     network.load_state_dict(
         {**network.state_dict(), **{name: torch.from_numpy(array.copy()) for name, array in weights.items()}}
     )

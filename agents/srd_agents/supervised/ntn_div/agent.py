@@ -7,13 +7,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from srd_agents.features import FEATURES
-from srd_agents.learner import Learner
-from srd_agents.networks.checkpoint import load_module, load_optimizer, module_arrays, optimizer_tree
-from srd_agents.networks.inputs import mean_and_deviation
+from srd_agents.networks.checkpoint import load_optimizer, optimizer_tree
+from srd_agents.networks.learner import NetworkLearner
 from srd_agents.storage import Tree, Weights
 from srd_agents.supervised.ntn_div.batch import Batch, Prepared, padded, pieces
 from srd_agents.supervised.ntn_div.config import NtnDivConfig
@@ -25,7 +23,7 @@ from srd_gym.protocols import BoolArray, IntArray, ScoreArray
 from srd_gym.topic import Topic, TopicSet
 
 
-class NtnDiv(Learner[NtnDivConfig]):
+class NtnDiv(NetworkLearner[NtnDivConfig]):
     """NTN-DIV (Xia et al., SIGIR 2016): novelty as a neural tensor network, learned from ideal rankings.
 
     f(v, S) = w'v + mu' max_{s in S} tanh(v' W^{[1:z]} s); ranking takes the best remaining document again and again.
@@ -43,6 +41,7 @@ class NtnDiv(Learner[NtnDivConfig]):
     _optimizer: torch.optim.Optimizer
     _topics: list[Prepared]
     _scorer: TensorScorer | None = None
+    only_training: ClassVar[tuple[str, ...]] = ("_optimizer", "_topics")
 
     def score(self, topic: Topic, selected: IntArray, allowed: BoolArray) -> ScoreArray:
         """The score of each candidate as the next document: [N] float64; what is not allowed is to be ignored.
@@ -63,20 +62,15 @@ class NtnDiv(Learner[NtnDivConfig]):
         )
         self._scorer = None
 
-    def _weights(self) -> dict[str, NDArray[Any]]:
-        return module_arrays(self._network)
-
     def _set_weights(self, weights: Weights) -> None:
-        load_module(self._network, weights, f"weights of ranker {self.name!r}")
+        super()._set_weights(weights)
         self._scorer = None
 
     def _prepare(self, topics: TopicSet, seed: int) -> None:
         config = self.config
         similarity = config.init == "similarity"
         self._network.initialise(similarity=similarity, generator=torch.Generator().manual_seed(seed))
-        shift, scale = mean_and_deviation(topics)
-        self._network.shift.copy_(torch.from_numpy(shift))
-        self._network.scale.fill_(scale)
+        self._network.fit(topics)
         self._network.to(config.device)
         make = torch.optim.Adam if config.optimizer == "adam" else torch.optim.SGD
         few = [self._network.similarity_weight, self._network.slice_weight, self._network.feature_weight]
@@ -131,12 +125,6 @@ class NtnDiv(Learner[NtnDivConfig]):
     def _rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
         scorer = self._ready()
         return [scorer.rank(topic, k) for topic in topics]
-
-    def _release(self) -> None:
-        self._network.to("cpu")
-        for name in ("_topics", "_optimizer"):
-            if hasattr(self, name):
-                delattr(self, name)
 
     def _ready(self) -> TensorScorer:
         """The current weights, ready to score; kept until they change."""

@@ -12,10 +12,11 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from srd_agents.networks.inputs import ShiftAndScale
 from srd_agents.supervised.ntn_div.config import Pooling
 
 
-class NtnNetwork(nn.Module):
+class NtnNetwork(ShiftAndScale):
     """w, W and mu, the weights of the features, and a fixed shift and scale of the vectors.
 
     W^{[k]} = A^{[k]} + c_k I: the same tensors as the paper's, but how much of plain similarity there is in a slice is
@@ -29,11 +30,8 @@ class NtnNetwork(nn.Module):
         features: D.
     """
 
-    shift: Tensor
-    scale: Tensor
-
     def __init__(self, width: int, slices: int, pooling: Pooling, features: int) -> None:
-        super().__init__()
+        super().__init__(width)
         self.width, self.slices, self.pooling = width, slices, pooling
         self.tensor = nn.Parameter(torch.zeros(width, width, slices))
         """W less its similarity part, [F of the ranked document, F of the candidate, Z]."""
@@ -45,8 +43,6 @@ class NtnNetwork(nn.Module):
         """w, [F]."""
         self.feature_weight = nn.Parameter(torch.zeros(features))
         """[D]."""
-        self.register_buffer("shift", torch.zeros(width))
-        self.register_buffer("scale", torch.ones(()))
 
     @torch.no_grad()
     def initialise(self, *, similarity: bool, generator: torch.Generator) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, NamedTuple, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 import torch
@@ -13,13 +13,14 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from srd_agents.features import FEATURES, relevance_features
+from srd_agents.heuristic.blocks import blocks_of_equal_shape
 from srd_agents.heuristic.config import OracleConfig
 from srd_agents.heuristic.oracle import Oracle
-from srd_agents.learner import Learner
 from srd_agents.networks.attention import initialise
-from srd_agents.networks.checkpoint import load_module, load_optimizer, module_arrays, optimizer_tree
+from srd_agents.networks.checkpoint import load_optimizer, optimizer_tree
 from srd_agents.networks.inputs import Inputs, Standardizer, inputs_of
-from srd_agents.storage import Tree, Weights
+from srd_agents.networks.learner import NetworkLearner
+from srd_agents.storage import Tree
 from srd_agents.supervised.smooth.config import DaletorConfig, Mo4srdConfig, SmoothConfig
 from srd_agents.supervised.smooth.loss import before_by_gaussians, before_by_sigmoid, smooth_measure
 from srd_agents.supervised.smooth.network import SmoothNetwork
@@ -36,25 +37,18 @@ _LEAST_DEVIATION = 1e-3
 """Of a Gaussian score: without it all would become certain, and nothing could be learned any more."""
 
 
-class Batch(NamedTuple):
-    """B topics as tensors."""
-
-    inputs: Inputs
-    features: Tensor
-    """[B, N, D]."""
-
-
-class SmoothLearner(Learner[C]):
+class SmoothLearner(NetworkLearner[C]):
     """What both share: network, batches, training on a smooth measure in shares of the ideal's, ranking by scores."""
 
     outputs: ClassVar[int]
     """Numbers that the network gives for each document; the first is what ranks it."""
 
-    _networks: nn.ModuleDict
+    _network: nn.ModuleDict
     _optimizer: torch.optim.Adam
     _topics: list[Topic]
     _features: list[NDArray[np.float32]]
     _ideals: NDArray[np.float32]
+    only_training: ClassVar[tuple[str, ...]] = ("_optimizer", "_topics", "_features", "_ideals")
 
     @abstractmethod
     def _before(self, outputs: Tensor, rows: Tensor) -> Tensor:
@@ -76,23 +70,17 @@ class SmoothLearner(Learner[C]):
 
     def _rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
         """Topics with equally many candidates share a pass; ties go to the earlier candidate."""
-        groups: dict[int, list[int]] = {}
-        for index, topic in enumerate(topics):
-            groups.setdefault(topic.n_candidates, []).append(index)
         rankings: dict[int, IntArray] = {}
-        for count, members in groups.items():
-            room = max(1, _CHUNK_DOCUMENTS // count)
-            for start in range(0, len(members), room):
-                part = members[start : start + room]
-                scores = self._scores([topics[index] for index in part])
-                order = (-scores).argsort(axis=1, kind="stable")[:, :k].astype(np.int64)
-                rankings.update(zip(part, order, strict=True))
+        for part in blocks_of_equal_shape([(topic.n_candidates,) for topic in topics], _CHUNK_DOCUMENTS):
+            scores = self._scores([topics[index] for index in part])
+            order = (-scores).argsort(axis=1, kind="stable")[:, :k].astype(np.int64)
+            rankings.update(zip(part, order, strict=True))
         return [rankings[index] for index in range(len(topics))]
 
     @torch.inference_mode()
     def _scores(self, topics: Sequence[Topic]) -> NDArray[np.float32]:
         """[B, N] scores of topics of one size."""
-        outputs, _ = self._outputs(self._batch(topics, [self._features_of(topic) for topic in topics]))
+        outputs, _ = self._outputs(self._inputs(topics, [self._features_of(topic) for topic in topics]))
         scores: NDArray[np.float32] = outputs[..., 0].cpu().numpy()
         return scores
 
@@ -102,30 +90,28 @@ class SmoothLearner(Learner[C]):
             return np.zeros((topic.n_candidates, 0), np.float32)
         return relevance_features(topic).astype(np.float32, copy=False)
 
-    def _batch(self, topics: Sequence[Topic], features: Sequence[NDArray[np.float32]]) -> Batch:
+    def _inputs(self, topics: Sequence[Topic], features: Sequence[NDArray[np.float32]]) -> Inputs:
         """Some topics, padded to the largest."""
         inputs = inputs_of(topics, self._standardizer.shift)
         padded = np.zeros((*inputs.documents.shape[:2], features[0].shape[1]), np.float32)
         for row, given in zip(padded, features, strict=True):
             row[: len(given)] = given
-        return Batch(inputs, torch.from_numpy(padded).to(inputs.documents.device))
+        return inputs._replace(features=torch.from_numpy(padded).to(inputs.documents.device))
 
-    def _outputs(self, batch: Batch) -> tuple[Tensor, Tensor]:
-        queries, documents = self._standardizer(batch.inputs.queries, batch.inputs.documents)
-        outputs, rows = self._scorer(queries, documents, batch.features, batch.inputs.present)
+    def _outputs(self, inputs: Inputs) -> tuple[Tensor, Tensor]:
+        queries, documents = self._standardizer(inputs.queries, inputs.documents)
+        outputs, rows = self._scorer(queries, documents, inputs.features, inputs.present)
         return outputs, rows
-
-    # Weights.
 
     @property
     def _standardizer(self) -> Standardizer:
-        standardizer = self._networks["inputs"]
+        standardizer = self._network["inputs"]
         assert isinstance(standardizer, Standardizer)  # noqa: S101 - tells the type checker what `_build` put there
         return standardizer
 
     @property
     def _scorer(self) -> SmoothNetwork:
-        scorer = self._networks["scorer"]
+        scorer = self._network["scorer"]
         assert isinstance(scorer, SmoothNetwork)  # noqa: S101 - as above
         return scorer
 
@@ -139,25 +125,19 @@ class SmoothLearner(Learner[C]):
             blocks=config.blocks,
             outputs=self.outputs,
         )
-        self._networks = nn.ModuleDict({"inputs": Standardizer(vector_width), "scorer": scorer})
-
-    def _weights(self) -> dict[str, NDArray[Any]]:
-        return module_arrays(self._networks)
-
-    def _set_weights(self, weights: Weights) -> None:
-        load_module(self._networks, weights, f"weights of ranker {self.name!r}")
+        self._network = nn.ModuleDict({"inputs": Standardizer(vector_width), "scorer": scorer})
 
     # Training.
 
     def _prepare(self, topics: TopicSet, seed: int) -> None:
-        initialise(self._networks, torch.Generator().manual_seed(seed))
+        initialise(self._network, torch.Generator().manual_seed(seed))
         # Scores begin close together: pairs that are far apart have no gradient that could turn them round.
         with torch.no_grad():
             self._scorer.out.weight.mul_(_FIRST_SCORES)
         if self.config.standardize:
             self._standardizer.fit(topics)
-        self._networks.to(self.config.device)
-        self._optimizer = torch.optim.Adam(self._networks.parameters(), lr=self.config.learning_rate)
+        self._network.to(self.config.device)
+        self._optimizer = torch.optim.Adam(self._network.parameters(), lr=self.config.learning_rate)
         self._topics = list(topics)
         self._features = [self._features_of(topic) for topic in topics]
         self._ideals = self._ideal_values(topics)
@@ -189,17 +169,17 @@ class SmoothLearner(Learner[C]):
         loss = self._loss(batch)
         self._optimizer.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
-        nn.utils.clip_grad_norm_(self._networks.parameters(), self.config.clip_norm)
+        nn.utils.clip_grad_norm_(self._network.parameters(), self.config.clip_norm)
         self._optimizer.step()
         return float(loss.detach())
 
     def _loss(self, chosen: IntArray) -> Tensor:
         """Minus the mean smooth measure of training topics ([B] indices), in shares of their ideals'; a scalar."""
         topics = [self._topics[index] for index in chosen]
-        batch = self._batch(topics, [self._features[index] for index in chosen])
-        before = self._before(*self._outputs(batch))
+        inputs = self._inputs(topics, [self._features[index] for index in chosen])
+        before = self._before(*self._outputs(inputs))
         judgments = torch.from_numpy(_judgments(topics)).to(before.device)
-        values = smooth_measure(before, judgments, self.config.alpha, self._measure(), batch.inputs.present)
+        values = smooth_measure(before, judgments, self.config.alpha, self._measure(), inputs.present)
         return -(values / torch.from_numpy(self._ideals[chosen]).to(before.device)).mean()
 
     def _training_state(self) -> Tree:
@@ -207,12 +187,6 @@ class SmoothLearner(Learner[C]):
 
     def _restore_training(self, state: Tree) -> None:
         load_optimizer(self._optimizer, state["adam"])
-
-    def _release(self) -> None:
-        self._networks.to("cpu")
-        for name in ("_topics", "_features", "_optimizer", "_ideals"):
-            if hasattr(self, name):
-                delattr(self, name)
 
 
 class Daletor(SmoothLearner[DaletorConfig]):

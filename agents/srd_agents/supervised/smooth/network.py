@@ -5,7 +5,6 @@ Shapes: B topics, N candidates, F vector width, D features, W width of the atten
 
 from __future__ import annotations
 
-import torch
 from torch import Tensor, nn
 
 from srd_agents.networks.attention import AttentionBlock, dense
@@ -21,7 +20,6 @@ class SmoothNetwork(nn.Module):
         heads: of the attention.
         blocks: of self-attention, each followed by a feed-forward layer.
         outputs: O.
-        dtype: float32, or float64 for tests.
     """
 
     def __init__(
@@ -33,17 +31,16 @@ class SmoothNetwork(nn.Module):
         heads: int,
         blocks: int,
         outputs: int,
-        dtype: torch.dtype = torch.float32,
     ) -> None:
         super().__init__()
         # One layer on [q, d_i, q * d_i, features] in parts: nothing is concatenated.
-        self.from_query = dense(width, hidden, bias=False, dtype=dtype)
-        self.from_document = dense(width, hidden, dtype=dtype)
-        self.from_product = dense(width, hidden, bias=False, dtype=dtype)
-        self.from_features = dense(features, hidden, bias=False, dtype=dtype) if features else None
-        self.blocks = nn.ModuleList(AttentionBlock(hidden, heads, 2 * hidden, dtype=dtype) for _ in range(blocks))
-        self.norm = nn.LayerNorm(hidden, dtype=dtype)
-        self.out = dense(hidden, outputs, dtype=dtype)
+        self.from_query = dense(width, hidden, bias=False)
+        self.from_document = dense(width, hidden)
+        self.from_product = dense(width, hidden, bias=False)
+        self.from_features = dense(features, hidden, bias=False) if features else None
+        self.blocks = nn.ModuleList(AttentionBlock(hidden, heads, 2 * hidden) for _ in range(blocks))
+        self.norm = nn.LayerNorm(hidden)
+        self.out = dense(hidden, outputs)
 
     def forward(
         self, queries: Tensor, documents: Tensor, features: Tensor, present: Tensor | None

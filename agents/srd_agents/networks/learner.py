@@ -1,0 +1,34 @@
+"""A learner whose weights are those of one torch module."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, TypeVar
+
+from numpy.typing import NDArray
+from torch import nn
+
+from srd_agents.fitting import LearnerConfig
+from srd_agents.learner import Learner
+from srd_agents.networks.checkpoint import load_module, module_arrays
+from srd_agents.storage import Weights
+
+C = TypeVar("C", bound=LearnerConfig)
+
+
+class NetworkLearner(Learner[C]):
+    """What learners in torch share: getting and setting weights, and forgetting what only training needed."""
+
+    _network: nn.Module
+    only_training: ClassVar[tuple[str, ...]] = ("_optimizer",)
+    """Attributes that are let go of when training ends."""
+
+    def _weights(self) -> dict[str, NDArray[Any]]:
+        return module_arrays(self._network)
+
+    def _set_weights(self, weights: Weights) -> None:
+        load_module(self._network, weights, f"weights of ranker {self.name!r}")
+
+    def _release(self) -> None:
+        self._network.to("cpu")
+        for name in self.only_training:
+            self.__dict__.pop(name, None)

@@ -60,5 +60,8 @@ def vectors_of(topic: Topic) -> Floats:
         ValueError: the topic has none.
     """
     if topic.doc_vectors is None:
-        raise ValueError(f"topic {topic.query_id!r} has no document vectors")
+        raise ValueError(
+            f"topic {topic.query_id!r} has no document vectors; make them with `srd data build ... --vectors lsa` "
+            "(from texts) or `--vectors FILE`"
+        )
     return topic.doc_vectors

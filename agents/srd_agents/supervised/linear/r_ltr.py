@@ -28,6 +28,7 @@ from srd_gym.topic import Topic, TopicSet
 logger = logging.getLogger("srd_agents")
 
 C = TypeVar("C", bound=ColumnsConfig)
+M = TypeVar("M", bound=RltrConfig)
 
 
 class Prepared(NamedTuple):
@@ -67,10 +68,8 @@ class PlackettLuceLearner(LinearLearner[C, Prepared]):
         columns = self.config.column_names
         return relevance_names(columns) + (relation_names(columns) if self._relational else ())
 
-    @property
-    def _relational(self) -> bool:
-        """Whether f looks at documents ranked before."""
-        return True
+    _relational: ClassVar[bool] = True
+    """Whether f looks at documents ranked before."""
 
     @property
     def _pooling(self) -> Pooling:
@@ -145,7 +144,19 @@ class PlackettLuceLearner(LinearLearner[C, Prepared]):
         return loss, np.concatenate([good, bad]) @ gradients
 
 
-class Rltr(PlackettLuceLearner[RltrConfig]):
+class MeasureLearner(PlackettLuceLearner[M]):
+    """Those that learn from rankings chosen by a measure."""
+
+    def _prepare(self, topics: TopicSet, seed: int) -> None:
+        self._sampler = Sampler(self.config.measure, self.config.depth)
+        super()._prepare(topics, seed)
+
+    @property
+    def _pooling(self) -> Pooling:
+        return self.config.pooling
+
+
+class Rltr(MeasureLearner[RltrConfig]):
     """R-LTR (Zhu et al., SIGIR 2014): the likelihood of the ideal ranking is maximised.
 
     Which of equally good documents the ideal takes is drawn: a rule by id would be learned where ids follow an order.
@@ -157,14 +168,6 @@ class Rltr(PlackettLuceLearner[RltrConfig]):
     name: str = "r-ltr"
     config_class: ClassVar[type[Any]] = RltrConfig
 
-    def _prepare(self, topics: TopicSet, seed: int) -> None:
-        self._sampler = Sampler(self.config.measure, self.config.depth)
-        super()._prepare(topics, seed)
-
-    @property
-    def _pooling(self) -> Pooling:
-        return self.config.pooling
-
     def _samples(self, topic: Topic, generator: np.random.Generator) -> Samples:
         return self._sampler.ideal(topic, generator.permutation(topic.n_candidates))
 
@@ -172,7 +175,7 @@ class Rltr(PlackettLuceLearner[RltrConfig]):
         return _minus_mean(good, bad)
 
 
-class PairLearner(PlackettLuceLearner[PairConfig]):
+class PairLearner(MeasureLearner[PairConfig]):
     """Learners from pairs of a good and a bad ranking; they differ in `pair_loss` only."""
 
     config_class: ClassVar[type[Any]] = PairConfig
@@ -180,7 +183,6 @@ class PairLearner(PlackettLuceLearner[PairConfig]):
     """One of the functions in `srd_agents.supervised.linear.loss`."""
 
     def _prepare(self, topics: TopicSet, seed: int) -> None:
-        self._sampler = Sampler(self.config.measure, self.config.depth)
         super()._prepare(topics, seed)
         if not self._resuming:
             self._tell_shortage(topics)
@@ -207,10 +209,6 @@ class PairLearner(PlackettLuceLearner[PairConfig]):
                 "bounded number was drawn): %s",
                 len(short), len(found), wanted, below, self.config.measure, drawn, few,
             )  # fmt: skip
-
-    @property
-    def _pooling(self) -> Pooling:
-        return self.config.pooling
 
     def _samples(self, topic: Topic, generator: np.random.Generator) -> Samples:
         config = self.config
@@ -266,9 +264,7 @@ class ListMle(PlackettLuceLearner[ListMleConfig]):
     name: str = "listmle"
     config_class: ClassVar[type[Any]] = ListMleConfig
 
-    @property
-    def _relational(self) -> bool:
-        return False
+    _relational: ClassVar[bool] = False
 
     def _samples(self, topic: Topic, generator: np.random.Generator) -> Samples:
         covered = (judged(topic) >= 1).sum(axis=1)

@@ -7,11 +7,14 @@ Shapes: T topics, N candidates, F vector width.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
 from srd_gym.core import TopicArrays
-from srd_gym.topic import Topic
+from srd_gym.protocols import BoolArray
+from srd_gym.topic import FloatArray, Topic
 
 Floats = NDArray[np.float32]
 
@@ -28,10 +31,36 @@ def order_features(topic: Topic) -> Floats:
     scores = topic.retrieval_scores
     if scores is None:
         return np.zeros((n, len(ORDER_FEATURES)), np.float32)
-    ranks = np.arange(n)
+    ranks = np.arange(n, dtype=np.float64)
     spread = float(scores[0]) - float(scores[-1])
     normalised = (scores - scores[-1]) / spread if spread > 0 else np.zeros(n)
-    return np.column_stack([1 - ranks / max(1, n - 1), 1 / (1 + ranks), normalised]).astype(np.float32)
+    return _columns(ranks, max(1, n - 1), normalised)
+
+
+def order_columns(scores: FloatArray, present: BoolArray) -> Floats:
+    """`order_features` of candidates in any order, whose scores alone say where they stand: equal ones share a rank.
+
+    Args:
+        scores: [T, N] float32, higher is better; all alike where there is no retrieval order.
+        present: [T, N] bool, the real candidates.
+
+    Returns:
+        [T, N, 3] float32; zeros where all scores are alike, and for padding.
+    """
+    low = np.where(present, scores, np.inf).min(axis=1, keepdims=True)
+    spread = np.where(present, scores, -np.inf).max(axis=1, keepdims=True) - low
+    falling = np.where(present, -scores, np.inf)
+    ranks = np.stack([np.searchsorted(np.sort(row), row) for row in falling]).astype(np.float32)
+    informative = present & (spread > 0)
+    normalised = np.divide(scores - low, spread, out=np.zeros_like(ranks), where=informative)
+    columns = _columns(ranks, np.maximum(present.sum(axis=1, keepdims=True) - 1, 1).astype(np.float32), normalised)
+    columns[~informative] = 0.0
+    return columns
+
+
+def _columns(ranks: NDArray[np.floating], last: Any, normalised: NDArray[np.floating]) -> Floats:
+    """The columns of `ORDER_FEATURES` from ranks that begin at 0, the last of them, and scores from 0 to 1."""
+    return np.stack([1 - ranks / last, 1 / (1 + ranks), normalised], axis=-1).astype(np.float32)
 
 
 def padded_order_features(arrays: TopicArrays) -> Floats:

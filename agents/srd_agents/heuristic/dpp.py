@@ -90,7 +90,7 @@ def _new_direction(unit: FloatArray, earlier: FloatArray) -> FloatArray:
 
 
 def _new_directions(unit: FloatArray, earlier: FloatArray) -> FloatArray:
-    """`_new_direction` of B lanes: [B, F] from [B, F] and [B, t, F]; no lane's numbers depend on another's."""
+    """`_new_direction` of B topics: [B, F] from [B, F] and [B, t, F]; no topic's numbers depend on another's."""
     rest: FloatArray = unit - _within(unit, earlier)
     squares = np.vecdot(rest, rest)
     again = squares < _SMALL

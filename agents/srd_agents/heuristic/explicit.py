@@ -82,15 +82,15 @@ class Explicit(ABC):
 
     def _select(self, value: ScoreArray, coverage: ScoreArray, weights: ScoreArray, k: int) -> IntArray:
         """Rankings of B topics: [B, k] int64, ties to the earlier candidate."""
-        lanes = np.arange(len(value))
+        each = np.arange(len(value))
         ranking = np.empty((len(value), k), dtype=np.int64)
         state = self._fresh(weights)
         for rank in range(k):
             score = self._gains(coverage, weights, state)
             score += value
             ranking[:, rank] = chosen = score.argmax(axis=1)
-            value[lanes, chosen] = -np.inf
-            self._cover(state, coverage[lanes, chosen])
+            value[each, chosen] = -np.inf
+            self._cover(state, coverage[each, chosen])
         return ranking
 
     def _prepared(self, topics: Sequence[Topic]) -> tuple[ScoreArray, ScoreArray, ScoreArray]:

@@ -72,7 +72,7 @@ def select(vectors: FloatArray, value: FloatArray, k: int, objective: Objective)
     k = min(k, value.shape[1])
     if objective.falls and len(value) == 1 and vectors.size > LAZY_FROM:
         return _select_lazily(vectors[0], value[0], k, objective)[None]
-    rows, lanes = rows_of(vectors), np.arange(len(value))
+    rows, topics = rows_of(vectors), np.arange(len(value))
     ranking = np.empty((len(value), k), dtype=np.int64)
     directions = np.empty((len(value), k, vectors.shape[-1]), dtype=np.float32)
     score = value = value.copy()
@@ -83,8 +83,8 @@ def select(vectors: FloatArray, value: FloatArray, k: int, objective: Objective)
         chosen = score.argmax(axis=1)
         ranking[:, rank] = chosen
         if rank + 1 < k:
-            value[lanes, chosen] = -np.inf
-            directions[:, rank] = objective.direction(rows.unit((lanes, chosen)), directions[:, :rank])
+            value[topics, chosen] = -np.inf
+            directions[:, rank] = objective.direction(rows.unit((topics, chosen)), directions[:, :rank])
             objective.fold(state, rows.project(directions[:, rank]))
     return ranking
 
@@ -93,7 +93,7 @@ def next_scores(vectors: FloatArray, value: FloatArray, selected: IntArray, obje
     """Scores of one topic's N candidates as the next document, once these are chosen: [N] float32."""
     if not len(selected):
         return value
-    # One lane, as in `select`: the same sums, so that ties fall alike.
+    # One topic, as in `select`: the same sums, so that ties fall alike.
     rows, state = rows_of(vectors[None]), objective.fresh((1, len(value)))
     directions = np.empty((1, len(selected), vectors.shape[-1]), dtype=np.float32)
     for position, index in enumerate(selected):
@@ -108,14 +108,14 @@ def _select_lazily(vectors: FloatArray, value: FloatArray, k: int, objective: Ob
     ranking = np.empty(k, dtype=np.int64)
     ranking[0] = chosen = int(value.argmax())
     if k > 1:
-        lane = _Lane(vectors, value, k, objective)
+        lazy = _Lazy(vectors, value, k, objective)
         for rank in range(1, k):
-            lane.choose(chosen, rank - 1)
-            ranking[rank] = chosen = lane.best(rank)
+            lazy.choose(chosen, rank - 1)
+            ranking[rank] = chosen = lazy.best(rank)
     return ranking
 
 
-class _Lane:
+class _Lazy:
     """One topic's candidates: bounds of all, and the state of those with the highest bounds, which is up to date."""
 
     def __init__(self, vectors: FloatArray, value: FloatArray, k: int, objective: Objective) -> None:

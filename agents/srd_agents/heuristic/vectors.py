@@ -27,7 +27,7 @@ class Rows(NamedTuple):
     """[..., N] float32, 1 / length; 0 for a zero vector, whose cosine with anything is 0."""
 
     def project(self, direction: FloatArray) -> FloatArray:
-        """Products of the unit vectors with one direction a lane: [..., N] from [..., F]."""
+        """Products of the unit vectors with one direction a topic: [..., N] from [..., F]."""
         products: FloatArray = np.vecdot(self.vectors, direction[..., None, :])
         products *= self.scale
         return products

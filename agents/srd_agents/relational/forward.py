@@ -134,7 +134,7 @@ def greedy(weights: Weights, relations: Relations, k: int) -> tuple[IntArray, Ar
         [B, K] int64 candidates and [B, K] float32 their scores when they were taken.
     """
     count, n = relations.unit.shape[:2]
-    lanes = np.arange(count)
+    topics = np.arange(count)
     fixed = first_layer(weights, relations)
     share = np.full((count, n), 1 / n, np.float32)
     ranked = Ranked(relations)
@@ -143,8 +143,8 @@ def greedy(weights: Weights, relations: Relations, k: int) -> tuple[IntArray, Ar
     for rank in range(k):
         score = scores(weights, fixed, ranked, share)[:, 0] + off
         chosen = score.argmax(axis=1)
-        ranking[:, rank], values[:, rank] = chosen, score[lanes, chosen]
-        off[lanes, chosen] = -np.inf
+        ranking[:, rank], values[:, rank] = chosen, score[topics, chosen]
+        off[topics, chosen] = -np.inf
         if rank + 1 < k:
             ranked.add(chosen[:, None])
     return ranking, values

@@ -173,7 +173,7 @@ class Ranked:
         self._sum = np.zeros(shape, np.float32)
         self._near = np.zeros(shape, np.float32)
         self._very_near = np.zeros(shape, np.float32)
-        self._lanes = np.arange(count)[:, None]
+        self._topics = np.arange(count)[:, None]
         self._ramps = relations.ramps
         self._to_anchors = relations.ramps.transpose(0, 2, 3, 1)
         self._uncovered = np.ones((count, rankings, 2, relations.ramps.shape[3]), np.float32)
@@ -192,7 +192,7 @@ class Ranked:
         Args:
             chosen: [B, R] int64.
         """
-        rows = np.matmul(self._unit[self._lanes, chosen], self._columns)
+        rows = np.matmul(self._unit[self._topics, chosen], self._columns)
         rows -= self._mean
         rows *= self._scale
         np.clip(rows, -_LIMIT, _LIMIT, out=rows)
@@ -210,7 +210,7 @@ class Ranked:
         np.log1p(self._near, out=out[:, :, 5])
         np.log1p(self._very_near, out=out[:, :, 6])
         out[:, :, 7] = self._against_the_rest()
-        np.minimum(self._uncovered, 1 - self._ramps[self._lanes, chosen], out=self._uncovered)
+        np.minimum(self._uncovered, 1 - self._ramps[self._topics, chosen], out=self._uncovered)
         fresh = np.matmul(self._uncovered.swapaxes(1, 2), self._to_anchors).swapaxes(1, 2)
         np.divide(fresh, self._neighbours, out=out[:, :, 10:])
         np.subtract(1, out[:, :, 10:], out=out[:, :, 10:])
@@ -310,11 +310,11 @@ def _similarities(unit: Array, anchors: IntArray) -> tuple[Array, Array, Array, 
     Behind them, each [B], what standardised them: mean, standard deviation, and 1 over it (0 where all are alike). A
     document's similarity with itself is none: it does not count, and stands as the least there is.
     """
-    lanes = np.arange(len(unit))[:, None]
+    topics = np.arange(len(unit))[:, None]
     n, m = unit.shape[1], anchors.shape[1]
-    beside = unit if m == n else unit[lanes, anchors]
+    beside = unit if m == n else unit[topics, anchors]
     near: Array = np.matmul(unit, beside.swapaxes(1, 2))
-    itself = (lanes, anchors, np.arange(m))
+    itself = (topics, anchors, np.arange(m))
     near[itself] = 0
     pairs = max(n * m - m, 1)
     flat = near.reshape(len(near), -1)
@@ -341,10 +341,10 @@ def _beside_anchors(static: Array, near: Array, order: IntArray, anchors: IntArr
         [B, N, 2, M], how far each anchor counts as near and as very near.
     """
     n, m = near.shape[1:]
-    lanes, each = np.arange(len(near))[:, None], np.float32(n / m)
+    topics, each = np.arange(len(near))[:, None], np.float32(n / m)
     place = np.empty_like(order)
     np.put_along_axis(place, order, np.broadcast_to(np.arange(n), order.shape), axis=1)
-    ahead = place[lanes, anchors][:, None] < place[:, :, None]
+    ahead = place[topics, anchors][:, None] < place[:, :, None]
     static[..., _AT["nearest"]] = near.max(axis=2) / 3
     static[..., _AT["ahead_nearest"]] = np.where(ahead, near, -_LIMIT).max(axis=2) / 3
     ramps = near[:, :, None] - np.array(_RAMPS[:2], np.float32)[:, None]
@@ -354,7 +354,7 @@ def _beside_anchors(static: Array, near: Array, order: IntArray, anchors: IntArr
     counts[..., 2] = np.clip(near - np.float32(_RAMPS[2]), 0, 1).sum(axis=2)
     static[..., _AT["near_count"] : _AT["nearest_share"] : 2] = np.log1p(counts * each) / 3
     static[..., _AT["near_share"] : _AT["nearest_share"] + 1 : 2] = counts * (np.array([1, 3, 9], np.float32) / m)
-    static[..., _OF_NEIGHBOURS] = ramps[:, :, 0] @ static[lanes, anchors, _MEANT]
+    static[..., _OF_NEIGHBOURS] = ramps[:, :, 0] @ static[topics, anchors, _MEANT]
     static[..., _OF_NEIGHBOURS] /= counts[..., :1] + np.float32(0.3) / each
     in_front = np.einsum("bnlm,bnm->bnl", ramps, ahead.astype(np.float32))
     static[..., _AT["ahead_near"] :] = np.log1p(in_front * each) / 3

@@ -1,6 +1,6 @@
 """sb3-contrib's MaskablePPO as a learner: its rollouts and updates, our policy, our loop around them.
 
-Shapes: B lanes, N candidates, F vector width, K horizon.
+Shapes: B episodes at once, N candidates, F vector width, K horizon.
 """
 
 from __future__ import annotations
@@ -29,8 +29,9 @@ if TYPE_CHECKING:
 class MaskablePpo(NetworkLearner[MaskablePpoConfig]):
     """MaskablePPO (Huang & Ontañón, FLAIRS 2022; PPO: Schulman et al. 2017) of sb3-contrib, unchanged, with our policy.
 
-    An update is one rollout of K steps in B = batch_topics * rollouts lanes and MaskablePPO's passes over it. A topic
-    with fewer candidates than K begins again within the rollout. Training needs sb3-contrib; ranking needs torch alone.
+    An update is one rollout of K steps in B = batch_topics * rollouts episodes at once, and MaskablePPO's passes over
+    it. A topic with fewer candidates than K begins again within the rollout. Training needs sb3-contrib; ranking needs
+    torch alone.
     """
 
     name: str = "maskable-ppo"
@@ -82,7 +83,7 @@ class MaskablePpo(NetworkLearner[MaskablePpoConfig]):
         model, env = self._model, self._env
         if env is None:
             raise RuntimeError("no topics to train on: `fit` prepares them")
-        # A smaller last batch fills its lanes with more episodes: SB3's number of lanes cannot change.
+        # A smaller last batch is filled up with more episodes of its topics: B cannot change in SB3.
         env.play(np.repeat(np.resize(batch, env.num_envs // self.config.rollouts), self.config.rollouts))
         with self._random:
             model.set_env(env)  # also makes `learn` reset it
@@ -110,7 +111,7 @@ class MaskablePpo(NetworkLearner[MaskablePpoConfig]):
         self._model.num_timesteps, self._model._n_updates = int(state["steps"]), int(state["updates"])
 
 
-def _trainer(core: SelectionCore, lanes: int, config: MaskablePpoConfig) -> tuple[Any, RolloutVecEnv]:
+def _trainer(core: SelectionCore, episodes: int, config: MaskablePpoConfig) -> tuple[Any, RolloutVecEnv]:
     """MaskablePPO on these topics, and the environment it plays in.
 
     Raises:
@@ -124,7 +125,7 @@ def _trainer(core: SelectionCore, lanes: int, config: MaskablePpoConfig) -> tupl
     from srd_agents.sb3.policies import MaskablePointerPolicy
     from srd_agents.sb3.vec_env import RolloutVecEnv
 
-    env = RolloutVecEnv(core, lanes)
+    env = RolloutVecEnv(core, episodes)
     extractor = {"topics": core.arrays, "hidden": config.hidden}
     model = MaskablePPO(
         MaskablePointerPolicy,

@@ -11,8 +11,10 @@ from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 from torch import Tensor
 
 from srd_agents.config import check_count
+from srd_agents.features import order_columns
+from srd_agents.networks.inputs import Inputs
 from srd_agents.sb3.lookup import TopicLookup
-from srd_agents.sb3.network import CandidateNetwork, Judged, TopicInputs, order_columns
+from srd_agents.sb3.network import CandidateNetwork, Judged
 from srd_agents.sb3.spaces import shapes_of
 from srd_gym.core.arrays import TopicArrays, TopicSource
 
@@ -65,8 +67,9 @@ class CandidateExtractor(BaseFeaturesExtractor):
         documents = observations["documents"]
         # Rows of padding are zeros. A ranked document is off the mask, but its row is there.
         present = allowed | (documents != 0).any(2)
-        order = order_columns(observations["retrieval_scores"], present)
-        return self.network(TopicInputs(observations["query"], documents, order), ranking, allowed), allowed
+        columns = order_columns(observations["retrieval_scores"].cpu().numpy(), present.cpu().numpy())
+        order = torch.from_numpy(columns).to(documents.device)
+        return self.network(Inputs(observations["query"], documents, features=order), ranking, allowed), allowed
 
     def forward(self, observations: dict[str, Tensor]) -> Tensor:
         """[B, 2N + 1 + H]."""

@@ -8,8 +8,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from srd_agents.networks.inputs import shared_tensor
-from srd_agents.sb3.network import TopicInputs, order_columns
+from srd_agents.features import order_columns
+from srd_agents.networks.inputs import Inputs, shared_tensor
 from srd_gym.core import TopicArrays
 
 
@@ -26,12 +26,12 @@ class TopicLookup(nn.Module):
 
     def __init__(self, arrays: TopicArrays) -> None:
         super().__init__()
-        scores, present = (torch.from_numpy(part.copy()) for part in (arrays.retrieval_scores, arrays.present))
+        order = order_columns(arrays.retrieval_scores, arrays.present)
         self.register_buffer("queries", shared_tensor(arrays.queries), persistent=False)
         self.register_buffer("documents", shared_tensor(arrays.documents), persistent=False)
-        self.register_buffer("order", order_columns(scores, present), persistent=False)
+        self.register_buffer("order", torch.from_numpy(order), persistent=False)
 
-    def forward(self, topics: Tensor) -> tuple[TopicInputs, Tensor]:
+    def forward(self, topics: Tensor) -> tuple[Inputs, Tensor]:
         """The topics of some states, each once, and the one of each state.
 
         Args:
@@ -41,5 +41,5 @@ class TopicLookup(nn.Module):
             (the inputs of U topics, [B] int64).
         """
         each, which = torch.unique(topics, return_inverse=True)
-        found = (part.index_select(0, each) for part in (self.queries, self.documents, self.order))
-        return TopicInputs(*found), which
+        queries, documents, order = (part.index_select(0, each) for part in (self.queries, self.documents, self.order))
+        return Inputs(queries, documents, features=order), which

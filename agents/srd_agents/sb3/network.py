@@ -13,27 +13,12 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from srd_agents.config import check_count
+from srd_agents.features import ORDER_FEATURES
 from srd_agents.networks.attention import dense, initialise
-from srd_agents.networks.inputs import Standardizer
-
-ORDER_COLUMNS = 3
-"""Falling rank, reciprocal rank, normalised score: see `order_columns`."""
-MASKED_LOGIT = -1e8
-"""Of a candidate that is not on offer; finite, as SB3's distributions want it."""
+from srd_agents.networks.inputs import Inputs, Standardizer
 
 _RELATIONS = 3  # of a candidate: to the query, to the nearest ranked document, to the ranked documents' mean
 _SUM_SCALE = 10**-0.5  # sums over ten ranks are then of the size of one row
-
-
-class TopicInputs(NamedTuple):
-    """What the network sees of U topics."""
-
-    queries: Tensor
-    """[U, F]; zeros where a topic has no query vector."""
-    documents: Tensor
-    """[U, N, F]; rows of padding may hold anything finite."""
-    order: Tensor
-    """[U, N, 3], as `order_columns` gives it."""
 
 
 class Judged(NamedTuple):
@@ -70,33 +55,38 @@ class CandidateNetwork(nn.Module):
         self.inputs = Standardizer(width)
         self.from_document = dense(width, hidden)
         self.from_query = dense(width, hidden, bias=False)
-        self.from_order = dense(ORDER_COLUMNS, hidden, bias=False)
+        self.from_order = dense(len(ORDER_FEATURES), hidden, bias=False)
         self.row = dense(hidden, hidden)
         self.query = dense(width, hidden)
         self.state = dense(6 * hidden + 1, hidden)
         self.pointer = dense(hidden, hidden + _RELATIONS)
-        self.prior = dense(hidden + ORDER_COLUMNS, 1, bias=False)
+        self.prior = dense(hidden + len(ORDER_FEATURES), 1, bias=False)
         self.critic = nn.Sequential(dense(6 * hidden + 1, hidden), nn.ReLU(), dense(hidden, 1))
 
     def initialise(self, generator: torch.Generator) -> None:
         """Draw the first weights, each layer uniform in [-1, 1] / sqrt(its inputs)."""
         initialise(self, generator)
 
-    def forward(self, topics: TopicInputs, ranking: Tensor, allowed: Tensor, which: Tensor | None = None) -> Judged:
+    def forward(self, topics: Inputs, ranking: Tensor, allowed: Tensor, which: Tensor | None = None) -> Judged:
         """Judge B states.
 
         Args:
-            topics: U topics; without `which`, the one of each state.
+            topics: U topics, their features those of `srd_agents.features.order_columns`; without `which`, the one of
+                each state.
             ranking: [B, K] int64, candidates ranked so far by rank; -1 where empty or wasted.
             allowed: [B, N] bool, candidates on offer.
             which: [B] int64, the topic of each state, where several states share one.
         """
+        if topics.features is None:
+            raise ValueError(
+                "this network reads the retrieval order: give srd_agents.features.order_columns as features"
+            )
         queries, documents = self.inputs(topics.queries, topics.documents)
         rows = functional.relu(
-            self.from_document(documents) + self.from_query(queries)[:, None] + self.from_order(topics.order)
+            self.from_document(documents) + self.from_query(queries)[:, None] + self.from_order(topics.features)
         )
         rows, query = functional.relu(self.row(rows)), functional.relu(self.query(queries))
-        prior = self.prior(torch.cat([rows, topics.order], dim=2)).squeeze(2)
+        prior = self.prior(torch.cat([rows, topics.features], dim=2)).squeeze(2)
         relations = _cosines(topics, ranking, which)
         if which is not None:
             # index_select: its gradient is several times faster than that of plain indexing.
@@ -130,30 +120,7 @@ class CandidateNetwork(nn.Module):
         )
 
 
-def order_columns(scores: Tensor, present: Tensor) -> Tensor:
-    """What the first stage's scores say of candidates, whatever order they stand in.
-
-    Args:
-        scores: [B, N], higher is better; all alike where there is no retrieval order.
-        present: [B, N] bool, the real candidates.
-
-    Returns:
-        [B, N, 3]: 1 for the best falling evenly to 0 for the last, 1 / rank, and the score from 0 (the least) to 1 (the
-        largest); equal scores share a rank. Zeros where all scores are alike, and for padding.
-    """
-    low = scores.masked_fill(~present, math.inf).amin(1, keepdim=True)
-    high = scores.masked_fill(~present, -math.inf).amax(1, keepdim=True)
-    spread = high - low
-    informative = present & (spread > 0)
-    negated = (-scores).masked_fill(~present, math.inf).contiguous()
-    rank = torch.searchsorted(negated.sort(dim=1).values, negated).to(scores.dtype)
-    last = (present.sum(1, keepdim=True) - 1).clamp(min=1).to(scores.dtype)
-    normalised = (scores - low) / spread.clamp(min=torch.finfo(scores.dtype).tiny)
-    columns = torch.stack([1 - rank / last, 1 / (1 + rank), normalised], dim=2)
-    return columns.masked_fill(~informative[..., None], 0.0)
-
-
-def _cosines(topics: TopicInputs, ranking: Tensor, which: Tensor | None) -> Tensor:
+def _cosines(topics: Inputs, ranking: Tensor, which: Tensor | None) -> Tensor:
     """[B, N, 3], a candidate's cosine with the query, the largest with a ranked document, and the mean with them.
 
     0 where there is no query, or nothing ranked. No gradient goes through it.

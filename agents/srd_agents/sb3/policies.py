@@ -23,8 +23,8 @@ from stable_baselines3.common.type_aliases import PyTorchObs, Schedule
 from stable_baselines3.dqn.policies import DQNPolicy, QNetwork
 from torch import Tensor, nn
 
+from srd_agents.networks.inputs import MASKED_LOGIT
 from srd_agents.sb3.extractor import CandidateExtractor
-from srd_agents.sb3.network import MASKED_LOGIT
 from srd_agents.sb3.spaces import check_observation, shapes_of, topics_of
 
 SUPPORTED = "MaskablePPO, PPO, A2C, TRPO and DQN"

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import numpy as np
 import torch
-from torch import Tensor
 
-from srd_agents.networks.inputs import inputs_of
-from srd_agents.sb3.network import CandidateNetwork, TopicInputs, order_columns
+from srd_agents.features import order_columns
+from srd_agents.networks.inputs import Inputs, inputs_of
+from srd_agents.sb3.network import CandidateNetwork
 from srd_gym.protocols import BoolArray, IntArray, ScoreArray
 from srd_gym.topic import Topic
 
@@ -51,7 +51,7 @@ def next_scores(network: CandidateNetwork, topic: Topic, selected: IntArray, all
     return scores
 
 
-def topic_inputs(network: CandidateNetwork, topic: Topic) -> TopicInputs:
+def topic_inputs(network: CandidateNetwork, topic: Topic) -> Inputs:
     """What the network sees of one topic.
 
     Raises:
@@ -62,9 +62,7 @@ def topic_inputs(network: CandidateNetwork, topic: Topic) -> TopicInputs:
             f"the policy was built for document vectors of width {network.width}, but topic {topic.query_id!r} has "
             f"{topic.vector_width or 'none'}; make its vectors the same way as those of training"
         )
-    seen = inputs_of([topic], network.inputs.shift)
-    scores = topic.retrieval_scores
-    columns: Tensor = torch.zeros(1, topic.n_candidates) if scores is None else torch.from_numpy(scores.copy())[None]
-    columns = columns.to(seen.documents.device)
-    present = torch.ones_like(columns, dtype=torch.bool)
-    return TopicInputs(seen.queries, seen.documents, order_columns(columns, present))
+    seen, n = inputs_of([topic], network.inputs.shift), topic.n_candidates
+    scores = np.zeros(n, np.float32) if topic.retrieval_scores is None else topic.retrieval_scores
+    order = order_columns(scores[None], np.ones((1, n), np.bool_))
+    return seen._replace(features=torch.from_numpy(order).to(seen.documents.device))

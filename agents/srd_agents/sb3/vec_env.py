@@ -1,6 +1,6 @@
-"""The batched simulator as a `VecEnv` of Stable-Baselines3: every lane plays the topic it is told to.
+"""The batched simulator as a `VecEnv` of Stable-Baselines3: every place plays the topic it is told to.
 
-Shapes: B lanes, N candidates, K horizon.
+Shapes: B episodes at once, N candidates, K horizon.
 """
 
 from __future__ import annotations
@@ -25,25 +25,25 @@ class RolloutVecEnv(VecEnv):
 
     Args:
         core: the simulator; it is reset.
-        lanes: B.
+        episodes: B.
     """
 
-    def __init__(self, core: SelectionCore, lanes: int) -> None:
+    def __init__(self, core: SelectionCore, episodes: int) -> None:
         self.core = core
         observer = ObservationBuilder(core, "compact", np.int8, share_documents=False)
-        self._topics: IntArray = np.zeros(lanes, np.int64)
-        self._actions: IntArray = np.zeros(lanes, np.int64)
-        self._first = np.ones(lanes, np.bool_)
-        self.returns = np.zeros(lanes)
-        """[B], what the first episode of each lane since the reset has paid so far."""
-        super().__init__(lanes, observer.space, observer.action_space)
+        self._topics: IntArray = np.zeros(episodes, np.int64)
+        self._actions: IntArray = np.zeros(episodes, np.int64)
+        self._first = np.ones(episodes, np.bool_)
+        self.returns = np.zeros(episodes)
+        """[B], what the first episode in each place since the reset has paid so far."""
+        super().__init__(episodes, observer.space, observer.action_space)
 
     def play(self, topics: IntArray) -> None:
-        """Give each lane its topic, from the next reset on: [B] int64, indices in the simulator's topic set."""
+        """Give each place its topic, from the next reset on: [B] int64, indices in the simulator's topic set."""
         self._topics = np.array(topics, np.int64)
 
     def reset(self) -> VecEnvObs:
-        """Begin an episode in every lane."""
+        """Begin an episode in every place."""
         self.core.reset(self._topics)
         self._first[:], self.returns[:] = True, 0.0
         return self._observed()
@@ -66,41 +66,41 @@ class RolloutVecEnv(VecEnv):
         """There is nothing to close."""
 
     def get_attr(self, attr_name: str, indices: VecEnvIndices = None) -> list[Any]:
-        """Of every lane: `action_masks` (SB3 asks whether there is such a method) and `render_mode`.
+        """Of every place: `action_masks` (SB3 asks whether there is such a method) and `render_mode`.
 
         Raises:
             AttributeError: anything else.
         """
         known = {"action_masks": self.core, "render_mode": None}
         if attr_name not in known:
-            raise AttributeError(f"lanes of a RolloutVecEnv have no attribute {attr_name!r}")
-        return [known[attr_name] for _ in self._lanes(indices)]
+            raise AttributeError(f"the episodes of a RolloutVecEnv have no attribute {attr_name!r}")
+        return [known[attr_name] for _ in self._places(indices)]
 
     def set_attr(self, attr_name: str, value: Any, indices: VecEnvIndices = None) -> None:
-        """Lanes have nothing to set.
+        """Episodes have nothing to set.
 
         Raises:
             AttributeError: always.
         """
-        raise AttributeError(f"lanes of a RolloutVecEnv have no attribute {attr_name!r} to set")
+        raise AttributeError(f"the episodes of a RolloutVecEnv have no attribute {attr_name!r} to set")
 
     def env_method(
         self, method_name: str, *method_args: Any, indices: VecEnvIndices = None, **others: Any
     ) -> list[Any]:
-        """`action_masks` of every lane: [N] bool each.
+        """`action_masks` of every place: [N] bool each.
 
         Raises:
             AttributeError: another method.
         """
         if method_name != "action_masks":
-            raise AttributeError(f"lanes of a RolloutVecEnv have no method {method_name!r}")
-        return [self.core.allowed[lane] for lane in self._lanes(indices)]
+            raise AttributeError(f"the episodes of a RolloutVecEnv have no method {method_name!r}")
+        return [self.core.allowed[place] for place in self._places(indices)]
 
     def env_is_wrapped(self, wrapper_class: Any, indices: VecEnvIndices = None) -> list[bool]:
-        """Lanes are never wrapped."""
-        return [False for _ in self._lanes(indices)]
+        """Episodes are never wrapped."""
+        return [False for _ in self._places(indices)]
 
-    def _lanes(self, indices: VecEnvIndices) -> Iterable[int]:
+    def _places(self, indices: VecEnvIndices) -> Iterable[int]:
         return self._get_indices(indices)
 
     def _observed(self) -> dict[str, np.ndarray[Any, Any]]:

@@ -9,8 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from small_topics import random_topics
 
+from srd_agents.features import order_columns
+from srd_agents.networks.inputs import Inputs
 from srd_agents.sb3.lookup import TopicLookup
-from srd_agents.sb3.network import CandidateNetwork, TopicInputs, order_columns
+from srd_agents.sb3.network import CandidateNetwork
 from srd_agents.sb3.ranking import next_scores, rank_greedily
 from srd_gym.core import TopicArrays
 from srd_gym.topic import TopicSet
@@ -24,7 +26,7 @@ def made(seed: int = 0) -> CandidateNetwork:
     return network
 
 
-def states(seed: int, batch: int = 3) -> tuple[TopicInputs, torch.Tensor, torch.Tensor]:
+def states(seed: int, batch: int = 3) -> tuple[Inputs, torch.Tensor, torch.Tensor]:
     """Topics with padding, some documents ranked (a rank wasted in between), some pruned."""
     rng = np.random.default_rng(seed)
     documents = torch.from_numpy(rng.standard_normal((batch, N, WIDTH)).astype(np.float32))
@@ -34,8 +36,8 @@ def states(seed: int, batch: int = 3) -> tuple[TopicInputs, torch.Tensor, torch.
     allowed = torch.ones((batch, N), dtype=torch.bool)
     allowed[:, [2, 4, 5, N - 1]] = False
     present = documents.any(2)
-    order = order_columns(torch.from_numpy(rng.standard_normal((batch, N)).astype(np.float32)), present)
-    return TopicInputs(queries, documents, order), ranking, allowed
+    order = order_columns(rng.standard_normal((batch, N)).astype(np.float32), present.numpy())
+    return Inputs(queries, documents, features=torch.from_numpy(order)), ranking, allowed
 
 
 @settings(max_examples=25, deadline=None)
@@ -45,7 +47,8 @@ def test_permuting_candidates_permutes_the_scores_and_leaves_the_value(seed: int
     network = made(seed)
     order = torch.from_numpy(np.random.default_rng(seed).permutation(N))
     place = torch.argsort(order)  # where each candidate went
-    moved = TopicInputs(topics.queries, topics.documents[:, order], topics.order[:, order])
+    assert topics.features is not None
+    moved = Inputs(topics.queries, topics.documents[:, order], features=topics.features[:, order])
     ranked = torch.where(ranking >= 0, place[ranking.clamp(min=0)], -1)
     before, after = network(topics, ranking, allowed), network(moved, ranked, allowed[:, order])
     torch.testing.assert_close(after.scores, before.scores[:, order])
@@ -55,10 +58,11 @@ def test_permuting_candidates_permutes_the_scores_and_leaves_the_value(seed: int
 def test_padding_changes_nothing() -> None:
     topics, ranking, allowed = states(1)
     network = made()
-    with_more = TopicInputs(
+    assert topics.features is not None
+    with_more = Inputs(
         topics.queries,
         torch.cat([topics.documents, torch.zeros(3, 4, WIDTH)], 1),
-        torch.cat([topics.order, torch.zeros(3, 4, 3)], 1),
+        features=torch.cat([topics.features, torch.zeros(3, 4, 3)], 1),
     )
     longer = network(with_more, ranking, torch.cat([allowed, torch.zeros(3, 4, dtype=torch.bool)], 1))
     shorter = network(topics, ranking, allowed)
@@ -79,7 +83,9 @@ def test_states_that_share_a_topic_are_judged_as_if_alone() -> None:
     topics, ranking, allowed = states(3, batch=2)
     which = torch.tensor([1, 0, 1])
     together = made()(topics, ranking[which], allowed[which], which)
-    alone = made()(TopicInputs(*(part[which] for part in topics)), ranking[which], allowed[which])
+    assert topics.features is not None
+    picked = Inputs(topics.queries[which], topics.documents[which], features=topics.features[which])
+    alone = made()(picked, ranking[which], allowed[which])
     torch.testing.assert_close(together.scores, alone.scores)
     torch.testing.assert_close(together.value, alone.value)
 
@@ -95,18 +101,18 @@ def test_every_weight_learns() -> None:
 
 
 def test_order_columns_by_hand() -> None:
-    scores = torch.tensor([[3.0, 1.0, 3.0, 2.0, 0.0], [5.0, 5.0, 5.0, 0.0, 0.0]])
-    present = torch.tensor([[True, True, True, True, False], [True, True, True, False, False]])
+    scores = np.array([[3.0, 1.0, 3.0, 2.0, 0.0], [5.0, 5.0, 5.0, 0.0, 0.0]], np.float32)
+    present = np.array([[True, True, True, True, False], [True, True, True, False, False]])
     columns = order_columns(scores, present)
     # Ranks 0, 3, 0, 2: equal scores share one. The second topic's scores say nothing.
-    expected = [[1, 1, 1], [0, 1 / 4, 0], [1, 1, 1], [1 / 3, 1 / 3, 0.5], [0, 0, 0]]
-    torch.testing.assert_close(columns[0], torch.tensor(expected))
+    expected = [[1.0, 1.0, 1.0], [0, 1 / 4, 0], [1, 1, 1], [1 / 3, 1 / 3, 0.5], [0, 0, 0]]
+    np.testing.assert_allclose(columns[0], np.array(expected), rtol=1e-6)
     assert not columns[1].any()
 
 
 def test_negative_scores_are_above_padding() -> None:
-    columns = order_columns(torch.tensor([[-1.0, -2.0, 0.0]]), torch.tensor([[True, True, False]]))
-    torch.testing.assert_close(columns, torch.tensor([[[1.0, 1.0, 1.0], [0.0, 0.5, 0.0], [0.0, 0.0, 0.0]]]))
+    columns = order_columns(np.array([[-1.0, -2.0, 0.0]], np.float32), np.array([[True, True, False]]))
+    assert columns.tolist() == [[[1.0, 1.0, 1.0], [0.0, 0.5, 0.0], [0.0, 0.0, 0.0]]]
 
 
 @pytest.mark.parametrize("seed", range(3))

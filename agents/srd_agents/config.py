@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Collection, Mapping
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from srd_gym.names import unknown
 
@@ -73,6 +73,17 @@ def check_count(name: str, value: int, low: int = 1) -> None:
         raise TypeError(f"{name} must be a whole number, got {value!r} ({type(value).__name__})")
     if value < low:
         raise ValueError(f"{name} must be at least {low}, got {value}")
+
+
+def check_words(config: Any) -> None:
+    """Refuse a configuration in which a field annotated `Literal[...]` holds none of its words.
+
+    Raises:
+        ValueError: the message suggests the nearest.
+    """
+    for name, hint in get_type_hints(type(config)).items():
+        if get_origin(hint) is Literal:
+            check_one_of(name, getattr(config, name), get_args(hint))
 
 
 def check_one_of(name: str, value: str, known: Collection[str]) -> None:

@@ -8,7 +8,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
 from types import FrameType
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from srd_agents.config import as_values, check_count, check_positive
+from srd_agents.config import as_values, check_count, check_positive, check_words
 from srd_agents.history import History, OnProgress, Progress
 from srd_agents.storage import Tree, read_tree, write_tree
 from srd_agents.validation import Validation
@@ -51,6 +51,7 @@ class LearnerConfig:
     """Seconds between checkpoints, where `fit` is given a folder."""
 
     def __post_init__(self) -> None:
+        check_words(self)
         for name in ("epochs", "batch_topics", "validate_every"):
             check_count(name, getattr(self, name))
         check_count("patience", self.patience, low=0)
@@ -173,7 +174,7 @@ class Fit:
         self._sums, self._earlier_seconds = loop["sums"], loop["seconds"]
         self._cpu_seconds = loop["cpu_seconds"]
         excluded = self.history.excluded
-        self.history = History.from_dict(loop["history"])
+        self.history = History(**loop["history"])
         self.history.stopped_by, self.history.excluded = None, excluded
 
     def _check_same_run(self, identity: Mapping[str, Any], path: Path) -> None:
@@ -293,7 +294,7 @@ class Fit:
                 "seconds": self.seconds,
                 "cpu_seconds": self._cpu_seconds,
                 "generator": self._rng.bit_generator.state,
-                "history": self.history.as_dict(),
+                "history": asdict(self.history),
             },
             "order": self._order,
             "weights": weights,

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 
 @dataclass(kw_only=True)
 class History:
-    """The course of a training run; `as_dict()` goes into JSON."""
+    """The course of a training run, plain values all of them."""
 
     measure: str | None = None
     """The measure of "validation" in the records; None where there was no validation set."""
@@ -26,15 +26,6 @@ class History:
     """"epochs", "patience" or "time_budget"; None while running or interrupted."""
     excluded: list[str] = field(default_factory=list)
     """Query ids left out of training: no candidate of theirs is relevant."""
-
-    def as_dict(self) -> dict[str, Any]:
-        """The history as plain values."""
-        return asdict(self)
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> History:
-        """The history that `as_dict` gave."""
-        return cls(**values)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,6 +13,7 @@ import logging
 import platform
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Self, TypeVar
@@ -133,6 +134,15 @@ class Learner(ABC, Generic[C]):
             ValueError: not fitted, k below 1, or a topic without vectors or of another width.
         """
         check_count("k", k)
+        self.check_topics(topics)
+        return self._rank_batch(topics, k) if topics else []
+
+    def check_topics(self, topics: Sequence[Topic]) -> None:
+        """Refuse topics that it cannot rank.
+
+        Raises:
+            ValueError: not fitted, or a topic without vectors or of another width.
+        """
         if self.vector_width is None:
             raise ValueError(f"ranker {self.name!r} is not trained: call fit, or load a trained folder")
         for topic in topics:
@@ -142,7 +152,6 @@ class Learner(ABC, Generic[C]):
                     f"ranker {self.name!r} was trained on document vectors of width {self.vector_width}, but topic "
                     f"{topic.query_id!r} has {came}; make its vectors the same way as those of training"
                 )
-        return self._rank_batch(topics, k) if topics else []
 
     def fit(
         self,
@@ -244,7 +253,7 @@ class Learner(ABC, Generic[C]):
         learner.name = name
         learner.vector_width, learner.seed = content["vector_width"], content["seed"]
         learner.metadata = content["metadata"]
-        learner.history = None if content["history"] is None else History.from_dict(content["history"])
+        learner.history = None if content["history"] is None else History(**content["history"])
         weights, header = read_arrays(where / MODEL_FILE, f"model of ranker {name!r}")
         learner._build(content["vector_width"])
         learner.check_weights(weights, str(where / MODEL_FILE))
@@ -273,7 +282,7 @@ class Learner(ABC, Generic[C]):
             "config": as_values(self.config),
             "versions": _versions(),
             "metadata": self.metadata,
-            "history": None if self.history is None else self.history.as_dict(),
+            "history": None if self.history is None else asdict(self.history),
         }
         # The header says which config the weights belong to, as two files cannot be replaced in one stroke.
         write_arrays(Path(folder) / MODEL_FILE, weights, {"fingerprint": _fingerprint(content)})

@@ -9,7 +9,7 @@ import pickle
 import signal
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -143,8 +143,8 @@ def test_it_learns_and_records() -> None:
     values = [record["validation"] for record in history.records]
     assert history.best_validation == max(values) > 0.7
     assert history.best_epoch == values.index(max(values))
-    assert json.loads(json.dumps(history.as_dict())) == history.as_dict()
-    assert History.from_dict(history.as_dict()) == history
+    assert json.loads(json.dumps(asdict(history))) == asdict(history)
+    assert History(**asdict(history)) == history
     assert len(seen) == 5 * 4
     assert (seen[-1].epoch, seen[-1].topics_done, seen[0].topics_done, seen[0].topics) == (5, 0, 3, 10)
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from srd_agents.mcts.config import MctsConfig
 from srd_agents.mcts.loss import policy_loss, value_loss
 from srd_agents.mcts.network import HeadWeights, NumpyEvaluator, SearchNetwork
-from srd_agents.mcts.rollout import Episodes, OrderedTopic, Planner, Played
+from srd_agents.mcts.rollout import OrderedTopic, Planner, Played, Simulator
 from srd_agents.networks.checkpoint import load_optimizer, optimizer_tree
 from srd_agents.networks.inputs import Inputs, log_policy, padded_inputs
 from srd_agents.networks.learner import NetworkLearner
@@ -48,9 +48,9 @@ class Mcts(NetworkLearner[MctsConfig]):
     _network: SearchNetwork
     _optimizer: torch.optim.Optimizer
     _rng: np.random.Generator
-    _episodes: Episodes
+    _simulator: Simulator
     _topics: list[OrderedTopic]
-    only_training: ClassVar[tuple[str, ...]] = ("_optimizer", "_episodes", "_topics")
+    only_training: ClassVar[tuple[str, ...]] = ("_optimizer", "_simulator", "_topics")
 
     # Ranking.
 
@@ -126,12 +126,12 @@ class Mcts(NetworkLearner[MctsConfig]):
         self._rng = np.random.default_rng([seed, 0x3CE5])
         self._topics = [OrderedTopic.of(topic) for topic in topics]
         core = SelectionCore(topics, reward=config.reward, horizon=config.horizon)
-        self._episodes = Episodes(core, [topic.order for topic in self._topics])
+        self._simulator = Simulator(core, [topic.order for topic in self._topics])
 
     def _update(self, batch: IntArray) -> Mapping[str, float]:
         topics = [self._topics[index] for index in batch]
         planner = Planner.of(self.config, self.config.simulations, training=True)
-        played, outcome = self._episodes.play(planner, self._evaluator(topics), batch, self._rng)
+        played, outcome = self._simulator.play(planner, self._evaluator(topics), batch, self._rng)
         return {"return": float(outcome.mean()), **self._learn(topics, played, outcome)}
 
     def _learn(self, topics: Sequence[OrderedTopic], played: Played, outcome: ScoreArray) -> dict[str, float]:

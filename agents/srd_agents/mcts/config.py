@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from srd_agents.config import check_between, check_count, check_one_of, check_positive
+from srd_agents.config import check_between, check_count, check_positive
 from srd_agents.learner import LearnerConfig
 
 
@@ -72,11 +72,6 @@ class MctsConfig(LearnerConfig):
         check_between("clip_norm", self.clip_norm, 0.0)
         for name in ("dirichlet_alpha", "learning_rate"):
             check_positive(name, getattr(self, name))
-        check_one_of("unvisited", self.unvisited, ("zero", "parent"))
-        check_one_of("root", self.root, ("puct", "gumbel"))
-        check_one_of("init", self.init, ("similarity", "uniform"))
-        check_one_of("optimizer", self.optimizer, ("adagrad", "adam"))
-        check_one_of("rank_by", self.rank_by, ("policy", "value", "search"))
         if self.root == "gumbel" and (self.leaves > 1 or self.dirichlet_fraction > 0):
             raise ValueError(
                 "root='gumbel' draws its own noise and seeks one leaf at a time: use leaves=1 and dirichlet_fraction=0"

@@ -221,7 +221,7 @@ def move(trees: Trees, which: IntArray, documents: IntArray, evaluator: Evaluato
         instantiate(trees, one, state, ranking, evaluator)
 
 
-class Episodes:
+class Simulator:
     """Episodes of training topics in the simulator, which gives every list its worth.
 
     Args:

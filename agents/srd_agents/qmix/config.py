@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from srd_agents.config import check_between, check_count, check_one_of, check_positive
+from srd_agents.config import check_between, check_count, check_positive
 from srd_agents.learner import LearnerConfig
 
 MOST_SCORES = 65536
@@ -81,7 +81,6 @@ class ScoringConfig(LearnerConfig):
             check_positive(name, getattr(self, name))
         check_between("epsilon_start", self.epsilon_start, 0.0, 1.0)
         check_between("epsilon_end", self.epsilon_end, 0.0, self.epsilon_start)
-        check_one_of("tie_break", self.tie_break, ("retrieval", "q"))
         if self.max_candidates is not None:
             check_count("max_candidates", self.max_candidates)
         if not all(part.strip() for part in self.reward.split(" + ")):
@@ -108,7 +107,6 @@ class QmixConfig(ScoringConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_one_of("state", self.state, ("documents", "pooled", "flat"))
         check_count("mixing_width", self.mixing_width)
         check_count("hypernetwork_width", self.hypernetwork_width)
         if self.state == "flat" and self.max_candidates is None:
@@ -121,7 +119,3 @@ class VdnConfig(ScoringConfig):
 
     reduction: Literal["mean", "sum"] = "mean"
     """The mean makes the joint value independent of the number of documents; the sum is the published form."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_one_of("reduction", self.reduction, ("mean", "sum"))

@@ -81,16 +81,8 @@ class PolicyLearner(NetworkLearner[C]):
         Raises:
             ValueError: not trained, or a topic of another width.
         """
-        self._check_width(topic)
+        self.check_topics([topic])
         return self._policy().logits(topic, selected, allowed)
-
-    def _check_width(self, topic: Topic) -> None:
-        """Refuse a topic that the policy cannot look at."""
-        if self.vector_width is None or topic.vector_width != self.vector_width:
-            raise ValueError(
-                f"ranker {self.name!r} knows vectors of width {self.vector_width} (None: not trained yet), but topic "
-                f"{topic.query_id!r} has {topic.vector_width}; train it first, with vectors made the same way"
-            )
 
     def _build(self, vector_width: int) -> None:
         hidden, order = self.config.hidden, self._order_features()

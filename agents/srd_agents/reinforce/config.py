@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from srd_agents.config import check_between, check_count, check_one_of, check_positive
+from srd_agents.config import check_between, check_count, check_positive
 from srd_agents.learner import LearnerConfig
 from srd_gym.pruning import parse_pruning
 
@@ -41,7 +41,6 @@ class PolicyConfig(LearnerConfig):
         super().__post_init__()
         check_count("hidden", self.hidden)
         check_positive("learning_rate", self.learning_rate)
-        check_one_of("policy", self.policy, ("bilinear", "attention"))
         check_count("attention_width", self.attention_width)
         check_count("attention_heads", self.attention_heads)
         if self.attention_width % self.attention_heads:
@@ -75,7 +74,6 @@ class MdpDivConfig(PolicyConfig):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_between("gamma", self.gamma, 0.0, 1.0)
-        check_one_of("init", self.init, ("paper", "code"))
         if self.batch_topics != 1:
             raise ValueError(
                 "batch_topics must be 1 for mdp-div, which updates after every topic as the paper does, "
@@ -103,7 +101,6 @@ class ReinforceConfig(PolicyConfig):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_count("rollouts", self.rollouts, low=2)
-        check_one_of("init", self.init, ("similarity", "uniform"))
         check_between("entropy", self.entropy, 0.0)
         check_positive("clip_norm", self.clip_norm)
 
@@ -130,7 +127,6 @@ class MdpDivNtnConfig(MdpDivConfig):
         super().__post_init__()
         check_between("keep", self.keep, 0.0, 1.0)
         check_positive("keep", self.keep)
-        check_one_of("when", self.when, ("reset", "step"))
         if self.readmit and self.when == "reset":
             raise ValueError("readmit=True chooses anew at each rank, so it needs when='step'")
         check_count("ntn_slices", self.ntn_slices)

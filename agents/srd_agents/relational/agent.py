@@ -10,7 +10,6 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from srd_agents.config import check_count
 from srd_agents.networks.checkpoint import load_module, load_optimizer, module_arrays, optimizer_tree
 from srd_agents.networks.inputs import chosen_log_policy, log_policy
 from srd_agents.networks.learner import NetworkLearner
@@ -57,19 +56,17 @@ class Relational(NetworkLearner[RelationalConfig]):
     _forward: ForwardWeights | None = None
     only_training: ClassVar[tuple[str, ...]] = ("_optimizer", "_core", "_relations")
 
-    def rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
-        """`rank` of every topic, in their order; vectors of any width.
+    def check_topics(self, topics: Sequence[Topic]) -> None:
+        """Refuse to rank untrained; vectors of any width will do.
 
         Raises:
-            ValueError: not fitted, k below 1, or a topic without vectors.
+            ValueError: not fitted.
         """
-        check_count("k", k)
         if self.vector_width is None:
             raise ValueError(
                 f"ranker {self.name!r} is not trained: call fit, or load a trained folder; "
                 "'relational-pretrained' needs no training"
             )
-        return self._rank_batch(topics, k) if len(topics) else []
 
     def score(self, topic: Topic, selected: IntArray, allowed: BoolArray) -> ScoreArray:
         """The score of each candidate as the next document: [N] float64, minus infinity where not allowed."""
@@ -174,7 +171,7 @@ class Relational(NetworkLearner[RelationalConfig]):
 
     def _training_state(self) -> Tree:
         return {
-            "generator": _plain(self._generator.bit_generator.state),
+            "generator": self._generator.bit_generator.state,
             "optimizer": optimizer_tree(self._optimizer),
             "network": module_arrays(self._network),
             "updates": self._updates,
@@ -188,8 +185,3 @@ class Relational(NetworkLearner[RelationalConfig]):
         self._mean = shown if self.config.average else None
         self._updates = state["updates"]
         self._forward = None
-
-
-def _plain(state: Mapping[str, Any]) -> dict[str, Any]:
-    """A numpy generator's state as JSON values."""
-    return {key: _plain(value) if isinstance(value, Mapping) else value for key, value in state.items()}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from srd_agents.config import check_between, check_count, check_one_of, check_positive
+from srd_agents.config import check_between, check_count, check_positive, check_words
 from srd_agents.learner import LearnerConfig
 from srd_agents.relational.groups import check_groups
 
@@ -46,7 +46,6 @@ class RelationalConfig(LearnerConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_one_of("init", self.init, ("pretrained", "random"))
         for name in ("units", "second", "horizon"):
             check_count(name, getattr(self, name))
         check_count("rollouts", self.rollouts, low=2)
@@ -71,7 +70,7 @@ class PretrainedConfig:
     A file of other weights must have been made for it."""
 
     def __post_init__(self) -> None:
-        check_one_of("strategy", self.strategy, ("greedy", "one-pass"))
+        check_words(self)
 
     def path(self) -> str | None:
         """The file, None for the package's own."""

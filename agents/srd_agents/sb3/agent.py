@@ -55,8 +55,7 @@ class MaskablePpo(NetworkLearner[MaskablePpoConfig]):
         Raises:
             ValueError: not trained, or a topic of another width.
         """
-        if self.vector_width is None:
-            raise ValueError(f"ranker {self.name!r} is not trained: call fit, or load a trained folder")
+        self.check_topics([topic])
         return next_scores(self._network, topic, selected, allowed)
 
     def _build(self, vector_width: int) -> None:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from small_topics import random_topics, seeds
 
-from srd_agents.mcts.rollout import Episodes, Planner, most_visited, move, seeded_order, visit_shares
+from srd_agents.mcts.rollout import Planner, Simulator, most_visited, move, seeded_order, visit_shares
 from srd_agents.mcts.root import dirichlet_noise, improved_policy, mix_noise, run_gumbel
 from srd_agents.mcts.search import Search, backward, descend, instantiate, run, softmax, step
 from srd_agents.mcts.tree import MEAN, PRIOR, TRIED, Trees
@@ -85,7 +85,7 @@ def test_enough_simulations_find_the_best_list_there_is(gumbel: bool, seed: int,
     assert bound is not None
     length = min(horizon, count)
     lists = np.array(list(itertools.permutations(range(count), length)))
-    episodes = Episodes(core, [seeded_order(topic, 0) for topic in topics])
+    episodes = Simulator(core, [seeded_order(topic, 0) for topic in topics])
     network = Table(count, np.ones(3), flat=True)
     batch = np.arange(len(topics))
     best = np.array([bound.score_rankings(lists, core.arrays.judgments, np.full(len(lists), t)).max() for t in batch])

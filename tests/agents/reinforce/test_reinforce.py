@@ -188,7 +188,7 @@ def test_a_model_of_another_width_is_refused(name: str, tmp_path: Any) -> None:
     with pytest.raises(ValueError, match=r"width 7, but topic 'q0' has width 9"):
         ranker.rank(ragged(width=9)[0], 3)
     assert isinstance(ranker, MdpDiv | Reinforce)
-    with pytest.raises(ValueError, match="knows vectors of width 7"):
+    with pytest.raises(ValueError, match="was trained on document vectors of width 7"):
         ranker.score(ragged(width=9)[0], np.array([], np.int64), np.ones(1, np.bool_))
     ranker.save(tmp_path)
     other = learner(name, epochs=1)

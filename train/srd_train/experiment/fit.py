@@ -6,7 +6,7 @@ import contextlib
 import itertools
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -231,7 +231,7 @@ def _fitted(
 ) -> Fitted:
     """The result, with all options written out."""
     options = spec.configure(**{**config, **best.values})
-    history = None if not isinstance(ranker, Learner) or ranker.history is None else ranker.history.as_dict()
+    history = None if not isinstance(ranker, Learner) or ranker.history is None else asdict(ranker.history)
     if history is not None:
         history["records"] = _with_episodes(history["records"], options, split.train.trainable())
     last = history["records"][-1] if history and history["records"] else {}

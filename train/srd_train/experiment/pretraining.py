@@ -112,7 +112,7 @@ def pretrain(plan: Plan, out: Path, *, threads: int = 1, progress: OnProgress | 
                 student = distil(ranker.forward_weights(), train, DistilConfig(), seed=seed)
                 _write_npz(out / f"one-pass-{seed}.npz", student)
             outcomes.append(_outcome(ranker, seed))
-            logs.append({"seed": seed, **(ranker.history.as_dict() if ranker.history else {})})
+            logs.append({"seed": seed, **(asdict(ranker.history) if ranker.history else {})})
     best = max(outcomes, key=lambda outcome: outcome.validation)
     for strategy, kind in (("greedy", "seed"), ("one-pass", "one-pass"))[: 1 + plan.one_pass]:
         _write_npz(out / CHECKPOINTS[strategy], read_weights(out / f"{kind}-{best.seed}.npz"))

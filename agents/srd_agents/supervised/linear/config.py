@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from srd_agents.config import check_between, check_count, check_one_of, check_positive
+from srd_agents.config import check_between, check_count, check_positive
 from srd_agents.learner import LearnerConfig
 
 Pooling = Literal["max", "min", "mean"]
@@ -29,7 +29,6 @@ class LinearConfig(LearnerConfig):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_count("depth", self.depth)
-        check_one_of("optimizer", self.optimizer, ("adam", "sgd"))
         check_positive("learning_rate", self.learning_rate)
         check_positive("clip_norm", self.clip_norm)
 
@@ -61,10 +60,6 @@ class RltrConfig(ColumnsConfig):
     """How the relations with the documents ranked so far are summed up."""
     measure: str = "alpha_nDCG"
     """E, what an ideal ranking maximises; without a cutoff it counts to `depth`."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_one_of("pooling", self.pooling, ("max", "min", "mean"))
 
 
 @dataclass(frozen=True, kw_only=True)

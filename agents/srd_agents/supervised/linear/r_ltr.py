@@ -57,7 +57,7 @@ class PlackettLuceLearner(LinearLearner[C, Prepared]):
         Raises:
             ValueError: not trained, or a topic that does not fit.
         """
-        self.rank_batch([topic], 1)
+        self.check_topics([topic])
         scores, between = self._parts(topic)
         if len(selected) and len(between):
             scores = scores + between @ self._pooled(Relations(topic, self.config.column_names).rows(selected))

@@ -49,11 +49,7 @@ class NtnDiv(NetworkLearner[NtnDivConfig]):
         Raises:
             ValueError: not trained, or a topic of another width.
         """
-        if self.vector_width is None or topic.vector_width != self.vector_width:
-            raise ValueError(
-                f"ranker {self.name!r} knows vectors of width {self.vector_width} (None: not trained yet), but topic "
-                f"{topic.query_id!r} has {topic.vector_width}; train it first, with vectors made the same way"
-            )
+        self.check_topics([topic])
         return self._ready().scores(topic, selected)
 
     def _build(self, vector_width: int) -> None:

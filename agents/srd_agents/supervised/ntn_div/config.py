@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from srd_agents.config import check_between, check_count, check_one_of, check_positive
+from srd_agents.config import check_between, check_count, check_positive
 from srd_agents.learner import LearnerConfig
 
 Pooling = Literal["max", "min", "mean"]
@@ -51,10 +51,6 @@ class NtnDivConfig(LearnerConfig):
         super().__post_init__()
         for name in ("slices", "depth", "positives", "negatives"):
             check_count(name, getattr(self, name))
-        check_one_of("pooling", self.pooling, ("max", "min", "mean"))
-        check_one_of("loss", self.loss, ("likelihood", "margin"))
-        check_one_of("optimizer", self.optimizer, ("adam", "sgd"))
-        check_one_of("init", self.init, ("similarity", "random"))
         check_between("negative_below", self.negative_below, 0.0, 1.0)
         check_positive("learning_rate", self.learning_rate)
         check_positive("tensor_rate", self.tensor_rate)

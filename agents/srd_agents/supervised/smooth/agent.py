@@ -64,7 +64,7 @@ class SmoothLearner(NetworkLearner[C]):
         Raises:
             ValueError: not trained, or a topic that does not fit.
         """
-        self.rank_batch([topic], 1)
+        self.check_topics([topic])
         scores: NDArray[np.float32] = self._scores([topic])[0]
         return scores
 

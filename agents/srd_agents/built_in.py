@@ -116,14 +116,14 @@ BUILT_IN = (
         _MMR,
         name="msd",
         summary="max-sum diversification: relevance and the sum of distances (Borodin et al. 2012)",
-        config_path="srd_agents.heuristic.config:MSDConfig",
+        config_path="srd_agents.heuristic.config:TradeOffConfig",
         class_path="srd_agents.heuristic.msd:MSD",
     ),
     replace(
         _MMR,
         name="dpp",
         summary="greedy inference for a determinantal point process (Chen et al. 2018)",
-        config_path="srd_agents.heuristic.config:DPPConfig",
+        config_path="srd_agents.heuristic.config:TradeOffConfig",
         class_path="srd_agents.heuristic.dpp:DPP",
     ),
     RankerSpec(
@@ -138,7 +138,7 @@ BUILT_IN = (
     RankerSpec(
         name="pm2",
         summary="explicit: ranks shared among subtopics in proportion (PM-2, Dang & Croft 2012)",
-        config_path="srd_agents.heuristic.config:PM2Config",
+        config_path="srd_agents.heuristic.config:ExplicitConfig",
         class_path="srd_agents.heuristic.pm2:PM2",
         needs=("vectors", "subtopic vectors"),
         parameters_to_tune=_EXPLICIT,

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from srd_agents.config import check_between, check_count, check_positive
-from srd_agents.heuristic.config import PM2Config
+from srd_agents.heuristic.config import ExplicitConfig
 from srd_agents.heuristic.order import RetrievalOrder
 from srd_agents.heuristic.pm2 import PM2
 from srd_agents.heuristic.vectors import Rows, rows_of
@@ -58,7 +58,7 @@ class Cautious:
 
     def __init__(self, config: CautiousConfig | None = None) -> None:
         self.config = config or CautiousConfig()
-        self._by_subtopics = PM2(PM2Config(lambda_=1.0, coverage="subtopic", sharpness=8.0))
+        self._by_subtopics = PM2(ExplicitConfig(lambda_=1.0, coverage="subtopic", sharpness=8.0))
         self._by_order = RetrievalOrder()
         self._by_relations = Pretrained()
 

@@ -30,7 +30,7 @@ class RandomConfig:
 
 @dataclass(frozen=True, kw_only=True)
 class TradeOffConfig:
-    """Options of every heuristic that weighs relevance against something else."""
+    """Options of MSD and DPP, and of every heuristic that weighs relevance against something else."""
 
     lambda_: float = 0.5
     """Weight of relevance, 0 (only novelty) to 1 (only relevance)."""
@@ -53,18 +53,8 @@ class MMRConfig(TradeOffConfig):
 
 
 @dataclass(frozen=True, kw_only=True)
-class MSDConfig(TradeOffConfig):
-    """Options of MSD."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class DPPConfig(TradeOffConfig):
-    """Options of DPP."""
-
-
-@dataclass(frozen=True, kw_only=True)
 class ExplicitConfig:
-    """Options of the explicit methods, which are told the subtopics."""
+    """Options of PM-2, and of every explicit method, which is told the subtopics."""
 
     lambda_: float = 0.5
     """xQuAD: weight of relevance, 0 (only subtopics) to 1 (only relevance). PM-2: weight of the subtopic whose turn it
@@ -91,11 +81,6 @@ class XQuADConfig(ExplicitConfig):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_one_of("relevance", self.relevance, KINDS)
-
-
-@dataclass(frozen=True, kw_only=True)
-class PM2Config(ExplicitConfig):
-    """Options of PM-2."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from srd_agents.heuristic.config import DPPConfig
 from srd_agents.heuristic.greedy import Objective
 from srd_agents.heuristic.relevance import standardised
 from srd_agents.heuristic.trade_off import TradeOff
@@ -38,9 +37,6 @@ class DPP(TradeOff):
     """
 
     title = "DPP"
-
-    def __init__(self, config: DPPConfig | None = None) -> None:
-        self.config: DPPConfig = config or DPPConfig()
 
     def _value(self, relevance: FloatArray) -> FloatArray:
         value: FloatArray = np.float32(self.config.lambda_) * standardised(relevance)

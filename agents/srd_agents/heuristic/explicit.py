@@ -27,7 +27,9 @@ class Explicit(ABC):
 
     title: ClassVar[str]
     """How errors call it."""
-    config: ExplicitConfig
+
+    def __init__(self, config: ExplicitConfig | None = None) -> None:
+        self.config = config or ExplicitConfig()
 
     def rank(self, topic: Topic, k: int) -> IntArray:
         """The first k documents: [min(k, N)] int64.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from srd_agents.heuristic.config import MSDConfig
 from srd_agents.heuristic.greedy import LAZY_FROM, Objective
 from srd_agents.heuristic.trade_off import TradeOff
 from srd_agents.heuristic.vectors import Rows, rows_of
@@ -30,9 +29,6 @@ class MSD(TradeOff):
     """
 
     title = "MSD"
-
-    def __init__(self, config: MSDConfig | None = None) -> None:
-        self.config: MSDConfig = config or MSDConfig()
 
     def _value(self, relevance: FloatArray) -> FloatArray:
         value: FloatArray = np.float32(self.config.lambda_) * relevance

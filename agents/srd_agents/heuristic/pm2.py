@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from srd_agents.heuristic.config import PM2Config
 from srd_agents.heuristic.explicit import Explicit
 from srd_gym.protocols import ScoreArray
 from srd_gym.topic import Topic
@@ -32,9 +31,6 @@ class PM2(Explicit):
     """
 
     title = "PM-2"
-
-    def __init__(self, config: PM2Config | None = None) -> None:
-        self.config: PM2Config = config or PM2Config()
 
     def _value(self, topic: Topic) -> ScoreArray:
         return np.zeros(topic.n_candidates)

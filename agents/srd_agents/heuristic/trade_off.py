@@ -22,7 +22,9 @@ class TradeOff(ABC):
 
     title: ClassVar[str]
     """How errors call it."""
-    config: TradeOffConfig
+
+    def __init__(self, config: TradeOffConfig | None = None) -> None:
+        self.config = config or TradeOffConfig()
 
     def rank(self, topic: Topic, k: int) -> IntArray:
         """The first k documents: [min(k, N)] int64.

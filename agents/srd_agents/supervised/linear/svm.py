@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,27 @@ from srd_gym.topic import GradeArray, Topic, TopicSet
 Floats = NDArray[np.float32]
 
 
+S = TypeVar("S", StructSvmConfig, SvmDivConfig)
+P = TypeVar("P")
+
+
+class StructuralSvm(LinearLearner[S, P]):
+    """What both share: ideal rankings to learn from, and the hinge."""
+
+    def _prepare(self, topics: TopicSet, seed: int) -> None:
+        self._sampler = Sampler(self.config.measure, self.config.depth)
+        super()._prepare(topics, seed)
+
+    def _hinge(self, missed: float, difference: ScoreArray) -> tuple[float, ScoreArray]:
+        """The loss and its gradient, from what the worst answer misses and its features less those of the ideal."""
+        hinge = missed + float(self._values @ difference)
+        cost = self.config.regularisation
+        penalty = 0.5 * cost * float(self._values @ self._values)
+        if hinge <= 0:  # greedy inference may miss even the ideal ranking, whose violation is 0
+            return penalty, cost * self._values
+        return hinge + penalty, cost * self._values + difference
+
+
 class RankingProblem(NamedTuple):
     """A topic as StructSVM learns from it."""
 
@@ -36,7 +57,7 @@ class RankingProblem(NamedTuple):
     """E of the ideal ranking."""
 
 
-class StructSvm(LinearLearner[StructSvmConfig, RankingProblem]):
+class StructSvm(StructuralSvm[StructSvmConfig, RankingProblem]):
     """StructSVM(E): documents are sorted once by w'x; the ideal ranking should beat every other by its loss 1 - E.
 
     The joint features of a ranking are sum over ranks of x / log2(1 + r), so that sorting by w'x is their best ranking.
@@ -60,10 +81,6 @@ class StructSvm(LinearLearner[StructSvmConfig, RankingProblem]):
             for topic in topics
         ]
 
-    def _prepare(self, topics: TopicSet, seed: int) -> None:
-        self._sampler = Sampler(self.config.measure, self.config.depth)
-        super()._prepare(topics, seed)
-
     def _prepared(self, topic: Topic, generator: np.random.Generator) -> RankingProblem:
         ideal = self._sampler.ideal(topic, generator.permutation(topic.n_candidates)).good[0]
         plain = measure(self.config.measure, normalizer="candidates").plain()
@@ -75,12 +92,7 @@ class StructSvm(LinearLearner[StructSvmConfig, RankingProblem]):
     def _loss(self, prepared: RankingProblem) -> tuple[float, ScoreArray]:
         worst, value = most_violating(prepared, self._values)
         difference = joint_features(prepared.relevance, worst) - prepared.ideal
-        hinge = 1.0 - value + float(self._values @ difference)
-        cost = self.config.regularisation
-        penalty = 0.5 * cost * float(self._values @ self._values)
-        if hinge <= 0:  # greedy inference may miss even the ideal ranking, whose violation is 0
-            return penalty, cost * self._values
-        return hinge + penalty, cost * self._values + difference
+        return self._hinge(1.0 - value, difference)
 
 
 def joint_features(relevance: Floats, ranking: IntArray) -> ScoreArray:
@@ -124,7 +136,7 @@ class CoverProblem(NamedTuple):
     depth: int
 
 
-class SvmDiv(LinearLearner[SvmDivConfig, CoverProblem]):
+class SvmDiv(StructuralSvm[SvmDivConfig, CoverProblem]):
     """SVM-DIV (Yue & Joachims, ICML 2008): the documents that cover the most weight of words are chosen greedily.
 
     A word's weight depends on the share of the topic's documents that use it, and on how prominently the covering
@@ -161,10 +173,6 @@ class SvmDiv(LinearLearner[SvmDivConfig, CoverProblem]):
             )
         return WordCoverage.of(topic.doc_texts, self.config.max_words)
 
-    def _prepare(self, topics: TopicSet, seed: int) -> None:
-        self._sampler = Sampler(self.config.measure, self.config.depth)
-        super()._prepare(topics, seed)
-
     def _prepared(self, topic: Topic, generator: np.random.Generator) -> CoverProblem:
         words, covers = self._words(topic), judged(topic) >= 1
         counts = covers.sum(axis=0)
@@ -172,16 +180,11 @@ class SvmDiv(LinearLearner[SvmDivConfig, CoverProblem]):
         return CoverProblem(words, covers, counts / max(1, counts.sum()), words.covered_by(ideal), len(ideal))
 
     def _loss(self, prepared: CoverProblem) -> tuple[float, ScoreArray]:
-        words, weights = prepared.words, self._values
-        worst = greedy_cover(words, weights, prepared.shares, prepared.covers, prepared.depth)
+        words = prepared.words
+        worst = greedy_cover(words, self._values, prepared.shares, prepared.covers, prepared.depth)
         missed = float(prepared.shares @ ~prepared.covers[worst].any(axis=0))
         difference = words.covered_by(worst) - prepared.ideal
-        hinge = missed + float(weights @ difference)
-        cost = self.config.regularisation
-        penalty = 0.5 * cost * float(weights @ weights)
-        if hinge <= 0:
-            return penalty, cost * weights
-        return hinge + penalty, cost * weights + difference
+        return self._hinge(missed, difference)
 
     def _update(self, batch: IntArray) -> dict[str, float]:
         figures = dict(super()._update(batch))

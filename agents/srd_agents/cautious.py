@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,9 +59,6 @@ class Cautious:
 
     def __init__(self, config: CautiousConfig | None = None) -> None:
         self.config = config or CautiousConfig()
-        self._by_subtopics = PM2(ExplicitConfig(lambda_=1.0, coverage="subtopic", sharpness=8.0))
-        self._by_order = RetrievalOrder()
-        self._by_relations = Pretrained()
 
     def rank(self, topic: Topic, k: int) -> IntArray:
         """The first k documents: [min(k, N)] int64.
@@ -86,8 +84,8 @@ class Cautious:
     def _ranker_of(self, topic: Topic) -> Ranker:
         """What ranks the topic before copies are moved."""
         if topic.subtopic_vectors is not None and len(topic.subtopic_vectors):
-            return self._by_subtopics
-        return self._by_relations if topic.retrieval_scores is None else self._by_order
+            return _by_subtopics()
+        return _by_relations() if topic.retrieval_scores is None else _by_order()
 
     def _copies_last(self, ranker: Ranker, topic: Topic, ranking: IntArray) -> IntArray:
         """As many documents as the ranking has, near copies after all others; it is ranked on where some are moved."""
@@ -99,6 +97,21 @@ class Cautious:
             if len(shown) >= wanted or len(ranking) == topic.n_candidates:
                 return np.concatenate([shown, ranking[copies]])[:wanted]
             ranking = ranker.rank(topic, 2 * len(ranking))
+
+
+@cache
+def _by_subtopics() -> PM2:
+    return PM2(ExplicitConfig(lambda_=1.0, coverage="subtopic", sharpness=8.0))
+
+
+@cache
+def _by_order() -> RetrievalOrder:
+    return RetrievalOrder()
+
+
+@cache
+def _by_relations() -> Pretrained:
+    return Pretrained()
 
 
 def near_copies(vectors: FloatArray, limit: float) -> BoolArray:

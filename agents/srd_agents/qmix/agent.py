@@ -305,9 +305,7 @@ class Qmix(ScoringLearner[QmixConfig]):
         config = self.config
         if config.state == "flat":
             return FlatMixer(vector_width, config.max_candidates or 0, config.mixing_width)
-        return PooledMixer(
-            vector_width, config.mixing_width, config.hypernetwork_width, per_document=config.state == "documents"
-        )
+        return PooledMixer(vector_width, config.mixing_width, per_document=config.state == "documents")
 
     def _start_at(self, reward: float) -> None:
         mixer = self._networks["mixer"]

@@ -102,13 +102,10 @@ class QmixConfig(ScoringConfig):
     the documents matters and `max_candidates` fixes their number)."""
     mixing_width: int = 8
     """Width of the mixing network."""
-    hypernetwork_width: int = 64
-    """Width of the hidden layers that make its weights; the flattened state has one of `mixing_width`."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_count("mixing_width", self.mixing_width)
-        check_count("hypernetwork_width", self.hypernetwork_width)
         if self.state == "flat" and self.max_candidates is None:
             raise ValueError("state='flat' needs max_candidates: the number of documents that every topic has")
 

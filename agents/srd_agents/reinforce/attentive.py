@@ -97,21 +97,18 @@ class AttentivePolicyNetwork(PolicyNetwork):
 
     def offered_logits(self, known: Projection, places: Tensor, real: Tensor | None, state: Tensor) -> Tensor:
         """As `PolicyNetwork.offered_logits`, with what the attention adds."""
-        if known.rows is None:
-            raise ValueError("an attentive policy needs a projection made by its own network")
-        found = super().offered_logits(known, places, real, state)
-        return found + self.worth(rows_at(known.rows, places), _some_present(real), state)
+        worth = self.worth(rows_at(_rows(known), places), _some_present(real), state)
+        return super().offered_logits(known, places, real, state) + worth
 
     def episode_logits(self, known: Projection, states: Tensor, allowed: Tensor, active: Tensor) -> Tensor:
         """As `PolicyNetwork.episode_logits`; the attention goes rank by rank over what was on offer."""
-        if known.rows is None:
-            raise ValueError("an attentive policy needs a projection made by its own network")
+        rows = _rows(known)
         n_topics, n = known.scoring.shape[:2]
         first = (torch.arange(n_topics, device=states.device) * n).repeat_interleave(len(allowed) // n_topics)
         on_offer, worth = allowed.cpu().numpy(), []
         for rank in range(allowed.shape[1]):
             offered, real = on_offer_side_by_side(on_offer[:, rank], states.device)
-            found = self.worth(rows_at(known.rows, first[:, None] + offered), _some_present(real), states[:, rank])
+            found = self.worth(rows_at(rows, first[:, None] + offered), _some_present(real), states[:, rank])
             # Padding repeats index 0: it must not write there.
             empty = found.new_zeros(len(allowed), n)
             worth.append(empty.scatter_add(1, offered, found.masked_fill(~real, 0.0)))
@@ -123,6 +120,13 @@ class AttentivePolicyNetwork(PolicyNetwork):
             initialise(layer, generator)
         with torch.no_grad():
             self.worth_layer.weight.zero_()
+
+
+def _rows(known: Projection) -> Tensor:
+    """[M, N, W], r_i."""
+    if known.rows is None:
+        raise ValueError("an attentive policy needs a projection made by its own network")
+    return known.rows
 
 
 def _some_present(real: Tensor | None) -> Tensor | None:

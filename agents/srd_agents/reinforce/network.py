@@ -209,7 +209,7 @@ class PolicyNetwork(ShiftAndScale):
 
     @staticmethod
     def _bilinear(known: Projection, places: Tensor, state: Tensor) -> Tensor:
-        """X'U h and the prior of candidates at [B, C] places, given states [B, H]: [B, C]."""
+        """The logits x'U h, prior included, of candidates at [B, C] places, given states [B, H]: [B, C]."""
         found = (rows_at(known.scoring, places) * state[:, None]).sum(-1)
         return found if known.prior is None else found + known.prior.flatten()[places]
 

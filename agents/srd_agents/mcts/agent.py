@@ -85,7 +85,7 @@ class Mcts(NetworkLearner[MctsConfig]):
 
     def _searched(self, evaluator: NumpyEvaluator, counts: IntArray, k: int) -> IntArray:
         """[B, T] the first ranks, by search; -1 where a list has ended."""
-        planner = Planner.of(self.config, self.config.rank_simulations, training=False)
+        planner = Planner(config=self.config, simulations=self.config.rank_simulations)
         played = planner.play(evaluator, counts, most_ranks=min(k, self.config.horizon))
         return np.where(played.active, played.documents, -1)
 
@@ -130,7 +130,7 @@ class Mcts(NetworkLearner[MctsConfig]):
 
     def _update(self, batch: IntArray) -> Mapping[str, float]:
         topics = [self._topics[index] for index in batch]
-        planner = Planner.of(self.config, self.config.simulations, training=True)
+        planner = Planner(config=self.config, simulations=self.config.simulations, training=True)
         played, outcome = self._simulator.play(planner, self._evaluator(topics), batch, self._rng)
         return {"return": float(outcome.mean()), **self._learn(topics, played, outcome)}
 

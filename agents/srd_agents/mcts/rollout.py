@@ -80,38 +80,24 @@ class Played(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Planner:
-    """How one document after the other is found by search.
+    """How one document after the other is found by search."""
 
-    Args of `play` are what changes from batch to batch.
-    """
-
-    horizon: int
-    """K."""
+    config: MctsConfig
     simulations: int
     """At each rank, at least 1."""
-    search: Search
-    """How trees are searched."""
-    gumbel: bool = False
-    """Whether roots are tried by Gumbel sampling with sequential halving."""
-    max_num_considered_actions: int = 16
-    """See `root.run_gumbel`."""
-    dirichlet_fraction: float = 0.0
-    """Share of Dirichlet noise in the roots' priors."""
-    dirichlet_alpha: float = 10.0
-    """See `root.dirichlet_noise`."""
+    training: bool = False
+    """Whether it explores: noise and Gumbel roots belong to training alone."""
 
-    @classmethod
-    def of(cls, config: MctsConfig, simulations: int, *, training: bool) -> Planner:
-        """The planner of a configuration; noise and Gumbel roots, which explore, belong to training alone."""
-        return cls(
-            horizon=config.horizon,
-            simulations=simulations,
-            search=Search(exploration=config.exploration, unvisited=config.unvisited, leaves=config.leaves),
-            gumbel=training and config.root == "gumbel",
-            max_num_considered_actions=config.max_num_considered_actions,
-            dirichlet_fraction=config.dirichlet_fraction if training else 0.0,
-            dirichlet_alpha=config.dirichlet_alpha,
-        )
+    @property
+    def gumbel(self) -> bool:
+        """Whether roots are tried by Gumbel sampling with sequential halving."""
+        return self.training and self.config.root == "gumbel"
+
+    @property
+    def search(self) -> Search:
+        """How trees are searched."""
+        config = self.config
+        return Search(exploration=config.exploration, unvisited=config.unvisited, leaves=config.leaves)
 
     def play(
         self,
@@ -133,11 +119,11 @@ class Planner:
             on_rank: called with (topics [A], documents [A]) after each rank.
             most_ranks: stop after so many; None: at the lists' ends.
         """
-        trees = Trees.allocate(n_candidates, self.horizon, evaluator.state_width, self.simulations)
+        trees = Trees.allocate(n_candidates, self.config.horizon, evaluator.state_width, self.simulations)
         every = np.arange(len(n_candidates))
-        empty = np.full((len(every), self.horizon), -1, np.int64)
+        empty = np.full((len(every), self.config.horizon), -1, np.int64)
         instantiate(trees, every, evaluator.initial(every), empty, evaluator)
-        ranks = min(int(trees.length.max()), most_ranks or self.horizon)
+        ranks = min(int(trees.length.max()), most_ranks or self.config.horizon)
         width = trees.document.shape[1]
         documents = np.zeros((len(every), ranks), np.int64)
         policies = np.zeros((len(every), ranks, width))
@@ -169,11 +155,12 @@ class Planner:
         """The document for the next rank of each tree, and the policy to learn."""
         if self.gumbel:
             noise = np.zeros(offered.shape) if rng is None else rng.gumbel(size=offered.shape)
-            most = self.max_num_considered_actions
+            most = self.config.max_num_considered_actions
             return run_gumbel(trees, on, self.simulations, evaluator, self.search, noise, most, terminal)
-        if self.dirichlet_fraction and rng is not None:
-            noise = dirichlet_noise(offered, self.dirichlet_alpha, rng)
-            mix_noise(trees, on, evaluator, self.search, noise, self.dirichlet_fraction)
+        fraction = self.config.dirichlet_fraction
+        if self.training and fraction and rng is not None:
+            noise = dirichlet_noise(offered, self.config.dirichlet_alpha, rng)
+            mix_noise(trees, on, evaluator, self.search, noise, fraction)
         run(trees, on, self.simulations, evaluator, self.search, terminal)
         return most_visited(trees, on), visit_shares(trees, on)
 

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from small_topics import random_topics, seeds
 
+from srd_agents.mcts.config import MctsConfig
 from srd_agents.mcts.rollout import Planner, Simulator, most_visited, move, seeded_order, visit_shares
 from srd_agents.mcts.root import dirichlet_noise, improved_policy, mix_noise, run_gumbel
 from srd_agents.mcts.search import Search, backward, descend, instantiate, run, softmax, step
@@ -91,13 +92,9 @@ def test_enough_simulations_find_the_best_list_there_is(gumbel: bool, seed: int,
     best = np.array([bound.score_rankings(lists, core.arrays.judgments, np.full(len(lists), t)).max() for t in batch])
     worst = np.inf
     for simulations in (500, 4000, 32_000, 128_000):
-        planner = Planner(
-            horizon=horizon,
-            simulations=simulations,
-            search=Search(exploration=1.0),
-            gumbel=gumbel,
-            max_num_considered_actions=5,
-        )
+        root = "gumbel" if gumbel else "puct"
+        config = MctsConfig(horizon=horizon, root=root, exploration=1.0, max_num_considered_actions=5)
+        planner = Planner(config=config, simulations=simulations, training=True)
         played, found = episodes.play(planner, network, batch, None)
         assert played.active.sum() == 3 * length
         worst = float((best - found).max())
@@ -242,7 +239,8 @@ def test_ties_go_to_the_larger_prior_then_to_the_seeded_order() -> None:
 
 def ranked_by_a_network_that_knows_nothing(topics: TopicSet, seed: int, *, gumbel: bool = False) -> list[IntArray]:
     counts = np.array([topic.n_candidates for topic in topics])
-    planner = Planner(horizon=5, simulations=40, search=Search(), gumbel=gumbel)
+    config = MctsConfig(root="gumbel" if gumbel else "puct")
+    planner = Planner(config=config, simulations=40, training=True)
     network = Table(int(counts.max()), np.ones(len(counts)), flat=True)
     played = planner.play(network, counts)
     orders = [seeded_order(topic, seed) for topic in topics]

@@ -73,24 +73,10 @@ def padded_order_features(arrays: TopicArrays) -> Floats:
 
 def relevance_features(topic: Topic) -> Floats:
     """[N, 4] float32, the columns of `FEATURES`."""
-    vectors, query = vectors_of(topic), topic.query_vector
+    vectors, query = topic.require_vectors("a learned ranker"), topic.query_vector
     cosine = np.zeros(topic.n_candidates, np.float32)
     if query is not None and query.any():
         wide = vectors.astype(np.float64)
         lengths = np.linalg.norm(wide, axis=1) * np.linalg.norm(query.astype(np.float64))
         cosine = np.divide(wide @ query, lengths, out=np.zeros_like(lengths), where=lengths > 0).astype(np.float32)
     return np.column_stack([cosine, order_features(topic)])
-
-
-def vectors_of(topic: Topic) -> Floats:
-    """[N, F].
-
-    Raises:
-        ValueError: the topic has none.
-    """
-    if topic.doc_vectors is None:
-        raise ValueError(
-            f"topic {topic.query_id!r} has no document vectors; make them with `srd data build ... --vectors lsa` "
-            "(from texts) or `--vectors FILE`"
-        )
-    return topic.doc_vectors

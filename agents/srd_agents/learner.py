@@ -212,10 +212,8 @@ class Learner(ABC, Generic[C]):
         Raises:
             ValueError: topics without vectors.
         """
-        if topics.vector_width is None:
-            raise ValueError(f"topic set {topics.name!r} has no document vectors; learning needs them")
-        self.vector_width, self.seed = topics.vector_width, seed
-        self._build(topics.vector_width)
+        self.vector_width, self.seed = topics.require_vectors(f"ranker {self.name!r}"), seed
+        self._build(self.vector_width)
         self._prepare(topics, seed)
 
     def save(self, folder: PathLike) -> None:

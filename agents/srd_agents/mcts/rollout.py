@@ -13,7 +13,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from srd_agents.features import vectors_of
 from srd_agents.mcts.config import MctsConfig
 from srd_agents.mcts.root import dirichlet_noise, mix_noise, run_gumbel
 from srd_agents.mcts.search import Evaluator, Search, Terminal, instantiate, run
@@ -60,7 +59,7 @@ class OrderedTopic:
             ValueError: it has no vectors.
         """
         order = seeded_order(topic, seed)
-        documents = np.ascontiguousarray(vectors_of(topic)[order])
+        documents = np.ascontiguousarray(topic.require_vectors("a learned ranker")[order])
         query = np.zeros(documents.shape[1], np.float32) if topic.query_vector is None else topic.query_vector
         return cls(order, documents, query)
 

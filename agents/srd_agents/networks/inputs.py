@@ -14,7 +14,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from srd_agents.features import padded_order_features, vectors_of
+from srd_agents.features import padded_order_features
 from srd_gym.core import TopicArrays
 from srd_gym.protocols import IntArray
 from srd_gym.topic import Topic, TopicSet
@@ -110,7 +110,9 @@ def inputs_of(topics: Sequence[Topic], like: Tensor) -> Inputs:
         topics: at least one.
         like: whose device and dtype to take.
     """
-    return padded_inputs([vectors_of(topic) for topic in topics], [topic.query_vector for topic in topics], like)
+    return padded_inputs(
+        [topic.require_vectors("a learned ranker") for topic in topics], [topic.query_vector for topic in topics], like
+    )
 
 
 def padded_inputs(
@@ -165,7 +167,7 @@ def mean_and_deviation(topics: TopicSet) -> tuple[NDArray[np.float32], float]:
     Returns:
         ([F] float32, positive float; 1 where all vectors are the same).
     """
-    vectors = [vectors_of(topic) for topic in topics]
+    vectors = [topic.require_vectors("a learned ranker") for topic in topics]
     count = sum(len(rows) for rows in vectors)
     mean = np.sum([rows.sum(axis=0, dtype=np.float64) for rows in vectors], axis=0) / count
     squares = sum(float(np.square(rows - mean).sum()) for rows in vectors)

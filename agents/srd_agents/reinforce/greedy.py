@@ -13,7 +13,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from srd_agents.features import order_features, vectors_of
+from srd_agents.features import order_features
 from srd_gym.core import TopicArrays
 from srd_gym.core.pruner import Pruner
 from srd_gym.protocols import BoolArray, IntArray, Pruning, ScoreArray
@@ -144,7 +144,7 @@ class GreedyPolicy(StepwisePolicy):
 
     def begin(self, topic: Topic) -> _Begun:
         """The topic before its first rank."""
-        vectors = vectors_of(topic)
+        vectors = topic.require_vectors("a learned ranker")
         return _Begun(self, vectors, vectors @ self.scoring_weight.T, self._prior(topic), self._initial(topic))
 
     def next_state(self, state: Floats, ranked: Floats) -> Floats:
@@ -174,7 +174,9 @@ class GreedyPolicy(StepwisePolicy):
         # [M, H, N], not [M, N, H]: sums over H are then elementwise over N, whatever the padding.
         scoring = np.zeros((len(topics), len(self.query_bias), int(counts.max())), np.float32)
         for row, topic in enumerate(topics):
-            np.matmul(self.scoring_weight, vectors_of(topic).T, out=scoring[row, :, : counts[row]])
+            np.matmul(
+                self.scoring_weight, topic.require_vectors("a learned ranker").T, out=scoring[row, :, : counts[row]]
+            )
         blocked = np.full((len(topics), scoring.shape[2]), -np.inf, np.float32)
         for row, topic in enumerate(topics):
             blocked[row, : counts[row]] = self._prior(topic)
@@ -187,7 +189,10 @@ class GreedyPolicy(StepwisePolicy):
             best = ranking[:, rank] = logits.argmax(axis=1)
             blocked[rows, best] = -np.inf
             if rank + 1 < depth:
-                state = self.next_state(state, np.stack([vectors_of(t)[i] for t, i in zip(topics, best, strict=True)]))
+                state = self.next_state(
+                    state,
+                    np.stack([t.require_vectors("a learned ranker")[i] for t, i in zip(topics, best, strict=True)]),
+                )
         return [row[: min(k, count)] for row, count in zip(ranking, counts, strict=True)]
 
 

@@ -10,7 +10,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from srd_agents.features import vectors_of
 from srd_agents.heuristic.blocks import blocks_of_equal_shape
 from srd_agents.relational.forward import Weights, first_layer, offered_share, scores
 from srd_agents.relational.ranker import relations_of
@@ -50,7 +49,7 @@ class PaddedRelations:
 
     def __init__(self, topics: Sequence[Topic]) -> None:
         count, n = len(topics), max(topic.n_candidates for topic in topics)
-        vectors = vectors_of(topics[0])
+        vectors = topics[0].require_vectors("a learned ranker")
         self._all = Relations(
             np.zeros((count, n, vectors.shape[1]), np.float32),
             np.zeros((count, n, len(STATIC)), np.float32),

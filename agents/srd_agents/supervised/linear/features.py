@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from srd_agents.features import FEATURES, relevance_features, vectors_of
+from srd_agents.features import FEATURES, relevance_features
 from srd_agents.supervised.linear.words import WordDirections, Words
 from srd_gym.names import unknown
 from srd_gym.protocols import IntArray
@@ -79,7 +79,7 @@ class Relations:
     """
 
     def __init__(self, topic: Topic, columns: Sequence[str] = ()) -> None:
-        given = vectors_of(topic)
+        given = topic.require_vectors("a learned ranker")
         largest = float(np.abs(given).max(initial=0.0)) or 1.0
         vectors = given / np.float32(largest)
         centred = vectors - vectors.mean(axis=0, dtype=np.float64).astype(np.float32)

@@ -13,7 +13,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from srd_agents.features import relevance_features, vectors_of
+from srd_agents.features import relevance_features
 from srd_agents.supervised.samples import Samples
 from srd_gym.topic import Topic
 
@@ -38,7 +38,7 @@ class Prepared(NamedTuple):
             ValueError: no vectors.
         """
         given = relevance_features(topic) if features else np.zeros((topic.n_candidates, 0), np.float32)
-        return cls(vectors_of(topic), given, samples)
+        return cls(topic.require_vectors("a learned ranker"), given, samples)
 
 
 class Batch(NamedTuple):

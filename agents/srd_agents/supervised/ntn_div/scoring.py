@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from srd_agents.features import relevance_features, vectors_of
+from srd_agents.features import relevance_features
 from srd_agents.supervised.ntn_div.config import Pooling
 from srd_gym.protocols import IntArray, ScoreArray
 from srd_gym.topic import Topic
@@ -91,7 +91,7 @@ class TensorScorer:
 
     def _points(self, topic: Topic) -> Floats:
         """[N, F], shifted and scaled."""
-        points: Floats = (vectors_of(topic) - self.shift) / self.scale
+        points: Floats = (topic.require_vectors("a learned ranker") - self.shift) / self.scale
         return points
 
     def _relevance(self, topic: Topic, points: Floats) -> Floats:

@@ -1,0 +1,383 @@
+"""Public conformance check of learners: a learner is what its checker says.
+
+    from srd_agents.testing import check_learner
+
+It raises `ConformanceError` with the law that is broken, and returns nothing when all hold.
+"""
+
+from __future__ import annotations
+
+import json
+import pickle
+import sys
+import tempfile
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from srd_agents.config import check_one_of
+from srd_agents.learner import CONFIG_FILE, MODEL_FILE, Learner
+from srd_agents.registry import load_ranker, make_ranker
+from srd_agents.testing_topics import ragged_topics, toy_topics
+from srd_agents.validation import Validation
+from srd_gym.protocols import IntArray
+from srd_gym.testing import ConformanceError, check_ranker
+from srd_gym.topic import Topic, TopicSet
+
+__all__ = ["ConformanceError", "check_learner"]
+
+_DEFAULTS: Mapping[str, Any] = {"epochs": 3, "checkpoint_seconds": 1e-9}
+"""A checkpoint after every update: an interrupt then falls between any two."""
+
+
+def check_learner(
+    learner: str | Callable[..., Learner[Any]],
+    topics: TopicSet | None = None,
+    *,
+    options: Mapping[str, Any] | None = None,
+    toy_options: Mapping[str, Any] | None = None,
+    threshold: float = 0.95,
+    without: Collection[str] = (),
+    seed: int = 0,
+) -> None:
+    """Check a learner against the laws of `srd_agents.learner.Learner`.
+
+    Checked, each under a name that `without` takes:
+
+    - "seed": the same seed gives bitwise the same weights, whatever the global generators say; another seed others.
+    - "resume": a run that is interrupted in the middle of updates and resumed ends bitwise as one in one go.
+    - "folder": a loaded model has the name, options and history of the saved one, and ranks the same.
+    - "ranking": what `srd_gym.testing.check_ranker` asks, also for more ranks than candidates; labels do not matter.
+    - "permutation": where topics have no retrieval order, candidates may stand in any.
+    - "refusals": unlabelled topics, topics without vectors or of another width, queries in training and validation,
+      the checkpoint of another run, damaged model folders.
+    - "toy": it learns topics of six documents, of which the farthest from the query are the best.
+
+    Args:
+        learner: a name in the registry, or what makes an untrained learner of the options given by keyword.
+        topics: at least six labelled topics with vectors to train and rank on; None makes some, of 1 to 23 candidates
+            with queries, retrieval order and texts.
+        options: of the learner; small ones make the check fast. Without any it trains for three epochs.
+        toy_options: what is different for the toy topics, usually more epochs.
+        threshold: the share of the ideal alpha_nDCG@5 that it must reach on the toy topics; a random order has 0.66.
+        without: names of laws that do not hold for it and are not checked.
+        seed: of its trainings.
+
+    Raises:
+        ConformanceError: a law is broken.
+        ValueError: fewer than six topics, or an unknown law in `without`.
+    """
+    for law in without:
+        check_one_of("law", law, _LAWS)
+    topics = ragged_topics() if topics is None else topics
+    if len(topics) < 6:
+        raise ValueError(f"expected at least 6 topics to check a learner on, got {len(topics)}")
+    with tempfile.TemporaryDirectory() as folder:
+        case = _Case(learner, options or {}, topics[:-2], topics[-2:], seed, Path(folder), toy_options or {}, threshold)
+        for law, check in _LAWS.items():
+            if law not in without:
+                check(case)
+
+
+@dataclass(frozen=True)
+class _Case:
+    """What is checked, and on what."""
+
+    source: str | Callable[..., Learner[Any]]
+    options: Mapping[str, Any]
+    train: TopicSet
+    others: TopicSet
+    seed: int
+    folder: Path
+    toy_options: Mapping[str, Any]
+    threshold: float
+
+    def new(self, **options: Any) -> Learner[Any]:
+        """An untrained learner."""
+        make = partial(make_ranker, self.source) if isinstance(self.source, str) else self.source
+        made = make(**{**_DEFAULTS, **self.options, **options})
+        if not isinstance(made, Learner):
+            raise ConformanceError(f"expected a srd_agents.learner.Learner, got {type(made).__name__}")
+        return made
+
+    def load(self, folder: Path) -> Any:
+        """The learner in a folder, as users load it."""
+        if isinstance(self.source, str):
+            return load_ranker(folder)
+        return type(self.trained).load(folder, name=self.trained.name)
+
+    @cached_property
+    def trained(self) -> Learner[Any]:
+        """One trained on the topics in one go, which all laws share."""
+        made = self.new()
+        made.fit(self.train, seed=self.seed)
+        return made
+
+    @cached_property
+    def saved(self) -> Path:
+        """Its folder."""
+        self.trained.metadata["note"] = "kept"
+        self.trained.save(self.folder / "saved")
+        return self.folder / "saved"
+
+
+def _check_seed(case: _Case) -> None:
+    """The same seed, the same weights; another seed, other ones."""
+    again, other = case.new(), case.new()
+    states = _disturb_global_generators()
+    try:
+        again.fit(case.train, seed=case.seed)
+    finally:
+        states()
+    name = _first_difference(case.trained, again)
+    _require(
+        name is None,
+        f"the same seed gives another {name!r}: draw only from generators that _prepare makes of its seed",
+    )
+    other.fit(case.train, seed=case.seed + 1)
+    _require(
+        _first_difference(case.trained, other) is not None,
+        f"seeds {case.seed} and {case.seed + 1} give the same weights: draw what is random from the seed",
+    )
+
+
+def _check_resume(case: _Case) -> None:
+    """Interrupted and resumed is never interrupted."""
+    whole, folder = case.new(), case.folder / "resumed"
+    updates = _count_updates(whole)
+    whole.fit(case.train, case.others, seed=case.seed)
+    cuts = sorted({1, updates[0] // 2} - {0, updates[0]})
+    for part, (begin, end) in enumerate(zip([0, *cuts[:-1]], cuts, strict=True)):
+        killed = case.new()
+        _interrupt(killed, after=end - begin)
+        try:
+            killed.fit(case.train, case.others, seed=case.seed, out=folder, resume=part > 0)
+        except KeyboardInterrupt:
+            continue
+        raise ConformanceError("fit must pass a KeyboardInterrupt on")
+    resumed = case.new()
+    history = resumed.fit(case.train, case.others, seed=case.seed, out=folder, resume=bool(cuts))
+    where = f"interrupted after {' and '.join(map(str, cuts))} of {updates[0]} updates and resumed"
+    advice = "_training_state must hold all that _update changes besides the weights, _restore_training take it over"
+    # What was chosen on validation may be the first weights: the figures of every epoch must agree too.
+    _require(
+        _timeless(history.records) == _timeless(whole.history.records if whole.history else []),
+        f"{where}, its history differs from that of the run in one go: {advice}",
+    )
+    name = _first_difference(whole, resumed)
+    _require(name is None, f"{where}, its {name!r} differs from that of the run in one go: {advice}")
+
+
+def _check_folder(case: _Case) -> None:
+    """What is loaded is what was saved."""
+    trained, loaded = case.trained, case.load(case.saved)
+    _require(type(loaded) is type(trained), f"loaded, it is a {type(loaded).__name__}, not a {type(trained).__name__}")
+    for name in ("name", "config", "seed", "vector_width", "metadata", "history"):
+        mine, theirs = getattr(trained, name), getattr(loaded, name)
+        _require(mine == theirs, f"loaded, its {name} is {theirs!r}, not {mine!r}")
+    weight = _first_difference(trained, loaded)
+    _require(weight is None, f"loaded, its {weight!r} differs: _set_weights must take over what _weights gives")
+    for topic in [*case.train, *case.others]:
+        mine, theirs = (ranker.rank(topic, topic.n_candidates) for ranker in (trained, loaded))
+        _require(np.array_equal(mine, theirs), f"topic {topic.query_id!r}: ranked {mine}, once loaded {theirs}")
+
+
+def _check_ranking(case: _Case) -> None:
+    """Rankings are whole, and depend on the topic alone."""
+    topics = [*case.others, *case.train]
+    check_ranker(case.trained, topics)
+    for topic in topics:
+        ranking = case.trained.rank(topic, topic.n_candidates)
+        _require(ranking.dtype == np.int64, f"rankings must be int64, got {ranking.dtype}")
+        again = case.trained.rank(replace(topic, judgments=None), topic.n_candidates)
+        _require(np.array_equal(ranking, again), f"topic {topic.query_id!r}: its ranking depends on its labels")
+
+
+def _check_permutation(case: _Case) -> None:
+    """Reordered candidates are ranked alike."""
+    unordered = case.train.replace(replace(topic, retrieval_scores=None) for topic in case.train)
+    ranker, generator = case.new(), np.random.default_rng(case.seed)
+    ranker.fit(unordered, seed=case.seed)
+    for topic in unordered:
+        order = generator.permutation(topic.n_candidates)
+        mine = ranker.rank(topic, topic.n_candidates)
+        moved = order[ranker.rank(topic.take(order), topic.n_candidates)]
+        _require(
+            np.array_equal(mine, moved),
+            f"topic {topic.query_id!r}: ranked {mine}, with its candidates in another order {moved}; where their order "
+            'is meant to matter, check without the law "permutation"',
+        )
+
+
+def _check_refusals(case: _Case) -> None:
+    """Errors come early and name their cause."""
+    train, first = case.train, case.train[0]
+    unlabelled = train.replace([*train[1:], replace(first, judgments=None)])
+    bare = train.replace(replace(topic, doc_vectors=None, query_vector=None) for topic in train)
+    _refuses(lambda: case.new().fit(unlabelled), "training on unlabelled topics", "no judgments")
+    _refuses(lambda: case.new().fit(train, unlabelled[-1:]), "validation on unlabelled topics", "no judgments")
+    _refuses(lambda: case.new().fit(bare), "training without vectors", "no document vectors")
+    _refuses(lambda: case.new().fit(train, train[:1]), "a query in training and in validation", "in validation")
+    _refuses(lambda: case.new().rank(first, 1), "ranking before training", "not trained")
+    _refuses(lambda: case.new().save(case.folder), "saving before training", "no weights")
+    _refuses(lambda: case.trained.rank(first, 0), "ranking 0 documents", "k must be")
+    _refuses(lambda: case.trained.rank(bare[0], 1), "ranking without vectors", first.query_id)
+    wide = _widened(first)
+    try:
+        check_ranker(case.trained, [wide])
+    except ValueError as refusal:
+        _require("width" in str(refusal), f"vectors of another width are refused without saying so: {refusal}")
+    _check_other_runs(case)
+    _check_damage(case)
+
+
+def _check_other_runs(case: _Case) -> None:
+    """A checkpoint goes on only as it began."""
+    out = case.folder / "run"
+
+    def resume(topics: TopicSet = case.train, seed: int = case.seed, **options: Any) -> None:
+        case.new(**options).fit(topics, seed=seed, out=out, resume=True)
+
+    _refuses(resume, "resuming where there is no checkpoint", "resume", FileNotFoundError)
+    case.new(epochs=1).fit(case.train, seed=case.seed, out=out)
+    _refuses(lambda: resume(seed=case.seed + 1), "resuming with another seed", "seed")
+    _refuses(lambda: resume(case.train[1:]), "resuming with other topics", "topics")
+    _refuses(lambda: resume(validate_every=7), "resuming with other options", "validate_every")
+
+
+def _check_damage(case: _Case) -> None:
+    """No damaged folder is loaded."""
+    model, config = case.saved / MODEL_FILE, case.saved / CONFIG_FILE
+    whole, described = model.read_bytes(), config.read_text()
+    content = json.loads(described)
+    for what, path, damaged, says in (
+        ("a model file cut short", model, whole[:-8], "safetensors"),
+        ("a pickle for a model file", model, pickle.dumps({}), "pickle"),
+        ("a config.json of another training", config, {**content, "seed": case.seed + 1}, "different trainings"),
+        ("a config.json of another ranker", config, {**content, "ranker": "another"}, "another"),
+        ("a config.json of a later version", config, {**content, "schema_version": 99}, "99"),
+    ):
+        path.write_bytes(damaged if isinstance(damaged, bytes) else json.dumps(damaged).encode())
+        _refuses(partial(case.load, case.saved), what, says)
+        model.write_bytes(whole)
+        config.write_text(described)
+
+
+def _check_toy(case: _Case) -> None:
+    """It learns."""
+    toy, ranker = toy_topics(), case.new(**case.toy_options)
+    ranker.fit(toy, seed=case.seed)
+    reached = Validation(toy, "alpha_nDCG@5").mean(ranker)
+    _require(
+        reached >= case.threshold,
+        f"it reaches {reached:.3f} of the ideal alpha_nDCG@5 on the toy topics, expected {case.threshold}: give it "
+        "more epochs or a higher learning rate in toy_options, or see whether its loss falls",
+    )
+
+
+_LAWS: Mapping[str, Callable[[_Case], None]] = {
+    "seed": _check_seed,
+    "resume": _check_resume,
+    "folder": _check_folder,
+    "ranking": _check_ranking,
+    "permutation": _check_permutation,
+    "refusals": _check_refusals,
+    "toy": _check_toy,
+}
+
+
+def _count_updates(learner: Learner[Any]) -> list[int]:
+    """A cell that holds how many updates its training took."""
+    update, done = learner._update, [0]
+
+    def counted(batch: IntArray) -> Mapping[str, float]:
+        done[0] += 1
+        return update(batch)
+
+    learner._update = counted  # type: ignore[method-assign]
+    return done
+
+
+def _interrupt(learner: Learner[Any], after: int) -> None:
+    """Have its training interrupted within the update that follows so many: the checkpoint before it counts."""
+    update, done = learner._update, 0
+
+    def dies(batch: IntArray) -> Mapping[str, float]:
+        nonlocal done
+        figures = update(batch)
+        done += 1
+        if done > after:
+            raise KeyboardInterrupt
+        return figures
+
+    learner._update = dies  # type: ignore[method-assign]
+
+
+def _disturb_global_generators() -> Callable[[], None]:
+    """Seed the generators that numpy and torch share anew; the answer puts them back."""
+    numpy_state = np.random.get_state()  # noqa: NPY002 - this is the one that must not matter
+    np.random.seed(99)  # noqa: NPY002
+    torch: Any = sys.modules.get("torch")  # a learner that uses it has imported it
+    torch_state = torch.get_rng_state() if torch else None
+    if torch:
+        torch.manual_seed(99)
+
+    def restore() -> None:
+        np.random.set_state(numpy_state)  # noqa: NPY002
+        if torch:
+            torch.set_rng_state(torch_state)
+
+    return restore
+
+
+def _first_difference(one: Learner[Any], other: Learner[Any]) -> str | None:
+    """The name of the first weight that differs in any bit."""
+    mine, theirs = one._weights(), other._weights()
+    for name in sorted(mine.keys() | theirs.keys()):
+        if name not in mine or name not in theirs or mine[name].tobytes() != theirs[name].tobytes():
+            return name
+    return None
+
+
+def _timeless(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Records without what differs from run to run."""
+    return [{key: value for key, value in record.items() if "seconds" not in key} for record in records]
+
+
+def _refuses(call: Callable[[], object], what: str, says: str, error: type[Exception] = ValueError) -> None:
+    """Raise unless a call fails with this error and its message holds these words."""
+    try:
+        call()
+    except error as refusal:
+        _require(says in str(refusal), f"{what} is refused, but the message does not say {says!r}: {refusal}")
+    except Exception as other:
+        raise ConformanceError(
+            f"{what} must be refused with a {error.__name__}, got {type(other).__name__}: {other}"
+        ) from other
+    else:
+        raise ConformanceError(f"{what} must be refused with a {error.__name__}")
+
+
+def _require(holds: bool, law: str) -> None:
+    """Raise unless a law holds."""
+    if not holds:
+        raise ConformanceError(law)
+
+
+def _widened(topic: Topic) -> Topic:
+    """The topic, all vectors with one more entry."""
+
+    def wider(vectors: NDArray[Any] | None) -> NDArray[Any] | None:
+        return None if vectors is None else np.pad(vectors, [(0, 0)] * (vectors.ndim - 1) + [(0, 1)])
+
+    return replace(
+        topic,
+        doc_vectors=wider(topic.doc_vectors),
+        query_vector=wider(topic.query_vector),
+        subtopic_vectors=wider(topic.subtopic_vectors),
+    )

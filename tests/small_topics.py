@@ -1,8 +1,9 @@
-"""Small random topics, and test-only rewards and pruning strategies, that the environment tests share."""
+"""Small random topics, and test-only rewards and pruning strategies, that the tests share."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -39,6 +40,36 @@ def random_topics(seed: int, count: int = 5, *, unlabelled: bool = False, n: int
     return TopicSet(
         [random_topic(generator, i, labelled=not (unlabelled and i % 3 == 1), n=n) for i in range(count)], name="random"
     )
+
+
+def judged_topic(n: int, seed: int = 0, width: int = 8, subtopics: int = 3, **changes: Any) -> Topic:
+    """A topic of n candidates with query and retrieval order, in which every subtopic that can be is covered."""
+    rng = np.random.default_rng([seed, n])
+    values: dict[str, Any] = {
+        "query_id": f"q{seed}-{n}",
+        "doc_ids": tuple(f"d{i}" for i in range(n)),
+        "doc_vectors": rng.standard_normal((n, width)),
+        "query_vector": rng.standard_normal(width),
+        "retrieval_scores": np.sort(rng.random(n))[::-1],
+        "subtopic_ids": tuple(map(str, range(subtopics))),
+        "judgments": np.maximum(rng.integers(0, 2, (n, subtopics)), np.eye(n, subtopics, dtype=np.int64)),
+    }
+    return Topic(**(values | changes))
+
+
+def ragged(sizes: Sequence[int] = (1, 2, 5, 9, 10, 11, 16, 17, 23), width: int = 7, seed: int = 0) -> TopicSet:
+    """Judged topics of these sizes; the fourth has no query, the fifth no retrieval order, the seventh duplicates."""
+    topics = []
+    for index, n in enumerate(sizes):
+        topic = judged_topic(n, seed + index, width, query_id=f"q{index}")
+        if index == 3:
+            topic = replace(topic, query_vector=None)
+        if index == 4:
+            topic = replace(topic, retrieval_scores=None)
+        if index == 6 and topic.doc_vectors is not None:
+            topic = replace(topic, doc_vectors=topic.doc_vectors[np.arange(n) % (n // 2)])
+        topics.append(topic)
+    return TopicSet(topics, name="ragged")
 
 
 seeds = st.integers(0, 2**20)

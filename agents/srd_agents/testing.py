@@ -259,6 +259,7 @@ def _check_damage(case: _Case) -> None:
         ("a model file cut short", model, whole[:-8], "safetensors"),
         ("a pickle for a model file", model, pickle.dumps({}), "pickle"),
         ("a config.json of another training", config, {**content, "seed": case.seed + 1}, "different trainings"),
+        ("a config.json of another width", config, {**content, "vector_width": 99}, str(case.saved)),
         ("a config.json of another ranker", config, {**content, "ranker": "another"}, "another"),
         ("a config.json of a later version", config, {**content, "schema_version": 99}, "99"),
     ):

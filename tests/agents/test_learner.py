@@ -9,82 +9,18 @@ import pickle
 import signal
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
+from noisy_linear import NoisyLinear, NoisyLinearConfig
 
 import srd_agents.fitting as fitting
 from srd_agents.history import History, Progress
-from srd_agents.learner import Learner, LearnerConfig
 from srd_gym.protocols import IntArray
 from srd_gym.topic import Topic, TopicSet
-
-
-@dataclass(frozen=True, kw_only=True)
-class NoisyLinearConfig(LearnerConfig):
-    """Options of the toy."""
-
-    rate: float = 0.1
-    """Step width."""
-    epochs: int = 6
-    """Passes."""
-    batch_topics: int = 3
-    """Topics per update."""
-
-
-class NoisyLinear(Learner[NoisyLinearConfig]):
-    """Ranks by a linear score; learns the mean of relevant minus the mean of other documents, with noise."""
-
-    name = "noisy-linear"
-    config_class = NoisyLinearConfig
-    fails_at: int | None = None
-
-    def _build(self, vector_width: int) -> None:
-        self.w = np.zeros(vector_width)
-
-    def _weights(self) -> dict[str, NDArray[Any]]:
-        return {"w": self.w.copy()}
-
-    def _set_weights(self, weights: Mapping[str, NDArray[Any]]) -> None:
-        self.w = np.array(weights["w"])
-
-    def _prepare(self, topics: TopicSet, seed: int) -> None:
-        self.generator = np.random.default_rng(seed)
-        self.w = self.generator.normal(size=self.w.shape)
-        self.topics, self.momentum, self.updates = topics, np.zeros_like(self.w), 0
-
-    def _update(self, batch: IntArray) -> Mapping[str, float]:
-        if self.updates == self.fails_at:
-            raise KeyboardInterrupt
-        self.updates += 1
-        for index in batch:
-            topic = self.topics[int(index)]
-            assert topic.judgments is not None
-            assert topic.doc_vectors is not None
-            good = (topic.judgments >= 1).any(axis=1)
-            step = topic.doc_vectors[good].mean(axis=0) - topic.doc_vectors[~good].mean(axis=0)
-            self.momentum = 0.9 * self.momentum + step + self.generator.normal(size=self.w.shape)
-            self.w = self.w + self.config.rate * self.momentum
-        return {"length": float(np.linalg.norm(self.w))}
-
-    def _training_state(self) -> dict[str, Any]:
-        return {
-            "momentum": self.momentum,
-            "generator": self.generator.bit_generator.state,
-            "nested": {"updates": self.updates},
-        }
-
-    def _restore_training(self, state: dict[str, Any]) -> None:
-        self.momentum = state["momentum"]
-        self.generator.bit_generator.state = state["generator"]
-        self.updates = state["nested"]["updates"]
-
-    def _rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
-        return [np.argsort(-(topic.doc_vectors @ self.w), kind="stable")[:k] for topic in topics]
 
 
 def make_topics(count: int, *, first: int = 0, width: int = 4, barren: Sequence[int] = ()) -> TopicSet:
@@ -171,15 +107,6 @@ def test_patience_stops_early() -> None:
 def test_validation_only_when_due_and_at_the_end() -> None:
     history = learner(epochs=5, validate_every=2).fit(TRAIN, VALIDATION, seed=0)
     assert [record["validation"] is None for record in history.records] == [False, True, False, True, False, False]
-
-
-def test_same_seed_same_weights() -> None:
-    first, second, third = learner(), learner(), learner()
-    first.fit(TRAIN, VALIDATION, seed=4)
-    second.fit(TRAIN, VALIDATION, seed=4)
-    third.fit(TRAIN, VALIDATION, seed=5)
-    np.testing.assert_array_equal(first.w, second.w)
-    assert not np.array_equal(first.w, third.w)
 
 
 @pytest.mark.parametrize("stop_at", [1, 4, 5, 11, 23])

@@ -3,39 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from small_topics import judged_topic, ragged
 
-from srd_agents.networks.inputs import TopicTensors
-from srd_agents.registry import load_ranker, make_ranker
+from srd_agents.registry import make_ranker
 from srd_agents.reinforce.attentive import AttentivePolicyNetwork, AttentiveRanking
 from srd_agents.reinforce.network import PolicyNetwork
 from srd_agents.reinforce.rollout import Episodes, episode_log_policy, roll_out
 from srd_gym.core import SelectionCore
-from srd_gym.data.synthetic import generate
 from srd_gym.pruning import KNN, ByRanker
 from srd_gym.topic import Topic, TopicSet
 
-
-def topic_of(n: int, seed: int = 0, width: int = 8) -> Topic:
-    rng = np.random.default_rng([seed, n])
-    return Topic(
-        query_id=f"q{seed}-{n}",
-        doc_ids=tuple(f"d{i}" for i in range(n)),
-        doc_vectors=rng.standard_normal((n, width)).astype(np.float32),
-        query_vector=rng.standard_normal(width).astype(np.float32),
-        retrieval_scores=np.sort(rng.random(n))[::-1],
-        subtopic_ids=("a", "b", "c"),
-        judgments=np.maximum(rng.integers(0, 2, (n, 3)), np.eye(n, 3, dtype=np.int64)).astype(np.int8),
-    )
-
-
-def ragged() -> TopicSet:
-    return TopicSet([topic_of(n, i) for i, n in enumerate([1, 3, 11, 15, 30])], name="ragged")
+RAGGED = ragged((1, 3, 11, 15, 30), width=8)
 
 
 def network_of(order: int = 0, worth: float = 1.0) -> AttentivePolicyNetwork:
@@ -54,7 +37,7 @@ def tensors_for(network: PolicyNetwork, core: SelectionCore) -> TopicTensors:
 
 
 def played(network: PolicyNetwork, pruning: Any, rollouts: int = 1) -> tuple[Any, Episodes]:
-    topics = ragged()
+    topics = RAGGED
     core = SelectionCore(topics, horizon=10, pruning=pruning)
     chosen = np.arange(len(topics))
     projection = network.project(tensors_for(network, core).batch(chosen))
@@ -77,7 +60,7 @@ def test_learning_acting_and_ranking_see_the_same_policy(pruning: Any, rollouts:
     projection, episodes = played(network, pruning, rollouts)
     log_pi = episode_log_policy(network, projection, episodes).detach().numpy()
     ranking = AttentiveRanking(network)
-    for lane, topic in enumerate(topic for topic in ragged() for _ in range(rollouts)):
+    for lane, topic in enumerate(topic for topic in RAGGED for _ in range(rollouts)):
         for rank in range(int(episodes.active[lane].sum())):
             selected = episodes.actions[lane, :rank].numpy()
             allowed = episodes.allowed[lane, rank, : topic.n_candidates].numpy()
@@ -89,7 +72,7 @@ def test_learning_acting_and_ranking_see_the_same_policy(pruning: Any, rollouts:
 
 
 def test_permuting_documents_permutes_logits_and_rankings() -> None:
-    topic, network = topic_of(20), network_of(0)
+    topic, network = judged_topic(20), network_of(0)
     order = np.random.default_rng(3).permutation(20)
     assert topic.doc_vectors is not None
     assert topic.judgments is not None
@@ -113,7 +96,7 @@ def test_permuting_documents_permutes_logits_and_rankings() -> None:
 
 
 def test_what_is_off_offer_is_not_looked_at_and_what_is_on_offer_is() -> None:
-    topic, ranking = topic_of(12), AttentiveRanking(network_of())
+    topic, ranking = judged_topic(12), AttentiveRanking(network_of())
     assert topic.doc_vectors is not None
     changed_vectors = topic.doc_vectors.copy()
     changed_vectors[7] *= -3
@@ -138,24 +121,6 @@ def test_every_weight_has_a_gradient() -> None:
         assert parameter.grad is not None, name
         assert torch.isfinite(parameter.grad).all(), name
         assert parameter.grad.abs().sum() > 0, name
-
-
-@pytest.mark.parametrize("name", ["mdp-div", "reinforce", "mdp-div-knn30"])
-def test_resumes_to_the_bit_and_loads(name: str, tmp_path: Path) -> None:
-    topics = generate("serp", n_topics=16, seed=1)
-    options = {"policy": "attention", "attention_width": 8}
-    whole, short, rest = (make_ranker(name, epochs=epochs, **options) for epochs in (3, 1, 3))
-    for learner, where, resume in ((whole, "whole", False), (short, "cut", False), (rest, "cut", True)):
-        learner.fit(topics[:10], topics[10:], seed=4, out=tmp_path / where, resume=resume)  # type: ignore[attr-defined]
-    ours, theirs = (learner._weights() for learner in (whole, rest))  # type: ignore[attr-defined]
-    assert "attention.mixed.weight" in ours
-    for key, array in ours.items():
-        assert array.tobytes() == theirs[key].tobytes(), key
-    loaded = load_ranker(tmp_path / "whole")
-    for one, other in zip(loaded.rank_batch(topics, 10), whole.rank_batch(topics, 10), strict=True):
-        np.testing.assert_array_equal(one, other)
-    for topic, one in zip(topics, whole.rank_batch(topics, 10), strict=True):
-        np.testing.assert_array_equal(one, whole.rank(topic, 10))
 
 
 def test_learns_what_only_attention_can_see() -> None:

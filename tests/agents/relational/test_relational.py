@@ -13,9 +13,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from srd_agents.learner import Learner
-from srd_agents.registry import load_ranker, make_ranker
-from srd_agents.relational.agent import Relational
+from srd_agents.registry import make_ranker
 from srd_agents.relational.config import RelationalConfig
 from srd_agents.relational.distil import DistilConfig, distil
 from srd_agents.relational.forward import (
@@ -218,16 +216,6 @@ def test_odd_vectors_still_give_a_ranking(vectors: np.ndarray[Any, Any], extras:
     assert np.isfinite(values).all()
 
 
-def test_the_toy_topic_is_learned() -> None:
-    topics = TopicSet([a_topic(2, 8)], name="toy")
-    ranker: Any = make_ranker(
-        "relational", init="random", epochs=300, batch_topics=1, learning_rate=0.005, entropy=0.02
-    )
-    value = Validation(topics, "alpha_nDCG@10", "candidates")
-    ranker.fit(topics, seed=0)
-    assert value.mean(ranker) > 0.999
-
-
 def test_it_learns_what_holds_for_other_topics() -> None:
     topics = generate("wide", n_topics=80, seed=9, width=32, largest=30)
     train, test = topics[:60], topics[60:]
@@ -235,28 +223,6 @@ def test_it_learns_what_holds_for_other_topics() -> None:
     value = Validation(test, "alpha_nDCG@10", "candidates")
     ranker.fit(train, seed=0)
     assert value.mean(ranker) > value.mean(make_ranker("random", seed=0)) + 0.05
-
-
-def test_same_seed_same_weights_and_a_resumed_run_ends_alike(tmp_path: Path) -> None:
-    topics = generate("wide", n_topics=6, seed=1, width=16, largest=20)
-    options = {"init": "random", "average": 0.9, "batch_topics": 2, "units": 4, "second": 4}
-
-    def trained(epochs: int, folder: Path, resume: bool = False) -> Learner[Any]:
-        ranker: Any = make_ranker("relational", epochs=epochs, **options)
-        ranker.fit(topics, topics[:0] or None, seed=3, out=folder, resume=resume)
-        return ranker  # type: ignore[no-any-return]
-
-    whole = trained(4, tmp_path / "whole")
-    trained(2, tmp_path / "parts")
-    parts = trained(4, tmp_path / "parts", resume=True)
-    again = trained(4, tmp_path / "again")
-    for name, array in whole._weights().items():
-        np.testing.assert_array_equal(array, again._weights()[name])
-        np.testing.assert_array_equal(array, parts._weights()[name])
-    loaded = load_ranker(tmp_path / "whole")
-    other_width = a_topic(5, 12, width=40)
-    np.testing.assert_array_equal(loaded.rank(other_width, 5), whole.rank(other_width, 5))
-    assert isinstance(loaded, Relational)
 
 
 def test_rankers_conform() -> None:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 from srd_agents.config import as_values, config_from
-from srd_agents.registry import load_ranker, make_ranker
+from srd_agents.registry import make_ranker
 from srd_agents.relational import forward, ranker
 from srd_agents.relational.config import RelationalConfig
 from srd_agents.relational.forward import Weights, weight_shapes
@@ -82,21 +81,6 @@ def test_ranking_is_as_if_the_relations_were_zero(topics: TopicSet, monkeypatch:
     monkeypatch.setattr(forward, "Ranked", Blind)
     for expected, ranking in zip(ranker.rank_topics(Weights.of(drawn), topics, 10), found, strict=True):
         assert ranking.tolist() == expected.tolist()
-
-
-def test_a_resumed_run_ends_alike_and_a_saved_one_remembers(tmp_path: Path, topics: TopicSet) -> None:
-    def trained(epochs: int, folder: Path, resume: bool = False) -> Any:
-        learner: Any = make_ranker("relational", **{**SMALL, "epochs": epochs}, without=("density",))
-        learner.fit(topics, seed=1, out=folder, resume=resume)
-        return learner
-
-    whole = trained(3, tmp_path / "whole")
-    trained(1, tmp_path / "parts")
-    parts = trained(3, tmp_path / "parts", resume=True)
-    np.testing.assert_array_equal(whole.forward_weights().static, parts.forward_weights().static)
-    loaded: Any = load_ranker(tmp_path / "whole")
-    assert loaded.config == whole.config
-    assert loaded.config.without == ("density",)
 
 
 def test_wrong_groups_are_named() -> None:

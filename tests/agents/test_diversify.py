@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -234,12 +233,6 @@ def test_rankers_by_name_folder_and_object(tmp_path: Path) -> None:
         assert diversify(query, documents, 5, ranker).indices.tolist() == wanted
     with pytest.raises(ValueError, match=r"vectors of width 4.*3"):
         diversify(query[:3], documents[:, :3], 5, learner)
-
-
-def test_it_imports_no_torch() -> None:
-    code = "import sys, srd_agents; srd_agents.diversify([1, 0], [[1, 0]], 1); print('torch' in sys.modules)"
-    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert result.stdout.strip() == "False"
 
 
 NAN = float("nan")

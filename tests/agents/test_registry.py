@@ -14,6 +14,7 @@ import pytest
 import srd_agents.registry as registry
 from srd_agents import RANKERS, RankerSpec, load_ranker, make_ranker
 from srd_gym.protocols import Ranker
+from srd_gym.testing import check_ranker
 from srd_gym.topic import Topic
 
 HEURISTICS = [spec.name for spec in RANKERS.values() if not spec.learns and "model file" not in spec.needs]
@@ -40,12 +41,6 @@ def topics(shuffled: bool = False) -> list[Topic]:
     return made
 
 
-def test_importing_the_registry_imports_no_torch() -> None:
-    code = "import sys, srd_agents; srd_agents.make_ranker('mmr'); print('torch' in sys.modules)"
-    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert result.stdout.strip() == "False"
-
-
 @pytest.mark.parametrize("name", list(RANKERS))
 def test_specs_are_complete(name: str) -> None:
     spec = RANKERS[name]
@@ -59,6 +54,32 @@ def test_specs_are_complete(name: str) -> None:
         for value in values:
             spec.configure(**{option: value})
     assert isinstance(spec.build(config, trust=True), Ranker)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "make_ranker('mmr')",
+        "diversify([1, 0], [[1, 0]], 1)",
+        "[make_ranker(name) for name in ('r-ltr', 'pamm', 'listmle', 'structsvm', 'svm-div')]",
+        "testing",
+    ],
+)
+def test_what_needs_no_torch_imports_none(call: str) -> None:
+    code = f"import sys; from srd_agents import diversify, make_ranker, testing; {call}; print('torch' in sys.modules)"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert result.stdout.strip() == "False"
+
+
+@pytest.mark.parametrize("name", HEURISTICS)
+def test_heuristics_keep_the_ranker_contract(name: str) -> None:
+    ranker, given = make_ranker(name), topics()
+    check_ranker(ranker, given, k=4)
+    check_ranker(ranker, given[::-1], k=4)
+    assert ranker.rank(given[1], 4).dtype == np.int64
+    for wrong, error in ((0, ValueError), (2.0, TypeError)):
+        with pytest.raises(error, match="k must be"):
+            ranker.rank(given[0], wrong)  # type: ignore[arg-type]
 
 
 def test_overrides_reach_the_config() -> None:
@@ -131,26 +152,6 @@ def test_entry_points_add_rankers_and_take_none_over() -> None:
         make_ranker("their")
     with pytest.raises(TypeError, match=r"entry point 'wrong'.*expected a srd_agents.registry.RankerSpec"):
         make_ranker("wrong")
-
-
-@pytest.mark.parametrize("name", HEURISTICS)
-@pytest.mark.parametrize("k", [1, 4, 100])
-def test_heuristics_keep_the_ranker_contract(name: str, k: int) -> None:
-    ranker, given = make_ranker(name), topics()
-    batch = ranker.rank_batch(given, k)
-    again = ranker.rank_batch(given[::-1], k)[::-1]
-    assert len(batch) == len(given)
-    for topic, ranking, repeated in zip(given, batch, again, strict=True):
-        assert ranking.dtype == np.int64
-        assert ranking.shape == (min(k, topic.n_candidates),)
-        assert len(set(ranking.tolist())) == len(ranking)
-        assert 0 <= ranking.min() <= ranking.max() < topic.n_candidates
-        np.testing.assert_array_equal(ranking, repeated)
-        np.testing.assert_array_equal(ranking, ranker.rank(topic, k))
-    assert ranker.rank_batch([], k) == []
-    for wrong, error in ((0, ValueError), (2.0, TypeError)):
-        with pytest.raises(error, match="k must be"):
-            ranker.rank(given[0], wrong)  # type: ignore[arg-type]
 
 
 def test_order_free_rankers_follow_a_permutation_of_the_candidates() -> None:

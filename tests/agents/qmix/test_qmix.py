@@ -13,7 +13,6 @@ from srd_agents.qmix.agent import Qmix, ScoringLearner, Vdn
 from srd_agents.qmix.config import VdnConfig
 from srd_agents.qmix.replay import Visits
 from srd_agents.registry import RANKERS, make_ranker
-from srd_agents.validation import Validation
 from srd_gym.core import ScoringCore, TopicArrays
 from srd_gym.data.synthetic import generate
 from srd_gym.topic import Topic, TopicSet
@@ -33,16 +32,6 @@ def learner(name: str, **options: Any) -> ScoringLearner[Any]:
     made = make_ranker(name, **options)
     assert isinstance(made, ScoringLearner)
     return made
-
-
-def test_beats_mmr_on_held_out_topics() -> None:
-    fold = generate("serp", n_topics=800, seed=11).folds(5, 0)[0]
-    ranker = learner("qmix", epochs=25, epsilon_episodes=60_000, validate_every=5)
-    ranker.fit(fold.train, fold.validation, seed=0)
-    test = Validation(fold.test, "alpha_nDCG@10")
-    best_mmr = max(test.mean(make_ranker("mmr", lambda_=step / 10)) for step in range(11))
-    assert test.mean(make_ranker("random")) < best_mmr
-    assert test.mean(ranker) > best_mmr + 0.02
 
 
 def test_the_ranking_is_the_simulators_for_the_best_scores() -> None:

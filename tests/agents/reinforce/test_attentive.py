@@ -74,14 +74,7 @@ def test_learning_acting_and_ranking_see_the_same_policy(pruning: Any, rollouts:
 def test_permuting_documents_permutes_logits_and_rankings() -> None:
     topic, network = judged_topic(20), network_of(0)
     order = np.random.default_rng(3).permutation(20)
-    assert topic.doc_vectors is not None
-    assert topic.judgments is not None
-    shuffled = replace(
-        topic,
-        doc_ids=tuple(topic.doc_ids[i] for i in order),
-        doc_vectors=topic.doc_vectors[order],
-        judgments=topic.judgments[order],
-    )
+    shuffled = topic.take(order)
     place = np.argsort(order)
     ranking, selected = AttentiveRanking(network), np.array([4, 11])
     np.testing.assert_allclose(

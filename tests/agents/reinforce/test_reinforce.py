@@ -37,17 +37,6 @@ def learner(name: str, **options: Any) -> Learner[Any]:
     return made
 
 
-def test_beats_mmr_on_held_out_topics_that_share_a_catalogue() -> None:
-    fold = generate("serp", n_topics=500, seed=11).folds(5, 0)[0]
-    ranker = learner("reinforce", epochs=12)
-    ranker.fit(fold.train, fold.validation, seed=0)
-    test = Validation(fold.test, "alpha_nDCG@10")
-    others = [make_ranker("mmr", lambda_=step / 10) for step in range(11)]
-    best_mmr = max(test.mean(other) for other in others)
-    assert test.mean(make_ranker("random")) < best_mmr
-    assert test.mean(ranker) > best_mmr + 0.03
-
-
 @pytest.mark.parametrize("scale", [0.01, 1.0, 300.0])
 def test_the_batched_learner_does_not_care_how_long_vectors_are(scale: float) -> None:
     topics = generate("serp", n_topics=300, seed=2)
@@ -208,33 +197,6 @@ def test_first_weights_are_uniform_in_the_papers_or_the_codes_range(tmp_path: Pa
         values = np.concatenate([array.ravel() for name, array in weights.items() if "weight" in name])
         assert 0.9 * bound < np.abs(values).max() <= bound
         assert abs(values.mean()) < 0.15 * bound
-
-
-def test_similar_first_weights_already_look_for_new_documents_near_the_query() -> None:
-    """Before any learning: the first document is nearer to the query than most, and rankings beat random ones."""
-    topics = generate("web", n_topics=40, seed=1)
-    ranker = Reinforce(ReinforceConfig(hidden=128, learning_rate=1e-12, epochs=1))
-    ranker.fit(topics, seed=0)
-    nearer = []
-    for topic in topics:
-        assert topic.doc_vectors is not None
-        closeness = topic.doc_vectors @ topic.query_vector
-        nearer.append((closeness < closeness[ranker.rank(topic, 1)[0]]).mean())
-    assert np.mean(nearer) > 0.8
-    validation = Validation(topics, "alpha_nDCG@10")
-    assert validation.mean(ranker) > validation.mean(make_ranker("random")) + 0.1
-
-
-@pytest.mark.parametrize("hidden", [1, 3, 40])
-def test_similar_first_weights_for_any_width_of_state(hidden: int) -> None:
-    history = learner("reinforce", hidden=hidden, epochs=3).fit(ragged(), seed=0)
-    assert all(np.isfinite(record["return"]) for record in history.records)
-
-
-@pytest.mark.parametrize("name", LEARNERS)
-def test_a_diverged_training_says_so(name: str) -> None:
-    with pytest.raises(FloatingPointError, match=r"diverged.*lower the learning rate"):
-        learner(name, learning_rate=1e38, epochs=50).fit(ragged(), seed=0)
 
 
 def test_options_out_of_range_are_refused() -> None:

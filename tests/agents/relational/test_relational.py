@@ -67,25 +67,12 @@ def a_topic(seed: int, n: int | None = None, width: int = 5) -> Topic:
     )
 
 
-def reordered(topic: Topic, order: np.ndarray[Any, Any]) -> Topic:
-    assert topic.doc_vectors is not None
-    assert topic.judgments is not None
-    kept = None if topic.retrieval_scores is None else topic.retrieval_scores[order]
-    return replace(
-        topic,
-        doc_ids=tuple(topic.doc_ids[i] for i in order),
-        doc_vectors=topic.doc_vectors[order],
-        retrieval_scores=kept,
-        judgments=topic.judgments[order],
-    )
-
-
 @settings(max_examples=40, deadline=None)
 @given(seeds)
 def test_reordered_candidates_give_the_same_documents(seed: int) -> None:
     topic = replace(a_topic(seed, 3 + seed % 37 + (ANCHORS if seed % 3 == 0 else 0)), retrieval_scores=None)
     order = np.random.default_rng(seed).permutation(topic.n_candidates)
-    shuffled = reordered(topic, order)
+    shuffled = topic.take(order)
     weights = some_weights(all_at_work=True)
     ranked = [topic.doc_ids[i] for i in rank_topics(weights, [topic], 10)[0]]
     assert ranked == [shuffled.doc_ids[i] for i in rank_topics(weights, [shuffled], 10)[0]]

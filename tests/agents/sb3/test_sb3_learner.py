@@ -13,7 +13,6 @@ from srd_agents.learner import Learner
 from srd_agents.sb3.agent import MaskablePpo
 from srd_agents.sb3.config import MaskablePpoConfig
 from srd_agents.sb3.randomness import PrivateRandomness
-from srd_agents.validation import Validation
 from srd_gym.data.synthetic import generate
 
 pytest.importorskip("sb3_contrib")
@@ -27,15 +26,6 @@ def learner(**options: Any) -> Learner[Any]:
     made = make_ranker("maskable-ppo", **{**SMALL, **options})
     assert isinstance(made, MaskablePpo)
     return made
-
-
-def test_beats_mmr_on_held_out_topics_that_share_a_catalogue() -> None:
-    fold = generate("serp", n_topics=300, seed=11).folds(5, 0)[0]
-    ranker = make_ranker("maskable-ppo", epochs=1, rollouts=4, hidden=32, batch_size=160)
-    assert isinstance(ranker, MaskablePpo)
-    ranker.fit(fold.train, fold.validation, seed=0)
-    test = Validation(fold.test, "alpha_nDCG@10")
-    assert test.mean(ranker) > max(test.mean(make_ranker("mmr", lambda_=step / 10)) for step in range(11)) + 0.02
 
 
 def test_training_leaves_the_global_generators_alone() -> None:

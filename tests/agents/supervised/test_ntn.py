@@ -9,6 +9,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from small_topics import judged_topic
 
 from srd_agents.features import relevance_features
 from srd_agents.registry import load_ranker, make_ranker
@@ -23,20 +24,8 @@ from srd_gym.protocols import Ranker, SequentialScorer
 from srd_gym.pruning import ByRanker
 from srd_gym.topic import Topic, TopicSet
 
+NINE = judged_topic(9, 0, 4, 4)
 POOLINGS: Any = ["max", "min", "mean"]
-
-
-def topic(seed: int = 0, n: int = 9, width: int = 4, subtopics: int = 4) -> Topic:
-    rng = np.random.default_rng(seed)
-    return Topic(
-        query_id=f"q{seed}",
-        doc_ids=tuple(f"d{i}" for i in range(n)),
-        doc_vectors=rng.normal(size=(n, width)),
-        query_vector=rng.normal(size=width),
-        retrieval_scores=np.sort(rng.random(n))[::-1],
-        subtopic_ids=tuple(map(str, range(subtopics))),
-        judgments=np.maximum(rng.integers(0, 2, (n, subtopics)), np.eye(n, subtopics, dtype=np.int64)),
-    )
 
 
 def network(pooling: Any, slices: int, width: int = 4, seed: int = 0) -> NtnNetwork:
@@ -71,7 +60,7 @@ def by_formula(net: NtnNetwork, one: Topic, selected: list[int]) -> np.ndarray[A
 @pytest.mark.parametrize("pooling", POOLINGS)
 @pytest.mark.parametrize("slices", [1, 7])
 def test_network_and_scorer_are_the_formula(pooling: Any, slices: int) -> None:
-    net, one = network(pooling, slices), topic()
+    net, one = network(pooling, slices), NINE
     scorer = TensorScorer.of({name: t.detach().numpy() for name, t in net.state_dict().items()}, pooling)
     ranking = np.array([5, 2, 8, 0])
     documents, features = torch.tensor(one.doc_vectors)[None], torch.tensor(relevance_features(one))[None]
@@ -86,7 +75,7 @@ def test_network_and_scorer_are_the_formula(pooling: Any, slices: int) -> None:
 @given(seed=st.integers(0, 1000))
 @settings(max_examples=15, deadline=None)
 def test_ranking_is_greedy_by_score(pooling: Any, seed: int) -> None:
-    net, one = network(pooling, 3, seed=seed), topic(seed)
+    net, one = network(pooling, 3, seed=seed), judged_topic(9, seed, 4, 4)
     scorer = TensorScorer.of({name: t.detach().numpy() for name, t in net.state_dict().items()}, pooling)
     ranking = scorer.rank(one, 100)
     assert sorted(ranking.tolist()) == list(range(9))
@@ -100,7 +89,7 @@ def test_ranking_is_greedy_by_score(pooling: Any, seed: int) -> None:
 @pytest.mark.parametrize("loss", ["likelihood", "margin"])
 def test_padding_and_pieces_change_no_topics_loss(pooling: Any, loss: Any) -> None:
     learner: Any = make_ranker("ntn-div", pooling=pooling, loss=loss, slices=3, depth=5, negative_below=0.9)
-    topics = TopicSet([topic(seed, n) for seed, n in enumerate([9, 3, 14, 6])], name="four")
+    topics = TopicSet([judged_topic(n, seed, 4, 4) for seed, n in enumerate([9, 3, 14, 6])], name="four")
     learner.vector_width = 4
     learner._build(4)
     learner._prepare(topics, 0)
@@ -141,7 +130,7 @@ def test_margin_counts_the_pairs_that_differ_too_little() -> None:
 @given(seed=st.integers(0, 500), n=st.integers(1, 20))
 @settings(max_examples=30, deadline=None)
 def test_samples_are_what_they_say(seed: int, n: int) -> None:
-    one = topic(seed, n)
+    one = judged_topic(n, seed, 4, 4)
     samples = Sampler("alpha_nDCG", 6).pairs(one, 4, 5, 0.8, np.random.default_rng(seed))
     depth = min(6, n)
     for rows, values in ((samples.good, samples.good_values), (samples.bad, samples.bad_values)):
@@ -159,7 +148,7 @@ def test_samples_are_what_they_say(seed: int, n: int) -> None:
 
 
 def test_ideals_do_not_depend_on_the_order_of_candidates() -> None:
-    one = topic(3, 12)
+    one = judged_topic(12, 3, 4, 4)
     order = np.random.default_rng(0).permutation(12)
     moved = Sampler("alpha_nDCG", 10).ideal(one.take(order)).good[0]
     np.testing.assert_array_equal(order[moved], Sampler("alpha_nDCG", 10).ideal(one).good[0])
@@ -202,11 +191,11 @@ def test_a_trained_one_prunes(tmp_path: Any) -> None:
 )
 def test_options_are_checked(options: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        make_ranker("ntn-div", epochs=1, **options).fit(TopicSet([topic(0), topic(1)], name="two"))  # type: ignore[attr-defined]
+        make_ranker("ntn-div", epochs=1, **options).fit(TopicSet([NINE, judged_topic(9, 1, 4, 4)], name="two"))  # type: ignore[attr-defined]
 
 
 def test_scoring_needs_training_and_the_same_width() -> None:
     learner: Any = make_ranker("ntn-div")
-    with pytest.raises(ValueError, match=r"ranker 'ntn-div' is not trained"):
-        learner.score(topic(0), np.array([0]), np.ones(9, bool))
-    assert Prepared.of(topic(0), Sampler("alpha_nDCG", 3).ideal(topic(0)), features=False).features.shape == (9, 0)
+    with pytest.raises(ValueError, match=r"ranker 'ntn-div' knows vectors of width None.*topic 'q0-9' has 4"):
+        learner.score(NINE, np.array([0]), np.ones(9, bool))
+    assert Prepared.of(NINE, Sampler("alpha_nDCG", 3).ideal(NINE), features=False).features.shape == (9, 0)

@@ -2,7 +2,7 @@
 
     from srd_agents.testing import check_learner
 
-It raises `ConformanceError` with the law that is broken, and returns nothing when all hold.
+It raises `srd_gym.testing.ConformanceError` with the law that is broken, and returns nothing when all hold.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from srd_gym.protocols import IntArray
 from srd_gym.testing import ConformanceError, check_ranker
 from srd_gym.topic import Topic, TopicSet
 
-__all__ = ["ConformanceError", "check_learner"]
+__all__ = ["check_learner"]
 
 _DEFAULTS: Mapping[str, Any] = {"epochs": 3, "checkpoint_seconds": 1e-9}
 """A checkpoint after every update: an interrupt then falls between any two."""

@@ -10,11 +10,13 @@ import numpy as np
 import pytest
 from noisy_linear import NoisyLinear, NoisyLinearConfig
 
-from srd_agents import RANKERS
+from srd_agents import RANKERS, make_ranker
 from srd_agents.learner import Learner
-from srd_agents.testing import ConformanceError, check_learner
+from srd_agents.testing import check_learner
+from srd_agents.testing_topics import toy_topics
 from srd_gym.data import generate
 from srd_gym.protocols import IntArray
+from srd_gym.testing import ConformanceError
 from srd_gym.topic import Topic, TopicSet
 
 NAMES = [spec.name for spec in RANKERS.values() if spec.learns]
@@ -157,6 +159,25 @@ def test_learners_learn_the_toy_topics(case: str) -> None:
     skip_without_libraries(name)
     options, threshold = TOY[case]
     check_learner(name, options=SMALL.get(name), toy_options=options, threshold=threshold, without=ALL_BUT_TOY)
+
+
+@pytest.mark.parametrize(("name", "figure"), [
+    ("mdp-div", "return"),
+    ("reinforce", "return"),
+    ("qmix", "return"),
+    ("vdn", "return"),
+    ("iql", "return"),
+    ("maskable-ppo", "return"),
+    ("daletor", "loss"),
+    ("mo4srd", "loss"),
+])  # fmt: skip
+def test_learning_shows_in_the_history(name: str, figure: str) -> None:
+    skip_without_libraries(name)
+    ranker: Any = make_ranker(name, **SMALL.get(name, {}) | TOY[name][0])
+    values = [record[figure] for record in ranker.fit(toy_topics(), seed=0).records]
+    tenth = len(values) // 10
+    change = np.mean(values[-tenth:]) - np.mean(values[:tenth])
+    assert change > 0.1 if figure == "return" else change < -0.05
 
 
 @pytest.mark.parametrize("seed", [0, 1])

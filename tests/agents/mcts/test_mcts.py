@@ -58,6 +58,14 @@ def test_ranking_by_policy_is_the_argmax_of_the_network() -> None:
         assert ranker.ranking_with(rank_by="policy").rank(topic, 99).tolist() == expected
 
 
+@pytest.mark.parametrize("by", ["policy", "value", "search"])
+def test_a_longer_ranking_begins_with_the_shorter_one(by: Any) -> None:
+    ranker = learner(rank_by=by)
+    ranker.fit(ragged(), seed=0)
+    for short, long in zip(ranker.rank_batch(ragged(), 3), ranker.rank_batch(ragged(), 23), strict=True):
+        np.testing.assert_array_equal(short, long[:3])
+
+
 def test_a_budget_of_zero_ranks_by_the_raw_policy_and_says_so(caplog: pytest.LogCaptureFixture) -> None:
     ranker = learner()
     ranker.fit(ragged(), seed=0)

@@ -141,17 +141,17 @@ def test_pamms_update_is_its_equations() -> None:
     prepared = learner._topics[0]
     given_, at = prepared.rankings, prepared.n_good
     counted = given_.counted[0].sum()
-    found = [equations(given_, row[:counted], learner._values, "min") for row in given_.rankings.tolist()]
-    step, pairs = np.zeros_like(learner._values), 0
+    before = np.array(list(learner.weights_by_name.values()))
+    found = [equations(given_, row[:counted], before, "min") for row in given_.rankings.tolist()]
+    step, pairs = np.zeros_like(before), 0
     for good, bad in itertools.product(range(at), range(at, len(found))):
         pairs += 1
         if found[good][0] - found[bad][0] <= prepared.values[good] - prepared.values[bad]:
             step += found[good][1] - found[bad][1]
     assert pairs == 8
     assert np.abs(step).max() > 0.1
-    before = learner._values.copy()
     learner._update(np.array([0]))
-    np.testing.assert_allclose(learner._values, before + 0.1 * step / pairs, atol=1e-5)
+    np.testing.assert_allclose(list(learner.weights_by_name.values()), before + 0.1 * step / pairs, atol=1e-5)
 
 
 def toy(index: int) -> Topic:

@@ -76,8 +76,9 @@ def test_joint_features_by_hand() -> None:
 @pytest.mark.parametrize("measure", ["alpha_nDCG", "ERR_IA", "Dsharp_nDCG"])
 def test_the_most_violating_ranking_is_greedy_step_by_step(measure: str) -> None:
     learner, problem = prepared("structsvm", toy(0), measure=measure, depth=4)
-    ranking, value = most_violating(problem, learner._values)
-    judgments, scores = problem.judgments, problem.relevance.astype(float) @ learner._values
+    weights = np.array(list(learner.weights_by_name.values()))
+    ranking, value = most_violating(problem, weights)
+    judgments, scores = problem.judgments, problem.relevance.astype(float) @ weights
 
     def worth(y: list[int]) -> float:
         rows = np.zeros((1, 4, 2), np.int8)
@@ -96,17 +97,18 @@ def test_the_most_violating_ranking_is_greedy_step_by_step(measure: str) -> None
 @pytest.mark.parametrize("name", LEARNERS)
 def test_gradient_is_finite_differences(name: str) -> None:
     learner, problem = prepared(name, toy(1), depth=3, regularisation=0.1)
-    learner._values = np.random.default_rng(0).random(len(learner._values))
-    loss, gradient = learner._loss(problem)
+
+    def loss_at(values: Any) -> tuple[float, Any]:
+        learner._values = values
+        found: tuple[float, Any] = learner._loss(problem)
+        return found
+
+    start = np.random.default_rng(0).random(len(learner.weights_by_name))
+    loss, gradient = loss_at(start)
     assert loss > 0
-    start = learner._values.copy()
-    for place in range(len(start)):
-        ends = []
-        for sign in (1, -1):
-            learner._values = start.copy()
-            learner._values[place] += sign * 1e-6
-            ends.append(learner._loss(problem)[0])
-        assert gradient[place] == pytest.approx((ends[0] - ends[1]) / 2e-6, abs=1e-4)
+    for place, step in enumerate(1e-6 * np.eye(len(start))):
+        slope = (loss_at(start + step)[0] - loss_at(start - step)[0]) / 2e-6
+        assert gradient[place] == pytest.approx(slope, abs=1e-4)
 
 
 def test_word_coverage_by_hand() -> None:

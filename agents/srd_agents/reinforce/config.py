@@ -120,6 +120,8 @@ class MdpDivNtnConfig(MdpDivConfig):
     """Slices of NTN-DIV's tensor (Liu et al. 2018: 100)."""
     ntn_epochs: int = 40
     """Epochs of NTN-DIV at most; a fifth of the training topics tells it when to stop."""
+    ntn_learning_rate: float = 0.003
+    """NTN-DIV's step size (Liu et al. 2018: 0.009)."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -129,6 +131,7 @@ class MdpDivNtnConfig(MdpDivConfig):
             raise ValueError("readmit=True chooses anew at each rank, so it needs when='step'")
         check_count("ntn_slices", self.ntn_slices)
         check_count("ntn_epochs", self.ntn_epochs)
+        check_positive("ntn_learning_rate", self.ntn_learning_rate)
         if self.pruning is not None:
             raise ValueError(
                 f"this ranker prunes by its own NTN-DIV, so it takes no pruning={self.pruning!r}; "

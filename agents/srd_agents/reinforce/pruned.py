@@ -58,6 +58,7 @@ class MdpDivNtn(MdpDiv):
             NtnDivConfig(
                 slices=self.config.ntn_slices,
                 epochs=self.config.ntn_epochs,
+                learning_rate=self.config.ntn_learning_rate,
                 device=self.config.device,
             )
         )

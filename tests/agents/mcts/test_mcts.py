@@ -13,7 +13,7 @@ from srd_agents.mcts.agent import Mcts
 from srd_agents.mcts.config import MctsConfig
 from srd_agents.mcts.loss import policy_loss, value_loss
 from srd_agents.mcts.network import HeadWeights, NumpyEvaluator, SearchNetwork
-from srd_agents.networks.inputs import Inputs
+from srd_agents.networks.inputs import Inputs, log_policy
 from srd_agents.registry import RANKERS, make_ranker
 from srd_agents.validation import Validation
 from srd_gym.data.synthetic import generate

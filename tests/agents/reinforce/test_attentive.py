@@ -10,6 +10,7 @@ import pytest
 import torch
 from small_topics import judged_topic, ragged
 
+from srd_agents.networks.inputs import TopicTensors
 from srd_agents.registry import make_ranker
 from srd_agents.reinforce.attentive import AttentivePolicyNetwork, AttentiveRanking
 from srd_agents.reinforce.network import PolicyNetwork

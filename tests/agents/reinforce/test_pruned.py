@@ -10,6 +10,7 @@ import torch
 from small_topics import judged_topic, ragged
 
 from srd_agents.learner import Learner
+from srd_agents.networks.inputs import TopicTensors
 from srd_agents.registry import RANKERS, make_ranker
 from srd_agents.reinforce.greedy import GreedyPolicy
 from srd_agents.reinforce.loss import entropy

@@ -196,6 +196,6 @@ def test_options_are_checked(options: dict[str, Any], message: str) -> None:
 
 def test_scoring_needs_training_and_the_same_width() -> None:
     learner: Any = make_ranker("ntn-div")
-    with pytest.raises(ValueError, match=r"ranker 'ntn-div' knows vectors of width None.*topic 'q0-9' has 4"):
+    with pytest.raises(ValueError, match="ranker 'ntn-div' is not trained: call fit, or load a trained folder"):
         learner.score(NINE, np.array([0]), np.ones(9, bool))
     assert Prepared.of(NINE, Sampler("alpha_nDCG", 3).ideal(NINE), features=False).features.shape == (9, 0)

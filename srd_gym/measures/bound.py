@@ -223,8 +223,8 @@ class BoundMeasure:
         flat = np.flatnonzero(covers)
         pair = flat // max(width, 1)
         rank = pair // max(count, 1)
-        lane = pair - rank * count
-        cell = topics.take(lane) * width + (flat - pair * width)
+        item = pair - rank * count
+        cell = topics.take(item) * width + (flat - pair * width)
         # Counting the document itself: coverage before it is one less.
         before = np.add.accumulate(covers, axis=0, dtype=small).reshape(-1).take(flat) - 1
         values = np.zeros(count)
@@ -232,7 +232,7 @@ class BoundMeasure:
             adds = term.adds(term.weights.take(cell), before) * term.discounts.take(rank)
             if term.linear:
                 adds *= rows.reshape(-1).take(flat)
-            values += np.bincount(lane, weights=adds, minlength=count)
+            values += np.bincount(item, weights=adds, minlength=count)
         return values
 
     def _checked(self, given: Rows, topic: ArrayLike) -> tuple[Rows, IntArray]:

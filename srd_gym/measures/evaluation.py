@@ -192,14 +192,14 @@ def _scored(
     depth = max([1, *(len(rows[query_id]) for query_id in present)])
     width = max((rows[query_id].shape[1] for query_id in present), default=0)
     padded = np.zeros((len(present), depth, width), dtype=np.int8)
-    for lane, query_id in enumerate(present):
+    for item, query_id in enumerate(present):
         given = rows[query_id]
-        padded[lane, : len(given), : given.shape[1]] = given
-    lanes = np.arange(len(present))
+        padded[item, : len(given), : given.shape[1]] = given
+    items = np.arange(len(present))
     for name, each in wanted.items():
         found = references[each.normalizer or normalizer]
         bound = each.bind([found[query_id] for query_id in present], depth, width)
-        for query_id, value in zip(present, bound.values(padded, lanes), strict=True):
+        for query_id, value in zip(present, bound.values(padded, items), strict=True):
             per_topic[query_id][name] = float(value)
     return Evaluation(
         per_topic=per_topic,

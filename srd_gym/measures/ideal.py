@@ -92,7 +92,7 @@ def greedy_by_novelty(
     by_subtopic = np.ascontiguousarray(covers.transpose(2, 0, 1), dtype=np.float64)
     coverage = np.zeros((count, width), dtype=np.int64)
     taken: BoolArray = np.zeros((count, documents), dtype=np.bool_)
-    lanes = np.arange(count)
+    items = np.arange(count)
     cascade = Term(np.ones(depth), geometric_novelty(alpha, depth), weights)
     for rank in range(depth):
         worth = cascade.adds(weights, coverage)
@@ -102,7 +102,7 @@ def greedy_by_novelty(
         total[taken] = -1.0
         best = total.argmax(axis=1)
         rankings[:, rank] = best
-        gains[:, rank] = total[lanes, best]
-        taken[lanes, best] = True
-        coverage += covers[lanes, best]
+        gains[:, rank] = total[items, best]
+        taken[items, best] = True
+        coverage += covers[items, best]
     return rankings, gains

@@ -49,14 +49,14 @@ def greedy_rankings(
     seen_by_measure = judgments if bound.needs_grades else covers
     coverage = np.zeros((count, width), dtype=np.int64)
     rankings = np.full((count, min(ranks, n)), -1, dtype=np.int64)
-    lanes = np.arange(count)
+    items = np.arange(count)
     for rank in range(rankings.shape[1]):
         gains = bound.candidate_gains(seen_by_measure, coverage, rank, topic)
         offered = np.where(open_to, gains, -1.0)
         top = offered.max(axis=1, keepdims=True)
         best = (offered >= top - _ROUNDING * np.abs(top)).argmax(axis=1)
-        real = open_to[lanes, best]
+        real = open_to[items, best]
         rankings[real, rank] = best[real]
-        coverage += covers[lanes, best] & real[:, None]
-        open_to[lanes, best] = False
+        coverage += covers[items, best] & real[:, None]
+        open_to[items, best] = False
     return rankings

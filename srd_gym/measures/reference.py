@@ -157,13 +157,13 @@ def _fill_batch(batch: list[tuple[Reference, NDArray[np.bool_]]], alpha: float, 
     width = max(reference.n_subtopics for reference, _ in batch)
     covers = np.zeros((len(batch), largest, width), dtype=np.bool_)
     weights = np.zeros((len(batch), width))
-    for lane, (reference, rows) in enumerate(batch):
-        covers[lane, : len(rows), : rows.shape[1]] = rows
-        weights[lane, : reference.n_subtopics] = reference.weights
+    for item, (reference, rows) in enumerate(batch):
+        covers[item, : len(rows), : rows.shape[1]] = rows
+        weights[item, : reference.n_subtopics] = reference.weights
     ranks = largest if depth is None else min(depth, largest)
     _, gains = greedy_by_novelty(covers, weights, alpha, ranks)
-    for lane, (reference, rows) in enumerate(batch):
-        reference._keep(alpha, rel, np.maximum(gains[lane, : len(rows)], 0.0))
+    for item, (reference, rows) in enumerate(batch):
+        reference._keep(alpha, rel, np.maximum(gains[item, : len(rows)], 0.0))
 
 
 def default_normalizer(topics: TopicSet) -> Normalizer:

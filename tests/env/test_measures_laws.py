@@ -303,8 +303,8 @@ def test_subtopic_recall_lies_between_0_and_1_and_never_falls(case: Case, k: int
 def test_a_batch_of_topics_of_different_sizes_scores_each_as_alone(batch: list[Case], m: Measure) -> None:
     width = max(case.pool.shape[1] for case in batch)
     rows = np.zeros((len(batch), 9, width), np.int8)
-    for lane, case in enumerate(batch):
-        rows[lane, : len(case.ranking), : case.pool.shape[1]] = case.rows[0]
+    for item, case in enumerate(batch):
+        rows[item, : len(case.ranking), : case.pool.shape[1]] = case.rows[0]
     together = m.bind([case.reference for case in batch], 9).values(rows, np.arange(len(batch)))
     alone = [bound_to(case, m).values(case.rows, 0)[0] for case in batch]
     np.testing.assert_allclose(together, alone, rtol=0, atol=1e-12)

@@ -61,14 +61,14 @@ def test_learning_acting_and_ranking_see_the_same_policy(pruning: Any, rollouts:
     projection, episodes = played(network, pruning, rollouts)
     log_pi = episode_log_policy(network, projection, episodes).detach().numpy()
     ranking = AttentiveRanking(network)
-    for lane, topic in enumerate(topic for topic in RAGGED for _ in range(rollouts)):
-        for rank in range(int(episodes.active[lane].sum())):
-            selected = episodes.actions[lane, :rank].numpy()
-            allowed = episodes.allowed[lane, rank, : topic.n_candidates].numpy()
+    for episode, topic in enumerate(topic for topic in RAGGED for _ in range(rollouts)):
+        for rank in range(int(episodes.active[episode].sum())):
+            selected = episodes.actions[episode, :rank].numpy()
+            allowed = episodes.allowed[episode, rank, : topic.n_candidates].numpy()
             logits = ranking.logits(topic, selected, allowed)
             expected = logits[allowed] - np.logaddexp.reduce(logits[allowed])
-            np.testing.assert_allclose(log_pi[lane, rank][: len(allowed)][allowed], expected, rtol=1e-6, atol=1e-6)
-            assert allowed[episodes.actions[lane, rank]]
+            np.testing.assert_allclose(log_pi[episode, rank][: len(allowed)][allowed], expected, rtol=1e-6, atol=1e-6)
+            assert allowed[episodes.actions[episode, rank]]
             assert np.isneginf(logits[~allowed]).all()
 
 

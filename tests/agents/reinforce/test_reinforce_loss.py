@@ -77,8 +77,8 @@ def network_with(weights: dict[str, Array]) -> PolicyNetwork:
 
 def masks(actions: NDArray[np.int64], n: int) -> NDArray[np.bool_]:
     allowed = np.ones((*actions.shape, n), np.bool_)
-    for lane, rank in itertools.product(*map(range, actions.shape)):
-        allowed[lane, rank, actions[lane, :rank]] = False
+    for episode, rank in itertools.product(*map(range, actions.shape)):
+        allowed[episode, rank, actions[episode, :rank]] = False
     return allowed
 
 
@@ -108,10 +108,10 @@ def test_the_gradient_is_the_one_derived_by_hand(topics: int, rollouts: int, gam
     reinforce_loss(chosen, factors, episodes.active).sum().backward()
 
     expected = {name: np.zeros_like(array) for name, array in weights.items()}
-    for lane, row in enumerate(actions):
-        topic = lane // rollouts
+    for episode, row in enumerate(actions):
+        topic = episode // rollouts
         by_hand = [
-            gamma**t * sum(gamma ** (k - t) * r for k, r in enumerate(rewards[lane]) if k >= t) for t in range(5)
+            gamma**t * sum(gamma ** (k - t) * r for k, r in enumerate(rewards[episode]) if k >= t) for t in range(5)
         ]
         one = hand_gradients(weights, queries[topic], documents[topic], row.tolist(), np.array(by_hand))
         for name in NAMES:

@@ -58,7 +58,7 @@ class SequentialScorer(Protocol):
 class SelectionStep:
     """What one step of B episodes did: all that a reward may look at."""
 
-    topic: IntArray
+    topic_index: IntArray
     """[B] index of each episode's topic in the topic set."""
     rank: IntArray
     """[B] the rank just filled, counted from 0."""
@@ -116,22 +116,22 @@ class BoundPruning(Protocol):
     readmits: bool
     """Whether a dropped (never a ranked) candidate may come back."""
 
-    def at_reset(self, topic: IntArray, allowed: BoolArray, needed: IntArray) -> BoolArray:
+    def at_reset(self, topic_index: IntArray, allowed: BoolArray, needed: IntArray) -> BoolArray:
         """The candidates on offer at the first rank.
 
         Args:
-            topic: [B] index of each episode's topic.
+            topic_index: [B] index of each episode's topic.
             allowed: [B, N] bool, the real candidates.
             needed: [B] ranks to fill.
         """
 
     def after_step(
-        self, topic: IntArray, ranking: IntArray, action: IntArray, allowed: BoolArray, needed: IntArray
+        self, topic_index: IntArray, ranking: IntArray, action: IntArray, allowed: BoolArray, needed: IntArray
     ) -> BoolArray:
         """The candidates on offer at the next rank.
 
         Args:
-            topic: [B] index of each episode's topic.
+            topic_index: [B] index of each episode's topic.
             ranking: [B, K] candidates ranked so far, -1 where empty or wasted.
             action: [B] the candidate just ranked, -1 where the rank was wasted.
             allowed: [B, N] bool, candidates not ranked and not dropped.

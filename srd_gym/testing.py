@@ -168,7 +168,7 @@ def _check_begun(env: gym.Env[Any, Any], observation: Any, info: Mapping[str, An
     _require(observation in env.observation_space, "reset gives an observation outside the observation space")
     for key in ("query_id", "labelled", "action_mask"):
         _require(key in info, f"reset's info lacks {key!r}")
-    topic = base.core.arrays.topics[int(base.core.topic[0])]
+    topic = base.core.arrays.topics[int(base.core.topic_index[0])]
     _require(info["query_id"] == topic.query_id, "info['query_id'] is not the topic's")
     _require(info["labelled"] is topic.labelled, "info['labelled'] is not the topic's")
     _check_masks(env, observation, info, ranked=set(), ended=False)
@@ -177,7 +177,7 @@ def _check_begun(env: gym.Env[Any, Any], observation: Any, info: Mapping[str, An
 def _play(env: gym.Env[Any, Any], info: Mapping[str, Any], generator: np.random.Generator) -> None:
     """Play an episode with actions on offer, now and then with one that is not, checking every step."""
     core: Any = env.unwrapped.core  # type: ignore[attr-defined]
-    length, topic = int(core.length[0]), int(core.topic[0])
+    length, topic = int(core.length[0]), int(core.topic_index[0])
     mask, paid, ranked, terminated = info["action_mask"], 0.0, [], False
     for rank in range(length):
         _require(not terminated, f"the episode ended after {rank} of {length} ranks")

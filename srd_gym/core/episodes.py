@@ -26,7 +26,7 @@ class Episodes:
         episodes: B to begin with; such episodes count as ended.
     """
 
-    topic: IntArray
+    topic_index: IntArray
     """[B] index of each episode's topic."""
     rank: IntArray
     """[B] ranks filled so far, wasted ones included: the rank to fill next, counted from 0."""
@@ -68,7 +68,7 @@ class Episodes:
     @property
     def n_episodes(self) -> int:
         """B, the number of episodes since the last full reset."""
-        return len(self._topic)
+        return len(self._topic_index)
 
     def returns(self, episodes: slice | IntArray | None = None) -> ScoreArray:
         """The sum of the gains so far: what the rewards of an episode add up to, the plain measure of its ranking.
@@ -97,7 +97,7 @@ class Episodes:
         return Snapshot(
             episodes=tuple(where.tolist()),
             shape=self._shape,
-            topic=self._topic[where].tobytes(),
+            topic_index=self._topic_index[where].tobytes(),
             rank=self._rank[where].tobytes(),
             done=self._done[where].tobytes(),
             ranking=self._ranking[where].tobytes(),
@@ -124,10 +124,10 @@ class Episodes:
         if count not in (1, len(where)) or (where.size and not (where.min() >= 0 and where.max() < self.n_episodes)):
             raise ValueError(f"cannot restore {count} episodes into episodes {where.tolist()} of {self.n_episodes}")
         n, s, k = self._shape
-        self._topic[where] = topic = np.frombuffer(snapshot.topic, np.int64)
+        self._topic_index[where] = topic_index = np.frombuffer(snapshot.topic_index, np.int64)
         self._rank[where] = np.frombuffer(snapshot.rank, np.int64)
         self._done[where] = np.frombuffer(snapshot.done, np.bool_)
-        self._length[where] = np.minimum(k, self.arrays.n_candidates[topic])
+        self._length[where] = np.minimum(k, self.arrays.n_candidates[topic_index])
         self._ranking[where] = np.frombuffer(snapshot.ranking, np.int64).reshape(count, k)
         self._coverage[where] = np.frombuffer(snapshot.coverage, np.int64).reshape(count, s)
         self._gains[where] = np.frombuffer(snapshot.gains, np.float64).reshape(count, k)
@@ -142,7 +142,7 @@ class Episodes:
     def _allocate(self, count: int) -> None:
         """State arrays for B episodes, and the read-only views that callers see."""
         n, s, k = self._shape
-        self._topic = np.zeros(count, np.int64)
+        self._topic_index = np.zeros(count, np.int64)
         self._rank = np.zeros(count, np.int64)
         self._length = np.zeros(count, np.int64)
         self._done = np.ones(count, np.bool_)
@@ -159,5 +159,5 @@ class Episodes:
         self.mask = self.allowed.view(np.int8)
 
 
-_STATE = ("topic", "rank", "length", "done", "allowed", "ranking", "coverage", "gains")
+_STATE = ("topic_index", "rank", "length", "done", "allowed", "ranking", "coverage", "gains")
 _VIEWS = frozenset((*_STATE, "mask"))

@@ -27,19 +27,19 @@ class Pruner:
         self._name = type(strategy).__name__
         self._bound = checked_strategy(strategy).bind(arrays, horizon)
 
-    def at_reset(self, topic: IntArray, needed: IntArray) -> BoolArray:
+    def at_reset(self, topic_index: IntArray, needed: IntArray) -> BoolArray:
         """[B, N] bool, the candidates on offer at the first rank. Arguments as `BoundPruning.at_reset`."""
-        present = self._present[topic]
-        return self._checked(self._bound.at_reset(shown(topic), shown(present), shown(needed)), present, needed)
+        present = self._present[topic_index]
+        return self._checked(self._bound.at_reset(shown(topic_index), shown(present), shown(needed)), present, needed)
 
     def after_step(
-        self, topic: IntArray, ranking: IntArray, action: IntArray, allowed: BoolArray, needed: IntArray
+        self, topic_index: IntArray, ranking: IntArray, action: IntArray, allowed: BoolArray, needed: IntArray
     ) -> BoolArray:
         """[B, N] bool, the candidates on offer at the next rank. Arguments as `BoundPruning.after_step`."""
-        kept = self._bound.after_step(shown(topic), shown(ranking), shown(action), shown(allowed), shown(needed))
+        kept = self._bound.after_step(shown(topic_index), shown(ranking), shown(action), shown(allowed), shown(needed))
         may = allowed
         if self._bound.readmits:
-            may = self._present[topic]
+            may = self._present[topic_index]
             row, rank = np.nonzero(ranking >= 0)
             may[row, ranking[row, rank]] = False
         return self._checked(kept, may, needed)

@@ -72,11 +72,11 @@ class ScoringCore:
         self.depth = max(bound.ranks for bound in self._paid)
         """L: ranks below it earn nothing."""
 
-    def rank(self, topic: ArrayLike, scores: ArrayLike, generator: np.random.Generator | None = None) -> IntArray:
+    def rank(self, topic_index: ArrayLike, scores: ArrayLike, generator: np.random.Generator | None = None) -> IntArray:
         """Candidates sorted by score, best first.
 
         Args:
-            topic: [B] int, the topic of each list.
+            topic_index: [B] int, the topic of each list.
             scores: [B, N] int, 0 to A - 1; entries of padding are ignored.
             generator: breaks ties where `ties="random"`.
 
@@ -87,7 +87,7 @@ class ScoringCore:
             TypeError: scores that are not integers.
             ValueError: a wrong shape, a score out of range, or no generator where one is needed.
         """
-        topics, keys, present = self._checked(topic, scores)
+        topics, keys, present = self._checked(topic_index, scores)
         if self.ties == "retrieval":
             order = np.argsort(np.where(present, -keys, 1), axis=1, kind="stable")
         elif generator is None:
@@ -97,11 +97,13 @@ class ScoringCore:
             order = np.argsort(np.where(present, -keys - generator.random(keys.shape), 1.0), axis=1)
         return np.where(np.arange(keys.shape[1]) < self.arrays.n_candidates[topics][:, None], order, -1)
 
-    def step(self, topic: ArrayLike, scores: ArrayLike, generator: np.random.Generator | None = None) -> ScoreArray:
+    def step(
+        self, topic_index: ArrayLike, scores: ArrayLike, generator: np.random.Generator | None = None
+    ) -> ScoreArray:
         """The reward of each episode: the (sum of the) measure of its sorted list; 0 on an unlabelled topic.
 
         Args:
-            topic: [B] int, the topic of each list.
+            topic_index: [B] int, the topic of each list.
             scores: [B, N] int, 0 to A - 1; entries of padding are ignored.
             generator: breaks ties where `ties="random"`.
 
@@ -112,34 +114,34 @@ class ScoringCore:
             TypeError: scores that are not integers.
             ValueError: as `rank`.
         """
-        return self.rewards(topic, self.rank(topic, scores, generator))
+        return self.rewards(topic_index, self.rank(topic_index, scores, generator))
 
-    def rewards(self, topic: ArrayLike, rankings: IntArray) -> ScoreArray:
+    def rewards(self, topic_index: ArrayLike, rankings: IntArray) -> ScoreArray:
         """What lists are paid.
 
         Args:
-            topic: [B] int, the topic of each list.
+            topic_index: [B] int, the topic of each list.
             rankings: [B, L'] candidate indices, -1 where empty.
 
         Returns:
             [B] float64; 0 on an unlabelled topic.
         """
         cut = rankings[:, : self.depth]
-        values = (bound.score_rankings(cut, self.arrays.judgments, topic) for bound in self._paid)
+        values = (bound.score_rankings(cut, self.arrays.judgments, topic_index) for bound in self._paid)
         return sum(values, np.zeros(len(rankings)))
 
-    def measures(self, topic: ArrayLike, rankings: IntArray) -> dict[str, ScoreArray]:
+    def measures(self, topic_index: ArrayLike, rankings: IntArray) -> dict[str, ScoreArray]:
         """The measures of lists, by the names and with the values that tables print: the reward's first.
 
         Args:
-            topic: [B] int, the topic of each list.
+            topic_index: [B] int, the topic of each list.
             rankings: [B, L'] candidate indices, -1 where empty.
 
         Returns:
             Name -> [B] float64; 0 on an unlabelled topic.
         """
         return {
-            name: bound.score_rankings(rankings[:, : bound.ranks], self.arrays.judgments, topic)
+            name: bound.score_rankings(rankings[:, : bound.ranks], self.arrays.judgments, topic_index)
             for name, bound in self._table_measures.items()
         }
 
@@ -153,9 +155,9 @@ class ScoringCore:
             raise ValueError(f"a measure comes twice in {[str(m) for m in parsed]}; keep one of each")
         return [bound_measure(self.arrays, m, self.arrays.max_candidates) for m in parsed]
 
-    def _checked(self, topic: ArrayLike, scores: ArrayLike) -> tuple[IntArray, IntArray, BoolArray]:
+    def _checked(self, topic_index: ArrayLike, scores: ArrayLike) -> tuple[IntArray, IntArray, BoolArray]:
         """Topics [B], scores [B, N] and which of them are of real candidates [B, N]."""
-        topics = np.atleast_1d(np.asarray(topic, dtype=np.int64))
+        topics = np.atleast_1d(np.asarray(topic_index, dtype=np.int64))
         given = np.asarray(scores)
         expected = (len(topics), self.arrays.max_candidates)
         if not np.issubdtype(given.dtype, np.integer):

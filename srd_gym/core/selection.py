@@ -139,12 +139,12 @@ class SelectionCore(Episodes):
             raise ValueError(f"expected one topic for each of {where.size} episodes, got {topics.size}")
         self._begin(where, topics)
 
-    def reset_episode(self, episode: int, topic: int) -> None:
+    def reset_episode(self, episode: int, topic_index: int) -> None:
         """`reset` of one episode alone, faster than a batch of one; the indices must be in range."""
         if self._pruner is None:
-            self._begin(episode, topic)
+            self._begin(episode, topic_index)
         else:
-            self._begin(np.array([episode]), np.array([topic]))
+            self._begin(np.array([episode]), np.array([topic_index]))
 
     def step(self, actions: ArrayLike) -> StepResult:
         """Fill the next rank of every episode that has not ended.
@@ -184,11 +184,11 @@ class SelectionCore(Episodes):
             return 0.0, False, True
         if not 0 <= action < self.arrays.max_candidates:
             raise self._no_such_candidate(action)
-        topic, rank = self._topic.item(episode), self._rank.item(episode)
+        topic_index, rank = self._topic_index.item(episode), self._rank.item(episode)
         invalid = not self._allowed.item(episode, action)
         gain = 0.0
         if not invalid:
-            gain = self._choose(self._plain, episode, topic, rank, action)
+            gain = self._choose(self._plain, episode, topic_index, rank, action)
         elif self.on_invalid == "raise":
             raise self._not_on_offer(episode, action)
         rank += 1
@@ -215,25 +215,25 @@ class SelectionCore(Episodes):
             Name -> [B'] float64.
         """
         where = np.arange(self.n_episodes) if episodes is None else np.asarray(episodes, dtype=np.int64)
-        topic = self._topic[where]
+        topic_index = self._topic_index[where]
         values = {} if self.reward.measure is not None else {self.reward.name: self.returns(where)}
         for name, bound in self._table_measures.items():
             if name not in values:
-                values[name] = bound.score_rankings(self._ranking[where], self.arrays.judgments, topic)
-        unlabelled = ~self.arrays.labelled[topic]
+                values[name] = bound.score_rankings(self._ranking[where], self.arrays.judgments, topic_index)
+        unlabelled = ~self.arrays.labelled[topic_index]
         for scores in values.values():
             scores[unlabelled] = np.nan
         return values
 
     def episode_measures(self, episode: int) -> dict[str, float]:
         """`measures` of one episode alone, as Python floats."""
-        topic, plain = self._topic.item(episode), self._plain_measures
-        if plain is None or not self.arrays.labelled[topic]:
+        topic_index, plain = self._topic_index.item(episode), self._plain_measures
+        if plain is None or not self.arrays.labelled[topic_index]:
             return {name: value.item() for name, value in self.measures([episode]).items()}
         values = {} if self.reward.measure is not None else {self.reward.name: self.episode_return(episode)}
         ranking = self._ranking[episode].tolist()
         for name, measure in plain.items():
-            values.setdefault(name, measure.value(topic, ranking))
+            values.setdefault(name, measure.value(topic_index, ranking))
         return values
 
     def candidate_gains(self) -> ScoreArray:
@@ -249,7 +249,7 @@ class SelectionCore(Episodes):
         if bound is None:
             raise ValueError(f"reward {self.reward.name!r} is not a measure: gains of all candidates are not defined")
         rank = np.minimum(self._rank, self.horizon - 1)
-        gains = bound.candidate_gains(self.arrays.judgments[self._topic], self._coverage, rank, self._topic)
+        gains = bound.candidate_gains(self.arrays.judgments[self._topic_index], self._coverage, rank, self._topic_index)
         gains[self._done] = 0.0
         return gains
 
@@ -273,7 +273,7 @@ class SelectionCore(Episodes):
 
     def _begin(self, episodes: Where, topics: int | IntArray) -> None:
         """Empty rankings for these topics in these episodes."""
-        self._topic[episodes] = topics
+        self._topic_index[episodes] = topics
         self._rank[episodes] = 0
         self._length[episodes] = length = self._lengths[topics]
         self._done[episodes] = False
@@ -287,7 +287,7 @@ class SelectionCore(Episodes):
 
     def _advance(self, episodes: slice, actions: IntArray) -> StepResult:
         """One step of some episodes; the batched truth."""
-        done, rank, topic = self._done[episodes], self._rank[episodes], self._topic[episodes]
+        done, rank, topic_index = self._done[episodes], self._rank[episodes], self._topic_index[episodes]
         active = ~done
         actions = np.where(active, actions, 0)
         if actions.size and not (actions.min() >= 0 and actions.max() < self.arrays.max_candidates):
@@ -299,7 +299,7 @@ class SelectionCore(Episodes):
             episode = int(invalid.argmax())
             raise self._not_on_offer(episodes.indices(self.n_episodes)[0] + episode, int(actions[episode]))
 
-        covered = self.covers[topic, actions] & valid[:, None]
+        covered = self.covers[topic_index, actions] & valid[:, None]
         action = np.where(valid, actions, -1)
         at = np.minimum(rank, self.horizon - 1)
         ended = rank + active >= self._length[episodes]
@@ -319,17 +319,17 @@ class SelectionCore(Episodes):
         self, episodes: slice, at: IntArray, action: IntArray, covered: BoolArray, active: BoolArray, ended: BoolArray
     ) -> ScoreArray:
         """[B] what the documents just ranked add; coverage is still that before them."""
-        topic, coverage = self._topic[episodes], self._coverage[episodes]
-        gain = np.zeros(len(topic))
+        topic_index, coverage = self._topic_index[episodes], self._coverage[episodes]
+        gain = np.zeros(len(topic_index))
         if (bound := self.reward.measure) is not None:
-            rows = covered * self.arrays.judgments[topic, action] if bound.needs_grades else covered
-            gain = bound.step_gains(rows, coverage, at, topic)
+            rows = covered * self.arrays.judgments[topic_index, action] if bound.needs_grades else covered
+            gain = bound.step_gains(rows, coverage, at, topic_index)
         if self.reward.custom is None:
             return gain
-        paid = np.flatnonzero(active & self.arrays.labelled[topic])
+        paid = np.flatnonzero(active & self.arrays.labelled[topic_index])
         if len(paid):
             step = SelectionStep(
-                topic=topic[paid],
+                topic_index=topic_index[paid],
                 rank=at[paid],
                 action=action[paid],
                 ranking=self._ranking[episodes][paid],
@@ -339,15 +339,15 @@ class SelectionCore(Episodes):
             gain[paid] = self.reward.custom(step)
         return gain
 
-    def _choose(self, measure: PlainMeasure, episode: int, topic: int, rank: int, action: int) -> float:
+    def _choose(self, measure: PlainMeasure, episode: int, topic_index: int, rank: int, action: int) -> float:
         """Rank a candidate on offer and give its gain: the fast path of one episode."""
-        covered = measure.covered[topic][action]
+        covered = measure.covered[topic_index][action]
         self._ranking[episode, rank] = action
         self._allowed[episode, action] = False
         if not covered:
             return 0.0
         coverage = self._coverage[episode]
-        gain = measure.gain(topic, covered, coverage, rank)
+        gain = measure.gain(topic_index, covered, coverage, rank)
         self._gains[episode, rank] = gain
         for subtopic in covered:
             coverage[subtopic] = coverage.item(subtopic) + 1
@@ -357,7 +357,7 @@ class SelectionCore(Episodes):
         """Apply the strategy to those of some episodes that go on, after their `action`."""
         left = self._length[episodes] - self._rank[episodes]
         self._allowed[episodes][on] = pruner.after_step(
-            self._topic[episodes][on], self._ranking[episodes][on], action, self._allowed[episodes][on], left[on]
+            self._topic_index[episodes][on], self._ranking[episodes][on], action, self._allowed[episodes][on], left[on]
         )
 
     def _no_such_candidate(self, action: int) -> ValueError:
@@ -366,13 +366,13 @@ class SelectionCore(Episodes):
 
     def _not_on_offer(self, episode: int, action: int) -> ValueError:
         """The error for a masked document under on_invalid="raise"."""
-        topic = self.arrays.topics[int(self._topic[episode])]
-        if action >= topic.n_candidates:
-            why = f"topic {topic.query_id!r} has {topic.n_candidates} candidates, the rest is padding"
+        topic_index = self.arrays.topics[int(self._topic_index[episode])]
+        if action >= topic_index.n_candidates:
+            why = f"topic {topic_index.query_id!r} has {topic_index.n_candidates} candidates, the rest is padding"
         elif action in self._ranking[episode]:
-            why = f"document {topic.doc_ids[action]!r} is ranked already"
+            why = f"document {topic_index.doc_ids[action]!r} is ranked already"
         else:
-            why = f"document {topic.doc_ids[action]!r} was pruned"
+            why = f"document {topic_index.doc_ids[action]!r} was pruned"
         return ValueError(
             f"candidate {action} is not on offer: {why}; choose where the action mask is 1, or use on_invalid='waste'"
         )

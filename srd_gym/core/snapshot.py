@@ -16,7 +16,7 @@ class Snapshot:
     """The episodes it was taken of."""
     shape: tuple[int, int, int]
     """(N, S, K) of the core: it can be restored only where these agree."""
-    topic: bytes
+    topic_index: bytes
     rank: bytes
     done: bytes
     ranking: bytes

@@ -42,10 +42,10 @@ class BatchObservationBuilder(ObservationBuilder):
         if self._shared is None:
             return
         if len(episodes) == len(self._shared):
-            self.documents.take(self.core.topic, axis=0, out=self._shared, mode="clip")
+            self.documents.take(self.core.topic_index, axis=0, out=self._shared, mode="clip")
         else:
             for episode in episodes.tolist():
-                self._shared[episode] = self.documents[self.core.topic.item(episode)]
+                self._shared[episode] = self.documents[self.core.topic_index.item(episode)]
 
     def observe_all(self) -> Observation:
         """Observations of all episodes, stacked."""
@@ -53,26 +53,26 @@ class BatchObservationBuilder(ObservationBuilder):
         mask = core.mask if self._int8 else core.allowed
         seen: Observation = {"ranking": core.ranking.copy(), "action_mask": mask.copy()}
         if self.compact:
-            seen["topic"] = core.topic[:, None].copy()
+            seen["topic"] = core.topic_index[:, None].copy()
             return seen
         if self._shared is None:
-            seen["documents"] = self.documents.take(core.topic, axis=0)
+            seen["documents"] = self.documents.take(core.topic_index, axis=0)
         else:
             seen["documents"] = shown = self._shared.view()
             shown.flags.writeable = False
-        seen["query"] = self.queries.take(core.topic, axis=0)
-        seen["retrieval_scores"] = self.scores.take(core.topic, axis=0)
+        seen["query"] = self.queries.take(core.topic_index, axis=0)
+        seen["retrieval_scores"] = self.scores.take(core.topic_index, axis=0)
         return seen
 
     def infos(self, episodes: IntArray) -> Info:
         """What is told with every observation, of these episodes."""
         core, has = self.core, self._mask(episodes)
         if len(episodes) == core.n_episodes:
-            ids, labelled, masks = self._ids[core.topic], core.arrays.labelled[core.topic], core.mask.copy()
+            ids, labelled, masks = self._ids[core.topic_index], core.arrays.labelled[core.topic_index], core.mask.copy()
         else:
             ids = np.full(core.n_episodes, None, dtype=object)
-            ids[episodes] = self._ids[core.topic[episodes]]
-            labelled = core.arrays.labelled[core.topic] & has
+            ids[episodes] = self._ids[core.topic_index[episodes]]
+            labelled = core.arrays.labelled[core.topic_index] & has
             masks = core.mask * has[:, None]
         return {
             "query_id": ids,
@@ -123,7 +123,7 @@ class BatchObservationBuilder(ObservationBuilder):
             "return": returns,
             "_return": has.copy(),
         }
-        judged = episodes if self._all_labelled else episodes[core.arrays.labelled[core.topic[episodes]]]
+        judged = episodes if self._all_labelled else episodes[core.arrays.labelled[core.topic_index[episodes]]]
         if len(judged):
             has = self._mask(judged)
             measures: dict[str, NDArray[Any]] = {}

@@ -61,13 +61,13 @@ class ObservationBuilder:
     def observe(self, episode: int) -> Observation:
         """The observation of one episode."""
         core = self.core
-        topic = core.topic.item(episode)
+        topic = core.topic_index.item(episode)
         seen: Observation = {
             "ranking": core.ranking[episode].copy(),
             "action_mask": (core.mask if self._int8 else core.allowed)[episode].copy(),
         }
         if self.compact:
-            seen["topic"] = core.topic[episode : episode + 1].copy()
+            seen["topic"] = core.topic_index[episode : episode + 1].copy()
             return seen
         documents = self.documents[topic]
         seen["documents"] = documents if self.share_documents else documents.copy()
@@ -78,7 +78,7 @@ class ObservationBuilder:
     def info(self, episode: int) -> Info:
         """What is told with every observation: the query's id, whether it is judged, and the mask."""
         core = self.core
-        topic = core.topic.item(episode)
+        topic = core.topic_index.item(episode)
         return {
             "query_id": core.arrays.query_ids[topic],
             "labelled": self.labelled[topic],
@@ -90,7 +90,7 @@ class ObservationBuilder:
         core = self.core
         told: Info = {"ranking": tuple([candidate for candidate in core.ranking[episode].tolist() if candidate >= 0])}
         told["return"] = core.episode_return(episode)
-        if self.labelled[core.topic.item(episode)]:
+        if self.labelled[core.topic_index.item(episode)]:
             told["measures"] = core.episode_measures(episode)
         return told
 

@@ -71,12 +71,12 @@ class BoundMeasure:
         """Ranks that can gain: min(cutoff, depth)."""
         return self.depth if self.measure.cutoff is None else min(self.measure.cutoff, self.depth)
 
-    def gains(self, rows: Rows, topic: ArrayLike) -> ScoreArray:
+    def gains(self, rows: Rows, topic_index: ArrayLike) -> ScoreArray:
         """What the document at each rank adds.
 
         Args:
             rows: [B, L, S] judgments of the ranked documents, best first; all False (or 0) where a rank is empty.
-            topic: [B] (or one int for all) index of each list's topic.
+            topic_index: [B] (or one int for all) index of each list's topic.
 
         Returns:
             [B, L] float64; 0 past the cutoff.
@@ -84,7 +84,7 @@ class BoundMeasure:
         Raises:
             ValueError: more ranks than the measure was bound for, or shapes that do not match.
         """
-        rows, topics = self._checked(rows, topic)
+        rows, topics = self._checked(rows, topic_index)
         gains = np.zeros(rows.shape[:2])
         length = self._length(rows.shape[1])
         for part in _blocks(len(rows), length * rows.shape[2]):
@@ -93,12 +93,12 @@ class BoundMeasure:
             gains[part, :length] = self.step_gains(ranked, seen, np.arange(length), topics[part, None])
         return gains
 
-    def values(self, rows: Rows, topic: ArrayLike) -> ScoreArray:
+    def values(self, rows: Rows, topic_index: ArrayLike) -> ScoreArray:
         """The measure of each list: the sum of its gains, computed without them (faster).
 
         Args:
             rows: [B, L, S] judgments of the ranked documents, as for `gains`.
-            topic: [B] (or one int for all) index of each list's topic.
+            topic_index: [B] (or one int for all) index of each list's topic.
 
         Returns:
             [B] float64.
@@ -106,20 +106,20 @@ class BoundMeasure:
         Raises:
             ValueError: as for `gains`.
         """
-        rows, topics = self._checked(rows, topic)
+        rows, topics = self._checked(rows, topic_index)
         values = np.zeros(len(rows))
         length = self._length(rows.shape[1])
         for part in _blocks(len(rows), length * rows.shape[2]):
             values[part] = self._block_values(rows[part, :length].transpose(1, 0, 2), topics[part])
         return values
 
-    def score_rankings(self, rankings: IntArray, judgments: Rows, topic: ArrayLike) -> ScoreArray:
+    def score_rankings(self, rankings: IntArray, judgments: Rows, topic_index: ArrayLike) -> ScoreArray:
         """The measure of rankings given as candidate indices; looks up only the ranks that can gain.
 
         Args:
             rankings: [B, L] integer candidate indices, best first; -1 where a rank is empty or wasted.
             judgments: [T, N, S] judgments of every topic's candidates, padded with 0.
-            topic: [B] (or one int for all) index of each ranking's topic.
+            topic_index: [B] (or one int for all) index of each ranking's topic.
 
         Returns:
             [B] float64. Memory stays bounded: rankings are scored in blocks.
@@ -136,7 +136,7 @@ class BoundMeasure:
             )
         if rankings.dtype.kind not in "iu":
             raise TypeError(f"rankings hold candidate indices, expected integers, got {rankings.dtype}")
-        topics = _topic_indices(topic, len(rankings))
+        topics = _topic_indices(topic_index, len(rankings))
         count, n, width = judgments.shape
         self._check_width(width)
         length = self._length(rankings.shape[1])
@@ -158,14 +158,16 @@ class BoundMeasure:
             values[part] = self._block_values(rows, topics[part])
         return values
 
-    def candidate_gains(self, judgments: Rows, coverage: IntArray, rank: ArrayLike, topic: ArrayLike) -> ScoreArray:
+    def candidate_gains(
+        self, judgments: Rows, coverage: IntArray, rank: ArrayLike, topic_index: ArrayLike
+    ) -> ScoreArray:
         """What each candidate would add at this rank: what a greedy oracle maximises.
 
         Args:
             judgments: [B, N, S] judgments of the candidates.
             coverage: [B, S] how often each subtopic is covered so far.
             rank: the rank to fill, counted from 0; one int or [B].
-            topic: [B] (or one int for all) topic indices.
+            topic_index: [B] (or one int for all) topic indices.
 
         Returns:
             [B, N] float64. Candidates with equal judgments get bitwise equal gains.
@@ -173,7 +175,7 @@ class BoundMeasure:
         Raises:
             ValueError: shapes that do not match, or a rank past the depth.
         """
-        judgments, topics = self._checked(judgments, topic)
+        judgments, topics = self._checked(judgments, topic_index)
         ranks = np.asarray(rank, dtype=np.int64)
         if ranks.size and (ranks.min() < 0 or ranks.max() >= self.depth):
             raise ValueError(f"rank must be 0 to {self.depth - 1} (the depth bound for, minus 1), got {rank!r}")
@@ -186,7 +188,7 @@ class BoundMeasure:
         return gains
 
     def step_gains(
-        self, rows: Rows, coverage: NDArray[np.integer[Any]], rank: IntArray | int, topic: IntArray
+        self, rows: Rows, coverage: NDArray[np.integer[Any]], rank: IntArray | int, topic_index: IntArray
     ) -> ScoreArray:
         """The gain of documents put at their ranks, and no checks: what simulators pay.
 
@@ -194,7 +196,7 @@ class BoundMeasure:
             rows: [..., S] judgments of the chosen documents; all 0 where the rank is wasted.
             coverage: [..., S] coverage before them.
             rank: the rank just filled, counted from 0; [...] or what broadcasts to it, like the next.
-            topic: topic indices.
+            topic_index: topic indices.
 
         Returns:
             [...] float64. Subtopics are added one after the other, where a sum would pair them up: the order of
@@ -206,7 +208,7 @@ class BoundMeasure:
             return gains
         for term in self.terms:
             grades = rows * covers if term.linear else covers
-            adds = grades * term.adds(term.weights[topic], coverage)
+            adds = grades * term.adds(term.weights[topic_index], coverage)
             gains += np.add.accumulate(adds, axis=-1)[..., -1] * term.discounts[rank]
         return gains
 
@@ -235,13 +237,13 @@ class BoundMeasure:
             values += np.bincount(item, weights=adds, minlength=count)
         return values
 
-    def _checked(self, given: Rows, topic: ArrayLike) -> tuple[Rows, IntArray]:
+    def _checked(self, given: Rows, topic_index: ArrayLike) -> tuple[Rows, IntArray]:
         """The rows as [B, L, S] of the bound width, and the topic index of each."""
         rows: NDArray[Any] = np.asarray(given)
         if rows.ndim != 3:
             raise ValueError(f"expected judgments of shape [B, L, S], got {rows.shape}")
         self._check_width(rows.shape[2])
-        return rows, _topic_indices(topic, len(rows))
+        return rows, _topic_indices(topic_index, len(rows))
 
     def _check_width(self, width: int) -> None:
         """S of the judgments is S of the weights."""
@@ -265,8 +267,8 @@ class PerTopic(dict[int, T]):
     def __init__(self, make: Callable[[int], T]) -> None:
         self._make = make
 
-    def __missing__(self, topic: int) -> T:
-        value = self[topic] = self._make(topic)
+    def __missing__(self, topic_index: int) -> T:
+        value = self[topic_index] = self._make(topic_index)
         return value
 
 
@@ -288,28 +290,28 @@ class PlainMeasure:
         shared = [(term.discounts.tolist(), term.novelty.tolist(), term.weights) for term in bound.terms]
         self._terms: PerTopic[list[tuple[list[float], list[float], list[float]]]] = PerTopic(partial(_terms, shared))
 
-    def gain(self, topic: int, covered: tuple[int, ...], coverage: IntArray, rank: int) -> float:
+    def gain(self, topic_index: int, covered: tuple[int, ...], coverage: IntArray, rank: int) -> float:
         """What a document adds at a rank (from 0): the sums of `BoundMeasure.step_gains`.
 
         Args:
-            topic: its index.
+            topic_index: of the topic.
             covered: the subtopics that the document covers.
             coverage: [S] coverage before it.
             rank: where it stands.
         """
         gain = 0.0
-        for discounts, novelty, weights in self._terms[topic]:
+        for discounts, novelty, weights in self._terms[topic_index]:
             total = 0.0
             for subtopic in covered:
                 total += weights[subtopic] * novelty[coverage.item(subtopic)]
             gain += total * discounts[rank]
         return gain
 
-    def value(self, topic: int, ranking: list[int]) -> float:
+    def value(self, topic_index: int, ranking: list[int]) -> float:
         """The measure of a ranking, -1 where a rank is empty or wasted: the sums of `BoundMeasure.score_rankings`."""
-        covered = self.covered[topic]
+        covered = self.covered[topic_index]
         value = 0.0
-        for discounts, novelty, weights in self._terms[topic]:
+        for discounts, novelty, weights in self._terms[topic_index]:
             seen = [0] * len(weights)
             total = 0.0
             for candidate, discount in zip(ranking, discounts, strict=True):
@@ -350,9 +352,9 @@ def _blocks(count: int, size_each: int) -> Iterator[slice]:
         yield slice(start, min(start + step, count))
 
 
-def _topic_indices(topic: ArrayLike, count: int) -> IntArray:
+def _topic_indices(topic_index: ArrayLike, count: int) -> IntArray:
     """[count] topic indices, from one for all or one for each."""
-    topics = np.asarray(topic, dtype=np.int64)
+    topics = np.asarray(topic_index, dtype=np.int64)
     if topics.ndim == 0:
         return np.full(count, topics)
     if topics.shape != (count,):
@@ -361,12 +363,12 @@ def _topic_indices(topic: ArrayLike, count: int) -> IntArray:
 
 
 def _terms(
-    shared: list[tuple[list[float], list[float], ScoreArray]], topic: int
+    shared: list[tuple[list[float], list[float], ScoreArray]], topic_index: int
 ) -> list[tuple[list[float], list[float], list[float]]]:
     """Discounts [K] by rank, novelty [K + 1] by coverage, and one topic's weights [S]."""
-    return [(discounts, novelty, weights[topic].tolist()) for discounts, novelty, weights in shared]
+    return [(discounts, novelty, weights[topic_index].tolist()) for discounts, novelty, weights in shared]
 
 
-def _covered(covers: BoolArray, topic: int) -> list[tuple[int, ...]]:
+def _covered(covers: BoolArray, topic_index: int) -> list[tuple[int, ...]]:
     """The subtopics by candidate, with an entry for -1 at the end."""
-    return [*(tuple(np.flatnonzero(row).tolist()) for row in covers[topic]), ()]
+    return [*(tuple(np.flatnonzero(row).tolist()) for row in covers[topic_index]), ()]

@@ -17,7 +17,7 @@ def greedy_rankings(
     bound: BoundMeasure,
     judgments: Rows,
     allowed: BoolArray,
-    topic: ArrayLike,
+    topic_index: ArrayLike,
     k: int | None = None,
 ) -> IntArray:
     """Greedy rankings of B topics at once by `candidate_gains`; a loop over ranks, none over documents.
@@ -28,7 +28,7 @@ def greedy_rankings(
         bound: the measure whose gains are maximised.
         judgments: [B, N, S] judgments of the candidates, padded with 0.
         allowed: [B, N] bool, candidates that may be ranked (padding is not).
-        topic: [B] (or one int for all) topic indices.
+        topic_index: [B] (or one int for all) topic indices.
         k: ranks to fill, at most the depth of the measure; the depth where absent.
 
     Returns:
@@ -51,7 +51,7 @@ def greedy_rankings(
     rankings = np.full((count, min(ranks, n)), -1, dtype=np.int64)
     items = np.arange(count)
     for rank in range(rankings.shape[1]):
-        gains = bound.candidate_gains(seen_by_measure, coverage, rank, topic)
+        gains = bound.candidate_gains(seen_by_measure, coverage, rank, topic_index)
         offered = np.where(open_to, gains, -1.0)
         top = offered.max(axis=1, keepdims=True)
         best = (offered >= top - _ROUNDING * np.abs(top)).argmax(axis=1)

@@ -134,25 +134,25 @@ class BoundByRanker:
         self._topics, self._present = arrays.topics, arrays.present
         self._best: dict[int, IntArray] = {}
 
-    def at_reset(self, topic: IntArray, allowed: BoolArray, needed: IntArray) -> BoolArray:
+    def at_reset(self, topic_index: IntArray, allowed: BoolArray, needed: IntArray) -> BoolArray:
         """With "reset" the candidates that the ranker puts first, else all: [B, N] bool."""
         if self._strategy.when == "step":
             return allowed
         kept = np.zeros_like(allowed)
-        for episode, index in enumerate(topic.tolist()):
+        for episode, index in enumerate(topic_index.tolist()):
             best = self._ranked(index, int(needed[episode]))
             on_offer = best[allowed[episode, best]]
             kept[episode, on_offer[: self._size(index, int(needed[episode]))]] = True
         return self._filled(kept, allowed, needed)
 
     def after_step(
-        self, topic: IntArray, ranking: IntArray, action: IntArray, allowed: BoolArray, needed: IntArray
+        self, topic_index: IntArray, ranking: IntArray, action: IntArray, allowed: BoolArray, needed: IntArray
     ) -> BoolArray:
         """With "step" the candidates that the ranker puts first now, else those allowed: [B, N] bool."""
         if self._strategy.when == "reset":
             return allowed
         kept = allowed.copy()
-        for episode, index in enumerate(topic.tolist()):
+        for episode, index in enumerate(topic_index.tolist()):
             selected = ranking[episode][ranking[episode] >= 0]
             if not len(selected):
                 continue  # nothing to go by yet
@@ -163,20 +163,20 @@ class BoundByRanker:
             kept[episode] = self._first(index, selected, pool, self._size(index, int(needed[episode])))
         return kept
 
-    def _size(self, topic: int, needed: int) -> int:
+    def _size(self, topic_index: int, needed: int) -> int:
         """How many candidates of a topic stay."""
         keep = self._strategy.keep
         if not isinstance(keep, int | np.integer):
-            keep = int(np.floor(keep * self._topics[topic].n_candidates + _ROUNDING))
+            keep = int(np.floor(keep * self._topics[topic_index].n_candidates + _ROUNDING))
         return max(int(keep), needed)
 
-    def _ranked(self, topic: int, needed: int) -> IntArray:
+    def _ranked(self, topic_index: int, needed: int) -> IntArray:
         """The ranker's first candidates of a topic, kept once found; at least `needed`."""
-        size = min(self._size(topic, needed), self._topics[topic].n_candidates)
-        found = self._best.get(topic)
+        size = min(self._size(topic_index, needed), self._topics[topic_index].n_candidates)
+        found = self._best.get(topic_index)
         if found is None or len(found) < size:
-            one = self._topics[topic]
-            found = self._best[topic] = _checked_ranking(self._ranker.rank(one, size), one, size, self._ranker)
+            one = self._topics[topic_index]
+            found = self._best[topic_index] = _checked_ranking(self._ranker.rank(one, size), one, size, self._ranker)
         return found
 
     def _filled(self, kept: BoolArray, allowed: BoolArray, needed: IntArray) -> BoolArray:

@@ -57,18 +57,18 @@ class BoundChain:
     parts: tuple[BoundPruning, ...]
     readmits: bool
 
-    def at_reset(self, topic: IntArray, allowed: BoolArray, needed: IntArray) -> BoolArray:
+    def at_reset(self, topic_index: IntArray, allowed: BoolArray, needed: IntArray) -> BoolArray:
         """What all strategies leave at the first rank: [B, N] bool."""
         for part in self.parts:
-            allowed = self._joined(part, part.at_reset(topic, allowed, needed), allowed)
+            allowed = self._joined(part, part.at_reset(topic_index, allowed, needed), allowed)
         return allowed
 
     def after_step(
-        self, topic: IntArray, ranking: IntArray, action: IntArray, allowed: BoolArray, needed: IntArray
+        self, topic_index: IntArray, ranking: IntArray, action: IntArray, allowed: BoolArray, needed: IntArray
     ) -> BoolArray:
         """What all strategies leave at the next rank: [B, N] bool."""
         for part in self.parts:
-            allowed = self._joined(part, part.after_step(topic, ranking, action, allowed, needed), allowed)
+            allowed = self._joined(part, part.after_step(topic_index, ranking, action, allowed, needed), allowed)
         return allowed
 
     def _joined(self, part: BoundPruning, kept: BoolArray, allowed: BoolArray) -> BoolArray:

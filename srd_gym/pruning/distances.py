@@ -74,26 +74,26 @@ class NeighbourTable:
         table: NeighbourTable = arrays.cache(("neighbours", metric), lambda: cls(arrays, metric))
         return table
 
-    def row(self, topic: int, document: int) -> Floats:
+    def row(self, topic_index: int, document: int) -> Floats:
         """[n] float32, the distances of one document to the topic's n real candidates.
 
         Raises:
             ValueError: the topic has no vectors, or distances that are not finite.
         """
-        kept = self._kept.get(topic)
+        kept = self._kept.get(topic_index)
         if kept is None:
-            vectors = self._topics[topic].require_vectors("kNN pruning")
+            vectors = self._topics[topic_index].require_vectors("kNN pruning")
             if 4 * len(vectors) ** 2 > _MATRIX_BYTES:
                 return self._single_row(vectors, document)
-            kept = self._keep(topic, neighbour_distances(vectors, self._metric))
+            kept = self._keep(topic_index, neighbour_distances(vectors, self._metric))
         elif self._bytes > _KEPT_BYTES // 2:
-            self._kept.move_to_end(topic)
+            self._kept.move_to_end(topic_index)
         row: Floats = kept[document]
         return row
 
-    def _keep(self, topic: int, matrix: Floats) -> Floats:
+    def _keep(self, topic_index: int, matrix: Floats) -> Floats:
         """Remember a matrix, and forget the oldest where there are too many."""
-        self._kept[topic] = matrix
+        self._kept[topic_index] = matrix
         self._bytes += matrix.nbytes
         while self._bytes > _KEPT_BYTES and len(self._kept) > 1:
             self._bytes -= self._kept.popitem(last=False)[1].nbytes

@@ -91,12 +91,12 @@ class BoundKNN:
     table: NeighbourTable
     readmits: bool = False
 
-    def at_reset(self, topic: IntArray, allowed: BoolArray, needed: IntArray) -> BoolArray:
+    def at_reset(self, topic_index: IntArray, allowed: BoolArray, needed: IntArray) -> BoolArray:
         """All candidates: [B, N] bool."""
         return allowed
 
     def after_step(
-        self, topic: IntArray, ranking: IntArray, action: IntArray, allowed: BoolArray, needed: IntArray
+        self, topic_index: IntArray, ranking: IntArray, action: IntArray, allowed: BoolArray, needed: IntArray
     ) -> BoolArray:
         """Those allowed, less the k nearest of the document just ranked: [B, N] bool."""
         remaining = allowed.sum(axis=1)
@@ -106,7 +106,7 @@ class BoundKNN:
             return allowed
         distances = np.full((len(episodes), allowed.shape[1]), np.inf, np.float32)
         for row, episode in zip(distances, episodes, strict=True):
-            found = self.table.row(int(topic[episode]), int(action[episode]))
+            found = self.table.row(int(topic_index[episode]), int(action[episode]))
             row[: len(found)] = found
         distances[~allowed[episodes]] = np.inf
         # Sorted from the back, so that a stable sort puts the later of two equally near candidates first.

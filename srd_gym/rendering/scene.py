@@ -67,7 +67,7 @@ def selection_scene(core: SelectionCore, episode: int) -> Scene:
         core: the simulator.
         episode: which episode.
     """
-    index = int(core.topic[episode])
+    index = int(core.topic_index[episode])
     topic = core.arrays.topics[index]
     filled = int(core.rank[episode])
     gains = core.gains[episode, :filled].tolist() if topic.labelled else [None] * filled

@@ -46,7 +46,7 @@ def test_rewards_telescope_to_the_measure(seed: int, name: str, horizon: int | N
     assert bound is not None
     assert_array_equal(returns, core.returns())
     assert returns.tolist() == [core.episode_return(episode) for episode in range(core.n_episodes)]
-    values = bound.score_rankings(core.ranking, core.arrays.judgments, core.topic)
+    values = bound.score_rankings(core.ranking, core.arrays.judgments, core.topic_index)
     assert_allclose(returns, values, rtol=1e-12, atol=1e-15)
     assert core.reward.name == str(bound.measure)
 
@@ -103,7 +103,7 @@ def test_the_mask_offers_no_ranked_document_and_is_never_empty_before_the_end(
             ranked = core.ranking[episode][core.ranking[episode] >= 0]
             assert not core.allowed[episode, ranked].any()
             assert len(set(ranked.tolist())) == len(ranked)
-            assert not core.allowed[episode, core.arrays.n_candidates[core.topic[episode]] :].any()
+            assert not core.allowed[episode, core.arrays.n_candidates[core.topic_index[episode]] :].any()
             left = core.length[episode] - core.rank[episode]
             assert core.done[episode] == (left == 0)
             assert core.allowed[episode].sum() >= left
@@ -138,7 +138,7 @@ def test_a_snapshot_of_one_episode_goes_into_many() -> None:
     core.restore(snapshot, [0, 1, 4])
     for episode in (0, 1, 4):
         assert core.snapshot(episode).ranking == snapshot.ranking
-        assert core.topic[episode] == core.topic[2]
+        assert core.topic_index[episode] == core.topic_index[2]
         assert core.length[episode] == core.length[2]
     fresh = SelectionCore(core.arrays, horizon=3, episodes=1)
     fresh.restore(snapshot, 0)
@@ -246,7 +246,7 @@ def test_partial_reset_leaves_other_lanes_alone() -> None:
     core.step([0, 0, 0, 0])
     before = core.snapshot([0, 3])
     core.reset([4, 4], episodes=[1, 2])
-    assert core.topic[1:3].tolist() == [4, 4]
+    assert core.topic_index[1:3].tolist() == [4, 4]
     assert core.rank.tolist() == [1, 0, 0, 1]
     assert (core.ranking[1:3] == -1).all()
     assert core.snapshot([0, 3]) == before

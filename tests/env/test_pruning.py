@@ -114,7 +114,7 @@ def test_rewards_telescope(pruning: Any, seed: int) -> None:
         total += core.step(generator.integers(0, topics.max_candidates, len(topics))).reward
     whole = core.reward.measure
     assert whole is not None
-    assert_allclose(total, whole.score_rankings(core.ranking, core.arrays.judgments, core.topic), atol=1e-12)
+    assert_allclose(total, whole.score_rankings(core.ranking, core.arrays.judgments, core.topic_index), atol=1e-12)
 
 
 @each_strategy

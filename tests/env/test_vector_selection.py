@@ -74,14 +74,14 @@ def test_reset_masks_and_seeds_are_those_of_sync(seed: int, query_ids: list[str 
     _require_equal(*(env.reset(options={"query_id": "q3"}) for env in both), "query_id")
 
     expected = [query_id if m and query_id else None for m, query_id in zip(mask, query_ids, strict=True)]
-    before = vector.core.topic.copy()
+    before = vector.core.topic_index.copy()
     _, infos = vector.reset(options={"reset_mask": mask, "query_ids": query_ids})
     for episode in range(4):
-        got = topics.query_ids[vector.core.topic[episode]]
+        got = topics.query_ids[vector.core.topic_index[episode]]
         if expected[episode] is not None:
             assert got == expected[episode]
         if not mask[episode]:
-            assert vector.core.topic[episode] == before[episode]
+            assert vector.core.topic_index[episode] == before[episode]
         assert infos["query_id"][episode] == (got if mask[episode] else None)
         assert infos["_query_id"][episode] == mask[episode]
 
@@ -138,7 +138,7 @@ def test_documents_are_those_of_the_topics(share: bool) -> None:
     observation, _ = vector.reset(seed=0)
     for _ in range(12):
         core = vector.core  # type: ignore[attr-defined]
-        assert_array_equal(observation["documents"], core.arrays.documents[core.topic])
+        assert_array_equal(observation["documents"], core.arrays.documents[core.topic_index])
         if share:
             with pytest.raises(ValueError, match="read-only"):
                 observation["documents"][0] = 0
@@ -182,7 +182,7 @@ def test_a_deep_copy_goes_its_own_way(share: bool) -> None:
         other.step([0, 1, 2])
     assert vector.core.rank.tolist() == [0, 0, 0]
     assert_array_equal(first["documents"], kept)
-    assert_array_equal(other.step([0, 1, 2])[0]["documents"], other.core.arrays.documents[other.core.topic])
+    assert_array_equal(other.step([0, 1, 2])[0]["documents"], other.core.arrays.documents[other.core.topic_index])
 
 
 def test_statistics_can_be_recorded() -> None:

@@ -106,4 +106,8 @@ class RolloutVecEnv(VecEnv):
     def _observed(self) -> dict[str, np.ndarray[Any, Any]]:
         """What is seen now, in arrays of its own."""
         core = self.core
-        return {"topic": core.topic[:, None].copy(), "ranking": core.ranking.copy(), "action_mask": core.mask.copy()}
+        return {
+            "topic": core.topic_index[:, None].copy(),
+            "ranking": core.ranking.copy(),
+            "action_mask": core.mask.copy(),
+        }

@@ -17,7 +17,7 @@ export OMP_NUM_THREADS ?= 1
 export PYTHONHASHSEED ?= 0
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: help demo test check format lint types imports spelling wheel test-wheel test-minimal test-third-party guard docs speed convergence ways default-ranker clean
+.PHONY: help demo test check format lint types imports spelling wheel test-wheel test-minimal test-third-party guard fuzz docs speed convergence ways default-ranker clean
 
 help:
 	@echo "make demo    install, then train and compare rankers on the embedded topics"
@@ -25,6 +25,7 @@ help:
 	@echo "make check   everything that must hold before a change lands"
 	@echo "make docs    build the documentation into docs/_build/html"
 	@echo "make format  let ruff rewrite what it can"
+	@echo "make fuzz    damaged files and odd arguments, 100,000 cases each; its options: ARGS=--help"
 	@echo "make speed   the speed table; its options: ARGS=--help"
 	@echo "make convergence  how soon rankers become good; its options: ARGS=--help"
 	@echo "make default-ranker  the table of what ranks where no ranker is named"
@@ -98,6 +99,10 @@ $(MINIMAL)/.ready:
 test-minimal: $(MINIMAL)/.ready wheel
 	$(MINIMAL)/bin/pip install --quiet --no-deps --force-reinstall dist/*.whl
 	$(MINIMAL)/bin/pytest -q -p no:cacheprovider -n auto --dist worksteal $(TORCH_FREE)
+
+# Every loader with damaged files, every call with odd arguments; ARGS are its options (ARGS=--help).
+fuzz: $(READY)
+	PYTHONPATH=.:agents:train:tests $(BIN)/python -m fuzz $(ARGS)
 
 # While code is rearranged: scores and weights stay what they were, to the last bit.
 guard: $(READY)

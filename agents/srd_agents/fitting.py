@@ -17,11 +17,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from srd_agents.config import as_values, check_count, check_positive, check_words
+from srd_agents.config import as_values, check_between, check_count, check_positive, check_words
 from srd_agents.history import History, OnProgress, Progress
 from srd_agents.storage import Tree, read_tree, write_tree
 from srd_agents.validation import Validation
 from srd_gym.files import PathLike
+from srd_gym.reading import reading
 from srd_gym.topic import TopicSet
 
 if TYPE_CHECKING:
@@ -155,7 +156,12 @@ class Fit:
         path = self._out / STATE_FILE
         if not path.exists():
             raise FileNotFoundError(f"no training to resume in {self._out} (no {STATE_FILE}); train without resume")
-        state = read_tree(path, f"training state of ranker {self._learner.name!r}")
+        what = f"training state of ranker {self._learner.name!r}"
+        with reading(path, what, "one that `fit` wrote", "train anew"):
+            self._take_over(read_tree(path, what), path)
+
+    def _take_over(self, state: Tree, path: Path) -> None:
+        """Go on from a checkpoint."""
         if not {"identity", "loop", "weights", "order"} <= state.keys():
             raise ValueError(f"{path} is no training state as `fit` writes it")
         self._check_same_run(state["identity"], path)
@@ -166,10 +172,18 @@ class Fit:
         self._best = state.get("best")
         if self._best is not None:
             self._learner.check_weights(self._best, f"{path}: best weights")
+            if not all(np.isfinite(array).all() for array in self._best.values()):
+                raise ValueError(f"{path}: the best weights hold NaN or infinity; train anew")
         self._order = state["order"]
         if not np.array_equal(np.sort(self._order), np.arange(len(self._topics))):
             raise ValueError(f"{path}: the order of topics is no order of {len(self._topics)} topics")
         self._rng.bit_generator.state = loop["generator"]
+        for name in ("epoch", "position", "stale"):
+            check_count(name, loop[name], low=0)
+        for value in (loop["seconds"], loop.get("cpu_seconds", 0.0)):
+            check_between("seconds", value, 0.0)
+        for name, value in loop["sums"].items():
+            check_between(name, value, -math.inf)
         self._epoch, self._position, self._stale = loop["epoch"], loop["position"], loop["stale"]
         self._sums, self._earlier_seconds = loop["sums"], loop["seconds"]
         self._cpu_seconds = loop["cpu_seconds"]

@@ -114,6 +114,9 @@ class FrameRanker:
                 f"{', '.join(map(repr, frame.columns))}; doc_vectors= and query_vectors= name the columns of "
                 "vectors, or are functions that find them (query_vectors=None: there are none)"
             )
+        twice = [name for name in (*columns, "score") if list(frame.columns).count(name) > 1]
+        if twice:
+            raise ValueError(f"the frame has several columns {twice[0]!r}; keep one of them")
         for name in ("qid", "docno"):
             wrong = [value for value in frame[name].unique().tolist() if not isinstance(value, str)]
             if wrong:

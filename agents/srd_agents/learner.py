@@ -23,9 +23,10 @@ from numpy.typing import NDArray
 from srd_agents.config import as_values, check_count, check_positive, config_from
 from srd_agents.fitting import Fit, LearnerConfig
 from srd_agents.history import History, OnProgress
-from srd_agents.storage import Tree, Weights, check_like, folder_of, read_arrays, read_json, write_arrays, write_json
+from srd_agents.storage import Tree, Weights, check_like, folder_of, read_arrays, write_arrays, write_json
 from srd_gym.files import PathLike
 from srd_gym.protocols import IntArray
+from srd_gym.reading import read_json_object, reading
 from srd_gym.topic import Topic, TopicSet
 
 __all__ = ["Learner", "LearnerConfig"]
@@ -239,8 +240,13 @@ class Learner(ABC, Generic[C]):
             ValueError: another ranker's folder, a newer schema, a pickle, or arrays of another width or size.
         """
         where = folder_of(folder)
+        with reading(where, "trained ranker", "the folder of one", "train again"):
+            return cls._read(where, cls.name if name is None else name)
+
+    @classmethod
+    def _read(cls, where: Path, name: str) -> Self:
+        """What `load` gives."""
         content = read_model_config(where)
-        name = cls.name if name is None else name
         if content["ranker"] != name:
             raise ValueError(
                 f"{where} holds a trained {content['ranker']!r}, not {name!r}; "
@@ -253,12 +259,13 @@ class Learner(ABC, Generic[C]):
         learner.metadata = content["metadata"]
         learner.history = None if content["history"] is None else History(**content["history"])
         weights, header = read_arrays(where / MODEL_FILE, f"model of ranker {name!r}")
-        learner._build(content["vector_width"])
-        learner.check_weights(weights, str(where / MODEL_FILE))
         if header.get("fingerprint") != _fingerprint(content):
             raise ValueError(
                 f"{where}: {MODEL_FILE} and {CONFIG_FILE} come from different trainings; train again, or resume"
             )
+        # Only now: a config that was changed could ask for a network of any size.
+        learner._build(content["vector_width"])
+        learner.check_weights(weights, str(where / MODEL_FILE))
         learner._set_weights(weights)
         return learner
 
@@ -295,7 +302,7 @@ def read_model_config(folder: PathLike) -> dict[str, Any]:
         ValueError: not a model's config.json, or of a newer schema.
     """
     path = folder_of(folder) / CONFIG_FILE
-    content = read_json(path, "config of a trained ranker")
+    content = read_json_object(path, "config of a trained ranker", "train again")
     wanted = ("schema_version", "ranker", "vector_width", "seed", "config", "metadata", "history")
     missing = [key for key in wanted if key not in content]
     if missing:

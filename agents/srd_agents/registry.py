@@ -13,6 +13,7 @@ from srd_agents.spec import RankerSpec
 from srd_gym.files import PathLike
 from srd_gym.names import unknown
 from srd_gym.protocols import Ranker
+from srd_gym.reading import reading
 
 __all__ = ["GROUP", "RANKERS", "RankerSpec", "Registry", "load_ranker", "load_trained", "make_ranker"]
 
@@ -136,6 +137,12 @@ def load_trained(folder: PathLike) -> Ranker:
         ValueError: a folder of an unknown ranker or of one that can run other people's code, or whatever `Learner.load`
             refuses.
     """
+    with reading(folder, "trained ranker", "the folder of one", "train again"):
+        return _trained(folder)
+
+
+def _trained(folder: PathLike) -> Ranker:
+    """What `load_trained` gives."""
     content = read_model_config(folder)
     spec = RANKERS.find(content["ranker"], hint=f"{folder} holds its weights; install what provides it.")
     if spec.foreign_code:

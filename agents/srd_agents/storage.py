@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from srd_gym.files import PathLike, existing_file, written_atomically
+from srd_gym.reading import json_value, reading
 
 Arrays = dict[str, NDArray[Any]]
 Tree = dict[str, Any]
@@ -59,14 +60,15 @@ def read_arrays(path: PathLike, what: str) -> tuple[Arrays, dict[str, str]]:
     """
     found = existing_file(path, what)
     safetensors, _ = _safetensors()
-    try:
-        with safetensors.safe_open(found, framework="numpy") as opened:
-            arrays = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118 - not a mapping
-            return arrays, dict(opened.metadata() or {})
-    except (safetensors.SafetensorError, OSError) as error:
-        # Asked only now: a safetensors file may begin with the same bytes (its header's length).
-        _refuse_pickle(found, what)
-        raise ValueError(f"{what}: {found} is not a whole safetensors file ({error}); train again") from error
+    with reading(path, what, "a whole safetensors file", "train again"):
+        try:
+            with safetensors.safe_open(found, framework="numpy") as opened:
+                arrays = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118 - not a mapping
+                return arrays, dict(opened.metadata() or {})
+        except Exception:
+            # Asked only now: a safetensors file may begin with the same bytes (its header's length).
+            _refuse_pickle(found, what)
+            raise
 
 
 def _refuse_pickle(path: Path, what: str) -> None:
@@ -107,13 +109,15 @@ def read_tree(path: PathLike, what: str) -> Tree:
     arrays, metadata = read_arrays(path, what)
     if "values" not in metadata:
         raise ValueError(f"{what}: {path} holds no training state (no 'values' in its header)")
-    tree: Tree = json.loads(metadata["values"])
-    for name, array in arrays.items():
-        *parents, leaf = name.split("/")
-        node = tree
-        for parent in parents:
-            node = node.setdefault(parent, {})
-        node[leaf] = array
+    with reading(path, what, "a training state", "train again"):
+        tree: Tree = json_value(metadata["values"])
+        for name, array in arrays.items():
+            *parents, leaf = name.split("/")
+            node = tree
+            for parent in parents:
+                node = node.setdefault(parent, {})
+            node[leaf] = array
+        json.dumps(tree, allow_nan=False, default=lambda array: None)  # NaN could not be written again
     return tree
 
 
@@ -122,23 +126,6 @@ def write_json(path: PathLike, content: Mapping[str, Any]) -> None:
     text = json.dumps(content, indent=2, allow_nan=False, ensure_ascii=False)
     with written_atomically(path) as temporary:
         temporary.write_text(text + "\n", encoding="utf-8")
-
-
-def read_json(path: PathLike, what: str) -> dict[str, Any]:
-    """Read a JSON object.
-
-    Raises:
-        FileNotFoundError: no such file.
-        ValueError: not JSON, or not an object.
-    """
-    found = existing_file(path, what)
-    try:
-        content = json.loads(found.read_text(encoding="utf-8"))
-    except (UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise ValueError(f"{what}: {found} is not JSON ({error})") from error
-    if not isinstance(content, dict):
-        raise ValueError(f"{what}: {found} holds {type(content).__name__}, expected a JSON object")
-    return content
 
 
 def check_like(arrays: Mapping[str, NDArray[Any]], expected: Mapping[str, tuple[int, ...]], what: str) -> None:

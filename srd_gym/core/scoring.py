@@ -11,7 +11,7 @@ from typing import Literal, Never
 import numpy as np
 from numpy.typing import ArrayLike
 
-from srd_gym.core.arrays import TopicArrays, TopicSource
+from srd_gym.core.arrays import TopicArrays, TopicSource, check_size
 from srd_gym.core.reward import RENAMED, bound_measure, table_measures
 from srd_gym.measures import BoundMeasure, Measure, measure
 from srd_gym.measures.reference import Normalizer
@@ -61,6 +61,7 @@ class ScoringCore:
             raise TypeError(f"n_scores must be a whole number, got {n_scores!r}")
         if n_scores < 2:
             raise ValueError(f"n_scores must be at least 2 (one score cannot tell documents apart), got {n_scores}")
+        check_size("n_scores", n_scores, 0)
         self.n_scores = int(n_scores)
         if ties not in ("retrieval", "random"):
             raise unknown("ties", str(ties), ("retrieval", "random"))

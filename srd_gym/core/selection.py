@@ -13,7 +13,7 @@ from typing import Literal, Never
 import numpy as np
 from numpy.typing import ArrayLike
 
-from srd_gym.core.arrays import TopicArrays, TopicSource
+from srd_gym.core.arrays import TopicArrays, TopicSource, check_size
 from srd_gym.core.episodes import Episodes, Where
 from srd_gym.core.pruner import Pruner
 from srd_gym.core.reward import RENAMED, bind_reward, table_measures
@@ -384,6 +384,7 @@ def _checked_horizon(horizon: int | None, max_candidates: int) -> int:
         return max_candidates
     if isinstance(horizon, bool) or not isinstance(horizon, int | np.integer):
         raise TypeError(f"horizon must be a number of ranks or None (rank everything), got {horizon!r}")
+    check_size("horizon", horizon, max_candidates)
     if horizon < 1:
         raise ValueError(f"horizon must be at least 1, got {horizon}")
     return int(horizon)

@@ -23,12 +23,14 @@ from pathlib import Path
 import numpy as np
 
 from srd_gym.data.attach import Missing, attach_vectors
-from srd_gym.data.streams import existing_folder, notice, shown
+from srd_gym.data.streams import existing_folder, notice
 from srd_gym.data.vectors import read_vector_parts
-from srd_gym.files import PathLike, numbered_lines
+from srd_gym.files import PathLike
+from srd_gym.reading import numbered_lines, shown
 from srd_gym.topic import Topic, TopicSet
 
 _WHAT = "AMBIENT"
+_DIGITS = 9
 _COLUMNS = {
     "topics.txt": ("ID", "description"),
     "subTopics.txt": ("ID", "description"),
@@ -114,7 +116,7 @@ def _read_texts(folder: Path, name: str, queries: dict[str, str]) -> Texts:
         query_id, _, number = own_id.rpartition(".")
         if query_id not in texts:
             raise ValueError(f'{place}: id {shown(own_id)} must be "topic.number" with a topic of topics.txt')
-        if not (number.isascii() and number.isdigit() and int(number) > 0):
+        if not (number.isascii() and number.isdigit() and len(number) <= _DIGITS and int(number) > 0):
             raise ValueError(f"{place}: id {shown(own_id)} must end in a number from 1, got {shown(number)}")
         if own_id in texts[query_id]:
             raise ValueError(f"{place}: id {shown(own_id)} comes twice; keep one of the lines")

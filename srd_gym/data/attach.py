@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from srd_gym.data.streams import notice, shown
+from srd_gym.data.streams import notice
 from srd_gym.data.vectors import VectorTable
 from srd_gym.names import unknown
+from srd_gym.reading import shown
 from srd_gym.topic import FloatArray, Topic, TopicSet
 
 Missing = Literal["error", "drop"]

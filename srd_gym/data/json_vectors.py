@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from collections.abc import Collection, Iterator
 
 import numpy as np
 
-from srd_gym.data.streams import shown
 from srd_gym.data.vectors import VectorTable, read_vectors
-from srd_gym.files import PathLike, open_binary
+from srd_gym.files import PathLike
+from srd_gym.reading import open_binary, shown
 from srd_gym.topic import FloatArray
 
 _CHUNK = 2**20
-_DECODER = json.JSONDecoder()
+_LONGEST = 2**24
+"""Characters of one id or one vector: what is longer is no such file, and is not read to its end to find out."""
+_SPACE = re.compile(r"[ \t\r\n]*")
+_STRING = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
 
 
 def read_any_vectors(path: PathLike, *, only: Collection[str]) -> VectorTable:
@@ -50,7 +54,7 @@ def iter_json_vectors(path: PathLike, *, only: Collection[str]) -> Iterator[tupl
     wanted = frozenset(only)
     seen: set[str] = set()
     width: int | None = None
-    with open_binary(path, "vectors") as raw:
+    with open_binary(path, "vectors", "JSON") as raw:
         reader = _Reader(io.TextIOWrapper(raw, encoding="utf-8-sig"), path)
         for name, body in reader.entries():
             if name not in wanted:
@@ -70,7 +74,7 @@ def _vector(body: str, name: str, reader: _Reader) -> FloatArray:
     try:
         with np.errstate(over="ignore"):
             vector = np.array(json.loads(f"[{body}]"), dtype=np.float64).astype(np.float32)
-    except (ValueError, TypeError) as error:
+    except (ValueError, TypeError, OverflowError, RecursionError) as error:
         raise reader.fault(f"expected a list of numbers for id {shown(name)}: {error}") from error
     if vector.ndim != 1 or not vector.size or not np.isfinite(vector).all():
         raise reader.fault(f"expected finite numbers for id {shown(name)}, got {shown(body)}")
@@ -112,12 +116,15 @@ class _Reader:
         if rest:
             raise self.fault(f"text after the closing brace: {shown(rest)}")
 
-    def _more(self) -> bool:
-        """Read on, forgetting what was used; False at the end of the file."""
-        try:
-            chunk = self._stream.read(_CHUNK)
-        except UnicodeDecodeError as error:
-            raise self.fault(f"not UTF-8 text ({error.reason})") from error
+    def _more(self, found: str = "") -> bool:
+        """Read on, forgetting what was used; False at the end of the file.
+
+        Args:
+            found: what has begun and not ended, which the reader holds in memory.
+        """
+        if found and len(self._text) - self._at > _LONGEST:
+            raise self.fault(f"{found} that does not end within {_LONGEST:,} characters")
+        chunk = self._stream.read(_CHUNK)
         self._text = self._text[self._at :] + chunk
         self._at = 0
         return bool(chunk)
@@ -125,14 +132,18 @@ class _Reader:
     def _next(self, *, at_end: bool = False) -> str:
         """The next character that is not white space, without using it up."""
         while True:
-            while self._at < len(self._text):
-                if not self._text[self._at].isspace():
-                    return self._text[self._at]
-                self._at += 1
+            space = _SPACE.match(self._text, self._at)
+            self._at = self._at if space is None else space.end()
+            if self._at < len(self._text):
+                return self._text[self._at]
             if not self._more():
                 if at_end:
                     return ""
-                raise self.fault("the file ends in the middle; it was cut off: fetch it again")
+                raise self._cut_off()
+
+    def _cut_off(self) -> ValueError:
+        """The error for a file that ends too early."""
+        return self.fault("the file ends in the middle; it was cut off: fetch it again")
 
     def _expect(self, mark: str) -> None:
         """Use up one character."""
@@ -146,8 +157,8 @@ class _Reader:
         start = 0
         while (end := self._text.find(mark, self._at + start)) < 0:
             start = len(self._text) - self._at
-            if not self._more():
-                raise self.fault("the file ends in the middle; it was cut off: fetch it again")
+            if not self._more("a list"):
+                raise self._cut_off()
         body = self._text[self._at : end]
         self._at = end + 1
         return body
@@ -156,10 +167,11 @@ class _Reader:
         """A JSON string."""
         if self._next() != '"':
             raise self.fault(f"expected an id in double quotes, got {shown(self._next())}")
-        while True:
-            try:
-                value, self._at = _DECODER.raw_decode(self._text, self._at)
-                return str(value)
-            except json.JSONDecodeError as error:
-                if not self._more():
-                    raise self.fault(f"broken id ({error.msg})") from error
+        while (match := _STRING.match(self._text, self._at)) is None:
+            if not self._more("an id"):
+                raise self._cut_off()
+        self._at = match.end()
+        try:
+            return str(json.loads(match[0]))
+        except json.JSONDecodeError as error:
+            raise self.fault(f"broken id ({error.msg})") from error

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from srd_gym.data.streams import read_json_object, shown
 from srd_gym.data.trec_files import natural_key
 from srd_gym.files import PathLike
+from srd_gym.reading import read_json_object, shown
 from srd_gym.topic import Topic
 
 Labels = Mapping[str, list[str]]

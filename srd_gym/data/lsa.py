@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from srd_gym.data.attach import embed_topics
-from srd_gym.data.streams import existing_folder, shown
-from srd_gym.files import PathLike, existing_file, refuse_pickle, written_atomically
+from srd_gym.data.streams import existing_folder
+from srd_gym.files import PathLike, written_atomically
+from srd_gym.reading import open_npz, read_json_object, reading, refuse_pickle, shown
 from srd_gym.topic import FloatArray, TopicSet
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ FORMAT_VERSION = 1
 _WHAT = "LSA vectoriser"
 _ARRAYS = "lsa.npz"
 _ABOUT = "lsa.json"
+_ADVICE = "fit it again and save it"
 _MAX_TERMS = 50_000
 
 
@@ -161,21 +163,19 @@ class LsaVectorizer:
         """
         place = existing_folder(folder, _WHAT)
         about = _read_about(place / _ABOUT)
-        refuse_pickle(existing_file(place / _ARRAYS, _WHAT), _WHAT, "fit it again and save it")
-        try:
-            with np.load(place / _ARRAYS, allow_pickle=False) as arrays:
-                idf, components = arrays["idf"], arrays["components"]
-        except Exception as error:  # numpy raises a different kind for each way a file can be broken
-            raise ValueError(f"{_WHAT}: {place / _ARRAYS} is damaged ({error}); fit it again and save it") from error
-        loaded = cls(about["width"], seed=about["seed"])
-        terms = about["terms"]
-        if idf.shape != (len(terms),) or components.shape != (loaded.width, len(terms)):
+        refuse_pickle(place / _ARRAYS, _WHAT, _ADVICE)
+        with open_npz(place / _ARRAYS, _WHAT, _ADVICE) as arrays:
+            idf, components = arrays["idf"], arrays["components"]
+        width, terms = about["width"], about["terms"]
+        if idf.shape != (len(terms),) or components.shape != (width, len(terms)):
             raise ValueError(
-                f"{_WHAT}: {place}: {_ABOUT} lists {len(terms)} terms and width {loaded.width}, but {_ARRAYS} holds "
+                f"{_WHAT}: {place}: {_ABOUT} lists {len(terms)} terms and width {width}, but {_ARRAYS} holds "
                 f"idf {idf.shape} and components {components.shape}; the files do not belong together"
             )
-        if not (np.isfinite(idf).all() and np.isfinite(components).all()):
-            raise ValueError(f"{_WHAT}: {place / _ARRAYS} holds NaN or infinity; fit it again and save it")
+        with reading(place / _ARRAYS, _WHAT, "numbers", _ADVICE):
+            if not (np.isfinite(idf).all() and np.isfinite(components).all()):
+                raise ValueError(f"{_WHAT}: {place / _ARRAYS} holds NaN or infinity; {_ADVICE}")
+        loaded = cls(width, seed=about["seed"])
         loaded._put(tuple(terms), idf, components)
         return loaded
 
@@ -197,19 +197,22 @@ def _new_weigher(**settings: Any) -> TfidfVectorizer:
 
 def _read_about(path: Path) -> dict[str, Any]:
     """Settings and vocabulary, checked."""
-    try:
-        about = json.loads(existing_file(path, _WHAT).read_text(encoding="utf-8"))
-        version, width, seed, terms = (about[name] for name in ("format_version", "width", "seed", "terms"))
-    except (UnicodeDecodeError, json.JSONDecodeError, KeyError, TypeError) as error:
+    about = read_json_object(path, _WHAT, _ADVICE)
+    missing = [name for name in ("format_version", "width", "seed", "terms") if name not in about]
+    if missing:
         raise ValueError(
-            f"{_WHAT}: {path}: expected a JSON object with format_version, width, seed and terms ({error!r})"
-        ) from error
+            f"{_WHAT}: {path}: expected a JSON object with format_version, width, seed and terms, got none of "
+            f"{', '.join(missing)}; {_ADVICE}"
+        )
+    version, width, seed, terms = (about[name] for name in ("format_version", "width", "seed", "terms"))
     if version != FORMAT_VERSION:
         raise ValueError(
             f"{_WHAT}: {path} has format version {shown(str(version))}, expected {FORMAT_VERSION}; upgrade srd_gym, or "
             "fit and save it again"
         )
-    whole = isinstance(width, int) and isinstance(seed, int)
+    whole = type(width) is int and width >= 1 and type(seed) is int and seed >= 0
     if not whole or not isinstance(terms, list) or not all(isinstance(term, str) for term in terms):
-        raise ValueError(f"{_WHAT}: {path}: width and seed must be integers and terms a list of text")
+        raise ValueError(f"{_WHAT}: {path}: width and seed must be integers and terms a list of text; {_ADVICE}")
+    if not terms or len(set(terms)) < len(terms):
+        raise ValueError(f"{_WHAT}: {path}: expected at least one term, and each once; {_ADVICE}")
     return {"width": width, "seed": seed, "terms": terms}

@@ -46,9 +46,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from srd_gym.data.arrow import record_batch
-from srd_gym.data.streams import notice, shown
-from srd_gym.files import PathLike, first_bytes, refuse_pickle, written_atomically
+from srd_gym.data.arrow import opened_parquet, record_batch
+from srd_gym.data.streams import notice
+from srd_gym.files import PathLike, written_atomically
+from srd_gym.reading import Place, first_bytes, json_value, reading, refuse_pickle, shown
 from srd_gym.topic import Topic, TopicSet
 
 SCHEMA_VERSION = 1
@@ -103,9 +104,10 @@ def read_topics(path: PathLike) -> TopicSet:
         ValueError: not a Parquet file, a pickle, an empty file, a missing column, a column of another type, a schema
             version later than this package's, or a topic that does not hold together; the message names it.
     """
-    with _opened(path) as file:
+    with _opened(path) as (file, _):
         header = _header_of(file, path)
-    return TopicSet(iter_topics(path), **header)
+    with reading(path, _WHAT, "one topic set", "write it again"):
+        return TopicSet(iter_topics(path), **header)
 
 
 def iter_topics(path: PathLike, groups: Iterable[int] | None = None) -> Iterator[Topic]:
@@ -118,13 +120,14 @@ def iter_topics(path: PathLike, groups: Iterable[int] | None = None) -> Iterator
     Raises:
         FileNotFoundError, ValueError: as `read_topics`; a fault inside a row is raised when the row is reached.
     """
-    with _opened(path) as file:
+    with _opened(path) as (file, place):
         _header_of(file, path)
         columns = _columns(file, path)
         starts = list(accumulate((file.metadata.row_group(i).num_rows for i in range(file.num_row_groups)), initial=0))
         for group in range(file.num_row_groups) if groups is None else groups:
             row = starts[group]
             for batch in file.iter_batches(batch_size=_READ_ROWS, row_groups=[group], columns=columns):
+                place.at = f", row {row}"
                 yield from _topics_of(batch, path, row)
                 row += batch.num_rows
 
@@ -135,7 +138,7 @@ def iter_query_ids(path: PathLike) -> Iterator[str]:
     Raises:
         FileNotFoundError, ValueError: as `iter_topics`.
     """
-    with _opened(path) as file:
+    with _opened(path) as (file, _):
         _header_of(file, path)
         _columns(file, path)
         for batch in file.iter_batches(batch_size=_ID_ROWS, columns=["query_id"]):
@@ -148,7 +151,7 @@ def count_row_groups(path: PathLike) -> int:
     Raises:
         FileNotFoundError, ValueError: as `iter_topics`.
     """
-    with _opened(path) as file:
+    with _opened(path) as (file, _):
         return int(file.num_row_groups)
 
 
@@ -242,7 +245,7 @@ class TopicWriter:
 
 
 @contextlib.contextmanager
-def _opened(path: PathLike) -> Iterator[pq.ParquetFile]:
+def _opened(path: PathLike) -> Iterator[tuple[pq.ParquetFile, Place]]:
     """The file, opened, or an error that says what it is instead."""
     start = first_bytes(path, _WHAT)
     refuse_pickle(path, _WHAT, "expected a Parquet file: make one with `srd data build` or srd_gym.data.write_topics")
@@ -251,12 +254,8 @@ def _opened(path: PathLike) -> Iterator[pq.ParquetFile]:
             f"{_WHAT}: {path} is not a Parquet file (it begins with {start[:8]!r}); make one with `srd data build` or "
             "srd_gym.data.write_topics"
         )
-    try:
-        file = pq.ParquetFile(path)
-    except (pa.ArrowInvalid, OSError) as error:
-        raise ValueError(f"{_WHAT}: {path} is a damaged Parquet file ({error}); write it again") from error
-    with file:
-        yield file
+    with opened_parquet(path, _WHAT) as opened:
+        yield opened
 
 
 def _header_of(file: pq.ParquetFile, path: PathLike) -> dict[str, Any]:
@@ -265,11 +264,11 @@ def _header_of(file: pq.ParquetFile, path: PathLike) -> dict[str, Any]:
     if raw is None:
         return {"name": Path(path).stem}
     try:
-        about = json.loads(raw)
+        about = json_value(raw)
         version = int(about["schema_version"])
         flags = {flag: bool(about.get(flag, False)) for flag in ("simulated", "transductive")}
         name = str(about.get("name", Path(path).stem))
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
+    except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError) as error:
         raise ValueError(
             f"{_WHAT}: {path}: metadata 'srd_gym' must be a JSON object with schema_version, name, simulated and "
             f"transductive, got {shown(raw.decode(errors='replace'))}"

@@ -25,10 +25,11 @@ from srd_gym.data.attach import Missing, attach_vectors
 from srd_gym.data.json_vectors import read_any_vectors
 from srd_gym.data.label_free import label_free_order
 from srd_gym.data.labels import label_topic, read_labels
-from srd_gym.data.streams import existing_folder, read_json_object, shown, with_optional_gz
+from srd_gym.data.streams import existing_folder, with_optional_gz
 from srd_gym.data.trec import judgment_rows
 from srd_gym.data.trec_files import Paths, Qrels, natural_key, read_qrels
 from srd_gym.files import PathLike
+from srd_gym.reading import read_json_object, shown
 from srd_gym.topic import Topic, TopicSet
 
 _WHAT = "MDP-DIV's files"

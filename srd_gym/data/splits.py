@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import re
 
-from srd_gym.data.streams import shown
-from srd_gym.files import PathLike, numbered_lines
+from srd_gym.files import PathLike
+from srd_gym.reading import json_value, numbered_lines, reading, shown
 
 _WHAT = "folds"
 _LINE = re.compile(r"\s*(?P<name>[\w-]+)\s*:\s*\[(?P<ids>[^\[\]]*)\]\s*(#.*)?")
@@ -31,7 +30,11 @@ def read_folds(path: PathLike) -> list[list[str]]:
     """
     lines = [(number, line) for number, line in numbered_lines(path, _WHAT) if line.strip()]
     is_json = bool(lines) and lines[0][1].lstrip()[0] in "[{"
-    named = _from_json(path, "\n".join(line for _, line in lines)) if is_json else _from_lines(path, lines)
+    if is_json:
+        with reading(path, _WHAT, "JSON", "write lists of query ids, or lines like fold1: [2, 7, 10]"):
+            named = _from_json(path, "\n".join(line for _, line in lines))
+    else:
+        named = _from_lines(path, lines)
     if not named:
         raise ValueError(f"{_WHAT}: {path} holds no fold; expected lines like fold1: [2, 7, 10]")
     owner: dict[str, str] = {}
@@ -51,27 +54,26 @@ def read_folds(path: PathLike) -> list[list[str]]:
 def _from_lines(path: PathLike, lines: list[tuple[int, str]]) -> list[tuple[str, list[str]]]:
     """Lines "name: [ids]"."""
     named: list[tuple[str, list[str]]] = []
+    names: set[str] = set()
     for number, line in lines:
         if line.lstrip().startswith("#"):
             continue
         match = _LINE.fullmatch(line)
         if match is None:
             raise ValueError(f"{_WHAT}: {path}:{number}: expected a line like fold1: [2, 7, 10], got {shown(line)}")
-        if any(match["name"] == name for name, _ in named):
+        if match["name"] in names:
             raise ValueError(f"{_WHAT}: {path}:{number}: {match['name']} comes twice; each fold has one line")
         ids = [part.strip().strip("'\"") for part in match["ids"].split(",")] if match["ids"].strip() else []
         if "" in ids:
             raise ValueError(f"{_WHAT}: {path}:{number}: an id is missing between two commas: {shown(line)}")
+        names.add(match["name"])
         named.append((match["name"], ids))
     return named
 
 
 def _from_json(path: PathLike, text: str) -> list[tuple[str, list[str]]]:
     """A JSON list or object of lists of ids."""
-    try:
-        value = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise ValueError(f"{_WHAT}: {path}: not JSON ({error})") from error
+    value = json_value(text)
     parts = value.items() if isinstance(value, dict) else ((f"fold {i}", ids) for i, ids in enumerate(value, start=1))
     named: list[tuple[str, list[str]]] = []
     for name, ids in parts:

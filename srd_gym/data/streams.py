@@ -1,15 +1,11 @@
-"""What loaders have in common: notices, JSON files, folders, with errors that name the file."""
+"""What loaders have to say without stopping, and the folders that they read."""
 
 from __future__ import annotations
 
-import json
 import warnings
 from pathlib import Path
-from typing import Any
 
-from srd_gym.files import PathLike, open_binary
-
-_SHOWN = 80
+from srd_gym.files import PathLike
 
 
 class DataNotice(UserWarning):
@@ -22,37 +18,6 @@ class DataNotice(UserWarning):
 def notice(text: str) -> None:
     """Tell the user; the warning points at the caller of the loader, not at this file."""
     warnings.warn(text, DataNotice, stacklevel=3)
-
-
-def shown(value: str) -> str:
-    """The value as a Python literal (control characters escaped), cut to a length that fits an error message."""
-    return repr(value if len(value) <= _SHOWN else f"{value[:_SHOWN]}...")
-
-
-def read_json_object(path: PathLike, what: str) -> dict[str, Any]:
-    """The JSON object that a file holds.
-
-    Raises:
-        FileNotFoundError: no such file.
-        ValueError: not JSON, not an object at the top, or a key that comes twice in one object.
-    """
-
-    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        result = dict(pairs)
-        if len(result) < len(pairs):
-            keys = [key for key, _ in pairs]
-            twice = next(key for key in keys if keys.count(key) > 1)
-            raise ValueError(f"{what}: {path}: key {shown(twice)} comes twice in one object; keep one of them")
-        return result
-
-    with open_binary(path, what) as stream:
-        try:
-            value = json.loads(stream.read(), object_pairs_hook=once)
-        except (json.JSONDecodeError, UnicodeDecodeError) as error:
-            raise ValueError(f"{what}: {path}: not JSON ({error})") from error
-    if not isinstance(value, dict):
-        raise ValueError(f"{what}: {path}: expected a JSON object {{...}}, got a {type(value).__name__}")
-    return value
 
 
 def with_optional_gz(folder: PathLike, name: str) -> Path | None:

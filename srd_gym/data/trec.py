@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from srd_gym.data.attach import Missing, attach_vectors
-from srd_gym.data.streams import notice, shown
+from srd_gym.data.streams import notice
 from srd_gym.data.trec_files import (
     Paths,
     Qrels,
@@ -26,6 +26,7 @@ from srd_gym.data.trec_files import (
 from srd_gym.data.trec_xml import TopicText, read_topic_texts
 from srd_gym.data.vectors import read_vectors
 from srd_gym.files import PathLike
+from srd_gym.reading import shown
 from srd_gym.topic import GradeArray, Topic, TopicSet
 
 __all__ = [
@@ -98,8 +99,9 @@ def load_trec(
     unknown_id = None if texts is None else next((q for q in rankings.rankings if q not in texts), None)
     if unknown_id is not None:
         raise ValueError(
-            f"topics XML: query {shown(unknown_id)} of the run is in none of the topics files; give the file that "
-            "holds it as well, or no topics file at all"
+            f"topics XML: query {shown(unknown_id)} of the run is in none of the topics files "
+            f"({', '.join(map(str, path_list(topics or (), 'topics XML')))}); give the file that holds it as well, or "
+            "no topics file at all"
         )
     unranked = [q for q in dict.fromkeys([*(texts or ()), *judged]) if q not in rankings.rankings]
     if unranked:

@@ -17,13 +17,14 @@ from os import PathLike as _OsPathLike
 import numpy as np
 from numpy.typing import NDArray
 
-from srd_gym.data.streams import shown
-from srd_gym.files import PathLike, numbered_lines, written_atomically
+from srd_gym.files import PathLike, written_atomically
+from srd_gym.reading import GROWTH, growth_limit, numbered_lines, shown
 from srd_gym.topic import GradeArray
 
 Paths = PathLike | Iterable[PathLike]
 
 _FIELDS = re.compile(r"[^ \t\r\f\v]+")
+_CELLS = 2**26
 _QRELS_LINE = "topic subtopic document judgment"
 _RUN_LINE = "topic Q0 document rank score tag"
 
@@ -109,6 +110,7 @@ def read_qrels(paths: Paths) -> Qrels:
             part.values.append(_grade(judgment, path, number))
             part.lines.append(number)
         _refuse_blank("qrels", path, parts)
+        _check_size(path, parts)
         topics |= {query_id: part.finish(query_id, path) for query_id, part in parts.items()}
     return Qrels(topics=topics)
 
@@ -222,10 +224,25 @@ class _QrelsPart:
         return TopicQrels(doc_ids=tuple(self.docs), subtopic_ids=tuple(kept), judgments=chosen)
 
 
-def natural_key(value: str) -> tuple[bool, int, str]:
-    """Sort key that puts "2" before "10" and numbers before other text."""
+def _check_size(path: PathLike, parts: Mapping[str, _QrelsPart]) -> None:
+    """Refuse lines that name far more documents and subtopics than they judge: each topic becomes a table of both."""
+    cells = sum(len(part.docs) * len(part.subtopics) for part in parts.values())
+    lines = sum(len(part.lines) for part in parts.values())
+    if cells > growth_limit(lines, _CELLS):
+        largest = max(parts, key=lambda query_id: len(parts[query_id].docs) * len(parts[query_id].subtopics))
+        part = parts[largest]
+        raise ValueError(
+            f"qrels: {path}: {lines:,} lines make tables of {cells:,} judgments (topic {shown(largest)}: "
+            f"{len(part.docs):,} documents x {len(part.subtopics):,} subtopics); if that is meant, set {GROWTH} above "
+            "100"
+        )
+
+
+def natural_key(value: str) -> tuple[bool, int, str, str]:
+    """Sort key that puts "2" before "10" and numbers, however long, before other text."""
     number = value.isascii() and value.isdigit()
-    return (not number, int(value) if number else 0, value)
+    digits = value.lstrip("0") if number else ""
+    return (not number, len(digits), digits, value)
 
 
 def claim_query(what: str, owner: dict[str, PathLike], query_id: str, path: PathLike) -> None:
@@ -244,7 +261,7 @@ def _grade(text: str, path: PathLike, number: int) -> int:
         value = int(text)
     except ValueError:
         value = 128
-    if not -128 <= value <= 127:
+    if not -128 <= value <= 127 or "_" in text or not text.isascii():  # Python reads 1_0 and digits of any script
         raise ValueError(f"qrels: {path}:{number}: expected an integer judgment from -128 to 127, got {shown(text)}")
     return value
 
@@ -255,7 +272,7 @@ def _score(text: str, path: PathLike, number: int) -> float:
         value = float(text)
     except ValueError:
         value = math.nan
-    if not math.isfinite(value):
+    if not math.isfinite(value) or "_" in text or not text.isascii():
         raise ValueError(f"run: {path}:{number}: expected a finite number as score, got {shown(text)}")
     return value
 

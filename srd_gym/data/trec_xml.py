@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
-from xml.etree.ElementTree import ParseError
+from typing import TYPE_CHECKING, BinaryIO
 
 from defusedxml import ElementTree as SafeElementTree
 from defusedxml.common import DefusedXmlException
 
-from srd_gym.data.streams import shown
-from srd_gym.files import PathLike, open_binary
+from srd_gym.files import PathLike
+from srd_gym.reading import open_binary, shown
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
 
 _WHAT = "topics XML"
+_MAX_DEFAULTS = 100
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -47,27 +47,46 @@ def read_topic_texts(path: PathLike) -> dict[str, TopicText]:
         ValueError: not XML, an entity declaration or an external reference, a topic without number or query, or a
             number that comes twice.
     """
-    with open_binary(path, _WHAT) as stream:
-        try:
-            root = SafeElementTree.parse(stream, forbid_dtd=False, forbid_entities=True, forbid_external=True).getroot()
-        except DefusedXmlException as error:
-            raise ValueError(
-                f"{_WHAT}: {path} declares an entity or refers to another file, which is refused because it can "
-                f"exhaust memory or read files ({error}); write the text out in place and remove the declaration"
-            ) from error
-        except ParseError as error:
-            raise ValueError(f"{_WHAT}: {path}: not well-formed XML ({error})") from error
     texts: dict[str, TopicText] = {}
-    for element in root.iter("topic"):
-        query_id = _number(element, path, "topic")
-        if query_id in texts:
-            raise ValueError(f"{_WHAT}: {path}: topic {shown(query_id)} comes twice; keep one of them")
-        texts[query_id] = _topic_text(element, path, query_id)
+    with open_binary(path, _WHAT, "well-formed XML") as stream:
+        root = _root(stream, path)
+        for element in root.iter("topic"):
+            query_id = _number(element, path, "topic")
+            if query_id in texts:
+                raise ValueError(f"{_WHAT}: {path}: topic {shown(query_id)} comes twice; keep one of them")
+            texts[query_id] = _topic_text(element, path, query_id)
     if not texts:
         raise ValueError(
             f"{_WHAT}: {path}: no <topic number=...> in <{root.tag}>; expected a TREC Web Track topics file"
         )
     return texts
+
+
+def _root(stream: BinaryIO, path: PathLike) -> Element:
+    """The root of the document, which must declare nothing that makes it larger than it is written."""
+    parser = SafeElementTree.XMLParser(forbid_dtd=False, forbid_entities=True, forbid_external=True)
+    parser.parser.AttlistDeclHandler = _Defaults().declared
+    try:
+        root: Element = SafeElementTree.parse(stream, parser).getroot()
+    except DefusedXmlException as error:
+        raise ValueError(
+            f"{_WHAT}: {path} declares an entity or refers to another file, which is refused because it can "
+            f"exhaust memory or read files ({error}); write the text out in place and remove the declaration"
+        ) from error
+    return root
+
+
+class _Defaults:
+    """Refuses long defaults of attributes: every element repeats them. The published files have short ones."""
+
+    def __init__(self) -> None:
+        self._length = 0
+
+    def declared(self, element: str, attribute: str, kind: str, default: str | None, required: bool) -> None:
+        """Count a declared attribute."""
+        self._length += 0 if default is None else len(attribute) + len(default)
+        if self._length > _MAX_DEFAULTS:
+            raise DefusedXmlException(f"defaults of attributes, up to {attribute} of <{element}>, are too long")
 
 
 def _topic_text(element: Element, path: PathLike, query_id: str) -> TopicText:

@@ -15,21 +15,20 @@ The format is told by the file's first bytes. No pickle is ever read.
 
 from __future__ import annotations
 
-import zipfile
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from srd_gym.data.arrow import opened_parquet
 from srd_gym.data.parquet import number_rows
-from srd_gym.data.streams import shown, with_optional_gz
-from srd_gym.files import PathLike, first_bytes, numbered_lines, refuse_pickle
+from srd_gym.data.streams import with_optional_gz
+from srd_gym.files import PathLike
+from srd_gym.reading import first_bytes, numbered_lines, open_npz, plain_float, reading, refuse_pickle, shown
 from srd_gym.topic import FloatArray
 
 Part = Literal["document", "query", "subtopic"]
@@ -129,7 +128,7 @@ def read_vectors(
     if start[:6] == b"\x93NUMPY":
         return _from_npy(path, wanted, ids)
     if start[:4] == b"PK\x03\x04":
-        with _opened_npz(path) as arrays:
+        with open_npz(path, _WHAT, _ADVICE) as arrays:
             names = _npz_names(arrays, path, part)
             return _kept(_ids_of(arrays[names[0]], source), arrays[names[1]], wanted, source)
     if start[:4] == b"PAR1":
@@ -146,7 +145,7 @@ def read_vector_parts(path: PathLike) -> dict[Part, VectorTable]:
     parts: list[Part] = ["document"]
     if first_bytes(path, _WHAT)[:4] == b"PK\x03\x04":
         others: tuple[Part, ...] = ("query", "subtopic")
-        with _opened_npz(path) as arrays:
+        with open_npz(path, _WHAT, _ADVICE) as arrays:
             parts += [part for part in others if f"{part}_ids" in arrays]
     return {part: read_vectors(path, part=part) for part in parts}
 
@@ -187,7 +186,7 @@ def _text_model(name: str) -> Any:
 
 def _kept(ids: Sequence[str], vectors: NDArray[Any], wanted: frozenset[str] | None, source: str) -> VectorTable:
     """A table of the wanted rows."""
-    if wanted is not None and len(ids) == len(vectors):
+    if wanted is not None and vectors.ndim == 2 and len(ids) == len(vectors):
         rows = [row for row, name in enumerate(ids) if name in wanted]
         return VectorTable([ids[row] for row in rows], vectors[rows], source=source)
     return VectorTable(ids, vectors, source=source)
@@ -222,7 +221,7 @@ def _numbers(text: str, path: PathLike, number: int) -> FloatArray:
     """The numbers of a line."""
     try:
         with np.errstate(over="ignore"):
-            row = np.array([float(field) for field in text.split()]).astype(np.float32)
+            row = np.array([plain_float(field) for field in text.split()]).astype(np.float32)
     except ValueError as error:
         raise ValueError(f"{_WHAT}: {path}:{number}: expected numbers after the id: {error}") from error
     if not row.size or not np.isfinite(row).all():
@@ -239,28 +238,8 @@ def _from_npy(path: PathLike, wanted: frozenset[str] | None, ids: PathLike | Non
             f"{_WHAT}: {path} needs its ids, one a line, in {Path(path).with_suffix('.ids')} (or pass ids=...)"
         )
     names = [line for _, line in numbered_lines(beside, "ids of vectors")]
-    try:
-        array = np.load(path, mmap_mode="r", allow_pickle=False)
-    except ValueError as error:
-        raise ValueError(f"{_WHAT}: {path}: {error}; {_ADVICE}") from error
-    return _kept(names, array, wanted, str(path))
-
-
-@contextmanager
-def _opened_npz(path: PathLike) -> Iterator[Any]:
-    """An .npz file; objects in it would need pickle and are refused."""
-    try:
-        with np.load(path, allow_pickle=False) as arrays:
-            yield arrays
-    except (zipfile.BadZipFile, EOFError, OSError) as error:
-        raise ValueError(f"{_WHAT}: {path}: damaged .npz file ({error}); write it again") from error
-    except ValueError as error:
-        if "allow_pickle" not in str(error):
-            raise
-        raise ValueError(
-            f"{_WHAT}: {path} holds Python objects (a pickle), which can run code when read, and is refused; save ids "
-            "as an array of text (dtype str) and vectors as an array of numbers"
-        ) from error
+    with reading(path, _WHAT, "a whole .npy file of plain numbers", _ADVICE):
+        return _kept(names, np.load(path, mmap_mode="r", allow_pickle=False), wanted, str(path))
 
 
 def _npz_names(arrays: Any, path: PathLike, part: Part) -> tuple[str, str]:
@@ -285,13 +264,9 @@ def _ids_of(array: NDArray[Any], source: str) -> list[str]:
 
 def _from_parquet(path: PathLike, wanted: frozenset[str] | None) -> VectorTable:
     """Columns id and vector, read by row group."""
-    try:
-        file = pq.ParquetFile(path)
-    except (pa.ArrowInvalid, OSError) as error:
-        raise ValueError(f"{_WHAT}: {path} is a damaged Parquet file ({error}); write it again") from error
     names: list[str] = []
     rows: list[NDArray[Any]] = []
-    with file:
+    with opened_parquet(path, _WHAT) as (file, place):
         present = file.schema_arrow.names
         absent = [name for name in ("id", "vector") if name not in present]
         if absent:
@@ -301,6 +276,7 @@ def _from_parquet(path: PathLike, wanted: frozenset[str] | None) -> VectorTable:
             )
         at = 0
         for batch in file.iter_batches(columns=["id", "vector"]):
+            place.at = f", row {at}"
             for name, row in _parquet_rows(batch, path, at):
                 if wanted is None or name in wanted:
                     if rows and row.size != rows[0].size:
@@ -310,17 +286,14 @@ def _from_parquet(path: PathLike, wanted: frozenset[str] | None) -> VectorTable:
                     names.append(name)
                     rows.append(row.copy() if wanted is not None else row)
                 at += 1
-    vectors = np.stack(rows) if rows else np.empty((0, 0), dtype=np.float32)
+        vectors = np.stack(rows) if rows else np.empty((0, 0), dtype=np.float32)
     return VectorTable(names, vectors, source=str(path))
 
 
 def _parquet_rows(batch: pa.RecordBatch, path: PathLike, first_row: int) -> Iterator[tuple[str, NDArray[Any]]]:
     """Ids and vectors of a batch."""
-    try:
-        names = batch.column("id").cast(pa.string()).to_pylist()
-        vectors = number_rows(batch.column("vector"), pa.float32())
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, ValueError) as error:
-        raise ValueError(f"{_WHAT}: {path}: expected id (string) and vector (list of numbers): {error}") from error
+    names = batch.column("id").cast(pa.string()).to_pylist()
+    vectors = number_rows(batch.column("vector"), pa.float32())
     for row, (name, vector) in enumerate(zip(names, vectors, strict=True), start=first_row):
         if name is None or vector is None:
             raise ValueError(f"{_WHAT}: {path}, row {row}: id and vector must not be null")

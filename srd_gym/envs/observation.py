@@ -116,7 +116,7 @@ def _checked_mask_dtype(given: DTypeLike) -> np.dtype[Any]:
     """int8 or bool."""
     try:
         dtype = np.dtype(given)
-    except TypeError:
+    except (TypeError, ValueError, SyntaxError):  # numpy parses text
         dtype = None
     if dtype not in (np.dtype(np.int8), np.dtype(np.bool_)):
         raise ValueError(f"mask_dtype must be int8 or bool (the types or their names), got {given!r}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +16,9 @@ from srd_gym.topic import GradeArray, Topic, TopicSet
 
 if TYPE_CHECKING:
     from srd_gym.data.trec import Qrels, Run
+
+_CELLS = 1 << 26
+"""Judgments that are scored together at most: topics x longest ranking x most subtopics."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,12 +128,15 @@ def evaluate_run(qrels: Qrels, run: Run, measures: Iterable[str | Measure]) -> E
             "check that run and qrels belong together"
         )
     references, rows = {}, {}
+    longest = _longest(wanted)
     for query_id, judged in qrels.topics.items():
         references[query_id] = Reference(judged.judgments, judged.doc_ids)
         if query_id in run.rankings:
             position = {doc_id: row for row, doc_id in enumerate(judged.doc_ids)}
-            ranking = np.array([position.get(doc_id, -1) for doc_id in run.rankings[query_id]], dtype=np.int64)
-            rows[query_id] = _rows(judged.judgments, ranking)
+            ranking = np.array(
+                [position.get(doc_id, -1) for doc_id in run.rankings[query_id][:longest]], dtype=np.int64
+            )
+            rows[query_id] = _Ranked(judged.judgments, ranking)
     return _scored(wanted, rows, {"pool": references}, "pool", unjudged)
 
 
@@ -147,10 +153,8 @@ def _wanted(measures: Iterable[str | Measure]) -> dict[str, Measure]:
     return wanted
 
 
-def _candidate_rows(
-    topic: Topic, judgments: GradeArray, ranking: NDArray[np.integer[Any]] | Sequence[int]
-) -> GradeArray:
-    """[L, S] judgments of a ranking, checked."""
+def _candidate_rows(topic: Topic, judgments: GradeArray, ranking: NDArray[np.integer[Any]] | Sequence[int]) -> _Ranked:
+    """A ranking of candidates, checked."""
     indices = np.asarray(ranking)
     if indices.size == 0:
         indices = indices.astype(np.int64)
@@ -167,20 +171,59 @@ def _candidate_rows(
     if np.unique(filled).size < filled.size:
         values, counts = np.unique(filled, return_counts=True)
         raise ValueError(f"topic {topic.query_id!r}: candidate {values[counts > 1][0]} is ranked twice; keep the first")
-    return _rows(judgments, indices)
+    return _Ranked(judgments, indices)
 
 
-def _rows(judgments: GradeArray, ranking: NDArray[np.integer[Any]]) -> GradeArray:
-    """[L, S] judgments of the ranked documents; 0 where the ranking holds -1."""
-    rows: GradeArray = np.zeros((len(ranking), judgments.shape[1]), dtype=np.int8)
-    known = ranking >= 0
-    rows[known] = judgments[ranking[known]]
-    return rows
+def _longest(wanted: Mapping[str, Measure]) -> int | None:
+    """How many ranks some measure looks at; None: all."""
+    cutoffs = [each.cutoff for each in wanted.values()]
+    return None if None in cutoffs else max(cutoff for cutoff in cutoffs if cutoff is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class _Ranked:
+    """A ranking of judged documents; the judgments of its ranks are looked up when it is scored."""
+
+    judgments: GradeArray
+    """[P, S]."""
+    ranking: NDArray[np.integer[Any]]
+    """[L] rows of the judgments, best first; -1 where there is none."""
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(L, S)."""
+        return len(self.ranking), self.judgments.shape[1]
+
+    def fill(self, rows: GradeArray) -> None:
+        """Put the judgments of the ranked documents into zeros [K, S'] with room for them."""
+        known = np.flatnonzero(self.ranking >= 0)
+        rows[known, : self.judgments.shape[1]] = self.judgments[self.ranking[known]]
+
+
+def _parts(rows: Sequence[_Ranked]) -> Iterator[slice]:
+    """Cut lists into slices whose judgments, padded to the longest and the widest, take bounded memory.
+
+    Raises:
+        ValueError: a single list that takes more.
+    """
+    start, depth, width = 0, 1, 1
+    for stop, each in enumerate(rows):
+        depth, width = max(depth, each.shape[0]), max(width, each.shape[1])
+        if stop > start and (stop + 1 - start) * depth * width > _CELLS:
+            yield slice(start, stop)
+            start, (depth, width) = stop, each.shape
+        if each.shape[0] * each.shape[1] > _CELLS:
+            raise ValueError(
+                f"a ranking of {each.shape[0]:,} documents and {each.shape[1]:,} subtopics is too large to score; "
+                "score measures with a cutoff only"
+            )
+    if start < len(rows):
+        yield slice(start, len(rows))
 
 
 def _scored(
     wanted: Mapping[str, Measure],
-    rows: Mapping[str, GradeArray],
+    rows: Mapping[str, _Ranked],
     references: Mapping[Normalizer, Mapping[str, Reference]],
     normalizer: Normalizer,
     unjudged: tuple[str, ...],
@@ -189,18 +232,8 @@ def _scored(
     judged = tuple(next(iter(references.values())))
     present = [query_id for query_id in judged if query_id in rows]
     per_topic: dict[str, dict[str, float]] = {query_id: dict.fromkeys(wanted, 0.0) for query_id in judged}
-    depth = max([1, *(len(rows[query_id]) for query_id in present)])
-    width = max((rows[query_id].shape[1] for query_id in present), default=0)
-    padded = np.zeros((len(present), depth, width), dtype=np.int8)
-    for item, query_id in enumerate(present):
-        given = rows[query_id]
-        padded[item, : len(given), : given.shape[1]] = given
-    items = np.arange(len(present))
-    for name, each in wanted.items():
-        found = references[each.normalizer or normalizer]
-        bound = each.bind([found[query_id] for query_id in present], depth, width)
-        for query_id, value in zip(present, bound.values(padded, items), strict=True):
-            per_topic[query_id][name] = float(value)
+    for part in _parts([rows[query_id] for query_id in present]):
+        _score_part(wanted, present[part], rows, references, normalizer, per_topic)
     return Evaluation(
         per_topic=per_topic,
         missing_topics=tuple(query_id for query_id in judged if query_id not in rows),
@@ -208,3 +241,25 @@ def _scored(
         names=tuple(wanted),
         normalizer=normalizer,
     )
+
+
+def _score_part(
+    wanted: Mapping[str, Measure],
+    present: Sequence[str],
+    rows: Mapping[str, _Ranked],
+    references: Mapping[Normalizer, Mapping[str, Reference]],
+    normalizer: Normalizer,
+    per_topic: Mapping[str, dict[str, float]],
+) -> None:
+    """Put the values of some topics into `per_topic`."""
+    depth = max([1, *(rows[query_id].shape[0] for query_id in present)])
+    width = max((rows[query_id].shape[1] for query_id in present), default=0)
+    padded = np.zeros((len(present), depth, width), dtype=np.int8)
+    for lane, query_id in zip(padded, present, strict=True):
+        rows[query_id].fill(lane)
+    lanes = np.arange(len(present))
+    for name, each in wanted.items():
+        found = references[each.normalizer or normalizer]
+        bound = each.bind([found[query_id] for query_id in present], depth, width)
+        for query_id, value in zip(present, bound.values(padded, lanes), strict=True):
+            per_topic[query_id][name] = float(value)

@@ -114,5 +114,5 @@ def _value(text: str) -> Any:
     """A number, None, or a word with or without quotes."""
     try:
         return ast.literal_eval(text)
-    except (ValueError, SyntaxError):
+    except (ValueError, SyntaxError, RecursionError, MemoryError):
         return None if text.casefold() == "none" else text

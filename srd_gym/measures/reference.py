@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from srd_gym.topic import TopicSet
 
 Normalizer = Literal["pool", "candidates"]
+_CELLS = 1 << 24
+"""Judgments of a batch of ideal rankings at most; they are worked on as float64."""
 NORMALIZERS: tuple[Normalizer, ...] = ("pool", "candidates")
 
 
@@ -144,8 +146,11 @@ def fill_ideal_gains(references: Iterable[Reference], alpha: float, rel: int, de
     start = 0
     while start < len(rows):
         # Padding costs: a batch ends where the largest would be much larger than the smallest, or memory grows.
-        smallest, stop = max(16, len(rows[start][1])), start + 1
+        smallest, stop, width = max(16, len(rows[start][1])), start + 1, rows[start][1].shape[1]
         while stop < len(rows) and len(rows[stop][1]) <= 1.3 * smallest and (stop - start) * smallest < 50_000:
+            width = max(width, rows[stop][1].shape[1])
+            if (stop + 1 - start) * len(rows[stop][1]) * width > _CELLS:
+                break
             stop += 1
         _fill_batch(rows[start:stop], alpha, rel, depth)
         start = stop

@@ -16,7 +16,7 @@ from srd_gym.core.arrays import TopicShuffle
 from srd_gym.measures import MEASURES, measure
 from srd_gym.topic import Topic, TopicSet
 
-STATE = ("topic", "rank", "length", "done", "allowed", "mask", "ranking", "coverage", "gains")
+STATE = ("topic_index", "rank", "length", "done", "allowed", "mask", "ranking", "coverage", "gains")
 measures = st.sampled_from(sorted(MEASURES))
 
 

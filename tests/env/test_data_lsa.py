@@ -149,14 +149,14 @@ def test_damaged_and_foreign_files_are_refused(tmp_path: Path) -> None:
         with pytest.raises(ValueError, match=message):
             LsaVectorizer.load(tmp_path)
     (tmp_path / "lsa.json").write_text("[]")
-    with pytest.raises(ValueError, match=r"expected a JSON object with format_version, width, seed and terms"):
+    with pytest.raises(ValueError, match=r"expected a JSON object"):
         LsaVectorizer.load(tmp_path)
     changed()
     (tmp_path / "lsa.npz").write_bytes(pickle.dumps({}))
     with pytest.raises(ValueError, match=r"is a pickle, .* refused; fit it again"):
         LsaVectorizer.load(tmp_path)
     np.savez(tmp_path / "lsa.npz", idf=np.array([{}], dtype=object), components=np.zeros(1))
-    with pytest.raises(ValueError, match=r"is damaged \(Object arrays cannot be loaded"):
+    with pytest.raises(ValueError, match=r"idf\.npy holds Python objects, whose pickle can run code"):
         LsaVectorizer.load(tmp_path)
     (tmp_path / "lsa.npz").unlink()
     with pytest.raises(FileNotFoundError, match=r"no file at .*lsa\.npz"):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zipfile
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from importlib.resources import as_file, files
@@ -15,8 +14,9 @@ from srd_agents.heuristic.vectors import rows_of
 from srd_agents.relational.config import PretrainedConfig
 from srd_agents.relational.forward import Weights, first_layer, greedy, offered_share, one_pass, scores
 from srd_agents.relational.relations import Array, Ranked, Relations, relate
-from srd_gym.files import PathLike, existing_file
+from srd_gym.files import PathLike
 from srd_gym.protocols import BoolArray, IntArray, ScoreArray
+from srd_gym.reading import open_npz
 from srd_gym.topic import FloatArray, Topic
 
 CHECKPOINTS = {"greedy": "pretrained.npz", "one-pass": "pretrained-one-pass.npz"}
@@ -78,13 +78,9 @@ def read_weights(path: PathLike) -> Weights:
         FileNotFoundError: no such file.
         ValueError: not such a file, or weights of another version.
     """
-    found = existing_file(path, "weights of ranker 'relational-pretrained'")
-    try:
-        with np.load(found, allow_pickle=False) as file:
-            arrays = dict(file)
-    except (zipfile.BadZipFile, EOFError, TypeError, ValueError) as error:
-        raise ValueError(f"{found}: {error}; expected one that `srd pretrain` wrote") from error
-    return Weights.of(arrays, str(found))
+    what = "weights of ranker 'relational-pretrained'"
+    with open_npz(path, what, "expected one that `srd pretrain` wrote") as arrays:
+        return Weights.of(dict(arrays), str(path))
 
 
 def rank_topics(

@@ -137,7 +137,7 @@ def test_unknown_recipes_and_broken_files(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match="no file at"):
         load_recipe(str(tmp_path / "none.toml"))
     (tmp_path / "bad.toml").write_text("title = [")
-    with pytest.raises(ValueError, match="is not TOML"):
+    with pytest.raises(ValueError, match="not TOML"):
         load_recipe(str(tmp_path / "bad.toml"))
 
 

@@ -115,7 +115,8 @@ class RankCommand:
                 f"{self.target}: training has not ended (finish it with --resume); ranking by the best so far"
             )
         if options.topics is None or options.out is None:
-            rank_lines(model, sys.stdin, output.text, options.k)
+            # Bytes, as JSON is UTF-8 whatever the locale says (text without bytes behind it comes from tests).
+            rank_lines(model, getattr(sys.stdin, "buffer", sys.stdin), output.text, options.k)
         else:
             self._rank_topics(model, topic_stream(options.topics), options.out, output)
         return 0

@@ -17,6 +17,7 @@ from srd_gym.data.synthetic import PRESETS
 from srd_gym.files import existing_file
 from srd_gym.measures import measure
 from srd_gym.names import unknown
+from srd_gym.reading import reading
 from srd_train.experiment.toml_lines import RecipeLines
 
 SUFFIX = ".toml"
@@ -228,12 +229,12 @@ def load_recipe(name_or_path: str) -> Recipe:
         path = existing_file(name_or_path, "recipe")
     else:
         raise unknown("recipe", name_or_path, known, "A file of your own must end in .toml.")
-    try:
+    advice = "correct it; srd_train/recipes has examples"
+    with reading(path, "recipe", "TOML", advice):
         text = path.read_text(encoding="utf-8")
         content = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ValueError(f"recipe: {path} is not TOML ({error})") from error
-    return recipe_from(content, path.name.removesuffix(SUFFIX), str(path), text)
+    with reading(path, "recipe", "a recipe", advice):
+        return recipe_from(content, path.name.removesuffix(SUFFIX), str(path), text)
 
 
 def recipe_from(content: Mapping[str, Any], name: str, where: str, text: str = "") -> Recipe:

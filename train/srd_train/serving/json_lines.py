@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from srd_gym.names import unknown
+from srd_gym.reading import json_value
 from srd_gym.topic import Topic, TopicSet
 from srd_train.serving.models import Model
 
@@ -17,12 +18,12 @@ REQUIRED = ("query_id", "doc_ids")
 OPTIONAL = ("doc_vectors", "query_vector", "retrieval_scores", "query_text", "doc_texts")
 
 
-def rank_lines(model: Model, lines: Iterable[str], answer: Callable[[str], None], k: int) -> None:
+def rank_lines(model: Model, lines: Iterable[str | bytes], answer: Callable[[str], None], k: int) -> None:
     """Answer each line before the next is read, so that a service can talk through a pipe.
 
     Args:
         model: what ranks.
-        lines: JSON objects with `REQUIRED` and some of `OPTIONAL` keys; blank lines are passed over.
+        lines: JSON objects with `REQUIRED` and some of `OPTIONAL` keys, bytes in UTF-8; blank lines are passed over.
         answer: takes `{"query_id": ..., "ranking": [document ids, best first]}`.
         k: documents per ranking.
 
@@ -33,7 +34,7 @@ def rank_lines(model: Model, lines: Iterable[str], answer: Callable[[str], None]
         if not line.strip():
             continue
         try:
-            topic = topic_of(line)
+            topic = topic_of(line.decode("utf-8-sig") if isinstance(line, bytes) else line)
             topic = model.vectorised(TopicSet([topic], name="standard input"))[0]
             ranking = model.ranker.rank(topic, k)
         except (ValueError, TypeError) as error:
@@ -48,12 +49,12 @@ def topic_of(line: str) -> Topic:
         ValueError: not a JSON object, a missing or unknown key, or values that do not make a topic.
     """
     try:
-        content = json.loads(line)
-    except json.JSONDecodeError as error:
+        content = json_value(line)
+    except (ValueError, RecursionError) as error:
         raise ValueError(f"not JSON ({error})") from error
     if not isinstance(content, dict):
         raise ValueError(f"expected a JSON object with {', '.join(REQUIRED)}, got {type(content).__name__}")
-    missing = [key for key in REQUIRED if key not in content]
+    missing = [key for key in REQUIRED if content.get(key) is None]
     if missing:
         raise ValueError(
             f"no {' and no '.join(missing)}; expected {', '.join(REQUIRED)} and optional {', '.join(OPTIONAL)}"
@@ -84,6 +85,6 @@ def _array(key: str, value: Any) -> np.ndarray[Any, np.dtype[np.float64]]:
     """Numbers as an array."""
     try:
         return np.array(value, dtype=np.float64)
-    except (ValueError, TypeError) as error:
+    except (ValueError, TypeError, OverflowError) as error:
         shape = "a list of vectors of one width" if key == "doc_vectors" else "a list of numbers"
         raise ValueError(f"{key}: expected {shape} ({error})") from error

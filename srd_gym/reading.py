@@ -1,0 +1,304 @@
+"""Reading files: whatever is wrong with one is told in one kind of error, and none grows beyond bounds in memory.
+
+Parsers raise what they like (zlib, Arrow, expat and numpy have some thirty kinds of errors between them); `reading` is
+the one place that turns them into a ValueError that names the file, the place in it and what to do.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import io
+import json
+import math
+import os
+import zipfile
+import zlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, BinaryIO, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from srd_gym.files import PathLike, existing_file
+
+GROWTH = "SRD_MAX_GROWTH"
+"""The environment variable that says how many times larger than its file the content of a file may be."""
+
+_USUAL_GROWTH = 100
+_ALWAYS = 16 * 2**20
+_GZIP_MAGIC = b"\x1f\x8b"
+_SHOWN = 80
+
+
+@dataclass(slots=True)
+class Place:
+    """Where in a file its reader is; written behind the file's name, such as ", row 7"."""
+
+    at: str = ""
+
+
+@contextlib.contextmanager
+def reading(path: PathLike, what: str, expected: str, advice: str) -> Iterator[Place]:
+    """Turn whatever is raised inside into one ValueError: "what: path, place: not expected (reason); advice".
+
+    Our own errors that name the file already pass, and so do real errors of the system, such as a missing file or a
+    failing disk, with the file's name.
+
+    Args:
+        path: the file, or the folder of files.
+        what: what it should hold.
+        expected: how errors call such a file, as in "not a whole Parquet file".
+        advice: what the user can do.
+
+    Yields:
+        The place, for the reader to write to.
+    """
+    place = Place()
+    try:
+        yield place
+    except ImportError:
+        raise
+    except Exception as error:
+        if isinstance(error, OSError) and _of_the_system(error):
+            if error.errno is not None and error.filename is None:
+                error.filename = str(path)
+            raise
+        if type(error) is ValueError and _names(str(error), str(path), what):
+            raise
+        where = f"{what}: {path}{place.at}"
+        if isinstance(error, gzip.BadGzipFile | EOFError | zlib.error):
+            raise ValueError(f"{where}: broken gzip file, or a file that was cut off ({error}); {advice}") from error
+        if isinstance(error, UnicodeDecodeError):
+            raise ValueError(f"{where}: not UTF-8 text ({error.reason}); {advice}") from error
+        raise ValueError(f"{where}: not {expected} ({_reason(error)}); {advice}") from error
+
+
+def _names(text: str, path: str, what: str) -> bool:
+    """Whether an error says which file it is about; a file may have a name that is a word of any error, such as "a"."""
+    return text.startswith((f"{what}: {path}", path)) or ("/" in path and path in text)
+
+
+def _of_the_system(error: OSError) -> bool:
+    """Whether the disk or a missing file is at fault, not what is in the file (Arrow says OSError to that, too)."""
+    return not isinstance(error, gzip.BadGzipFile) and (error.errno is not None or type(error) is not OSError)
+
+
+def _reason(error: Exception) -> str:
+    """What a parser said, in one line; its kind where it said nothing of use."""
+    if isinstance(error, RecursionError):
+        return "nested too deeply"
+    if isinstance(error, MemoryError):
+        return f"too large for the memory of this machine {error}".strip()
+    text = shown_text(" ".join(str(error).split()))
+    return text if isinstance(error, ValueError | OSError) and text else f"{type(error).__name__}: {text}"
+
+
+def shown_text(text: str, length: int = 4 * _SHOWN) -> str:
+    """The text, cut to a length that fits an error message."""
+    return text if len(text) <= length else f"{text[:length]}..."
+
+
+def shown(value: str) -> str:
+    """The value as a Python literal (control characters escaped), cut to a length that fits an error message."""
+    return repr(shown_text(value, _SHOWN))
+
+
+def plain_float(text: str) -> float:
+    """A number as it is written everywhere; Python's own reader takes 1_0 and digits of any script besides.
+
+    Raises:
+        ValueError: another text.
+    """
+    if "_" in text or not text.isascii():
+        raise ValueError(f"could not convert string to float: {shown(text)}")
+    return float(text)
+
+
+def growth_limit(size: int, always: int = _ALWAYS) -> int:
+    """How large what is made of a file may become: `SRD_MAX_GROWTH` (100 unless set) times its size.
+
+    Args:
+        size: of the file.
+        always: what is allowed however small the file is.
+
+    Raises:
+        ValueError: the variable holds no whole number of at least 1.
+    """
+    text = os.environ.get(GROWTH, str(_USUAL_GROWTH))
+    if not (text.isascii() and text.isdigit() and int(text) >= 1):
+        raise ValueError(f"environment variable {GROWTH}: expected a whole number of at least 1, got {shown(text)}")
+    return max(always, int(text) * size)
+
+
+def too_large(found: str, size: int) -> ValueError:
+    """The error for a file whose content outgrows it."""
+    return ValueError(
+        f"{found}, far more than its {size:,} bytes suggest; if it is meant, set {GROWTH} above {_USUAL_GROWTH}"
+    )
+
+
+@contextlib.contextmanager
+def open_binary(
+    path: PathLike, what: str, expected: str = "such a file", advice: str = "fetch it again"
+) -> Iterator[BinaryIO]:
+    """The bytes of a file or pipe, plain or gzip (told by its first bytes); errors raised inside are `reading`'s.
+
+    Raises:
+        FileNotFoundError: no such file.
+        ValueError: a folder, an empty file, a broken gzip stream, or one that unpacks to far more than its size.
+    """
+    with reading(path, what, expected, advice), _opened(path, what) as stream:
+        yield stream
+
+
+@contextlib.contextmanager
+def _opened(path: PathLike, what: str) -> Iterator[BinaryIO]:
+    """The bytes of a file or pipe, plain or gzip."""
+    with existing_file(path, what, pipe=True).open("rb") as stream:
+        if stream.peek(2)[:2] != _GZIP_MAGIC:
+            yield cast(BinaryIO, stream)
+            return
+        with _Unpacked(stream, os.fstat(stream.fileno()).st_size) as unpacked:
+            yield cast(BinaryIO, unpacked)
+
+
+class _Unpacked(gzip.GzipFile):
+    """A gzip stream that stops where it outgrows its file."""
+
+    def __init__(self, stream: io.BufferedReader, size: int) -> None:
+        super().__init__(fileobj=stream, mode="rb")
+        self._packed_size = size
+        self._left = growth_limit(size)
+
+    def read(self, size: int | None = -1) -> bytes:
+        """At most `size` bytes."""
+        return self._counted(super().read(self._left + 1 if size is None or size < 0 else size))
+
+    def read1(self, size: int = -1) -> bytes:
+        """At most `size` bytes, at most one read of the file."""
+        return self._counted(super().read1(size))
+
+    def _counted(self, data: bytes) -> bytes:
+        self._left -= len(data)
+        if self._left < 0:
+            raise too_large(f"it unpacks to more than {growth_limit(self._packed_size):,} bytes", self._packed_size)
+        return data
+
+
+def numbered_lines(path: PathLike, what: str) -> Iterator[tuple[int, str]]:
+    """The lines of a text file or pipe, plain or gzip (told by its first bytes), with their numbers from 1.
+
+    Args:
+        path: the file; read as a stream, so that its size does not matter.
+        what: what the file should hold, for the errors.
+
+    Yields:
+        (line number, line without its line end).
+
+    Raises:
+        FileNotFoundError: no such file.
+        ValueError: a folder, an empty file, a broken gzip stream, or text that is not UTF-8.
+    """
+    number = 0
+    with reading(path, what, "lines of text", "fetch it again") as place:
+        try:
+            with _opened(path, what) as stream:
+                # newline="\n": a document id may hold a carriage return or a form feed; only \n ends a line.
+                for number, line in enumerate(io.TextIOWrapper(stream, encoding="utf-8-sig", newline="\n"), start=1):
+                    yield number, line.rstrip("\r\n")
+        finally:
+            place.at = f", after line {number}"
+    if number == 0:
+        raise ValueError(f"{what}: {path} is empty; expected at least one line")
+
+
+def first_bytes(path: PathLike, what: str, count: int = 16) -> bytes:
+    """The first bytes of an existing, non-empty file, before any decompression: enough to tell its format."""
+    with existing_file(path, what).open("rb") as stream:
+        return stream.read(count)
+
+
+def refuse_pickle(path: PathLike, what: str, advice: str) -> None:
+    """Raise if the file begins like a pickle: reading one runs whatever code it holds.
+
+    Raises:
+        ValueError: a pickle of protocol 2 or later, or a file saved by torch; the message ends with `advice`.
+    """
+    start = first_bytes(path, what)
+    if start[:1] == b"\x80" and start[1:2] in {b"\x02", b"\x03", b"\x04", b"\x05"}:
+        raise ValueError(f"{what}: {path} is a pickle, which can run code when read and is refused; {advice}")
+
+
+def json_value(text: str | bytes) -> Any:
+    """What a JSON text holds.
+
+    Raises:
+        ValueError: no JSON, or a key that comes twice in one object, which JSON's readers pass over in silence.
+        RecursionError: nested too deeply.
+    """
+    value = json.loads(text, object_pairs_hook=_each_key_once)
+    if (b"\\ud" if isinstance(text, bytes) else "\\ud") in text.lower():  # type: ignore[operator]
+        json.dumps(value, ensure_ascii=False).encode()  # half of a character, which no file can hold, is refused
+    return value
+
+
+def _each_key_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """The object of these pairs."""
+    result = dict(pairs)
+    if len(result) < len(pairs):
+        seen: set[str] = set()
+        twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
+        raise ValueError(f"key {shown(twice)} comes twice in one object; keep one of them")
+    return result
+
+
+def read_json_object(path: PathLike, what: str, advice: str = "fetch it again") -> dict[str, Any]:
+    """The JSON object that a file holds, plain or gzip.
+
+    Raises:
+        FileNotFoundError: no such file.
+        ValueError: not JSON, not an object at the top, or a key that comes twice in one object.
+    """
+    with open_binary(path, what, "JSON", advice) as stream:
+        value = json_value(stream.read())
+    if not isinstance(value, dict):
+        raise ValueError(f"{what}: {path}: expected a JSON object {{...}}, got a {type(value).__name__}; {advice}")
+    return value
+
+
+@contextlib.contextmanager
+def open_npz(path: PathLike, what: str, advice: str) -> Iterator[Mapping[str, NDArray[Any]]]:
+    """The arrays of an .npz file by name, each read when it is asked for; objects would need pickle and are refused.
+
+    Raises:
+        FileNotFoundError: no such file.
+        ValueError: no such file of plain arrays, or arrays larger than the file can hold.
+    """
+    found = existing_file(path, what)
+    with reading(path, what, "a whole .npz file of plain arrays", advice):
+        with zipfile.ZipFile(found) as archive:
+            _check_members(archive, found.stat().st_size)
+        with np.load(found, allow_pickle=False) as arrays:
+            yield arrays
+
+
+_HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
+
+
+def _check_members(archive: zipfile.ZipFile, size: int) -> None:
+    """Compare what the arrays say of their sizes with the bytes that are there: numpy allocates before it reads."""
+    members = archive.infolist()
+    total = sum(member.file_size for member in members)
+    if total > growth_limit(size):
+        raise too_large(f"its arrays unpack to {total:,} bytes", size)
+    for member in members:
+        with archive.open(member) as stream:
+            shape, _, kind = _HEADERS[np.lib.format.read_magic(stream)](stream)
+            there = member.file_size - stream.tell()
+        count = math.prod(shape)
+        if kind.hasobject:
+            raise ValueError(f"{member.filename} holds Python objects, whose pickle can run code when read")
+        if count > there or count * kind.itemsize != there:
+            raise ValueError(f"{member.filename} says that it has shape {shape} of {kind}, but holds {there:,} bytes")

@@ -1,0 +1,478 @@
+"""The files that are fuzzed: how to write sound ones, how to read them, and how to damage them with knowledge."""
+
+from __future__ import annotations
+
+import functools
+import io
+import json
+import random
+import struct
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from fuzz.mutations import mutated, mutated_json, mutated_value
+
+from srd_agents.registry import load_ranker, make_ranker
+from srd_agents.relational.ranker import read_weights
+from srd_gym.data import (
+    LsaVectorizer,
+    generate,
+    load_ambient,
+    load_du_div,
+    load_rl4srd,
+    load_trec,
+    read_folds,
+    read_qrels,
+    read_run,
+    read_topics,
+    read_topics_xml,
+    read_vectors,
+    write_topics,
+)
+from srd_gym.data.json_vectors import read_any_vectors
+from srd_gym.topic import TopicSet
+from srd_train.experiment.recipe import load_recipe
+
+RNG = np.random.default_rng(0)
+VECTORS = RNG.normal(size=(3, 2)).astype(np.float32)
+IDS = ["a", "b", "c"]
+
+QRELS = b"1 1 a 1\n1 2 b 0\n1 2 c 2\n2 0 x -2\n2 1 a 1\n10 1 b 1\n"
+RUN = b"1 Q0 a 1 2.5 tag\n1 Q0 b 2 2.5 tag\n1 Q0 z 3 -1e-3 tag\n2 Q0 a 1 1 tag\n10 Q0 c 1 0 tag\n"
+XML = b"""<?xml version="1.0" encoding="utf-8"?>
+<!DOCTYPE topics [ <!ELEMENT topics (topic*)> <!ATTLIST topic number CDATA #REQUIRED type (faceted|other) "other"> ]>
+<topics>
+<topic number="1" type="faceted"><query>jaguar</query><description>What &amp; who</description>
+<subtopic number="1" type="nav">the car</subtopic><subtopic number="2">the cat</subtopic></topic>
+<topic number="2"><query>\xc3\xa9t\xc3\xa9</query></topic><topic number="10"><query>x</query></topic>
+</topics>
+"""
+AMBIENT = {
+    "topics.txt": "ID\tdescription\n1\tJaguar\n2\tApple\n",
+    "subTopics.txt": "ID\tdescription\n1.1\tcar\n1.2\tcat\n2.1\tfruit\n",
+    "results.txt": "ID\turl\ttitle\tsnippet\n1.1\tu\tt\ts\n1.2\tu\tt\ts\n2.1\tu\tt\ts\n",
+    "STRel.txt": "subTopicID\tresultID\n1.1\t1.1\n1.2\t1.2\n2.1\t2.1\n",
+}
+LABELS = {"1": {"a": ["1", "2"], "b": ["1"], "c": []}, "2": {"a": ["1"], "x": ["10"]}}
+RECIPE = b"""title = "Small"
+reference = "mmr"
+measures = ["alpha_nDCG@10", "StRecall@5"]
+seeds = [0, 1]
+depth = 10
+
+[[topics]]
+name = "tiny"
+source = "synthetic:tiny:20:0"
+folds = 3
+noise = [0.1, 0.2]
+without = ["query_vector"]
+published = { mmr = 0.3 }
+published_source = "nobody"
+
+[[rankers]]
+ranker = "mmr"
+seeds = [0]
+grid = { lambda_ = [0.0, 0.5] }
+
+[[rankers]]
+ranker = "mdp-div"
+name = "policy"
+config = { epochs = 2 }
+time_budget = 2.5
+needs = ["query"]
+"""
+
+
+def make_qrels(folder: Path) -> None:
+    (folder / "qrels").write_bytes(QRELS)
+
+
+def read_the_qrels(folder: Path) -> object:
+    return read_qrels(folder / "qrels")
+
+
+def make_run(folder: Path) -> None:
+    (folder / "run").write_bytes(RUN)
+
+
+def read_the_run(folder: Path) -> object:
+    return read_run(folder / "run")
+
+
+def make_xml(folder: Path) -> None:
+    (folder / "topics.xml").write_bytes(XML)
+
+
+def read_xml(folder: Path) -> object:
+    return read_topics_xml(folder / "topics.xml")
+
+
+_XML_WORDS = (
+    b'<!ENTITY a "bb">', b"&a;", b'<!ENTITY % p SYSTEM "/etc/passwd">',
+    b'<!ATTLIST topic a CDATA "' + b"x" * 500 + b'">',
+    b"<![CDATA[", b"]]>", b"<a>" * 5000, b"<!-- -->", b"&#0;", b"&#xD800;", b'encoding="utf-16"', b'encoding="idna"',
+    b'encoding="utf-7"', b'encoding="no-such"', b'encoding="shift_jis"', b'encoding="base64"', b"<?xml ?>", b"</topic>",
+    b'number=""', b'number="1"', b"<!DOCTYPE a SYSTEM 'http://x/'>", b"\0", b"xmlns:a='b'", b"<a:b/>",
+)  # fmt: skip
+
+
+def damage_xml(folder: Path, rng: random.Random) -> None:
+    content = XML
+    if rng.random() < 0.5:
+        content = content.replace(b'encoding="utf-8"', rng.choice([w for w in _XML_WORDS if w.startswith(b"encoding")]))
+    (folder / "topics.xml").write_bytes(mutated(content, rng, _XML_WORDS))
+
+
+def make_trec(folder: Path) -> None:
+    make_qrels(folder)
+    make_run(folder)
+    make_xml(folder)
+    (folder / "vectors").write_bytes(b"".join(f"{name}\t1 {i}\n".encode() for i, name in enumerate("abcz")))
+
+
+def read_trec(folder: Path) -> object:
+    return load_trec(
+        run=folder / "run", qrels=folder / "qrels", topics=folder / "topics.xml", vectors=folder / "vectors"
+    )
+
+
+def make_ambient(folder: Path) -> None:
+    for name, text in AMBIENT.items():
+        (folder / name).write_text(text)
+
+
+def read_ambient(folder: Path) -> object:
+    return load_ambient(folder)
+
+
+def make_du_div(folder: Path) -> None:
+    (folder / "query_doc_subtopics_doc15_2.json").write_text(json.dumps(LABELS))
+
+
+def read_du_div(folder: Path) -> object:
+    return load_du_div(folder)
+
+
+def make_rl4srd(folder: Path) -> None:
+    (folder / "query_doc.json").write_text(json.dumps(LABELS))
+    permutations = {topic: {"permutation": list(entry), "alphaDCG": 1.5} for topic, entry in LABELS.items()}
+    (folder / "query_permutation.json").write_text(json.dumps(permutations))
+    (folder / "query_representation.dat").write_text(json.dumps({"1": [1, 2], "2": [0.5, 1e-3]}))
+    (folder / "doc_representation.dat").write_text(json.dumps({name: [1, 2] for name in "abcx"}))
+
+
+def read_rl4srd(folder: Path) -> object:
+    return load_rl4srd(folder)
+
+
+def damage_json(folder: Path, rng: random.Random) -> None:
+    path = rng.choice([path for path in sorted(folder.iterdir()) if path.read_bytes()[:1] in (b"{", b"[")])
+    path.write_bytes(mutated_json(path.read_bytes(), rng))
+
+
+def make_json_vectors(folder: Path) -> None:
+    (folder / "vectors").write_text(json.dumps(dict(zip(IDS, VECTORS.tolist(), strict=True))))
+
+
+def read_json_vectors(folder: Path) -> object:
+    return read_any_vectors(folder / "vectors", only=IDS)
+
+
+def make_npy(folder: Path) -> None:
+    np.save(folder / "v.npy", VECTORS)
+    (folder / "v.ids").write_text("\n".join(IDS) + "\n")
+
+
+def read_npy(folder: Path) -> object:
+    return read_vectors(folder / "v.npy")
+
+
+_DESCRS = ("'<f4'", "'<f8'", "'>i2'", "'|O'", "'<U3'", "'|V8'", "[('a', '<f4')]", "'<c8'", "'<M8[s]'", "'|b1'", "'<U0'",
+           "'x'", "None", "('<f4', (2,))", "'<f4\\n'")  # fmt: skip
+_SHAPES = ("(3, 2)", "(3,)", "()", "(2**40, 2)", "(4000000000, 1)", "(-1, 2)", "(3, 0)", "(0, 2)", "(3, 2, 1)",
+           "[3, 2]",
+           "3", "(True, 2)", "('a',)", "(99999999999999999999, 2)", "(3, 2", "(3, 2)(", "(1,)*40")  # fmt: skip
+
+
+def _header(rng: random.Random, descr: str = "'<f4'", shape: str = "(3, 2)") -> bytes:
+    """An .npy header that may say anything."""
+    if rng.random() < 0.6:
+        descr = rng.choice(_DESCRS)
+    if rng.random() < 0.8:
+        shape = rng.choice(_SHAPES)
+    order = rng.choice(("False", "True", "0", "None"))
+    text = f"{{'descr': {descr}, 'fortran_order': {order}, 'shape': {shape}, }}".encode()
+    if rng.random() < 0.2:
+        text = mutated(text, rng)
+    version = rng.choice(((1, 0), (1, 0), (2, 0), (3, 0), (9, 9)))
+    size = struct.pack("<H" if version == (1, 0) else "<I", min(len(text), 65535))
+    return b"\x93NUMPY" + bytes(version) + size + text
+
+
+def damage_npy(folder: Path, rng: random.Random) -> None:
+    (folder / "v.npy").write_bytes(_header(rng) + VECTORS.tobytes()[: rng.choice((24, 24, 20, 0))])
+
+
+def make_npz(folder: Path) -> None:
+    np.savez(folder / "v.npz", ids=np.array(IDS), vectors=VECTORS)
+
+
+def read_npz(folder: Path) -> object:
+    return read_vectors(folder / "v.npz")
+
+
+def damage_npz(folder: Path, rng: random.Random) -> None:
+    """Damage one array of the archive, its header or its entry."""
+    path = next(folder.glob("*.npz"))
+    with zipfile.ZipFile(path) as archive:
+        members = {info.filename: archive.read(info) for info in archive.infolist()}
+    name = rng.choice(list(members))
+    kind = rng.randrange(5)
+    if kind == 0:
+        members[name] = _header(rng) + members[name][-24:]
+    elif kind == 1:
+        members[name] = mutated(members[name], rng)
+    elif kind == 2:
+        members[rng.choice(("ids.npy", "x", "document_ids.npy", "../x"))] = members.pop(name)
+    elif kind == 3:
+        stream = io.BytesIO()
+        arrays = (np.array("a"), np.array([1.5]), np.zeros((3, 2), "c8"), np.array(["a", "a", "b"]),
+                  np.zeros(0),
+                  np.array([b"\xff", b"a", b"b"]), np.array([[["x"]]]), np.array([None]),
+                  np.full((3, 2), 1e308))  # fmt: skip
+        np.save(stream, rng.choice(arrays))
+        members[name] = stream.getvalue()
+    else:
+        members = dict(list(members.items())[: rng.randrange(len(members))])
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", rng.choice((zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2))) as out:
+        for member, content in members.items():
+            out.writestr(member, content)
+    content = stream.getvalue()
+    path.write_bytes(mutated(content, rng) if rng.random() < 0.2 else content)
+
+
+def make_tsv(folder: Path) -> None:
+    (folder / "v.tsv").write_text("a\t1 2\nb\t0.5\t1e-3\nc\t-1 0\n")
+
+
+def read_tsv(folder: Path) -> object:
+    return read_vectors(folder / "v.tsv")
+
+
+def make_parquet_vectors(folder: Path) -> None:
+    pq.write_table(pa.table({"id": IDS, "vector": VECTORS.tolist()}), folder / "v.parquet")
+
+
+def read_parquet_vectors(folder: Path) -> object:
+    return read_vectors(folder / "v.parquet")
+
+
+def _odd_column(rows: int, rng: random.Random) -> pa.Array:
+    """A column that is something else."""
+    kind = rng.randrange(6)
+    values: list[Any] = [rng.choice((None, 1, 2)) for _ in range(rows)]
+    if kind == 0:
+        return pa.array(values, type=rng.choice((pa.int8(), pa.int64(), pa.float64(), pa.decimal128(5), pa.date32())))
+    if kind == 1:
+        return pa.array(
+            [None] * rows, type=rng.choice((pa.null(), pa.string(), pa.binary(), pa.list_(pa.list_(pa.int8()))))
+        )
+    if kind == 2:
+        lists = [[float(rng.choice((1, 1e300, float("nan")))) for _ in range(rng.randrange(4))] for _ in range(rows)]
+        return pa.array(
+            lists, type=rng.choice((pa.list_(pa.float64()), pa.large_list(pa.float16()), pa.list_(pa.float32())))
+        )
+    if kind == 3:
+        return pa.array([[["x"], []]] * rows)
+    if kind == 4:
+        return pa.array([{"a": 1}] * rows)
+    return pa.array([b"\xff\xfe"] * rows, type=rng.choice((pa.binary(), pa.large_binary())))
+
+
+def _damage_table(path: Path, rng: random.Random) -> None:
+    """Change the type, name, number or values of some column, or what the file says of itself."""
+    table = pq.read_table(path)
+    names, columns = list(table.column_names), [column.combine_chunks() for column in table.columns]
+    index, kind = rng.randrange(len(names)), rng.randrange(6)
+    if kind == 0:
+        names[index] = rng.choice((*names, "", "x", "Id"))
+    elif kind == 1:
+        del names[index], columns[index]
+    elif kind == 2:
+        column = columns[index]
+        columns[index] = pa.array(mutated_value(column.to_pylist(), rng)[: len(column)] + [None] * 99, column.type)[
+            : len(column)
+        ]
+    elif kind == 3:
+        columns[index] = columns[index].take(pa.array([rng.randrange(table.num_rows) for _ in range(table.num_rows)]))
+    else:
+        columns[index] = _odd_column(table.num_rows, rng)
+    changed = pa.Table.from_arrays(columns, names=names)
+    if rng.random() < 0.5:
+        about = {"schema_version": 1, "name": "x", "simulated": False, "transductive": False}
+        changed = changed.replace_schema_metadata({b"srd_gym": mutated_json(json.dumps(about).encode(), rng)})
+    pq.write_table(
+        changed, path, compression=rng.choice(("none", "zstd", "snappy", "gzip")), row_group_size=rng.choice((1, 100))
+    )
+
+
+def _damage_parquet(path: Path, rng: random.Random) -> None:
+    """`_damage_table`, or bytes of the footer, where random ones seldom fall."""
+    if rng.random() < 0.3:
+        content = path.read_bytes()
+        footer = int.from_bytes(content[-8:-4], "little") + 8
+        path.write_bytes(content[:-footer] + mutated(content[-footer:-8], rng) + content[-8:])
+        return
+    try:
+        _damage_table(path, rng)
+    except (pa.ArrowException, TypeError, ValueError, OverflowError, UnicodeEncodeError):
+        path.write_bytes(mutated(path.read_bytes(), rng))
+
+
+def damage_vectors(folder: Path, rng: random.Random) -> None:
+    _damage_parquet(folder / "v.parquet", rng)
+
+
+@functools.cache
+def small_topics() -> TopicSet:
+    return generate("tiny", n_topics=6, seed=0)
+
+
+def make_topics(folder: Path) -> None:
+    write_topics(folder / "t.parquet", small_topics()[:4])
+
+
+def read_the_topics(folder: Path) -> object:
+    return read_topics(folder / "t.parquet")
+
+
+def damage_topics(folder: Path, rng: random.Random) -> None:
+    _damage_parquet(folder / "t.parquet", rng)
+
+
+def make_folds(folder: Path) -> None:
+    (folder / "folds").write_text("# Folds\nfold1: [1, 2]\nfold2: [3, 'x']\n")
+    (folder / "folds.json").write_text(json.dumps({"one": [1, "2"], "two": [3]}))
+
+
+def read_the_folds(folder: Path) -> object:
+    return [read_folds(folder / "folds"), read_folds(folder / "folds.json")]
+
+
+@functools.cache
+def _lsa() -> LsaVectorizer:
+    return LsaVectorizer(2).fit(["the jaguar is a car", "the jaguar is a cat", "an apple"])
+
+
+def make_lsa(folder: Path) -> None:
+    _lsa().save(folder)
+
+
+def read_lsa(folder: Path) -> object:
+    return LsaVectorizer.load(folder).transform(["a jaguar"])
+
+
+def damage_lsa(folder: Path, rng: random.Random) -> None:
+    rng.choice((damage_npz, damage_json))(folder, rng)
+
+
+def make_weights(folder: Path) -> None:
+    from importlib.resources import files
+
+    (folder / "w.npz").write_bytes(files("srd_agents.relational").joinpath("pretrained.npz").read_bytes())
+
+
+def read_the_weights(folder: Path) -> object:
+    return read_weights(folder / "w.npz")
+
+
+def make_recipe(folder: Path) -> None:
+    (folder / "r.toml").write_bytes(RECIPE)
+
+
+def read_recipe(folder: Path) -> object:
+    return load_recipe(str(folder / "r.toml"))
+
+
+_TOML_VALUES = (b"1", b"-1", b"1.5", b"nan", b"true", b'""', b'"x"', b"[]", b"[[1]]", b"{}", b"{ a = 1 }", b'["a", 1]',
+                b"1979-05-27", b"10_000", b"99999999999999999999", b"[{ a = 1 }]", b"'''x'''", b'"sweep"')  # fmt: skip
+
+
+def damage_recipe(folder: Path, rng: random.Random) -> None:
+    """Give some keys values of another type."""
+    lines = RECIPE.split(b"\n")
+    for _ in range(rng.choice((1, 1, 2))):
+        index = rng.choice([i for i, line in enumerate(lines) if b"=" in line])
+        key, _, _ = lines[index].partition(b"=")
+        lines[index] = key + b"= " + rng.choice(_TOML_VALUES)
+    (folder / "r.toml").write_bytes(b"\n".join(lines))
+
+
+_OPTIONS = {"epochs": 1}
+
+
+@functools.cache
+def _trained(folder: str) -> None:
+    """A small trained model and its checkpoint, made once a process."""
+    topics = small_topics()
+    make_ranker("mdp-div", **_OPTIONS).fit(topics[:3], topics[3:], out=folder)
+
+
+def _model_files(folder: Path, *names: str) -> None:
+    """Copies of files of the trained model."""
+    import tempfile
+
+    source = Path(tempfile.gettempdir()) / f"srd-fuzz-{folder.name}-model"
+    _trained(str(source))
+    for name in names:
+        (folder / name).write_bytes((source / name).read_bytes())
+
+
+def make_config(folder: Path) -> None:
+    _model_files(folder, "config.json", "model.safetensors")
+
+
+make_model = make_config
+
+
+def read_model(folder: Path) -> object:
+    return load_ranker(folder)
+
+
+def make_state(folder: Path) -> None:
+    _model_files(folder, "state.safetensors")
+
+
+def read_state(folder: Path) -> object:
+    topics = small_topics()
+    # Without `out` a fit writes nothing; the checkpoint is read from the folder, which a finished run leaves as it is.
+    return make_ranker("mdp-div", **_OPTIONS).fit(topics[:3], topics[3:], out=folder, resume=True)
+
+
+def damage_safetensors(folder: Path, rng: random.Random) -> None:
+    """Change the header's values, or an entry of it."""
+    path = next(folder.glob("*.safetensors"))
+    content = path.read_bytes()
+    size = int.from_bytes(content[:8], "little")
+    header, body = json.loads(content[8 : 8 + size]), content[8 + size :]
+    about = header.get("__metadata__", {})
+    if "values" in about and rng.random() < 0.6:
+        about["values"] = json.dumps(mutated_value(json.loads(about["values"]), rng))
+    elif rng.random() < 0.3:
+        names = [name for name in header if name != "__metadata__"]
+        name = rng.choice(names)
+        header[rng.choice((f"{name}/x", "identity/x", "loop", "learner/order/x", "", *names))] = header.pop(name)
+    elif rng.random() < 0.5:
+        name = rng.choice([name for name in header if name != "__metadata__"])
+        entry = header[name]
+        entry["dtype"] = rng.choice(("F32", "F16", "BF16", "I32", "U8", "BOOL", "F8_E4M3", "I64", "X"))
+        entry["shape"] = rng.choice((entry["shape"][::-1], [1, *entry["shape"]], [int(np.prod(entry["shape"]))], []))
+    else:
+        header = mutated_value(header, rng)
+    text = json.dumps(header).encode()
+    path.write_bytes(len(text).to_bytes(8, "little") + text + body)

@@ -1,0 +1,176 @@
+"""The long run, `make fuzz`: every subject or those named, side by side, each case within limits."""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import faulthandler
+import multiprocessing
+import os
+import random
+import re
+import resource
+import signal
+import sys
+import tempfile
+import time
+import traceback
+from collections import Counter
+from dataclasses import dataclass, field
+from multiprocessing.connection import Connection, wait
+from pathlib import Path
+from types import FrameType
+
+from fuzz.subjects import SUBJECTS, WORST, HangError, judged
+
+SECONDS = 10
+MEMORY = 2 * 2**30
+_MARK = "<!-- made by make fuzz -->"
+
+
+@dataclass
+class Tally:
+    """What became of a subject's cases."""
+
+    cases: int = 0
+    ends: Counter[str] = field(default_factory=Counter)
+    peak: int = 0
+    """Bytes that the process took at most, Python and libraries included."""
+    examples: dict[str, str] = field(default_factory=dict)
+    """The first of each kind of fault."""
+
+    @property
+    def faults(self) -> int:
+        return sum(self.ends[kind] for kind in WORST)
+
+
+def work(name: str, seed: int, first: int, last: int, deadline: float, pipe: Connection) -> None:
+    """Run cases of one subject, telling how far it is."""
+    subject, tally = SUBJECTS[name], Tally()
+
+    def too_long(number: int, frame: FrameType | None) -> None:
+        raise HangError(f"over {SECONDS} s")
+
+    signal.signal(signal.SIGALRM, too_long)
+    # In memory, where there is such a place: most of the time would go into writing small files to a disk.
+    place = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+    with tempfile.TemporaryDirectory(prefix="srd-fuzz-", dir=place) as folder:
+        make = subject.prepare(Path(folder))
+        used = int(re.search(r"VmData:\s+(\d+)", Path("/proc/self/status").read_text())[1]) * 1024  # type: ignore[index]
+        resource.setrlimit(resource.RLIMIT_DATA, (used + MEMORY, resource.RLIM_INFINITY))
+        for index in range(first, last):
+            if time.monotonic() > deadline:
+                break
+            if index % 200 == 0:
+                pipe.send((index, tally))
+            run = make(random.Random(f"{name}/{seed}/{index}"))
+            # A hang inside a library hears no signal: then the process ends, and its parent counts it.
+            faulthandler.dump_traceback_later(3 * SECONDS, exit=True)
+            signal.alarm(SECONDS)
+            end, error = judged(subject, Path(folder), run)
+            signal.alarm(0)
+            tally.cases += 1
+            tally.ends[end] += 1
+            if end in WORST and error is not None:
+                key = f"{end}: {type(error).__name__}: {re.sub(r'[0-9]+', '0', str(error))[:60]}"
+                if key not in tally.examples and len(tally.examples) < 40:
+                    frame = traceback.extract_tb(error.__traceback__)[-1]
+                    tally.examples[key] = f"case {index}: {str(error)[:300]!r} at {frame.filename}:{frame.lineno}"
+            tally.peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    faulthandler.cancel_dump_traceback_later()
+    pipe.send((last, tally))
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(text + "\n")
+    sys.stdout.flush()
+
+
+def run_all(names: list[str], cases: int, seed: int, processes: int, seconds: float) -> dict[str, Tally]:
+    """Cases of all subjects, each subject in a process of its own, so many at a time."""
+    context = multiprocessing.get_context("spawn")
+    tallies = {name: Tally() for name in names}
+    waiting = [(name, 0) for name in names]
+    running: dict[Connection, tuple[multiprocessing.process.BaseProcess, str, int, Tally]] = {}
+    share = seconds * processes / max(1, len(names))
+    while waiting or running:
+        while waiting and len(running) < processes:
+            name, first = waiting.pop(0)
+            here, there = context.Pipe(duplex=False)
+            worker = context.Process(target=work, args=(name, seed, first, cases, time.monotonic() + share, there))
+            worker.start()
+            there.close()
+            running[here] = (worker, name, first, Tally())
+        for ready in wait(list(running)):
+            pipe = ready if isinstance(ready, Connection) else None
+            if pipe is None:
+                continue
+            worker, name, at, part = running[pipe]
+            try:
+                at, part = pipe.recv()
+                running[pipe] = (worker, name, at, part)
+            except EOFError:
+                worker.join()
+                del running[pipe]
+                _add(tallies[name], part)
+                if worker.exitcode:
+                    kind = "crash" if worker.exitcode < 0 else "hang"
+                    tallies[name].ends[kind] += 1
+                    tallies[name].examples[f"{kind} {at}"] = f"cases {at} to {at + 200}: exit code {worker.exitcode}"
+                    if part.cases:
+                        waiting.append((name, at + 200))
+                _say(_row(name, tallies[name]))
+    return tallies
+
+
+def _add(total: Tally, part: Tally) -> None:
+    total.cases += part.cases
+    total.ends += part.ends
+    total.peak = max(total.peak, part.peak)
+    total.examples |= part.examples
+
+
+_HEAD = ("subject", "cases", "accepted", "refused", *WORST, "peak MB")
+
+
+def _cells(name: str, tally: Tally) -> list[str]:
+    ends = [f"{tally.ends[kind]:,}" for kind in ("accepted", "refused", *WORST)]
+    return [name, f"{tally.cases:,}", *ends, f"{tally.peak / 1e6:,.0f}"]
+
+
+def _row(name: str, tally: Tally) -> str:
+    return "".join(f"{cell:<17}" if i == 0 else f"{cell:>11}" for i, cell in enumerate(_cells(name, tally)))
+
+
+def write_markdown(path: Path, tallies: dict[str, Tally], seed: int) -> None:
+    """Put the table between the two marks of a page."""
+    before, _, rest = path.read_text(encoding="utf-8").partition(_MARK)
+    _, _, after = rest.partition(_MARK)
+    today = datetime.datetime.now(datetime.UTC).date()
+    rows = [_HEAD, ["---", *["---:"] * (len(_HEAD) - 1)], *(_cells(name, tally) for name, tally in tallies.items())]
+    table = "\n".join("| " + " | ".join(row) + " |" for row in rows)
+    said = f"Last run on {today}, seed {seed}: {sum(tally.cases for tally in tallies.values()):,} cases."
+    path.write_text(f"{before}{_MARK}\n\n{said}\n\n{table}\n\n{_MARK}{after}", encoding="utf-8")
+
+
+def main() -> int:
+    """Fuzz; exit code 1 where anything ended as it should not."""
+    parser = argparse.ArgumentParser(prog="make fuzz", description=__doc__)
+    parser.add_argument("names", nargs="*", default=list(SUBJECTS), help="subjects; all unless named")
+    parser.add_argument("--cases", type=int, default=100_000, help="of each subject")
+    parser.add_argument("--seconds", type=float, default=float("inf"), help="stop after about this long in all")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--markdown", type=Path, help="the page to put the table into")
+    options = parser.parse_args()
+    unknown = [name for name in options.names if name not in SUBJECTS]
+    if unknown:
+        parser.error(f"unknown subject {unknown[0]!r}; expected some of {', '.join(SUBJECTS)}")
+    _say("".join(f"{word:<17}" if i == 0 else f"{word:>11}" for i, word in enumerate(_HEAD)))
+    tallies = run_all(options.names, options.cases, options.seed, options.processes, options.seconds)
+    for name, tally in tallies.items():
+        for key, example in tally.examples.items():
+            _say(f"{name}: {key}\n    {example}")
+    if options.markdown is not None:
+        write_markdown(options.markdown, tallies, options.seed)
+    return 1 if any(tally.faults for tally in tallies.values()) else 0

@@ -1,0 +1,365 @@
+"""Inputs that once ended in raw errors, in hours of work or in gigabytes of memory, each made by code."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import os
+import struct
+import threading
+import tracemalloc
+import zipfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from fuzz.calls import MODEL
+from fuzz.files import make_config, make_topics
+
+from srd_agents.registry import load_ranker
+from srd_gym.data import (
+    LsaVectorizer,
+    arrow,
+    generate,
+    load_ambient,
+    read_folds,
+    read_qrels,
+    read_run,
+    read_topics,
+    read_topics_xml,
+    read_vectors,
+)
+from srd_gym.data.json_vectors import read_any_vectors
+from srd_gym.measures import evaluate, evaluate_run, evaluation
+from srd_gym.reading import GROWTH, numbered_lines, read_json_object, reading
+from srd_train.experiment.recipe import load_recipe
+from srd_train.serving.json_lines import rank_lines, topic_of
+
+
+@pytest.fixture
+def frugal() -> Iterator[None]:
+    """Fails where a test takes more than 400 MB."""
+    tracemalloc.start()
+    yield
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 400 * 2**20
+
+
+def refused(call: Callable[[], object], path: Path, message: str) -> None:
+    with pytest.raises(ValueError, match=message) as caught:
+        call()
+    assert type(caught.value) is ValueError
+    assert str(path) in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        struct.error("x"), RecursionError("x"), MemoryError(), OverflowError("x"), LookupError("x"), KeyError("x"),
+        SyntaxError("x"), pa.ArrowNotImplementedError("x"), pa.ArrowInvalid("x"), OSError("Corrupt snappy data"),
+        EOFError("x"), ValueError("x"), TypeError("x"), UnicodeDecodeError("utf-8", b"\xff", 0, 1, "x"),
+        zipfile.BadZipFile("x"), gzip.BadGzipFile("x"), AttributeError("x"),
+    ],
+)  # fmt: skip
+def test_whatever_a_parser_raises_becomes_one_error(error: Exception, tmp_path: Path) -> None:
+    def read() -> None:
+        with reading(tmp_path / "f", "vectors", "a whole file", "write it again") as place:
+            place.at = ", row 7"
+            raise error
+
+    refused(read, tmp_path, r"^vectors: .*/f, row 7: .*; write it again$")
+
+
+def test_errors_of_the_system_stay_and_name_the_file(tmp_path: Path) -> None:
+    with pytest.raises(OSError, match="Input/output") as caught, reading(tmp_path / "f", "run", "a run", "try again"):
+        raise OSError(5, "Input/output error")
+    assert caught.value.filename == str(tmp_path / "f")
+
+
+def write_gzip(path: Path, start: bytes, size: int) -> Path:
+    with gzip.open(path, "wb") as stream:
+        stream.write(start)
+        for _ in range(size // 2**20):
+            stream.write(b" " * 2**20)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("read", "start"),
+    [
+        (read_qrels, b"1 1 a 1"),
+        (read_topics_xml, b"<a>"),
+        (read_folds, b"[1"),
+        (lambda path: read_any_vectors(path, only=["a"]), b"{"),
+    ],
+)
+def test_gzip_bombs_are_refused(read: Callable[[Path], object], start: bytes, tmp_path: Path, frugal: None) -> None:
+    path = write_gzip(tmp_path / "bomb.gz", start, 60 * 2**20)
+    refused(lambda: read(path), path, f"it unpacks to more than .* bytes, far more than .* set {GROWTH} above 100")
+
+
+def test_the_limit_of_growth_can_be_raised(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = write_gzip(tmp_path / "large.gz", b'{"a":[1]', 20 * 2**20)
+    with gzip.open(path, "ab") as stream:
+        stream.write(b"}")
+    refused(lambda: read_any_vectors(path, only=["a"]), path, "far more than")
+    monkeypatch.setenv(GROWTH, "5000")
+    assert read_any_vectors(path, only=["a"]).ids == ("a",)
+    monkeypatch.setenv(GROWTH, "many")
+    with pytest.raises(ValueError, match=f"{GROWTH}: expected a whole number of at least 1, got 'many'"):
+        read_any_vectors(path, only=["a"])
+
+
+def test_many_subtopics_of_many_documents_are_refused_before_they_are_allocated(tmp_path: Path, frugal: None) -> None:
+    path = tmp_path / "qrels"
+    path.write_text("".join(f"1 {i} d{i} 1\n" for i in range(40_000)))
+    refused(lambda: read_qrels(path), path, r"40,000 documents x 40,000 subtopics")
+
+
+def test_long_and_wide_topics_are_scored_in_parts(tmp_path: Path, frugal: None) -> None:
+    """Topics x longest ranking x most subtopics was 25 GiB of these 240 kB."""
+    qrels, run = tmp_path / "qrels", tmp_path / "run"
+    lines = [f"{topic} 1 d 1\n" for topic in range(2_000)] + [f"w {i} d{i} 1\n" for i in range(2_500)]
+    qrels.write_text("".join(lines))
+    ranked = [f"{topic} Q0 d 1 1 t\n" for topic in range(2_000)] + [f"0 Q0 x{i} 1 0 t\n" for i in range(5_000)]
+    run.write_text("".join(ranked))
+    names = ("alpha_nDCG@10", "ERR_IA@10", "StRecall@10", "NRBP")
+    scores = evaluate_run(read_qrels(qrels), read_run(run), names)
+    assert all(scores.per_topic["7"][name] > 0.4 for name in names)
+    assert scores.per_topic["0"] == scores.per_topic["1"]
+    assert scores.missing_topics == ("w",)
+
+
+@pytest.mark.parametrize("size", [1, 3, 25])
+def test_parts_score_as_the_whole(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    topics = generate("serp", n_topics=30, seed=1)
+    rankings = {topic.query_id: np.random.default_rng(0).permutation(topic.n_candidates) for topic in topics}
+    names = ("alpha_nDCG@10", "ERR_IA@5", "StRecall@10", "NRBP", "nNRBP", "MAP_IA", "D_nDCG@10")
+    whole = evaluate(topics, rankings, names)
+    real = evaluation._parts
+    monkeypatch.setattr(evaluation, "_parts", lambda rows: _cut(real(rows), size))
+    assert evaluate(topics, rankings, names).per_topic == whole.per_topic
+
+
+def _cut(parts: Iterator[slice], size: int) -> Iterator[slice]:
+    for part in parts:
+        yield from (slice(at, min(at + size, part.stop)) for at in range(part.start, part.stop, size))
+
+
+def npz_with(path: Path, header: str, data: bytes = b"") -> Path:
+    text = header.encode()
+    array = b"\x93NUMPY\x01\x00" + struct.pack("<H", len(text)) + text + data
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("vectors.npy", array)
+        stream = io.BytesIO()
+        np.save(stream, np.array(["a"]))
+        archive.writestr("ids.npy", stream.getvalue())
+    return path
+
+
+def test_an_npz_that_says_it_is_larger_is_refused(tmp_path: Path, frugal: None) -> None:
+    header = "{'descr': '<f4', 'fortran_order': False, 'shape': (4000000000, 1), }"
+    path = npz_with(tmp_path / "v.npz", header, bytes(2**16))
+    refused(lambda: read_vectors(path), path, r"says that it has shape \(4000000000, 1\) of float32, but holds 65,536")
+
+
+def test_a_zip_bomb_is_refused(tmp_path: Path, frugal: None) -> None:
+    header = f"{{'descr': '<f4', 'fortran_order': False, 'shape': ({2**24}, 1), }}"
+    path = npz_with(tmp_path / "v.npz", header, bytes(2**26))
+    refused(lambda: read_vectors(path), path, "its arrays unpack to .* bytes, far more")
+
+
+@pytest.mark.parametrize("header", ["{'descr': '<f4', 'shape': (3,", "\0", "{'descr': 'x'", "((((", "{1: 2}"])
+def test_broken_headers_of_arrays_are_refused(header: str, tmp_path: Path) -> None:
+    path = npz_with(tmp_path / "v.npz", header)
+    refused(lambda: read_vectors(path), path, "not a whole .npz file")
+    (tmp_path / "v.ids").write_text("a\n")
+    text = header.encode()
+    (tmp_path / "v.npy").write_bytes(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(text)) + text)
+    refused(lambda: read_vectors(tmp_path / "v.npy"), tmp_path, "not a whole .npy file")
+
+
+def test_attributes_with_long_defaults_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "t.xml"
+    declared = f'<!DOCTYPE a [<!ATTLIST b c CDATA "{"x" * 100_000}">]>'
+    path.write_text(declared + "<a>" + "<b/>" * 1_000 + "</a>")
+    refused(lambda: read_topics_xml(path), path, "defaults of attributes, up to c of <b>, are too long")
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b'<?xml version="1.0" encoding="no-such"?><a/>', "unknown encoding"),
+        (b'<?xml version="1.0" encoding="shift_jis"?><a/>', "multi-byte encodings are not supported"),
+        (
+            b'<a><topic number="1"><query>' + b"<a>" * 5_000 + b"</a>" * 5_000 + b"</query></topic></a>",
+            "nested too deeply",
+        ),
+        (b"\xff\xfe", "not well-formed XML"),
+    ],
+)
+def test_odd_xml_is_refused(content: bytes, message: str, tmp_path: Path) -> None:
+    path = tmp_path / "t.xml"
+    path.write_bytes(content)
+    refused(lambda: read_topics_xml(path), path, message)
+
+
+def test_two_columns_of_one_name_are_refused(tmp_path: Path) -> None:
+    make_topics(tmp_path)
+    table = pq.read_table(tmp_path / "t.parquet")
+    pq.write_table(table.append_column("query_id", table["query_id"]), tmp_path / "t.parquet")
+    refused(lambda: read_topics(tmp_path / "t.parquet"), tmp_path, "two columns are named 'query_id'")
+
+
+def test_row_groups_that_unpack_to_far_more_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(arrow, "_GROUP_BYTES", 2**20)
+    path = tmp_path / "v.parquet"
+    table = pa.table({"id": ["a"], "vector": [np.zeros(2**20, np.float32)]})
+    pq.write_table(table, path, use_dictionary=False, compression="zstd")
+    refused(lambda: read_vectors(path), path, "row group 0 unpacks to 4,.* bytes, far more than its")
+
+
+def test_pages_that_are_damaged_late_are_refused_with_the_row(tmp_path: Path) -> None:
+    path = tmp_path / "t.parquet"
+    make_topics(tmp_path)
+    content = bytearray(path.read_bytes())
+    for at in range(40, len(content) // 3):
+        content[at] ^= 0xFF
+    path.write_bytes(content)
+    refused(lambda: read_topics(path), path, "not a whole Parquet file")
+
+
+def test_topics_that_do_not_go_together_name_the_file(tmp_path: Path) -> None:
+    make_topics(tmp_path)
+    path = tmp_path / "t.parquet"
+    table = pq.read_table(path)
+    pq.write_table(pa.concat_tables([table, table]), path)
+    refused(lambda: read_topics(path), path, "comes? twice|differ|repeated")
+
+
+def test_a_key_that_comes_twice_is_found_in_one_pass(tmp_path: Path) -> None:
+    path = tmp_path / "labels.json"
+    pairs = ", ".join(f'"{i}": 1' for i in range(200_000))
+    path.write_text(f'{{{pairs}, "199999": 2}}')
+    refused(lambda: read_json_object(path, "labels"), path, "key '199999' comes twice in one object")
+
+
+@pytest.mark.parametrize("start", ['{"a', '{"a": [1'])
+def test_an_entry_without_an_end_is_not_read_to_the_end_of_the_file(start: str, tmp_path: Path, frugal: None) -> None:
+    path = tmp_path / "v.json"
+    with path.open("w") as stream:
+        stream.write(start)
+        for _ in range(64):
+            stream.write("," * 2**20)
+    refused(lambda: read_any_vectors(path, only=["a"]), path, "entry 1: (an id|a list) that does not end within")
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000, '{"a":' * 100_000])
+def test_deep_json_is_refused(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "x.json"
+    path.write_text(text)
+    refused(lambda: read_folds(path), path, "nested too deeply")
+    with pytest.raises(ValueError, match="not JSON"):
+        topic_of(text)
+
+
+@pytest.mark.parametrize("number", ["1_0", "\u0661", "\uff11"])
+def test_numbers_are_written_as_everywhere(number: str, tmp_path: Path) -> None:
+    (tmp_path / "qrels").write_text(f"1 1 a {number}\n")
+    refused(lambda: read_qrels(tmp_path / "qrels"), tmp_path, "qrels:1: expected an integer judgment")
+    (tmp_path / "run").write_text(f"1 Q0 a 1 {number} t\n")
+    refused(lambda: read_run(tmp_path / "run"), tmp_path, "run:1: expected a finite number as score")
+    (tmp_path / "v").write_text(f"a\t{number}\n")
+    refused(lambda: read_vectors(tmp_path / "v"), tmp_path, "v:1: expected numbers after the id")
+
+
+def test_numbers_of_thousands_of_digits_are_ids_like_others(tmp_path: Path) -> None:
+    (tmp_path / "qrels").write_text(f"1 {'9' * 5_000} a 1\n1 2 a 1\n1 10 a 1\n")
+    assert read_qrels(tmp_path / "qrels").topics["1"].subtopic_ids == ("2", "10", "9" * 5_000)
+
+
+def test_a_pipe_is_read_or_refused_but_not_empty(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=lambda: pipe.write_bytes(gzip.compress(b"1 1 a 1\n")))
+    writer.start()
+    assert list(read_qrels(pipe).topics) == ["1"]
+    writer.join()
+    refused(lambda: read_topics(pipe), pipe, "is a pipe or a device; expected a file")
+    writer = threading.Thread(target=lambda: pipe.write_bytes(b""))
+    writer.start()
+    refused(lambda: list(numbered_lines(pipe, "run")), pipe, "is empty")
+    writer.join()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"doc_ids": None}, "no doc_ids; expected query_id, doc_ids"),
+        ({"query_id": None}, "no query_id; expected"),
+        ({"doc_vectors": 1}, "doc_vectors"),
+        ({"retrieval_scores": [10**400, 1]}, "retrieval_scores: expected a list of numbers"),
+    ],
+)
+def test_odd_lines_of_json_say_what_is_wrong(change: dict[str, object], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        topic_of(json.dumps({"query_id": "1", "doc_ids": ["a", "b"], "retrieval_scores": [1, 2], **change}))
+    with pytest.raises(ValueError, match="key 'query_id' comes twice"):
+        topic_of('{"query_id": "1", "query_id": "2", "doc_ids": ["a"]}')
+
+
+def test_lines_of_bytes_are_utf_8_whatever_the_locale() -> None:
+    answers: list[str] = []
+    line = json.dumps(
+        {"query_id": "\u00e9", "doc_ids": ["\u00fc"], "doc_vectors": [[1.0]], "query_vector": [1.0]}, ensure_ascii=False
+    )
+    rank_lines(MODEL, [b"\xef\xbb\xbf" + line.encode(), b"\n"], answers.append, 1)
+    assert json.loads(answers[0]) == {"query_id": "\u00e9", "ranking": ["\u00fc"]}
+    with pytest.raises(ValueError, match="line 2: 'utf-8' codec"):
+        rank_lines(MODEL, [b"", line.encode("latin-1")], answers.append, 1)
+
+
+@pytest.mark.parametrize("line", ["measures = 1", "depth = 'x'", "[[rankers]]\nranker = {}", "[[topics]]\nname = []"])
+def test_recipes_of_odd_types_name_the_file(line: str, tmp_path: Path) -> None:
+    path = tmp_path / "r.toml"
+    sound = '[[topics]]\nname = "t"\nsource = "synthetic:tiny"\n[[rankers]]\nranker = "mmr"\n'
+    path.write_text(f'title = "x"\nreference = "mmr"\n{line}\n{sound}')
+    refused(lambda: load_recipe(str(path)), path, r"r\.toml")
+
+
+def test_odd_vectorisers_are_refused(tmp_path: Path) -> None:
+    LsaVectorizer(2).fit(["a jaguar", "an apple"]).save(tmp_path)
+    about = json.loads((tmp_path / "lsa.json").read_text())
+    for change in (
+        {"width": 0},
+        {"width": True},
+        {"seed": -1},
+        {"terms": []},
+        {"terms": ["a", "a"]},
+        {"terms": None},
+        {"width": 2**64},
+    ):
+        (tmp_path / "lsa.json").write_text(json.dumps({**about, **change}))
+        refused(lambda: LsaVectorizer.load(tmp_path), tmp_path, "lsa.json")
+
+
+def test_ranks_of_thousands_of_digits_are_refused(tmp_path: Path) -> None:
+    from fuzz.files import make_ambient
+
+    make_ambient(tmp_path)
+    with (tmp_path / "results.txt").open("a") as stream:
+        stream.write(f"1.{'9' * 5_000}\tu\tt\ts\n")
+    refused(lambda: load_ambient(tmp_path), tmp_path, r"results\.txt:5: id .* must end in a number from 1")
+
+
+def test_a_config_that_asks_for_a_huge_network_is_refused_before_it_is_made(tmp_path: Path, frugal: None) -> None:
+    pytest.importorskip("torch", reason='learners need torch: pip install "srd-gym[agents]"')
+    make_config(tmp_path)
+    config = json.loads((tmp_path / "config.json").read_text())
+    (tmp_path / "config.json").write_text(json.dumps({**config, "config": {**config["config"], "hidden": 2**31}}))
+    refused(lambda: load_ranker(tmp_path), tmp_path, "come from different trainings")

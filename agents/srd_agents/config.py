@@ -5,11 +5,28 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Collection, Mapping
-from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
+from types import NoneType, UnionType
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from srd_gym.names import unknown
 
 C = TypeVar("C")
+
+_EXPECTED: Mapping[Any, str] = {
+    bool: "true or false",
+    int: "a whole number",
+    float: "a number",
+    str: "text",
+    tuple: "a list",
+    list: "a list",
+    dict: "a table",
+    Mapping: "a table",
+}
+"""How errors call types."""
+_LARGEST = 2**63 - 1
+"""Of whole numbers: arrays are counted in 64 bits."""
+_LONGEST = 80
+"""Letters of a value that an error shows."""
 
 
 def config_from(config_class: type[C], values: Mapping[str, Any], owner: str) -> C:
@@ -21,12 +38,18 @@ def config_from(config_class: type[C], values: Mapping[str, Any], owner: str) ->
         owner: whose configuration it is, for the error ("ranker 'mmr'").
 
     Raises:
+        TypeError: a value of another type than its field's.
         ValueError: a name that is no field (the message suggests the nearest), or a value out of range.
     """
+    hints = get_type_hints(config_class)
     names = [field.name for field in dataclasses.fields(config_class)]  # type: ignore[arg-type]
-    for name in values:
+    for name, value in values.items():
         if name not in names:
             raise unknown(f"option of {owner}:", name, names)
+        try:
+            check_type(name, value, hints[name])
+        except (TypeError, ValueError) as error:
+            raise type(error)(f"{owner}: {error}") from None
     return config_class(**values)
 
 
@@ -34,6 +57,83 @@ def as_values(config: Any) -> dict[str, Any]:
     """A configuration as a dict of what JSON gives back (lists, no tuples); `config_from` reads it."""
     values = dataclasses.asdict(config)
     return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
+
+
+def check_type(name: str, value: object, hint: Any) -> None:
+    """Refuse a value that is not of the type that a field is annotated with.
+
+    Args:
+        name: of the field, for the error.
+        value: what came.
+        hint: bool, int, float (whole numbers are numbers too), str, None, a `Literal`, a tuple of any length (of which
+            files make lists), a list, a mapping with text for keys, another class, `Any`, or a union of these.
+
+    Raises:
+        TypeError: of another type; True and False are no numbers.
+        ValueError: none of a `Literal`'s words (the message suggests the nearest), or no finite number of 64 bits.
+    """
+    origin, inner = get_origin(hint) or hint, get_args(hint)
+    if hint is Any:
+        return
+    if origin in (Union, UnionType):
+        _check_union(name, value, inner)
+    elif origin is Literal:
+        if not isinstance(value, str):
+            raise _wrong_type(name, value, f"one of {', '.join(map(repr, inner))}")
+        check_one_of(name, value, inner)
+    elif not _is_a(value, origin):
+        example = f", as [{value!r}]" if origin is tuple and isinstance(value, str) else ""
+        raise _wrong_type(name, value, _EXPECTED.get(origin, origin.__name__) + example)
+    elif isinstance(value, (int, float)):
+        _check_finite(name, value)
+    elif inner:
+        _check_entries(name, value, inner)
+
+
+def _check_entries(name: str, value: object, inner: tuple[Any, ...]) -> None:
+    """Refuse a tuple, list or mapping that holds what is not of the inner type."""
+    if isinstance(value, (tuple, list)):
+        for number, entry in enumerate(value, start=1):
+            check_type(f"entry {number} of {name}", entry, inner[0])
+    elif isinstance(value, Mapping):
+        for key, entry in value.items():
+            check_type(f"{key!r} in {name}", entry, inner[1])
+
+
+def _check_union(name: str, value: object, kinds: tuple[Any, ...]) -> None:
+    """Refuse a value of none of these types."""
+    if value is None and NoneType in kinds:
+        return None
+    for kind in kinds:
+        if _is_a(value, get_origin(kind) or kind):
+            return check_type(name, value, kind)
+    named = [kind for kind in kinds if kind is not NoneType]
+    if len(named) == 1:
+        return check_type(name, value, named[0])
+    raise _wrong_type(name, value, " or ".join(_EXPECTED.get(get_origin(kind) or kind, str(kind)) for kind in named))
+
+
+def _is_a(value: object, kind: Any) -> bool:
+    """Whether a value passes for one of a type."""
+    if kind is Literal or (isinstance(value, bool) and kind in (int, float)):
+        return False
+    return isinstance(value, {float: (int, float), tuple: (tuple, list)}.get(kind, kind))
+
+
+def _check_finite(name: str, value: float) -> None:
+    """Refuse NaN, infinity, and whole numbers that no array could count."""
+    if isinstance(value, int):
+        if abs(value) > _LARGEST:
+            raise ValueError(f"{name} must be a number of at most 64 bits, got one of {value.bit_length()} bits")
+    elif not math.isfinite(value):
+        raise ValueError(f"{name} must be a finite number, got {value}")
+
+
+def _wrong_type(name: str, value: object, expected: str) -> TypeError:
+    """The error for a value of another type."""
+    came = repr(value)
+    came = came if len(came) <= _LONGEST else f"{came[:_LONGEST]}..."
+    return TypeError(f"{name} must be {expected}, got {came} ({type(value).__name__})")
 
 
 def check_between(name: str, value: float, low: float, high: float = math.inf) -> None:

@@ -84,7 +84,7 @@ class ScoringConfig(LearnerConfig):
         if self.max_candidates is not None:
             check_count("max_candidates", self.max_candidates)
         if not all(part.strip() for part in self.reward.split(" + ")):
-            raise ValueError(f'expected measures joined by " + ", got {self.reward!r}')
+            raise ValueError(f'reward must be measures joined by " + ", got {self.reward!r}')
 
     @property
     def rewards(self) -> tuple[str, ...]:

@@ -88,7 +88,7 @@ def test_wrong_groups_are_named() -> None:
         RelationalConfig(without=("neighbors",))
     with pytest.raises(ValueError, match="names a group of relations twice: order, order"):
         RelationalConfig(without=("order", "order"))
-    with pytest.raises(TypeError, match=r"must be a list of groups of relations, got 'order'; write \['order'\]"):
+    with pytest.raises(TypeError, match=r"without must be a list, as \['order'\], got 'order'"):
         make_ranker("relational", without="order")
     given = RelationalConfig(without=("order",))
     assert as_values(given)["without"] == ["order"]

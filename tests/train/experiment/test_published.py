@@ -9,7 +9,7 @@ import pytest
 from run_srd import Srd
 
 from srd_train.experiment.cells import tasks
-from srd_train.experiment.recipe import TopicsEntry, load_recipe, recipe_from
+from srd_train.experiment.recipe import load_recipe, recipe_from
 
 RECIPE = """
 title = "mine"
@@ -84,12 +84,13 @@ def test_figures_of_no_row_are_refused_with_their_line(tmp_path: Path) -> None:
     [
         ({"published": {"mmr": 0.5}}, "published figures and published_source belong together"),
         ({"published_source": "a paper"}, "published figures and published_source belong together"),
-        ({"published": {"mmr": "0.5"}, "published_source": "a"}, "figure of 'mmr' must be a number, got '0.5'"),
+        ({"published": {"mmr": "0.5"}, "published_source": "a"}, "'mmr' in published must be a number, got '0.5'"),
         ({"published": {"mmr": True}, "published_source": "a"}, "must be a number, got True"),
-        ({"published": {"mmr": float("nan")}, "published_source": "a"}, "must be a number, got nan"),
-        ({"published": (0.5,), "published_source": "a"}, r"must be a table of row = figure, as \{ mmr = 0.3 \}"),
+        ({"published": {"mmr": float("nan")}, "published_source": "a"}, "must be a finite number, got nan"),
+        ({"published": [0.5], "published_source": "a"}, r"published must be a table, got \[0.5\]"),
     ],
 )
 def test_figures_that_say_too_little_are_refused(changes: dict[str, Any], message: str) -> None:
+    entry = {"name": "one", "source": "synthetic:tiny", **changes}
     with pytest.raises(ValueError, match=message):
-        TopicsEntry(name="one", source="synthetic:tiny", **changes)
+        recipe_from({"title": "t", "reference": "mmr", "topics": [entry], "rankers": [{"ranker": "mmr"}]}, "r", "R")

@@ -14,8 +14,8 @@ from srd_gym.data.trec import read_run
 from srd_train.commands.progress import TimeLeft
 from srd_train.experiment import cells
 from srd_train.experiment.benchmark import run_benchmark
-from srd_train.experiment.cells import check_views, tasks, with_view
-from srd_train.experiment.recipe import RankerEntry, Recipe, TopicsEntry, View, recipe_from
+from srd_train.experiment.cells import tasks, with_view
+from srd_train.experiment.recipe import RankerEntry, Recipe, TopicsEntry, View, check_views, recipe_from
 from srd_train.experiment.sources import load_entry
 from srd_train.report.columns import notes, plain_columns
 from srd_train.report.tables import tables

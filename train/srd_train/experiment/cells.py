@@ -18,12 +18,11 @@ from typing import Any
 
 from srd_agents.registry import RANKERS
 from srd_gym.measures import evaluate
-from srd_gym.names import unknown
 from srd_gym.protocols import IntArray, Ranker
 from srd_gym.topic import TopicSet
 from srd_train.experiment.fit import Fitted, Session, all_options, fit_ranker
 from srd_train.experiment.provenance import commit, versions
-from srd_train.experiment.recipe import RankerEntry, Recipe, TopicsEntry, View
+from srd_train.experiment.recipe import RankerEntry, Recipe, TopicsEntry, View, check_views
 from srd_train.experiment.sources import folds_path, load_entry
 from srd_train.experiment.split import Split, are_lists, split_topics, with_lsa
 
@@ -32,6 +31,8 @@ SCHEMA_VERSION = 2
 _NOT_HASHED = {"ranker": ("views", "needs"), "topics": ("published", "published_source")}
 """What else a fit serves for, where a row stands, and what tables show beside it: other values make no other cell."""
 _RANK_CHUNK = 64
+_LONGEST_PART = 80
+"""Letters of a name that a file name takes over: file systems allow 255 in all, and the hash tells cells apart."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,7 +67,7 @@ class Cell:
                 del content[part][key]
         digest = hashlib.sha256(json.dumps(content, sort_keys=True, default=list).encode()).hexdigest()[:10]
         parts = (self.topics.name, self.row, f"fold{self.fold}", f"seed{self.seed}", digest)
-        return ".".join(re.sub(r"[^A-Za-z0-9_+-]+", "-", part) for part in parts)
+        return ".".join(re.sub(r"[^A-Za-z0-9_+-]+", "-", part)[:_LONGEST_PART] for part in parts)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,29 +122,6 @@ def tasks(recipe: Recipe, *, trust: bool = False) -> Iterator[Task]:
                     )
                     views = (replace(cell, view=view) for view in ranker.views)
                     yield Task(cells=(cell, *views), topics=topics)
-
-
-def check_views(entry: RankerEntry) -> None:
-    """Refuse views that the ranker cannot take, before anything is trained.
-
-    A ranker's config class names its options of ranking in `RANKING_OPTIONS`.
-
-    Raises:
-        ValueError: a ranker without options of ranking, an option that training depends on, or a value out of range.
-    """
-    spec = RANKERS.find(entry.ranker)
-    known: tuple[str, ...] = getattr(spec.config_class, "RANKING_OPTIONS", ())
-    for view in entry.views:
-        if not known:
-            raise ValueError(
-                f"ranker {entry.ranker!r} has one way to rank, so it takes no views; give {view.name!r} an entry of "
-                "its own under [[rankers]]"
-            )
-        for option in view.config:
-            if option not in known:
-                hint = "An option of training needs an entry of its own."
-                raise unknown(f"option of ranking in view {view.name!r} of {entry.name!r}:", option, known, hint)
-        spec.configure(**{**entry.config, **view.config})
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import dataclasses
-import math
+import os
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib import resources
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
+from srd_agents.config import check_count, check_positive
 from srd_agents.registry import RANKERS
 from srd_gym.data.simulate import NOISE_SWEEP
 from srd_gym.data.synthetic import PRESETS
@@ -18,7 +18,8 @@ from srd_gym.files import existing_file
 from srd_gym.measures import measure
 from srd_gym.names import unknown
 from srd_gym.reading import reading
-from srd_train.experiment.toml_lines import RecipeLines
+from srd_train.experiment.fit import all_options
+from srd_train.experiment.toml_lines import RecipeLines, filled, table_list
 
 SUFFIX = ".toml"
 SOURCES = ("ambient", "rl4srd", "trec-indri", "dssa-sample", "du-div")
@@ -29,6 +30,7 @@ LACKING = ("retrieval_scores", "query_vector")
 """What can be removed from topics."""
 NEEDS = ("retrieval order", "query")
 """What a row can ask of topics beside what its ranker needs anyway."""
+_LONGEST_NAME = 60
 RESHAPE_OPTIONS = ("list_size", "lists", "min_relevant", "seed")
 
 
@@ -88,38 +90,26 @@ class TopicsEntry:
             raise ValueError(f"topics {self.name!r}: only trec-indri has years to choose, not {self.source!r}")
         if self.candidates is not None and self.candidates < 1:
             raise ValueError(f"topics {self.name!r}: candidates must be at least 1, got {self.candidates}")
+        check_count(f"topics {self.name!r}: width", self.width)
+        check_count(f"topics {self.name!r}: folds", self.folds, low=2)
+        for fold in self.run_folds:
+            check_count(f"topics {self.name!r}: a fold of run_folds", fold)
         self._check_lacking()
         for key in self.reshape or ():
             if key not in RESHAPE_OPTIONS:
                 raise unknown(f"option of reshape in topics {self.name!r}:", key, RESHAPE_OPTIONS)
-        self._check_published()
+        if bool(self.published) != bool(self.published_source):
+            raise ValueError(
+                f"topics {self.name!r}: published figures and published_source belong together; give both or neither"
+            )
 
     def _check_lacking(self) -> None:
         """Refuse to remove what topics do not have."""
-        if isinstance(self.without, str):
-            raise ValueError(f"topics {self.name!r}: without must be a list, as [{self.without!r}]")
         for name in self.without:
             if name not in LACKING:
                 raise unknown(f"part of topics {self.name!r} to do without:", str(name), LACKING)
         if "query_vector" in self.without and self.vectors == "lsa":
             raise ValueError(f"topics {self.name!r}: lsa gives every query a vector in its fold; take other vectors")
-
-    def _check_published(self) -> None:
-        """Refuse published figures that are no numbers, or that have no source."""
-        if bool(self.published) != bool(self.published_source):
-            raise ValueError(
-                f"topics {self.name!r}: published figures and published_source belong together; give both or neither"
-            )
-        figures: Any = self.published
-        if not isinstance(figures, Mapping):
-            raise ValueError(
-                f"topics {self.name!r}: published must be a table of row = figure, as {{ mmr = 0.3 }}; got {figures!r}"
-            )
-        for row, figure in figures.items():
-            if isinstance(figure, bool) or not isinstance(figure, int | float) or not math.isfinite(figure):
-                raise ValueError(
-                    f"topics {self.name!r}: the published figure of {row!r} must be a number, got {figure!r}"
-                )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -160,6 +150,9 @@ class RankerEntry:
         for need in self.needs:
             if need not in NEEDS:
                 raise unknown(f"need of ranker {self.name!r}:", str(need), NEEDS)
+        _check_seeds(f"ranker {self.name!r}", self.seeds)
+        if self.time_budget is not None:
+            check_positive(f"ranker {self.name!r}: time_budget", self.time_budget)
 
     @property
     def rows(self) -> tuple[str, ...]:
@@ -195,6 +188,11 @@ class Recipe:
     """Of the rankers."""
 
     def __post_init__(self) -> None:
+        if not 0 < len(self.name) <= _LONGEST_NAME or "/" in self.name or "\0" in self.name:
+            raise ValueError(
+                f"recipe {self.name!r}: its name is that of a folder; expected 1 to {_LONGEST_NAME} letters, no slash"
+            )
+        _check_seeds(f"recipe {self.name!r}", self.seeds)
         of_rankers = [name for entry in self.rankers for name in entry.rows]
         for kind, names in (("topic set", [entry.name for entry in self.topics]), ("ranker", of_rankers)):
             if not names:
@@ -207,6 +205,12 @@ class Recipe:
                 raise unknown(f"reference ranker in recipe {self.name!r}:", reference, of_rankers)
         if not self.seeds or not self.measures or self.depth < 1:
             raise ValueError(f"recipe {self.name!r}: expected seeds, measures and a depth of at least 1")
+
+
+def _check_seeds(whose: str, seeds: tuple[int, ...]) -> None:
+    """Refuse negative seeds."""
+    for seed in seeds:
+        check_count(f"{whose}: a seed", seed, low=0)
 
 
 def built_in() -> dict[str, Path]:
@@ -252,16 +256,17 @@ def recipe_from(content: Mapping[str, Any], name: str, where: str, text: str = "
     """
     values, lines = dict(content), RecipeLines(where, text)
     topics = [
-        _filled(TopicsEntry, single, lines, "topics", index)
-        for index, table in enumerate(_tables(values, "topics", where))
+        filled(TopicsEntry, single, lines, "topics", index)
+        for index, table in enumerate(table_list(values, "topics", where))
         for single in _one_each_noise(table)
     ]
     rankers = [
-        _filled(RankerEntry, _with_views(table, lines, index), lines, "rankers", index)
-        for index, table in enumerate(_tables(values, "rankers", where))
+        filled(RankerEntry, _with_views(table, lines, index), lines, "rankers", index)
+        for index, table in enumerate(table_list(values, "rankers", where))
     ]
-    recipe = _filled(Recipe, {"name": name, **values, "topics": tuple(topics), "rankers": tuple(rankers)}, lines)
+    recipe = filled(Recipe, {"name": name, **values, "topics": tuple(topics), "rankers": tuple(rankers)}, lines)
     _check_names(recipe, content, lines)
+    _check_options(recipe, lines)
     _check_published_rows(recipe, content, lines)
     return recipe
 
@@ -286,6 +291,42 @@ def _check_names(recipe: Recipe, content: Mapping[str, Any], lines: RecipeLines)
             raise ValueError(f"{lines.place(str(name))}: {error}") from error
 
 
+def _check_options(recipe: Recipe, lines: RecipeLines) -> None:
+    """Refuse options that a ranker does not take, those to choose among and those of its views included."""
+    for index, entry in enumerate(recipe.rankers):
+        try:
+            all_options(entry.ranker, entry.config, entry.grid)
+            check_views(entry)
+        except (TypeError, ValueError) as error:
+            options = (*entry.config, *entry.grid, *(option for view in entry.views for option in view.config))
+            named = (option for option in options if option in str(error))
+            place = lines.place(next(named, "config"), "rankers", index)
+            raise ValueError(f"{place}: {error}") from error
+
+
+def check_views(entry: RankerEntry) -> None:
+    """Refuse views that the ranker cannot take, before anything is trained.
+
+    A ranker's config class names its options of ranking in `RANKING_OPTIONS`.
+
+    Raises:
+        ValueError: a ranker without options of ranking, an option that training depends on, or a value out of range.
+    """
+    spec = RANKERS.find(entry.ranker)
+    known: tuple[str, ...] = getattr(spec.config_class, "RANKING_OPTIONS", ())
+    for view in entry.views:
+        if not known:
+            raise ValueError(
+                f"ranker {entry.ranker!r} has one way to rank, so it takes no views; give {view.name!r} an entry of "
+                "its own under [[rankers]]"
+            )
+        for option in view.config:
+            if option not in known:
+                hint = "An option of training needs an entry of its own."
+                raise unknown(f"option of ranking in view {view.name!r} of {entry.name!r}:", option, known, hint)
+        spec.configure(**{**entry.config, **view.config})
+
+
 def _check_published_rows(recipe: Recipe, content: Mapping[str, Any], lines: RecipeLines) -> None:
     """Refuse published figures of rows that the tables do not have."""
     rows = [name for entry in recipe.rankers for name in entry.rows]
@@ -297,7 +338,7 @@ def _check_published_rows(recipe: Recipe, content: Mapping[str, Any], lines: Rec
 
 def _is_path(source: str) -> bool:
     """Whether a topic set is meant to be a file: one that is there, or a name with a folder or an ending."""
-    return Path(source).suffix != "" or Path(source).name != source or Path(source).exists()
+    return Path(source).suffix != "" or Path(source).name != source or os.path.exists(source)
 
 
 def _with_views(table: dict[str, Any], lines: RecipeLines, index: int) -> dict[str, Any]:
@@ -305,63 +346,8 @@ def _with_views(table: dict[str, Any], lines: RecipeLines, index: int) -> dict[s
     if "views" not in table:
         return table
     whose = f"views of ranker {table.get('name', table.get('ranker'))!r}"
-    views = _tables(table, "views", f"{lines.where}: {whose}")
-    return {**table, "views": tuple(_filled(View, view, lines, "rankers", index, whose) for view in views)}
-
-
-Entry = TypeVar("Entry", TopicsEntry, RankerEntry, View, Recipe)
-
-
-def _filled(
-    kind: type[Entry],
-    table: Mapping[str, Any],
-    lines: RecipeLines,
-    array: str | None = None,
-    index: int = 0,
-    whose: str | None = None,
-) -> Entry:
-    """A dataclass from a table; lists become tuples, unknown keys are errors.
-
-    Args:
-        kind: of dataclass.
-        table: its fields.
-        lines: where the table is written.
-        array: the array of tables that it is in.
-        index: which of these tables.
-        whose: what errors call it.
-    """
-    fields = {entry.name: entry for entry in dataclasses.fields(kind)}
-    what = f": {whose or array}" if whose or array else ""
-    for key in table:
-        if key not in fields:
-            raise unknown(f"key in {lines.place(key, array, index)}{what}:", key, fields)
-    needed = [
-        name
-        for name, entry in fields.items()
-        if entry.default is dataclasses.MISSING and entry.default_factory is dataclasses.MISSING
-    ]
-    missing = [name for name in needed if name not in table]
-    if missing:
-        place = lines.where if array is None else lines.place(f"[[{array}]]", array, index)
-        raise ValueError(f"{place}{what}: {', '.join(missing)} missing; expected at least {', '.join(needed)}")
-    return kind(**{key: _frozen(value) for key, value in table.items()})
-
-
-def _frozen(value: Any) -> Any:
-    """Lists as tuples, throughout."""
-    if isinstance(value, list):
-        return tuple(_frozen(item) for item in value)
-    if isinstance(value, dict):
-        return {key: _frozen(item) for key, item in value.items()}
-    return value
-
-
-def _tables(values: Mapping[str, Any], key: str, where: str) -> list[dict[str, Any]]:
-    """An array of tables."""
-    tables = values.get(key, [])
-    if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
-        raise ValueError(f"{where}: expected [[{key}]] tables, one for each")
-    return tables
+    views = table_list(table, "views", f"{lines.where}: {whose}")
+    return {**table, "views": tuple(filled(View, view, lines, "rankers", index, whose) for view in views)}
 
 
 def _one_each_noise(table: dict[str, Any]) -> list[dict[str, Any]]:
@@ -371,4 +357,9 @@ def _one_each_noise(table: dict[str, Any]) -> list[dict[str, Any]]:
         noise = list(NOISE_SWEEP)
     if not isinstance(noise, list):
         return [table]
-    return [{**table, "noise": level, "name": f"{table.get('name', '')} noise {level:g}".strip()} for level in noise]
+    return [
+        {**table, "noise": level, "name": f"{table.get('name', '')} noise {level:g}".strip()}
+        if isinstance(level, (int, float))
+        else {**table, "noise": level}
+        for level in noise
+    ]

@@ -7,12 +7,14 @@ validation, early stopping, time budget, checkpoints and resuming.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import logging
 import platform
+import re
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -23,17 +25,25 @@ from numpy.typing import NDArray
 from srd_agents.config import as_values, check_count, check_positive, config_from
 from srd_agents.fitting import Fit, LearnerConfig
 from srd_agents.history import History, OnProgress
-from srd_agents.storage import Tree, Weights, check_like, folder_of, read_arrays, write_arrays, write_json
+from srd_agents.storage import (
+    CONFIG_FILE,
+    MODEL_FILE,
+    SCHEMA_VERSION,
+    Tree,
+    Weights,
+    check_like,
+    folder_of,
+    read_arrays,
+    read_model_config,
+    write_arrays,
+    write_json,
+)
 from srd_gym.files import PathLike
 from srd_gym.protocols import IntArray
-from srd_gym.reading import read_json_object, reading
+from srd_gym.reading import reading
 from srd_gym.topic import Topic, TopicSet
 
 __all__ = ["Learner", "LearnerConfig"]
-
-SCHEMA_VERSION = 2
-"""Of model folders; rises when older ones can no longer be read."""
-MODEL_FILE, CONFIG_FILE = "model.safetensors", "config.json"
 
 logger = logging.getLogger("srd_agents")
 
@@ -119,6 +129,13 @@ class Learner(ABC, Generic[C]):
     def _rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
         """`rank_batch` for checked topics; deterministic, and independent of what else is in the batch."""
 
+    def check_device(self) -> None:
+        """Refuse to train on what this machine does not have; called first by `fit`.
+
+        Raises:
+            ValueError: the options name a device that is not here.
+        """
+
     def _release(self) -> None:
         """Let go of what only training needed (topics, optimizer); called when `fit` ends."""
 
@@ -132,11 +149,18 @@ class Learner(ABC, Generic[C]):
         """`rank` of every topic, in their order.
 
         Raises:
-            ValueError: not fitted, k below 1, or a topic without vectors or of another width.
+            ValueError: not fitted, k below 1, or a topic whose vectors are missing, of another width or too large.
         """
         check_count("k", k)
         self.check_topics(topics)
-        return self._rank_batch(topics, k) if topics else []
+        rankings = self._rank_batch(topics, k) if topics else []
+        for topic, ranking in zip(topics, rankings, strict=True):
+            if len(set(ranking.tolist())) < len(ranking):  # NaN is never the smallest
+                raise ValueError(
+                    f"ranker {self.name!r} gives topic {topic.query_id!r} scores that are no numbers; its vectors are "
+                    "too large for the network: scale them as those of training"
+                )
+        return rankings
 
     def check_topics(self, topics: Sequence[Topic]) -> None:
         """Refuse topics that it cannot rank.
@@ -181,13 +205,15 @@ class Learner(ABC, Generic[C]):
             The history.
 
         Raises:
-            ValueError: unlabelled topics, no vectors, nothing to learn from, or a checkpoint of another run.
+            ValueError: unlabelled topics, no vectors, nothing to learn from, a checkpoint of another run, a device that
+                is not here, or too little memory.
             FileNotFoundError: `resume` without a checkpoint in `out`.
             KeyboardInterrupt: passed on after a checkpoint was written (where `out` is given).
         """
         check_count("seed", seed, low=0)
         if time_budget is not None:
             check_positive("time_budget", time_budget)
+        self.check_device()
         trainable, excluded = _checked_topics(self.name, topics, validation)
         self._resuming = resume
         self.pretraining_seconds = self.pretraining_cpu_seconds = 0.0
@@ -214,8 +240,9 @@ class Learner(ABC, Generic[C]):
             ValueError: topics without vectors.
         """
         self.vector_width, self.seed = topics.require_vectors(f"ranker {self.name!r}"), seed
-        self._build(self.vector_width)
-        self._prepare(topics, seed)
+        with _enough_memory(self.name):
+            self._build(self.vector_width)
+            self._prepare(topics, seed)
 
     def save(self, folder: PathLike) -> None:
         """Write `model.safetensors` and `config.json`, each whole or not at all.
@@ -253,18 +280,21 @@ class Learner(ABC, Generic[C]):
                 "srd_agents.registry.load_ranker finds the right class"
             )
         check_count(f"{where / CONFIG_FILE}: vector_width", content["vector_width"])
+        history = content["history"]
         learner = cls(config_from(cls.config_class, content["config"], f"ranker {name!r} in {where}"))
         learner.name = name
         learner.vector_width, learner.seed = content["vector_width"], content["seed"]
         learner.metadata = content["metadata"]
-        learner.history = None if content["history"] is None else History(**content["history"])
+        if history is not None:
+            learner.history = config_from(History, history, f"the history in {where / CONFIG_FILE}")
         weights, header = read_arrays(where / MODEL_FILE, f"model of ranker {name!r}")
         if header.get("fingerprint") != _fingerprint(content):
             raise ValueError(
                 f"{where}: {MODEL_FILE} and {CONFIG_FILE} come from different trainings; train again, or resume"
             )
         # Only now: a config that was changed could ask for a network of any size.
-        learner._build(content["vector_width"])
+        with _enough_memory(name):
+            learner._build(content["vector_width"])
         learner.check_weights(weights, str(where / MODEL_FILE))
         learner._set_weights(weights)
         return learner
@@ -294,29 +324,19 @@ class Learner(ABC, Generic[C]):
         write_json(Path(folder) / CONFIG_FILE, content)
 
 
-def read_model_config(folder: PathLike) -> dict[str, Any]:
-    """The checked content of a model folder's config.json.
-
-    Raises:
-        FileNotFoundError: not there.
-        ValueError: not a model's config.json, or of a newer schema.
-    """
-    path = folder_of(folder) / CONFIG_FILE
-    content = read_json_object(path, "config of a trained ranker", "train again")
-    wanted = ("schema_version", "ranker", "vector_width", "seed", "config", "metadata", "history")
-    missing = [key for key in wanted if key not in content]
-    if missing:
-        raise ValueError(f"{path} lacks {', '.join(missing)}; expected a config.json as `Learner.save` writes it")
-    if content["schema_version"] != SCHEMA_VERSION:
+@contextlib.contextmanager
+def _enough_memory(name: str) -> Iterator[None]:
+    """Say what to do where memory does not suffice: numpy has an error of its own for it, torch a text."""
+    try:
+        yield
+    except (MemoryError, RuntimeError) as error:
+        reason = str(error).strip().split("\n")[0]
+        if not isinstance(error, MemoryError) and not re.search("memory|overflow", reason):
+            raise
         raise ValueError(
-            f"{path} has schema version {content['schema_version']}, this version reads {SCHEMA_VERSION}; "
-            "use the srd-gym version that wrote it, or train again"
-        )
-    if not isinstance(content["ranker"], str) or not isinstance(content["config"], dict):
-        raise ValueError(f"{path}: 'ranker' must be a name and 'config' an object; the file was changed by hand")
-    if content["vector_width"] is not None:  # a heuristic's folder may have none
-        check_count(f"{path}: vector_width", content["vector_width"])
-    return content
+            f"ranker {name!r} needs more memory than there is ({reason or 'MemoryError'}); take a smaller network "
+            "(hidden, units), fewer topics or shorter vectors"
+        ) from error
 
 
 def _fingerprint(content: Mapping[str, Any]) -> str:

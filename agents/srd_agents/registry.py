@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from srd_agents.built_in import BUILT_IN
-from srd_agents.learner import CONFIG_FILE, read_model_config
 from srd_agents.spec import RankerSpec
+from srd_agents.storage import CONFIG_FILE, read_model_config
 from srd_gym.files import PathLike
 from srd_gym.names import unknown
 from srd_gym.protocols import Ranker

@@ -14,8 +14,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from srd_agents.config import check_count, check_type
 from srd_gym.files import PathLike, existing_file, written_atomically
-from srd_gym.reading import json_value, reading
+from srd_gym.reading import json_value, read_json_object, reading
+
+SCHEMA_VERSION = 2
+"""Of model folders; rises when older ones can no longer be read."""
+MODEL_FILE, CONFIG_FILE = "model.safetensors", "config.json"
+_CONTENT: Mapping[str, Any] = {
+    "schema_version": Any,
+    "ranker": str,
+    "vector_width": int | None,
+    "seed": int | None,
+    "config": dict[str, Any],
+    "metadata": dict[str, Any],
+    "history": dict[str, Any] | None,
+}
+"""What config.json holds beside the versions of the packages, and of which types."""
 
 Arrays = dict[str, NDArray[Any]]
 Tree = dict[str, Any]
@@ -126,6 +141,30 @@ def write_json(path: PathLike, content: Mapping[str, Any]) -> None:
     text = json.dumps(content, indent=2, allow_nan=False, ensure_ascii=False)
     with written_atomically(path) as temporary:
         temporary.write_text(text + "\n", encoding="utf-8")
+
+
+def read_model_config(folder: PathLike) -> dict[str, Any]:
+    """The checked content of a model folder's config.json.
+
+    Raises:
+        FileNotFoundError: not there.
+        ValueError: not a model's config.json, or of a newer schema.
+    """
+    path = folder_of(folder) / CONFIG_FILE
+    content = read_json_object(path, "config of a trained ranker", "train again")
+    missing = [key for key in _CONTENT if key not in content]
+    if missing:
+        raise ValueError(f"{path} lacks {', '.join(missing)}; expected a config.json as `Learner.save` writes it")
+    if content["schema_version"] != SCHEMA_VERSION:
+        raise ValueError(
+            f"{path} has schema version {content['schema_version']}, this version reads {SCHEMA_VERSION}; "
+            "use the srd-gym version that wrote it, or train again"
+        )
+    for key, hint in _CONTENT.items():
+        check_type(f"{path}: {key}", content[key], hint)
+    if content["vector_width"] is not None:  # a heuristic's folder may have none
+        check_count(f"{path}: vector_width", content["vector_width"])
+    return content
 
 
 def check_like(arrays: Mapping[str, NDArray[Any]], expected: Mapping[str, tuple[int, ...]], what: str) -> None:

@@ -21,8 +21,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from srd_agents.config import check_one_of
-from srd_agents.learner import CONFIG_FILE, MODEL_FILE, Learner
+from srd_agents.learner import Learner
 from srd_agents.registry import load_ranker, make_ranker
+from srd_agents.storage import CONFIG_FILE, MODEL_FILE
 from srd_agents.testing_topics import ragged_topics, toy_topics
 from srd_agents.validation import Validation
 from srd_gym.protocols import IntArray

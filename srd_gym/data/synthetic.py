@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from srd_gym.data.directions import Vectors, check_integer, check_number, directions, noise_like, to_unit_length
 from srd_gym.data.wide import wide_topics
-from srd_gym.names import unknown
+from srd_gym.names import refuse_arguments, unknown
 from srd_gym.topic import Topic, TopicSet
 
 _CATALOGUE_SEED = 2512
@@ -159,6 +159,7 @@ def generate(preset: str = "serp", *, n_topics: int = 1000, seed: int = 0, **ove
         TypeError: `n_topics` or `seed` is not an integer.
     """
     if preset == "wide":
+        refuse_arguments(wide_topics, overrides, {})
         return wide_topics(n_topics, seed=seed, **overrides)
     if preset not in PRESETS:
         raise unknown("synthetic preset", preset, (*PRESETS, "wide"))

@@ -6,6 +6,7 @@ import json
 import logging
 import os
 import pickle
+import re
 import signal
 import time
 from collections.abc import Mapping, Sequence
@@ -347,6 +348,45 @@ def test_damaged_folders_are_refused(tmp_path: Path) -> None:
     refused("no file at .*model.safetensors", FileNotFoundError)
     with pytest.raises(FileNotFoundError, match="no model folder at"):
         NoisyLinear.load(tmp_path / "nowhere")
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"history": [1]}, "history must be a table, got [1] (list)"),
+        ({"history": "x"}, "history must be a table, got 'x' (str)"),
+        ({"history": {"recrods": []}}, "'recrods'. Did you mean records"),
+        ({"history": {"records": {}}}, "records must be a list, got {} (dict)"),
+        ({"history": {"records": [3]}}, "entry 1 of records must be a table, got 3 (int)"),
+        ({"history": {"best_epoch": "2"}}, "best_epoch must be a whole number, got '2' (str)"),
+        ({"history": {"excluded": [None]}}, "entry 1 of excluded must be text, got None"),
+        ({"metadata": []}, "metadata must be a table, got [] (list)"),
+        ({"seed": "0"}, "seed must be a whole number, got '0' (str)"),
+        ({"ranker": 3}, "ranker must be text, got 3 (int)"),
+        ({"config": None}, "config must be a table, got None (NoneType)"),
+        ({"config": {"rate": "0.1"}}, "rate must be a number, got '0.1' (str)"),
+    ],
+)
+def test_config_files_of_another_shape_are_refused(tmp_path: Path, changes: dict[str, Any], message: str) -> None:
+    toy = learner(epochs=1)
+    toy.fit(TRAIN, seed=8)
+    toy.save(tmp_path)
+    changed_config(tmp_path, **changes)
+    with pytest.raises((TypeError, ValueError), match=re.escape(message)) as caught:
+        NoisyLinear.load(tmp_path)
+    assert str(tmp_path) in str(caught.value)
+
+
+def test_a_ranking_that_repeats_a_document_is_refused() -> None:
+    class Stuck(NoisyLinear):
+        def _rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
+            return [np.zeros(k, np.int64) for _ in topics]
+
+    toy = Stuck(NoisyLinearConfig(epochs=1))
+    toy.fit(TRAIN, seed=8)
+    assert toy.rank(TRAIN[0], 1).tolist() == [0]
+    with pytest.raises(ValueError, match="gives topic 'q0' scores that are no numbers; its vectors are too large"):
+        toy.rank(TRAIN[0], 2)
 
 
 def test_a_full_disk_leaves_the_old_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -114,3 +115,63 @@ def test_a_reader_that_goes_away_is_no_error(tmp_path: Path) -> None:
         process.wait(timeout=60)
     assert "Traceback" not in error
     assert "error" not in error.lower()
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "data build synthetic tiny --out a --seed -1",
+        "data reshape synthetic:tiny:5 --out a --seed -1",
+        "train mmr --topics synthetic:tiny:5 --out a --seed -1",
+        "train reinforce --topics synthetic:tiny:5 --out a --seed -1",
+        "train mmr --topics synthetic:tiny:5 --out a --fold 1/2 --fold-seed -1",
+        "rank random --topics synthetic:tiny:5 --out a --seed -1",
+        "pretrain --out a --seeds 0 -1",
+    ],
+)
+def test_negative_seeds_are_refused_before_any_work(srd: Srd, words: str) -> None:
+    done = srd(*words.split())
+    assert done.code == 2
+    option = next(word for word in words.split() if word.endswith(("seed", "seeds")))
+    assert done.err == f"error: {option} must be at least 0, got -1\n"
+
+
+def test_a_device_that_is_not_here_is_refused_before_topics_are_read(srd: Srd, tmp_path: Path) -> None:
+    words = (
+        "train",
+        "reinforce",
+        "--topics",
+        tmp_path / "none.parquet",
+        "--out",
+        tmp_path / "m",
+        "--device",
+        "cuda:99",
+    )
+    done = srd(*words)
+    assert done.code == 2
+    assert done.err.startswith("error: device must be one that torch has on this machine, got 'cuda:99'")
+    assert not (tmp_path / "m").exists()
+
+
+def test_a_network_larger_than_memory_is_one_error(srd: Srd, tmp_path: Path) -> None:
+    words = ("train", "reinforce", "--topics", "synthetic:tiny:12", "--out", tmp_path / "m", "--hidden", 10**12)
+    done = srd(*words)
+    assert done.code == 2
+    assert done.err.startswith("error: ranker 'reinforce' needs more memory than there is")
+    assert not (tmp_path / "m").exists()
+
+
+def test_an_interrupt_while_packages_are_imported_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "numpy.py").write_text("import os, signal, time\nos.kill(os.getpid(), signal.SIGINT)\ntime.sleep(30)\n")
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])}
+    command = "from srd_train.__main__ import main; import sys; sys.exit(main())"
+    done = subprocess.run(
+        [sys.executable, "-c", command, "--version"], env=environment, capture_output=True, text=True, timeout=60
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "error: interrupted; nothing was begun\n")
+
+
+def test_the_package_runs_as_the_command() -> None:
+    done = subprocess.run([sys.executable, "-m", "srd_train", "--version"], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("srd ")

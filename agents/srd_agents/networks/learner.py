@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, TypeVar
 
+import torch
 from numpy.typing import NDArray
 from torch import nn
 
@@ -21,6 +22,17 @@ class NetworkLearner(Learner[C]):
     _network: nn.Module
     only_training: ClassVar[tuple[str, ...]] = ("_optimizer",)
     """Attributes that are let go of when training ends."""
+
+    def check_device(self) -> None:
+        """Refuse a device that torch does not have here."""
+        name: str = getattr(self.config, "device", "cpu")
+        try:
+            torch.zeros(1, device=name).item()
+        except Exception as error:  # torch raises whatever the device's own code raises
+            reason = str(error).strip().split("\n")[0]
+            raise ValueError(
+                f'device must be one that torch has on this machine, got {name!r} ({reason}); "cpu" is always there'
+            ) from error
 
     def _weights(self) -> dict[str, NDArray[Any]]:
         return module_arrays(self._network)

@@ -14,10 +14,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from srd_agents.learner import Learner
 from srd_agents.networks.attention import initialise
-from srd_agents.networks.checkpoint import load_module, load_optimizer, module_arrays, optimizer_tree
+from srd_agents.networks.checkpoint import load_optimizer, optimizer_tree
 from srd_agents.networks.inputs import Inputs, Standardizer, TopicTensors, inputs_of
+from srd_agents.networks.learner import NetworkLearner
 from srd_agents.qmix.config import QmixConfig, ScoringConfig, VdnConfig
 from srd_agents.qmix.loss import (
     MixingWeights,
@@ -31,7 +31,7 @@ from srd_agents.qmix.loss import (
 from srd_agents.qmix.mixer import FlatMixer, PooledMixer
 from srd_agents.qmix.network import ScoreNetwork
 from srd_agents.qmix.replay import Replay, Visits
-from srd_agents.storage import Tree, Weights
+from srd_agents.storage import Tree
 from srd_gym.core import ScoringCore
 from srd_gym.protocols import IntArray, ScoreArray
 from srd_gym.topic import Topic, TopicSet
@@ -42,10 +42,11 @@ _CHUNK_DOCUMENTS = 4096
 """Documents ranked in one pass: enough to spread the cost of torch's calls, few enough to stay in the cache."""
 
 
-class ScoringLearner(Learner[C]):
+class ScoringLearner(NetworkLearner[C]):
     """What the three learners share: the agents' network, playing, the replay, and ranking by the best scores."""
 
-    _networks: nn.ModuleDict
+    _network: nn.ModuleDict
+    only_training: ClassVar[tuple[str, ...]] = ("_tensors", "_replay", "_optimizer")
     _core: ScoringCore | None = None
     _tensors: TopicTensors
     _replay: Replay
@@ -71,7 +72,7 @@ class ScoringLearner(Learner[C]):
     def _start_at(self, reward: float) -> None:
         """Begin with joint values around this one, so that no updates go into learning the rewards' mean."""
         with torch.no_grad():
-            self._network.values.bias.fill_(reward)
+            self._agents.values.bias.fill_(reward)
 
     # Ranking.
 
@@ -114,7 +115,7 @@ class ScoringLearner(Learner[C]):
     @torch.inference_mode()
     def _values_of(self, topics: Sequence[Topic]) -> NDArray[np.float32]:
         """Action values of some topics, [B, N, A]."""
-        values: Tensor = self._network(self._standardized(inputs_of(topics, self._standardizer.shift)))
+        values: Tensor = self._agents(self._standardized(inputs_of(topics, self._standardizer.shift)))
         array: NDArray[np.float32] = values.cpu().numpy()
         return array
 
@@ -144,14 +145,14 @@ class ScoringLearner(Learner[C]):
     # Weights.
 
     @property
-    def _network(self) -> ScoreNetwork:
-        network = self._networks["agents"]
+    def _agents(self) -> ScoreNetwork:
+        network = self._network["agents"]
         assert isinstance(network, ScoreNetwork)  # noqa: S101 - tells the type checker what `_build` put there
         return network
 
     @property
     def _standardizer(self) -> Standardizer:
-        standardizer = self._networks["inputs"]
+        standardizer = self._network["inputs"]
         assert isinstance(standardizer, Standardizer)  # noqa: S101 - as above
         return standardizer
 
@@ -174,13 +175,7 @@ class ScoringLearner(Learner[C]):
         mixer = self._make_mixer(vector_width)
         if mixer is not None:
             parts["mixer"] = mixer
-        self._networks = nn.ModuleDict(parts).to(torch.device(config.device))
-
-    def _weights(self) -> dict[str, NDArray[Any]]:
-        return module_arrays(self._networks)
-
-    def _set_weights(self, weights: Weights) -> None:
-        load_module(self._networks, weights, f"weights of ranker {self.name!r}")
+        self._network = nn.ModuleDict(parts)
 
     # Training.
 
@@ -188,15 +183,16 @@ class ScoringLearner(Learner[C]):
         config = self.config
         for topic in topics:
             self._check_size(topic)
-        initialise(self._networks, torch.Generator().manual_seed(seed))
+        initialise(self._network, torch.Generator().manual_seed(seed))
         if config.standardize:
             self._standardizer.fit(topics)
+        self._network.to(config.device)
         self._core = ScoringCore(topics, reward=config.rewards, n_scores=config.n_scores)
         self._tensors = TopicTensors(self._core.arrays, self._standardizer.shift)
         self._replay = Replay(
             config.replay_capacity, config.rollouts, self._core.arrays.max_candidates, config.n_scores
         )
-        self._optimizer = torch.optim.Adam(self._networks.parameters(), lr=config.learning_rate, fused=True)
+        self._optimizer = torch.optim.Adam(self._network.parameters(), lr=config.learning_rate, fused=True)
         self._rng = np.random.default_rng([seed, 0xD0C])
         self._episodes = 0
 
@@ -227,7 +223,7 @@ class ScoringLearner(Learner[C]):
         best = np.zeros((len(batch), core.arrays.max_candidates), np.int64)
         if epsilon < 1:
             with torch.inference_mode():
-                greedy = self._network(self._standardized(self._tensors.batch(batch))).argmax(dim=2)
+                greedy = self._agents(self._standardized(self._tensors.batch(batch))).argmax(dim=2)
             best[:, : greedy.shape[1]] = greedy.cpu().numpy()
         shape = (len(batch), self.config.rollouts, best.shape[1])
         explores = self._rng.random(shape, dtype=np.float32) < epsilon
@@ -249,14 +245,14 @@ class ScoringLearner(Learner[C]):
         # A topic that comes up several times goes through the network once.
         topics, which = np.unique(visits.topics, return_inverse=True)
         inputs = self._standardized(self._tensors.batch(topics))
-        values = self._network(inputs)
+        values = self._agents(inputs)
         index = torch.from_numpy(which).to(place)
         actions = torch.from_numpy(visits.actions[:, :, : values.shape[1]]).to(place)
         rewards = torch.from_numpy(visits.rewards).to(place)
         loss = self._loss(chosen_values(values, actions, index), rewards, inputs, index)
         self._optimizer.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
-        nn.utils.clip_grad_norm_(self._networks.parameters(), self.config.clip_norm)
+        nn.utils.clip_grad_norm_(self._network.parameters(), self.config.clip_norm)
         self._optimizer.step()
         return float(loss.detach())
 
@@ -284,10 +280,8 @@ class ScoringLearner(Learner[C]):
         self._episodes = int(state["episodes"])
 
     def _release(self) -> None:
+        super()._release()
         self._core = None
-        for name in ("_tensors", "_replay", "_optimizer"):
-            if hasattr(self, name):
-                delattr(self, name)
 
 
 class Qmix(ScoringLearner[QmixConfig]):
@@ -308,12 +302,12 @@ class Qmix(ScoringLearner[QmixConfig]):
         return PooledMixer(vector_width, config.mixing_width, per_document=config.state == "documents")
 
     def _start_at(self, reward: float) -> None:
-        mixer = self._networks["mixer"]
+        mixer = self._network["mixer"]
         if isinstance(mixer, FlatMixer | PooledMixer):
             mixer.start_at(reward)
 
     def _loss(self, chosen: Tensor, rewards: Tensor, inputs: Inputs, visits: Tensor) -> Tensor:
-        weights = MixingWeights(*(part[visits] for part in self._networks["mixer"](inputs)))
+        weights = MixingWeights(*(part[visits] for part in self._network["mixer"](inputs)))
         return joint_loss(mix(chosen, weights), rewards)
 
 

@@ -62,7 +62,7 @@ class ScoringConfig(LearnerConfig):
     standardize: bool = True
     """Shift and scale the vectors by the training documents' mean and overall deviation; the paper does not."""
     device: str = "cpu"
-    """Where the network is trained and ranks, in torch's words ("cpu", "cuda")."""
+    """Where it is trained, in torch's words ("cpu", "cuda"); ranking always runs on the CPU."""
 
     def __post_init__(self) -> None:
         super().__post_init__()

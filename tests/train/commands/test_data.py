@@ -105,6 +105,36 @@ def test_simulated_and_transductive_vectors_are_marked(srd: Srd, ambient_folder:
     assert "noise 2" in read_topics(out).name
 
 
+def test_synthetic_topics_take_noise_and_width(srd: Srd, tmp_path: Path) -> None:
+    out = tmp_path / "t.parquet"
+    words = ("data", "build", "synthetic", "tiny", "--topics", "3", "--out", out)
+    srd.works(*words)
+    plain = read_topics(out)
+    srd.works(*words, "--noise", "2")
+    assert read_topics(out).name == "synthetic:tiny (noise 2)"
+    assert (read_topics(out)[0].doc_vectors != plain[0].doc_vectors).any()
+    assert (read_topics(out)[0].judgments == plain[0].judgments).all()
+    srd.works(*words, "--width", "5")
+    assert read_topics(out).vector_width == 5
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("synthetic", "wide", "--noise", "2"), "unknown argument of wide_topics: 'noise'"),
+        (("synthetic", "tiny", "--noise", "-1"), "noise must be"),
+        (("ambient", "none", "--noise", "2"), "--noise is of vectors that are made: give --vectors simulated"),
+        (("ambient", "none", "--noise", "2", "--vectors", "lsa"), "--noise is of vectors that are made"),
+        (("ambient", "none", "--width", "5"), "give --vectors lsa or --vectors simulated with it, or leave it out"),
+        (("ambient", "none", "--width", "5", "--vectors", "v.npz"), "--width is of vectors that are made"),
+    ],
+)
+def test_an_option_that_nothing_uses_is_an_error(
+    srd: Srd, tmp_path: Path, words: tuple[str, ...], message: str
+) -> None:
+    assert message in srd.fails("data", "build", *words, "--out", tmp_path / "t")
+
+
 def test_head_keeps_odd_ids_as_data(srd: Srd, tmp_path: Path) -> None:
     out = tmp_path / "t.parquet"
     odd = Topic(query_id="q\x1b[31m", doc_ids=("[red]a[/red]", "<b>"), doc_texts=("<script>", "x\x07y"))

@@ -181,6 +181,11 @@ def test_a_value_of_another_type_is_named_with_its_line(tmp_path: Path, line: in
         ({"topics": [{"name": "t", "source": "x" * 400}]}, "Known: ambient"),
         ({"topics": [{"name": "t", "source": "synthetic:tiny", "width": 0}]}, "width must be at least 1, got 0"),
         ({"topics": [{"name": "t", "source": "synthetic:tiny", "folds": 1}]}, "folds must be at least 2, got 1"),
+        ({"topics": [{"name": "t", "source": "ambient", "noise": 2}]}, "noise is of simulated vectors"),
+        (
+            {"topics": [{"name": "t", "source": "ambient", "shared_subtopics": True}]},
+            "shared_subtopics is of simulated",
+        ),
         ({"name": "a/b"}, "its name is that of a folder"),
         ({"name": "x" * 300}, "its name is that of a folder"),
     ],

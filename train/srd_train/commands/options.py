@@ -10,6 +10,7 @@ from typing import Annotated, Any, Protocol, TypeVar, get_type_hints
 
 import tyro
 
+from srd_agents.config import check_count
 from srd_train.commands.output import Output
 
 Options = TypeVar("Options")
@@ -71,9 +72,23 @@ def parsed(kind: type[Options], args: Sequence[str], prog: str) -> Options:
 
     Raises:
         SystemExit: code 0 after --help, code 2 after a wrong command line (tyro has said why).
+        ValueError: a negative seed.
     """
     description = inspect.cleandoc(kind.__doc__ or "")
-    return tyro.cli(kind, args=args, prog=prog, description=description, config=(tyro.conf.FlagCreatePairsOff,))
+    found = tyro.cli(kind, args=args, prog=prog, description=description, config=(tyro.conf.FlagCreatePairsOff,))
+    _check_seeds(found)
+    return found
+
+
+def _check_seeds(options: Any) -> None:
+    """Refuse negative seeds, by whatever name; numpy would do so after the topics were read."""
+    for entry in dataclasses.fields(options):
+        value = getattr(options, entry.name)
+        if dataclasses.is_dataclass(value):
+            _check_seeds(value)
+        elif entry.name.endswith(("seed", "seeds")):
+            for seed in value if isinstance(value, tuple) else (value,):
+                check_count(f"--{entry.name.replace('_', '-')}", seed, low=0)
 
 
 def ranker_options(config: Any, tuned: Collection[str] = (), taken: Collection[str] = ()) -> type[Any]:

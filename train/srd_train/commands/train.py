@@ -121,6 +121,9 @@ class TrainCommand:
         """
         options = self.options
         _check_folder(options, self.spec)
+        untrained = self.spec.build(self.spec.configure(**self.config))
+        if isinstance(untrained, Learner):
+            untrained.check_device()  # topics can take minutes to read
         topics = load_topics(options.topics)
         split = split_topics(
             topics, fold=options.fold, folds=options.folds, fold_seed=options.fold_seed, seed=options.seed

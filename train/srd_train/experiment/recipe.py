@@ -90,6 +90,10 @@ class TopicsEntry:
             raise ValueError(f"topics {self.name!r}: only trec-indri has years to choose, not {self.source!r}")
         if self.candidates is not None and self.candidates < 1:
             raise ValueError(f"topics {self.name!r}: candidates must be at least 1, got {self.candidates}")
+        if self.noise is not None and self.vectors != "simulated" and not self.source.startswith(_SYNTHETIC):
+            raise ValueError(f"topics {self.name!r}: noise is of simulated vectors and synthetic topics; leave it out")
+        if self.shared_subtopics is not None and self.vectors != "simulated":
+            raise ValueError(f"topics {self.name!r}: shared_subtopics is of simulated vectors; leave it out")
         check_count(f"topics {self.name!r}: width", self.width)
         check_count(f"topics {self.name!r}: folds", self.folds, low=2)
         for fold in self.run_folds:

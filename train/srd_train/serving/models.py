@@ -7,9 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from srd_agents.learner import CONFIG_FILE, SCHEMA_VERSION, read_model_config
 from srd_agents.registry import RankerSpec, find_untrained, load_ranker, load_trained
-from srd_agents.storage import write_json
+from srd_agents.storage import CONFIG_FILE, SCHEMA_VERSION, read_model_config, write_json
 from srd_gym.data.lsa import LsaVectorizer
 from srd_gym.protocols import Ranker
 from srd_gym.topic import TopicSet

@@ -37,8 +37,8 @@ class Build(ABC):
     """What to do about documents without a vector: stop, or leave them out (then topics left without any)."""
     width: Annotated[int | None, tyro.conf.arg(metavar="INT")] = None
     """F of lsa vectors (default 100) and simulated ones (default 64)."""
-    noise: float = 1.0
-    """Of simulated vectors."""
+    noise: float | None = None
+    """Of simulated vectors (default 1) and synthetic topics (default: the preset's)."""
     seed: int = 0
     """Of simulated vectors and synthetic topics."""
     json: bool = False
@@ -51,6 +51,17 @@ class Build(ABC):
             return None
         return Path(self.vectors)
 
+    def check(self) -> None:
+        """Refuse options that nothing would use, before files are read.
+
+        Raises:
+            ValueError: --noise or --width without vectors that are made with them.
+        """
+        for option, value, kinds in (("noise", self.noise, ("simulated",)), ("width", self.width, MADE_VECTORS)):
+            if value is not None and self.vectors not in kinds:
+                wanted = " or ".join(f"--vectors {kind}" for kind in kinds)
+                raise ValueError(f"--{option} is of vectors that are made: give {wanted} with it, or leave it out")
+
     @abstractmethod
     def load(self) -> TopicSet:
         """The topics of the source, with vectors where a file has them."""
@@ -61,10 +72,12 @@ class Build(ABC):
         Raises:
             FileNotFoundError, ValueError: what the source or the vectors lack; the message says what to do.
         """
+        self.check()
         topics = self.load()
         made = self.vectors if self.vector_file is None else None
         if made is not None:
-            topics = with_made_vectors(topics, made, width=self.width, noise=self.noise, seed=self.seed)
+            noise = 1.0 if self.noise is None else self.noise
+            topics = with_made_vectors(topics, made, width=self.width, noise=noise, seed=self.seed)
         if self.query_vectors is not None:
             topics = with_query_vectors(topics, self.query_vectors, self.missing)
         write_topics(self.out, topics)
@@ -159,11 +172,17 @@ class Synthetic(Build):
     topics: int = 1000
     """How many topics."""
 
-    def load(self) -> TopicSet:
-        """Generated topics."""
+    def check(self) -> None:
+        """Refuse vectors from elsewhere."""
         if self.vectors is not None or self.query_vectors is not None:
             raise ValueError(f"synthetic topics come with vectors: leave out --vectors (presets: {', '.join(PRESETS)})")
-        return generate(self.preset, n_topics=self.topics, seed=self.seed)
+
+    def load(self) -> TopicSet:
+        """Generated topics."""
+        given = {name: value for name in ("noise", "width") if (value := getattr(self, name)) is not None}
+        topics = generate(self.preset, n_topics=self.topics, seed=self.seed, **given)
+        marks = ", ".join(f"{name} {value:g}" for name, value in given.items())
+        return topics.replace(topics, name=f"{topics.name} ({marks})") if marks else topics
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,0 +1,95 @@
+"""What a machine lacks is said before work begins: a device, memory; and vectors that no network can take."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from srd_agents.learner import Learner
+from srd_agents.registry import RANKERS, make_ranker
+from srd_gym.data.synthetic import generate
+from srd_gym.topic import Topic
+
+TOPICS = generate("tiny", n_topics=6, seed=0)
+WITH_DEVICE = [
+    spec.name
+    for spec in RANKERS.values()
+    if spec.learns and "device" in [each.name for each in fields(spec.config_class)]
+]
+
+
+def test_learners_with_a_device_are_found() -> None:
+    assert {"mdp-div", "reinforce", "qmix", "ntn-div", "daletor"} <= set(WITH_DEVICE)
+
+
+@pytest.mark.parametrize("device", ["meta", "nowhere", "cuda:99"])
+@pytest.mark.parametrize("name", WITH_DEVICE)
+def test_a_device_that_is_not_here_is_refused(name: str, device: str) -> None:
+    ranker: Any = make_ranker(name, device=device)
+    with pytest.raises(ValueError, match=f"device must be one that torch has on this machine, got '{device}'"):
+        ranker.fit(TOPICS)
+    assert ranker.vector_width is None
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="this machine has a CUDA device")
+def test_cuda_without_cuda_is_refused() -> None:
+    ranker: Any = make_ranker("reinforce", device="cuda")
+    with pytest.raises(ValueError, match=r"got 'cuda'.*is always there"):
+        ranker.fit(TOPICS)
+
+
+@pytest.mark.parametrize("name", ["reinforce", "qmix"])
+def test_a_model_trained_elsewhere_ranks_here(tmp_path: Path, name: str) -> None:
+    ranker: Any = make_ranker(name, epochs=1)
+    ranker.fit(TOPICS)
+    ranker.config = replace(ranker.config, device="cuda:99")
+    ranker.save(tmp_path)
+    loaded: Learner[Any] = type(ranker).load(tmp_path, name=name)
+    assert loaded.rank(TOPICS[0], 5).tolist() == ranker.rank(TOPICS[0], 5).tolist()
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("reinforce", {"hidden": 10**12}),
+        ("mdp-div", {"hidden": 2**62}),
+        ("qmix", {"hidden": 10**12}),
+        ("qmix", {"replay_capacity": 10**15}),
+        ("mcts", {"hidden": 10**12}),
+        ("ntn-div", {"slices": 10**13}),
+        ("daletor", {"width": 4 * 10**12}),
+        ("relational", {"units": 10**13, "init": "random"}),
+    ],
+)
+def test_networks_larger_than_memory_are_refused(name: str, options: dict[str, Any]) -> None:
+    ranker: Any = make_ranker(name, **options)
+    with pytest.raises(ValueError, match=f"ranker '{name}' needs more memory than there is .*smaller network"):
+        ranker.fit(TOPICS)
+
+
+def _too_large(topic: Topic) -> Topic:
+    """The topic with vectors whose lengths float32 cannot hold."""
+    vectors = np.array(topic.doc_vectors)
+    vectors[0] = np.sign(vectors[0]) * np.float32(3e38)
+    return replace(topic, doc_vectors=vectors)
+
+
+@pytest.mark.filterwarnings("ignore:(invalid|overflow).* encountered:RuntimeWarning")
+@pytest.mark.parametrize("name", ["mdp-div", "reinforce", "mcts", "m2div", "ntn-div", "qmix", "daletor", "relational"])
+def test_vectors_of_any_size_give_distinct_documents_or_an_error(name: str) -> None:
+    fewer = {"simulations": 4, "rank_simulations": 4} if name == "m2div" else {}
+    ranker: Any = make_ranker(name, epochs=1, **fewer)
+    ranker.fit(TOPICS)
+    for topic in TOPICS[:3]:
+        try:
+            ranking = ranker.rank(_too_large(topic), 10).tolist()
+        except ValueError as error:
+            if "scores that are no numbers" not in str(error):
+                raise
+        else:
+            assert len(set(ranking)) == len(ranking) == min(10, topic.n_candidates)

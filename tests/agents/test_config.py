@@ -29,7 +29,7 @@ ODD: tuple[Any, ...] = ("", "8", 1.5, -1, True, None, float("nan"), float("inf")
         ("reinforce", "standardize", 1, TypeError, "standardize must be true or false, got 1 (int)"),
         ("reinforce", "device", 0, TypeError, "device must be text, got 0 (int)"),
         ("qmix", "max_candidates", "all", TypeError, "max_candidates must be a whole number, got 'all' (str)"),
-        ("mcts", "rank_by", "serch", ValueError, "rank_by: 'serch'. Did you mean search?"),
+        ("mcts", "rank_by", "search_", ValueError, "rank_by: 'search_'. Did you mean search?"),
         ("mcts", "rank_by", 1, TypeError, "rank_by must be one of 'policy', 'value', 'search', got 1 (int)"),
         ("relational", "without", "order", TypeError, "without must be a list, as ['order'], got 'order' (str)"),
         ("relational", "without", [1], TypeError, "entry 1 of without must be text, got 1 (int)"),

@@ -355,7 +355,7 @@ def test_damaged_folders_are_refused(tmp_path: Path) -> None:
     [
         ({"history": [1]}, "history must be a table, got [1] (list)"),
         ({"history": "x"}, "history must be a table, got 'x' (str)"),
-        ({"history": {"recrods": []}}, "'recrods'. Did you mean records"),
+        ({"history": {"recordz": []}}, "'recordz'. Did you mean records"),
         ({"history": {"records": {}}}, "records must be a list, got {} (dict)"),
         ({"history": {"records": [3]}}, "entry 1 of records must be a table, got 3 (int)"),
         ({"history": {"best_epoch": "2"}}, "best_epoch must be a whole number, got '2' (str)"),

@@ -37,6 +37,24 @@ class Ranker(Protocol):
         """`rank` of every topic, in their order; the same rankings as one by one."""
 
 
+def check_distinct(ranking: IntArray, topic: Topic, ranker: str) -> None:
+    """Refuse a ranking that repeats a document: where scores overflow, NaN stands at every rank.
+
+    Args:
+        ranking: of the topic.
+        topic: what was ranked.
+        ranker: its name, for the error.
+
+    Raises:
+        ValueError: a document comes twice.
+    """
+    if len(set(np.asarray(ranking).tolist())) < len(ranking):
+        raise ValueError(
+            f"ranker {ranker!r} ranks a document of topic {topic.query_id!r} twice, as where scores are no numbers: "
+            "are its vectors too large? Scale them as those of training"
+        )
+
+
 @runtime_checkable
 class SequentialScorer(Protocol):
     """Scores candidates given those already ranked: what greedy rankers and pruning by a ranker ask for."""

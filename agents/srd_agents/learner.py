@@ -39,7 +39,7 @@ from srd_agents.storage import (
     write_json,
 )
 from srd_gym.files import PathLike
-from srd_gym.protocols import IntArray
+from srd_gym.protocols import IntArray, check_distinct
 from srd_gym.reading import reading
 from srd_gym.topic import Topic, TopicSet
 
@@ -155,11 +155,7 @@ class Learner(ABC, Generic[C]):
         self.check_topics(topics)
         rankings = self._rank_batch(topics, k) if topics else []
         for topic, ranking in zip(topics, rankings, strict=True):
-            if len(set(ranking.tolist())) < len(ranking):  # NaN is never the smallest
-                raise ValueError(
-                    f"ranker {self.name!r} gives topic {topic.query_id!r} scores that are no numbers; its vectors are "
-                    "too large for the network: scale them as those of training"
-                )
+            check_distinct(ranking, topic, self.name)
         return rankings
 
     def check_topics(self, topics: Sequence[Topic]) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from run_srd import Srd
 
+from srd_agents.heuristic.mmr import MMR
 from srd_agents.registry import make_ranker
 from srd_gym.data.parquet import TopicWriter, write_topics
 from srd_gym.data.synthetic import generate
@@ -98,6 +99,14 @@ def test_ray_ranks_files_only_and_has_to_be_there(
     monkeypatch.setitem(sys.modules, "ray", None)
     words = ("rank", "mmr", "--engine", "ray", "--out", tmp_path / "run", "--topics")
     assert 'pip install "srd-gym[ray]"' in srd.fails(*words, tiny_file)
+
+
+def test_a_run_repeats_no_document(srd: Srd, tiny_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(MMR, "rank_batch", lambda _, topics, k: [np.zeros(k, np.int64) for _ in topics])
+    run = tmp_path / "run"
+    error = srd.fails("rank", "mmr", "--topics", tiny_file, "--out", run)
+    assert "ranker 'mmr' ranks a document of topic 'tiny-0-0' twice" in error
+    assert not run.exists()
 
 
 _PEAK = """

@@ -17,7 +17,7 @@ export OMP_NUM_THREADS ?= 1
 export PYTHONHASHSEED ?= 0
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: help demo test check format lint types imports spelling wheel test-wheel test-minimal test-third-party guard fuzz docs speed convergence ways default-ranker clean
+.PHONY: help demo test check format lint types imports spelling wheel test-wheel test-minimal test-third-party guard fuzz kills docs speed convergence ways default-ranker clean
 
 help:
 	@echo "make demo    install, then train and compare rankers on the embedded topics"
@@ -26,6 +26,7 @@ help:
 	@echo "make docs    build the documentation into docs/_build/html"
 	@echo "make format  let ruff rewrite what it can"
 	@echo "make fuzz    damaged files and odd arguments, 100,000 cases each; its options: ARGS=--help"
+	@echo "make kills   kill commands at random moments, run them again, compare; its options: ARGS=--help"
 	@echo "make speed   the speed table; its options: ARGS=--help"
 	@echo "make convergence  how soon rankers become good; its options: ARGS=--help"
 	@echo "make default-ranker  the table of what ranks where no ranker is named"
@@ -107,6 +108,10 @@ fuzz: $(READY)
 # While code is rearranged: scores and weights stay what they were, to the last bit.
 guard: $(READY)
 	$(BIN)/python tests/golden/before/make.py
+
+# What is killed is run again and comes to the same; ARGS are its options (ARGS=--help).
+kills: $(READY)
+	PYTHONPATH=.:agents:train $(BIN)/python tests/fuzz/kills.py $(ARGS)
 
 # The experiments behind pages of the documentation; ARGS are their options (ARGS=--help).
 speed convergence ways: $(READY)

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
-import signal
-import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
-from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,6 +18,7 @@ from srd_agents.history import History, OnProgress, Progress
 from srd_agents.storage import Tree, read_tree, write_tree
 from srd_agents.validation import Validation
 from srd_gym.files import PathLike
+from srd_gym.interrupts import held_back
 from srd_gym.reading import reading
 from srd_gym.topic import TopicSet
 
@@ -99,7 +96,7 @@ class Fit:
         self._earlier_seconds, self._began = learner.pretraining_seconds, time.monotonic()
         self._cpu_seconds = learner.pretraining_cpu_seconds
         self._saved_at = self._shown_at = self._began
-        self._between_updates = True
+        self._between_updates, self._resumed = True, False
 
     @cached_property
     def _identity(self) -> dict[str, Any]:
@@ -125,24 +122,25 @@ class Fit:
             KeyboardInterrupt: after a checkpoint.
             FloatingPointError: a figure became NaN or infinite.
         """
-        try:
-            with _deferred_interrupt() as interrupted:
+        with held_back() as let_interrupts_through:
+            try:
+                if not self._resumed:
+                    self._checkpoint()  # a run that is stopped early has something to resume
                 self._validate_start()
                 while (reason := self._reason_to_stop()) is None:
+                    let_interrupts_through()
                     self._step()
                     self._report()
-                    if interrupted():
-                        raise KeyboardInterrupt
                     if time.monotonic() - self._saved_at > self._config.checkpoint_seconds:
                         self._checkpoint()
-        except KeyboardInterrupt:
-            # Inside an update the state is neither here nor there: the last checkpoint stands.
-            if self._between_updates:
-                self._checkpoint()
-            raise
-        self.history.stopped_by = reason
-        self._checkpoint()
-        self._finish()
+            except KeyboardInterrupt:
+                # Inside an update the state is neither here nor there: the last checkpoint stands.
+                if self._between_updates:
+                    self._checkpoint()
+                raise
+            self.history.stopped_by = reason
+            self._checkpoint()
+            self._finish()
 
     def resume(self) -> None:
         """Take over the checkpoint in the folder.
@@ -156,6 +154,7 @@ class Fit:
         path = self._out / STATE_FILE
         if not path.exists():
             raise FileNotFoundError(f"no training to resume in {self._out} (no {STATE_FILE}); train without resume")
+        self._resumed = True
         what = f"training state of ranker {self._learner.name!r}"
         with reading(path, what, "one that `fit` wrote", "train anew"):
             self._take_over(read_tree(path, what), path)
@@ -209,9 +208,11 @@ class Fit:
         """Let the first weights compete: where training only makes things worse, they are the ones to keep."""
         if self._validation is None or self._epoch or self._position or self.history.records:
             return
+        self._between_updates = False
         value = self._validation.mean(self._learner)
         self._record(value, 0, {})
         self._choose(value)
+        self._between_updates = True
 
     def _reason_to_stop(self) -> str | None:
         """Why training is over, or None."""
@@ -338,31 +339,3 @@ class Fit:
                 records=records,
             )
         )
-
-
-@contextlib.contextmanager
-def _deferred_interrupt() -> Iterator[Callable[[], bool]]:
-    """Hold the first Ctrl-C back until the running update is done; a second one interrupts at once.
-
-    Where signals cannot be handled (other threads) or someone else handles them, nothing changes.
-
-    Yields:
-        A function that says whether an interrupt is waiting.
-    """
-    ours = threading.current_thread() is threading.main_thread()
-    if not ours or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
-        yield lambda: False
-        return
-    waiting = False
-
-    def hold_back(_signal: int, _frame: FrameType | None) -> None:
-        nonlocal waiting
-        if waiting:
-            raise KeyboardInterrupt
-        waiting = True
-
-    signal.signal(signal.SIGINT, hold_back)
-    try:
-        yield lambda: waiting
-    finally:
-        signal.signal(signal.SIGINT, signal.default_int_handler)

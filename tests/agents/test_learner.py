@@ -211,6 +211,21 @@ def test_an_interrupt_waits_for_the_update_to_end(tmp_path: Path) -> None:
     np.testing.assert_array_equal(resumed.w, whole.w)
 
 
+def test_a_run_stopped_before_its_first_update_can_be_resumed(tmp_path: Path) -> None:
+    class Stopped(NoisyLinear):
+        def _rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        Stopped(NoisyLinearConfig()).fit(TRAIN, VALIDATION, seed=3, out=tmp_path)
+    NoisyLinear.load(tmp_path)
+    resumed, whole = learner(), learner()
+    history = resumed.fit(TRAIN, VALIDATION, seed=3, out=tmp_path, resume=True)
+    assert [record["epoch"] for record in history.records] == list(range(7))
+    whole.fit(TRAIN, VALIDATION, seed=3)
+    np.testing.assert_array_equal(resumed.w, whole.w)
+
+
 def test_an_interrupt_inside_an_update_leaves_the_last_checkpoint(tmp_path: Path) -> None:
     toy = learner(checkpoint_seconds=1e-9)
     toy.fails_at = 7

@@ -1,8 +1,10 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
@@ -94,10 +96,42 @@ def test_exit_codes(srd: Srd, monkeypatch: pytest.MonkeyPatch, error: BaseExcept
     assert len(done.err.splitlines()) == 1
 
 
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such signals")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_signals_end_every_command_with_their_code(
+    srd: Srd, monkeypatch: pytest.MonkeyPatch, number: signal.Signals
+) -> None:
+    def run(*_: object) -> int:
+        os.kill(os.getpid(), number)
+        time.sleep(10)
+        return 0
+
+    monkeypatch.setattr(srd_train.commands.evaluate.Evaluate, "execute", run)
+    done = srd("evaluate", "--qrels", "a", "--run", "b")
+    assert done.code == 128 + number
+    said = "interrupted" if number == signal.SIGINT else f"stopped by {number.name}"
+    assert done.err == f"error: {said}; nothing is left half written\n"
+
+
 def test_our_own_mistakes_keep_their_traceback(srd: Srd, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(srd_train.commands.evaluate.Evaluate, "execute", raising(KeyError("bug")))
     with pytest.raises(KeyError):
         srd("evaluate", "--qrels", "a", "--run", "b")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="the system has no disk that is always full")
+@pytest.mark.parametrize("words", [["--help"], ["data", "describe", "synthetic:tiny:3:0"]])
+def test_a_full_disk_under_standard_output_is_named(words: list[str]) -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "srd_train.cli", *words],
+            check=False,
+            stdout=full,
+            stderr=subprocess.PIPE,
+            timeout=60,
+        )
+    assert done.returncode == 2
+    assert done.stderr == b"error: No space left on device: standard output\n"
 
 
 def test_a_reader_that_goes_away_is_no_error(tmp_path: Path) -> None:

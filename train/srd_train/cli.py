@@ -1,7 +1,7 @@
 """The command `srd`: finds the command that the words name, runs it, and turns errors into one line and an exit code.
 
 Exit codes: 0 done, 1 done with a finding (or the reader of the output went away), 2 wrong use or wrong input,
-130 interrupted.
+128 + n stopped by signal n (Ctrl-C: 130).
 """
 
 from __future__ import annotations
@@ -10,12 +10,14 @@ import contextlib
 import importlib
 import logging
 import os
+import signal
 import sys
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from srd_gym.interrupts import Stopped, stopped_by_signals
 from srd_gym.names import unknown
 from srd_train.commands.output import Output
 
@@ -101,18 +103,19 @@ def main(argv: Sequence[str] | None = None, tree: Group = TREE, prog: str = "srd
     args = [word for word in args if word != "--debug"]
     output = Output(json="--json" in args)
     try:
-        with _notices(output):
+        with stopped_by_signals(), _notices(output):
             return _run(args, output, tree, prog)
     except SystemExit as stop:  # tyro has printed its help or its complaint
         return stop.code if isinstance(stop.code, int) else 2
-    except KeyboardInterrupt:
-        output.error("interrupted; nothing is left half written")
-        return 130
+    except KeyboardInterrupt as stop:
+        return _stopped(stop, output)
     except BrokenPipeError:
         # The reader went away (`srd ... | head`): end quietly, also at interpreter shutdown.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except USER_ERRORS as error:
+        if (behind := _stop_behind(error)) is not None:
+            return _stopped(behind, output)
         if debug:
             raise
         output.error(_message(error))
@@ -144,6 +147,21 @@ class _NoticeHandler(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         """Show one record."""
         self._output.notice(f"notice: {record.getMessage()}")
+
+
+def _stopped(stop: KeyboardInterrupt, output: Output) -> int:
+    """Say that a signal ended the command; the exit code that shells give to it."""
+    number = stop.number if isinstance(stop, Stopped) else signal.SIGINT
+    how = "interrupted" if number == signal.SIGINT else f"stopped by {signal.Signals(number).name}"
+    output.error(f"{how}; nothing is left half written")
+    return 128 + number
+
+
+def _stop_behind(error: BaseException | None) -> KeyboardInterrupt | None:
+    """The stop that an error came after: on a terminal that was closed, nothing can be shown any more."""
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__context__
+    return error
 
 
 def _message(error: BaseException) -> str:

@@ -1,7 +1,11 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -132,6 +136,22 @@ def test_an_interrupted_run_resumes_to_the_same_weights(
     assert weights_of(tmp_path / "broken") == weights_of(tmp_path / "whole")
 
 
+def test_nothing_is_promised_before_there_is_a_checkpoint(
+    srd: Srd, tiny_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Learner, "prepare", interrupted)
+    for ranker in ("mdp-div", "mmr"):
+        if ranker == "mmr":
+            monkeypatch.setattr("srd_train.experiment.fit.Validation", interrupted)
+        done = srd("train", ranker, "--topics", tiny_file, "--out", tmp_path / ranker)
+        assert done.code == 130
+        assert "no checkpoint yet" in done.err
+        assert "--resume" not in done.err
+
+
 def with_texts(topics: TopicSet) -> TopicSet:
     import dataclasses
 
@@ -171,6 +191,24 @@ def test_a_folder_in_use_is_not_overwritten(srd: Srd, tiny_file: Path, tmp_path:
     before = weights_of(tmp_path / "m")
     assert "already holds a training run" in srd.fails(*words)
     assert weights_of(tmp_path / "m") == before
+
+
+@pytest.mark.parametrize("more", [(), ("--resume",)])
+def test_one_training_at_a_time_writes_to_a_folder(
+    srd: Srd, tiny_file: Path, tmp_path: Path, more: tuple[str, ...]
+) -> None:
+    words = ("train", "mdp-div", "--topics", tiny_file, "--out", tmp_path, *QUICK)
+    holder = (
+        "import sys, time; from pathlib import Path; from srd_train.experiment.held_folder import held\n"
+        "with held(Path(sys.argv[1])): print('held', flush=True); time.sleep(60)"
+    )
+    with subprocess.Popen([sys.executable, "-c", holder, str(tmp_path)], stdout=subprocess.PIPE) as run:
+        assert run.stdout is not None
+        run.stdout.readline()
+        assert f"another run is writing to {tmp_path}" in srd.fails(*words, *more)
+        assert not (tmp_path / "state.safetensors").exists()
+        run.kill()
+    srd.works(*words)  # the lock of a dead process does not block
 
 
 def test_what_cannot_be_resumed_says_why(srd: Srd, tiny_file: Path, tmp_path: Path) -> None:
@@ -225,3 +263,30 @@ def test_threads_are_limited_only_where_torch_is_in_use(monkeypatch: pytest.Monk
         assert "torch" not in sys.modules
     with pytest.raises(ValueError, match="threads must be at least 1, got 0"), torch_threads(0):
         pass
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such terminals")
+def test_a_terminal_that_is_closed_leaves_a_checkpoint(tmp_path: Path) -> None:
+    import fcntl
+    import pty
+    import termios
+
+    far, near = pty.openpty()
+    words = [sys.executable, "-m", "srd_train.cli", "train", "mdp-div", "--topics", "synthetic:tiny:50:0"]
+    with subprocess.Popen(
+        [*words, "--epochs", "1000000", "--patience", "0", "--out", str(tmp_path)],
+        stdin=near,
+        stdout=near,
+        stderr=near,
+        start_new_session=True,
+        preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
+    ) as run:
+        os.close(near)
+        state, until = tmp_path / "state.safetensors", time.monotonic() + 60
+        while not (tmp_path / "config.json").exists() and time.monotonic() < until:
+            time.sleep(0.02)
+        time.sleep(0.5)
+        first = state.stat().st_mtime_ns
+        os.close(far)
+        assert run.wait(timeout=60) == 128 + signal.SIGHUP
+    assert state.stat().st_mtime_ns > first

@@ -17,6 +17,16 @@ _BETWEEN = 3
 """Characters between two columns."""
 
 
+@contextlib.contextmanager
+def _standard_output_named() -> Iterator[None]:
+    """Errors of writing (a full disk) say where; the system gives standard output no name."""
+    try:
+        yield
+    except OSError as error:
+        error.filename = error.filename or "standard output"
+        raise
+
+
 class Output:
     """The two streams of a command.
 
@@ -27,6 +37,7 @@ class Output:
     def __init__(self, *, json: bool = False) -> None:
         self.json = json
 
+    @_standard_output_named()
     def text(self, text: str) -> None:
         """Print plain text to standard output."""
         sys.stdout.write(text + "\n")
@@ -42,10 +53,12 @@ class Output:
         sys.stderr.flush()
 
     def error(self, text: str) -> None:
-        """Print one `error: ...` line to standard error."""
-        sys.stderr.write("error: " + visible(" ".join(text.split("\n"))) + "\n")
-        sys.stderr.flush()
+        """Print one `error: ...` line to standard error, if it is still there (a terminal may have been closed)."""
+        with contextlib.suppress(OSError):
+            sys.stderr.write("error: " + visible(" ".join(text.split("\n"))) + "\n")
+            sys.stderr.flush()
 
+    @_standard_output_named()
     def table(
         self,
         title: str,

@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal
 
 import tyro
 
+from srd_agents.fitting import STATE_FILE
 from srd_agents.history import OnProgress, Progress
 from srd_agents.learner import Learner
 from srd_agents.registry import RANKERS, RankerSpec
@@ -29,6 +30,7 @@ from srd_train.commands.options import (
 )
 from srd_train.commands.output import Output
 from srd_train.experiment.fit import Fitted, Session, Trial, fit_ranker, topics_seen
+from srd_train.experiment.held_folder import held
 from srd_train.experiment.provenance import commit
 from srd_train.experiment.split import Split, split_topics, with_lsa
 from srd_train.experiment.tensorboard import EventLog
@@ -117,7 +119,8 @@ class TrainCommand:
         """Train and save.
 
         Raises:
-            ValueError: topics that cannot be split or learned from, a folder in use, a run that cannot be resumed.
+            ValueError: topics that cannot be split or learned from, a folder that is used already or that another run
+                writes to, or a run that cannot be resumed.
         """
         options = self.options
         _check_folder(options, self.spec)
@@ -128,6 +131,15 @@ class TrainCommand:
         split = split_topics(
             topics, fold=options.fold, folds=options.folds, fold_seed=options.fold_seed, seed=options.seed
         )
+        with held(options.out):
+            _check_folder(options, self.spec)  # again: another run may have ended since
+            split, fitted = self._fit_held(topics, split, output)
+        self._show(fitted, split, output)
+        return 0
+
+    def _fit_held(self, topics: TopicSet, split: Split, output: Output) -> tuple[Split, Fitted]:
+        """Fit what the folder will hold; the split with the vectors that it was fitted on."""
+        options = self.options
         if options.vectors == "lsa":
             known = saved_vectorizer(options.out) if options.resume else None
             split = with_lsa(split, options.width, known)
@@ -139,8 +151,7 @@ class TrainCommand:
         fitted = self._fit(split, metadata, output)
         if not isinstance(fitted.ranker, Learner):
             write_heuristic(options.out, self.spec, fitted.config, split.train.vector_width, metadata)
-        self._show(fitted, split, output)
-        return 0
+        return split, fitted
 
     def _fit(self, split: Split, metadata: dict[str, Any], output: Output) -> Fitted:
         """Train with a progress bar."""
@@ -159,7 +170,12 @@ class TrainCommand:
             try:
                 fitted = fit_ranker(spec.name, self.config, split, session, select_by=options.select_by)
             except KeyboardInterrupt:
-                output.notice(f"stopped; the same command with --resume goes on from the checkpoint in {options.out}")
+                there = (options.out / STATE_FILE).exists()
+                output.notice(
+                    f"stopped; the same command with --resume goes on from the checkpoint in {options.out}"
+                    if there
+                    else "stopped; there is no checkpoint yet, and the same command begins anew"
+                )
                 raise
             if log is not None and fitted.history is not None:
                 log.add(fitted.history["records"])
@@ -209,7 +225,7 @@ def _check_folder(options: Train, spec: RankerSpec) -> None:
         raise ValueError(f"ranker {spec.name!r} is no learner: there is no training to resume; leave --resume out")
     if options.tensorboard is not None and not spec.learns:
         raise ValueError(f"ranker {spec.name!r} is no learner: it has no epochs to log; leave --tensorboard out")
-    used = [name for name in ("config.json", "state.safetensors") if (options.out / name).exists()]
+    used = [name for name in ("config.json", STATE_FILE) if (options.out / name).exists()]
     if used and not options.resume:
         raise ValueError(
             f"{options.out} already holds a training run ({', '.join(used)}); continue it with --resume, or give "

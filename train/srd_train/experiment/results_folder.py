@@ -13,13 +13,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from filelock import FileLock, Timeout
-
 from srd_gym.data.trec import write_run
 from srd_gym.files import PARTIAL, written_atomically
 from srd_train.experiment.cells import SCHEMA_VERSION, Cell, CellResult
-
-_LOCK = ".lock"
+from srd_train.experiment.held_folder import held
 
 
 class ResultsFolder:
@@ -36,16 +33,10 @@ class ResultsFolder:
         self.path = path
         self.unreadable: list[str] = []
         """Records found cut off or garbled, each with the reason; such cells are run again."""
-        self._lock = FileLock(path / _LOCK)
+        self._held = held(path)
 
     def __enter__(self) -> Self:
-        self.path.mkdir(parents=True, exist_ok=True)
-        try:
-            self._lock.acquire(timeout=0)
-        except Timeout as error:
-            raise ValueError(
-                f"another run is writing to {self.path}; wait for its end, or give this one another folder with --out"
-            ) from error
+        self._held.__enter__()
         # What a killed run was writing; no other process writes here now.
         for folder in ("cells", "runs", "failed"):
             for partial in (self.path / folder).glob(f".*{PARTIAL}"):
@@ -55,7 +46,7 @@ class ResultsFolder:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._lock.release()
+        self._held.__exit__(kind, error, trace)
 
     def read(self, cell: Cell) -> dict[str, Any] | None:
         """The record of a finished cell; None where there is none, or one that is cut off.

@@ -8,9 +8,10 @@ import os
 import signal
 import threading
 from collections.abc import Iterable, Iterator
-from multiprocessing import connection
+from multiprocessing import connection, resource_tracker
 from typing import Any
 
+from srd_gym.interrupts import STOPS
 from srd_gym.topic import TopicSet
 from srd_train.experiment.cells import Cell, CellResult, Engine, Task, failure, run_fit
 
@@ -48,12 +49,14 @@ def processes(jobs: int) -> Engine:
                     task = next(waiting, None)
                     more = task is not None
                     if task is not None:
-                        workers.append(_Worker(task))
+                        with _interrupts_blocked():
+                            workers.append(_Worker(task))
                 if workers:
                     yield from _step(workers, waiting)
         finally:
-            for worker in workers:
-                worker.stop()
+            with _interrupts_blocked():
+                for worker in workers:
+                    worker.stop()
 
     return engine
 
@@ -75,8 +78,8 @@ def _step(workers: list[_Worker], waiting: Iterator[Task]) -> Iterator[tuple[Cel
         if not worker.left:
             task = next(waiting, None)
             if task is None:
-                workers.remove(worker)
                 worker.stop()
+                workers.remove(worker)  # last: an interrupt must leave no process that nobody stops
             else:
                 worker.give(task)
 
@@ -154,9 +157,26 @@ def _one_thread() -> Iterator[None]:
         del os.environ[_THREADS]
 
 
+@contextlib.contextmanager
+def _interrupts_blocked() -> Iterator[None]:
+    """Interrupts wait for the block's end, and never reach processes started in it before these ignore them."""
+    if not hasattr(signal, "pthread_sigmask"):  # Windows
+        yield
+        return
+    resource_tracker.ensure_running()  # it comes with the first process, and lets interrupts through when it comes
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, STOPS)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 def _serve(pipe: connection.Connection[Any, Any]) -> None:
     """What a process does: run tasks as they come, and send the result of each cell."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches both; the process that started this one ends it
+    for number in STOPS:  # they reach all processes of a terminal; the one that started this one ends it
+        signal.signal(number, signal.SIG_IGN)
+    if hasattr(signal, "pthread_sigmask"):
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, STOPS)
     threading.Thread(target=_end_with_parent, daemon=True).start()
     topics: TopicSet | None = None
     pipe.send(None)

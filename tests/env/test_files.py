@@ -1,0 +1,201 @@
+"""Files are written whole or not at all, and nothing that is no file is ever replaced."""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+import stat
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from srd_gym.data.parquet import write_topics
+from srd_gym.data.synthetic import generate
+from srd_gym.data.trec import write_run
+from srd_gym.files import PARTIAL, written_atomically
+
+POSIX = pytest.mark.skipif(os.name == "nt", reason="Windows has no such files")
+
+
+def write(path: Path | str, text: str = "new") -> None:
+    with written_atomically(path) as temporary:
+        temporary.write_text(text)
+
+
+def partials(folder: Path) -> list[str]:
+    return [path.name for path in folder.rglob("*") if path.name.endswith(PARTIAL)]
+
+
+@POSIX
+@pytest.mark.parametrize("there", [True, False])
+def test_a_link_stays_and_what_it_names_is_replaced(tmp_path: Path, there: bool) -> None:
+    real, link, further = tmp_path / "disk" / "real", tmp_path / "link", tmp_path / "further"
+    real.parent.mkdir()
+    if there:
+        real.write_text("old")
+        before = real.stat().st_ino
+    link.symlink_to(Path("disk") / "real")
+    further.symlink_to(link)
+    write(further)
+    assert link.is_symlink()
+    assert further.is_symlink()
+    assert real.read_text() == "new"
+    assert not there or real.stat().st_ino != before, "replaced, not written over"
+    assert not partials(tmp_path)
+
+
+@POSIX
+def test_links_in_a_circle_are_an_error(tmp_path: Path) -> None:
+    (tmp_path / "a").symlink_to("b")
+    (tmp_path / "b").symlink_to("a")
+    with pytest.raises(OSError, match="symbolic links") as caught:
+        write(tmp_path / "a")
+    assert caught.value.filename == str(tmp_path / "a")
+    assert (tmp_path / "a").is_symlink()
+
+
+@POSIX
+@pytest.mark.parametrize("how", [write, lambda path: write_topics(path, generate("tiny", n_topics=3))])
+def test_a_pipe_gets_the_bytes_and_stays(tmp_path: Path, how: Callable[[Path], None]) -> None:
+    pipe, plain, read = tmp_path / "pipe", tmp_path / "plain", []
+    os.mkfifo(pipe)
+    reader = threading.Thread(target=lambda: read.append(pipe.read_bytes()))
+    reader.start()
+    how(pipe)
+    reader.join(timeout=10)
+    how(plain)
+    assert read == [plain.read_bytes()]
+    assert stat.S_ISFIFO(pipe.stat().st_mode)
+    assert not partials(tmp_path)
+
+
+@POSIX
+def test_a_pipe_gets_nothing_of_what_fails(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+
+    def fail() -> None:
+        with written_atomically(tmp_path / "pipe") as temporary:
+            temporary.write_text("half")
+            raise KeyError("stop")
+
+    with pytest.raises(KeyError):
+        fail()  # does not wait for a reader either
+
+
+@POSIX
+def test_a_device_is_written_to_and_never_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise AssertionError("a device must never be replaced")
+
+    monkeypatch.setattr(os, "replace", refuse)
+    monkeypatch.setattr(Path, "chmod", refuse)
+    link = tmp_path / "null"
+    link.symlink_to("/dev/null")
+    for device in (Path("/dev/null"), link):
+        write(device)
+        assert stat.S_ISCHR(device.stat().st_mode)
+    assert link.is_symlink()
+    with pytest.raises(OSError, match="No space left") as caught:
+        write("/dev/full")
+    assert caught.value.filename == "/dev/full"
+
+
+@POSIX
+def test_standard_output_can_be_the_file() -> None:
+    words = "from srd_gym.data.trec import write_run; write_run('/dev/stdout', [('1', ['a'])], tag='t')"
+    done = subprocess.run([sys.executable, "-c", words], check=True, capture_output=True, timeout=60)
+    assert done.stdout.startswith(b"1 Q0 a 1 ")
+
+
+def test_a_folder_is_an_error_that_names_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("here").mkdir()
+    for name in ("here", ".", "here/"):
+        with pytest.raises(ValueError, match=rf"^{Path(name)} is a folder; give the name of a file"):
+            write(name)
+    assert os.listdir() == ["here"]
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EFBIG])
+def test_a_full_disk_is_an_error_that_names_the_file(tmp_path: Path, number: int) -> None:
+    path = tmp_path / "run"
+    path.write_text("old")
+
+    def full() -> None:
+        with written_atomically(path):
+            raise OSError(number, os.strerror(number))
+
+    with pytest.raises(OSError, match=os.strerror(number)) as caught:
+        full()
+    assert caught.value.filename == str(path)
+    assert path.read_text() == "old"
+    assert os.listdir(tmp_path) == ["run"]
+
+
+def test_errors_of_other_files_keep_their_names(tmp_path: Path) -> None:
+    def read() -> None:
+        with written_atomically(tmp_path / "run"):
+            (tmp_path / "input").read_text()
+
+    with pytest.raises(FileNotFoundError) as caught:
+        read()
+    assert caught.value.filename == str(tmp_path / "input")
+
+
+@POSIX
+@pytest.mark.parametrize("source", ["run", "topics"])
+def test_a_limit_of_the_system_names_the_file(tmp_path: Path, source: str) -> None:
+    words = {
+        "run": "write_run(path, ((str(i), ['a' * 20]) for i in range(10000)), tag='t')",
+        "topics": "write_topics(path, generate('serp', n_topics=300))",
+    }
+    code = (
+        "import resource, sys\nfrom srd_gym.data.trec import write_run\nfrom srd_gym.data.parquet import write_topics\n"
+        "from srd_gym.data.synthetic import generate\npath = sys.argv[1]\n"
+        f"resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))\ntry:\n    {words[source]}\n"
+        "except OSError as error:\n    print(error.filename, error.strerror)"
+    )
+    path = tmp_path / source
+    done = subprocess.run([sys.executable, "-c", code, path], check=True, capture_output=True, text=True, timeout=60)
+    assert done.stdout.startswith(f"{path} ")
+    assert "File too large" in done.stdout
+    assert os.listdir(tmp_path) == []
+
+
+@POSIX
+def test_what_killed_processes_left_goes_and_what_others_write_stays(tmp_path: Path) -> None:
+    code = (
+        "import sys, time\nfrom srd_gym.files import written_atomically\nwith written_atomically(sys.argv[1]) as to:\n"
+        "    to.write_text('half')\n    print(flush=True)\n    time.sleep(60)"
+    )
+    path, other = tmp_path / "x", tmp_path / "y"
+
+    def begun(path: Path) -> subprocess.Popen[bytes]:
+        run = subprocess.Popen([sys.executable, "-c", code, path], stdout=subprocess.PIPE)
+        assert run.stdout is not None
+        run.stdout.readline()
+        return run
+
+    for killed in (path, path, other):
+        with begun(killed) as run:
+            run.send_signal(signal.SIGKILL)
+    # Another writer has removed what the first one left.
+    assert sorted(name[:3] for name in partials(tmp_path)) == [".x.", ".y."]
+    with begun(path) as running:
+        write(path)
+        assert sorted(name[:3] for name in partials(tmp_path)) == [".x.", ".y."]
+        running.send_signal(signal.SIGKILL)
+    write(path)
+    write(other)
+    assert sorted(os.listdir(tmp_path)) == ["x", "y"]
+
+
+def test_a_run_is_written_where_its_name_says(tmp_path: Path) -> None:
+    path = tmp_path / "new" / "run"
+    write_run(path, [("1", ["a"])], tag="t")
+    assert path.read_text().startswith("1 Q0 a")

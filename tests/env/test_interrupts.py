@@ -1,0 +1,83 @@
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+
+import pytest
+
+from srd_gym.interrupts import STOPS, Stopped, held_back, stopped_by_signals
+
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="Windows has no such signals")
+
+
+def send(number: int) -> None:
+    os.kill(os.getpid(), number)
+    time.sleep(0.001)  # the handler runs here
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_signals_interrupt_in_the_block_only(number: int) -> None:
+    before = signal.getsignal(number)
+    with pytest.raises(Stopped) as caught, stopped_by_signals():
+        send(number)
+    assert caught.value.number == number
+    assert signal.getsignal(number) is before is signal.SIG_DFL
+
+
+@pytest.mark.parametrize("handler", [signal.SIG_IGN, lambda *_: None])
+@pytest.mark.parametrize("number", STOPS)
+def test_what_someone_ignores_or_handles_stays_so(number: int, handler: object) -> None:
+    before = signal.signal(number, handler)  # type: ignore[arg-type]
+    try:
+        with stopped_by_signals(), held_back() as let_through:
+            assert signal.getsignal(number) is handler
+            send(number)
+            let_through()
+    finally:
+        signal.signal(number, before)
+
+
+def test_other_threads_leave_signals_alone() -> None:
+    seen = []
+
+    def look() -> None:
+        with stopped_by_signals(), held_back():
+            seen.extend(signal.getsignal(number) for number in STOPS)
+
+    thread = threading.Thread(target=look)
+    thread.start()
+    thread.join()
+    assert seen == [signal.getsignal(number) for number in STOPS]
+
+
+def updates(*numbers: int, suits: bool) -> list[str]:
+    """What is done, when each update is interrupted by a signal."""
+    done = []
+    try:
+        with stopped_by_signals(), held_back() as let_through:
+            for number in numbers:
+                send(number)
+                done.append(signal.Signals(number).name)
+                if suits:
+                    let_through()
+    except Stopped as stop:
+        done.append(f"stopped by {signal.Signals(stop.number).name}")
+    return done
+
+
+@pytest.mark.parametrize("number", STOPS)
+def test_an_interrupt_waits_until_it_suits_or_for_the_end(number: signal.Signals) -> None:
+    assert updates(number, number, suits=True) == [number.name, f"stopped by {number.name}"]
+    assert updates(number, suits=False) == [number.name, f"stopped by {number.name}"]
+
+
+def test_a_second_ctrl_c_does_not_wait_and_other_signals_do() -> None:
+    again = ["SIGTERM", "SIGHUP", "SIGHUP", "stopped by SIGINT"]
+    assert updates(signal.SIGTERM, signal.SIGHUP, signal.SIGHUP, signal.SIGINT, suits=False) == again
+
+
+def test_without_the_command_termination_is_not_held_back() -> None:
+    with held_back():
+        assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL

@@ -1,0 +1,274 @@
+"""Kill commands at random moments, run them again, and compare with runs that nothing disturbed: `make kills`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+PROMISE = "--resume goes on from the checkpoint"
+BURST = 4
+"""Kills of one folder before its work is finished."""
+CHANGING = {"commit", "seconds", "cpu_seconds", "wall_seconds", "resources"}
+"""What no two runs share: times. And another commit may be made meanwhile."""
+SHOWN = ("kills", "ended before", "identical results", "other results", "leftovers", "broken promises")
+RECIPE = """
+title = "killed"
+reference = "mmr"
+measures = ["alpha_nDCG@5"]
+seeds = [0, 1]
+depth = 5
+[[topics]]
+name = "tiny"
+source = "synthetic:tiny:15:0"
+folds = 3
+[[rankers]]
+ranker = "mmr"
+seeds = [0]
+[[rankers]]
+ranker = "r-ltr"
+config = { epochs = 20, patience = 0 }
+"""
+
+
+def timeless(value: Any) -> Any:
+    """The value without what changes from run to run."""
+    if isinstance(value, dict):
+        return {key: timeless(inner) for key, inner in value.items() if not any(word in key for word in CHANGING)}
+    return [timeless(inner) for inner in value] if isinstance(value, list) else value
+
+
+def result(folder: Path) -> dict[str, Any]:
+    """What a command left, by file: bytes, and JSON without times. A training's state has times inside."""
+    files = [path for path in folder.rglob("*") if path.is_file() and path.name not in (".lock", "state.safetensors")]
+    return {
+        str(path.relative_to(folder)): timeless(json.loads(path.read_text()))
+        if path.suffix == ".json"
+        else path.read_bytes()
+        for path in files
+    }
+
+
+@dataclass(frozen=True)
+class Work:
+    """A command whose output goes into a folder."""
+
+    words: Sequence[str]
+    out: str
+    """The name of the output in the folder."""
+    resumes: str | None = None
+    """A file of the output with which it is run again with --resume."""
+
+    def command(self, folder: Path) -> list[str]:
+        """The command line to begin the work, or to go on with it."""
+        again = self.resumes is not None and (folder / self.out / self.resumes).exists()
+        words = [sys.executable, "-m", "srd_train.cli", *self.words, "--out", str(folder / self.out)]
+        return [*words, "--resume"] if again else words
+
+
+def works(inputs: Path) -> dict[str, Work]:
+    """The commands, on inputs that are made first."""
+    from srd_gym.data.parquet import write_topics
+    from srd_gym.data.synthetic import generate
+
+    topics, wide, recipe = inputs / "tiny.parquet", inputs / "serp.parquet", inputs / "killed.toml"
+    write_topics(topics, generate("tiny", n_topics=30))
+    write_topics(wide, generate("serp", n_topics=1000))
+    recipe.write_text(RECIPE)
+    often = ("--topics", str(topics), "--patience", "0", "--checkpoint-seconds", "0.1", "--epochs")
+    state = "state.safetensors"
+    return {
+        "train r-ltr": Work(("train", "r-ltr", *often, "200"), "model", state),
+        "train mdp-div": Work(("train", "mdp-div", *often, "20"), "model", state),
+        "benchmark": Work(("benchmark", str(recipe), "--jobs", "2"), "results"),
+        "data build": Work(("data", "build", "synthetic", "serp", "--topics", "1500"), "topics.parquet"),
+        "rank": Work(("rank", "mmr", "--topics", str(wide)), "run"),
+    }
+
+
+@dataclass
+class Trials:
+    """Kills of one command by one signal, counted."""
+
+    work: Work
+    number: signal.Signals
+    expected: Mapping[str, Any]
+    earliest: float
+    """Seconds after the start before which it is not killed: it is loading Python."""
+    latest: float
+    """Seconds after which it is not killed; follows what runs take, as machines are busy or idle."""
+    counts: Counter[str] = field(default_factory=Counter)
+    problems: list[str] = field(default_factory=list)
+
+    def burst(self, kills: int, generator: random.Random) -> None:
+        """Kill the work in a new folder a few times, finish it, and look at what is there."""
+        with tempfile.TemporaryDirectory() as place:
+            folder = Path(place)
+            while kills and self.kill(folder, generator):
+                kills -= 1
+            done = subprocess.run(self.work.command(folder), capture_output=True, text=True, check=False)
+            if done.returncode != 0:
+                self._problem("broken promises", f"run again: exit code {done.returncode}: {done.stderr[-500:]}")
+            same = result(folder) == self.expected
+            self.counts["identical results" if same else "other results"] += 1
+            if not same:
+                self.problems.append(f"other results in {sorted(result(folder))}")
+            self._look_for_partials(folder)
+
+    def kill(self, folder: Path, generator: random.Random) -> bool:
+        """Run it for a while, and kill it: alone, or for signals of a terminal with all its processes.
+
+        Returns:
+            Whether it was still running.
+        """
+        began = time.monotonic()
+        run = subprocess.Popen(
+            self.work.command(folder), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True
+        )
+        try:
+            run.wait(timeout=generator.uniform(self.earliest, self.latest))
+        except subprocess.TimeoutExpired:
+            everyone = self.number != signal.SIGKILL and generator.random() < 0.5
+            below = children_of(run.pid)
+            (os.killpg if everyone else os.kill)(run.pid, self.number)
+            self.counts["kills"] += 1
+            self.latest *= 1.1
+            self._see_it_end(folder, run, below)
+            return True
+        run.communicate()
+        self.counts["ended before"] += 1
+        took = time.monotonic() - began
+        self.earliest, self.latest = min(self.earliest, took / 2), (self.latest + took) / 2
+        if run.returncode != 0:
+            self._problem("broken promises", f"exit code {run.returncode}")
+        return False
+
+    def _see_it_end(self, folder: Path, run: subprocess.Popen[bytes], below: Sequence[int]) -> None:
+        """Wait for it and its processes, which all must end soon."""
+        try:
+            said = run.communicate(timeout=60)[1].decode()
+        except subprocess.TimeoutExpired:
+            run.kill()
+            run.communicate()
+            self._problem("broken promises", "it did not end")
+            return
+        until = time.monotonic() + 20
+        while (left := [pid for pid in below if alive(pid)]) and time.monotonic() < until:
+            time.sleep(0.01)
+        if left:
+            self._problem("leftovers", f"processes {left}")
+        self._check_end(folder, run.returncode, said)
+
+    def _check_end(self, folder: Path, code: int, said: str) -> None:
+        """What a command that was stopped promised must be so; before it listens to signals, they kill it."""
+        if code not in (0, -self.number, 128 + self.number):
+            self._problem("broken promises", f"exit code {code}: {said[-500:]}")
+        if code > 0 and f"stopped by {self.number.name}" not in said:
+            self._problem("broken promises", f"it did not say why it stopped: {said[-500:]}")
+        if PROMISE in said and not (folder / self.work.out / str(self.work.resumes)).exists():
+            self._problem("broken promises", "there is no checkpoint")
+        if code > 0:
+            self._look_for_partials(folder)
+
+    def _look_for_partials(self, folder: Path) -> None:
+        """Files that were being written must not be there."""
+        for path in folder.rglob("*.partial"):
+            self._problem("leftovers", str(path))
+
+    def _problem(self, kind: str, text: str) -> None:
+        """Count and remember what should not be."""
+        self.counts[kind] += 1
+        self.problems.append(text)
+
+
+def children_of(pid: int) -> list[int]:
+    """The processes that it started; none where the system does not tell."""
+    try:
+        return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    except OSError:
+        return []
+
+
+def alive(pid: int) -> bool:
+    """Whether the process runs (one that has ended and waits for its parent has no command line left)."""
+    try:
+        return bool(Path(f"/proc/{pid}/cmdline").read_bytes())
+    except OSError:
+        return False
+
+
+def undisturbed(work: Work) -> tuple[dict[str, Any], float]:
+    """What the work leaves when nothing kills it, and its seconds."""
+    with tempfile.TemporaryDirectory() as place:
+        began = time.monotonic()
+        subprocess.run(work.command(Path(place)), check=True, capture_output=True)
+        return result(Path(place)), time.monotonic() - began
+
+
+def kill_all(
+    names: Sequence[str] | None, kills: int, seed: int, show: Callable[[str], None] = lambda _: None
+) -> list[Trials]:
+    """Kill commands.
+
+    Args:
+        names: of the commands; None: all.
+        kills: in all, shared among commands and signals.
+        seed: of the moments.
+        show: told what is going on.
+    """
+    generator = random.Random(seed)
+    with tempfile.TemporaryDirectory() as place:
+        chosen = {name: work for name, work in works(Path(place)).items() if names is None or name in names}
+        began = time.monotonic()
+        subprocess.run([sys.executable, "-m", "srd_train.cli", "--version"], check=True, capture_output=True)
+        start = time.monotonic() - began
+        trials = []
+        for work in chosen.values():
+            expected, seconds = undisturbed(work)
+            trials += [
+                Trials(work, number, expected, 0.8 * start, max(start, seconds))
+                for number in (signal.SIGKILL, signal.SIGTERM)
+            ]
+        each = -(-kills // len(trials))
+        for trial in trials:
+            while trial.counts["kills"] < each:
+                trial.burst(min(BURST, each - trial.counts["kills"]), generator)
+            show(line(trial))
+    return trials
+
+
+def line(trials: Trials) -> str:
+    """A row of the table."""
+    words = " ".join(trials.work.words[: 1 if trials.work.words[0] == "benchmark" else 2])
+    return f"| `srd {words}` | {trials.number.name} | " + " | ".join(str(trials.counts[name]) for name in SHOWN) + " |"
+
+
+def main(args: Sequence[str] | None = None) -> int:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--kills", type=int, default=100, help="in all, shared among commands and signals")
+    parser.add_argument("--seed", type=int, default=0, help="of the moments")
+    parser.add_argument("--commands", nargs="+", help="'train r-ltr', benchmark, ...; by default all")
+    options = parser.parse_args(args)
+    print("| command | signal | " + " | ".join(SHOWN) + " |")  # noqa: T201 - a script
+    print("|---|---|" + "---:|" * len(SHOWN))  # noqa: T201 - a script
+    trials = kill_all(options.commands, options.kills, options.seed, lambda text: print(text, flush=True))  # noqa: T201 - a script
+    problems = [f"{line(trial)}: {problem}" for trial in trials for problem in trial.problems]
+    for problem in problems:
+        print(problem, file=sys.stderr)  # noqa: T201 - a script
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

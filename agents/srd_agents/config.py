@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import math
-from collections.abc import Collection, Mapping
+import re
+from collections.abc import Collection, Iterator, Mapping
 from types import NoneType, UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -194,3 +196,18 @@ def check_one_of(name: str, value: str, known: Collection[str]) -> None:
     """
     if value not in known:
         raise unknown(f"{name}:", str(value), known)
+
+
+@contextlib.contextmanager
+def enough_memory(name: str) -> Iterator[None]:
+    """Say what to do where memory does not suffice: numpy has an error of its own for it, torch a text."""
+    try:
+        yield
+    except (MemoryError, RuntimeError) as error:
+        reason = str(error).strip().split("\n")[0]
+        if not isinstance(error, MemoryError) and not re.search("memory|overflow", reason):
+            raise
+        raise ValueError(
+            f"ranker {name!r} needs more memory than there is ({reason or 'MemoryError'}); take a smaller network "
+            "(hidden, units), fewer topics or shorter vectors"
+        ) from error

@@ -7,14 +7,12 @@ validation, early stopping, time budget, checkpoints and resuming.
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
 import logging
 import platform
-import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -22,7 +20,7 @@ from typing import Any, ClassVar, Generic, Self, TypeVar
 
 from numpy.typing import NDArray
 
-from srd_agents.config import as_values, check_count, check_positive, config_from
+from srd_agents.config import as_values, check_count, check_positive, config_from, enough_memory
 from srd_agents.fitting import Fit, LearnerConfig
 from srd_agents.history import History, OnProgress
 from srd_agents.storage import (
@@ -236,7 +234,7 @@ class Learner(ABC, Generic[C]):
             ValueError: topics without vectors.
         """
         self.vector_width, self.seed = topics.require_vectors(f"ranker {self.name!r}"), seed
-        with _enough_memory(self.name):
+        with enough_memory(self.name):
             self._build(self.vector_width)
             self._prepare(topics, seed)
 
@@ -289,7 +287,7 @@ class Learner(ABC, Generic[C]):
                 f"{where}: {MODEL_FILE} and {CONFIG_FILE} come from different trainings; train again, or resume"
             )
         # Only now: a config that was changed could ask for a network of any size.
-        with _enough_memory(name):
+        with enough_memory(name):
             learner._build(content["vector_width"])
         learner.check_weights(weights, str(where / MODEL_FILE))
         learner._set_weights(weights)
@@ -318,21 +316,6 @@ class Learner(ABC, Generic[C]):
         # The header says which config the weights belong to, as two files cannot be replaced in one stroke.
         write_arrays(Path(folder) / MODEL_FILE, weights, {"fingerprint": _fingerprint(content)})
         write_json(Path(folder) / CONFIG_FILE, content)
-
-
-@contextlib.contextmanager
-def _enough_memory(name: str) -> Iterator[None]:
-    """Say what to do where memory does not suffice: numpy has an error of its own for it, torch a text."""
-    try:
-        yield
-    except (MemoryError, RuntimeError) as error:
-        reason = str(error).strip().split("\n")[0]
-        if not isinstance(error, MemoryError) and not re.search("memory|overflow", reason):
-            raise
-        raise ValueError(
-            f"ranker {name!r} needs more memory than there is ({reason or 'MemoryError'}); take a smaller network "
-            "(hidden, units), fewer topics or shorter vectors"
-        ) from error
 
 
 def _fingerprint(content: Mapping[str, Any]) -> str:

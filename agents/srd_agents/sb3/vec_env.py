@@ -1,4 +1,4 @@
-"""The batched simulator as a `VecEnv` of Stable-Baselines3: every place plays the topic it is told to.
+"""The batched simulator as a `VecEnv` of Stable-Baselines3; the trainer says which topic each episode plays.
 
 Shapes: B episodes at once, N candidates, K horizon.
 """

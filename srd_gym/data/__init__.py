@@ -55,6 +55,9 @@ __all__ = [
 DEFAULT_TOPICS = 1_000
 """Topics of "synthetic:PRESET"."""
 
+WORDS = Path(__file__).parent / "collections" / "words.parquet"
+"""The file of "words": 40 queries with results to read, written for this package."""
+
 _PREFIX = "synthetic:"
 
 
@@ -62,8 +65,9 @@ def load_topics(source: TopicSet | PathLike) -> TopicSet:
     """A topic set from whatever names one; read or generated once while somebody holds it and a file stays as it is.
 
     Args:
-        source: a topic set (returned as it is); the path of a Parquet file; or "synthetic:PRESET[:TOPICS[:SEED]]", the
-            generator's topics (1,000 topics and seed 0 unless given).
+        source: a topic set (returned as it is); the path of a Parquet file; "words", the collection to read that comes
+            with the package; or "synthetic:PRESET[:TOPICS[:SEED]]", the generator's topics (1,000 topics and seed 0
+            unless given).
 
     Raises:
         FileNotFoundError: no such file.
@@ -74,6 +78,8 @@ def load_topics(source: TopicSet | PathLike) -> TopicSet:
         return source
     if isinstance(source, str) and source.startswith(_PREFIX):
         return _synthetic(source)
+    if source == WORDS.stem:
+        source = WORDS
     try:
         path = Path(source)
     except TypeError as error:

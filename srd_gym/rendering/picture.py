@@ -13,7 +13,7 @@ import numpy as np
 from srd_gym.protocols import BoolArray, IntArray, ScoreArray
 from srd_gym.rendering.scene import Scene, map_of
 from srd_gym.rendering.sheet import Box, Frame, Sheet
-from srd_gym.rendering.text import clipped
+from srd_gym.rendering.text import clipped, first_line
 from srd_gym.topic import Topic
 
 WIDTH, HEIGHT = 1280, 720
@@ -171,7 +171,7 @@ class Picture:
         if topic.doc_texts is None:
             self._sheet.text(left, y, clipped(topic.doc_ids[candidate], 48), size=size, within=box)
             return
-        text = _line(topic.doc_texts[candidate].strip().split("\n", 1)[0], 64)  # of a page, its title
+        text = _line(first_line(topic.doc_texts[candidate]), 64)
         if layout.row < 34:
             self._sheet.text(left, y, text, size=size, within=box)
             return

@@ -35,7 +35,7 @@ def ansi(scene: Scene) -> str:
         if row.gain is not None:
             cells.append(f"{row.gain:+.4f}")
         if topic.doc_texts is not None:
-            cells.append(clipped(topic.doc_texts[row.candidate], TEXT_WIDTH))
+            cells.append(clipped(first_line(topic.doc_texts[row.candidate]), TEXT_WIDTH))
         lines.append("  ".join(cells).rstrip())
     return "\n".join([*lines, f"      {_summary(scene, counts)}"])
 
@@ -46,6 +46,11 @@ def printable(text: str) -> str:
         character.encode("unicode_escape").decode("ascii") if unicodedata.category(character) in _UNSAFE else character
         for character in text
     )
+
+
+def first_line(text: str) -> str:
+    """The first line that says something: of a page, its title."""
+    return text.strip().split("\n", 1)[0]
 
 
 def clipped(text: str, width: int) -> str:

@@ -40,6 +40,8 @@ $(READY): pyproject.toml constraints.txt
 
 demo: $(READY)
 	$(BIN)/srd benchmark smoke
+	$(BIN)/srd benchmark words
+	$(BIN)/srd report results/words
 
 test: $(READY)
 	$(BIN)/python -m pytest -n auto --dist worksteal

@@ -62,8 +62,8 @@ class ScoringEnv(ParallelEnv[str, Observation, int]):  # type: ignore[misc]  # P
     **Reset** options: `query_id`. Without it topics come in a seeded shuffle, each once an epoch.
 
     Args:
-        topics: a `TopicSet`, its `TopicArrays`, a path, or a name ("synthetic:PRESET[:TOPICS[:SEED]]"); None takes the
-            embedded "synthetic:serp".
+        topics: a `TopicSet`, its `TopicArrays`, a path, or a name ("words", "synthetic:PRESET[:TOPICS[:SEED]]"); None
+            takes the embedded "synthetic:serp".
         reward: the measure of the list that is paid: a name, a `Measure`, or several whose values are added up.
         measures: more measures for `env.measures`.
         normalizer: what ideal rankings are made of: "pool", "candidates", or None: the pool where every topic has one.

@@ -60,7 +60,7 @@ class SelectionEnv(gym.Env[Observation, np.int64]):
 
     Args:
         topics: a `TopicSet`, its `TopicArrays`, the path of a Parquet file, or a name
-            ("synthetic:PRESET[:TOPICS[:SEED]]").
+            ("words", "synthetic:PRESET[:TOPICS[:SEED]]").
         reward: what is paid: a measure's name, a `Measure` or a `Reward`; a cutoff left out is the horizon.
         pay: the gain at every "step", or the return at the "end" (MDP-DIV's ReturnOnly).
         measures: more measures for `info["measures"]`; a cutoff left out is the horizon.

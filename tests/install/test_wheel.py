@@ -27,6 +27,7 @@ def test_the_wheel_holds_the_packages_and_nothing_else() -> None:
     tops = {path.split("/")[0] for path in files if not path.startswith("..")}
     assert {top for top in tops if not top.endswith(".dist-info")} == set(PACKAGES)
     assert all(f"{name}/py.typed" in files for name in PACKAGES)
+    assert {"srd_gym/data/collections/words.parquet", "srd_gym/data/collections/words/jaguar.toml"} <= set(files)
 
 
 def test_smoke(tmp_path: Path) -> None:

@@ -40,8 +40,8 @@ class Rank:
     """
 
     topics: Annotated[str | None, tyro.conf.arg(metavar="FILE|synthetic:PRESET")] = None
-    """Topic file (Parquet), a folder of such, a pattern ("parts/*.parquet"), or "synthetic:PRESET[:TOPICS[:SEED]]".
-    Files are read piece by piece: a set may be larger than memory."""
+    """Topic file (Parquet), a folder of such, a pattern ("parts/*.parquet"), "words", or
+    "synthetic:PRESET[:TOPICS[:SEED]]". Files are read piece by piece: a set may be larger than memory."""
     k: int = 10
     """Documents per ranking."""
     out: SomeFile = None

@@ -54,7 +54,7 @@ class Train:
     """
 
     topics: Annotated[str, tyro.conf.arg(metavar="FILE|synthetic:PRESET")]
-    """Topic file (Parquet, from `srd data build`), or "synthetic:PRESET[:TOPICS[:SEED]]"."""
+    """Topic file (Parquet, from `srd data build`), "words", or "synthetic:PRESET[:TOPICS[:SEED]]"."""
     out: Folder
     """Folder for the model and its checkpoints."""
     fold: Annotated[str | None, tyro.conf.arg(metavar="I/N")] = None

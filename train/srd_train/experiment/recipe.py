@@ -22,7 +22,7 @@ from srd_train.experiment.fit import all_options
 from srd_train.experiment.toml_lines import RecipeLines, filled, table_list
 
 SUFFIX = ".toml"
-SOURCES = ("ambient", "rl4srd", "trec-indri", "dssa-sample", "du-div")
+SOURCES = ("words", "ambient", "rl4srd", "trec-indri", "dssa-sample", "du-div")
 """Topic sets by name, besides files and synthetic ones."""
 _SYNTHETIC = "synthetic:"
 _PRESETS = (*PRESETS, "wide")
@@ -41,7 +41,7 @@ class TopicsEntry:
     name: str
     """Its name in the tables."""
     source: str
-    """A Parquet file, "synthetic:PRESET[:TOPICS[:SEED]]", or real files: ambient, rl4srd, trec-indri,
+    """A Parquet file, "words", "synthetic:PRESET[:TOPICS[:SEED]]", or real files: ambient, rl4srd, trec-indri,
     dssa-sample or du-div."""
     vectors: str | None = None
     """None: those of the source. "lsa": fitted on the training fold only. "simulated": drawn from the judgments.

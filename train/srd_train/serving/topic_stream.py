@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from srd_gym.data import load_topics
+from srd_gym.data import WORDS, load_topics
 from srd_gym.data.parquet import iter_query_ids, iter_topics
 from srd_gym.topic import Topic, TopicSet
 
@@ -99,13 +99,13 @@ def topic_stream(source: str) -> TopicStream:
 
     Args:
         source: a Parquet file, a folder of such (*.parquet), a pattern ("parts/*.parquet"), or
-            "synthetic:PRESET[:TOPICS[:SEED]]".
+            "synthetic:PRESET[:TOPICS[:SEED]]", or "words".
 
     Raises:
         FileNotFoundError: no such file, or no file that matches.
         ValueError: a name that is none of these.
     """
-    path = Path(source)
+    path = WORDS if source == WORDS.stem else Path(source)
     if path.is_file():
         return TopicStream(name=source, files=(path,))
     if path.is_dir():

@@ -8,7 +8,7 @@ from itertools import islice
 
 import tyro
 
-from srd_gym.data import iter_topics, load_topics
+from srd_gym.data import WORDS, iter_topics, load_topics
 from srd_gym.topic import Topic
 from srd_train.commands.output import Output
 
@@ -24,7 +24,7 @@ class Head:
     """
 
     file: tyro.conf.Positional[str]
-    """Topic file (Parquet), or "synthetic:PRESET[:TOPICS[:SEED]]"."""
+    """Topic file (Parquet), "words", or "synthetic:PRESET[:TOPICS[:SEED]]"."""
     topics: int = 3
     """How many topics."""
     documents: int = 5
@@ -61,7 +61,7 @@ class Head:
 
 def _topics(source: str) -> Iterable[Topic]:
     """The topics of a source; a file is read only as far as it is shown."""
-    return load_topics(source) if source.startswith("synthetic:") else iter_topics(source)
+    return load_topics(source) if source == WORDS.stem or source.startswith("synthetic:") else iter_topics(source)
 
 
 def _covered(topic: Topic, candidate: int) -> list[str]:

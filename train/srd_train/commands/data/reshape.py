@@ -28,7 +28,7 @@ class Reshape:
     """
 
     file: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="FILE|synthetic:PRESET")]
-    """Topic file (Parquet), or "synthetic:PRESET[:TOPICS[:SEED]]"."""
+    """Topic file (Parquet), "words", or "synthetic:PRESET[:TOPICS[:SEED]]"."""
     out: File
     """The topic file to write (Parquet)."""
     lists: int = 32

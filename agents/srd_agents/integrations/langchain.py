@@ -1,0 +1,118 @@
+"""LangChain: a document compressor, and a runnable of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from srd_agents.integrations import library
+from srd_agents.integrations.ranking import (
+    best_first,
+    diversity_of,
+    embeddings_of,
+    named,
+    scores_of,
+    with_diversity,
+)
+from srd_gym.protocols import Ranker
+
+with library("langchain_core", "langchain-core"):
+    from langchain_core.callbacks import Callbacks
+    from langchain_core.documents import BaseDocumentCompressor, Document
+    from langchain_core.embeddings import Embeddings
+    from langchain_core.runnables import RunnableLambda
+    from pydantic import ConfigDict, Field, PrivateAttr, model_validator
+
+
+class DiverseCompressor(BaseDocumentCompressor):
+    """Keeps the k documents to show of those retrieved: relevant, and different from one another.
+
+    With `lambda_mult` this is the search by marginal relevance that LangChain's vector stores have, behind any
+    retriever. Without, the order of the retriever stays and near copies come last (`srd_agents.cautious`), unless
+    another ranker is named.
+
+    Relevance is `metadata[score_key]`. Without `score_key` it is the cosine of query and document for rankers that
+    weigh relevance (MMR, MSD, DPP), and the retriever's order for others.
+    """
+
+    model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid", validate_assignment=True)
+
+    embeddings: Embeddings | None = None
+    """The model of query and documents; None where `vector_key` says where vectors stand, and no query is needed."""
+    k: int = Field(default=4, ge=1)
+    """Documents kept."""
+    lambda_mult: float | None = Field(default=None, ge=0.0, le=1.0)
+    """Weight of relevance: 1 is least diverse, 0 most; None lets the ranker decide."""
+    ranker: Any = None
+    """A ranker, its name ("mmr", "msd", "dpp") or the folder of a trained one; None is MMR where `lambda_mult` is
+    given, else `srd_agents.diversify.DEFAULT_RANKER`."""
+    score_key: str | None = None
+    """Where in a document's metadata its score stands, higher is better."""
+    vector_key: str | None = None
+    """Where in a document's metadata its vector stands; None embeds its text."""
+    _ranker: Ranker = PrivateAttr()
+
+    @model_validator(mode="after")
+    def _make_ranker(self) -> DiverseCompressor:
+        if self.embeddings is None and self.vector_key is None:
+            raise ValueError("documents have no vectors: give embeddings=, or vector_key= where metadata holds vectors")
+        self._ranker = with_diversity(self.ranker, diversity_of(self.lambda_mult), option="lambda_mult")
+        return self
+
+    def compress_documents(
+        self, documents: Sequence[Document], query: str, callbacks: Callbacks | None = None
+    ) -> list[Document]:
+        """The documents to show, best first, as they came.
+
+        Raises:
+            TypeError: vectors or scores that are no numbers.
+            ValueError: a document without a vector or score, vectors of two widths, numbers that are not finite, or
+                what the ranker refuses.
+        """
+        if not documents:
+            return []
+        names = named("document", [document.id for document in documents])
+        vectors = embeddings_of(
+            self._vectors(documents), names, f"expected a vector in metadata[{self.vector_key!r}], or use embeddings="
+        )
+        found = best_first(
+            self._ranker,
+            self.k,
+            vectors,
+            query=f"query {query!r}",
+            query_vector=None if self.embeddings is None else self.embeddings.embed_query(query),
+            scores=self._scores(documents, names),
+        )
+        return [documents[place] for place in found.indices]
+
+    def as_runnable(self) -> RunnableLambda[dict[str, Any], list[Document]]:
+        """The same as a step of a chain: takes {"query": text, "documents": list}, gives the documents to show."""
+
+        def show(given: dict[str, Any]) -> list[Document]:
+            return self.compress_documents(given["documents"], given["query"])
+
+        async def show_later(given: dict[str, Any]) -> list[Document]:
+            return list(await self.acompress_documents(given["documents"], given["query"]))
+
+        return RunnableLambda(show, show_later, name=type(self).__name__)
+
+    def _vectors(self, documents: Sequence[Document]) -> Sequence[Any]:
+        """Each document's vector, or None."""
+        if self.vector_key is not None:
+            return [document.metadata.get(self.vector_key) for document in documents]
+        assert self.embeddings is not None  # noqa: S101 _make_ranker has checked it
+        vectors: list[Any] = self.embeddings.embed_documents([document.page_content for document in documents])
+        if len(vectors) != len(documents):
+            raise ValueError(
+                f"embeddings= gave {len(vectors)} vectors for {len(documents)} documents; expected one each"
+            )
+        return vectors
+
+    def _scores(self, documents: Sequence[Document], names: Sequence[str]) -> list[float] | None:
+        """Each document's score, where it is said where they stand."""
+        if self.score_key is None:
+            return None
+        scores = scores_of([document.metadata.get(self.score_key) for document in documents], names)
+        if scores is None:
+            raise ValueError(f"no document has a score: expected one in metadata[{self.score_key!r}], or no score_key=")
+        return scores

@@ -1,0 +1,104 @@
+"""LlamaIndex: a node postprocessor."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from srd_agents.integrations import library
+from srd_agents.integrations.ranking import (
+    best_first,
+    diversity_of,
+    embeddings_of,
+    named,
+    scores_of,
+    with_diversity,
+)
+from srd_gym.protocols import Ranker
+
+with library("llama_index", "llama-index-core"):
+    from llama_index.core.base.embeddings.base import BaseEmbedding
+    from llama_index.core.bridge.pydantic import ConfigDict, Field, PrivateAttr, model_validator
+    from llama_index.core.postprocessor.types import BaseNodePostprocessor
+    from llama_index.core.schema import MetadataMode, NodeWithScore, QueryBundle
+
+
+class DiversePostprocessor(BaseNodePostprocessor):
+    """Keeps the top_n nodes to show of those retrieved: relevant, and different from one another.
+
+    Without `mmr_threshold` the order of the scores stays and near copies come last (`srd_agents.cautious`), unless
+    another ranker is named. Nodes without scores count in the order in which they came; where the ranker weighs
+    relevance (MMR, MSD, DPP) and the query's embedding is known, by their cosine with it.
+
+    The nodes that come out have a new score, 1 / rank, so that what sorts by score keeps the ranking.
+
+    Raises:
+        TypeError: ranker is nothing that ranks.
+        ValueError: an option out of range, an unknown ranker, or one that takes no `mmr_threshold`.
+    """
+
+    model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid", validate_assignment=True)
+
+    top_n: int = Field(default=10, ge=1, description="Nodes kept.")
+    mmr_threshold: float | None = Field(
+        default=None,
+        ge=0.0,
+        le=1.0,
+        description="Weight of relevance: 1 is least diverse, 0 most; None lets the ranker decide.",
+    )
+    embed_model: BaseEmbedding | None = Field(
+        default=None, description="Embeds nodes that come without embeddings, and queries; None: nodes bring their own."
+    )
+    ranker: Any = Field(
+        default=None,
+        description='A ranker, its name ("mmr", "msd", "dpp") or the folder of a trained one; None is MMR where '
+        "mmr_threshold is given, else srd_agents.diversify.DEFAULT_RANKER.",
+    )
+    _ranker: Ranker = PrivateAttr()
+
+    @model_validator(mode="after")
+    def _make_ranker(self) -> DiversePostprocessor:
+        self._ranker = with_diversity(self.ranker, diversity_of(self.mmr_threshold), option="mmr_threshold")
+        return self
+
+    @classmethod
+    def class_name(cls) -> str:
+        """What LlamaIndex calls it in files."""
+        return "DiversePostprocessor"
+
+    def _postprocess_nodes(
+        self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
+    ) -> list[NodeWithScore]:
+        if not nodes:
+            return []
+        names = named("node", [node.node_id for node in nodes])
+        vectors = embeddings_of(
+            self._embedded(nodes), names, "give embed_model=, or have the retriever return embeddings"
+        )
+        found = best_first(
+            self._ranker,
+            self.top_n,
+            vectors,
+            query="the query" if query_bundle is None else f"query {query_bundle.query_str!r}",
+            query_vector=self._query_embedding(query_bundle),
+            scores=scores_of([node.score for node in nodes], names),
+        )
+        return [NodeWithScore(node=nodes[i].node, score=float(score)) for i, score in zip(*found, strict=True)]
+
+    def _embedded(self, nodes: Sequence[NodeWithScore]) -> list[Any]:
+        """Each node's embedding, made where it is missing and there is a model for it; else None."""
+        found: list[Any] = [node.node.embedding for node in nodes]
+        missing = [place for place, vector in enumerate(found) if vector is None]
+        if missing and self.embed_model is not None:
+            texts = [nodes[place].node.get_content(metadata_mode=MetadataMode.EMBED) for place in missing]
+            for place, vector in zip(missing, self.embed_model.get_text_embedding_batch(texts), strict=True):
+                found[place] = vector
+        return found
+
+    def _query_embedding(self, query: QueryBundle | None) -> Any:
+        """The query's embedding, where it is known or can be made."""
+        if query is None:
+            return None
+        if query.embedding is None and self.embed_model is not None:
+            return self.embed_model.get_agg_embedding_from_queries(query.embedding_strs)
+        return query.embedding

@@ -1,0 +1,99 @@
+"""PyTerrier: a transformer of result frames. It starts no Java and downloads nothing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from srd_agents.config import check_between
+from srd_agents.frames import FrameRanker, Lookup
+from srd_agents.integrations import library
+from srd_agents.integrations.ranking import (
+    CheckedRanker,
+    diversity_of,
+    embeddings_of,
+    speaking_of_queries,
+    with_diversity,
+)
+from srd_gym.files import PathLike
+from srd_gym.protocols import Ranker
+
+with library("pyterrier", "python-terrier"):
+    import pyterrier as pt
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class DiverseReranker(pt.Transformer):
+    """Re-ranks each query's documents so that the first ones differ: `first_stage >> DiverseReranker(k=10)`.
+
+    What it makes of a frame is told at `srd_agents.frames.FrameRanker`: `score` is what rankers take for relevance,
+    `rank` counts from 0, the new `score` is 1 / (rank + 1), and all other columns are kept. Without `Lambda` the order
+    of the scores stays and near copies come last (`srd_agents.cautious`), unless another ranker is named.
+
+    Args:
+        ranker: a ranker, its name ("mmr", "msd", "dpp") or the folder of a trained one, which is read at every call
+            (`load_ranker(folder)` reads it once); None is MMR where Lambda is given, else
+            `srd_agents.diversify.DEFAULT_RANKER`.
+        k: documents kept of each query; None keeps (and ranks) all.
+        Lambda: weight of relevance, from 1 (only relevance) to 0 (only difference), as in pyterrier_dr; None lets the
+            ranker decide.
+        doc_vectors: the column that holds each document's vector, or a function that gives the vectors of a list of
+            docnos.
+        query_vectors: the column that holds the query's vector, or a function that gives the vectors of a list of query
+            texts, for rankers that look at it; None where there are none.
+
+    Raises:
+        TypeError: an argument of another type.
+        ValueError: k below 1, Lambda outside [0, 1], an unknown ranker, or one that takes no Lambda.
+    """
+
+    def __init__(
+        self,
+        ranker: PathLike | Ranker | None = None,
+        k: int | None = None,
+        *,
+        Lambda: float | None = None,
+        doc_vectors: str | Lookup = "doc_vec",
+        query_vectors: str | Lookup | None = None,
+    ) -> None:
+        super().__init__()
+        self.ranker = ranker
+        self.k = k
+        self.Lambda = Lambda
+        self.doc_vectors = doc_vectors
+        self.query_vectors = query_vectors
+        self._frame_ranker()
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.ranker!r}, k={self.k}, Lambda={self.Lambda})"
+
+    def transform(self, inp: pd.DataFrame) -> pd.DataFrame:
+        """The frame re-ranked; the one given is left as it is.
+
+        Raises:
+            KeyError: a column is missing (`pt.validate.InputValidationError`).
+            TypeError: query or document numbers that are not text, or vectors that are no numbers.
+            ValueError: a document without a vector, vectors of two widths, a document that comes twice for a query,
+                numbers that are missing or not finite, or what the ranker refuses.
+        """
+        columns = ["qid", "docno", *(name for name in (self.doc_vectors, self.query_vectors) if isinstance(name, str))]
+        if self.query_vectors is not None and not isinstance(self.query_vectors, str):
+            columns.append("query")
+        pt.validate.columns(inp, includes=columns, context=self)
+        if isinstance(self.doc_vectors, str) and len(inp):
+            names = [
+                f"document {docno!r} of query {qid!r}" for qid, docno in zip(inp["qid"], inp["docno"], strict=True)
+            ]
+            embeddings_of(inp[self.doc_vectors].tolist(), names, f"expected one in column {self.doc_vectors!r}")
+        with speaking_of_queries():
+            return self._frame_ranker().transform(inp)
+
+    def _frame_ranker(self) -> FrameRanker:
+        """What ranks, made at every call: `pt.GridSearch` and its like set parameters as attributes."""
+        if self.Lambda is not None:
+            check_between("Lambda", self.Lambda, 0.0, 1.0)
+        ranker = with_diversity(self.ranker, diversity_of(self.Lambda), option="Lambda")
+        return FrameRanker(
+            CheckedRanker(ranker), self.k, doc_vectors=self.doc_vectors, query_vectors=self.query_vectors
+        )

@@ -1,0 +1,147 @@
+"""What all adapters share, without their libraries (tests/third_party/integrations holds it with them)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from srd_agents import diversify, make_ranker
+from srd_agents.heuristic.config import MMRConfig
+from srd_agents.integrations.ranking import (
+    CheckedRanker,
+    best_first,
+    diversity_of,
+    embeddings_of,
+    named,
+    scores_of,
+    speaking_of_queries,
+    with_diversity,
+)
+from srd_gym.data.synthetic import generate
+from srd_gym.topic import Topic
+
+VECTORS = np.random.default_rng(0).normal(size=(9, 4)).astype(np.float32)
+QUERY = np.random.default_rng(1).normal(size=4).astype(np.float32)
+
+
+@pytest.mark.parametrize("name", ["mmr", "msd", "dpp"])
+@pytest.mark.parametrize("clone_of", ["name", "object"])
+def test_diversity_is_one_less_lambda_and_keeps_other_options(name: str, clone_of: str) -> None:
+    given: Any = name if clone_of == "name" else make_ranker(name, lambda_=0.1, relevance="cosine")
+    for diversity in (0.0, 0, 0.25, 1, 1.0):
+        made: Any = with_diversity(given, diversity)
+        assert made.config.lambda_ == 1 - diversity
+        assert made.config.relevance == ("auto" if clone_of == "name" else "cosine")
+        assert type(made) is type(make_ranker(name))
+
+
+def test_without_diversity_the_ranker_stays_and_without_both_the_default_ranks() -> None:
+    given = make_ranker("mmr", lambda_=0.1)
+    assert with_diversity(given, None) is given
+    assert type(with_diversity(None, None)).__name__ == "Cautious"
+    made: Any = with_diversity(None, 0.25)
+    assert made.config == MMRConfig(lambda_=0.75)
+    assert diversity_of(None) is None
+    assert diversity_of(0) == 1
+    assert diversity_of(1) == 0
+
+
+@given(seed=st.integers(0, 2**32 - 1), name=st.sampled_from(["mmr", "msd", "dpp"]), scored=st.booleans())
+def test_no_diversity_is_the_order_of_relevance_copies_included(seed: int, name: str, scored: bool) -> None:
+    generator = np.random.default_rng(seed)
+    vectors = generator.normal(size=(8, 3)).astype(np.float32)
+    vectors[generator.integers(8, size=2)] = vectors[0]
+    scores = generator.integers(4, size=8).astype(float)
+    ranker = with_diversity(name, 0.0)
+    found = best_first(ranker, 8, vectors, query="the query", scores=scores.tolist() if scored else None).indices
+    assert found.tolist() == (np.argsort(-scores, kind="stable") if scored else np.arange(8)).tolist()
+
+
+def test_relevance_without_scores() -> None:
+    cosines = VECTORS @ QUERY / np.linalg.norm(VECTORS, axis=1)
+    by_cosine = np.argsort(-cosines, kind="stable")
+    weighing, other = with_diversity("mmr", 0.5), with_diversity(None, None)
+    found = best_first(weighing, 5, VECTORS, query="the query", query_vector=QUERY).indices
+    expected = diversify(QUERY, VECTORS[by_cosine], 5, make_ranker("mmr")).indices
+    assert found.tolist() == by_cosine[expected].tolist()
+    assert best_first(other, 9, VECTORS, query="the query", query_vector=QUERY).indices.tolist() == list(range(9))
+    ordered = best_first(weighing, 5, VECTORS, query="the query").indices
+    by_rank = make_ranker("mmr", relevance="rank")
+    assert best_first(by_rank, 5, VECTORS, query="the query", query_vector=QUERY).indices.tolist() == ordered.tolist()
+    assert diversify(None, VECTORS, 5, by_rank, np.arange(9, 0, -1)).indices.tolist() == ordered.tolist()
+
+
+class Answers:
+    """A ranker that answers this."""
+
+    name = "mine"
+
+    def __init__(self, *rankings: Any) -> None:
+        self.rankings = rankings
+
+    def rank(self, topic: Topic, k: int) -> Any:
+        return self.rankings[0]
+
+    def rank_batch(self, topics: Any, k: int) -> Any:
+        return self.rankings
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        ([0, 1], "gave 2 documents"),
+        ([0, 1, 2, 3], "gave 4 documents"),
+        ([], "gave 0 documents"),
+        ([0, 1, 1], "gave document 1 twice"),
+        ([0, 1, 12], "gave document 12, where there are 6, numbered from 0"),
+        ([0, -1, 2], "gave document -1, where there are 6, numbered from 0"),
+        ([[0, 1, 2]], r"gave int64 of shape \(1, 3\)"),
+        (["0", "1", "2"], r"gave <U1 of shape \(3,\)"),
+    ],
+)
+def test_what_is_no_ranking_is_refused(answer: Any, message: str) -> None:
+    topic = generate("tiny", n_topics=1, seed=0)[0].take(np.arange(6))
+    ranked = CheckedRanker(Answers(np.array(answer)))
+    for rank in (lambda: ranked.rank(topic, 3), lambda: ranked.rank_batch([topic], 3)):
+        with pytest.raises(ValueError, match=rf"ranker 'mine' {message} for query '.*'; expected the places of 3 diff"):
+            rank()
+
+
+def test_what_is_a_ranking_passes() -> None:
+    topics = generate("tiny", n_topics=2, seed=0)
+    ranked = CheckedRanker(Answers([2, 0], np.array([1, 0], dtype=np.uint8)))
+    assert [ranking.tolist() for ranking in ranked.rank_batch(topics, 2)] == [[2, 0], [1, 0]]
+    with pytest.raises(ValueError, match="ranker 'mine' gave 2 rankings for 3 queries"):
+        ranked.rank_batch([*topics, topics[0]], 2)
+
+
+def test_embeddings_and_scores() -> None:
+    names = named("document", ["a", None])
+    assert names == ["document 0 (id 'a')", "document 1"]
+    assert embeddings_of([[1, 2], np.array([3.0, 4.0], dtype=np.float16)], names, "").tolist() == [[1, 2], [3, 4]]
+    assert scores_of([1, np.float32(0.5)], names) == [1.0, 0.5]
+    assert scores_of([None, None], names) is None
+    with pytest.raises(ValueError, match="document 1 has no embedding; do this"):
+        embeddings_of([[1], None], names, "do this")
+    with pytest.raises(TypeError, match="document 1: its score must be a number, got True"):
+        scores_of([1, True], names)
+
+
+def test_errors_speak_of_queries() -> None:
+    with (
+        pytest.raises(ValueError, match=r"^query 'jaguar' has none, as query 'jaguar' has"),
+        speaking_of_queries("query 'jaguar'"),
+    ):
+        raise ValueError("topic '0' has none, as topic \"it's\" has")
+    with pytest.raises(TypeError, match=r"^query 'q1' has none"), speaking_of_queries():
+        raise TypeError("topic 'q1' has none")
+    with pytest.raises(KeyError, match="topic 'q1'"), speaking_of_queries():
+        raise KeyError("topic 'q1'")
+    with pytest.raises(ValueError, match=r"query 'jaguar' has no query vector.*relevance by cosine"):
+        best_first(make_ranker("mmr", relevance="cosine"), 2, VECTORS, query="query 'jaguar'")
+    with pytest.raises(ValueError, match="query 'jaguar' has an embedding of width 2, its documents of width 4"):
+        best_first(make_ranker("mmr"), 2, VECTORS, query="query 'jaguar'", query_vector=[1, 2])

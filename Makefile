@@ -8,8 +8,8 @@ CACHE  ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/srd-gym
 KEY    := $(shell cat constraints.txt pyproject.toml | cksum | cut -d' ' -f1)
 FRESH   := $(CACHE)/wheel-$(KEY)
 MINIMAL := $(CACHE)/minimal-$(KEY)
-# The other libraries that learn on our environments: three sets of them exclude one another.
-THIRD_PARTY := main ray benchmarl
+# The libraries that learn on our environments (three sets of them exclude one another), and those of retrieval pipelines.
+THIRD_PARTY := main ray benchmarl integrations
 third_party  = $(CACHE)/third-party-$(1)-$(shell { $(PYTHON) --version; cat tests/third_party/$(1).txt; } | cksum | cut -d' ' -f1)
 
 # One thread a process: pytest runs one process a core, and results must not depend on the number of cores.
@@ -30,7 +30,7 @@ help:
 	@echo "make speed   the speed table; its options: ARGS=--help"
 	@echo "make convergence  how soon rankers become good; its options: ARGS=--help"
 	@echo "make default-ranker  the table of what ranks where no ranker is named"
-	@echo "make test-third-party  install the other RL libraries beside .venv, and learn with each of them"
+	@echo "make test-third-party  install the other libraries beside .venv, and learn and rank with each of them"
 
 $(READY): pyproject.toml constraints.txt
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -88,8 +88,9 @@ test-wheel: $(FRESH)/.ready wheel
 
 # The same with necessary dependencies only (extra cli: no torch), and on the oldest gymnasium that we promise (Ray 2.60
 # pins it): the environments, the rankers and the commands that need no torch.
-TORCH_FREE := tests/env tests/agents/heuristic tests/agents/test_cautious.py tests/agents/supervised/test_r_ltr.py \
-	tests/agents/supervised/test_svm.py tests/agents/supervised/test_linear_features.py tests/install/test_without_torch.py
+TORCH_FREE := tests/env tests/agents/heuristic tests/agents/integrations tests/agents/test_cautious.py \
+	tests/agents/supervised/test_r_ltr.py tests/agents/supervised/test_svm.py tests/agents/supervised/test_linear_features.py \
+	tests/install/test_without_torch.py
 
 $(MINIMAL)/.ready:
 	rm -rf $(MINIMAL)
@@ -126,7 +127,7 @@ default-ranker: $(READY)
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis dist docs/_build
 
-# Every other library really learns on our environments, and its page in docs/third_party is the code that is run.
+# Every other library really learns on our environments or ranks with our rankers; the code is that of docs/third_party.
 test-third-party: $(THIRD_PARTY:%=test-third-party-%)
 
 .PHONY: $(THIRD_PARTY:%=test-third-party-%)
@@ -139,6 +140,6 @@ $(CACHE)/third-party-%/.ready:
 	rm -rf $(@D)
 	@mkdir -p $(@D)
 	$(PYTHON) -m venv $(@D)
-	$(@D)/bin/pip install --quiet $(shell grep '^torch==' tests/third_party/$(firstword $(subst -, ,$*)).txt)
+	grep '^torch==' tests/third_party/$(firstword $(subst -, ,$*)).txt | xargs -r $(@D)/bin/pip install --quiet
 	$(@D)/bin/pip install --quiet -r tests/third_party/$(firstword $(subst -, ,$*)).txt
 	@touch $@

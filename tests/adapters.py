@@ -1,0 +1,111 @@
+"""Every adapter of `srd_agents.integrations` behind one call, so that one test can hold what all of them promise.
+
+Runs where the five libraries are: `make test-third-party-integrations`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pandas as pd
+import pyterrier as pt
+from haystack import Document as HaystackDocument
+from langchain_core.documents import Document
+from langchain_core.embeddings import Embeddings
+from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
+from numpy.typing import NDArray
+
+from srd_agents.integrations.haystack import DiverseRanker
+from srd_agents.integrations.langchain import DiverseCompressor
+from srd_agents.integrations.llama_index import DiversePostprocessor
+from srd_agents.integrations.pyterrier import DiverseReranker
+from srd_agents.integrations.sklearn import DiverseNeighbors
+
+Vectors = NDArray[Any]
+Adapter = Callable[..., list[int]]
+"""(query [F], vectors [N, F], scores [N], k, the library's weight or None, ranker=...) -> places, best first."""
+
+
+class Known(Embeddings):
+    """A model that has the vectors: documents' texts are their places."""
+
+    def __init__(self, query: Vectors, vectors: Vectors) -> None:
+        self.query, self.vectors = query, vectors
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        return [self.vectors[int(text)].tolist() for text in texts]
+
+    def embed_query(self, text: str) -> list[float]:
+        found: list[float] = self.query.tolist()
+        return found
+
+
+def langchain_documents(scores: Vectors) -> list[Document]:
+    return [Document(str(i), metadata={"relevance_score": float(score)}) for i, score in enumerate(scores)]
+
+
+def langchain(query: Vectors, vectors: Vectors, scores: Vectors, k: int, weight: Any, ranker: Any = None) -> list[int]:
+    compressor = DiverseCompressor(
+        embeddings=Known(query, vectors), k=k, lambda_mult=weight, ranker=ranker, score_key="relevance_score"
+    )
+    return [int(one.page_content) for one in compressor.compress_documents(langchain_documents(scores), "jaguar")]
+
+
+def langchain_runnable(
+    query: Vectors, vectors: Vectors, scores: Vectors, k: int, weight: Any, ranker: Any = None
+) -> list[int]:
+    step = DiverseCompressor(
+        embeddings=Known(query, vectors), k=k, lambda_mult=weight, ranker=ranker, score_key="relevance_score"
+    ).as_runnable()
+    shown = step.invoke({"query": "jaguar", "documents": langchain_documents(scores)})
+    return [int(one.page_content) for one in shown]
+
+
+def haystack(query: Vectors, vectors: Vectors, scores: Vectors, k: int, weight: Any, ranker: Any = None) -> list[int]:
+    documents = [
+        HaystackDocument(id=str(i), content=str(i), embedding=vector.tolist(), score=float(score))
+        for i, (vector, score) in enumerate(zip(vectors, scores, strict=True))
+    ]
+    component = DiverseRanker(top_k=k, diversity=weight, ranker=ranker)
+    return [int(one.id) for one in component.run(documents=documents, query_embedding=query.tolist())["documents"]]
+
+
+def llama_index(
+    query: Vectors, vectors: Vectors, scores: Vectors, k: int, weight: Any, ranker: Any = None
+) -> list[int]:
+    nodes = [
+        NodeWithScore(node=TextNode(id_=str(i), text=str(i), embedding=vector.tolist()), score=float(score))
+        for i, (vector, score) in enumerate(zip(vectors, scores, strict=True))
+    ]
+    postprocessor = DiversePostprocessor(top_n=k, mmr_threshold=weight, ranker=ranker)
+    shown = postprocessor.postprocess_nodes(nodes, QueryBundle("jaguar", embedding=query.tolist()))
+    return [int(one.node_id) for one in shown]
+
+
+def pyterrier(query: Vectors, vectors: Vectors, scores: Vectors, k: int, weight: Any, ranker: Any = None) -> list[int]:
+    found = pd.DataFrame({"qid": "1", "docno": [str(i) for i in range(len(vectors))], "score": scores})
+    found["doc_vec"], found["query_vec"] = list(vectors), [query] * len(vectors)
+    pipeline = pt.Transformer.from_df(found) >> DiverseReranker(ranker, k, Lambda=weight, query_vectors="query_vec")
+    return [int(docno) for docno in pipeline.search("jaguar").sort_values("rank")["docno"]]
+
+
+def sklearn(query: Vectors, vectors: Vectors, scores: Vectors, k: int, weight: Any, ranker: Any = None) -> list[int]:
+    found: list[int] = (
+        DiverseNeighbors(k, n_candidates=len(vectors), diversity=weight, ranker=ranker)
+        .fit(vectors)
+        .predict([query])[0]
+        .tolist()
+    )
+    return found
+
+
+ADAPTERS: dict[str, tuple[Adapter, Callable[[float], float]]] = {
+    "langchain": (langchain, lambda diversity: 1 - diversity),
+    "langchain runnable": (langchain_runnable, lambda diversity: 1 - diversity),
+    "haystack": (haystack, lambda diversity: diversity),
+    "llama_index": (llama_index, lambda diversity: 1 - diversity),
+    "pyterrier": (pyterrier, lambda diversity: 1 - diversity),
+    "sklearn": (sklearn, lambda diversity: diversity),
+}
+"""Each adapter, and what a weight of diversity is called in its library."""

@@ -1,0 +1,148 @@
+"""Haystack: behind its retriever in a pipeline, and through a pipeline's YAML."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from haystack import Document, Pipeline
+from haystack.components.retrievers.in_memory import InMemoryEmbeddingRetriever
+from haystack.core.errors import PipelineRuntimeError
+from haystack.document_stores.in_memory import InMemoryDocumentStore
+
+from srd_agents import diversify, make_ranker
+from srd_agents.integrations.haystack import DiverseRanker
+from srd_agents.storage import CONFIG_FILE, SCHEMA_VERSION, write_json
+
+GENERATOR = np.random.default_rng(0)
+QUERY, VECTORS = GENERATOR.normal(size=4), GENERATOR.normal(size=(12, 4))
+MODULE = "srd_agents.integrations.haystack"
+
+
+def retrieved(scores: Any = range(12, 0, -1)) -> list[Document]:
+    return [
+        Document(id=str(i), content=str(i), embedding=vector.tolist(), score=None if score is None else float(score))
+        for i, (vector, score) in enumerate(zip(VECTORS, scores, strict=True))
+    ]
+
+
+def pipeline(**options: Any) -> Pipeline:
+    store = InMemoryDocumentStore(embedding_similarity_function="cosine")
+    store.write_documents(retrieved([None] * 12))
+    made = Pipeline()
+    made.add_component("retriever", InMemoryEmbeddingRetriever(store, top_k=10, return_embedding=True))
+    made.add_component("ranker", DiverseRanker(**options))
+    made.connect("retriever", "ranker")
+    return made
+
+
+def ids(found: dict[str, Any]) -> list[str]:
+    return [document.id for document in found["documents"]]
+
+
+def test_behind_a_retriever() -> None:
+    cosines = VECTORS @ QUERY / np.linalg.norm(VECTORS, axis=1) / np.linalg.norm(QUERY)
+    order = np.argsort(-cosines)[:10]
+    for diversity in (0.0, 0.5, 1.0):
+        found = pipeline(top_k=4, diversity=diversity).run({"retriever": {"query_embedding": QUERY.tolist()}})
+        ranker = make_ranker("mmr", lambda_=1 - diversity)
+        expected = diversify(QUERY, VECTORS[order], 4, ranker, scores=cosines[order]).indices
+        assert ids(found["ranker"]) == [str(order[i]) for i in expected]
+        assert [document.score for document in found["ranker"]["documents"]] == [1, 1 / 2, 1 / 3, 1 / 4]
+
+
+def test_what_a_run_says_goes_before_what_the_component_says() -> None:
+    component = DiverseRanker(top_k=4, diversity=0.5)
+    assert ids(component.run(retrieved(), top_k=2, diversity=0)) == ["0", "1"]
+    assert ids(component.run(retrieved(), diversity=0)) == ["0", "1", "2", "3"]
+    assert ids(component.run(retrieved())) == ids(DiverseRanker(4, diversity=0.5).run(retrieved()))
+    assert ids(DiverseRanker().run(retrieved())) == [str(i) for i in range(12)]
+    assert DiverseRanker().run([]) == {"documents": []}
+
+
+def test_the_documents_given_stay_as_they_are() -> None:
+    given = retrieved()
+    DiverseRanker(4, diversity=0.5).run(given)
+    assert given == retrieved()
+
+
+def test_without_scores_it_is_the_cosine_or_the_order() -> None:
+    given = retrieved([None] * 12)
+    cosines = VECTORS @ QUERY / np.linalg.norm(VECTORS, axis=1)
+    by_cosine = DiverseRanker(diversity=0.0).run(given, query_embedding=QUERY.tolist())
+    assert ids(by_cosine) == [str(i) for i in np.argsort(-cosines)]
+    assert (
+        ids(DiverseRanker(diversity=0.0).run(given)) == ids(DiverseRanker().run(given)) == [str(i) for i in range(12)]
+    )
+
+
+@pytest.mark.parametrize("options", [{}, {"top_k": 3, "diversity": 0.0}, {"diversity": 0.4, "ranker": "dpp"}])
+def test_through_a_dictionary_and_yaml(options: Any) -> None:
+    made = DiverseRanker(**options)
+    written = made.to_dict()
+    assert written["type"] == f"{MODULE}.DiverseRanker"
+    again = DiverseRanker.from_dict(written)
+    assert again.to_dict() == written
+    assert ids(again.run(retrieved())) == ids(made.run(retrieved()))
+    whole = Pipeline()
+    whole.add_component("ranker", made)
+    loaded = Pipeline.loads(whole.dumps(), allowed_modules=[MODULE])
+    assert loaded.to_dict() == whole.to_dict()
+    assert ids(loaded.run({"documents": retrieved()})["ranker"]) == ids(made.run(retrieved()))
+
+
+def test_a_folder_is_written_down_and_an_object_is_not(tmp_path: Path) -> None:
+    rest = {"vector_width": None, "seed": 0, "metadata": {}, "history": None}
+    write_json(
+        tmp_path / CONFIG_FILE,
+        {"schema_version": SCHEMA_VERSION, "ranker": "mmr", "config": {"lambda_": 0.3}, **rest},
+    )
+    made = DiverseRanker(ranker=tmp_path)
+    assert DiverseRanker.from_dict(made.to_dict()).to_dict()["init_parameters"]["ranker"] == str(tmp_path)
+    by_object = DiverseRanker(ranker=make_ranker("mmr", lambda_=0.3))
+    assert ids(by_object.run(retrieved())) == ids(made.run(retrieved()))
+    with pytest.raises(ValueError, match=r"a ranker object \(MMR\) cannot be written down: give ranker= as a name"):
+        by_object.to_dict()
+
+
+def changed(place: int, **values: Any) -> list[Document]:
+    given = retrieved()
+    given[place] = replace(given[place], **values)
+    return given
+
+
+@pytest.mark.parametrize(
+    ("documents", "message"),
+    [
+        (changed(3, embedding=None), r"document 3 \(id '3'\) has no embedding; have the retriever return embeddings"),
+        (changed(3, embedding=[1.0]), r"document 3 .*of width 1, document 0 .*of width 4.*one model"),
+        (changed(3, embedding=[1.0, 2.0, 3.0, float("inf")]), r"document 3 .*NaN or infinity"),
+        (changed(3, score=None), r"document 3 .*has no score, and others have"),
+    ],
+)
+def test_bad_documents_are_named(documents: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        DiverseRanker().run(documents)
+
+
+def test_bad_queries_and_options_are_named() -> None:
+    with pytest.raises(ValueError, match="the query has an embedding of width 2, its documents of width 4"):
+        DiverseRanker().run(retrieved(), query_embedding=[1.0, 2.0])
+    with pytest.raises(ValueError, match="top_k must be at least 1, got 0"):
+        DiverseRanker(top_k=0)
+    with pytest.raises(ValueError, match="top_k must be at least 1, got 0"):
+        DiverseRanker(top_k=3).run(retrieved(), top_k=0)
+    with pytest.raises(ValueError, match=r"diversity must be a finite number from 0.0 to 1.0, got 2"):
+        DiverseRanker().run(retrieved(), diversity=2)
+    with pytest.raises(ValueError, match=r"unknown ranker 'mrm'. Did you mean mmr"):
+        DiverseRanker(ranker="mrm")
+
+
+def test_a_retriever_that_keeps_its_embeddings_is_told_so() -> None:
+    made = pipeline()
+    made.get_component("retriever").return_embedding = False
+    with pytest.raises(PipelineRuntimeError, match="have the retriever return embeddings"):
+        made.run({"retriever": {"query_embedding": QUERY.tolist()}})

@@ -1,0 +1,156 @@
+"""LangChain: behind its retrievers, in its chains, and the same as its own search by marginal relevance."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import numpy as np
+import pytest
+from adapters import Known
+from langchain_classic.retrievers import ContextualCompressionRetriever
+from langchain_classic.retrievers.document_compressors import DocumentCompressorPipeline
+from langchain_core.documents import Document
+from langchain_core.runnables import RunnablePassthrough
+from langchain_core.vectorstores import InMemoryVectorStore
+
+from srd_agents import make_ranker
+from srd_agents.integrations.langchain import DiverseCompressor
+
+GENERATOR = np.random.default_rng(0)
+QUERY, VECTORS = GENERATOR.normal(size=4), GENERATOR.normal(size=(12, 4))
+MODEL = Known(QUERY, VECTORS)
+TEXTS = [str(i) for i in range(12)]
+
+
+def texts(documents: Any) -> list[str]:
+    return [document.page_content for document in documents]
+
+
+@pytest.mark.parametrize("lambda_mult", [0.0, 0.2, 0.5, 0.8, 1.0])
+@pytest.mark.parametrize("k", [1, 4, 12])
+def test_it_shows_what_langchains_own_marginal_relevance_shows(lambda_mult: float, k: int) -> None:
+    store = InMemoryVectorStore.from_texts(TEXTS, MODEL)
+    own = store.max_marginal_relevance_search("jaguar", k=k, fetch_k=12, lambda_mult=lambda_mult)
+    compressor = DiverseCompressor(embeddings=MODEL, k=k, lambda_mult=lambda_mult)
+    assert texts(compressor.compress_documents([Document(text) for text in TEXTS], "jaguar")) == texts(own)
+
+
+def test_in_a_chain_behind_a_retriever() -> None:
+    store = InMemoryVectorStore.from_texts(TEXTS, MODEL)
+    retriever = store.as_retriever(search_kwargs={"k": 8})
+    compressor = DiverseCompressor(embeddings=MODEL, k=3, lambda_mult=0.5)
+    chain = {"query": RunnablePassthrough(), "documents": retriever} | compressor.as_runnable()
+    expected = texts(compressor.compress_documents(retriever.invoke("jaguar"), "jaguar"))
+    assert texts(chain.invoke("jaguar")) == expected
+    assert texts(asyncio.run(chain.ainvoke("jaguar"))) == expected
+    assert [texts(one) for one in chain.batch(["jaguar", "jaguar"])] == [expected, expected]
+
+
+def test_in_the_retriever_that_langchain_makes_for_compressors() -> None:
+    store = InMemoryVectorStore.from_texts(TEXTS, MODEL)
+    compressor = DiverseCompressor(embeddings=MODEL, k=3, lambda_mult=0.3)
+    retriever = ContextualCompressionRetriever(
+        base_compressor=DocumentCompressorPipeline(
+            transformers=[DiverseCompressor(embeddings=MODEL, k=8), compressor]  # no weight: the first 8
+        ),
+        base_retriever=store.as_retriever(search_kwargs={"k": 12}),
+    )
+    own = store.max_marginal_relevance_search("jaguar", k=3, fetch_k=8, lambda_mult=0.3)
+    assert texts(retriever.invoke("jaguar")) == texts(own)
+    assert texts(asyncio.run(retriever.ainvoke("jaguar"))) == texts(own)
+
+
+def test_documents_come_out_as_they_went_in() -> None:
+    given = [Document(text, id=f"id {text}", metadata={"page": text}) for text in TEXTS]
+    shown = DiverseCompressor(embeddings=MODEL, k=20).compress_documents(given, "jaguar")
+    assert shown == given  # the retriever's order, no copies among them
+    assert DiverseCompressor(embeddings=MODEL).compress_documents([], "jaguar") == []
+
+
+def test_vectors_and_scores_out_of_the_metadata() -> None:
+    given = [
+        Document("", metadata={"vector": vector.tolist(), "relevance_score": float(score)})
+        for vector, score in zip(VECTORS, range(12), strict=True)
+    ]
+    compressor = DiverseCompressor(vector_key="vector", score_key="relevance_score", k=3)
+    assert compressor.compress_documents(given, "jaguar") == given[:-4:-1]
+
+
+def test_a_weight_set_later_counts() -> None:
+    given = [Document(text) for text in TEXTS]
+    compressor = DiverseCompressor(embeddings=MODEL, lambda_mult=1)
+    compressor.lambda_mult = 0
+    expected = DiverseCompressor(embeddings=MODEL, lambda_mult=0).compress_documents(given, "jaguar")
+    assert compressor.compress_documents(given, "jaguar") == expected
+
+
+def test_an_object_ranks() -> None:
+    ranker = make_ranker("mmr", lambda_=0.3)
+    shown = DiverseCompressor(embeddings=MODEL, ranker=ranker).compress_documents(
+        [Document(t) for t in TEXTS], "jaguar"
+    )
+    own = InMemoryVectorStore.from_texts(TEXTS, MODEL).max_marginal_relevance_search("jaguar", lambda_mult=0.3)
+    assert texts(shown) == texts(own)
+
+
+def vectors(*given: Any) -> list[Document]:
+    return [Document("", id=f"d{i}", metadata={} if one is None else {"vec": one}) for i, one in enumerate(given)]
+
+
+@pytest.mark.parametrize(
+    ("documents", "error", "message"),
+    [
+        (vectors([1, 2], None), ValueError, r"document 1 \(id 'd1'\) has no embedding; .*metadata\['vec'\]"),
+        (vectors([1, 2], [1, 2, 3]), ValueError, r"document 1 .*of width 3, document 0 .*of width 2.*one model"),
+        (vectors([1, 2], [1, float("nan")]), ValueError, r"document 1 .*NaN or infinity"),
+        (vectors([1, 2], ["a", "b"]), TypeError, r"document 1 .*must be numbers in one row, got <U1 of shape \(2,\)"),
+        (vectors([1, 2], [[1, 2]]), TypeError, r"document 1 .*must be numbers in one row, got int64 of shape \(1, 2\)"),
+    ],
+)
+def test_documents_without_good_vectors_are_named(documents: Any, error: Any, message: str) -> None:
+    with pytest.raises(error, match=message):
+        DiverseCompressor(vector_key="vec").compress_documents(documents, "jaguar")
+
+
+def test_a_model_of_another_width_or_of_too_few_vectors_is_named() -> None:
+    model = Known(QUERY[:3], VECTORS)
+    with pytest.raises(ValueError, match=r"query 'jaguar' has an embedding of width 3, its documents of width 4"):
+        DiverseCompressor(embeddings=model).compress_documents([Document("1")], "jaguar")
+
+    class Short(Known):
+        def embed_documents(self, texts: list[str]) -> list[list[float]]:
+            return super().embed_documents(texts[1:])
+
+    with pytest.raises(ValueError, match="embeddings= gave 1 vectors for 2 documents"):
+        DiverseCompressor(embeddings=Short(QUERY, VECTORS)).compress_documents([Document("1"), Document("2")], "jaguar")
+
+
+@pytest.mark.parametrize(
+    ("metadata", "error", "message"),
+    [
+        ([{}, {}], ValueError, r"no document has a score: expected one in metadata\['score'\]"),
+        ([{"score": 1}, {}], ValueError, r"document 1 \(id 'd1'\) has no score, and others have"),
+        ([{"score": 1}, {"score": "2"}], TypeError, r"document 1 .*must be a number, got '2' \(str\)"),
+        ([{"score": 1}, {"score": float("inf")}], ValueError, r"document 1 .*must be finite"),
+    ],
+)
+def test_documents_without_good_scores_are_named(metadata: Any, error: Any, message: str) -> None:
+    documents = [Document("0", id=f"d{i}", metadata=each) for i, each in enumerate(metadata)]
+    with pytest.raises(error, match=message):
+        DiverseCompressor(embeddings=MODEL, score_key="score").compress_documents(documents, "jaguar")
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({}, ValueError, "documents have no vectors: give embeddings=, or vector_key="),
+        ({"embeddings": MODEL, "k": 0}, ValueError, "greater than or equal to 1"),
+        ({"embeddings": MODEL, "lambda": 0.5}, ValueError, "Extra inputs are not permitted"),
+        ({"embeddings": MODEL, "ranker": "mrm"}, ValueError, r"unknown ranker 'mrm'. Did you mean mmr"),
+        ({"embeddings": MODEL, "ranker": 7}, TypeError, "ranker must be a name"),
+    ],
+)
+def test_bad_options_are_named(options: Any, error: Any, message: str) -> None:
+    with pytest.raises(error, match=message):
+        DiverseCompressor(**options)

@@ -1,0 +1,123 @@
+"""LlamaIndex: behind its retriever and in its query engine."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import numpy as np
+import pytest
+from llama_index.core import VectorStoreIndex
+from llama_index.core.base.embeddings.base import BaseEmbedding
+from llama_index.core.llms import MockLLM
+from llama_index.core.query_engine import RetrieverQueryEngine
+from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
+
+from srd_agents import diversify, make_ranker
+from srd_agents.integrations.llama_index import DiversePostprocessor
+
+GENERATOR = np.random.default_rng(0)
+QUERY, VECTORS = GENERATOR.normal(size=4), GENERATOR.normal(size=(12, 4))
+
+
+class Known(BaseEmbedding):
+    """Texts are places among the vectors; any other text is the query."""
+
+    def _get_text_embedding(self, text: str) -> list[float]:
+        return VECTORS[int(text)].tolist()  # type: ignore[no-any-return]
+
+    def _get_query_embedding(self, query: str) -> list[float]:
+        return QUERY.tolist()  # type: ignore[no-any-return]
+
+    async def _aget_query_embedding(self, query: str) -> list[float]:
+        return self._get_query_embedding(query)
+
+
+def retrieved(embedded: bool = True, scored: bool = True) -> list[NodeWithScore]:
+    return [
+        NodeWithScore(
+            node=TextNode(id_=str(i), text=str(i), embedding=vector.tolist() if embedded else None),
+            score=float(12 - i) if scored else None,
+        )
+        for i, vector in enumerate(VECTORS)
+    ]
+
+
+def ids(nodes: list[NodeWithScore]) -> list[str]:
+    return [node.node_id for node in nodes]
+
+
+@pytest.mark.parametrize("mmr_threshold", [0.0, 0.5, 1.0])
+def test_behind_a_retriever_and_in_a_query_engine(mmr_threshold: float) -> None:
+    index = VectorStoreIndex([TextNode(id_=str(i), text=str(i)) for i in range(12)], embed_model=Known())
+    retriever = index.as_retriever(similarity_top_k=10)
+    postprocessor = DiversePostprocessor(top_n=4, mmr_threshold=mmr_threshold, embed_model=Known())
+    found = retriever.retrieve("jaguar")
+    shown = postprocessor.postprocess_nodes(found, query_str="jaguar")
+    places = [int(node.node_id) for node in found]
+    ranker = make_ranker("mmr", lambda_=mmr_threshold)
+    expected = diversify(QUERY, VECTORS[places], 4, ranker, scores=[node.score for node in found]).indices
+    assert ids(shown) == [str(places[i]) for i in expected]
+    assert [node.score for node in shown] == [1, 1 / 2, 1 / 3, 1 / 4]
+    engine = RetrieverQueryEngine.from_args(retriever, llm=MockLLM(), node_postprocessors=[postprocessor])
+    assert ids(engine.query("jaguar").source_nodes) == ids(shown)
+    assert ids(asyncio.run(postprocessor.apostprocess_nodes(found, query_str="jaguar"))) == ids(shown)
+
+
+def test_nodes_bring_their_own_embeddings() -> None:
+    postprocessor = DiversePostprocessor(top_n=4, mmr_threshold=0.5)
+    expected = DiversePostprocessor(top_n=4, mmr_threshold=0.5, embed_model=Known())
+    assert ids(postprocessor.postprocess_nodes(retrieved())) == ids(expected.postprocess_nodes(retrieved(False)))
+    given = retrieved()
+    postprocessor.postprocess_nodes(given)
+    assert given == retrieved()
+    assert postprocessor.postprocess_nodes([]) == []
+
+
+def test_without_scores_it_is_the_cosine_or_the_order() -> None:
+    cosines = VECTORS @ QUERY / np.linalg.norm(VECTORS, axis=1)
+    given, all_of_them = retrieved(scored=False), DiversePostprocessor(top_n=12, mmr_threshold=1)
+    by_cosine = all_of_them.postprocess_nodes(given, QueryBundle("jaguar", embedding=QUERY.tolist()))
+    assert ids(by_cosine) == [str(i) for i in np.argsort(-cosines)]
+    assert ids(all_of_them.postprocess_nodes(given)) == [str(i) for i in range(12)]
+    assert ids(DiversePostprocessor(top_n=12).postprocess_nodes(given)) == [str(i) for i in range(12)]
+
+
+def test_through_a_dictionary() -> None:
+    made = DiversePostprocessor(top_n=3, mmr_threshold=0, ranker="dpp")
+    again = DiversePostprocessor.from_dict(made.to_dict())
+    assert made.to_dict()["class_name"] == "DiversePostprocessor"
+    assert ids(again.postprocess_nodes(retrieved())) == ids(made.postprocess_nodes(retrieved()))
+
+
+def changed(**values: Any) -> list[NodeWithScore]:
+    given = retrieved()
+    given[3] = NodeWithScore(node=given[3].node.model_copy(), score=given[3].score)
+    for name, value in values.items():
+        setattr(given[3] if name == "score" else given[3].node, name, value)
+    return given
+
+
+@pytest.mark.parametrize(
+    ("nodes", "message"),
+    [
+        (changed(embedding=None), r"node 3 \(id '3'\) has no embedding; give embed_model=, or"),
+        (changed(embedding=[1.0]), r"node 3 .*of width 1, node 0 .*of width 4.*one model"),
+        (changed(embedding=[1.0, 2.0, 3.0, float("inf")]), r"node 3 .*NaN or infinity"),
+        (changed(score=None), r"node 3 .*has no score, and others have"),
+    ],
+)
+def test_bad_nodes_are_named(nodes: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        DiversePostprocessor().postprocess_nodes(nodes)
+
+
+def test_bad_queries_and_options_are_named() -> None:
+    with pytest.raises(ValueError, match="query 'jaguar' has an embedding of width 2, its documents of width 4"):
+        DiversePostprocessor().postprocess_nodes(retrieved(), QueryBundle("jaguar", embedding=[1.0, 2.0]))
+    with pytest.raises(ValueError, match="greater than or equal to 1"):
+        DiversePostprocessor(top_n=0)
+    with pytest.raises(ValueError, match="Extra inputs are not permitted"):
+        DiversePostprocessor(top_k=3)
+    with pytest.raises(ValueError, match=r"unknown ranker 'mrm'. Did you mean mmr"):
+        DiversePostprocessor(ranker="mrm")

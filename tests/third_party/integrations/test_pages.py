@@ -1,0 +1,41 @@
+"""The code on the page that names this environment, and the lines of the README that need these libraries."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyterrier as pt
+import pytest
+from adapters import Known
+from langchain_core.documents import Document
+from markdown_code import FENCE, ROOT, run_page, third_party_pages
+
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("page", third_party_pages("integrations"), ids=lambda page: page.name)
+def test_code_of_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run_page(page)
+    assert not pt.java.started()
+
+
+def test_lines_of_the_readme_run() -> None:
+    blocks = [
+        match["code"] for match in FENCE.finditer(README) if "tests/third_party/integrations" in (match["skip"] or "")
+    ]
+    assert len(blocks) == 1
+    vectors = np.random.default_rng(0).normal(size=(12, 4))
+    found = pd.DataFrame({"qid": "1", "docno": [str(i) for i in range(12)], "score": -np.arange(12.0)})
+    names: dict[str, Any] = {
+        "model": Known(vectors[0], vectors),
+        "first_stage": pt.Transformer.from_df(found.assign(doc_vec=list(vectors))),
+        "vectors": vectors,
+    }
+    exec(compile(blocks[0], "README.md", "exec"), names)
+    assert len(names["pipeline"].search("jaguar")) == 5
+    assert names["search"].predict(vectors[:1]).shape == (1, 5)
+    assert len(names["compressor"].compress_documents([Document(str(i)) for i in range(12)], "jaguar")) == 5

@@ -1,0 +1,118 @@
+"""PyTerrier: in pipelines, experiments and grid searches, without Java."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyterrier as pt
+import pytest
+from ir_measures import StRecall, alpha_nDCG
+
+from srd_agents import load_ranker
+from srd_agents.frames import FrameRanker
+from srd_agents.integrations.pyterrier import DiverseReranker
+
+GENERATOR = np.random.default_rng(0)
+QUERIES = pd.DataFrame({"qid": ["q1", "q2"], "query": ["jaguar", "java"]})
+
+
+def frame() -> pd.DataFrame:
+    rows = [(qid, query, f"d{i}", 10.0 - i) for qid, query in QUERIES.itertuples(index=False) for i in range(8)]
+    made = pd.DataFrame(rows, columns=["qid", "query", "docno", "score"])
+    made["rank"] = made.groupby("qid").cumcount()
+    made["doc_vec"] = list(np.random.default_rng(1).normal(size=(16, 4)))
+    made["query_vec"] = list(np.random.default_rng(2).normal(size=(2, 4)).repeat(8, axis=0))
+    return made
+
+
+FIRST = pt.Transformer.from_df(frame())
+QRELS = pd.DataFrame(
+    [(qid, f"d{i}", int((i + s) % 3 == 0), str(s)) for qid in ("q1", "q2") for i in range(8) for s in range(2)],
+    columns=["qid", "docno", "label", "iteration"],
+)
+
+
+@pytest.mark.parametrize("ranker", [None, "mmr", "relational-pretrained"])
+def test_it_ranks_as_frames_are_ranked(ranker: Any) -> None:
+    found = (FIRST >> DiverseReranker(ranker, 3, query_vectors="query_vec")).transform(QUERIES)
+    expected = FrameRanker(ranker, 3).transform(FIRST.transform(QUERIES))
+    pd.testing.assert_frame_equal(found, expected)
+
+
+def test_an_experiment_by_diversity_measures() -> None:
+    pipelines = [FIRST, FIRST >> DiverseReranker(Lambda=0), FIRST >> DiverseReranker("dpp", Lambda=0.5) % 5]
+    table = pt.Experiment(
+        pipelines, QUERIES, QRELS, [alpha_nDCG @ 5, StRecall @ 5], names=["first", "mmr", "dpp"], plan="tree"
+    )
+    assert table["name"].tolist() == ["first", "mmr", "dpp"]
+    assert table["alpha_nDCG@5"].nunique() == 3
+    assert not pt.java.started()
+
+
+def test_a_grid_search_sets_the_weight() -> None:
+    diverse = DiverseReranker()
+    grid = {diverse: {"Lambda": [1.0, 0.5, 0.0], "k": [2, 8]}}
+    table = pt.GridScan(FIRST >> diverse, grid, QUERIES, QRELS, [alpha_nDCG @ 5])
+    weights = [
+        pt.Experiment([FIRST >> DiverseReranker(k=8, Lambda=weight)], QUERIES, QRELS, [alpha_nDCG @ 5])
+        for weight in (1.0, 0.5, 0.0)
+    ]
+    found = table[table.filter(like="k").iloc[:, 0] == 8]["alpha_nDCG@5"].tolist()
+    assert found == [one["alpha_nDCG@5"][0] for one in weights]
+    assert len(set(found)) > 1
+
+
+def test_pipelines_can_be_inspected() -> None:
+    diverse = DiverseReranker("mmr", 5, Lambda=0.5)
+    columns = ["qid", "query", "docno", "score", "rank", "doc_vec"]
+    assert pt.inspect.transformer_inputs(diverse) == [["qid", "docno", "doc_vec"]]
+    assert pt.inspect.transformer_outputs(diverse, columns) == columns
+    assert {each.name for each in pt.inspect.transformer_attributes(diverse)} >= {"ranker", "k", "Lambda"}
+    assert str(FIRST >> diverse).endswith(" >> DiverseReranker('mmr', k=5, Lambda=0.5))")
+
+
+def test_vectors_are_looked_up() -> None:
+    known = dict(zip(frame()["docno"], frame()["doc_vec"], strict=False))
+    plain = pt.Transformer.from_df(frame().drop(columns=["doc_vec", "query_vec"]))
+    diverse = DiverseReranker(k=3, Lambda=0.5, doc_vectors=lambda docnos: [known[docno] for docno in docnos])
+    assert (plain >> diverse).transform(QUERIES).groupby("qid").size().tolist() == [3, 3]
+
+
+def changed(row: int, column: str, value: Any) -> pd.DataFrame:
+    given = frame()
+    values = given[column].tolist()
+    values[row] = value
+    return given.assign(**{column: pd.Series(values, dtype=object)})
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "message"),
+    [
+        (frame().drop(columns="doc_vec"), pt.validate.InputValidationError, r"missing_columns=\['doc_vec'\]"),
+        (
+            frame().drop(columns=["qid", "docno"]),
+            pt.validate.InputValidationError,
+            r"missing_columns=\['qid', 'docno'\]",
+        ),
+        (changed(9, "doc_vec", None), ValueError, "document 'd1' of query 'q2' has no embedding; .*column 'doc_vec'"),
+        (changed(9, "doc_vec", [1.0]), ValueError, "document 'd1' of query 'q2' .*of width 1, document 'd0' .*width 4"),
+        (changed(9, "doc_vec", [1, 2, 3, np.nan]), ValueError, "document 'd1' of query 'q2'.* NaN or infinity"),
+        (changed(9, "docno", "d0"), ValueError, "query 'q2': doc_ids holds 'd0' twice"),
+        (changed(9, "score", np.nan), ValueError, "query 'q2': scores holds NaN or infinity"),
+    ],
+)
+def test_bad_frames_are_named(given: pd.DataFrame, error: Any, message: str) -> None:
+    with pytest.raises(error, match=message):
+        DiverseReranker().transform(given)
+
+
+def test_bad_options_are_named() -> None:
+    with pytest.raises(ValueError, match="k must be at least 1, got 0"):
+        DiverseReranker(k=0)
+    with pytest.raises(ValueError, match=r"Lambda must be a finite number from 0.0 to 1.0, got 3"):
+        DiverseReranker(Lambda=3)
+    with pytest.raises(ValueError, match=r"unknown ranker 'mrm'. Did you mean mmr"):
+        DiverseReranker("mrm")
+    assert DiverseReranker(load_ranker("mmr")).transform(frame().iloc[:0]).empty

@@ -1,0 +1,89 @@
+"""scikit-learn: its own checks of estimators, its habits, and the end of a pipeline that begins with texts."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.decomposition import TruncatedSVD
+from sklearn.exceptions import NotFittedError
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.model_selection import ParameterGrid
+from sklearn.neighbors import NearestNeighbors
+from sklearn.pipeline import make_pipeline
+from sklearn.utils.estimator_checks import check_estimator
+
+from srd_agents.integrations.sklearn import DiverseNeighbors
+
+DOCUMENTS = np.random.default_rng(0).normal(size=(30, 5)).astype(np.float32)
+QUERIES = np.random.default_rng(1).normal(size=(4, 5)).astype(np.float32)
+
+
+@pytest.mark.parametrize("options", [{}, {"diversity": 0.5}])
+def test_scikit_learns_checks_pass(options: Any) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # skipped checks of array types that are not installed
+        check_estimator(DiverseNeighbors(3, **options))
+
+
+def test_parameters_are_read_set_and_cloned() -> None:
+    made = DiverseNeighbors(3, n_candidates=20, diversity=0.0, ranker="dpp")
+    assert made.get_params() == {"n_neighbors": 3, "n_candidates": 20, "diversity": 0.0, "ranker": "dpp"}
+    assert clone(made).get_params() == made.get_params()
+    fitted = made.fit(DOCUMENTS)
+    expected = fitted.predict(QUERIES)
+    assert made.set_params(diversity=1.0).fit(DOCUMENTS).predict(QUERIES).tolist() != expected.tolist()
+    for options in ParameterGrid({"diversity": np.linspace(0, 1, 3), "n_neighbors": [2, 5]}):
+        assert clone(made).set_params(**options).fit(DOCUMENTS).predict(QUERIES).shape == (4, options["n_neighbors"])
+
+
+def test_no_diversity_is_scikit_learns_own_search() -> None:
+    own = NearestNeighbors(n_neighbors=6, metric="cosine").fit(DOCUMENTS).kneighbors(QUERIES)
+    for options in ({"diversity": 0}, {}, {"diversity": 0.0, "ranker": "msd"}):
+        distances, places = DiverseNeighbors(6, n_candidates=10, **options).fit(DOCUMENTS).kneighbors(QUERIES)
+        np.testing.assert_array_equal(places, own[1])
+        np.testing.assert_allclose(distances, own[0], atol=1e-6)
+
+
+def test_no_more_candidates_are_looked_at_than_asked_for() -> None:
+    near = NearestNeighbors(n_neighbors=8, metric="cosine").fit(DOCUMENTS).kneighbors(QUERIES)[1]
+    found = DiverseNeighbors(3, n_candidates=8, diversity=1.0).fit(DOCUMENTS).predict(QUERIES)
+    assert all(set(shown) <= set(among) for shown, among in zip(found.tolist(), near.tolist(), strict=True))
+    assert DiverseNeighbors(3, n_candidates=1).fit(DOCUMENTS).predict(QUERIES).shape == (4, 3)
+    assert DiverseNeighbors(50).fit(DOCUMENTS).kneighbors(QUERIES, n_neighbors=40)[1].shape == (4, 30)
+
+
+def test_a_pipeline_that_begins_with_texts() -> None:
+    texts = ["jaguar cat river", "jaguar cat river", "jaguar car engine", "python snake", "python code"]
+    search = make_pipeline(TfidfVectorizer(), TruncatedSVD(4, random_state=0), DiverseNeighbors(2, diversity=0.6))
+    shown = search.fit(texts).predict(["jaguar river"])
+    assert [texts[i] for i in shown[0]] == ["jaguar cat river", "jaguar car engine"]
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"n_neighbors": 0}, ValueError, "n_neighbors must be at least 1, got 0"),
+        ({"n_candidates": 2.5}, TypeError, "n_candidates must be a whole number, got 2.5"),
+        ({"diversity": "much"}, TypeError, "diversity must be a number, got 'much'"),
+        ({"ranker": "mrm"}, ValueError, r"unknown ranker 'mrm'. Did you mean mmr"),
+    ],
+)
+def test_bad_options_are_named_by_fit(options: Any, error: Any, message: str) -> None:
+    with pytest.raises(error, match=message):
+        DiverseNeighbors(**options).fit(DOCUMENTS)
+
+
+def test_bad_queries_are_named() -> None:
+    with pytest.raises(NotFittedError):
+        DiverseNeighbors().predict(QUERIES)
+    fitted = DiverseNeighbors(3).fit(DOCUMENTS)
+    with pytest.raises(ValueError, match="X has 4 features, but DiverseNeighbors is expecting 5 features"):
+        fitted.predict(QUERIES[:, :4])
+    with pytest.raises(ValueError, match="NaN"):
+        fitted.predict(QUERIES * np.nan)
+    with pytest.raises(ValueError, match="n_neighbors must be at least 1, got 0"):
+        fitted.kneighbors(QUERIES, n_neighbors=0)

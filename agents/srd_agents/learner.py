@@ -134,6 +134,13 @@ class Learner(ABC, Generic[C]):
             ValueError: the options name a device that is not here.
         """
 
+    def check_size(self, vector_width: int) -> None:
+        """Refuse to build a network that does not fit into memory; called before `_build`.
+
+        Raises:
+            ValueError: the message names the option that asks for too much.
+        """
+
     def _release(self) -> None:
         """Let go of what only training needed (topics, optimizer); called when `fit` ends."""
 
@@ -235,6 +242,7 @@ class Learner(ABC, Generic[C]):
         """
         self.vector_width, self.seed = topics.require_vectors(f"ranker {self.name!r}"), seed
         with enough_memory(self.name):
+            self.check_size(self.vector_width)
             self._build(self.vector_width)
             self._prepare(topics, seed)
 
@@ -288,6 +296,7 @@ class Learner(ABC, Generic[C]):
             )
         # Only now: a config that was changed could ask for a network of any size.
         with enough_memory(name):
+            learner.check_size(content["vector_width"])
             learner._build(content["vector_width"])
         learner.check_weights(weights, str(where / MODEL_FILE))
         learner._set_weights(weights)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any, ClassVar, TypeVar
 
 import torch
@@ -11,6 +12,7 @@ from torch import nn
 from srd_agents.fitting import LearnerConfig
 from srd_agents.learner import Learner
 from srd_agents.networks.checkpoint import load_module, module_arrays
+from srd_agents.networks.size import check_fits
 from srd_agents.storage import Weights
 
 C = TypeVar("C", bound=LearnerConfig)
@@ -33,6 +35,16 @@ class NetworkLearner(Learner[C]):
             raise ValueError(
                 f'device must be one that torch has on this machine, got {name!r} ({reason}); "cpu" is always there'
             ) from error
+
+    def check_size(self, vector_width: int) -> None:
+        """Refuse options whose network this machine could not train."""
+
+        def build(config: C) -> None:
+            twin = copy.copy(self)
+            twin.config = config
+            twin._build(vector_width)
+
+        check_fits(self.name, self.config, vector_width, build)
 
     def _weights(self) -> dict[str, NDArray[Any]]:
         return module_arrays(self._network)

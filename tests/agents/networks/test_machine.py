@@ -53,22 +53,9 @@ def test_a_model_trained_elsewhere_ranks_here(tmp_path: Path, name: str) -> None
     assert loaded.rank(TOPICS[0], 5).tolist() == ranker.rank(TOPICS[0], 5).tolist()
 
 
-@pytest.mark.parametrize(
-    ("name", "options"),
-    [
-        ("reinforce", {"hidden": 10**12}),
-        ("mdp-div", {"hidden": 2**62}),
-        ("qmix", {"hidden": 10**12}),
-        ("qmix", {"replay_capacity": 10**15}),
-        ("mcts", {"hidden": 10**12}),
-        ("ntn-div", {"slices": 10**13}),
-        ("daletor", {"width": 4 * 10**12}),
-        ("relational", {"units": 10**13, "init": "random"}),
-    ],
-)
-def test_networks_larger_than_memory_are_refused(name: str, options: dict[str, Any]) -> None:
-    ranker: Any = make_ranker(name, **options)
-    with pytest.raises(ValueError, match=f"ranker '{name}' needs more memory than there is .*smaller network"):
+def test_a_replay_larger_than_memory_is_refused() -> None:
+    ranker: Any = make_ranker("qmix", replay_capacity=10**15)
+    with pytest.raises(ValueError, match="ranker 'qmix' needs more memory than there is "):
         ranker.fit(TOPICS)
 
 

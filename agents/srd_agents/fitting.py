@@ -174,11 +174,12 @@ class Fit:
             if not all(np.isfinite(array).all() for array in self._best.values()):
                 raise ValueError(f"{path}: the best weights hold NaN or infinity; train anew")
         self._order = state["order"]
-        if not np.array_equal(np.sort(self._order), np.arange(len(self._topics))):
+        if self._order.dtype != np.int64 or not np.array_equal(np.sort(self._order), np.arange(len(self._topics))):
             raise ValueError(f"{path}: the order of topics is no order of {len(self._topics)} topics")
         self._rng.bit_generator.state = loop["generator"]
         for name in ("epoch", "position", "stale"):
             check_count(name, loop[name], low=0)
+        check_between("position", loop["position"], 0, len(self._topics) - 1)
         for value in (loop["seconds"], loop.get("cpu_seconds", 0.0)):
             check_between("seconds", value, 0.0)
         for name, value in loop["sums"].items():
@@ -187,7 +188,9 @@ class Fit:
         self._sums, self._earlier_seconds = loop["sums"], loop["seconds"]
         self._cpu_seconds = loop["cpu_seconds"]
         excluded = self.history.excluded
-        self.history = History(**loop["history"])
+        self.history = History.of(loop["history"], f"{path}: the history")
+        if (self.history.best_validation is None) != (self._best is None):
+            raise ValueError(f"{path}: the history and the best weights do not go together; train anew")
         self.history.stopped_by, self.history.excluded = None, excluded
 
     def _check_same_run(self, identity: Mapping[str, Any], path: Path) -> None:

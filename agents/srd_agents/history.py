@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
+
+from srd_agents.config import check_between, check_count, config_from
 
 
 @dataclass(kw_only=True)
@@ -26,6 +29,29 @@ class History:
     """"epochs", "patience" or "time_budget"; None while running or interrupted."""
     excluded: list[str] = field(default_factory=list)
     """Query ids left out of training: no candidate of theirs is relevant."""
+
+    @classmethod
+    def of(cls, values: Mapping[str, Any], owner: str) -> Self:
+        """The history that a file holds.
+
+        Args:
+            values: its fields, as `dataclasses.asdict` gives them.
+            owner: where they come from, for errors.
+
+        Raises:
+            TypeError, ValueError: fields or figures that no training run writes.
+        """
+        found = config_from(cls, values, owner)
+        for number, record in enumerate(found.records, start=1):
+            try:
+                check_count("epoch", record["epoch"], low=0)
+                check_count("topics", record["topics"], low=0)
+                for name, value in record.items():
+                    if not (isinstance(value, bool) or (value is None and name == "validation")):
+                        check_between(name, value, -math.inf)
+            except (KeyError, TypeError, ValueError) as error:
+                raise ValueError(f"{owner}: record {number}: {error}") from error
+        return found
 
 
 @dataclass(frozen=True, kw_only=True)

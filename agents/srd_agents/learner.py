@@ -288,7 +288,7 @@ class Learner(ABC, Generic[C]):
         learner.vector_width, learner.seed = content["vector_width"], content["seed"]
         learner.metadata = content["metadata"]
         if history is not None:
-            learner.history = config_from(History, history, f"the history in {where / CONFIG_FILE}")
+            learner.history = History.of(history, f"the history in {where / CONFIG_FILE}")
         weights, header = read_arrays(where / MODEL_FILE, f"model of ranker {name!r}")
         if header.get("fingerprint") != _fingerprint(content):
             raise ValueError(

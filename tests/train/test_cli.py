@@ -188,11 +188,15 @@ def test_a_device_that_is_not_here_is_refused_before_topics_are_read(srd: Srd, t
 
 
 def test_a_network_larger_than_memory_is_one_error(srd: Srd, tmp_path: Path) -> None:
-    words = ("train", "reinforce", "--topics", "synthetic:tiny:12", "--out", tmp_path / "m", "--hidden", 10**12)
+    words = ("train", "reinforce", "--topics", "synthetic:tiny:12", "--out", tmp_path / "a" / "m", "--hidden", 10**12)
     done = srd(*words)
     assert done.code == 2
     assert done.err.startswith("error: ranker 'reinforce' needs more memory than there is")
-    assert [path.name for path in (tmp_path / "m").iterdir()] == [".lock"]
+    assert list(tmp_path.iterdir()) == []  # neither the folders nor a lock
+    (tmp_path / "a" / "m").mkdir(parents=True)
+    (tmp_path / "a" / "m" / "notes").touch()
+    assert srd(*words).code == 2
+    assert [path.name for path in (tmp_path / "a" / "m").iterdir()] == ["notes"]
 
 
 def test_an_interrupt_while_packages_are_imported_is_one_line(tmp_path: Path) -> None:

@@ -16,12 +16,14 @@ def held(folder: Path) -> Iterator[None]:
     """Hold the folder while the block runs; the system lets go of it however the process ends.
 
     Args:
-        folder: created where missing.
+        folder: created where missing; what was made for this goes again where the block itself makes nothing in it.
 
     Raises:
         ValueError: another run holds it.
     """
+    made = [path for path in (folder, *folder.parents) if not path.exists()]
     folder.mkdir(parents=True, exist_ok=True)
+    before = {path.name for path in folder.iterdir()}
     lock = FileLock(folder / _LOCK)
     try:
         lock.acquire(timeout=0)
@@ -32,4 +34,9 @@ def held(folder: Path) -> Iterator[None]:
     try:
         yield
     finally:
+        with contextlib.suppress(OSError):  # of a folder that holds something
+            if {path.name for path in folder.iterdir()} - before == {_LOCK}:
+                (folder / _LOCK).unlink()
+            for path in made:
+                path.rmdir()
         lock.release()

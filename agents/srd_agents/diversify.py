@@ -17,7 +17,7 @@ from srd_agents.built_in import BUILT_IN
 from srd_agents.config import check_count
 from srd_agents.registry import load_ranker
 from srd_gym.files import PathLike
-from srd_gym.protocols import IntArray, Ranker, ScoreArray
+from srd_gym.protocols import IntArray, Ranker, ScoreArray, checked_ranking, checked_rankings
 from srd_gym.topic import Topic
 
 DEFAULT_RANKER = "cautious"
@@ -98,7 +98,7 @@ def diversify(
         )
     if dimensions == 2:
         topic, order = retrieved("0", None, query_vector, doc_vectors, scores, subtopics)
-        indices = _positions(chosen.rank(topic, k), order)
+        indices = _positions(checked_ranking(chosen.rank(topic, k), topic, chosen), order)
         return Diversified(indices, _falling(len(indices)).copy())
     documents = _each("doc_vectors", doc_vectors, None)
     queries = _each("query_vector", query_vector, len(documents))
@@ -106,7 +106,8 @@ def diversify(
     named = _each("subtopics", subtopics, len(documents))
     parts = zip(queries, documents, first_stage, named, strict=True)
     given = [retrieved(str(b), None, *part) for b, part in enumerate(parts)]
-    rankings = chosen.rank_batch([topic for topic, _ in given], k)
+    topics = [topic for topic, _ in given]
+    rankings = checked_rankings(chosen.rank_batch(topics, k), topics, chosen)
     return _stacked([_positions(ranking, order) for ranking, (_, order) in zip(rankings, given, strict=True)])
 
 

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from srd_agents.config import check_count
 from srd_agents.diversify import as_ranker, retrieved
 from srd_gym.files import PathLike
-from srd_gym.protocols import Ranker
+from srd_gym.protocols import Ranker, checked_rankings
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -87,7 +87,8 @@ class FrameRanker:
             for rows, query in zip(groups, queries, strict=True)
         ]
         depth = self.k or max((len(rows) for rows in groups), default=1)
-        rankings = self.ranker.rank_batch([topic for topic, _ in given], depth)
+        topics = [topic for topic, _ in given]
+        rankings = checked_rankings(self.ranker.rank_batch(topics, depth), topics, self.ranker)
         chosen = [
             rows[ranking if order is None else order[ranking]]
             for rows, ranking, (_, order) in zip(groups, rankings, given, strict=True)

@@ -37,7 +37,7 @@ from srd_agents.storage import (
     write_json,
 )
 from srd_gym.files import PathLike
-from srd_gym.protocols import IntArray, check_distinct
+from srd_gym.protocols import IntArray, checked_rankings
 from srd_gym.reading import reading
 from srd_gym.topic import Topic, TopicSet
 
@@ -158,10 +158,7 @@ class Learner(ABC, Generic[C]):
         """
         check_count("k", k)
         self.check_topics(topics)
-        rankings = self._rank_batch(topics, k) if topics else []
-        for topic, ranking in zip(topics, rankings, strict=True):
-            check_distinct(ranking, topic, self.name)
-        return rankings
+        return checked_rankings(self._rank_batch(topics, k) if topics else [], topics, self)
 
     def check_topics(self, topics: Sequence[Topic]) -> None:
         """Refuse topics that it cannot rank.

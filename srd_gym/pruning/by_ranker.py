@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from srd_gym.names import unknown
-from srd_gym.protocols import BoolArray, IntArray, Ranker, ScoreArray, SequentialScorer
+from srd_gym.protocols import BoolArray, IntArray, Ranker, ScoreArray, SequentialScorer, checked_ranking
 from srd_gym.pruning.knn import _ROUNDING, check_fraction
 from srd_gym.topic import Topic
 
@@ -204,20 +204,12 @@ class BoundByRanker:
 
 def _checked_ranking(ranking: Any, topic: Topic, size: int, ranker: Any) -> IntArray:
     """The ranking, if it has `size` distinct candidates of the topic."""
-    found = np.asarray(ranking)
-    who = f"pruning by {type(ranker).__name__}, topic {topic.query_id!r}:"
-    if found.ndim != 1 or not np.issubdtype(found.dtype, np.integer):
-        raise ValueError(f"{who} expected candidate indices [{size}], got {found.dtype} of shape {found.shape}")
-    outside = found[(found < 0) | (found >= topic.n_candidates)]
-    if len(outside):
-        raise ValueError(
-            f"{who} the ranker returned unknown document {outside[0]}; candidates are 0 to {topic.n_candidates - 1}"
-        )
-    values, counts = np.unique(found, return_counts=True)
-    if (counts > 1).any():
-        raise ValueError(f"{who} the ranker returned document {values[counts > 1][0]} more than once")
+    found = checked_ranking(ranking, topic, ranker)
     if len(found) < size:
-        raise ValueError(f"{who} asked for {size} documents, the ranker returned {len(found)}")
+        raise ValueError(
+            f"pruning by {type(ranker).__name__}, topic {topic.query_id!r}: asked for {size} documents, the ranker "
+            f"returned {len(found)}"
+        )
     return found[:size].astype(np.int64)
 
 

@@ -85,11 +85,11 @@ class Broken:
 @pytest.mark.parametrize(
     ("answer", "message"),
     [
-        ([0, 1, 99], "pruning by Broken, topic 'q0': the ranker returned unknown document 99; candidates are 0 to 5"),
-        ([0, -1, 2], "unknown document -1"),
-        ([4, 1, 4], "returned document 4 more than once"),
+        ([0, 1, 99], "ranker 'Broken' ranks a document that topic 'q0' does not have; they are 0 to 5"),
+        ([0, -1, 2], "a document that topic 'q0' does not have"),
+        ([4, 1, 4], "ranks a document of topic 'q0' twice"),
         ([4, 1], "asked for 3 documents, the ranker returned 2"),
-        ([0.5, 1.0, 2.0], "expected candidate indices"),
+        ([0.5, 1.0, 2.0], r"returned float64 of shape \(3,\) for topic 'q0'; expected whole numbers"),
     ],
 )
 def test_broken_rankings_are_named(answer: Any, message: str) -> None:

@@ -6,7 +6,6 @@ import functools
 import json
 import random
 from collections.abc import Callable
-from types import SimpleNamespace
 from typing import Any
 
 import gymnasium as gym
@@ -15,16 +14,16 @@ from fuzz.files import small_topics
 from fuzz.mutations import ODD_VALUES, mutated_json
 
 import srd_gym
-from srd_agents.registry import make_ranker
 from srd_gym import scoring_v0
 from srd_gym.core.arrays import TopicArrays
 from srd_train.serving.json_lines import rank_lines
+from srd_train.serving.models import load_model
 
 gym.register_envs(srd_gym)
 
 Case = Callable[[], object]
 
-MODEL: Any = SimpleNamespace(vectorised=lambda topics: topics, ranker=make_ranker("mmr"))
+MODEL = load_model("mmr")
 LINE = {
     "query_id": "1", "doc_ids": ["a", "b"], "doc_vectors": [[1.0, 0.0], [0.0, 1.0]], "query_vector": [1.0, 1.0],
     "retrieval_scores": [0.5, 1.5], "query_text": "x", "doc_texts": ["p", "q"],

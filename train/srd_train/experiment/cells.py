@@ -18,7 +18,7 @@ from typing import Any
 
 from srd_agents.registry import RANKERS
 from srd_gym.measures import evaluate
-from srd_gym.protocols import IntArray, Ranker
+from srd_gym.protocols import IntArray, Ranker, checked_rankings
 from srd_gym.topic import TopicSet
 from srd_train.experiment.fit import Fitted, Session, all_options, fit_ranker
 from srd_train.experiment.provenance import commit, versions
@@ -249,6 +249,7 @@ def _rank_and_record(cell: Cell, fit: _Fit) -> CellResult:
         chunk = test[start : start + _RANK_CHUNK]
         rankings.update(zip(chunk.query_ids, ranker.rank_batch(chunk, cell.depth), strict=True))
     ranking = clock.read()
+    checked_rankings([rankings[topic.query_id] for topic in test], test, cell.ranker.ranker)
     evaluation = evaluate(test, rankings, cell.measures)
     ids = {topic.query_id: [topic.doc_ids[i] for i in rankings[topic.query_id]] for topic in test}
     wall, cpu = clock.read()

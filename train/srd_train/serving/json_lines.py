@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from srd_gym.names import unknown
+from srd_gym.protocols import checked_ranking
 from srd_gym.reading import json_value
 from srd_gym.topic import Topic, TopicSet
 from srd_train.serving.models import Model
@@ -36,7 +37,7 @@ def rank_lines(model: Model, lines: Iterable[str | bytes], answer: Callable[[str
         try:
             topic = topic_of(line.decode("utf-8-sig") if isinstance(line, bytes) else line)
             topic = model.vectorised(TopicSet([topic], name="standard input"))[0]
-            ranking = model.ranker.rank(topic, k)
+            ranking = checked_ranking(model.ranker.rank(topic, k), topic, model.name)
         except (ValueError, TypeError) as error:
             raise ValueError(f"line {number}: {error}") from error
         answer(json.dumps({"query_id": topic.query_id, "ranking": [topic.doc_ids[i] for i in ranking]}))

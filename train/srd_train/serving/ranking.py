@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from srd_gym.data.parquet import count_row_groups, iter_topics
-from srd_gym.protocols import check_distinct
+from srd_gym.protocols import checked_rankings
 from srd_gym.topic import Topic, TopicSet
 from srd_train.experiment.engines.ray import connected_ray
 from srd_train.serving.models import Model, load_model
@@ -55,11 +55,10 @@ def rank_stream(
     chosen = (topic for topic in topics if job.wanted is None or topic.query_id in job.wanted)
     while chunk := list(islice(chosen, _CHUNK)):
         some = model.vectorised(TopicSet(chunk, name="topics"))
-        rankings = model.ranker.rank_batch(some, job.k)
+        rankings = checked_rankings(model.ranker.rank_batch(some, job.k), some, model.name)
         if advance is not None:
             advance(len(some))
         for topic, ranking in zip(some, rankings, strict=True):
-            check_distinct(ranking, topic, model.name)
             yield topic.query_id, [topic.doc_ids[i] for i in ranking]
 
 

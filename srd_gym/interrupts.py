@@ -38,6 +38,18 @@ def stopped_by_signals() -> Iterator[None]:
 
 
 @contextlib.contextmanager
+def kept() -> Iterator[None]:
+    """What `stopped_by_signals` handles is so after the block, too, whatever libraries do with signals in it."""
+    with _handled(_stop, (_stop,)):
+        try:
+            yield
+        except SystemExit as end:
+            if end.code == signal.SIGTERM:  # what Ray's handler makes of it; other signals' numbers are codes of errors
+                raise Stopped(signal.SIGTERM) from None
+            raise
+
+
+@contextlib.contextmanager
 def held_back() -> Iterator[Callable[[], None]]:
     """Hold interrupts of the block back until one suits, at the latest until its end; a second Ctrl-C does not wait.
 

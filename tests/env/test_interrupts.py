@@ -2,12 +2,13 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import threading
 import time
 
 import pytest
 
-from srd_gym.interrupts import STOPS, Stopped, held_back, stopped_by_signals
+from srd_gym.interrupts import STOPS, Stopped, held_back, kept, stopped_by_signals
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="Windows has no such signals")
 
@@ -81,3 +82,24 @@ def test_a_second_ctrl_c_does_not_wait_and_other_signals_do() -> None:
 def test_without_the_command_termination_is_not_held_back() -> None:
     with held_back():
         assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+
+
+def test_what_libraries_make_of_signals_does_not_last() -> None:
+    def exit_by(number: int) -> None:
+        with stopped_by_signals(), kept():
+            signal.signal(signal.SIGTERM, lambda number, _: sys.exit(number))
+            send(number)
+
+    with pytest.raises(Stopped) as caught:
+        exit_by(signal.SIGTERM)
+    assert caught.value.number == signal.SIGTERM
+    with stopped_by_signals():
+        with kept():
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        with pytest.raises(Stopped):
+            send(signal.SIGTERM)
+    with pytest.raises(SystemExit, match="2"), kept():
+        sys.exit(2)
+    with kept():  # nobody's signals but ours
+        signal.signal(signal.SIGTERM, handler := lambda *_: None)
+    assert signal.signal(signal.SIGTERM, signal.SIG_DFL) is handler

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from srd_gym.interrupts import kept
 from srd_gym.topic import TopicSet
 from srd_train.experiment.cells import Cell, CellResult, Task, failure, run_fit
 
@@ -42,7 +43,8 @@ def connected_ray() -> Any:
     """
     ray = imported_ray()
     if not ray.is_initialized():
-        ray.init(log_to_driver=False, logging_level="warning")
+        with kept():  # Ray handles SIGTERM by a trace of its stack and an exit code of its own
+            ray.init(log_to_driver=False, logging_level="warning")
     return ray
 
 

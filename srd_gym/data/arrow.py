@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,12 +13,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from srd_gym.data.pages import unfolded_bytes
 from srd_gym.files import PathLike, existing_file
 from srd_gym.reading import Place, growth_limit, reading, shown, too_large
 from srd_gym.topic import Topic
 
-_GROUP_BYTES = 2**28
-"""What a row group may unpack to however small its file is: equal numbers take next to no space."""
+_ALWAYS = 2**28
+"""What may be read of a file however small it is: equal numbers take next to no space."""
 
 
 @contextlib.contextmanager
@@ -28,7 +31,7 @@ def opened_parquet(path: PathLike, what: str) -> Iterator[tuple[pq.ParquetFile, 
 
     Raises:
         FileNotFoundError: no such file.
-        ValueError: not a whole Parquet file, columns of one name, or more than the file can hold.
+        ValueError: not a whole Parquet file, or columns of one name.
     """
     found = existing_file(path, what)
     with reading(path, what, "a whole Parquet file", "write it again") as place, pq.ParquetFile(found) as file:
@@ -36,17 +39,36 @@ def opened_parquet(path: PathLike, what: str) -> Iterator[tuple[pq.ParquetFile, 
         twice = next((name for name in names if names.count(name) > 1), None)
         if twice is not None:
             raise ValueError(f"{what}: {path}: two columns are named {shown(twice)}; keep one of them")
-        _check_size(file, found.stat().st_size)
         yield file, place
 
 
-def _check_size(file: pq.ParquetFile, size: int) -> None:
-    """Refuse row groups that say that they unpack to far more than the file."""
-    for index in range(file.num_row_groups):
-        # Not what the columns say: Arrow ends the process where a damaged file has odd statistics of one.
-        total = file.metadata.row_group(index).total_byte_size
-        if total > growth_limit(size, _GROUP_BYTES):
-            raise too_large(f"row group {index} unpacks to {total:,} bytes", size)
+def read_batches(
+    file: pq.ParquetFile, path: PathLike, columns: Sequence[str], rows: int, groups: Iterable[int] | None = None
+) -> Iterator[tuple[int, pa.RecordBatch]]:
+    """Some columns, some rows at a time, each time with the number of the first.
+
+    Args:
+        file: the file, opened.
+        path: where it is.
+        columns: names at the top of the schema.
+        rows: at once, at most.
+        groups: numbers of row groups; None: all.
+
+    Raises:
+        ValueError: what is read takes far more memory than the file is large.
+    """
+    size = Path(path).stat().st_size
+    left = limit = growth_limit(size, _ALWAYS)
+    starts = list(accumulate((file.metadata.row_group(i).num_rows for i in range(file.num_row_groups)), initial=0))
+    for group in range(file.num_row_groups) if groups is None else groups:
+        for taken in unfolded_bytes(file, Path(path), group, columns):
+            left -= taken
+            if left < 0:
+                raise too_large(f"what is read of it unfolds to more than {limit:,} bytes", size)
+        row = starts[group]
+        for batch in file.iter_batches(batch_size=rows, row_groups=[group], columns=columns):
+            yield row, batch
+            row += batch.num_rows
 
 
 def record_batch(topics: list[Topic], schema: pa.Schema) -> pa.RecordBatch:

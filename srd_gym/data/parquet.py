@@ -36,7 +36,6 @@ import contextlib
 import difflib
 import json
 from collections.abc import Iterable, Iterator
-from itertools import accumulate
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -46,7 +45,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from srd_gym.data.arrow import opened_parquet, record_batch
+from srd_gym.data.arrow import opened_parquet, read_batches, record_batch
 from srd_gym.data.streams import notice
 from srd_gym.files import PathLike, written_atomically
 from srd_gym.reading import Place, first_bytes, json_value, reading, refuse_pickle, shown
@@ -123,13 +122,9 @@ def iter_topics(path: PathLike, groups: Iterable[int] | None = None) -> Iterator
     with _opened(path) as (file, place):
         _header_of(file, path)
         columns = _columns(file, path)
-        starts = list(accumulate((file.metadata.row_group(i).num_rows for i in range(file.num_row_groups)), initial=0))
-        for group in range(file.num_row_groups) if groups is None else groups:
-            row = starts[group]
-            for batch in file.iter_batches(batch_size=_READ_ROWS, row_groups=[group], columns=columns):
-                place.at = f", row {row}"
-                yield from _topics_of(batch, path, row)
-                row += batch.num_rows
+        for row, batch in read_batches(file, path, columns, _READ_ROWS, groups):
+            place.at = f", row {row}"
+            yield from _topics_of(batch, path, row)
 
 
 def iter_query_ids(path: PathLike) -> Iterator[str]:
@@ -141,7 +136,7 @@ def iter_query_ids(path: PathLike) -> Iterator[str]:
     with _opened(path) as (file, _):
         _header_of(file, path)
         _columns(file, path)
-        for batch in file.iter_batches(batch_size=_ID_ROWS, columns=["query_id"]):
+        for _, batch in read_batches(file, path, ["query_id"], _ID_ROWS):
             yield from (value for value in _values(batch, "query_id", path) if value is not None)
 
 

@@ -24,7 +24,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from srd_gym.data.arrow import opened_parquet
+from srd_gym.data.arrow import opened_parquet, read_batches
 from srd_gym.data.parquet import number_rows
 from srd_gym.data.streams import with_optional_gz
 from srd_gym.files import PathLike
@@ -34,6 +34,7 @@ from srd_gym.topic import FloatArray
 Part = Literal["document", "query", "subtopic"]
 
 _WHAT = "vectors"
+_ROWS = 2**16
 _ADVICE = "save the vectors as .npz (arrays ids and vectors), TSV or Parquet"
 
 
@@ -274,10 +275,9 @@ def _from_parquet(path: PathLike, wanted: frozenset[str] | None) -> VectorTable:
                 f"{_WHAT}: {path} lacks the column {' and '.join(absent)}; expected id and vector, got "
                 f"{', '.join(present)}"
             )
-        at = 0
-        for batch in file.iter_batches(columns=["id", "vector"]):
-            place.at = f", row {at}"
-            for name, row in _parquet_rows(batch, path, at):
+        for first, batch in read_batches(file, path, ["id", "vector"], _ROWS):
+            place.at = f", row {first}"
+            for at, (name, row) in enumerate(_parquet_rows(batch, path, first), start=first):
                 if wanted is None or name in wanted:
                     if rows and row.size != rows[0].size:
                         raise ValueError(
@@ -285,7 +285,6 @@ def _from_parquet(path: PathLike, wanted: frozenset[str] | None) -> VectorTable:
                         )
                     names.append(name)
                     rows.append(row.copy() if wanted is not None else row)
-                at += 1
         vectors = np.stack(rows) if rows else np.empty((0, 0), dtype=np.float32)
     return VectorTable(names, vectors, source=str(path))
 

@@ -23,7 +23,6 @@ from fuzz.files import make_config, make_topics
 from srd_agents.registry import load_ranker
 from srd_gym.data import (
     LsaVectorizer,
-    arrow,
     generate,
     load_ambient,
     read_folds,
@@ -214,14 +213,6 @@ def test_two_columns_of_one_name_are_refused(tmp_path: Path) -> None:
     table = pq.read_table(tmp_path / "t.parquet")
     pq.write_table(table.append_column("query_id", table["query_id"]), tmp_path / "t.parquet")
     refused(lambda: read_topics(tmp_path / "t.parquet"), tmp_path, "two columns are named 'query_id'")
-
-
-def test_row_groups_that_unpack_to_far_more_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(arrow, "_GROUP_BYTES", 2**20)
-    path = tmp_path / "v.parquet"
-    table = pa.table({"id": ["a"], "vector": [np.zeros(2**20, np.float32)]})
-    pq.write_table(table, path, use_dictionary=False, compression="zstd")
-    refused(lambda: read_vectors(path), path, "row group 0 unpacks to 4,.* bytes, far more than its")
 
 
 def test_pages_that_are_damaged_late_are_refused_with_the_row(tmp_path: Path) -> None:

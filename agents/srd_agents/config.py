@@ -165,16 +165,17 @@ def check_positive(name: str, value: float) -> None:
 
 
 def check_count(name: str, value: int, low: int = 1) -> None:
-    """Refuse what is not a whole number of at least `low`.
+    """Refuse what is not a whole number of at least `low`, or what no array could count.
 
     Raises:
         TypeError: not a whole number.
-        ValueError: below `low`.
+        ValueError: below `low`, or of more than 64 bits.
     """
     if isinstance(value, bool) or not isinstance(value, int):
         raise TypeError(f"{name} must be a whole number, got {value!r} ({type(value).__name__})")
     if value < low:
         raise ValueError(f"{name} must be at least {low}, got {value}")
+    _check_finite(name, value)
 
 
 def check_words(config: Any) -> None:
@@ -208,6 +209,6 @@ def enough_memory(name: str) -> Iterator[None]:
         if not isinstance(error, MemoryError) and not re.search("memory|overflow", reason):
             raise
         raise ValueError(
-            f"ranker {name!r} needs more memory than there is ({reason or 'MemoryError'}); take a smaller network "
-            "(hidden, units), fewer topics or shorter vectors"
+            f"ranker {name!r} needs more memory than there is ({reason or 'MemoryError'}); make what its "
+            "options count (hidden, rollouts, replay_capacity) smaller, or take fewer topics or shorter vectors"
         ) from error

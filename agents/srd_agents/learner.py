@@ -222,7 +222,8 @@ class Learner(ABC, Generic[C]):
             if resume:
                 run.resume()
             self.history = run.history
-            run.run()
+            with enough_memory(self.name):
+                run.run()
             return run.history
         finally:
             self._release()

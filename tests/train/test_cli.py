@@ -14,6 +14,7 @@ import pytest
 from run_srd import Srd
 
 import srd_train.commands.evaluate
+from srd_agents.heuristic.mmr import MMR
 from srd_train.cli import TREE, Group, Leaf
 
 LEARNER_HELP = ("train", "mdp-div", "--help")
@@ -197,6 +198,36 @@ def test_a_network_larger_than_memory_is_one_error(srd: Srd, tmp_path: Path) -> 
     (tmp_path / "a" / "m" / "notes").touch()
     assert srd(*words).code == 2
     assert [path.name for path in (tmp_path / "a" / "m").iterdir()] == ["notes"]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--rollouts", 10**12), "ranker 'reinforce' needs more memory than there is (Unable to allocate"),
+        (("--seed", 2**70), "--seed must be a number of at most 64 bits, got one of 71 bits"),
+        (("--threads", 10**12), "threads must be at least 1 and below 32,768, got 1000000000000"),
+    ],
+)
+def test_numbers_that_are_far_too_large_are_one_error(
+    srd: Srd, tmp_path: Path, words: tuple[object, ...], message: str
+) -> None:
+    done = srd("train", "reinforce", "--topics", "synthetic:tiny:12", "--out", tmp_path / "m", *words)
+    assert done.code == 2
+    assert done.err.splitlines()[-1].startswith(f"error: {message}")
+
+
+def test_memory_that_runs_out_is_one_error(
+    srd: Srd, tiny_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def exhausted(*_: object) -> object:
+        raise MemoryError
+
+    monkeypatch.setattr(MMR, "rank_batch", exhausted)
+    done = srd("rank", "mmr", "--topics", tiny_file, "--out", tmp_path / "run")
+    assert (done.code, done.err.splitlines()[-1]) == (
+        2,
+        "error: this takes more memory than there is (MemoryError); ask for less",
+    )
 
 
 def test_an_interrupt_while_packages_are_imported_is_one_line(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ from srd_train.commands.output import Output
 
 _OWN_NEEDS = ("tyro", "rich", "scipy", "docstring_parser")
 """What the extra `train` installs."""
-USER_ERRORS = (ValueError, TypeError, OSError, ImportError, FloatingPointError)
+USER_ERRORS = (ValueError, TypeError, OSError, ImportError, FloatingPointError, MemoryError)
 """What a user can put right: reported as one line. Anything else is our mistake and keeps its traceback."""
 
 
@@ -171,6 +171,8 @@ def _message(error: BaseException) -> str:
         return f"{error.strerror}{where}"
     if isinstance(error, ModuleNotFoundError) and error.name in _OWN_NEEDS:
         return f'the command srd needs {error.name}: pip install "srd-gym[train]"'
+    if isinstance(error, MemoryError):
+        return f"this takes more memory than there is ({str(error) or 'MemoryError'}); ask for less"
     return str(error) or type(error).__name__
 
 

@@ -189,10 +189,10 @@ def torch_threads(count: int) -> Iterator[None]:
     times slower. The same number of threads also belongs to "bitwise the same weights".
 
     Raises:
-        ValueError: fewer than one.
+        ValueError: fewer than one, or more than torch can count.
     """
-    if count < 1:
-        raise ValueError(f"threads must be at least 1, got {count}")
+    if not 1 <= count < 2**15:
+        raise ValueError(f"threads must be at least 1 and below 32,768, got {count}")
     torch: Any = sys.modules.get("torch")
     if torch is None:
         yield

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from srd_agents.config import check_type
 from srd_agents.registry import RankerSpec, find_untrained, load_ranker, load_trained
 from srd_agents.storage import CONFIG_FILE, SCHEMA_VERSION, read_model_config, write_json
 from srd_gym.data.lsa import LsaVectorizer
@@ -73,6 +74,8 @@ def load_model(
         raise ValueError(f"{folder} holds an unfinished training run; finish it with `srd train ... --resume`")
     ranker = load_ranker(folder)
     content = read_model_config(folder)
+    recorded = content["metadata"].get("test_query_ids")
+    check_type(f"{folder / CONFIG_FILE}: test_query_ids", recorded, list[str] | None)
     return Model(
         ranker=ranker,
         name=content["ranker"],

@@ -7,8 +7,9 @@ import dataclasses
 import math
 import re
 from collections.abc import Collection, Iterator, Mapping
+from functools import partial
 from types import NoneType, UnionType
-from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from srd_gym.names import unknown
 
@@ -178,15 +179,33 @@ def check_count(name: str, value: int, low: int = 1) -> None:
     _check_finite(name, value)
 
 
-def check_words(config: Any) -> None:
-    """Refuse a configuration in which a field annotated `Literal[...]` holds none of its words.
+Count = Annotated[int, check_count]
+"""A whole number of at least 1."""
+CountFromZero = Annotated[int, partial(check_count, low=0)]
+"""A whole number of at least 0."""
+Positive = Annotated[float, check_positive]
+"""A number above 0."""
+NotNegative = Annotated[float, partial(check_between, low=0.0)]
+"""A number of at least 0."""
+Share = Annotated[float, partial(check_between, low=0.0, high=1.0)]
+"""A number from 0 to 1."""
+
+
+def check_fields(config: Any) -> None:
+    """Refuse a configuration with a value out of the range of its field's annotation, or none of its words.
 
     Raises:
-        ValueError: the message suggests the nearest.
+        TypeError: no number where the annotation wants one.
+        ValueError: out of range, or none of the words of a `Literal` (the message suggests the nearest).
     """
-    for name, hint in get_type_hints(type(config)).items():
-        if get_origin(hint) is Literal:
-            check_one_of(name, getattr(config, name), get_args(hint))
+    # Class by class: one that changes a default alone (epochs: int = 6) keeps the range that its base gave.
+    for kind in type(config).__mro__[:-1]:
+        for name, hint in get_type_hints(kind, include_extras=True).items():
+            if get_origin(hint) is Literal:
+                check_one_of(name, getattr(config, name), get_args(hint))
+            elif get_origin(hint) is Annotated:
+                for check in hint.__metadata__:
+                    check(name, getattr(config, name))
 
 
 def check_one_of(name: str, value: str, known: Collection[str]) -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from srd_agents.config import as_values, check_between, check_count, check_positive, check_words
+from srd_agents.config import Count, CountFromZero, Positive, as_values, check_between, check_count, check_fields
 from srd_agents.history import History, OnProgress, Progress
 from srd_agents.storage import Tree, read_tree, write_tree
 from srd_agents.validation import Validation
@@ -35,25 +35,21 @@ _PROGRESS_SECONDS = 0.1
 class LearnerConfig:
     """What the training loop reads; learners add their own fields."""
 
-    epochs: int = 100
+    epochs: Count = 100
     """Passes over the training topics at most."""
-    batch_topics: int = 1
+    batch_topics: Count = 1
     """Topics per update."""
-    patience: int = 10
+    patience: CountFromZero = 10
     """Validations without a new best after which training stops; 0 never stops early."""
-    validate_every: int = 1
+    validate_every: Count = 1
     """Epochs between validations."""
     validation_measure: str = "alpha_nDCG@10"
     """What chooses the weights on the validation topics, in the notation of `srd_gym.measures.measure`."""
-    checkpoint_seconds: float = 60.0
+    checkpoint_seconds: Positive = 60.0
     """Seconds between checkpoints, where `fit` is given a folder."""
 
     def __post_init__(self) -> None:
-        check_words(self)
-        for name in ("epochs", "batch_topics", "validate_every"):
-            check_count(name, getattr(self, name))
-        check_count("patience", self.patience, low=0)
-        check_positive("checkpoint_seconds", self.checkpoint_seconds)
+        check_fields(self)
 
 
 HOW_LONG = ("epochs", "patience", "checkpoint_seconds")

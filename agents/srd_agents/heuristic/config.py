@@ -3,45 +3,45 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
-from srd_agents.config import check_between, check_count, check_one_of, check_positive
+from srd_agents.config import CountFromZero, Positive, Share, check_fields
 
-KINDS = ("auto", "cosine", "scores", "raw_scores", "rank", "reciprocal_rank")
+Relevance = Literal["auto", "cosine", "scores", "raw_scores", "rank", "reciprocal_rank"]
 """What relevance may be."""
-COVERAGES = ("topic", "subtopic", "cosine")
-"""How cosines of documents and subtopics may be scaled."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class RetrievalOrderConfig:
+class HeuristicConfig:
+    """What all of them have: values out of range are refused."""
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RetrievalOrderConfig(HeuristicConfig):
     """Retrieval order has no options."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class RandomConfig:
+class RandomConfig(HeuristicConfig):
     """Options of the random order."""
 
-    seed: int = 0
+    seed: CountFromZero = 0
     """Another seed, another shuffle."""
-
-    def __post_init__(self) -> None:
-        check_count("seed", self.seed, low=0)
 
 
 @dataclass(frozen=True, kw_only=True)
-class TradeOffConfig:
+class TradeOffConfig(HeuristicConfig):
     """Options of MSD and DPP, and of every heuristic that weighs relevance against something else."""
 
-    lambda_: float = 0.5
+    lambda_: Share = 0.5
     """Weight of relevance, 0 (only novelty) to 1 (only relevance)."""
-    relevance: str = "auto"
+    relevance: Relevance = "auto"
     """What relevance is: "cosine" (of query and document), "scores" (retrieval scores scaled to [0, 1] in the topic),
     "raw_scores" (as they are), "rank" (falling evenly from 1 along the retrieval order), "reciprocal_rank", or "auto":
     scores where the topic has them, else cosine."""
-
-    def __post_init__(self) -> None:
-        check_between("lambda_", self.lambda_, 0.0, 1.0)
-        check_one_of("relevance", self.relevance, KINDS)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,38 +53,29 @@ class MMRConfig(TradeOffConfig):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ExplicitConfig:
+class ExplicitConfig(HeuristicConfig):
     """Options of PM-2, and of every explicit method, which is told the subtopics."""
 
-    lambda_: float = 0.5
+    lambda_: Share = 0.5
     """xQuAD: weight of relevance, 0 (only subtopics) to 1 (only relevance). PM-2: weight of the subtopic whose turn it
     is, 0 to 1; the others share the rest."""
-    coverage: str = "topic"
+    coverage: Literal["topic", "subtopic", "cosine"] = "topic"
     """How far a document covers a subtopic: their cosine, "cosine" (below 0 is 0), "topic" (scaled to [0, 1] over all
     pairs of the topic) or "subtopic" (scaled to [0, 1] over the candidates, for each subtopic)."""
-    sharpness: float = 1.0
+    sharpness: Positive = 1.0
     """Power that this is raised to: above 1, documents that resemble many subtopics a little cover them less."""
-
-    def __post_init__(self) -> None:
-        check_between("lambda_", self.lambda_, 0.0, 1.0)
-        check_one_of("coverage", self.coverage, COVERAGES)
-        check_positive("sharpness", self.sharpness)
 
 
 @dataclass(frozen=True, kw_only=True)
 class XQuADConfig(ExplicitConfig):
     """Options of xQuAD."""
 
-    relevance: str = "auto"
+    relevance: Relevance = "auto"
     """What relevance is, as for MMR."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_one_of("relevance", self.relevance, KINDS)
 
 
 @dataclass(frozen=True, kw_only=True)
-class OracleConfig:
+class OracleConfig(HeuristicConfig):
     """Options of the greedy oracle."""
 
     measure: str = "alpha_DCG"

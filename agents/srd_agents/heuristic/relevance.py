@@ -13,8 +13,8 @@ def relevance_of(topic: Topic, kind: str, ranker: str) -> FloatArray:
 
     Args:
         topic: the topic.
-        kind: one of `srd_agents.heuristic.config.KINDS`; "auto" is "scores" where the topic has retrieval scores, else
-            "cosine".
+        kind: one of `srd_agents.heuristic.config.Relevance`; "auto" is "scores" where the topic has retrieval scores,
+            else "cosine".
         ranker: who asks, for the errors.
 
     Raises:

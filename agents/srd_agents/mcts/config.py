@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from srd_agents.config import check_between, check_count, check_positive
+from srd_agents.config import Count, CountFromZero, NotNegative, Positive, Share
 from srd_agents.learner import LearnerConfig
 
 
@@ -16,62 +16,53 @@ class MctsConfig(LearnerConfig):
     # What may differ from how a model was trained; its validation alone looked at them.
     RANKING_OPTIONS: ClassVar[tuple[str, ...]] = ("rank_by", "rank_simulations")
 
-    batch_topics: int = 16
+    batch_topics: Count = 16
     """Topics searched side by side, and learned from in one update; the paper's is 1."""
     reward: str = "alpha_nDCG"
     """What finished lists are worth, 0 to 1 (V is a number between them); without a cutoff it counts to the horizon."""
-    horizon: int = 5
+    horizon: Count = 5
     """Ranks of an episode, and how deep a search looks. Ranks behind it are filled by the policy."""
-    simulations: int = 64
+    simulations: Count = 64
     """Simulations at each rank in training, those inherited with a kept subtree included; the paper's is 5,000."""
-    exploration: float = 3.0
+    exploration: NotNegative = 3.0
     """Lambda, the weight of the priors in the selection rule."""
     unvisited: Literal["zero", "parent"] = "zero"
     """What an untried document counts for in a search: "zero", as in the paper, or the V of its "parent"."""
-    leaves: int = 1
+    leaves: Count = 1
     """Leaves of a tree evaluated together, kept apart by virtual loss; 1 is the paper's search."""
     root: Literal["puct", "gumbel"] = "gumbel"
     """How training tries the root's documents: by the paper's rule, or Gumbel sampling with sequential halving."""
-    max_num_considered_actions: int = 16
+    max_num_considered_actions: Count = 16
     """Documents that a Gumbel root begins with."""
-    dirichlet_fraction: float = 0.0
+    dirichlet_fraction: Share = 0.0
     """Share of Dirichlet noise in the root's priors in training, 0 to 1; the paper has none."""
-    dirichlet_alpha: float = 10.0
+    dirichlet_alpha: Positive = 10.0
     """Total concentration of that noise: each document on offer gets an even part of it (mctx's is one document's)."""
-    hidden: int = 16
+    hidden: Count = 16
     """Width of the LSTM's cell; the paper's is 5."""
     init: Literal["similarity", "uniform"] = "similarity"
     """First weights: "similarity" starts as a rough MMR (see `SearchNetwork`), "uniform" in [-1, 1] / sqrt(inputs)."""
-    attention: int = 0
+    attention: CountFromZero = 0
     """Width of self-attention over the candidates beside each vector; 0, as in the paper, has none."""
-    heads: int = 2
+    heads: Count = 2
     """Heads of the attention."""
-    blocks: int = 1
+    blocks: Count = 1
     """Layers of the attention."""
     optimizer: Literal["adagrad", "adam"] = "adam"
     """What steps the weights; the paper's is Adagrad."""
-    learning_rate: float = 0.002
+    learning_rate: Positive = 0.002
     """Its step size; the paper's is 0.01."""
-    clip_norm: float = 5.0
+    clip_norm: NotNegative = 5.0
     """Largest norm of the gradient of an update; larger ones are shortened. 0 never does."""
     standardize: bool = True
     """Shift and scale the vectors by the training documents' mean and overall deviation; the paper does not."""
     rank_by: Literal["policy", "value", "search"] = "policy"
     """How topics are ranked: by the raw policy, by V of every next document, or with search. Labels are never read."""
-    rank_simulations: int = 64
+    rank_simulations: CountFromZero = 64
     """Simulations at each of the first `horizon` ranks when ranking with search; 0 falls back to the raw policy."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name in ("horizon", "simulations", "leaves", "max_num_considered_actions", "hidden", "heads", "blocks"):
-            check_count(name, getattr(self, name))
-        for name in ("attention", "rank_simulations"):
-            check_count(name, getattr(self, name), low=0)
-        check_between("exploration", self.exploration, 0.0)
-        check_between("dirichlet_fraction", self.dirichlet_fraction, 0.0, 1.0)
-        check_between("clip_norm", self.clip_norm, 0.0)
-        for name in ("dirichlet_alpha", "learning_rate"):
-            check_positive(name, getattr(self, name))
         if self.root == "gumbel" and (self.leaves > 1 or self.dirichlet_fraction > 0):
             raise ValueError(
                 "root='gumbel' draws its own noise and seeks one leaf at a time: use leaves=1 and dirichlet_fraction=0"

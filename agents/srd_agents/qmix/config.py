@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from srd_agents.config import check_between, check_count, check_positive
+from srd_agents.config import Count, CountFromZero, Positive, Share, check_between, check_count
 from srd_agents.learner import LearnerConfig
 
 MOST_SCORES = 65536
@@ -16,43 +16,43 @@ MOST_SCORES = 65536
 class ScoringConfig(LearnerConfig):
     """What QMIX, VDN and independent Q-learning share; the latter has no other options."""
 
-    patience: int = 0
+    patience: CountFromZero = 0
     """Validations without a new best after which training stops; 0 never stops early: a plateau means little while
     agents still explore."""
-    batch_topics: int = 256
+    batch_topics: Count = 256
     """Topics played per step of the loop; gradient updates follow."""
-    rollouts: int = 8
+    rollouts: Count = 8
     """Joint actions played on a topic at once, each an episode; they share the network's pass, when playing and when
     learning. The paper plays one."""
-    updates: int = 4
+    updates: Count = 4
     """Gradient updates after each batch of topics."""
-    batch_size: int = 256
+    batch_size: Count = 256
     """Visits (a topic with its joint actions) drawn from the replay for one gradient update."""
     reward: str = "alpha_nDCG@10"
     """The measure paid; several joined by " + " are added up (the published code pays alpha_nDCG@5 + alpha_nDCG@15)."""
     n_scores: int = 15
     """A: scores are 0 to A - 1. The paper takes as many as a list has documents."""
-    attention_width: int = 64
+    attention_width: Count = 64
     """Width of the self-attention, a multiple of `heads`."""
-    heads: int = 4
+    heads: Count = 4
     """Heads of the self-attention."""
-    blocks: int = 1
+    blocks: Count = 1
     """Attention blocks."""
-    hidden: int = 64
+    hidden: Count = 64
     """Width of the hidden layers of the agents' MLP."""
-    layers: int = 2
+    layers: Count = 2
     """Hidden layers of the agents' MLP."""
-    learning_rate: float = 1e-3
+    learning_rate: Positive = 1e-3
     """Adam's step size."""
-    clip_norm: float = 10.0
+    clip_norm: Positive = 10.0
     """Largest norm of the gradient of an update; larger ones are shortened."""
-    epsilon_start: float = 1.0
+    epsilon_start: Share = 1.0
     """How often each agent takes a random score at first."""
     epsilon_end: float = 0.05
     """How often it does so in the end."""
-    epsilon_episodes: int = 200_000
+    epsilon_episodes: Count = 200_000
     """Episodes over which that falls, in a straight line."""
-    replay_capacity: int = 20_000
+    replay_capacity: Count = 20_000
     """Visits kept; the oldest make room."""
     max_candidates: int | None = None
     """Most documents a topic may have; None: any number. state="flat" needs it: every topic must have as many."""
@@ -66,10 +66,6 @@ class ScoringConfig(LearnerConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name in ("rollouts", "updates", "batch_size", "hidden", "layers", "blocks", "heads", "attention_width"):
-            check_count(name, getattr(self, name))
-        for name in ("replay_capacity", "epsilon_episodes"):
-            check_count(name, getattr(self, name))
         check_count("n_scores", self.n_scores, low=2)
         if self.n_scores > MOST_SCORES:
             raise ValueError(f"n_scores must be at most {MOST_SCORES}, got {self.n_scores}")
@@ -77,9 +73,6 @@ class ScoringConfig(LearnerConfig):
             raise ValueError(
                 f"attention_width must be a multiple of heads, got width {self.attention_width} and {self.heads} heads"
             )
-        for name in ("learning_rate", "clip_norm"):
-            check_positive(name, getattr(self, name))
-        check_between("epsilon_start", self.epsilon_start, 0.0, 1.0)
         check_between("epsilon_end", self.epsilon_end, 0.0, self.epsilon_start)
         if self.max_candidates is not None:
             check_count("max_candidates", self.max_candidates)
@@ -100,12 +93,11 @@ class QmixConfig(ScoringConfig):
     """What makes the mixing weights: "documents" a row for each document from query, mean document and the document;
     "pooled" one row for all from query and mean document; "flat" all vectors side by side, as published (the order of
     the documents matters and `max_candidates` fixes their number)."""
-    mixing_width: int = 8
+    mixing_width: Count = 8
     """Width of the mixing network."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_count("mixing_width", self.mixing_width)
         if self.state == "flat" and self.max_candidates is None:
             raise ValueError("state='flat' needs max_candidates: the number of documents that every topic has")
 

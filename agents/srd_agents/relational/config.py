@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from srd_agents.config import check_between, check_count, check_positive, check_words
+from srd_agents.config import check_between, check_count, check_fields, check_positive
 from srd_agents.learner import LearnerConfig
 from srd_agents.relational.groups import check_groups
 
@@ -70,7 +70,7 @@ class PretrainedConfig:
     A file of other weights must have been made for it."""
 
     def __post_init__(self) -> None:
-        check_words(self)
+        check_fields(self)
 
     def path(self) -> str | None:
         """The file, None for the package's own."""

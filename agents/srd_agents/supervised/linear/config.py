@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from srd_agents.config import check_between, check_count, check_positive
+from srd_agents.config import Count, NotNegative, Positive, Share
 from srd_agents.learner import LearnerConfig
 
 Pooling = Literal["max", "min", "mean"]
@@ -15,22 +15,16 @@ Pooling = Literal["max", "min", "mean"]
 class LinearConfig(LearnerConfig):
     """What all linear rankers share."""
 
-    batch_topics: int = 2
+    batch_topics: Count = 2
     """Topics per update."""
     optimizer: Literal["adam", "sgd"] = "adam"
     """"sgd" is the papers' plain gradient descent."""
-    learning_rate: float = 0.03
+    learning_rate: Positive = 0.03
     """Step size."""
-    clip_norm: float = 10.0
+    clip_norm: Positive = 10.0
     """Length that a step's gradient is cut to."""
-    depth: int = 20
+    depth: Count = 20
     """Ranks that it learns from: rankings and likelihoods are truncated here."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_count("depth", self.depth)
-        check_positive("learning_rate", self.learning_rate)
-        check_positive("clip_norm", self.clip_norm)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,25 +60,19 @@ class RltrConfig(ColumnsConfig):
 class PairConfig(RltrConfig):
     """PAMM, SGDMM-Log and SGDMM-Exp: learners from pairs of a good and a bad ranking."""
 
-    positives: int = 5
+    positives: Count = 5
     """tau+, good rankings a topic: the ideal and variants of it with equally judged documents swapped."""
-    negatives: int = 20
+    negatives: Count = 20
     """tau-, bad rankings a topic, drawn at random."""
-    negative_below: float = 0.8
+    negative_below: Share = 0.8
     """What a bad ranking may reach in the measure, in shares of the ideal's."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_count("positives", self.positives)
-        check_count("negatives", self.negatives)
-        check_between("negative_below", self.negative_below, 0.0, 1.0)
 
 
 @dataclass(frozen=True, kw_only=True)
 class ListMleConfig(ColumnsConfig):
     """ListMLE: the likelihood of the ranking by number of covered subtopics; relevance only."""
 
-    depth: int = 1000
+    depth: Count = 1000
     """Ranks that it learns from; ListMLE's likelihood is that of the whole list."""
 
 
@@ -94,28 +82,19 @@ class StructSvmConfig(ColumnsConfig):
 
     measure: str = "alpha_nDCG"
     """E; without a cutoff it counts to `depth`."""
-    regularisation: float = 0.001
+    regularisation: NotNegative = 0.001
     """What half the squared length of the weights costs."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_between("regularisation", self.regularisation, 0.0)
 
 
 @dataclass(frozen=True, kw_only=True)
 class SvmDivConfig(LinearConfig):
     """SVM-DIV: the set of documents that covers the most weight of words."""
 
-    depth: int = 10
+    depth: Count = 10
     """Documents of the sets that it learns from."""
     measure: str = "alpha_nDCG"
     """What the sets to be learned maximise (greedily); without a cutoff it counts to `depth`."""
-    max_words: int = 2000
+    max_words: Count = 2000
     """Words of a topic at most, those that most documents use."""
-    regularisation: float = 0.001
+    regularisation: NotNegative = 0.001
     """What half the squared length of the weights costs."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_count("max_words", self.max_words)
-        check_between("regularisation", self.regularisation, 0.0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from srd_agents.config import check_between, check_count, check_positive
+from srd_agents.config import Count, Positive, Share
 from srd_agents.learner import LearnerConfig
 
 Pooling = Literal["max", "min", "mean"]
@@ -15,9 +15,9 @@ Pooling = Literal["max", "min", "mean"]
 class NtnDivConfig(LearnerConfig):
     """NTN-DIV: a neural tensor network for novelty, learned from ideal rankings."""
 
-    batch_topics: int = 8
+    batch_topics: Count = 8
     """Topics per update."""
-    slices: int = 7
+    slices: Count = 7
     """z, slices of the tensor (7 in MDP-DIV's comparison, 100 in Liu et al. 2018)."""
     pooling: Pooling = "max"
     """How a slice sums up the documents ranked so far (the paper: max; the public code: min)."""
@@ -25,19 +25,19 @@ class NtnDivConfig(LearnerConfig):
     """"likelihood" of the ideal ranking (R-LTR), or the "margin" between good and bad rankings (PAMM)."""
     measure: str = "alpha_nDCG"
     """What an ideal ranking maximises and margins are measured in; without a cutoff it counts to `depth`."""
-    depth: int = 10
+    depth: Count = 10
     """Ranks of the rankings that it learns from."""
-    positives: int = 5
+    positives: Count = 5
     """With "margin": good rankings a topic, the ideal and variants of it with equally judged documents swapped."""
-    negatives: int = 20
+    negatives: Count = 20
     """With "margin": bad rankings a topic, drawn at random."""
-    negative_below: float = 0.8
+    negative_below: Share = 0.8
     """With "margin": what a bad ranking may reach in the measure, in shares of the ideal's."""
     optimizer: Literal["adam", "sgd"] = "adam"
     """"sgd" is the paper's plain gradient descent."""
-    learning_rate: float = 0.003
+    learning_rate: Positive = 0.003
     """Step size (Liu et al. 2018: 0.009, with plain gradient descent)."""
-    tensor_rate: float = 0.01
+    tensor_rate: Positive = 0.01
     """Step size of the tensor and of w, in shares of `learning_rate`; small ones keep them from learning the training
     topics by heart before the few other weights are right (the paper: 1)."""
     init: Literal["similarity", "random"] = "similarity"
@@ -46,11 +46,3 @@ class NtnDivConfig(LearnerConfig):
     """Also score the cosine of query and document and the retrieval order, where topics have them."""
     device: str = "cpu"
     """Where it is trained, in torch's words ("cpu", "cuda"); ranking always runs on the CPU."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        for name in ("slices", "depth", "positives", "negatives"):
-            check_count(name, getattr(self, name))
-        check_between("negative_below", self.negative_below, 0.0, 1.0)
-        check_positive("learning_rate", self.learning_rate)
-        check_positive("tensor_rate", self.tensor_rate)

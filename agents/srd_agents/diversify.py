@@ -13,9 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from srd_agents.built_in import BUILT_IN
 from srd_agents.config import check_count
-from srd_agents.registry import load_ranker
+from srd_agents.registry import RANKERS, load_ranker
 from srd_gym.files import PathLike
 from srd_gym.protocols import IntArray, Ranker, ScoreArray, checked_ranking, checked_rankings
 from srd_gym.topic import Topic
@@ -186,8 +185,8 @@ def retrieved(
 def _check_uses_subtopics(ranker: Ranker) -> None:
     """Refuse subtopics for a ranker of ours that would not look at them; of others nothing is known."""
     path = f"{type(ranker).__module__}:{type(ranker).__qualname__}"
-    able = [spec for spec in BUILT_IN if "subtopic vectors" in (*spec.needs, *spec.uses)]
-    unable = [spec.name for spec in BUILT_IN if spec.class_path == path and spec not in able]
+    able = [spec for spec in RANKERS.built_in.values() if "subtopic vectors" in (*spec.needs, *spec.uses)]
+    unable = [spec.name for spec in RANKERS.built_in.values() if spec.class_path == path and spec not in able]
     if unable:
         raise ValueError(
             f"ranker {unable[0]!r} cannot use subtopics; leave subtopics= out, or take one that can: "

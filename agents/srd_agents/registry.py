@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Any
 
 from srd_agents.built_in import BUILT_IN
-from srd_agents.spec import RankerSpec
+from srd_agents.config import config_from
 from srd_agents.storage import CONFIG_FILE, read_model_config
 from srd_gym.files import PathLike
 from srd_gym.names import unknown
@@ -21,16 +23,92 @@ GROUP = "srd_gym.rankers"
 """The entry-point group in which other distributions announce rankers: name -> "module:SPEC" of a `RankerSpec`."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class RankerSpec:
+    """A ranker as the registry knows it."""
+
+    name: str
+    """How commands, tables and model folders call it."""
+    summary: str
+    """One line for lists."""
+    config_path: str
+    """Where its options are: "module:Dataclass"."""
+    class_path: str
+    """Where it is: "module:Class"; the class takes the options as its only argument (see `foreign_code`)."""
+    options: Mapping[str, Any] = field(default_factory=dict)
+    """Values of the options that this name stands for, where they differ from the dataclass's defaults."""
+    learns: bool = False
+    """Whether it must be fitted: the class is then a `srd_agents.learner.Learner`."""
+    needs: tuple[str, ...] = ()
+    """What a topic must have to be ranked: "vectors", "texts", "subtopic vectors", "query", "retrieval order",
+    "judgments"; "model file": the options must name one."""
+    uses: tuple[str, ...] = ()
+    """What it also looks at where a topic has it."""
+    foreign_code: bool = False
+    """Whether its options name a file that can run any code while it is read: then it is built only where the caller
+    says `trust=True` at the call, which the class is then told. No file can say so: neither a model folder nor a
+    pruning description."""
+    parameters_to_tune: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
+    """Options that are chosen on validation topics, and the values to try."""
+
+    @property
+    def config_class(self) -> type[Any]:
+        """The dataclass of its options, imported now."""
+        return _imported(self.config_path, self.name)
+
+    @property
+    def ranker_class(self) -> type[Any]:
+        """The class, imported now (a learner's imports torch)."""
+        return _imported(self.class_path, self.name)
+
+    def configure(self, **overrides: Any) -> Any:
+        """The options, with these values in place of the name's own.
+
+        Raises:
+            ValueError: an unknown option (the message suggests the nearest) or a value out of range.
+        """
+        return config_from(self.config_class, {**self.options, **overrides}, f"ranker {self.name!r}")
+
+    def build(self, config: Any = None, seed: int | None = None, *, trust: bool = False) -> Ranker:
+        """The ranker with these options; a learner comes untrained.
+
+        Args:
+            config: an instance of `config_class`; None takes the name's own.
+            seed: for rankers that draw while ranking (an option `seed`); learners take theirs in `fit`.
+            trust: let it run other people's code (`foreign_code`).
+
+        Raises:
+            TypeError: options of another ranker.
+            ValueError: it can run other people's code and is not trusted.
+        """
+        if self.foreign_code and not trust:
+            raise ValueError(
+                f"ranker {self.name!r} reads a file that can run any code in it. If you or people you trust have made "
+                "the file, say so where you call: trust=True in Python, --trust for `srd rank` and `srd benchmark`"
+            )
+        config = self.configure() if config is None else config
+        if not isinstance(config, self.config_class):
+            raise TypeError(f"ranker {self.name!r} takes {self.config_class.__name__}, got {type(config).__name__}")
+        if seed is not None and hasattr(config, "seed"):
+            config = replace(config, seed=seed)
+        made: Any = self.ranker_class(config, **({"trust": True} if self.foreign_code else {}))
+        if self.learns:
+            made.name = self.name  # several names can share a class
+        ranker: Ranker = made
+        return ranker
+
+
 class Registry(Mapping[str, RankerSpec]):
     """Built-in rankers and those that installed distributions announce; a built-in name cannot be taken over.
 
     Args:
-        built_in: specs of this distribution.
+        built_in: of this distribution, by name: what a spec says beside the name.
         group: the entry-point group of the others.
     """
 
-    def __init__(self, built_in: tuple[RankerSpec, ...], group: str) -> None:
-        self._built_in = {spec.name: spec for spec in built_in}
+    def __init__(self, built_in: Mapping[str, Mapping[str, Any]], group: str) -> None:
+        self.built_in = {name: RankerSpec(name=name, **row) for name, row in built_in.items()}
+        """The specs of this distribution."""
         self._group = group
 
     def __getitem__(self, name: str) -> RankerSpec:
@@ -40,8 +118,8 @@ class Registry(Mapping[str, RankerSpec]):
             KeyError: none; `find` gives the friendlier error.
             TypeError: the entry point is no `RankerSpec`.
         """
-        if name in self._built_in:
-            return self._built_in[name]
+        if name in self.built_in:
+            return self.built_in[name]
         point = self._announced()[name]
         spec = point.load()
         if not isinstance(spec, RankerSpec):
@@ -52,8 +130,8 @@ class Registry(Mapping[str, RankerSpec]):
         return spec
 
     def __iter__(self) -> Iterator[str]:
-        yield from self._built_in
-        yield from (name for name in self._announced() if name not in self._built_in)
+        yield from self.built_in
+        yield from (name for name in self._announced() if name not in self.built_in)
 
     def __len__(self) -> int:
         return len(list(iter(self)))
@@ -74,7 +152,7 @@ class Registry(Mapping[str, RankerSpec]):
 
     def __contains__(self, name: object) -> bool:
         # Mapping's own would import a third-party ranker only to see whether its name exists.
-        return name in self._built_in or name in self._announced()
+        return name in self.built_in or name in self._announced()
 
     def _announced(self) -> dict[str, EntryPoint]:
         """Entry points by name, nothing imported."""
@@ -154,3 +232,15 @@ def _trained(folder: PathLike) -> Ranker:
         return spec.build(spec.configure(**content["config"]))
     learner: Ranker = spec.ranker_class.load(folder, name=spec.name)
     return learner
+
+
+def _imported(path: str, owner: str) -> type[Any]:
+    """What "module:Name" stands for."""
+    module, _, name = path.partition(":")
+    try:
+        found: type[Any] = getattr(importlib.import_module(module), name)
+    except ModuleNotFoundError as error:
+        if error.name in ("torch", "safetensors"):
+            raise ImportError(f'ranker {owner!r} needs {error.name}: pip install "srd-gym[agents]"') from error
+        raise
+    return found

@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 
 from srd_agents.mcts.config import MctsConfig
 from srd_agents.mcts.loss import policy_loss, value_loss
-from srd_agents.mcts.network import HeadWeights, NumpyEvaluator, SearchNetwork
+from srd_agents.mcts.network import NumpyEvaluator, SearchNetwork
 from srd_agents.mcts.rollout import OrderedTopic, Planner, Played, Simulator
 from srd_agents.networks.checkpoint import load_optimizer, optimizer_tree
-from srd_agents.networks.inputs import Inputs, log_policy, padded_inputs
+from srd_agents.networks.inputs import log_policy, padded_inputs
 from srd_agents.networks.learner import NetworkLearner
 from srd_agents.storage import Tree
 from srd_gym.core import SelectionCore
@@ -94,9 +94,9 @@ class Mcts(NetworkLearner[MctsConfig]):
         # Topic by topic: a matrix product's last bits may depend on what else is in it.
         projections = []
         for topic in topics:
-            scoring, inputs, initial = self._network.project(_inputs_of([topic]))
+            scoring, inputs, initial = self._network.project(padded_inputs([topic.documents], [topic.query]))
             projections.append((scoring[0].numpy(), inputs[0].numpy(), initial[0].numpy()))
-        return NumpyEvaluator(projections, HeadWeights.of(self._network))
+        return NumpyEvaluator(self._network, projections)
 
     # Weights.
 
@@ -118,11 +118,8 @@ class Mcts(NetworkLearner[MctsConfig]):
         if config.standardize:
             self._network.standardizer.fit(topics)
         parameters = self._network.parameters()
-        self._optimizer = (
-            torch.optim.Adagrad(parameters, lr=config.learning_rate)
-            if config.optimizer == "adagrad"
-            else torch.optim.Adam(parameters, lr=config.learning_rate)
-        )
+        make = torch.optim.Adagrad if config.optimizer == "adagrad" else torch.optim.Adam
+        self._optimizer = make(parameters, lr=config.learning_rate)
         self._rng = np.random.default_rng([seed, 0x3CE5])
         self._topics = [OrderedTopic.of(topic) for topic in topics]
         core = SelectionCore(topics, reward=config.reward, horizon=config.horizon)
@@ -137,7 +134,9 @@ class Mcts(NetworkLearner[MctsConfig]):
     def _learn(self, topics: Sequence[OrderedTopic], played: Played, outcome: ScoreArray) -> dict[str, float]:
         """One step on the episodes of these topics; the parts of the loss, means per rank."""
         network = self._network
-        scoring, inputs, initial = network.project(_inputs_of(topics))
+        scoring, inputs, initial = network.project(
+            padded_inputs([t.documents for t in topics], [t.query for t in topics])
+        )
         rows = torch.arange(len(topics))[:, None]
         states = network.states(initial, inputs[rows, torch.from_numpy(played.documents)])
         log_pi = log_policy(network.logits(scoring, states), torch.from_numpy(played.allowed))
@@ -207,8 +206,3 @@ def _values_after(evaluator: NumpyEvaluator, state: NDArray[np.float32], width: 
     documents = np.tile(np.arange(width), len(state))
     after = evaluator.advance(trees, state[trees], documents)
     return evaluator.values(trees, after).reshape(len(state), width)
-
-
-def _inputs_of(topics: Sequence[OrderedTopic]) -> Inputs:
-    """What the network sees of topics, padded to the largest."""
-    return padded_inputs([topic.documents for topic in topics], [topic.query for topic in topics])

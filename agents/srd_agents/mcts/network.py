@@ -5,7 +5,6 @@ Shapes: M topics, N candidates, F vector width, H hidden width, E nodes of searc
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -177,30 +176,6 @@ class SearchNetwork(nn.Module):
         return states @ scoring.transpose(1, 2)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HeadWeights:
-    """The small weights that are used at every node of a search, as numpy arrays."""
-
-    recurrent: Floats
-    """[H, 4H], transposed."""
-    value: Floats
-    """[2H]."""
-    bias: np.float32
-
-    @classmethod
-    def of(cls, network: SearchNetwork) -> HeadWeights:
-        """Those of a network, on the CPU."""
-
-        def array(tensor: Tensor) -> Floats:
-            return np.ascontiguousarray(tensor.detach().cpu().numpy(), dtype=np.float32)
-
-        return cls(
-            recurrent=array(network.recurrent_weight.T),
-            value=array(network.value_weight),
-            bias=np.float32(network.value_bias.item()),
-        )
-
-
 class NumpyEvaluator:
     """A network as the search asks for it, for some topics (one a tree). Numpy only, elementwise over nodes.
 
@@ -208,14 +183,17 @@ class NumpyEvaluator:
     on padding, to the last bit.
 
     Args:
+        network: it stays as it is while it is searched with.
         projections: (scoring [N_t, 2H], inputs [N_t, 4H], initial [2H]) of each topic.
-        heads: the rest of the network.
     """
 
-    def __init__(self, projections: list[tuple[Floats, Floats, Floats]], heads: HeadWeights) -> None:
+    def __init__(self, network: SearchNetwork, projections: list[tuple[Floats, Floats, Floats]]) -> None:
         count, width = len(projections), max(len(scoring) for scoring, _, _ in projections)
-        hidden = len(heads.recurrent)
-        self._heads, self._hidden = heads, hidden
+        self._hidden = hidden = network.hidden
+        # The small weights that are used at every node: [H, 4H], [2H], a number.
+        self._recurrent: Floats = np.ascontiguousarray(network.recurrent_weight.detach().cpu().numpy().T)
+        self._value: Floats = network.value_weight.detach().cpu().numpy().copy()
+        self._bias = np.float32(network.value_bias.item())
         # [M, 2H, N]: every term of a sum over the state is then a whole row.
         self._scoring = np.zeros((count, 2 * hidden, width), np.float32)
         self._inputs = np.zeros((count, width, 4 * hidden), np.float32)
@@ -238,7 +216,7 @@ class NumpyEvaluator:
         size = self._hidden
         gates = self._inputs[trees, documents]
         for unit in range(size):
-            gates += states[:, size + unit, None] * self._heads.recurrent[unit]
+            gates += states[:, size + unit, None] * self._recurrent[unit]
         # The logistic function by tanh: no overflow on either side.
         gates[:, : 2 * size] *= 0.5
         gates[:, 3 * size :] *= 0.5
@@ -256,7 +234,7 @@ class NumpyEvaluator:
 
     def values(self, trees: IntArray, states: Floats) -> Floats:
         """[E], V."""
-        raised = np.add.accumulate(states * self._heads.value, axis=1)[:, -1] + self._heads.bias
+        raised = np.add.accumulate(states * self._value, axis=1)[:, -1] + self._bias
         return np.asarray(0.5 * np.tanh(0.5 * raised) + 0.5, dtype=np.float32)
 
     def logits(self, trees: IntArray, states: Floats) -> Floats:

@@ -48,20 +48,19 @@ class OrderedTopic:
     """[N], place -> candidate."""
     documents: FloatArray
     """[N, F] in that order."""
-    query: FloatArray
-    """[F]; zeros where there is none."""
+    query: FloatArray | None
+    """[F], or None."""
 
     @classmethod
-    def of(cls, topic: Topic, seed: int = 0) -> OrderedTopic:
+    def of(cls, topic: Topic) -> OrderedTopic:
         """The topic as networks and trees see it.
 
         Raises:
             ValueError: it has no vectors.
         """
-        order = seeded_order(topic, seed)
+        order = seeded_order(topic, 0)
         documents = np.ascontiguousarray(topic.require_vectors("a learned ranker")[order])
-        query = np.zeros(documents.shape[1], np.float32) if topic.query_vector is None else topic.query_vector
-        return cls(order, documents, query)
+        return cls(order, documents, topic.query_vector)
 
 
 class Played(NamedTuple):

@@ -59,18 +59,16 @@ class Search:
     """Leaves of a tree sought before they are evaluated together; above 1 with virtual loss."""
 
 
+@dataclass(slots=True)
 class Leaves:
     """Where one simulation of each tree ended."""
 
-    __slots__ = ("action", "node", "trees")
-
-    def __init__(self, trees: IntArray, node: IntArray, action: IntArray) -> None:
-        self.trees = trees
-        """[E]."""
-        self.node = node
-        """[E] the last node that was there already (or is, once `expand` has run, the new one)."""
-        self.action = action
-        """[E] which of its edges is tried for the first time; -1: the node is a finished list or has no edges yet."""
+    trees: IntArray
+    """[E]."""
+    node: IntArray
+    """[E] the last node that was there already (or is, once `expand` has run, the new one)."""
+    action: IntArray
+    """[E] which of its edges is tried for the first time; -1: the node is a finished list or has no edges yet."""
 
 
 def instantiate(trees: Trees, which: IntArray, states: Floats, rankings: IntArray, evaluator: Evaluator) -> None:

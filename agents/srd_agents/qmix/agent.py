@@ -42,12 +42,26 @@ _CHUNK_DOCUMENTS = 4096
 """Documents ranked in one pass: enough to spread the cost of torch's calls, few enough to stay in the cache."""
 
 
+class ScoringNetworks(nn.Module):
+    """The agents' network, the shift and scale before it, and what mixes the agents' values, if anything does."""
+
+    def __init__(self, inputs: Standardizer, agents: ScoreNetwork, mixer: nn.Module | None) -> None:
+        super().__init__()
+        self.inputs, self.agents = inputs, agents
+        self.mixer: Any = mixer
+
+    def standardized(self, inputs: Inputs) -> Inputs:
+        """Topics with their vectors shifted and scaled."""
+        queries, documents = self.inputs(inputs.queries, inputs.documents)
+        return inputs._replace(queries=queries, documents=documents)
+
+
 class ScoringLearner(NetworkLearner[C]):
     """What the three learners share: the agents' network, playing, the replay, and ranking by the best scores."""
 
-    _network: nn.ModuleDict
-    only_training: ClassVar[tuple[str, ...]] = ("_tensors", "_replay", "_optimizer")
-    _core: ScoringCore | None = None
+    _network: ScoringNetworks
+    only_training: ClassVar[tuple[str, ...]] = ("_core", "_tensors", "_replay", "_optimizer")
+    _core: ScoringCore
     _tensors: TopicTensors
     _replay: Replay
     _optimizer: torch.optim.Adam
@@ -72,28 +86,9 @@ class ScoringLearner(NetworkLearner[C]):
     def _start_at(self, reward: float) -> None:
         """Begin with joint values around this one, so that no updates go into learning the rewards' mean."""
         with torch.no_grad():
-            self._agents.values.bias.fill_(reward)
+            self._network.agents.values.bias.fill_(reward)
 
     # Ranking.
-
-    def action_values(self, topic: Topic) -> ScoreArray:
-        """The value of each score for each document: [N, A] float64.
-
-        Raises:
-            ValueError: not trained, or a topic that does not fit.
-        """
-        self.rank_batch([topic], 1)
-        values: ScoreArray = self._values_of([topic])[0].astype(np.float64)
-        return values
-
-    def scores(self, topic: Topic) -> IntArray:
-        """The score that each document gives itself: [N] int64, 0 to A - 1 (the first of equal values).
-
-        Raises:
-            ValueError: not trained, or a topic that does not fit.
-        """
-        best: IntArray = self.action_values(topic).argmax(axis=1)
-        return best
 
     def _rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
         for topic in topics:
@@ -115,7 +110,7 @@ class ScoringLearner(NetworkLearner[C]):
     @torch.inference_mode()
     def _values_of(self, topics: Sequence[Topic]) -> NDArray[np.float32]:
         """Action values of some topics, [B, N, A]."""
-        values: Tensor = self._agents(self._standardized(inputs_of(topics, self._standardizer.shift)))
+        values: Tensor = self._network.agents(self._network.standardized(inputs_of(topics, self._network.inputs.shift)))
         array: NDArray[np.float32] = values.cpu().numpy()
         return array
 
@@ -144,22 +139,6 @@ class ScoringLearner(NetworkLearner[C]):
 
     # Weights.
 
-    @property
-    def _agents(self) -> ScoreNetwork:
-        network = self._network["agents"]
-        assert isinstance(network, ScoreNetwork)  # noqa: S101 - tells the type checker what `_build` put there
-        return network
-
-    @property
-    def _standardizer(self) -> Standardizer:
-        standardizer = self._network["inputs"]
-        assert isinstance(standardizer, Standardizer)  # noqa: S101 - as above
-        return standardizer
-
-    def _standardized(self, inputs: Inputs) -> Inputs:
-        queries, documents = self._standardizer(inputs.queries, inputs.documents)
-        return Inputs(queries, documents, inputs.present)
-
     def _build(self, vector_width: int) -> None:
         config = self.config
         network = ScoreNetwork(
@@ -171,11 +150,7 @@ class ScoringLearner(NetworkLearner[C]):
             hidden=config.hidden,
             layers=config.layers,
         )
-        parts: dict[str, nn.Module] = {"inputs": Standardizer(vector_width), "agents": network}
-        mixer = self._make_mixer(vector_width)
-        if mixer is not None:
-            parts["mixer"] = mixer
-        self._network = nn.ModuleDict(parts)
+        self._network = ScoringNetworks(Standardizer(vector_width), network, self._make_mixer(vector_width))
 
     # Training.
 
@@ -185,10 +160,10 @@ class ScoringLearner(NetworkLearner[C]):
             self._check_size(topic)
         initialise(self._network, torch.Generator().manual_seed(seed))
         if config.standardize:
-            self._standardizer.fit(topics)
+            self._network.inputs.fit(topics)
         self._network.to(config.device)
         self._core = ScoringCore(topics, reward=config.rewards, n_scores=config.n_scores)
-        self._tensors = TopicTensors(self._core.arrays, self._standardizer.shift)
+        self._tensors = TopicTensors(self._core.arrays, self._network.inputs.shift)
         self._replay = Replay(
             config.replay_capacity, config.rollouts, self._core.arrays.max_candidates, config.n_scores
         )
@@ -197,16 +172,14 @@ class ScoringLearner(NetworkLearner[C]):
         self._episodes = 0
 
     def _update(self, batch: IntArray) -> Mapping[str, float]:
-        first = self._episodes == 0
-        epsilon = self._epsilon()
+        first, config = self._episodes == 0, self.config
+        epsilon = epsilon_at(self._episodes, config.epsilon_start, config.epsilon_end, config.epsilon_episodes)
         actions, rewards = self.play(batch, epsilon)
         self._replay.add(batch, actions, rewards)
         self._episodes += rewards.size
         if first:
             self._start_at(float(rewards.mean()))
-        losses = [
-            self.learn(self._replay.sample(self.config.batch_size, self._rng)) for _ in range(self.config.updates)
-        ]
+        losses = [self.learn(self._replay.sample(config.batch_size, self._rng)) for _ in range(config.updates)]
         return {"return": float(rewards.mean()), "epsilon": epsilon, "loss": float(np.mean(losses))}
 
     def play(self, batch: IntArray, epsilon: float) -> tuple[IntArray, ScoreArray]:
@@ -219,11 +192,11 @@ class ScoringLearner(NetworkLearner[C]):
         Returns:
             (scores [B, R, N] int64, 0 for padding; rewards [B, R] float64).
         """
-        core = self._simulator()
+        core = self._core
         best = np.zeros((len(batch), core.arrays.max_candidates), np.int64)
         if epsilon < 1:
             with torch.inference_mode():
-                greedy = self._agents(self._standardized(self._tensors.batch(batch))).argmax(dim=2)
+                greedy = self._network.agents(self._network.standardized(self._tensors.batch(batch))).argmax(dim=2)
             best[:, : greedy.shape[1]] = greedy.cpu().numpy()
         shape = (len(batch), self.config.rollouts, best.shape[1])
         explores = self._rng.random(shape, dtype=np.float32) < epsilon
@@ -241,11 +214,11 @@ class ScoringLearner(NetworkLearner[C]):
         Returns:
             The loss before it.
         """
-        place = self._standardizer.shift.device
+        place = self._network.inputs.shift.device
         # A topic that comes up several times goes through the network once.
         topics, which = np.unique(visits.topics, return_inverse=True)
-        inputs = self._standardized(self._tensors.batch(topics))
-        values = self._agents(inputs)
+        inputs = self._network.standardized(self._tensors.batch(topics))
+        values = self._network.agents(inputs)
         index = torch.from_numpy(which).to(place)
         actions = torch.from_numpy(visits.actions[:, :, : values.shape[1]]).to(place)
         rewards = torch.from_numpy(visits.rewards).to(place)
@@ -255,15 +228,6 @@ class ScoringLearner(NetworkLearner[C]):
         nn.utils.clip_grad_norm_(self._network.parameters(), self.config.clip_norm)
         self._optimizer.step()
         return float(loss.detach())
-
-    def _epsilon(self) -> float:
-        config = self.config
-        return epsilon_at(self._episodes, config.epsilon_start, config.epsilon_end, config.epsilon_episodes)
-
-    def _simulator(self) -> ScoringCore:
-        if self._core is None:
-            raise RuntimeError("no topics to train on: `fit` prepares them")
-        return self._core
 
     def _training_state(self) -> Tree:
         return {
@@ -278,10 +242,6 @@ class ScoringLearner(NetworkLearner[C]):
         self._replay.load(state["replay"])
         self._rng.bit_generator.state = state["generator"]
         self._episodes = int(state["episodes"])
-
-    def _release(self) -> None:
-        super()._release()
-        self._core = None
 
 
 class Qmix(ScoringLearner[QmixConfig]):
@@ -302,12 +262,10 @@ class Qmix(ScoringLearner[QmixConfig]):
         return PooledMixer(vector_width, config.mixing_width, per_document=config.state == "documents")
 
     def _start_at(self, reward: float) -> None:
-        mixer = self._network["mixer"]
-        if isinstance(mixer, FlatMixer | PooledMixer):
-            mixer.start_at(reward)
+        self._network.mixer.start_at(reward)
 
     def _loss(self, chosen: Tensor, rewards: Tensor, inputs: Inputs, visits: Tensor) -> Tensor:
-        weights = MixingWeights(*(part[visits] for part in self._network["mixer"](inputs)))
+        weights = MixingWeights(*(part[visits] for part in self._network.mixer(inputs)))
         return joint_loss(mix(chosen, weights), rewards)
 
 
@@ -321,7 +279,7 @@ class Vdn(ScoringLearner[VdnConfig]):
         return None
 
     def _start_at(self, reward: float) -> None:
-        documents = 1.0 if self.config.reduction == "mean" else float(self._simulator().arrays.n_candidates.mean())
+        documents = 1.0 if self.config.reduction == "mean" else float(self._core.arrays.n_candidates.mean())
         super()._start_at(reward / documents)
 
     def _loss(self, chosen: Tensor, rewards: Tensor, inputs: Inputs, visits: Tensor) -> Tensor:

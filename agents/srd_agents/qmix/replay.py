@@ -42,14 +42,6 @@ class Replay:
         self._rewards = np.zeros((capacity, rollouts), np.float32)
         self._next, self._filled = 0, 0
 
-    def __len__(self) -> int:
-        return self._filled
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes held."""
-        return self._topics.nbytes + self._actions.nbytes + self._rewards.nbytes
-
     def add(self, topics: IntArray, actions: IntArray, rewards: NDArray[np.floating]) -> None:
         """Keep visits, the oldest making room.
 
@@ -75,14 +67,7 @@ class Replay:
         """
         if not self._filled:
             raise ValueError("the replay is empty: add visits before sampling")
-        return self._visits(rng.integers(self._filled, size=min(count, self._filled)))
-
-    def visits(self) -> Visits:
-        """All that is kept, the oldest first."""
-        start = self._next if self._filled == self.capacity else 0
-        return self._visits((start + np.arange(self._filled)) % self.capacity)
-
-    def _visits(self, places: IntArray) -> Visits:
+        places = rng.integers(self._filled, size=min(count, self._filled))
         return Visits(
             self._topics[places].astype(np.int64), self._actions[places].astype(np.int64), self._rewards[places]
         )

@@ -12,7 +12,7 @@ from small_topics import ragged
 from srd_agents.mcts.agent import Mcts
 from srd_agents.mcts.config import MctsConfig
 from srd_agents.mcts.loss import policy_loss, value_loss
-from srd_agents.mcts.network import HeadWeights, NumpyEvaluator, SearchNetwork
+from srd_agents.mcts.network import NumpyEvaluator, SearchNetwork
 from srd_agents.networks.inputs import Inputs, log_policy
 from srd_agents.registry import RANKERS, make_ranker
 from srd_agents.validation import Validation
@@ -129,7 +129,7 @@ def test_numpy_and_torch_compute_the_same_network(attention: int) -> None:
         projection = network.project(Inputs(queries, documents, None))
         scoring, inputs, state = projection
         topics = [(scoring[i].numpy(), inputs[i].numpy(), state[i].numpy()) for i in range(3)]
-        evaluator = NumpyEvaluator(topics, HeadWeights.of(network))
+        evaluator = NumpyEvaluator(network, topics)
         trees, chosen = np.arange(3), np.array([4, 0, 7])
         numpy_state = evaluator.initial(trees)
         lstm = torch.nn.LSTMCell(scoring.shape[2], 5)  # sizes of inputs do not matter: they are added as biases

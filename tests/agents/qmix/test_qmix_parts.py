@@ -30,7 +30,7 @@ WIDTH, SCORES = 5, 4
 F64 = torch.float64
 seeds = st.integers(0, 10_000)
 counts = st.integers(1, 7)
-mixers = st.sampled_from(["documents", "pooled", "flat"])
+kinds = st.sampled_from(["documents", "pooled", "flat", "sum", "mean"])
 
 
 def drawn(seed: int, *shape: int) -> torch.Tensor:
@@ -76,7 +76,7 @@ def total(kind: str, chosen: torch.Tensor, given_: Inputs, count: int) -> torch.
 
 
 @settings(max_examples=60, deadline=None)
-@given(mixers, counts, seeds, st.floats(0, 5), st.integers(1, 3))
+@given(kinds, counts, seeds, st.floats(0, 5), st.integers(1, 3))
 def test_the_joint_value_never_falls_where_an_agents_value_rises(
     kind: str, count: int, seed: int, rise: float, rollouts: int
 ) -> None:
@@ -86,22 +86,10 @@ def test_the_joint_value_never_falls_where_an_agents_value_rises(
         higher = chosen.clone()
         higher[:, :, document] += rise
         assert (total(kind, higher, given_, count) >= before - 1e-12).all()
-    weights = mixer(kind, count)(given_)
-    assert (weights.first >= 0).all()
-    assert (weights.second >= 0).all()
-    assert weights.first.shape == (2, count, 4)
-
-
-@pytest.mark.parametrize("kind", ["documents", "pooled", "flat", "sum", "mean"])
-def test_the_slope_in_each_agents_value_is_not_negative(kind: str) -> None:
-    chosen = drawn(3, 2, 2, 5).requires_grad_()
-    (slope,) = torch.autograd.grad(total(kind, chosen, inputs(4, 5), 5).sum(), chosen)
-    assert (slope >= 0).all()
-    assert (slope > 0).any()
 
 
 @settings(max_examples=20, deadline=None)
-@given(st.sampled_from(["documents", "pooled", "flat", "sum", "mean"]), st.integers(1, 4), seeds)
+@given(kinds, st.integers(1, 4), seeds)
 def test_the_best_joint_action_is_every_agents_own_best(kind: str, count: int, seed: int) -> None:
     """All A^N joint actions of a tiny topic."""
     given_, values = inputs(seed, count, topics=1), drawn(seed + 2, 1, count, SCORES)
@@ -232,25 +220,20 @@ def test_the_replay_gives_back_the_last_visits(sizes: list[int], capacity: int, 
         replay.add(*visits)
         added.append(visits)
     topics, actions, rewards = (np.concatenate(part)[-capacity:] for part in zip(*added, strict=True))
-    kept = replay.visits()
-    np.testing.assert_array_equal(kept.topics, topics)
-    np.testing.assert_array_equal(kept.actions[:, :, :3], actions)
-    assert not kept.actions[:, :, 3].any()
-    np.testing.assert_array_equal(kept.rewards, rewards)
-    assert len(replay) == len(topics) == min(capacity, sum(sizes))
+    kept = replay.tree()
+    ring = (kept["next"] if len(topics) == capacity else 0) + np.arange(len(topics))
+    order = ring % capacity
+    np.testing.assert_array_equal(kept["topics"][order], topics)
+    np.testing.assert_array_equal(kept["actions"][order, :, :3], actions)
+    assert not kept["actions"][:, :, 3].any()
+    assert kept["actions"].itemsize == (1 if n_scores <= 256 else 2)
+    np.testing.assert_array_equal(kept["rewards"][order], rewards)
 
     other = Replay(capacity, 2, 4, n_scores)
-    other.load(replay.tree())
-    for one, two in zip(other.visits(), kept, strict=True):
-        np.testing.assert_array_equal(one, two)
+    other.load(kept)
     one, two = (r.sample(5, np.random.default_rng(3)) for r in (replay, other))
     assert all(np.array_equal(a, b) for a, b in zip(one, two, strict=True))
     assert set(one.topics) <= set(topics)
-
-
-@pytest.mark.parametrize(("n_scores", "size"), [(256, 1), (257, 2)])
-def test_memory_of_the_replay_is_counted_in_scores(n_scores: int, size: int) -> None:
-    assert Replay(100, 3, 15, n_scores).nbytes == 100 * (3 * (15 * size + 4) + 4)
 
 
 def test_an_empty_replay_and_one_of_another_size_are_refused() -> None:

@@ -96,7 +96,7 @@ def _evaluator(topics: TopicSet) -> NumpyEvaluator:
     """The paper's network with first weights, on these topics."""
     import torch
 
-    from srd_agents.mcts.network import HeadWeights, NumpyEvaluator, SearchNetwork
+    from srd_agents.mcts.network import NumpyEvaluator, SearchNetwork
     from srd_agents.networks.inputs import Inputs
 
     network = SearchNetwork(_WIDTH, hidden=_CELLS)
@@ -106,7 +106,7 @@ def _evaluator(topics: TopicSet) -> NumpyEvaluator:
     with torch.inference_mode():
         projection = network.project(Inputs(queries, documents, None))
     scoring, inputs, initial = (part.numpy() for part in projection)
-    return NumpyEvaluator(list(zip(scoring, inputs, initial, strict=True)), HeadWeights.of(network))
+    return NumpyEvaluator(network, list(zip(scoring, inputs, initial, strict=True)))
 
 
 def _worth(topics: TopicSet) -> Terminal:

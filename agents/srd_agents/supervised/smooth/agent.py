@@ -37,13 +37,27 @@ _LEAST_DEVIATION = 1e-3
 """Of a Gaussian score: without it all would become certain, and nothing could be learned any more."""
 
 
+class StandardizedScorer(nn.Module):
+    """The scorer, behind the shift and scale of the vectors."""
+
+    def __init__(self, inputs: Standardizer, scorer: SmoothNetwork) -> None:
+        super().__init__()
+        self.inputs, self.scorer = inputs, scorer
+
+    def forward(self, inputs: Inputs) -> tuple[Tensor, Tensor]:
+        """What `SmoothNetwork` gives for these topics."""
+        queries, documents = self.inputs(inputs.queries, inputs.documents)
+        outputs, rows = self.scorer(queries, documents, inputs.features, inputs.present)
+        return outputs, rows
+
+
 class SmoothLearner(NetworkLearner[C]):
     """What both share: network, batches, training on a smooth measure in shares of the ideal's, ranking by scores."""
 
     outputs: ClassVar[int]
     """Numbers that the network gives for each document; the first is what ranks it."""
 
-    _network: nn.ModuleDict
+    _network: StandardizedScorer
     _optimizer: torch.optim.Adam
     _topics: list[Topic]
     _features: list[NDArray[np.float32]]
@@ -58,16 +72,6 @@ class SmoothLearner(NetworkLearner[C]):
         """What is maximised, as `smooth_measure` calls it."""
         return "alpha_DCG"
 
-    def scores(self, topic: Topic) -> NDArray[np.float32]:
-        """What the documents are sorted by: [N] float32.
-
-        Raises:
-            ValueError: not trained, or a topic that does not fit.
-        """
-        self.check_topics([topic])
-        scores: NDArray[np.float32] = self._scores([topic])[0]
-        return scores
-
     def _rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
         """Topics with equally many candidates share a pass; ties go to the earlier candidate."""
         rankings: dict[int, IntArray] = {}
@@ -80,7 +84,7 @@ class SmoothLearner(NetworkLearner[C]):
     @torch.inference_mode()
     def _scores(self, topics: Sequence[Topic]) -> NDArray[np.float32]:
         """[B, N] scores of topics of one size."""
-        outputs, _ = self._outputs(self._inputs(topics, [self._features_of(topic) for topic in topics]))
+        outputs, _ = self._network(self._inputs(topics, [self._features_of(topic) for topic in topics]))
         scores: NDArray[np.float32] = outputs[..., 0].cpu().numpy()
         return scores
 
@@ -88,32 +92,15 @@ class SmoothLearner(NetworkLearner[C]):
         """[N, D]."""
         if not self.config.features:
             return np.zeros((topic.n_candidates, 0), np.float32)
-        return relevance_features(topic).astype(np.float32, copy=False)
+        return relevance_features(topic)
 
     def _inputs(self, topics: Sequence[Topic], features: Sequence[NDArray[np.float32]]) -> Inputs:
         """Some topics, padded to the largest."""
-        inputs = inputs_of(topics, self._standardizer.shift)
+        inputs = inputs_of(topics, self._network.inputs.shift)
         padded = np.zeros((*inputs.documents.shape[:2], features[0].shape[1]), np.float32)
         for row, given in zip(padded, features, strict=True):
             row[: len(given)] = given
         return inputs._replace(features=torch.from_numpy(padded).to(inputs.documents.device))
-
-    def _outputs(self, inputs: Inputs) -> tuple[Tensor, Tensor]:
-        queries, documents = self._standardizer(inputs.queries, inputs.documents)
-        outputs, rows = self._scorer(queries, documents, inputs.features, inputs.present)
-        return outputs, rows
-
-    @property
-    def _standardizer(self) -> Standardizer:
-        standardizer = self._network["inputs"]
-        assert isinstance(standardizer, Standardizer)  # noqa: S101 - tells the type checker what `_build` put there
-        return standardizer
-
-    @property
-    def _scorer(self) -> SmoothNetwork:
-        scorer = self._network["scorer"]
-        assert isinstance(scorer, SmoothNetwork)  # noqa: S101 - as above
-        return scorer
 
     def _build(self, vector_width: int) -> None:
         config = self.config
@@ -125,7 +112,7 @@ class SmoothLearner(NetworkLearner[C]):
             blocks=config.blocks,
             outputs=self.outputs,
         )
-        self._network = nn.ModuleDict({"inputs": Standardizer(vector_width), "scorer": scorer})
+        self._network = StandardizedScorer(Standardizer(vector_width), scorer)
 
     # Training.
 
@@ -133,9 +120,9 @@ class SmoothLearner(NetworkLearner[C]):
         initialise(self._network, torch.Generator().manual_seed(seed))
         # Scores begin close together: pairs that are far apart have no gradient that could turn them round.
         with torch.no_grad():
-            self._scorer.out.weight.mul_(_FIRST_SCORES)
+            self._network.scorer.out.weight.mul_(_FIRST_SCORES)
         if self.config.standardize:
-            self._standardizer.fit(topics)
+            self._network.inputs.fit(topics)
         self._network.to(self.config.device)
         self._optimizer = torch.optim.Adam(self._network.parameters(), lr=self.config.learning_rate)
         self._topics = list(topics)
@@ -177,7 +164,7 @@ class SmoothLearner(NetworkLearner[C]):
         """Minus the mean smooth measure of training topics ([B] indices), in shares of their ideals'; a scalar."""
         topics = [self._topics[index] for index in chosen]
         inputs = self._inputs(topics, [self._features[index] for index in chosen])
-        before = self._before(*self._outputs(inputs))
+        before = self._before(*self._network(inputs))
         judgments = torch.from_numpy(_judgments(topics)).to(before.device)
         values = smooth_measure(before, judgments, self.config.alpha, self._measure(), inputs.present)
         return -(values / torch.from_numpy(self._ideals[chosen]).to(before.device)).mean()

@@ -71,8 +71,10 @@ def padded_order_features(arrays: TopicArrays) -> Floats:
     return out
 
 
-def relevance_features(topic: Topic) -> Floats:
-    """[N, 4] float32, the columns of `FEATURES`."""
+def relevance_features(topic: Topic, *, wanted: bool = True) -> Floats:
+    """[N, 4] float32, the columns of `FEATURES`; [N, 0] where they are not wanted."""
+    if not wanted:
+        return np.zeros((topic.n_candidates, 0), np.float32)
     vectors, query = topic.require_vectors("a learned ranker"), topic.query_vector
     cosine = np.zeros(topic.n_candidates, np.float32)
     if query is not None and query.any():

@@ -33,6 +33,21 @@ class Samples(NamedTuple):
     bad_values: ScoreArray
     """[Q]."""
 
+    @property
+    def rankings(self) -> IntArray:
+        """[P + Q, K], good ones first."""
+        return np.concatenate([self.good, self.bad])
+
+    @property
+    def counted(self) -> BoolArray:
+        """[P + Q, K]; bad rankings are compared over the ranks that count for the ideal."""
+        return np.concatenate([self.good_counted, np.repeat(self.good_counted[:1], len(self.bad), axis=0)])
+
+    @property
+    def values(self) -> ScoreArray:
+        """[P + Q], in shares of the ideal's value."""
+        return np.concatenate([self.good_values, self.bad_values])
+
 
 class Sampler:
     """Finds the rankings of a topic.

@@ -13,7 +13,7 @@ from small_topics import judged_topic
 
 from srd_agents.features import relevance_features
 from srd_agents.registry import load_ranker, make_ranker
-from srd_agents.supervised.ntn_div.batch import Prepared, padded, pieces
+from srd_agents.supervised.ntn_div.batch import padded, pieces
 from srd_agents.supervised.ntn_div.loss import candidates_on_offer, margin_loss, ranking_log_likelihood
 from srd_agents.supervised.ntn_div.network import NtnNetwork
 from srd_agents.supervised.ntn_div.scoring import TensorScorer
@@ -198,4 +198,4 @@ def test_scoring_needs_training_and_the_same_width() -> None:
     learner: Any = make_ranker("ntn-div")
     with pytest.raises(ValueError, match="ranker 'ntn-div' is not trained: call fit, or load a trained folder"):
         learner.score(NINE, np.array([0]), np.ones(9, bool))
-    assert Prepared.of(NINE, Sampler("alpha_nDCG", 3).ideal(NINE), features=False).features.shape == (9, 0)
+    assert relevance_features(NINE, wanted=False).shape == (9, 0)

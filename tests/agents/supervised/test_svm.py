@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from srd_agents.registry import make_ranker
 from srd_agents.supervised.linear.svm import joint_features, most_violating
-from srd_agents.supervised.linear.word_coverage import BINS, COVERAGE_NAMES, LEVELS, WordCoverage, greedy_cover
+from srd_agents.supervised.linear.words import BINS, COVERAGE_NAMES, LEVELS, WordCoverage, greedy_cover
 from srd_agents.validation import Validation
 from srd_gym.topic import Topic, TopicSet
 

@@ -19,7 +19,7 @@ from srd_agents.supervised.linear.config import (
 )
 from srd_agents.supervised.linear.features import Relations, relation_names, relevance_columns, relevance_names
 from srd_agents.supervised.linear.learner import LinearLearner
-from srd_agents.supervised.linear.plackett_luce import Floats, Rankings, log_likelihoods
+from srd_agents.supervised.linear.plackett_luce import Floats, Rankings, log_likelihoods, pooled_relations
 from srd_agents.supervised.samples import Sampler, Samples
 from srd_agents.validation import judged
 from srd_gym.protocols import BoolArray, IntArray, ScoreArray
@@ -60,7 +60,8 @@ class PlackettLuceLearner(LinearLearner[C, Prepared]):
         self.check_topics([topic])
         scores, between = self._parts(topic)
         if len(selected) and len(between):
-            scores = scores + between @ self._pooled(Relations(topic, self.config.column_names).rows(selected))
+            rows = Relations(topic, self.config.column_names).rows(selected)
+            scores = scores + between @ pooled_relations(rows[None], self._pooling)[0, -1]
         return scores.astype(np.float64)
 
     def weight_names(self) -> tuple[str, ...]:
@@ -81,12 +82,6 @@ class PlackettLuceLearner(LinearLearner[C, Prepared]):
         relevance = relevance_columns(topic, self.config.column_names)
         weights = self._values.astype(np.float32)
         return relevance @ weights[: relevance.shape[1]], weights[relevance.shape[1] :]
-
-    def _pooled(self, rows: Floats) -> Floats:
-        """Some documents' relations, summed up: [D, N] from [U, D, N]."""
-        if self._pooling == "mean":
-            return np.asarray(rows.mean(axis=0), np.float32)
-        return np.asarray(rows.min(axis=0) if self._pooling == "min" else rows.max(axis=0), np.float32)
 
     def _rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
         return [self._rank(topic, k) for topic in topics]
@@ -114,28 +109,15 @@ class PlackettLuceLearner(LinearLearner[C, Prepared]):
 
     def _prepared(self, topic: Topic, generator: np.random.Generator) -> Prepared:
         samples = self._samples(topic, generator)
-        rankings = np.concatenate([samples.good, samples.bad])
-        documents = np.unique(rankings[:, :-1])
+        documents = np.unique(samples.rankings[:, :-1])
         row_of = np.zeros(topic.n_candidates, np.int64)
         row_of[documents] = np.arange(len(documents))
         columns = self.config.column_names
-        if self._relational:
-            relations = Relations(topic, columns).rows(documents)
-        else:
-            relations = np.zeros((0, 0, topic.n_candidates), np.float32)
-        # Bad rankings are compared over the ranks that count for the ideal.
-        bad_counted = np.repeat(samples.good_counted[:1], len(samples.bad), axis=0)
-        return Prepared(
-            Rankings(
-                relevance=relevance_columns(topic, columns),
-                relations=relations,
-                row_of=row_of,
-                rankings=rankings,
-                counted=np.concatenate([samples.good_counted, bad_counted]),
-            ),
-            np.concatenate([samples.good_values, samples.bad_values]),
-            len(samples.good),
-        )
+        none = np.zeros((0, 0, topic.n_candidates), np.float32)
+        relations = Relations(topic, columns).rows(documents) if self._relational else none
+        relevance = relevance_columns(topic, columns)
+        rankings = Rankings(relevance, relations, row_of, samples.rankings, samples.counted)
+        return Prepared(rankings, samples.values, len(samples.good))
 
     def _loss(self, prepared: Prepared) -> tuple[float, ScoreArray]:
         likelihoods, gradients = log_likelihoods(prepared.rankings, self._values, self._pooling)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from srd_agents.supervised.linear.config import StructSvmConfig, SvmDivConfig
 from srd_agents.supervised.linear.features import relevance_columns, relevance_names
 from srd_agents.supervised.linear.learner import LinearLearner
-from srd_agents.supervised.linear.word_coverage import COVERAGE_NAMES, WordCoverage, greedy_cover
+from srd_agents.supervised.linear.words import COVERAGE_NAMES, WordCoverage, greedy_cover
 from srd_agents.supervised.samples import Sampler
 from srd_agents.validation import judged
 from srd_gym.measures import BoundMeasure, Reference, measure

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from srd_agents.features import FEATURES
+from srd_agents.features import FEATURES, relevance_features
 from srd_agents.networks.checkpoint import load_optimizer, optimizer_tree
 from srd_agents.networks.learner import NetworkLearner
 from srd_agents.storage import Tree, Weights
@@ -78,7 +78,12 @@ class NtnDiv(NetworkLearner[NtnDivConfig]):
         self._optimizer = make(groups, lr=config.learning_rate)
         sampler, generator = Sampler(config.measure, config.depth), np.random.default_rng([seed, 0x4E54])
         self._topics = [
-            Prepared.of(topic, self._samples(sampler, topic, generator), features=config.features) for topic in topics
+            Prepared(
+                topic.require_vectors("a learned ranker"),
+                relevance_features(topic, wanted=config.features),
+                self._samples(sampler, topic, generator),
+            )
+            for topic in topics
         ]
         self._scorer = None
 

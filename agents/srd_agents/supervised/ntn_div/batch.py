@@ -6,16 +6,14 @@ Shapes: B topics, P good and Q bad rankings, K ranks, N candidates, F vector wid
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from srd_agents.features import relevance_features
 from srd_agents.supervised.samples import Samples
-from srd_gym.topic import Topic
 
 _CHUNK_VALUES = 1 << 22
 """Values of tanh held for one backward pass (16 MiB); larger batches go through in pieces."""
@@ -29,16 +27,6 @@ class Prepared(NamedTuple):
     features: NDArray[np.float32]
     """[N, D]."""
     samples: Samples
-
-    @classmethod
-    def of(cls, topic: Topic, samples: Samples, *, features: bool) -> Prepared:
-        """The topic's vectors and, where wanted, its features.
-
-        Raises:
-            ValueError: no vectors.
-        """
-        given = relevance_features(topic) if features else np.zeros((topic.n_candidates, 0), np.float32)
-        return cls(topic.require_vectors("a learned ranker"), given, samples)
 
 
 class Batch(NamedTuple):
@@ -92,28 +80,10 @@ def padded(topics: Sequence[Prepared], like: Tensor) -> Batch:
         documents[row, : len(vectors)] = vectors
         features[row, : len(vectors)] = given
         present[row, : len(vectors)] = True
-        at_good, at_bad = slice(0, len(samples.good)), slice(good, good + len(samples.bad))
+        rows = np.r_[: len(samples.good), good : good + len(samples.bad)]
         ranks = slice(0, samples.good.shape[1])
-        for where, kept, worth in (
-            (at_good, samples.good, samples.good_values),
-            (at_bad, samples.bad, samples.bad_values),
-        ):
-            rankings[row, where, ranks] = kept
-            values[row, where] = worth
-            real[row, where] = True
-        counted[row, at_good, ranks] = samples.good_counted
-        counted[row, at_bad, ranks] = samples.good_counted[0] if len(samples.bad) else False
+        rankings[row, rows, ranks], counted[row, rows, ranks] = samples.rankings, samples.counted
+        values[row, rows], real[row, rows] = samples.values, True
 
-    def moved(array: NDArray[Any]) -> Tensor:
-        return torch.from_numpy(array).to(like.device)
-
-    return Batch(
-        documents=moved(documents),
-        features=moved(features),
-        present=moved(present),
-        rankings=moved(rankings),
-        counted=moved(counted),
-        values=moved(values),
-        real=moved(real),
-        n_good=good,
-    )
+    arrays = (documents, features, present, rankings, counted, values, real)
+    return Batch._make([*(torch.from_numpy(array).to(like.device) for array in arrays), good])

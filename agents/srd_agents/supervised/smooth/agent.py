@@ -84,15 +84,11 @@ class SmoothLearner(NetworkLearner[C]):
     @torch.inference_mode()
     def _scores(self, topics: Sequence[Topic]) -> NDArray[np.float32]:
         """[B, N] scores of topics of one size."""
-        outputs, _ = self._network(self._inputs(topics, [self._features_of(topic) for topic in topics]))
+        outputs, _ = self._network(
+            self._inputs(topics, [relevance_features(topic, wanted=self.config.features) for topic in topics])
+        )
         scores: NDArray[np.float32] = outputs[..., 0].cpu().numpy()
         return scores
-
-    def _features_of(self, topic: Topic) -> NDArray[np.float32]:
-        """[N, D]."""
-        if not self.config.features:
-            return np.zeros((topic.n_candidates, 0), np.float32)
-        return relevance_features(topic)
 
     def _inputs(self, topics: Sequence[Topic], features: Sequence[NDArray[np.float32]]) -> Inputs:
         """Some topics, padded to the largest."""
@@ -126,7 +122,7 @@ class SmoothLearner(NetworkLearner[C]):
         self._network.to(self.config.device)
         self._optimizer = torch.optim.Adam(self._network.parameters(), lr=self.config.learning_rate)
         self._topics = list(topics)
-        self._features = [self._features_of(topic) for topic in topics]
+        self._features = [relevance_features(topic, wanted=self.config.features) for topic in topics]
         self._ideals = self._ideal_values(topics)
 
     def _ideal_values(self, topics: TopicSet) -> NDArray[np.float32]:

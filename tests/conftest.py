@@ -21,8 +21,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--update-playthroughs",
         action="store_true",
-        help="write tests/golden/playthroughs and the search trees of tests/golden/trees anew from what the code does "
-        "now, instead of comparing",
+        help="write tests/golden/playthroughs anew from what the code does now, instead of comparing",
     )
 
 

@@ -258,30 +258,6 @@ class Trees:
                 part = blocks[start : start + 256]
                 array[first + start : first + start + len(part)] = array[part]
 
-    def export(self, tree: int) -> dict[str, NDArray[Any]]:
-        """One tree as plain arrays whose numbers do not depend on the trees beside it: for storing and comparing.
-
-        Returns:
-            Copies: `parent` [m], `document` [m], `visits` [m], `value` [m], `mean` [m], `prior` [m] of each node, in
-            the order in which they came; the root's document is -1 and its prior 1.
-        """
-        first, used = tree * self.capacity, int(self.n_nodes[tree])
-        nodes = slice(first, first + used)
-        parent = self.parent[nodes]
-        inner = parent >= 0
-        document, prior = np.full(used, -1, np.int64), np.ones(used, np.float32)
-        blocks, actions = self.block[parent[inner]], self.action[nodes][inner]
-        document[inner] = self.document[blocks, actions]
-        prior[inner] = self.edges[blocks, PRIOR, actions]
-        return {
-            "parent": np.where(inner, parent - first, -1),
-            "document": document,
-            "visits": self.visits[nodes].astype(np.int64),
-            "value": self.value[nodes].copy(),
-            "mean": self.total[nodes] / self.visits[nodes],
-            "prior": prior,
-        }
-
 
 _NODE = ("parent", "action", "depth", "visits", "total", "value", "block", "waiting", "ranking", "state")
 _BLOCK = ("document", "edges", "child", "opened")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from pathlib import Path
 from typing import Any
 
@@ -28,45 +27,6 @@ def topic(n: int, width: int = 4, seed: int = 0, **changes: Any) -> Topic:
     return Topic(**(values | changes))
 
 
-def cosine(a: Any, b: Any) -> float:
-    a, b = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
-    length = np.linalg.norm(a) * np.linalg.norm(b)
-    return float(a @ b / length) if length else 0.0
-
-
-def plain_mmr(vectors: Any, relevance: Any, lambda_: float, k: int) -> list[int]:
-    chosen: list[int] = []
-    while len(chosen) < min(k, len(vectors)):
-        scores = {
-            d: lambda_ * relevance[d]
-            - (1 - lambda_) * max((cosine(vectors[d], vectors[s]) for s in chosen), default=0.0)
-            for d in range(len(vectors))
-            if d not in chosen
-        }
-        chosen.append(max(scores, key=lambda d: scores[d]))
-    return chosen
-
-
-@given(
-    n=st.integers(1, 12),
-    k=st.integers(1, 15),
-    lambda_=st.floats(0, 1),
-    seed=st.integers(0, 10_000),
-)
-@settings(max_examples=80, deadline=None)
-def test_mmr_is_its_formula(n: int, k: int, lambda_: float, seed: int) -> None:
-    given_topic = topic(n, seed=seed)
-    vectors = given_topic.doc_vectors
-    assert vectors is not None
-    relevance = [cosine(row, given_topic.query_vector) for row in vectors]
-    wanted = plain_mmr(vectors, relevance, lambda_, k)
-    ranking = make_ranker("mmr", lambda_=lambda_, relevance="cosine").rank(given_topic, k).tolist()
-    if lambda_ > 0.001:  # below, every first document is nearly as good as any other, to float32
-        assert ranking == wanted
-    else:
-        assert sorted(set(ranking)) == sorted(ranking)
-
-
 def test_mmr_by_hand() -> None:
     vectors = [[1, 0], [1, 0], [0, 1], [-1, 0]]
     by_hand = topic(4, doc_vectors=vectors, query_vector=[1, 0], retrieval_scores=[4.0, 3.0, 1.0, 0.0])
@@ -81,49 +41,6 @@ def test_mmr_by_hand() -> None:
     assert make_ranker("mmr", relevance="rank", lambda_=0.85).rank(by_hand, 2).tolist() == [0, 1]
     assert make_ranker("mmr", relevance="reciprocal_rank", lambda_=0.8).rank(by_hand, 2).tolist() == [0, 3]
     assert make_ranker("mmr", lambda_=1.0).rank(by_hand, 4).tolist() == [0, 1, 2, 3]
-
-
-@pytest.mark.parametrize("relevance", ["cosine", "scores", "rank", "reciprocal_rank"])
-@pytest.mark.parametrize("lambda_", [0.0, 0.3, 1.0])
-def test_mmr_ranks_as_it_scores(relevance: str, lambda_: float) -> None:
-    mmr: Any = make_ranker("mmr", lambda_=lambda_, relevance=relevance)
-    given_topic = topic(30, seed=3, retrieval_scores=np.linspace(9, 2, 30))
-    ranking = mmr.rank(given_topic, 30)
-    allowed = np.ones(30, dtype=bool)
-    for rank, chosen in enumerate(ranking):
-        score = mmr.score(given_topic, ranking[:rank], allowed)
-        assert score.dtype == np.float64
-        assert int(np.argmax(score)) == chosen
-        allowed[chosen] = False
-        assert mmr.score(given_topic, ranking[:rank], allowed)[chosen] == -np.inf
-
-
-@pytest.mark.filterwarnings("error")
-def test_mmr_takes_zero_tiny_and_huge_vectors() -> None:
-    vectors = np.zeros((5, 3), dtype=np.float32)
-    vectors[1, 0], vectors[2, 0], vectors[3, 1], vectors[4, 1] = 1e-30, 1.0, 1e30, 2.0
-    odd = topic(5, doc_vectors=vectors, query_vector=[1.0, 0.5, 0.0])
-    # Relevance 0, a, a, a/2, a/2 with a = 2/sqrt(5); 1 and 2 point the same way, and so do 3 and 4.
-    assert make_ranker("mmr").rank(odd, 5).tolist() == [1, 3, 0, 2, 4]
-    nothing = topic(3, doc_vectors=np.zeros((3, 2)), query_vector=np.zeros(2))
-    assert make_ranker("mmr").rank(nothing, 3).tolist() == [0, 1, 2]
-
-
-def test_mmr_never_ranks_a_copy_before_an_equally_relevant_other() -> None:
-    vectors = np.array([[1, 0, 0], [1, 0, 0], [1, 0, 0], [0, 1, 0]], dtype=np.float32)
-    copies = topic(4, doc_vectors=vectors, query_vector=[0.5, 0.5, 0])
-    assert make_ranker("mmr").rank(copies, 2).tolist() == [0, 3]
-
-
-def test_mmr_says_what_it_lacks() -> None:
-    with pytest.raises(ValueError, match=r"'q0' has no document vectors.*--vectors lsa"):
-        make_ranker("mmr").rank(topic(3, doc_vectors=None), 3)
-    with pytest.raises(ValueError, match=r"'q0' has no query vector.*relevance='scores'"):
-        make_ranker("mmr").rank(topic(3, query_vector=None), 3)
-    with pytest.raises(ValueError, match=r"no retrieval scores.*relevance='cosine'"):
-        make_ranker("mmr", relevance="scores").rank(topic(3), 3)
-    # Retrieval scores are enough for "auto".
-    assert len(make_ranker("mmr").rank(topic(3, query_vector=None, retrieval_scores=[3, 2, 1]), 3)) == 3
 
 
 def test_retrieval_order_needs_one() -> None:
@@ -162,25 +79,19 @@ def value_of(name: str, given_topic: Topic, ranking: Any) -> float:
     return float(bound.values(judgments[ranking][None], 0)[0])
 
 
-@given(n=st.integers(1, 5), s=st.integers(1, 3), seed=st.integers(0, 1000))
-@settings(max_examples=30, deadline=None)
-def test_oracle_takes_the_largest_gain_at_every_rank(n: int, s: int, seed: int) -> None:
-    given_topic = judged_topic(n, s, seed)
-    ranking = make_ranker("oracle").rank(given_topic, n).tolist()
-    for rank in range(n):
-        options = [
-            value_of("alpha_DCG", given_topic, [*ranking[:rank], d]) for d in range(n) if d not in ranking[:rank]
-        ]
-        chosen = value_of("alpha_DCG", given_topic, ranking[: rank + 1])
-        assert chosen == pytest.approx(max(options), abs=1e-12)
-
-
 @pytest.mark.parametrize("name", ["alpha_DCG", "ERR_IA", "StRecall", "alpha_nDCG(alpha=0.3)"])
-def test_oracle_beats_nearly_all_rankings_by_its_measure(name: str) -> None:
-    given_topic = judged_topic(6, 3, 4)
-    best = max(value_of(name, given_topic, list(order)) for order in itertools.permutations(range(6), 3))
-    mine = value_of(name, given_topic, make_ranker("oracle", measure=name).rank(given_topic, 3))
-    assert mine >= 0.95 * best
+@given(n=st.integers(1, 5), s=st.integers(1, 3), seed=st.integers(0, 1000))
+@settings(max_examples=20, deadline=None)
+def test_oracle_takes_the_largest_gain_at_every_rank(name: str, n: int, s: int, seed: int) -> None:
+    given_topic, oracle = judged_topic(n, s, seed), make_ranker("oracle", measure=name)
+    ranking, allowed = oracle.rank(given_topic, n), np.ones(n, dtype=bool)
+    for rank, chosen in enumerate(ranking):
+        gains = oracle.score(given_topic, ranking[:rank], allowed)  # type: ignore[attr-defined]
+        values = [value_of(name, given_topic, [*ranking[:rank], d]) for d in np.flatnonzero(allowed)]
+        assert value_of(name, given_topic, ranking[: rank + 1]) == pytest.approx(max(values), abs=1e-12)
+        assert gains[chosen] == gains.max()
+        assert (gains == -np.inf).sum() == rank
+        allowed[chosen] = False
 
 
 def test_oracle_reaches_one_by_the_ideal_of_the_candidates() -> None:
@@ -192,29 +103,9 @@ def test_oracle_reaches_one_by_the_ideal_of_the_candidates() -> None:
         np.testing.assert_array_equal(order[make_ranker("oracle").rank(given_topic.take(order), 10)], ranking)
 
 
-def test_oracle_scores_as_it_ranks() -> None:
-    oracle: Any = make_ranker("oracle")
-    given_topic = judged_topic(8, 3, 1)
-    ranking = oracle.rank(given_topic, 8)
-    allowed = np.ones(8, dtype=bool)
-    for rank, chosen in enumerate(ranking):
-        gains = oracle.score(given_topic, ranking[:rank], allowed)
-        assert gains[chosen] == gains.max()
-        assert (gains == -np.inf).sum() == rank
-        allowed[chosen] = False
-
-
 def test_oracle_needs_judgments() -> None:
     with pytest.raises(ValueError, match="'q0' has no judgments"):
         make_ranker("oracle").rank(topic(3), 2)
-
-
-def test_ranking_many_is_ranking_each() -> None:
-    many = [judged_topic(n, s, seed) for seed, (n, s) in enumerate([(9, 3)] * 40 + [(30, 2), (9, 4), (1, 1)] * 5)]
-    for name in ("mmr", "oracle", "random"):
-        ranker = make_ranker(name)
-        for given_topic, ranking in zip(many, ranker.rank_batch(many, 9), strict=True):
-            np.testing.assert_array_equal(ranking, ranker.rank(given_topic, 9))
 
 
 def test_blocks_hold_every_item_once() -> None:

@@ -16,8 +16,7 @@ from srd_agents.heuristic.explicit import coverage_of
 from srd_agents.heuristic.vectors import rows_of
 from srd_agents.validation import Validation
 from srd_gym.data import generate
-from srd_gym.testing import check_ranker
-from srd_gym.topic import Topic, TopicSet
+from srd_gym.topic import Topic
 
 EXPLICIT = ("xquad", "pm2")
 TITLES = {"xquad": "xQuAD", "pm2": "PM-2"}
@@ -150,35 +149,6 @@ def test_the_order_of_subtopics_decides_nothing(name: str) -> None:
             np.testing.assert_array_equal(ranker.rank(moved, 20), ranker.rank(topic, 20))
 
 
-def toy() -> TopicSet:
-    """Six documents: one covers three subtopics of four, one the fourth, the rest repeat them or are about nothing."""
-    judgments = np.zeros((6, 4), np.int8)
-    judgments[[1, 1, 1], [0, 1, 2]] = 1
-    judgments[[3, 4, 5], [3, 0, 1]] = 1
-    axes = np.eye(6, dtype=np.float32)
-    vectors = judgments @ axes[:4]
-    vectors[[0, 2]] = axes[[4, 5]]
-    topic = Topic(
-        query_id="toy",
-        doc_ids=tuple("abcdef"),
-        doc_vectors=vectors,
-        query_vector=axes[:4].sum(axis=0),
-        subtopic_ids=("0", "1", "2", "3"),
-        subtopic_vectors=axes[:4],
-        judgments=judgments,
-    )
-    return TopicSet([topic], name="toy")
-
-
-@pytest.mark.parametrize(("name", "least"), [("mmr", 0.9), ("msd", 0.9), ("dpp", 0.9), ("xquad", 1.0), ("pm2", 1.0)])
-def test_each_ranks_the_toy_topic_well(name: str, least: float) -> None:
-    topics = toy()
-    judge = Validation(topics, "alpha_nDCG@5", normalizer="candidates")
-    ranker = make_ranker(name, **({"coverage": "cosine"} if name in EXPLICIT else {"lambda_": 0.8}))
-    assert judge.mean(ranker) >= least - 1e-9
-    assert judge.mean(ranker) > judge.mean(make_ranker("random"))
-
-
 @pytest.mark.parametrize("name", EXPLICIT)
 def test_knowing_the_subtopics_helps_on_generated_topics(name: str) -> None:
     topics = generate("web", n_topics=30, seed=1, candidates=(60, 60))
@@ -239,20 +209,6 @@ def test_coverage_lies_between_0_and_1() -> None:
     np.testing.assert_allclose(
         coverage_of(rows, subtopics, "subtopic"), [[1, 1], [0.5, 0], [0, 1], [0.5, 1]], atol=1e-7
     )
-
-
-@pytest.mark.parametrize("name", EXPLICIT)
-def test_explicit_rankers_conform_and_rank_batches_as_topics(name: str) -> None:
-    many = [*generate("tiny", n_topics=8), *generate("web", n_topics=3), drawn(1, 1, 0), drawn(9, 4, 1), drawn(9, 4, 2)]
-    ranker = make_ranker(name)
-    check_ranker(ranker, many, k=5)
-    copies = drawn(6, 3, 4).take([0, 1, 2, 3, 4, 5])
-    assert copies.doc_vectors is not None
-    twice = replace(
-        copies, doc_vectors=copies.doc_vectors[[0, 1, 2, 0, 1, 2]], retrieval_scores=np.ones(6), query_vector=None
-    )
-    ranking = ranker.rank(twice, 6).tolist()
-    assert all(ranking.index(d) < ranking.index(d + 3) for d in range(3))
 
 
 @pytest.mark.parametrize("name", ["mmr", "msd", "dpp", "xquad", "pm2"])

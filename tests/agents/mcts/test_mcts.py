@@ -151,17 +151,3 @@ def test_numpy_and_torch_compute_the_same_network(attention: int) -> None:
             state = network.next_state(state, inputs[torch.arange(3), torch.from_numpy(chosen)])
             np.testing.assert_allclose(state, torch.cat(expected), atol=1e-6)
             numpy_state = evaluator.advance(trees, numpy_state, chosen)
-
-
-@pytest.mark.parametrize("attention", [0, 4])
-def test_permuting_the_candidates_permutes_the_network(attention: int) -> None:
-    network = SearchNetwork(6, 3, attention=attention, heads=2, blocks=2).double()
-    network.initialise(torch.Generator().manual_seed(0))
-    documents = torch.randn(2, 9, 6, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
-    order = torch.randperm(9, generator=torch.Generator().manual_seed(2))
-    queries = torch.ones(2, 6, dtype=torch.float64)
-    one = network.project(Inputs(queries, documents, None))
-    two = network.project(Inputs(queries, documents[:, order], None))
-    torch.testing.assert_close(two.scoring, one.scoring[:, order])
-    torch.testing.assert_close(two.inputs, one.inputs[:, order])
-    torch.testing.assert_close(two.initial, one.initial)

@@ -33,7 +33,6 @@ class NoisyLinear(Learner[NoisyLinearConfig]):
 
     name = "noisy-linear"
     config_class = NoisyLinearConfig
-    fails_at: int | None = None
 
     def _build(self, vector_width: int) -> None:
         self.w = np.zeros(vector_width)
@@ -50,8 +49,6 @@ class NoisyLinear(Learner[NoisyLinearConfig]):
         self.topics, self.momentum, self.updates = topics, np.zeros_like(self.w), 0
 
     def _update(self, batch: IntArray) -> Mapping[str, float]:
-        if self.updates == self.fails_at:
-            raise KeyboardInterrupt
         self.updates += 1
         for index in batch:
             topic = self.topics[int(index)]

@@ -10,7 +10,7 @@ import re
 import signal
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -50,18 +50,6 @@ TRAIN, VALIDATION = make_topics(10), make_topics(5, first=50)
 
 def learner(**options: Any) -> NoisyLinear:
     return NoisyLinear(NoisyLinearConfig(**options))
-
-
-class StopAt:
-    """Raises an interrupt at the n-th progress call."""
-
-    def __init__(self, call: int) -> None:
-        self.left = call
-
-    def __call__(self, progress: Progress) -> None:
-        self.left -= 1
-        if self.left == 0:
-            raise KeyboardInterrupt
 
 
 @pytest.fixture(autouse=True)
@@ -110,42 +98,16 @@ def test_validation_only_when_due_and_at_the_end() -> None:
     assert [record["validation"] is None for record in history.records] == [False, True, False, True, False, False]
 
 
-@pytest.mark.parametrize("stop_at", [1, 4, 5, 11, 23])
-def test_resuming_gives_bitwise_the_same(tmp_path: Path, stop_at: int) -> None:
-    whole = learner()
-    history = whole.fit(TRAIN, VALIDATION, seed=3, out=tmp_path / "whole")
-    for part in range(3):
-        cut = learner()
-        try:
-            resumed = cut.fit(
-                TRAIN, VALIDATION, seed=3, out=tmp_path / "cut", resume=part > 0,
-                progress=StopAt(stop_at) if part < 2 else None,
-            )  # fmt: skip
-        except KeyboardInterrupt:
-            assert part < 2
-            assert (tmp_path / "cut" / "model.safetensors").is_file()
-            NoisyLinear.load(tmp_path / "cut")
-    np.testing.assert_array_equal(cut.w, whole.w)
-    untimed = [[{**record, "seconds": 0, "cpu_seconds": 0} for record in h.records] for h in (history, resumed)]
-    assert untimed[0] == untimed[1]
-    assert (tmp_path / "cut/model.safetensors").read_bytes() == (tmp_path / "whole/model.safetensors").read_bytes()
-
-
 def test_resuming_goes_on_with_more_epochs(tmp_path: Path) -> None:
     learner(epochs=3).fit(TRAIN, VALIDATION, seed=3, out=tmp_path)
     more, whole = learner(epochs=7), learner(epochs=7)
     more.fit(TRAIN, VALIDATION, seed=3, out=tmp_path, resume=True)
     whole.fit(TRAIN, VALIDATION, seed=3)
     np.testing.assert_array_equal(more.w, whole.w)
-
-
-def test_resuming_a_finished_run_changes_nothing(tmp_path: Path) -> None:
-    learner().fit(TRAIN, VALIDATION, seed=3, out=tmp_path)
+    # Resuming what is finished changes nothing.
     before = (tmp_path / "model.safetensors").read_bytes()
-    again = learner()
-    history = again.fit(TRAIN, VALIDATION, seed=3, out=tmp_path, resume=True)
-    assert history.stopped_by == "epochs"
-    assert len(history.records) == 7
+    history = learner(epochs=7).fit(TRAIN, VALIDATION, seed=3, out=tmp_path, resume=True)
+    assert (history.stopped_by, len(history.records)) == ("epochs", 8)
     assert (tmp_path / "model.safetensors").read_bytes() == before
 
 
@@ -226,32 +188,15 @@ def test_a_run_stopped_before_its_first_update_can_be_resumed(tmp_path: Path) ->
     np.testing.assert_array_equal(resumed.w, whole.w)
 
 
-def test_an_interrupt_inside_an_update_leaves_the_last_checkpoint(tmp_path: Path) -> None:
-    toy = learner(checkpoint_seconds=1e-9)
-    toy.fails_at = 7
-    with pytest.raises(KeyboardInterrupt):
-        toy.fit(TRAIN, seed=3, out=tmp_path)
-    resumed, whole = learner(), learner()
-    resumed.fit(TRAIN, seed=3, out=tmp_path, resume=True)
-    whole.fit(TRAIN, seed=3)
-    np.testing.assert_array_equal(resumed.w, whole.w)
-
-
 def test_resume_refuses_another_run(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match=r"no training to resume in .*train without resume"):
         learner().fit(TRAIN, seed=3, out=tmp_path, resume=True)
     with pytest.raises(ValueError, match="pass out=FOLDER"):
         learner().fit(TRAIN, resume=True)
     learner().fit(TRAIN, VALIDATION, seed=3, out=tmp_path)
-    for change, message in (
-        ({"seed": 4}, "its seed was 3, now 4"),
-        ({"validation": None}, "its validation differs"),
-        ({"topics": TRAIN[:9]}, "its topics differs"),
-    ):
-        given: dict[str, Any] = {"topics": TRAIN, "validation": VALIDATION, "seed": 3} | change
-        with pytest.raises(ValueError, match=f"belongs to another run: {message}"):
-            learner().fit(out=tmp_path, resume=True, **given)
-    with pytest.raises(ValueError, match=r"rate was 0\.1, now 0\.2"):
+    with pytest.raises(ValueError, match="belongs to another run: its validation differs"):
+        learner().fit(TRAIN, seed=3, out=tmp_path, resume=True)
+    with pytest.raises(ValueError, match=r"belongs to another run: rate was 0\.1, now 0\.2"):
         learner(rate=0.2).fit(TRAIN, VALIDATION, seed=3, out=tmp_path, resume=True)
     (tmp_path / "state.safetensors").write_bytes(pickle.dumps({"w": 1}))
     with pytest.raises(ValueError, match="is a pickle, refused"):
@@ -278,13 +223,7 @@ def test_topics_without_relevant_candidates_are_left_out_with_a_notice(caplog: p
 
 
 def test_bad_topics_are_refused() -> None:
-    unlabelled = TRAIN.replace([*TRAIN[:3], replace(TRAIN[3], judgments=None)])
-    bare = TRAIN.replace(replace(topic, doc_vectors=None) for topic in TRAIN)
     for given, message in (
-        ((unlabelled,), r"1 of 4 training topics have no judgments \(q3\)"),
-        ((TRAIN, unlabelled), "1 of 4 validation topics have no judgments"),
-        ((bare,), "the training topics have no document vectors; make them with"),
-        ((TRAIN, TRAIN[2:4]), r"2 queries are in training and in validation \(q2, q3\)"),
         ((TRAIN, make_topics(2, first=50, width=3)), "training vectors have width 4, validation vectors 3"),
         ((TRAIN[:0],), "the training set has no topics"),
         ((TRAIN, TRAIN[:0]), "the validation set has no topics"),
@@ -298,29 +237,15 @@ def test_bad_topics_are_refused() -> None:
             learner(**options)
 
 
-def test_save_and_load(tmp_path: Path) -> None:
+def test_what_a_folder_holds(tmp_path: Path) -> None:
     toy = learner()
-    with pytest.raises(ValueError, match="no weights to save"):
-        toy.save(tmp_path)
-    with pytest.raises(ValueError, match="'noisy-linear' is not trained"):
-        toy.rank(TRAIN[0], 3)
-    toy.metadata["fold"] = "1/5"
-    history = toy.fit(TRAIN, VALIDATION, seed=8)
-    toy.save(tmp_path / "model")
-    loaded = NoisyLinear.load(tmp_path / "model")
-    assert loaded.config == toy.config
-    assert (loaded.seed, loaded.vector_width, loaded.metadata) == (8, 4, {"fold": "1/5"})
-    assert loaded.history == history
-    for mine, theirs in zip(toy.rank_batch(VALIDATION, 5), loaded.rank_batch(VALIDATION, 5), strict=True):
-        np.testing.assert_array_equal(mine, theirs)
-    content = json.loads((tmp_path / "model/config.json").read_text())
+    toy.fit(TRAIN, seed=8)
+    toy.save(tmp_path)
+    content = json.loads((tmp_path / "config.json").read_text())
     assert {"schema_version", "ranker", "config", "vector_width", "seed", "versions", "metadata"} <= content.keys()
-    assert sorted(path.name for path in (tmp_path / "model").iterdir()) == ["config.json", "model.safetensors"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["config.json", "model.safetensors"]
     with pytest.raises(ValueError, match="trained on document vectors of width 4, but topic 'q0' has width 3"):
-        loaded.rank(make_topics(1, width=3)[0], 3)
-    with pytest.raises(ValueError, match="'q0' has none; make its vectors the same way"):
-        loaded.rank(replace(TRAIN[0], doc_vectors=None), 3)
-    assert loaded.rank_batch([], 3) == []
+        toy.rank(make_topics(1, width=3)[0], 3)
 
 
 def changed_config(folder: Path, **changes: Any) -> None:
@@ -338,27 +263,14 @@ def test_damaged_folders_are_refused(tmp_path: Path) -> None:
         toy.save(tmp_path)
 
     refused("no file at .*config.json", FileNotFoundError)
-    changed_config(tmp_path, schema_version=99)
-    refused("schema version 99, this version reads 2")
-    changed_config(tmp_path, ranker="mmr")
-    refused("holds a trained 'mmr', not 'noisy-linear'")
     changed_config(tmp_path, config={"rat": 0.1})
     refused("unknown option of ranker 'noisy-linear'.*'rat'.*Did you mean rate")
-    changed_config(tmp_path, vector_width=7)
-    refused("come from different trainings")
-    changed_config(tmp_path, seed=9)
-    refused("come from different trainings")
     (tmp_path / "config.json").write_text('{"ranker": "noisy-linear"}')
     refused("lacks schema_version, vector_width")
     (tmp_path / "config.json").write_text("not json")
     refused("not JSON")
-    (tmp_path / "model.safetensors").write_bytes(pickle.dumps({"w": np.zeros(4)}))
-    refused("is a pickle, refused because reading a pickle can run foreign code")
     (tmp_path / "model.safetensors").write_bytes(b"PK\x03\x04 and so on")
     refused("is a zip archive .*refused")
-    content = (tmp_path / "model.safetensors").read_bytes()
-    (tmp_path / "model.safetensors").write_bytes(content[:-8])
-    refused("not a whole safetensors file")
     (tmp_path / "model.safetensors").unlink()
     refused("no file at .*model.safetensors", FileNotFoundError)
     with pytest.raises(FileNotFoundError, match="no model folder at"):

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from srd_agents.registry import make_ranker
 from srd_agents.supervised.linear.loss import exponential, logistic, perceptron
-from srd_agents.supervised.linear.plackett_luce import Rankings, log_likelihoods, pooled_relations
+from srd_agents.supervised.linear.plackett_luce import Rankings, log_likelihoods
 from srd_agents.validation import Validation
 from srd_gym.data import generate
 from srd_gym.protocols import SequentialScorer
@@ -74,27 +74,14 @@ def test_likelihood_and_gradient_are_the_equations(pooling: Any, seed: int, rank
 
 
 @pytest.mark.parametrize("pooling", POOLINGS)
-def test_probabilities_of_all_rankings_of_four_documents_add_up(pooling: Any) -> None:
-    given_, weights = drawn(1)
-    every = np.array(list(itertools.permutations(range(4))))
-    given_ = given_._replace(rankings=every, counted=np.ones(every.shape, np.bool_))
-    assert np.exp(log_likelihoods(given_, weights, pooling)[0]).sum() == pytest.approx(1.0, abs=1e-5)
-
-
-@pytest.mark.parametrize("pooling", POOLINGS)
-def test_gradient_is_finite_differences_and_uncounted_ranks_give_none(pooling: Any) -> None:
+def test_uncounted_ranks_give_nothing(pooling: Any) -> None:
     given_, weights = drawn(2, n=7, lists=3, ranks=5)
     given_.counted[1, 3:] = False
-    gradients = log_likelihoods(given_, weights, pooling)[1]
-    for place in range(len(weights)):
-        step = np.zeros(len(weights))
-        step[place] = 0.01
-        ends = [log_likelihoods(given_, weights + sign * step, pooling)[0] for sign in (1, -1)]
-        np.testing.assert_allclose(gradients[:, place], (ends[0] - ends[1]) / 0.02, atol=2e-3)
     short = given_._replace(rankings=given_.rankings[:, :3], counted=given_.counted[:, :3])
-    values, slopes = log_likelihoods(short, weights, pooling)
-    assert log_likelihoods(given_, weights, pooling)[0][1] == pytest.approx(values[1], abs=1e-5)
-    np.testing.assert_allclose(gradients[1], slopes[1], atol=1e-5)
+    for whole, cut in zip(
+        log_likelihoods(given_, weights, pooling), log_likelihoods(short, weights, pooling), strict=True
+    ):
+        np.testing.assert_allclose(whole[1], cut[1], atol=1e-5)
 
 
 def test_many_rankings_go_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -103,12 +90,6 @@ def test_many_rankings_go_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("srd_agents.supervised.linear.plackett_luce._BLOCK", 100)
     for one, other in zip(whole, log_likelihoods(given_, weights, "min"), strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
-
-
-def test_pooled_by_hand() -> None:
-    rows = np.array([[[[3.0, 1.0]], [[2.0, 5.0]]]], np.float32)
-    for pooling, last in (("min", [2, 1]), ("max", [3, 5]), ("mean", [2.5, 3])):
-        assert pooled_relations(rows, pooling)[0, :, 0].tolist() == [[0, 0], [3, 1], last]  # type: ignore[arg-type]
 
 
 def test_pair_losses_by_hand() -> None:

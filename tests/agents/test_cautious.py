@@ -71,15 +71,9 @@ def test_near_copies_come_last(kind: str, n: int, k: int, copied: int, seed: int
     assert RANKER.rank(topic, k).tolist() == wanted
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_it_is_a_ranker(kind: str) -> None:
-    check_ranker(RANKER, [drawn(n, n, kind, copied) for n, copied in [(1, 0), (7, 3), (7, 0), (12, 12), (25, 9)]])
-
-
-def test_a_batch_may_mix_what_topics_have() -> None:
-    topics = [drawn(9 + i % 2, i, kind, 4) for i, kind in enumerate([*KINDS, *KINDS])]
-    for topic, ranking in zip(topics, RANKER.rank_batch(topics, 6), strict=True):
-        np.testing.assert_array_equal(ranking, RANKER.rank(topic, 6))
+def test_it_is_a_ranker_of_whatever_topics_have() -> None:
+    sizes = [(1, 0), (7, 3), (7, 0), (12, 12), (25, 9)]
+    check_ranker(RANKER, [drawn(n, n, kind, copied) for kind in KINDS for n, copied in sizes])
 
 
 def test_candidates_without_an_order_may_stand_in_any() -> None:
@@ -148,7 +142,5 @@ def test_no_copy_is_shown() -> None:
 
 @pytest.mark.data
 def test_no_copy_of_a_real_result_is_shown(data_dir: Path) -> None:
-    topics = load_ambient(data_dir / "ambient", vectors=data_dir / "ambient" / "minilm-384.npz")
-    assert len(topics) == 44
-    for topic in topics:
+    for topic in load_ambient(data_dir / "ambient", vectors=data_dir / "ambient" / "minilm-384.npz"):
         assert_no_copy_is_shown(topic)

@@ -10,6 +10,7 @@ from importlib.metadata import EntryPoint
 
 import numpy as np
 import pytest
+from small_topics import judged_topic
 
 import srd_agents.registry as registry
 from srd_agents import RANKERS, RankerSpec, load_ranker, make_ranker
@@ -22,22 +23,15 @@ WORDS = [f"word{i}" for i in range(200)]
 
 
 def topics(shuffled: bool = False) -> list[Topic]:
-    generator, explicit = np.random.default_rng(5), np.random.default_rng(6)
-    made = []
+    """Topics with all that a ranker may look at; shuffled ones have no retrieval order."""
+    generator, made = np.random.default_rng(6), []
     for index, (n, s) in enumerate([(1, 1), (7, 3), (7, 3), (12, 2), (7, 4), (25, 3)]):
-        made.append(
-            Topic(
-                query_id=f"q{index}",
-                doc_ids=tuple(f"d{i}" for i in range(n)),
-                doc_texts=tuple(" ".join(explicit.choice(WORDS, size=5 + i)) for i in range(n)),
-                doc_vectors=generator.normal(size=(n, 5)),
-                query_vector=generator.normal(size=5),
-                retrieval_scores=None if shuffled else np.sort(generator.random(n))[::-1],
-                subtopic_ids=tuple(map(str, range(s))),
-                subtopic_vectors=explicit.normal(size=(s, 5)),
-                judgments=generator.integers(0, 2, size=(n, s)),
-            )
-        )
+        more = {
+            "query_id": f"q{index}",
+            "doc_texts": tuple(" ".join(generator.choice(WORDS, size=5 + i)) for i in range(n)),
+            "subtopic_vectors": generator.normal(size=(s, 5)),
+        }
+        made.append(judged_topic(n, index, 5, s, **more | ({"retrieval_scores": None} if shuffled else {})))
     return made
 
 

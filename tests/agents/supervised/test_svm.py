@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 from srd_agents.registry import make_ranker
 from srd_agents.supervised.linear.svm import joint_features, most_violating
 from srd_agents.supervised.linear.words import BINS, COVERAGE_NAMES, LEVELS, WordCoverage, greedy_cover
-from srd_agents.validation import Validation
 from srd_gym.topic import Topic, TopicSet
 
 LEARNERS = ("structsvm", "svm-div")
@@ -145,21 +144,6 @@ def test_loss_augmented_cover_avoids_subtopics() -> None:
 
 
 @pytest.mark.parametrize("name", LEARNERS)
-def test_learns_the_toy_topics(name: str) -> None:
-    ranker = made(name, epochs=60, depth=3)
-    history = ranker.fit(toys(), seed=0)
-    assert history.records[-1]["loss"] < history.records[0]["loss"]
-    unseen = Validation(TopicSet([toy(20 + i) for i in range(8)], name="unseen"), "alpha_nDCG@3")
-    floor = unseen.mean(make_ranker("random"))
-    # Words tell the two subtopics apart; relevance alone does not.
-    assert unseen.mean(ranker) > (0.95 if name == "svm-div" else floor + 0.1)
-    if name == "svm-div":
-        assert min(ranker.weights_by_name.values()) >= 0
-    else:
-        assert ranker.weights_by_name["BM25"] > 0
-
-
-@pytest.mark.parametrize("name", LEARNERS)
 def test_one_candidate_and_constant_columns(name: str) -> None:
     single = replace(toy(0).take([0]), query_id="one")
     same = replace(toy(1), query_id="same", doc_features=np.ones((9, 1)), doc_texts=("same",) * 9)
@@ -171,6 +155,7 @@ def test_one_candidate_and_constant_columns(name: str) -> None:
     empty = made("svm-div", epochs=1)
     empty.fit(TopicSet([replace(toy(3), doc_texts=("",) * 9)], name="no words"), seed=0)
     assert empty.rank(toy(4), 3).shape == (3,)
+    assert min(empty.weights_by_name.values()) >= 0
 
 
 def test_refusals() -> None:

@@ -8,6 +8,7 @@ It raises `srd_gym.testing.ConformanceError` with the law that is broken, and re
 from __future__ import annotations
 
 import json
+import math
 import pickle
 import sys
 import tempfile
@@ -18,7 +19,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from srd_agents.config import check_one_of
 from srd_agents.learner import Learner
@@ -28,7 +28,7 @@ from srd_agents.testing_topics import ragged_topics, toy_topics
 from srd_agents.validation import Validation
 from srd_gym.protocols import IntArray
 from srd_gym.testing import ConformanceError, check_ranker
-from srd_gym.topic import Topic, TopicSet
+from srd_gym.topic import TopicSet
 
 __all__ = ["check_learner"]
 
@@ -150,12 +150,12 @@ def _check_seed(case: _Case) -> None:
 def _check_resume(case: _Case) -> None:
     """Interrupted and resumed is never interrupted."""
     whole, folder = case.new(), case.folder / "resumed"
-    updates = _count_updates(whole)
+    updates = _counted(whole)
     whole.fit(case.train, case.others, seed=case.seed)
     cuts = sorted({1, updates[0] // 2} - {0, updates[0]})
     for part, (begin, end) in enumerate(zip([0, *cuts[:-1]], cuts, strict=True)):
         killed = case.new()
-        _interrupt(killed, after=end - begin)
+        _counted(killed, most=end - begin)
         try:
             killed.fit(case.train, case.others, seed=case.seed, out=folder, resume=part > 0)
         except KeyboardInterrupt:
@@ -228,9 +228,9 @@ def _check_refusals(case: _Case) -> None:
     _refuses(lambda: case.new().save(case.folder), "saving before training", "no weights")
     _refuses(lambda: case.trained.rank(first, 0), "ranking 0 documents", "k must be")
     _refuses(lambda: case.trained.rank(bare[0], 1), "ranking without vectors", first.query_id)
-    wide = _widened(first)
+    wide = np.ones((first.n_candidates, 1 + (first.vector_width or 0)))
     try:
-        check_ranker(case.trained, [wide])
+        check_ranker(case.trained, [replace(first, doc_vectors=wide, query_vector=None, subtopic_vectors=None)])
     except ValueError as refusal:
         _require("width" in str(refusal), f"vectors of another width are refused without saying so: {refusal}")
     _check_other_runs(case)
@@ -293,31 +293,19 @@ _LAWS: Mapping[str, Callable[[_Case], None]] = {
 }
 
 
-def _count_updates(learner: Learner[Any]) -> list[int]:
-    """A cell that holds how many updates its training took."""
+def _counted(learner: Learner[Any], most: float = math.inf) -> list[int]:
+    """A cell that holds how many updates its training took; it is interrupted within the one that is too many."""
     update, done = learner._update, [0]
 
     def counted(batch: IntArray) -> Mapping[str, float]:
-        done[0] += 1
-        return update(batch)
-
-    learner._update = counted  # type: ignore[method-assign]
-    return done
-
-
-def _interrupt(learner: Learner[Any], after: int) -> None:
-    """Have its training interrupted within the update that follows so many: the checkpoint before it counts."""
-    update, done = learner._update, 0
-
-    def dies(batch: IntArray) -> Mapping[str, float]:
-        nonlocal done
         figures = update(batch)
-        done += 1
-        if done > after:
+        done[0] += 1
+        if done[0] > most:
             raise KeyboardInterrupt
         return figures
 
-    learner._update = dies  # type: ignore[method-assign]
+    learner._update = counted  # type: ignore[method-assign]
+    return done
 
 
 def _disturb_global_generators() -> Callable[[], None]:
@@ -369,17 +357,3 @@ def _require(holds: bool, law: str) -> None:
     """Raise unless a law holds."""
     if not holds:
         raise ConformanceError(law)
-
-
-def _widened(topic: Topic) -> Topic:
-    """The topic, all vectors with one more entry."""
-
-    def wider(vectors: NDArray[Any] | None) -> NDArray[Any] | None:
-        return None if vectors is None else np.pad(vectors, [(0, 0)] * (vectors.ndim - 1) + [(0, 1)])
-
-    return replace(
-        topic,
-        doc_vectors=wider(topic.doc_vectors),
-        query_vector=wider(topic.query_vector),
-        subtopic_vectors=wider(topic.subtopic_vectors),
-    )

@@ -26,6 +26,8 @@ _BLOCK = 256
 """Documents compared with all others at once."""
 _DOUBT = 1e-4
 """What a fast matrix product may be off by; pairs so close to the limit are compared once more, exactly."""
+_IN_TURN = ExplicitConfig(lambda_=1.0, coverage="subtopic", sharpness=8.0)
+"""Options of PM-2 by which subtopics take turns."""
 _MOST = 1 - 1e-6
 """A limit of 1 means this: rounding leaves the cosine of two equal vectors just below 1."""
 
@@ -84,8 +86,8 @@ class Cautious:
     def _ranker_of(self, topic: Topic) -> Ranker:
         """What ranks the topic before copies are moved."""
         if topic.subtopic_vectors is not None and len(topic.subtopic_vectors):
-            return _by_subtopics()
-        return _by_relations() if topic.retrieval_scores is None else _by_order()
+            return _made(PM2, _IN_TURN)
+        return _made(Pretrained if topic.retrieval_scores is None else RetrievalOrder)
 
     def _copies_last(self, ranker: Ranker, topic: Topic, ranking: IntArray) -> IntArray:
         """As many documents as the ranking has, near copies after all others; it is ranked on where some are moved."""
@@ -100,18 +102,9 @@ class Cautious:
 
 
 @cache
-def _by_subtopics() -> PM2:
-    return PM2(ExplicitConfig(lambda_=1.0, coverage="subtopic", sharpness=8.0))
-
-
-@cache
-def _by_order() -> RetrievalOrder:
-    return RetrievalOrder()
-
-
-@cache
-def _by_relations() -> Pretrained:
-    return Pretrained()
+def _made(kind: type[Ranker], *options: ExplicitConfig) -> Ranker:
+    """The ranker of a kind: one for all topics, so that weights are read once and batches stay together."""
+    return kind(*options)
 
 
 def near_copies(vectors: FloatArray, limit: float) -> BoolArray:

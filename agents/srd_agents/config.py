@@ -6,8 +6,8 @@ import contextlib
 import dataclasses
 import math
 import re
-from collections.abc import Collection, Iterator, Mapping
-from functools import partial
+from collections.abc import Callable, Collection, Iterator, Mapping
+from functools import cache, partial
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -198,14 +198,22 @@ def check_fields(config: Any) -> None:
         TypeError: no number where the annotation wants one.
         ValueError: out of range, or none of the words of a `Literal` (the message suggests the nearest).
     """
+    for name, check in _checks(type(config)):
+        check(name, getattr(config, name))
+
+
+@cache
+def _checks(config_class: type[Any]) -> list[tuple[str, Callable[[str, Any], None]]]:
+    """The fields whose annotations say more than a type, and what each must pass."""
+    found = []
     # Class by class: one that changes a default alone (epochs: int = 6) keeps the range that its base gave.
-    for kind in type(config).__mro__[:-1]:
+    for kind in config_class.__mro__[:-1]:
         for name, hint in get_type_hints(kind, include_extras=True).items():
             if get_origin(hint) is Literal:
-                check_one_of(name, getattr(config, name), get_args(hint))
+                found.append((name, partial(check_one_of, known=get_args(hint))))
             elif get_origin(hint) is Annotated:
-                for check in hint.__metadata__:
-                    check(name, getattr(config, name))
+                found += [(name, check) for check in hint.__metadata__]
+    return found
 
 
 def check_one_of(name: str, value: str, known: Collection[str]) -> None:

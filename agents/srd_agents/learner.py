@@ -268,37 +268,33 @@ class Learner(ABC, Generic[C]):
         """
         where = folder_of(folder)
         with reading(where, "trained ranker", "the folder of one", "train again"):
-            return cls._read(where, cls.name if name is None else name)
-
-    @classmethod
-    def _read(cls, where: Path, name: str) -> Self:
-        """What `load` gives."""
-        content = read_model_config(where)
-        if content["ranker"] != name:
-            raise ValueError(
-                f"{where} holds a trained {content['ranker']!r}, not {name!r}; "
-                "srd_agents.registry.load_ranker finds the right class"
-            )
-        check_count(f"{where / CONFIG_FILE}: vector_width", content["vector_width"])
-        history = content["history"]
-        learner = cls(config_from(cls.config_class, content["config"], f"ranker {name!r} in {where}"))
-        learner.name = name
-        learner.vector_width, learner.seed = content["vector_width"], content["seed"]
-        learner.metadata = content["metadata"]
-        if history is not None:
-            learner.history = History.of(history, f"the history in {where / CONFIG_FILE}")
-        weights, header = read_arrays(where / MODEL_FILE, f"model of ranker {name!r}")
-        if header.get("fingerprint") != _fingerprint(content):
-            raise ValueError(
-                f"{where}: {MODEL_FILE} and {CONFIG_FILE} come from different trainings; train again, or resume"
-            )
-        # Only now: a config that was changed could ask for a network of any size.
-        with enough_memory(name):
-            learner.check_size(content["vector_width"])
-            learner._build(content["vector_width"])
-        learner.check_weights(weights, str(where / MODEL_FILE))
-        learner._set_weights(weights)
-        return learner
+            name = cls.name if name is None else name
+            content = read_model_config(where)
+            if content["ranker"] != name:
+                raise ValueError(
+                    f"{where} holds a trained {content['ranker']!r}, not {name!r}; "
+                    "srd_agents.registry.load_ranker finds the right class"
+                )
+            check_count(f"{where / CONFIG_FILE}: vector_width", content["vector_width"])
+            history = content["history"]
+            learner = cls(config_from(cls.config_class, content["config"], f"ranker {name!r} in {where}"))
+            learner.name = name
+            learner.vector_width, learner.seed = content["vector_width"], content["seed"]
+            learner.metadata = content["metadata"]
+            if history is not None:
+                learner.history = History.of(history, f"the history in {where / CONFIG_FILE}")
+            weights, header = read_arrays(where / MODEL_FILE, f"model of ranker {name!r}")
+            if header.get("fingerprint") != _fingerprint(content):
+                raise ValueError(
+                    f"{where}: {MODEL_FILE} and {CONFIG_FILE} come from different trainings; train again, or resume"
+                )
+            # Only now: a config that was changed could ask for a network of any size.
+            with enough_memory(name):
+                learner.check_size(content["vector_width"])
+                learner._build(content["vector_width"])
+            learner.check_weights(weights, str(where / MODEL_FILE))
+            learner._set_weights(weights)
+            return learner
 
     def check_weights(self, weights: Weights, what: str) -> None:
         """Refuse weights that do not fit the network.

@@ -216,22 +216,18 @@ def load_trained(folder: PathLike) -> Ranker:
             refuses.
     """
     with reading(folder, "trained ranker", "the folder of one", "train again"):
-        return _trained(folder)
-
-
-def _trained(folder: PathLike) -> Ranker:
-    """What `load_trained` gives."""
-    content = read_model_config(folder)
-    spec = RANKERS.find(content["ranker"], hint=f"{folder} holds its weights; install what provides it.")
-    if spec.foreign_code:
-        raise ValueError(
-            f"{folder} names ranker {spec.name!r}, which can run any code in the file that it reads, so a model folder "
-            "must not name it. If you trust the file, name it yourself: `srd rank ... --trust`, make_ranker(trust=True)"
-        )
-    if not spec.learns:
-        return spec.build(spec.configure(**content["config"]))
-    learner: Ranker = spec.ranker_class.load(folder, name=spec.name)
-    return learner
+        content = read_model_config(folder)
+        spec = RANKERS.find(content["ranker"], hint=f"{folder} holds its weights; install what provides it.")
+        if spec.foreign_code:
+            raise ValueError(
+                f"{folder} names ranker {spec.name!r}, which can run any code in the file that it reads, so a model "
+                "folder must not name it. If you trust the file, name it yourself: `srd rank ... --trust`, "
+                "make_ranker(trust=True)"
+            )
+        if not spec.learns:
+            return spec.build(spec.configure(**content["config"]))
+        learner: Ranker = spec.ranker_class.load(folder, name=spec.name)
+        return learner
 
 
 def _imported(path: str, owner: str) -> type[Any]:

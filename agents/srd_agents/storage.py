@@ -100,7 +100,7 @@ def _refuse_pickle(path: Path, what: str) -> None:
             ) from None
 
 
-def write_tree(path: PathLike, tree: Tree, metadata: Mapping[str, str] | None = None) -> None:
+def write_tree(path: PathLike, tree: Tree) -> None:
     """Write nested dicts of arrays and JSON values as one safetensors file (the values stand in its header).
 
     One file rather than two, so that arrays and values always belong together, whenever the writing is cut off.
@@ -111,7 +111,7 @@ def write_tree(path: PathLike, tree: Tree, metadata: Mapping[str, str] | None = 
     arrays: Arrays = {}
     values = _split(tree, "", arrays)
     text = json.dumps(values, allow_nan=False)
-    write_arrays(path, arrays, {**(metadata or {}), "values": text})
+    write_arrays(path, arrays, {"values": text})
 
 
 def read_tree(path: PathLike, what: str) -> Tree:

@@ -140,16 +140,7 @@ class ScoringLearner(NetworkLearner[C]):
     # Weights.
 
     def _build(self, vector_width: int) -> None:
-        config = self.config
-        network = ScoreNetwork(
-            vector_width,
-            config.n_scores,
-            attention_width=config.attention_width,
-            heads=config.heads,
-            blocks=config.blocks,
-            hidden=config.hidden,
-            layers=config.layers,
-        )
+        network = ScoreNetwork(vector_width, self.config)
         self._network = ScoringNetworks(Standardizer(vector_width), network, self._make_mixer(vector_width))
 
     # Training.

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from srd_agents.networks.attention import AttentionStack, dense
 from srd_agents.networks.inputs import Inputs
+from srd_agents.qmix.config import ScoringConfig
 
 
 class ScoreNetwork(nn.Module):
@@ -21,35 +22,20 @@ class ScoreNetwork(nn.Module):
 
     Args:
         width: F.
-        n_scores: A.
-        attention_width: W, a multiple of `heads`.
-        heads: of the attention.
-        blocks: of the attention.
-        hidden: H, width of the MLP's hidden layers.
-        layers: hidden layers of the MLP, at least 1.
+        config: A, and the sizes of attention and MLP.
     """
 
-    def __init__(
-        self,
-        width: int,
-        n_scores: int,
-        *,
-        attention_width: int = 64,
-        heads: int = 4,
-        blocks: int = 1,
-        hidden: int = 64,
-        layers: int = 2,
-    ) -> None:
+    def __init__(self, width: int, config: ScoringConfig) -> None:
         super().__init__()
-        self.n_scores = n_scores
+        hidden = config.hidden
         # `from_attention` mixes the heads.
-        self.attention = AttentionStack(width, attention_width, heads, blocks, project=False)
+        self.attention = AttentionStack(width, config.attention_width, config.heads, config.blocks, project=False)
         # One layer on [q, d_i, e_i] in three parts: the query's is computed once a topic, and nothing is concatenated.
         self.from_query = dense(width, hidden, bias=False)
         self.from_document = dense(width, hidden)
-        self.from_attention = dense(attention_width, hidden, bias=False)
-        self.further = nn.ModuleList(dense(hidden, hidden) for _ in range(layers - 1))
-        self.values = dense(hidden, n_scores)
+        self.from_attention = dense(config.attention_width, hidden, bias=False)
+        self.further = nn.ModuleList(dense(hidden, hidden) for _ in range(config.layers - 1))
+        self.values = dense(hidden, config.n_scores)
 
     def forward(self, inputs: Inputs) -> Tensor:
         """The action values, [B, N, A]; rows of padding are finite and mean nothing."""

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from srd_agents.networks.attention import initialise
 from srd_agents.networks.inputs import Inputs, Standardizer
+from srd_agents.qmix.config import ScoringConfig
 from srd_agents.qmix.loss import (
     MixingWeights,
     add_up,
@@ -53,7 +54,8 @@ def padded(given_: Inputs, more: int) -> Inputs:
 
 
 def network(blocks: int = 1) -> ScoreNetwork:
-    made = ScoreNetwork(WIDTH, SCORES, attention_width=8, heads=2, blocks=blocks, hidden=6).double()
+    config = ScoringConfig(n_scores=SCORES, attention_width=8, heads=2, blocks=blocks, hidden=6)
+    made = ScoreNetwork(WIDTH, config).double()
     initialise(made, torch.Generator().manual_seed(0))
     return made
 

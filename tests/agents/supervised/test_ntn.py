@@ -61,7 +61,7 @@ def by_formula(net: NtnNetwork, one: Topic, selected: list[int]) -> np.ndarray[A
 @pytest.mark.parametrize("slices", [1, 7])
 def test_network_and_scorer_are_the_formula(pooling: Any, slices: int) -> None:
     net, one = network(pooling, slices), NINE
-    scorer = TensorScorer.of({name: t.detach().numpy() for name, t in net.state_dict().items()}, pooling)
+    scorer = TensorScorer({name: t.detach().numpy() for name, t in net.state_dict().items()}, pooling)
     ranking = np.array([5, 2, 8, 0])
     documents, features = torch.tensor(one.doc_vectors)[None], torch.tensor(relevance_features(one))[None]
     found = net(documents, features, torch.tensor(ranking)[None, None])[0, 0].detach().numpy()
@@ -76,7 +76,7 @@ def test_network_and_scorer_are_the_formula(pooling: Any, slices: int) -> None:
 @settings(max_examples=15, deadline=None)
 def test_ranking_is_greedy_by_score(pooling: Any, seed: int) -> None:
     net, one = network(pooling, 3, seed=seed), judged_topic(9, seed, 4, 4)
-    scorer = TensorScorer.of({name: t.detach().numpy() for name, t in net.state_dict().items()}, pooling)
+    scorer = TensorScorer({name: t.detach().numpy() for name, t in net.state_dict().items()}, pooling)
     ranking = scorer.rank(one, 100)
     assert sorted(ranking.tolist()) == list(range(9))
     for rank, document in enumerate(ranking):

@@ -112,7 +112,7 @@ def ntn_scores(*, rounds: int, size: float = 1.0) -> Outcome:
 
     topic, ranked = _topics(1)[0], np.arange(HORIZON)
     weights = _drawn_weights(NtnNetwork(WIDTH, SLICES, "max", len(FEATURES)))
-    scorer = TensorScorer.of(weights, "max")
+    scorer = TensorScorer(weights, "max")
     repeats = max(1, int(200 * size))
 
     def ours() -> int:

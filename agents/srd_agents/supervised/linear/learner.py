@@ -131,5 +131,4 @@ class LinearLearner(Learner[C], Generic[C, P]):
 
     def _release(self) -> None:
         for name in ("_topics", "_moments"):
-            if hasattr(self, name):
-                delattr(self, name)
+            self.__dict__.pop(name, None)

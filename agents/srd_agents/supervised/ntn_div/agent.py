@@ -130,5 +130,5 @@ class NtnDiv(NetworkLearner[NtnDivConfig]):
     def _ready(self) -> TensorScorer:
         """The current weights, ready to score; kept until they change."""
         if self._scorer is None:
-            self._scorer = TensorScorer.of(self._weights(), self.config.pooling)
+            self._scorer = TensorScorer(self._weights(), self.config.pooling)
         return self._scorer

@@ -5,8 +5,6 @@ Shapes: N candidates, F vector width, Z slices, D features, r documents ranked s
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -18,43 +16,24 @@ from srd_gym.topic import Topic
 Floats = NDArray[np.float32]
 
 
-@dataclass(frozen=True, kw_only=True)
 class TensorScorer:
-    """The weights of a network with the shift and scale of the vectors folded in."""
+    """The weights of a network with the shift and scale of the vectors folded in.
 
-    tensor: Floats
-    """[F, F * Z], W divided by the width and the scale."""
-    slice_weight: Floats
-    """[Z]."""
-    vector_weight: Floats
-    """[F]."""
-    feature_weight: Floats
-    """[D]; D = 0 looks at no features."""
-    shift: Floats
-    """[F]."""
-    scale: np.float32
-    pooling: Pooling
+    Args:
+        weights: by the names of `NtnNetwork`'s parameters and buffers.
+        pooling: of the network.
+    """
 
-    @classmethod
-    def of(cls, weights: dict[str, Floats], pooling: Pooling) -> TensorScorer:
-        """The scorer of a network.
-
-        Args:
-            weights: by the names of `NtnNetwork`'s parameters and buffers.
-            pooling: of the network.
-        """
-        width = len(weights["shift"])
+    def __init__(self, weights: dict[str, Floats], pooling: Pooling) -> None:
+        self.shift, self.scale = weights["shift"], np.float32(weights["scale"])
+        self.slice_weight, self.vector_weight = weights["slice_weight"], weights["vector_weight"]
+        self.feature_weight = weights["feature_weight"]
+        self.pooling: Pooling = pooling
+        width = len(self.shift)
         tensor: Floats = weights["tensor"].copy()
         tensor[np.arange(width), np.arange(width)] += weights["similarity_weight"]
-        return cls(
-            tensor=tensor.reshape(width, -1) / np.float32(width),
-            slice_weight=weights["slice_weight"],
-            vector_weight=weights["vector_weight"],
-            feature_weight=weights["feature_weight"],
-            shift=weights["shift"],
-            scale=np.float32(weights["scale"]),
-            pooling=pooling,
-        )
+        # [F, F * Z].
+        self.tensor: Floats = tensor.reshape(width, -1) / np.float32(width)
 
     def scores(self, topic: Topic, selected: IntArray) -> ScoreArray:
         """The score f of every candidate given these documents: [N] float64.

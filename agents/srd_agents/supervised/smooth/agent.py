@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
-from srd_agents.features import FEATURES, relevance_features
+from srd_agents.features import relevance_features
 from srd_agents.heuristic.blocks import blocks_of_equal_shape
 from srd_agents.heuristic.config import OracleConfig
 from srd_agents.heuristic.oracle import Oracle
@@ -99,15 +99,7 @@ class SmoothLearner(NetworkLearner[C]):
         return inputs._replace(features=torch.from_numpy(padded).to(inputs.documents.device))
 
     def _build(self, vector_width: int) -> None:
-        config = self.config
-        scorer = SmoothNetwork(
-            vector_width,
-            len(FEATURES) if config.features else 0,
-            hidden=config.width,
-            heads=config.heads,
-            blocks=config.blocks,
-            outputs=self.outputs,
-        )
+        scorer = SmoothNetwork(vector_width, self.config, self.outputs)
         self._network = StandardizedScorer(Standardizer(vector_width), scorer)
 
     # Training.

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from torch import Tensor, nn
 
+from srd_agents.features import FEATURES
 from srd_agents.networks.attention import AttentionBlock, dense
+from srd_agents.supervised.smooth.config import SmoothConfig
 
 
 class SmoothNetwork(nn.Module):
@@ -15,30 +17,19 @@ class SmoothNetwork(nn.Module):
 
     Args:
         width: F.
-        features: D, may be 0.
-        hidden: W, a multiple of `heads`.
-        heads: of the attention.
-        blocks: of self-attention, each followed by a feed-forward layer.
+        config: the sizes of the attention, and whether there are features.
         outputs: O.
     """
 
-    def __init__(
-        self,
-        width: int,
-        features: int,
-        *,
-        hidden: int,
-        heads: int,
-        blocks: int,
-        outputs: int,
-    ) -> None:
+    def __init__(self, width: int, config: SmoothConfig, outputs: int) -> None:
         super().__init__()
+        hidden = config.width
         # One layer on [q, d_i, q * d_i, features] in parts: nothing is concatenated.
         self.from_query = dense(width, hidden, bias=False)
         self.from_document = dense(width, hidden)
         self.from_product = dense(width, hidden, bias=False)
-        self.from_features = dense(features, hidden, bias=False) if features else None
-        self.blocks = nn.ModuleList(AttentionBlock(hidden, heads, 2 * hidden) for _ in range(blocks))
+        self.from_features = dense(len(FEATURES), hidden, bias=False) if config.features else None
+        self.blocks = nn.ModuleList(AttentionBlock(hidden, config.heads, 2 * hidden) for _ in range(config.blocks))
         self.norm = nn.LayerNorm(hidden)
         self.out = dense(hidden, outputs)
 

@@ -228,7 +228,7 @@ def _check_refusals(case: _Case) -> None:
     _refuses(lambda: case.new().save(case.folder), "saving before training", "no weights")
     _refuses(lambda: case.trained.rank(first, 0), "ranking 0 documents", "k must be")
     _refuses(lambda: case.trained.rank(bare[0], 1), "ranking without vectors", first.query_id)
-    wide = np.ones((first.n_candidates, 1 + (first.vector_width or 0)))
+    wide = np.ones((first.n_candidates, 1 + (first.vector_width or 0)), np.float32)
     try:
         check_ranker(case.trained, [replace(first, doc_vectors=wide, query_vector=None, subtopic_vectors=None)])
     except ValueError as refusal:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from srd_agents import RANKERS, load_ranker, make_ranker
+from srd_agents import make_ranker
 from srd_agents.heuristic.explicit import coverage_of
 from srd_agents.heuristic.vectors import rows_of
 from srd_agents.validation import Validation
@@ -209,21 +208,3 @@ def test_coverage_lies_between_0_and_1() -> None:
     np.testing.assert_allclose(
         coverage_of(rows, subtopics, "subtopic"), [[1, 1], [0.5, 0], [0, 1], [0.5, 1]], atol=1e-7
     )
-
-
-@pytest.mark.parametrize("name", ["mmr", "msd", "dpp", "xquad", "pm2"])
-def test_chosen_options_survive_a_folder(name: str, tmp_path: Path) -> None:
-    models = pytest.importorskip("srd_train.serving.models", reason="folders of heuristics are written by srd_train")
-    fitting = pytest.importorskip("srd_train.experiment.fit")
-    training = pytest.importorskip("srd_train.experiment.split")
-    topics = generate("tiny", n_topics=15, seed=2)
-    fold = training.of_fold(topics.folds(5, 0)[0], {})
-    fitted = fitting.fit_ranker(name, {}, fold, fitting.Session())
-    # The same search for all of them: lambda in tenths, with 12 ways to coverage where there is such a thing.
-    assert len(fitted.trials) == (132 if name in EXPLICIT else 11)
-    assert fitted.validation == max(trial["score"] for trial in fitted.trials)
-    models.write_heuristic(tmp_path / "model", RANKERS[name], fitted.config, topics.vector_width, {})
-    loaded = load_ranker(tmp_path / "model")
-    assert loaded.config == fitted.ranker.config  # type: ignore[attr-defined]
-    for topic in topics:
-        np.testing.assert_array_equal(loaded.rank(topic, 10), fitted.ranker.rank(topic, 10))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,7 +22,6 @@ from srd_agents.validation import Validation
 from srd_gym.core import SelectionCore
 from srd_gym.data.rl4srd import load_rl4srd
 from srd_gym.data.synthetic import generate
-from srd_gym.data.trec import load_trec
 from srd_gym.protocols import IntArray
 from srd_gym.topic import TopicSet
 
@@ -266,15 +264,13 @@ def in_ideal_order(topics: TopicSet) -> TopicSet:
 
 
 @pytest.mark.parametrize("gumbel", [False, True])
-@pytest.mark.parametrize("source", ["synthetic", "trec-indri", "trec-rl4srd"])
+@pytest.mark.parametrize("source", ["synthetic", "trec-rl4srd"])
 def test_a_network_that_knows_nothing_gains_nothing_from_the_order(
     gumbel: bool, source: str, request: pytest.FixtureRequest
 ) -> None:
     """The leak test: V constant, policy uniform, candidates in ideal order."""
     if source == "synthetic":
         topics = generate("serp", n_topics=120, seed=1)
-    elif source == "trec-indri":
-        topics = indri_topics(request.getfixturevalue("data_dir") / "trec-web")
     else:  # the very files in which the published code found its labels; half of them are enough
         topics = load_rl4srd(request.getfixturevalue("data_dir") / "rl4srd").trainable()[::2]
     ideal = in_ideal_order(topics)
@@ -283,12 +279,6 @@ def test_a_network_that_knows_nothing_gains_nothing_from_the_order(
     for topic, other, one, two in zip(topics, ideal, given_order, given_ideal, strict=True):
         assert [topic.doc_ids[i] for i in one] == [other.doc_ids[i] for i in two]
     assert abs(judge.score(given_ideal).mean() - judge.mean(make_ranker("random"))) < 0.07
-
-
-def indri_topics(folder: Path) -> TopicSet:
-    """Some topics of the Web Track with the candidates of the Indri runs."""
-    topics = load_trec(qrels=sorted(folder.glob("*.diversity.qrels.gz")), run=sorted(folder.glob("*.indri.run.gz")))
-    return topics.trainable()
 
 
 def test_softmax_does_not_see_padding() -> None:

@@ -146,9 +146,8 @@ def check_between(name: str, value: float, low: float, high: float = math.inf) -
         TypeError: not a number.
         ValueError: not finite, or outside.
     """
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise TypeError(f"{name} must be a number, got {value!r} ({type(value).__name__})")
-    if not math.isfinite(value) or not low <= value <= high:
+    check_type(name, value, float)
+    if not low <= value <= high:
         wanted = f"at least {low}" if high == math.inf else f"from {low} to {high}"
         raise ValueError(f"{name} must be a finite number {wanted}, got {value}")
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from srd_agents.mcts.config import MctsConfig
 from srd_agents.mcts.root import dirichlet_noise, mix_noise, run_gumbel
-from srd_agents.mcts.search import Evaluator, Search, Terminal, instantiate, run
+from srd_agents.mcts.search import Evaluator, Terminal, instantiate, run
 from srd_agents.mcts.tree import TRIED, Trees
 from srd_gym.core import SelectionCore
 from srd_gym.protocols import BoolArray, IntArray, ScoreArray
@@ -91,12 +91,6 @@ class Planner:
         """Whether roots are tried by Gumbel sampling with sequential halving."""
         return self.training and self.config.root == "gumbel"
 
-    @property
-    def search(self) -> Search:
-        """How trees are searched."""
-        config = self.config
-        return Search(exploration=config.exploration, unvisited=config.unvisited, leaves=config.leaves)
-
     def play(
         self,
         evaluator: Evaluator,
@@ -154,12 +148,12 @@ class Planner:
         if self.gumbel:
             noise = np.zeros(offered.shape) if rng is None else rng.gumbel(size=offered.shape)
             most = self.config.max_num_considered_actions
-            return run_gumbel(trees, on, self.simulations, evaluator, self.search, noise, most, terminal)
+            return run_gumbel(trees, on, self.simulations, evaluator, self.config, noise, most, terminal)
         fraction = self.config.dirichlet_fraction
         if self.training and fraction and rng is not None:
             noise = dirichlet_noise(offered, self.config.dirichlet_alpha, rng)
-            mix_noise(trees, on, evaluator, self.search, noise, fraction)
-        run(trees, on, self.simulations, evaluator, self.search, terminal)
+            mix_noise(trees, on, evaluator, self.config, noise, fraction)
+        run(trees, on, self.simulations, evaluator, self.config, terminal)
         return most_visited(trees, on), visit_shares(trees, on)
 
 

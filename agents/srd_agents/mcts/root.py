@@ -10,7 +10,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from srd_agents.mcts.search import Evaluator, Search, Terminal, add_edges, step
+from srd_agents.mcts.config import MctsConfig
+from srd_agents.mcts.search import Evaluator, Terminal, add_edges, step
 from srd_agents.mcts.tree import MEAN, PRIOR, TRIED, Trees
 from srd_gym.protocols import BoolArray, IntArray, ScoreArray
 
@@ -18,15 +19,15 @@ VISITS_OFFSET, VALUE_SCALE = 50.0, 1.0
 """c_visit and c_scale of Danihelka et al. 2022, section 3.4."""
 
 
-def expand_roots(trees: Trees, which: IntArray, evaluator: Evaluator, search: Search) -> None:
+def expand_roots(trees: Trees, which: IntArray, evaluator: Evaluator, config: MctsConfig) -> None:
     """Give these roots edges where they have none."""
     bare = which[trees.block[trees.root[which]] < 0]
     if len(bare):
-        add_edges(trees, bare, trees.root[bare], evaluator, search)
+        add_edges(trees, bare, trees.root[bare], evaluator, config)
 
 
 def mix_noise(
-    trees: Trees, which: IntArray, evaluator: Evaluator, search: Search, noise: ScoreArray, fraction: float
+    trees: Trees, which: IntArray, evaluator: Evaluator, config: MctsConfig, noise: ScoreArray, fraction: float
 ) -> None:
     """Mix noise into the priors of the roots' edges: (1 - fraction) p + fraction noise.
 
@@ -34,11 +35,11 @@ def mix_noise(
         trees: written to; roots without edges are expanded.
         which: [A].
         evaluator: for that.
-        search: for that.
+        config: for that.
         noise: [A, N], sums over the candidates on offer should be 1.
         fraction: 0 to 1.
     """
-    expand_roots(trees, which, evaluator, search)
+    expand_roots(trees, which, evaluator, config)
     for tree, drawn in zip(which, noise, strict=True):
         block = int(trees.block[trees.root[tree]])
         mixed = (1 - fraction) * trees.edges[block, PRIOR] + fraction * drawn[trees.document[block]]
@@ -66,7 +67,7 @@ def run_gumbel(
     which: IntArray,
     simulations: int,
     evaluator: Evaluator,
-    search: Search,
+    config: MctsConfig,
     gumbel: ScoreArray,
     max_num_considered_actions: int,
     terminal: Terminal | None = None,
@@ -81,7 +82,7 @@ def run_gumbel(
         which: [A].
         simulations: of each tree, at least 1.
         evaluator: the network.
-        search: how; one leaf at a time.
+        config: how; one leaf at a time.
         gumbel: [A, N] Gumbel noise; zeros to choose without exploring.
         max_num_considered_actions: edges of the root to begin with at most.
         terminal: see `search.run`.
@@ -89,7 +90,7 @@ def run_gumbel(
     Returns:
         (documents [A], the move; policies [A, N] float64, the improved policy to learn from).
     """
-    expand_roots(trees, which, evaluator, search)
+    expand_roots(trees, which, evaluator, config)
     blocks = trees.block[trees.root[which]]
     most = min(max_num_considered_actions, simulations)
     roots = [_Halving(trees, int(block), g, most, simulations) for block, g in zip(blocks, gumbel, strict=True)]
@@ -98,7 +99,7 @@ def run_gumbel(
         for turn in range(max(len(root.planned) for root in roots)):
             on = [i for i, root in enumerate(roots) if turn < len(root.planned)]
             forced = np.array([roots[i].planned[turn] for i in on])
-            step(trees, which[on], evaluator, search, terminal, forced=forced)
+            step(trees, which[on], evaluator, config, terminal, forced=forced)
         for root in roots:
             root.halve()
     moves = np.array([root.best() for root in roots], np.int64)

@@ -14,10 +14,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Protocol
 
 import numpy as np
 
+from srd_agents.mcts.config import MctsConfig
 from srd_agents.mcts.tree import MEAN, PRIOR, TRIED, Floats, Trees
 from srd_gym.protocols import IntArray, ScoreArray
 
@@ -45,18 +46,6 @@ class Evaluator(Protocol):
 
     def logits(self, trees: IntArray, states: Floats) -> Floats:
         """[E, N], those of the policy; the search masks what is not on offer."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Search:
-    """How trees are searched."""
-
-    exploration: float = 3.0
-    """Lambda of the selection rule."""
-    unvisited: Literal["zero", "parent"] = "zero"
-    """The value that stands for an untried edge: 0, as in the paper, or the V of the node it leaves."""
-    leaves: int = 1
-    """Leaves of a tree sought before they are evaluated together; above 1 with virtual loss."""
 
 
 @dataclass(slots=True)
@@ -92,7 +81,7 @@ def run(
     which: IntArray,
     simulations: int,
     evaluator: Evaluator,
-    search: Search,
+    config: MctsConfig,
     terminal: Terminal | None = None,
 ) -> None:
     """Search until each root has this many simulations, those inherited with a kept subtree included.
@@ -102,7 +91,7 @@ def run(
         which: [A] trees to search; none may be at its end.
         simulations: per tree.
         evaluator: the network.
-        search: how.
+        config: how.
         terminal: what finished lists are worth; None: V, as for any other node.
     """
     while True:
@@ -110,57 +99,57 @@ def run(
         active = which[missing > 0]
         if not len(active):
             return
-        step(trees, active, evaluator, search, terminal, missing=missing[missing > 0])
+        step(trees, active, evaluator, config, terminal, missing=missing[missing > 0])
 
 
 def step(
     trees: Trees,
     which: IntArray,
     evaluator: Evaluator,
-    search: Search,
+    config: MctsConfig,
     terminal: Terminal | None = None,
     *,
     missing: IntArray | None = None,
     forced: IntArray | None = None,
 ) -> None:
-    """One simulation of each tree (several with `search.leaves`), evaluated in one call.
+    """One simulation of each tree (several with `config.leaves`), evaluated in one call.
 
     Args:
         trees: written to.
         which: [A].
         evaluator: the network.
-        search: how.
+        config: how.
         terminal: see `run`.
-        missing: [A] simulations of each tree at most, at least 1; None: `search.leaves`.
+        missing: [A] simulations of each tree at most, at least 1; None: `config.leaves`.
         forced: [A] the root's edge to take instead of the best; the root must have edges, and no edge before it may be
             untried.
     """
-    leaves = simulate(trees, which, search, missing, forced)
-    expand(trees, leaves, evaluator, search, terminal)
+    leaves = simulate(trees, which, config, missing, forced)
+    expand(trees, leaves, evaluator, config, terminal)
     for group in leaves:
         values = trees.value[group.node].astype(np.float64)
-        backward(trees, group.node, values, visits=int(search.leaves == 1))
+        backward(trees, group.node, values, visits=int(config.leaves == 1))
 
 
 def simulate(
-    trees: Trees, which: IntArray, search: Search, missing: IntArray | None = None, forced: IntArray | None = None
+    trees: Trees, which: IntArray, config: MctsConfig, missing: IntArray | None = None, forced: IntArray | None = None
 ) -> list[Leaves]:
-    """Where the next simulations end: one of each tree, or groups of them with `search.leaves` above 1.
+    """Where the next simulations end: one of each tree, or groups of them with `config.leaves` above 1.
 
     In groups each counts at once as a visit that found 0 (virtual loss). A descent that ends where an earlier one waits
     is dropped: it does not count as a simulation. Arguments as `step`.
     """
-    if search.leaves == 1:
-        return [Leaves(which, *descend(trees, which, search.exploration, forced))]
+    if config.leaves == 1:
+        return [Leaves(which, *descend(trees, which, config.exploration, forced))]
     groups = []
-    for turn in range(search.leaves):
+    for turn in range(config.leaves):
         if turn and missing is not None:
             keep = missing > turn
             which, missing = which[keep], missing[keep]
             forced = None if forced is None else forced[keep]
         if not len(which):
             break
-        node, action = descend(trees, which, search.exploration, forced)
+        node, action = descend(trees, which, config.exploration, forced)
         free = (action >= 0) | ~trees.waiting[node]
         leaves = Leaves(which[free], node[free], action[free])
         fresh = np.flatnonzero(leaves.action >= 0)
@@ -243,7 +232,7 @@ def _descend_one(trees: Trees, node: int, exploration: float) -> tuple[int, int]
 
 
 def expand(
-    trees: Trees, leaves: list[Leaves], evaluator: Evaluator, search: Search, terminal: Terminal | None = None
+    trees: Trees, leaves: list[Leaves], evaluator: Evaluator, config: MctsConfig, terminal: Terminal | None = None
 ) -> None:
     """Put a node, evaluated, where each simulation ended; `leaves` then hold these nodes.
 
@@ -253,21 +242,21 @@ def expand(
         trees: written to.
         leaves: groups of simulations, those of one group in different trees.
         evaluator: the network.
-        search: says what untried edges are worth.
+        config: says what untried edges are worth.
         terminal: see `run`.
     """
     together = leaves[0] if len(leaves) == 1 else _joined(leaves)
     # The others are new edges or finished lists.
     bare = (together.action < 0) & (trees.depth[together.node] < trees.length[together.trees])
     if bare.any():
-        add_edges(trees, together.trees[bare], together.node[bare], evaluator, search)
+        add_edges(trees, together.trees[bare], together.node[bare], evaluator, config)
     created = [_add_nodes(trees, group) for group in leaves]
     evaluate(trees, together.trees, created[0] if len(created) == 1 else np.concatenate(created), evaluator, terminal)
     for group, new in zip(leaves, created, strict=True):
         group.node = np.where(new >= 0, new, group.node)
 
 
-def add_edges(trees: Trees, which: IntArray, nodes: IntArray, evaluator: Evaluator, search: Search) -> None:
+def add_edges(trees: Trees, which: IntArray, nodes: IntArray, evaluator: Evaluator, config: MctsConfig) -> None:
     """Give nodes their rows of edges, by falling prior.
 
     Args:
@@ -275,7 +264,7 @@ def add_edges(trees: Trees, which: IntArray, nodes: IntArray, evaluator: Evaluat
         which: [E] the tree of each node.
         nodes: [E], all different; without edges and not at the end of a list.
         evaluator: gives the logits.
-        search: says what untried edges are worth.
+        config: says what untried edges are worth.
 
     Raises:
         FloatingPointError: logits that are not finite.
@@ -291,7 +280,7 @@ def add_edges(trees: Trees, which: IntArray, nodes: IntArray, evaluator: Evaluat
     prior = softmax(logits)
     if np.isnan(prior[:, 0]).any():  # one NaN makes a whole row of them
         raise FloatingPointError("the policy's logits are not finite: training diverged; lower the learning rate")
-    unvisited = trees.value[nodes] if search.unvisited == "parent" else np.zeros(len(nodes), np.float32)
+    unvisited = trees.value[nodes] if config.unvisited == "parent" else np.zeros(len(nodes), np.float32)
     trees.add_edges(which, nodes, prior, on_offer, unvisited)
 
 

@@ -75,7 +75,7 @@ class Sampler:
         order = preference(topic.n_candidates, topic.doc_ids) if order is None else order
         judgments = judged(topic)[order]
         depth = min(self._depth, topic.n_candidates)
-        bound = self._bound(topic, depth)
+        bound = self.bound(topic, depth)
         first = greedy_rankings(bound, judgments[None], np.ones((1, len(order)), np.bool_), np.zeros(1, np.int64))
         ranking = order[first]
         gains = bound.gains(judged(topic)[ranking], np.zeros(1, np.int64))
@@ -109,20 +109,16 @@ class Sampler:
                 variants[tuple(_swapped(ideal.good[0], judged(topic), generator).tolist())] = None
         good = np.array(list(variants), np.int64)
         drawn = np.stack([generator.permutation(topic.n_candidates)[:depth] for _ in range(_DRAWS * negatives)])
-        values = self._values(topic, np.concatenate([good, drawn]))
+        rankings = np.concatenate([good, drawn])
+        values = self.bound(topic, depth).values(judged(topic)[rankings], np.zeros(len(rankings), np.int64))
         values = values / max(float(values[0]), 1e-12)
         bad_values = values[len(good) :]
         bad = np.flatnonzero(bad_values <= min(below, 1 - 1e-9))[:negatives]
         counted = np.repeat(ideal.good_counted, len(good), axis=0)
         return Samples(good, counted, values[: len(good)], drawn[bad], bad_values[bad])
 
-    def _values(self, topic: Topic, rankings: IntArray) -> ScoreArray:
-        """The measure of rankings of one topic: [P]."""
-        bound = self._bound(topic, rankings.shape[1])
-        return bound.values(judged(topic)[rankings], np.zeros(len(rankings), np.int64))
-
-    def _bound(self, topic: Topic, depth: int) -> BoundMeasure:
-        """The measure for this topic."""
+    def bound(self, topic: Topic, depth: int) -> BoundMeasure:
+        """The measure for this topic alone, over this many ranks."""
         return self._measure.bind([Reference.of(topic, "candidates")], depth)
 
 

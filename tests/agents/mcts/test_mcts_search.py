@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from small_topics import random_topics, seeds
 from srd_agents.mcts.config import MctsConfig
 from srd_agents.mcts.rollout import Planner, Simulator, most_visited, move, seeded_order, visit_shares
 from srd_agents.mcts.root import dirichlet_noise, improved_policy, mix_noise, run_gumbel
-from srd_agents.mcts.search import Search, instantiate, run, softmax
+from srd_agents.mcts.search import instantiate, run, softmax
 from srd_agents.mcts.tree import MEAN, PRIOR, TRIED, Trees
 from srd_agents.registry import make_ranker
 from srd_agents.validation import Validation
@@ -53,6 +54,9 @@ class Table:
         if self._flat:
             return np.zeros((len(states), self._width), np.float32)
         return np.mod(states * np.float32(3.1) + np.arange(self._width, dtype=np.float32) * np.float32(0.61), 1) * 3
+
+
+options = partial(MctsConfig, root="puct")
 
 
 def started(counts: list[int], horizon: int, simulations: int, *, keys: Any = None, flat: bool = False) -> Any:
@@ -123,7 +127,7 @@ def test_enough_simulations_find_the_best_list_there_is(gumbel: bool, seed: int,
 def test_a_tree_searched_in_a_batch_equals_the_same_tree_alone(data: Any, leaves: int, unvisited: Any) -> None:
     counts = data.draw(st.lists(st.integers(2, 30), min_size=2, max_size=9))
     horizon, simulations = data.draw(st.integers(2, 5)), data.draw(st.integers(1, 120))
-    search = Search(leaves=leaves, unvisited=unvisited)
+    search = options(leaves=leaves, unvisited=unvisited)
     trees, every, network = started(counts, horizon, simulations)
     run(trees, every, simulations, network, search)
     first = most_visited(trees, every)
@@ -149,7 +153,7 @@ def test_a_tree_searched_in_a_batch_equals_the_same_tree_alone(data: Any, leaves
 def test_laws_of_a_tree(seed: int, counts: list[int], leaves: int) -> None:
     simulations = 60
     trees, every, network = started(counts, 4, simulations, keys=np.random.default_rng(seed).random(len(counts)))
-    run(trees, every, simulations, network, Search(leaves=leaves))
+    run(trees, every, simulations, network, options(leaves=leaves))
     assert (trees.visits[trees.root] == simulations + 1).all()
     assert not trees.waiting.any()
     np.testing.assert_allclose(visit_shares(trees, every).sum(1), 1)
@@ -225,7 +229,7 @@ def by_the_book(
 @pytest.mark.parametrize(("count", "horizon"), [(2, 1), (4, 3), (7, 5), (20, 2)])
 def test_the_search_is_the_papers_rule_written_out(count: int, horizon: int, unvisited: Any) -> None:
     trees, every, network = started([count] * 3, horizon, 150, keys=[0.3, 1.7, 2.9])
-    run(trees, every, 150, network, Search(unvisited=unvisited))
+    run(trees, every, 150, network, options(unvisited=unvisited))
     for tree in range(3):
         expected = by_the_book(network, tree, count, horizon, 150, unvisited)
         nodes = tree * trees.capacity + np.arange(trees.n_nodes[tree])
@@ -235,7 +239,7 @@ def test_the_search_is_the_papers_rule_written_out(count: int, horizon: int, unv
 
 def test_ties_go_to_the_larger_prior_then_to_the_seeded_order() -> None:
     trees, every, network = started([6], 3, 20, flat=True)
-    run(trees, every, 3, network, Search())
+    run(trees, every, 3, network, options())
     assert trees.document[trees.block[trees.root[0]]].tolist() == [0, 1, 2, 3, 4, 5]
     assert most_visited(trees, every).tolist() == [0]
     topic = generate("tiny", n_topics=1, seed=0)[0]
@@ -290,13 +294,13 @@ def test_softmax_does_not_see_padding() -> None:
 
 def test_noise_is_mixed_into_the_priors_of_the_root_alone() -> None:
     trees, every, network = started([5, 8], 3, 60)
-    run(trees, every, 10, network, Search())
+    run(trees, every, 10, network, options())
     before = [trees.edges[int(trees.block[trees.root[tree]])].copy() for tree in every]
     documents = [trees.document[int(trees.block[trees.root[tree]])].copy() for tree in every]
     offered = np.arange(8) < np.array([[5], [8]])
     noise = dirichlet_noise(offered, 10.0, np.random.default_rng(0))
     np.testing.assert_allclose(noise.sum(1), 1)
-    mix_noise(trees, every, network, Search(), noise, 0.25)
+    mix_noise(trees, every, network, options(), noise, 0.25)
     for tree in every:
         block = int(trees.block[trees.root[tree]])
         tried = int(trees.opened[block])
@@ -307,7 +311,7 @@ def test_noise_is_mixed_into_the_priors_of_the_root_alone() -> None:
             assert trees.edges[block, PRIOR, place] == pytest.approx(expected, abs=1e-6)
         size = int(trees.n_candidates[tree])
         assert (np.diff(trees.edges[block, PRIOR, tried:size]) <= 0).all()
-    run(trees, every, 60, network, Search())
+    run(trees, every, 60, network, options())
     assert (trees.visits[trees.root] == 61).all()
 
 
@@ -318,7 +322,7 @@ def test_sequential_halving_spends_its_budget_on_what_it_considers(
 ) -> None:
     trees, every, network = started(counts, 3, simulations, keys=np.random.default_rng(seed).random(len(counts)))
     gumbel = np.random.default_rng(seed).gumbel(size=(len(counts), max(counts)))
-    moves, policies = run_gumbel(trees, every, simulations, network, Search(), gumbel, 8)
+    moves, policies = run_gumbel(trees, every, simulations, network, options(), gumbel, 8)
     assert (trees.visits[trees.root] == simulations + 1).all()
     np.testing.assert_allclose(policies.sum(1), 1)
     for tree, count in enumerate(counts):
@@ -338,7 +342,14 @@ def test_sequential_halving_spends_its_budget_on_what_it_considers(
 def test_the_improved_policy_prefers_what_was_found_better() -> None:
     trees, every, network = started([4], 2, 40, flat=True)
     run_gumbel(
-        trees, every, 40, network, Search(), np.zeros((1, 4)), 4, lambda _, lists: (lists[:, 0] == 2).astype(np.float64)
+        trees,
+        every,
+        40,
+        network,
+        options(),
+        np.zeros((1, 4)),
+        4,
+        lambda _, lists: (lists[:, 0] == 2).astype(np.float64),
     )
     assert improved_policy(trees, 0).argmax() == 2
 
@@ -373,7 +384,7 @@ def test_leaves_of_all_trees_are_evaluated_in_one_call(leaves: int, most: int) -
     trees = Trees.allocate(np.full(32, 30), 5, 1, 40)
     every = np.arange(32)
     instantiate(trees, every, network.initial(every), np.full((32, 5), -1), network)
-    run(trees, every, 40, network, Search(leaves=leaves))
+    run(trees, every, 40, network, options(leaves=leaves))
     assert (trees.visits[trees.root] == 41).all()
     assert network.calls <= most
 

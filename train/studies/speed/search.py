@@ -75,18 +75,19 @@ def bytes_per_simulation() -> int:
 
 def _searched(count: int, simulations: int, *, training: bool) -> Callable[[], Trees]:
     """A runner of one search of fresh trees."""
-    from srd_agents.mcts.search import Search, instantiate, run
+    from srd_agents.mcts.config import MctsConfig
+    from srd_agents.mcts.search import instantiate, run
     from srd_agents.mcts.tree import Trees
 
     topics = generate("web", n_topics=count, seed=0, width=_WIDTH, candidates=(CANDIDATES, CANDIDATES))
     evaluator = _evaluator(topics)
     terminal = _worth(topics) if training else None
-    every = np.arange(count)
+    every, config = np.arange(count), MctsConfig()
 
     def work() -> Trees:
         trees = Trees.allocate(np.full(count, CANDIDATES), HORIZON, evaluator.state_width, simulations)
         instantiate(trees, every, evaluator.initial(every), np.full((count, HORIZON), -1), evaluator)
-        run(trees, every, simulations, evaluator, Search(), terminal)
+        run(trees, every, simulations, evaluator, config, terminal)
         return trees
 
     return work

@@ -47,9 +47,12 @@ class PlackettLuceLearner(LinearLearner[C, Prepared]):
     def _samples(self, topic: Topic, generator: np.random.Generator) -> Samples:
         """The rankings to learn from."""
 
-    @abstractmethod
     def _pull(self, good: ScoreArray, bad: ScoreArray, prepared: Prepared) -> tuple[float, ScoreArray, ScoreArray]:
-        """The loss, and its derivatives by the log likelihoods of good [P] and bad [Q] rankings."""
+        """The loss, and its derivatives by the log likelihoods of good [P] and bad [Q] rankings.
+
+        Minus the mean log likelihood of the good ones, unless a learner says otherwise.
+        """
+        return -float(good.mean()), np.full(len(good), -1.0 / len(good)), np.zeros(len(bad))
 
     def score(self, topic: Topic, selected: IntArray, allowed: BoolArray) -> ScoreArray:
         """The score f of each candidate as the next document: [N] float64; what is not allowed is to be ignored.
@@ -153,9 +156,6 @@ class Rltr(MeasureLearner[RltrConfig]):
     def _samples(self, topic: Topic, generator: np.random.Generator) -> Samples:
         return self._sampler.ideal(topic, generator.permutation(topic.n_candidates))
 
-    def _pull(self, good: ScoreArray, bad: ScoreArray, prepared: Prepared) -> tuple[float, ScoreArray, ScoreArray]:
-        return _minus_mean(good, bad)
-
 
 class PairLearner(MeasureLearner[PairConfig]):
     """Learners from pairs of a good and a bad ranking; they differ in `pair_loss` only."""
@@ -254,11 +254,3 @@ class ListMle(PlackettLuceLearner[ListMleConfig]):
         ranking = drawn[(-covered[drawn]).argsort(kind="stable")][None, : self.config.depth]
         none = np.empty((0, ranking.shape[1]), np.int64)
         return Samples(ranking, covered[ranking] > 0, np.ones(1), none, np.empty(0))
-
-    def _pull(self, good: ScoreArray, bad: ScoreArray, prepared: Prepared) -> tuple[float, ScoreArray, ScoreArray]:
-        return _minus_mean(good, bad)
-
-
-def _minus_mean(good: ScoreArray, bad: ScoreArray) -> tuple[float, ScoreArray, ScoreArray]:
-    """Minus the mean log likelihood of good rankings."""
-    return -float(good.mean()), np.full(len(good), -1.0 / len(good)), np.zeros(len(bad))

@@ -14,7 +14,7 @@ from srd_agents.supervised.linear.learner import LinearLearner
 from srd_agents.supervised.linear.words import COVERAGE_NAMES, WordCoverage, greedy_cover
 from srd_agents.supervised.samples import Sampler
 from srd_agents.validation import judged
-from srd_gym.measures import BoundMeasure, Reference, measure
+from srd_gym.measures import BoundMeasure
 from srd_gym.protocols import IntArray, ScoreArray
 from srd_gym.topic import GradeArray, Topic, TopicSet
 
@@ -83,8 +83,7 @@ class StructSvm(StructuralSvm[StructSvmConfig, RankingProblem]):
 
     def _prepared(self, topic: Topic, generator: np.random.Generator) -> RankingProblem:
         ideal = self._sampler.ideal(topic, generator.permutation(topic.n_candidates)).good[0]
-        plain = measure(self.config.measure, normalizer="candidates").plain()
-        bound = plain.bind([Reference.of(topic, "candidates")], len(ideal))
+        bound = self._sampler.bound(topic, len(ideal))
         relevance = relevance_columns(topic, self.config.column_names)
         value = float(bound.values(judged(topic)[ideal][None], 0)[0])
         return RankingProblem(relevance, joint_features(relevance, ideal), judged(topic), bound, value)

@@ -204,7 +204,7 @@ def check_fields(config: Any) -> None:
 @cache
 def _checks(config_class: type[Any]) -> list[tuple[str, Callable[[str, Any], None]]]:
     """The fields whose annotations say more than a type, and what each must pass."""
-    found = []
+    found: list[tuple[str, Callable[[str, Any], None]]] = []
     # Class by class: one that changes a default alone (epochs: int = 6) keeps the range that its base gave.
     for kind in config_class.__mro__[:-1]:
         for name, hint in get_type_hints(kind, include_extras=True).items():

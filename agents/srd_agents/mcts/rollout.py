@@ -15,7 +15,7 @@ import numpy as np
 
 from srd_agents.mcts.config import MctsConfig
 from srd_agents.mcts.root import dirichlet_noise, mix_noise, run_gumbel
-from srd_agents.mcts.search import Evaluator, Terminal, instantiate, run
+from srd_agents.mcts.search import Evaluator, Search, Terminal, instantiate, run
 from srd_agents.mcts.tree import TRIED, Trees
 from srd_gym.core import SelectionCore
 from srd_gym.protocols import BoolArray, IntArray, ScoreArray
@@ -114,7 +114,8 @@ class Planner:
         trees = Trees.allocate(n_candidates, self.config.horizon, evaluator.state_width, self.simulations)
         every = np.arange(len(n_candidates))
         empty = np.full((len(every), self.config.horizon), -1, np.int64)
-        instantiate(trees, every, evaluator.initial(every), empty, evaluator)
+        search = Search(trees, evaluator, self.config, terminal)
+        instantiate(search, every, evaluator.initial(every), empty)
         ranks = min(int(trees.length.max()), most_ranks or self.config.horizon)
         width = trees.document.shape[1]
         documents = np.zeros((len(every), ranks), np.int64)
@@ -125,36 +126,27 @@ class Planner:
         for rank in range(ranks):
             on = np.flatnonzero(active[:, rank])
             allowed[on, rank] = offered[on]
-            chosen, policies[on, rank] = self._choose(trees, on, offered[on], evaluator, terminal, rng)
+            chosen, policies[on, rank] = self._choose(search, on, offered[on], rng)
             documents[on, rank] = chosen
             offered[on, chosen] = False
             if on_rank is not None:
                 on_rank(on, chosen)
             further = trees.length[on] > rank + 1
             if rank + 1 < ranks and further.any():
-                move(trees, on[further], chosen[further], evaluator, keep=not self.gumbel)
+                move(search, on[further], chosen[further], keep=not self.gumbel)
         return Played(documents, policies, active, allowed)
 
     def _choose(
-        self,
-        trees: Trees,
-        on: IntArray,
-        offered: BoolArray,
-        evaluator: Evaluator,
-        terminal: Terminal | None,
-        rng: np.random.Generator | None,
+        self, search: Search, on: IntArray, offered: BoolArray, rng: np.random.Generator | None
     ) -> tuple[IntArray, ScoreArray]:
         """The document for the next rank of each tree, and the policy to learn."""
         if self.gumbel:
             noise = np.zeros(offered.shape) if rng is None else rng.gumbel(size=offered.shape)
-            most = self.config.max_num_considered_actions
-            return run_gumbel(trees, on, self.simulations, evaluator, self.config, noise, most, terminal)
-        fraction = self.config.dirichlet_fraction
-        if self.training and fraction and rng is not None:
-            noise = dirichlet_noise(offered, self.config.dirichlet_alpha, rng)
-            mix_noise(trees, on, evaluator, self.config, noise, fraction)
-        run(trees, on, self.simulations, evaluator, self.config, terminal)
-        return most_visited(trees, on), visit_shares(trees, on)
+            return run_gumbel(search, on, self.simulations, noise)
+        if self.training and self.config.dirichlet_fraction and rng is not None:
+            mix_noise(search, on, dirichlet_noise(offered, self.config.dirichlet_alpha, rng))
+        run(search, on, self.simulations)
+        return most_visited(search.trees, on), visit_shares(search.trees, on)
 
 
 def most_visited(trees: Trees, which: IntArray) -> IntArray:
@@ -180,24 +172,24 @@ def visit_shares(trees: Trees, which: IntArray) -> ScoreArray:
     return out
 
 
-def move(trees: Trees, which: IntArray, documents: IntArray, evaluator: Evaluator, *, keep: bool = True) -> None:
+def move(search: Search, which: IntArray, documents: IntArray, *, keep: bool = True) -> None:
     """Rank a document in each tree: its node becomes the root.
 
     Args:
-        trees: written to.
+        search: its trees are written to.
         which: [A].
         documents: [A], on offer at the root.
-        evaluator: for roots that must be made anew.
         keep: whether the subtree below is kept.
     """
+    trees = search.trees
     for tree, document in zip(which, documents, strict=True):
         if keep and trees.keep_subtree(int(tree), int(document)):
             continue
         one, old = np.array([tree]), trees.root[tree]
         ranking = trees.ranking[old].astype(np.int64)[None]
         ranking[0, trees.depth[old]] = document
-        state = evaluator.advance(one, trees.state[old][None], np.array([document]))
-        instantiate(trees, one, state, ranking, evaluator)
+        state = search.evaluator.advance(one, trees.state[old][None], np.array([document]))
+        instantiate(search, one, state, ranking)
 
 
 class Simulator:

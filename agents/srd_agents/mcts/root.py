@@ -10,8 +10,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from srd_agents.mcts.config import MctsConfig
-from srd_agents.mcts.search import Evaluator, Terminal, add_edges, step
+from srd_agents.mcts.search import Search, add_edges, step
 from srd_agents.mcts.tree import MEAN, PRIOR, TRIED, Trees
 from srd_gym.protocols import BoolArray, IntArray, ScoreArray
 
@@ -19,27 +18,24 @@ VISITS_OFFSET, VALUE_SCALE = 50.0, 1.0
 """c_visit and c_scale of Danihelka et al. 2022, section 3.4."""
 
 
-def expand_roots(trees: Trees, which: IntArray, evaluator: Evaluator, config: MctsConfig) -> None:
+def expand_roots(search: Search, which: IntArray) -> None:
     """Give these roots edges where they have none."""
+    trees = search.trees
     bare = which[trees.block[trees.root[which]] < 0]
     if len(bare):
-        add_edges(trees, bare, trees.root[bare], evaluator, config)
+        add_edges(search, bare, trees.root[bare])
 
 
-def mix_noise(
-    trees: Trees, which: IntArray, evaluator: Evaluator, config: MctsConfig, noise: ScoreArray, fraction: float
-) -> None:
-    """Mix noise into the priors of the roots' edges: (1 - fraction) p + fraction noise.
+def mix_noise(search: Search, which: IntArray, noise: ScoreArray) -> None:
+    """Mix noise into the priors of the roots' edges: (1 - fraction) p + fraction noise (`config.dirichlet_fraction`).
 
     Args:
-        trees: written to; roots without edges are expanded.
+        search: its trees are written to; roots without edges are expanded.
         which: [A].
-        evaluator: for that.
-        config: for that.
         noise: [A, N], sums over the candidates on offer should be 1.
-        fraction: 0 to 1.
     """
-    expand_roots(trees, which, evaluator, config)
+    trees, fraction = search.trees, search.config.dirichlet_fraction
+    expand_roots(search, which)
     for tree, drawn in zip(which, noise, strict=True):
         block = int(trees.block[trees.root[tree]])
         mixed = (1 - fraction) * trees.edges[block, PRIOR] + fraction * drawn[trees.document[block]]
@@ -62,44 +58,32 @@ def dirichlet_noise(on_offer: BoolArray, alpha: float, rng: np.random.Generator)
     return out
 
 
-def run_gumbel(
-    trees: Trees,
-    which: IntArray,
-    simulations: int,
-    evaluator: Evaluator,
-    config: MctsConfig,
-    gumbel: ScoreArray,
-    max_num_considered_actions: int,
-    terminal: Terminal | None = None,
-) -> tuple[IntArray, ScoreArray]:
+def run_gumbel(search: Search, which: IntArray, simulations: int, gumbel: ScoreArray) -> tuple[IntArray, ScoreArray]:
     """Search with Gumbel sampling and sequential halving at the root (Danihelka et al., ICLR 2022, its Algorithm 2).
 
     The candidates with the largest g + logit are tried equally often, then the better half of them, and so on. Below
     the root the selection rule is the usual one, which the paper replaces too.
 
     Args:
-        trees: newly instantiated roots, not at their ends; written to.
+        search: newly instantiated roots, not at their ends; one leaf at a time. Its trees are written to.
         which: [A].
         simulations: of each tree, at least 1.
-        evaluator: the network.
-        config: how; one leaf at a time.
         gumbel: [A, N] Gumbel noise; zeros to choose without exploring.
-        max_num_considered_actions: edges of the root to begin with at most.
-        terminal: see `search.run`.
 
     Returns:
         (documents [A], the move; policies [A, N] float64, the improved policy to learn from).
     """
-    expand_roots(trees, which, evaluator, config)
+    trees = search.trees
+    expand_roots(search, which)
     blocks = trees.block[trees.root[which]]
-    most = min(max_num_considered_actions, simulations)
+    most = min(search.config.max_num_considered_actions, simulations)
     roots = [_Halving(trees, int(block), g, most, simulations) for block, g in zip(blocks, gumbel, strict=True)]
     # A list, not a generator: every root must plan.
     while any([root.plan() for root in roots]):
         for turn in range(max(len(root.planned) for root in roots)):
             on = [i for i, root in enumerate(roots) if turn < len(root.planned)]
             forced = np.array([roots[i].planned[turn] for i in on])
-            step(trees, which[on], evaluator, config, terminal, forced=forced)
+            step(search, which[on], forced=forced)
         for root in roots:
             root.halve()
     moves = np.array([root.best() for root in roots], np.int64)

@@ -48,6 +48,20 @@ class Evaluator(Protocol):
         """[E, N], those of the policy; the search masks what is not on offer."""
 
 
+@dataclass(frozen=True, slots=True)
+class Search:
+    """What the functions of a search work with."""
+
+    trees: Trees
+    """Written to."""
+    evaluator: Evaluator
+    """The network."""
+    config: MctsConfig
+    """How: exploration, what untried edges are worth, leaves at a time."""
+    terminal: Terminal | None = None
+    """What finished lists are worth; None: V, as for any other node."""
+
+
 @dataclass(slots=True)
 class Leaves:
     """Where one simulation of each tree ended."""
@@ -60,85 +74,65 @@ class Leaves:
     """[E] which of its edges is tried for the first time; -1: the node is a finished list or has no edges yet."""
 
 
-def instantiate(trees: Trees, which: IntArray, states: Floats, rankings: IntArray, evaluator: Evaluator) -> None:
+def instantiate(search: Search, which: IntArray, states: Floats, rankings: IntArray) -> None:
     """Begin trees anew with a root that is evaluated but has no edges.
 
     Args:
-        trees: written to.
+        search: its trees are written to.
         which: [A] which trees.
         states: [A, D] state of the network at the root.
         rankings: [A, K] documents ranked so far; -1 behind them.
-        evaluator: gives the root's V.
     """
+    trees = search.trees
     roots = trees.set_root(which, rankings, (rankings >= 0).sum(1))
-    values = evaluator.values(which, states)
+    values = search.evaluator.values(which, states)
     trees.state[roots], trees.value[roots] = states, values
     trees.visits[roots], trees.total[roots] = 1, values
 
 
-def run(
-    trees: Trees,
-    which: IntArray,
-    simulations: int,
-    evaluator: Evaluator,
-    config: MctsConfig,
-    terminal: Terminal | None = None,
-) -> None:
+def run(search: Search, which: IntArray, simulations: int) -> None:
     """Search until each root has this many simulations, those inherited with a kept subtree included.
 
     Args:
-        trees: instantiated; written to.
+        search: its trees are instantiated; they are written to.
         which: [A] trees to search; none may be at its end.
         simulations: per tree.
-        evaluator: the network.
-        config: how.
-        terminal: what finished lists are worth; None: V, as for any other node.
     """
+    trees = search.trees
     while True:
         missing = simulations + 1 - trees.visits[trees.root[which]].astype(np.int64)
         active = which[missing > 0]
         if not len(active):
             return
-        step(trees, active, evaluator, config, terminal, missing=missing[missing > 0])
+        step(search, active, missing[missing > 0])
 
 
-def step(
-    trees: Trees,
-    which: IntArray,
-    evaluator: Evaluator,
-    config: MctsConfig,
-    terminal: Terminal | None = None,
-    *,
-    missing: IntArray | None = None,
-    forced: IntArray | None = None,
-) -> None:
+def step(search: Search, which: IntArray, missing: IntArray | None = None, forced: IntArray | None = None) -> None:
     """One simulation of each tree (several with `config.leaves`), evaluated in one call.
 
     Args:
-        trees: written to.
+        search: its trees are written to.
         which: [A].
-        evaluator: the network.
-        config: how.
-        terminal: see `run`.
         missing: [A] simulations of each tree at most, at least 1; None: `config.leaves`.
         forced: [A] the root's edge to take instead of the best; the root must have edges, and no edge before it may be
             untried.
     """
-    leaves = simulate(trees, which, config, missing, forced)
-    expand(trees, leaves, evaluator, config, terminal)
+    leaves = simulate(search, which, missing, forced)
+    expand(search, leaves)
     for group in leaves:
-        values = trees.value[group.node].astype(np.float64)
-        backward(trees, group.node, values, visits=int(config.leaves == 1))
+        values = search.trees.value[group.node].astype(np.float64)
+        backward(search.trees, group.node, values, visits=int(search.config.leaves == 1))
 
 
 def simulate(
-    trees: Trees, which: IntArray, config: MctsConfig, missing: IntArray | None = None, forced: IntArray | None = None
+    search: Search, which: IntArray, missing: IntArray | None = None, forced: IntArray | None = None
 ) -> list[Leaves]:
     """Where the next simulations end: one of each tree, or groups of them with `config.leaves` above 1.
 
     In groups each counts at once as a visit that found 0 (virtual loss). A descent that ends where an earlier one waits
     is dropped: it does not count as a simulation. Arguments as `step`.
     """
+    trees, config = search.trees, search.config
     if config.leaves == 1:
         return [Leaves(which, *descend(trees, which, config.exploration, forced))]
     groups = []
@@ -231,48 +225,43 @@ def _descend_one(trees: Trees, node: int, exploration: float) -> tuple[int, int]
     return node, -1
 
 
-def expand(
-    trees: Trees, leaves: list[Leaves], evaluator: Evaluator, config: MctsConfig, terminal: Terminal | None = None
-) -> None:
+def expand(search: Search, leaves: list[Leaves]) -> None:
     """Put a node, evaluated, where each simulation ended; `leaves` then hold these nodes.
 
     A node seen for the second time gets its row of edges first.
 
     Args:
-        trees: written to.
+        search: its trees are written to.
         leaves: groups of simulations, those of one group in different trees.
-        evaluator: the network.
-        config: says what untried edges are worth.
-        terminal: see `run`.
     """
+    trees = search.trees
     together = leaves[0] if len(leaves) == 1 else _joined(leaves)
     # The others are new edges or finished lists.
     bare = (together.action < 0) & (trees.depth[together.node] < trees.length[together.trees])
     if bare.any():
-        add_edges(trees, together.trees[bare], together.node[bare], evaluator, config)
+        add_edges(search, together.trees[bare], together.node[bare])
     created = [_add_nodes(trees, group) for group in leaves]
-    evaluate(trees, together.trees, created[0] if len(created) == 1 else np.concatenate(created), evaluator, terminal)
+    evaluate(search, together.trees, created[0] if len(created) == 1 else np.concatenate(created))
     for group, new in zip(leaves, created, strict=True):
         group.node = np.where(new >= 0, new, group.node)
 
 
-def add_edges(trees: Trees, which: IntArray, nodes: IntArray, evaluator: Evaluator, config: MctsConfig) -> None:
+def add_edges(search: Search, which: IntArray, nodes: IntArray) -> None:
     """Give nodes their rows of edges, by falling prior.
 
     Args:
-        trees: written to.
+        search: its trees are written to.
         which: [E] the tree of each node.
         nodes: [E], all different; without edges and not at the end of a list.
-        evaluator: gives the logits.
-        config: says what untried edges are worth.
 
     Raises:
         FloatingPointError: logits that are not finite.
     """
+    trees = search.trees
     width = trees.document.shape[1]
     # One column more, for the -1 behind a ranking's last document to write into.
     logits = np.empty((len(nodes), width + 1), np.float32)
-    logits[:, :width] = evaluator.logits(which, trees.state[nodes])
+    logits[:, :width] = search.evaluator.logits(which, trees.state[nodes])
     logits[np.arange(width + 1) >= trees.n_candidates[which, None]] = -np.inf
     np.put_along_axis(logits, trees.ranking[nodes].astype(np.int64), -np.inf, axis=1)
     logits = logits[:, :width]
@@ -280,7 +269,7 @@ def add_edges(trees: Trees, which: IntArray, nodes: IntArray, evaluator: Evaluat
     prior = softmax(logits)
     if np.isnan(prior[:, 0]).any():  # one NaN makes a whole row of them
         raise FloatingPointError("the policy's logits are not finite: training diverged; lower the learning rate")
-    unvisited = trees.value[nodes] if config.unvisited == "parent" else np.zeros(len(nodes), np.float32)
+    unvisited = trees.value[nodes] if search.config.unvisited == "parent" else np.zeros(len(nodes), np.float32)
     trees.add_edges(which, nodes, prior, on_offer, unvisited)
 
 
@@ -310,16 +299,15 @@ def _add_nodes(trees: Trees, leaves: Leaves) -> IntArray:
     return out
 
 
-def evaluate(trees: Trees, which: IntArray, nodes: IntArray, evaluator: Evaluator, terminal: Terminal | None) -> None:
+def evaluate(search: Search, which: IntArray, nodes: IntArray) -> None:
     """Fill in state and value of new nodes.
 
     Args:
-        trees: written to.
+        search: its trees are written to.
         which: [E] the tree of each node.
         nodes: [E]; -1: nothing to do there.
-        evaluator: the network.
-        terminal: what finished lists are worth; None: V.
     """
+    trees, evaluator, terminal = search.trees, search.evaluator, search.terminal
     new = nodes >= 0
     if not new.all():
         which, nodes = which[new], nodes[new]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from functools import partial
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from small_topics import random_topics, seeds
 from srd_agents.mcts.config import MctsConfig
 from srd_agents.mcts.rollout import Planner, Simulator, most_visited, move, seeded_order, visit_shares
 from srd_agents.mcts.root import dirichlet_noise, improved_policy, mix_noise, run_gumbel
-from srd_agents.mcts.search import instantiate, run, softmax
+from srd_agents.mcts.search import Search, instantiate, run, softmax
 from srd_agents.mcts.tree import MEAN, PRIOR, TRIED, Trees
 from srd_agents.registry import make_ranker
 from srd_agents.validation import Validation
@@ -56,17 +56,16 @@ class Table:
         return np.mod(states * np.float32(3.1) + np.arange(self._width, dtype=np.float32) * np.float32(0.61), 1) * 3
 
 
-options = partial(MctsConfig, root="puct")
-
-
-def started(counts: list[int], horizon: int, simulations: int, *, keys: Any = None, flat: bool = False) -> Any:
-    """Trees with roots, and their test network."""
-    keys = np.arange(1, len(counts) + 1) if keys is None else keys
-    network = Table(max(counts), keys, flat)
-    trees = Trees.allocate(np.array(counts), horizon, 1, simulations)
+def started(
+    counts: list[int], horizon: int, simulations: int, *, keys: Any = None, network: Any = None, **options: Any
+) -> tuple[Search, IntArray]:
+    """A search of trees with roots by the test network, and the numbers of the trees."""
     every = np.arange(len(counts))
-    instantiate(trees, every, network.initial(every), np.full((len(counts), horizon), -1), network)
-    return trees, every, network
+    network = network or Table(max(counts), every + 1 if keys is None else keys)
+    config = MctsConfig(**({"root": "puct"} | options))
+    search = Search(Trees.allocate(np.array(counts), horizon, 1, simulations), network, config)
+    instantiate(search, every, network.initial(every), np.full((len(counts), horizon), -1))
+    return search, every
 
 
 def export(trees: Trees, tree: int) -> dict[str, NDArray[Any]]:
@@ -127,33 +126,35 @@ def test_enough_simulations_find_the_best_list_there_is(gumbel: bool, seed: int,
 def test_a_tree_searched_in_a_batch_equals_the_same_tree_alone(data: Any, leaves: int, unvisited: Any) -> None:
     counts = data.draw(st.lists(st.integers(2, 30), min_size=2, max_size=9))
     horizon, simulations = data.draw(st.integers(2, 5)), data.draw(st.integers(1, 120))
-    search = options(leaves=leaves, unvisited=unvisited)
-    trees, every, network = started(counts, horizon, simulations)
-    run(trees, every, simulations, network, search)
-    first = most_visited(trees, every)
-    for tree, count in enumerate(counts):
-        alone, one, network_alone = started([count], horizon, simulations, keys=[tree + 1])
-        run(alone, one, simulations, network_alone, search)
-        same(export(trees, tree), export(alone, 0))
-        assert most_visited(alone, one)[0] == first[tree]
+
+    def begun(counts: list[int], keys: list[int]) -> tuple[Search, IntArray]:
+        return started(counts, horizon, simulations, keys=keys, leaves=leaves, unvisited=unvisited)
+
+    search, every = begun(counts, list(range(1, len(counts) + 1)))
+    run(search, every, simulations)
+    first = most_visited(search.trees, every)
     # And once more below the kept subtrees.
-    longer = every[np.array(counts) > 1]
-    move(trees, longer, first[longer], network)
-    run(trees, longer, simulations, network, search)
-    for tree in longer:
-        alone, one, network_alone = started([counts[tree]], horizon, simulations, keys=[tree + 1])
-        run(alone, one, simulations, network_alone, search)
-        move(alone, one, first[[tree]], network_alone)
-        run(alone, one, simulations, network_alone, search)
-        same(export(trees, tree), export(alone, 0))
+    for again in (False, True):
+        if again:
+            move(search, every, first)
+            run(search, every, simulations)
+        for tree, count in enumerate(counts):
+            alone, one = begun([count], [tree + 1])
+            run(alone, one, simulations)
+            if again:
+                move(alone, one, first[[tree]])
+                run(alone, one, simulations)
+            same(export(search.trees, tree), export(alone.trees, 0))
 
 
 @given(seed=seeds, counts=st.lists(st.integers(1, 12), min_size=1, max_size=6), leaves=st.sampled_from([1, 4]))
 @settings(max_examples=20, deadline=None)
 def test_laws_of_a_tree(seed: int, counts: list[int], leaves: int) -> None:
     simulations = 60
-    trees, every, network = started(counts, 4, simulations, keys=np.random.default_rng(seed).random(len(counts)))
-    run(trees, every, simulations, network, options(leaves=leaves))
+    keys = np.random.default_rng(seed).random(len(counts))
+    search, every = started(counts, 4, simulations, keys=keys, leaves=leaves)
+    run(search, every, simulations)
+    trees = search.trees
     assert (trees.visits[trees.root] == simulations + 1).all()
     assert not trees.waiting.any()
     np.testing.assert_allclose(visit_shares(trees, every).sum(1), 1)
@@ -190,7 +191,7 @@ def test_laws_of_a_tree(seed: int, counts: list[int], leaves: int) -> None:
 
 
 def by_the_book(
-    network: Table, tree: int, count: int, horizon: int, simulations: int, unvisited: str
+    network: Any, tree: int, count: int, horizon: int, simulations: int, unvisited: str
 ) -> dict[tuple[int, ...], int]:
     """The paper's search with dicts, one node and one candidate at a time: visits of each ranking."""
     length = min(horizon, count)
@@ -228,8 +229,9 @@ def by_the_book(
 @pytest.mark.parametrize("unvisited", ["zero", "parent"])
 @pytest.mark.parametrize(("count", "horizon"), [(2, 1), (4, 3), (7, 5), (20, 2)])
 def test_the_search_is_the_papers_rule_written_out(count: int, horizon: int, unvisited: Any) -> None:
-    trees, every, network = started([count] * 3, horizon, 150, keys=[0.3, 1.7, 2.9])
-    run(trees, every, 150, network, options(unvisited=unvisited))
+    search, every = started([count] * 3, horizon, 150, keys=[0.3, 1.7, 2.9], unvisited=unvisited)
+    run(search, every, 150)
+    trees, network = search.trees, search.evaluator
     for tree in range(3):
         expected = by_the_book(network, tree, count, horizon, 150, unvisited)
         nodes = tree * trees.capacity + np.arange(trees.n_nodes[tree])
@@ -238,8 +240,9 @@ def test_the_search_is_the_papers_rule_written_out(count: int, horizon: int, unv
 
 
 def test_ties_go_to_the_larger_prior_then_to_the_seeded_order() -> None:
-    trees, every, network = started([6], 3, 20, flat=True)
-    run(trees, every, 3, network, options())
+    search, every = started([6], 3, 20, network=Table(6, np.ones(1), flat=True))
+    run(search, every, 3)
+    trees = search.trees
     assert trees.document[trees.block[trees.root[0]]].tolist() == [0, 1, 2, 3, 4, 5]
     assert most_visited(trees, every).tolist() == [0]
     topic = generate("tiny", n_topics=1, seed=0)[0]
@@ -293,14 +296,15 @@ def test_softmax_does_not_see_padding() -> None:
 
 
 def test_noise_is_mixed_into_the_priors_of_the_root_alone() -> None:
-    trees, every, network = started([5, 8], 3, 60)
-    run(trees, every, 10, network, options())
+    search, every = started([5, 8], 3, 60, dirichlet_fraction=0.25)
+    run(search, every, 10)
+    trees = search.trees
     before = [trees.edges[int(trees.block[trees.root[tree]])].copy() for tree in every]
     documents = [trees.document[int(trees.block[trees.root[tree]])].copy() for tree in every]
     offered = np.arange(8) < np.array([[5], [8]])
     noise = dirichlet_noise(offered, 10.0, np.random.default_rng(0))
     np.testing.assert_allclose(noise.sum(1), 1)
-    mix_noise(trees, every, network, options(), noise, 0.25)
+    mix_noise(search, every, noise)
     for tree in every:
         block = int(trees.block[trees.root[tree]])
         tried = int(trees.opened[block])
@@ -311,7 +315,7 @@ def test_noise_is_mixed_into_the_priors_of_the_root_alone() -> None:
             assert trees.edges[block, PRIOR, place] == pytest.approx(expected, abs=1e-6)
         size = int(trees.n_candidates[tree])
         assert (np.diff(trees.edges[block, PRIOR, tried:size]) <= 0).all()
-    run(trees, every, 60, network, options())
+    run(search, every, 60)
     assert (trees.visits[trees.root] == 61).all()
 
 
@@ -320,9 +324,11 @@ def test_noise_is_mixed_into_the_priors_of_the_root_alone() -> None:
 def test_sequential_halving_spends_its_budget_on_what_it_considers(
     seed: int, counts: list[int], simulations: int
 ) -> None:
-    trees, every, network = started(counts, 3, simulations, keys=np.random.default_rng(seed).random(len(counts)))
+    keys = np.random.default_rng(seed).random(len(counts))
+    search, every = started(counts, 3, simulations, keys=keys, max_num_considered_actions=8)
+    trees = search.trees
     gumbel = np.random.default_rng(seed).gumbel(size=(len(counts), max(counts)))
-    moves, policies = run_gumbel(trees, every, simulations, network, options(), gumbel, 8)
+    moves, policies = run_gumbel(search, every, simulations, gumbel)
     assert (trees.visits[trees.root] == simulations + 1).all()
     np.testing.assert_allclose(policies.sum(1), 1)
     for tree, count in enumerate(counts):
@@ -340,18 +346,10 @@ def test_sequential_halving_spends_its_budget_on_what_it_considers(
 
 
 def test_the_improved_policy_prefers_what_was_found_better() -> None:
-    trees, every, network = started([4], 2, 40, flat=True)
-    run_gumbel(
-        trees,
-        every,
-        40,
-        network,
-        options(),
-        np.zeros((1, 4)),
-        4,
-        lambda _, lists: (lists[:, 0] == 2).astype(np.float64),
-    )
-    assert improved_policy(trees, 0).argmax() == 2
+    search, every = started([4], 2, 40, network=Table(4, np.ones(1), flat=True))
+    search = replace(search, terminal=lambda _, lists: (lists[:, 0] == 2).astype(np.float64))
+    run_gumbel(search, every, 40, np.zeros((1, 4)))
+    assert improved_policy(search.trees, 0).argmax() == 2
 
 
 @pytest.mark.parametrize(
@@ -381,15 +379,13 @@ class Counting(Table):
 @pytest.mark.parametrize(("leaves", "most"), [(1, 40), (4, 25)])
 def test_leaves_of_all_trees_are_evaluated_in_one_call(leaves: int, most: int) -> None:
     network = Counting(30, np.arange(32))
-    trees = Trees.allocate(np.full(32, 30), 5, 1, 40)
-    every = np.arange(32)
-    instantiate(trees, every, network.initial(every), np.full((32, 5), -1), network)
-    run(trees, every, 40, network, options(leaves=leaves))
-    assert (trees.visits[trees.root] == 41).all()
+    search, every = started([30] * 32, 5, 40, network=network, leaves=leaves)
+    run(search, every, 40)
+    assert (search.trees.visits[search.trees.root] == 41).all()
     assert network.calls <= most
 
 
 def test_a_root_without_edges_has_no_most_visited_one() -> None:
-    trees, every, _ = started([4], 2, 5)
+    search, every = started([4], 2, 5)
     with pytest.raises(ValueError, match="search at least one simulation first"):
-        most_visited(trees, every)
+        most_visited(search.trees, every)

@@ -76,7 +76,7 @@ def bytes_per_simulation() -> int:
 def _searched(count: int, simulations: int, *, training: bool) -> Callable[[], Trees]:
     """A runner of one search of fresh trees."""
     from srd_agents.mcts.config import MctsConfig
-    from srd_agents.mcts.search import instantiate, run
+    from srd_agents.mcts.search import Search, instantiate, run
     from srd_agents.mcts.tree import Trees
 
     topics = generate("web", n_topics=count, seed=0, width=_WIDTH, candidates=(CANDIDATES, CANDIDATES))
@@ -86,8 +86,9 @@ def _searched(count: int, simulations: int, *, training: bool) -> Callable[[], T
 
     def work() -> Trees:
         trees = Trees.allocate(np.full(count, CANDIDATES), HORIZON, evaluator.state_width, simulations)
-        instantiate(trees, every, evaluator.initial(every), np.full((count, HORIZON), -1), evaluator)
-        run(trees, every, simulations, evaluator, config, terminal)
+        search = Search(trees, evaluator, config, terminal)
+        instantiate(search, every, evaluator.initial(every), np.full((count, HORIZON), -1))
+        run(search, every, simulations)
         return trees
 
     return work

@@ -197,7 +197,7 @@ def check_fields(config: Any) -> None:
         TypeError: no number where the annotation wants one.
         ValueError: out of range, or none of the words of a `Literal` (the message suggests the nearest).
     """
-    for name, check in _checks(type(config)):
+    for name, check in _checks(config.__class__):
         check(name, getattr(config, name))
 
 

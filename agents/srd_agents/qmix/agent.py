@@ -68,9 +68,9 @@ class ScoringLearner(NetworkLearner[C]):
     _rng: np.random.Generator
     _episodes: int = 0
 
-    @abstractmethod
     def _make_mixer(self, vector_width: int) -> nn.Module | None:
-        """What makes the weights of the joint value, or None where there are none to learn."""
+        """What makes the weights of the joint value; None where there are none to learn."""
+        return None
 
     @abstractmethod
     def _loss(self, chosen: Tensor, rewards: Tensor, inputs: Inputs, visits: Tensor) -> Tensor:
@@ -266,9 +266,6 @@ class Vdn(ScoringLearner[VdnConfig]):
     name: str = "vdn"
     config_class: ClassVar[type[Any]] = VdnConfig
 
-    def _make_mixer(self, vector_width: int) -> None:
-        return None
-
     def _start_at(self, reward: float) -> None:
         documents = 1.0 if self.config.reduction == "mean" else float(self._core.arrays.n_candidates.mean())
         super()._start_at(reward / documents)
@@ -283,9 +280,6 @@ class Iql(ScoringLearner[ScoringConfig]):
 
     name: str = "iql"
     config_class: ClassVar[type[Any]] = ScoringConfig
-
-    def _make_mixer(self, vector_width: int) -> None:
-        return None
 
     def _loss(self, chosen: Tensor, rewards: Tensor, inputs: Inputs, visits: Tensor) -> Tensor:
         present = None if inputs.present is None else inputs.present[visits]

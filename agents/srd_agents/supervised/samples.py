@@ -22,31 +22,14 @@ _DRAWS = 4
 class Samples(NamedTuple):
     """Rankings of one topic; K is at most N."""
 
-    good: IntArray
-    """[P, K], the ideal first."""
-    good_counted: BoolArray
-    """[P, K], ranks where the ideal still gains; beyond them any order is as good."""
-    good_values: ScoreArray
-    """[P], in shares of the ideal's value."""
-    bad: IntArray
-    """[Q, K]."""
-    bad_values: ScoreArray
-    """[Q]."""
-
-    @property
-    def rankings(self) -> IntArray:
-        """[P + Q, K], good ones first."""
-        return np.concatenate([self.good, self.bad])
-
-    @property
-    def counted(self) -> BoolArray:
-        """[P + Q, K]; bad rankings are compared over the ranks that count for the ideal."""
-        return np.concatenate([self.good_counted, np.repeat(self.good_counted[:1], len(self.bad), axis=0)])
-
-    @property
-    def values(self) -> ScoreArray:
-        """[P + Q], in shares of the ideal's value."""
-        return np.concatenate([self.good_values, self.bad_values])
+    rankings: IntArray
+    """[P + Q, K], good ones first, the ideal first of all."""
+    counted: BoolArray
+    """[P + Q, K], ranks where the ideal still gains; beyond them any order is as good."""
+    values: ScoreArray
+    """[P + Q], in shares of the ideal's value."""
+    n_good: int
+    """P."""
 
 
 class Sampler:
@@ -79,8 +62,7 @@ class Sampler:
         first = greedy_rankings(bound, judgments[None], np.ones((1, len(order)), np.bool_), np.zeros(1, np.int64))
         ranking = order[first]
         gains = bound.gains(judged(topic)[ranking], np.zeros(1, np.int64))
-        none = np.empty((0, depth), np.int64)
-        return Samples(ranking, gains > 0, np.ones(1), none, np.empty(0))
+        return Samples(ranking, gains > 0, np.ones(1), 1)
 
     def pairs(
         self,
@@ -102,20 +84,19 @@ class Sampler:
             order: of ties, as for `ideal`.
         """
         ideal = self.ideal(topic, order)
-        depth = ideal.good.shape[1]
-        variants = {tuple(ideal.good[0].tolist()): None}
+        best, depth = ideal.rankings[0], ideal.rankings.shape[1]
+        variants = {tuple(best.tolist()): None}
         for _ in range(_DRAWS * (positives - 1)):
             if len(variants) < positives:
-                variants[tuple(_swapped(ideal.good[0], judged(topic), generator).tolist())] = None
+                variants[tuple(_swapped(best, judged(topic), generator).tolist())] = None
         good = np.array(list(variants), np.int64)
         drawn = np.stack([generator.permutation(topic.n_candidates)[:depth] for _ in range(_DRAWS * negatives)])
         rankings = np.concatenate([good, drawn])
         values = self.bound(topic, depth).values(judged(topic)[rankings], np.zeros(len(rankings), np.int64))
         values = values / max(float(values[0]), 1e-12)
-        bad_values = values[len(good) :]
-        bad = np.flatnonzero(bad_values <= min(below, 1 - 1e-9))[:negatives]
-        counted = np.repeat(ideal.good_counted, len(good), axis=0)
-        return Samples(good, counted, values[: len(good)], drawn[bad], bad_values[bad])
+        bad = np.flatnonzero(values[len(good) :] <= min(below, 1 - 1e-9))[:negatives]
+        kept = np.concatenate([np.arange(len(good)), len(good) + bad])
+        return Samples(rankings[kept], np.repeat(ideal.counted, len(kept), axis=0), values[kept], len(good))
 
     def bound(self, topic: Topic, depth: int) -> BoundMeasure:
         """The measure for this topic alone, over this many ranks."""

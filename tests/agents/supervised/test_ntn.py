@@ -133,25 +133,24 @@ def test_samples_are_what_they_say(seed: int, n: int) -> None:
     one = judged_topic(n, seed, 4, 4)
     samples = Sampler("alpha_nDCG", 6).pairs(one, 4, 5, 0.8, np.random.default_rng(seed))
     depth = min(6, n)
-    for rows, values in ((samples.good, samples.good_values), (samples.bad, samples.bad_values)):
-        assert rows.shape[1] == depth
-        assert all(len(set(row.tolist())) == depth for row in rows)
-        assert len(rows) == len(values)
-    assert samples.good_values == pytest.approx(np.ones(len(samples.good)))  # swaps change no value
-    assert (samples.bad_values <= 0.8).all()
-    assert 1 <= len(samples.good) <= 4
-    assert len(samples.bad) <= 5
+    rankings, values, good = samples.rankings, samples.values, samples.n_good
+    assert rankings.shape == samples.counted.shape == (len(values), depth)
+    assert all(len(set(row.tolist())) == depth for row in rankings)
+    assert values[:good] == pytest.approx(np.ones(good))  # swaps change no value
+    assert (values[good:] <= 0.8).all()
+    assert 1 <= good <= 4
+    assert len(values) - good <= 5
     judgments = one.judgments
     assert judgments is not None
-    for row in samples.good:
-        assert sorted(judgments[row].tolist()) == sorted(judgments[samples.good[0]].tolist())
+    for row in rankings[:good]:
+        assert sorted(judgments[row].tolist()) == sorted(judgments[rankings[0]].tolist())
 
 
 def test_ideals_do_not_depend_on_the_order_of_candidates() -> None:
     one = judged_topic(12, 3, 4, 4)
     order = np.random.default_rng(0).permutation(12)
-    moved = Sampler("alpha_nDCG", 10).ideal(one.take(order)).good[0]
-    np.testing.assert_array_equal(order[moved], Sampler("alpha_nDCG", 10).ideal(one).good[0])
+    moved = Sampler("alpha_nDCG", 10).ideal(one.take(order)).rankings[0]
+    np.testing.assert_array_equal(order[moved], Sampler("alpha_nDCG", 10).ideal(one).rankings[0])
 
 
 @pytest.mark.parametrize("options", [{}, {"loss": "margin", "negatives": 5, "positives": 2}, {"init": "random"}])

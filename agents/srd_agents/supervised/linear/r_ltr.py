@@ -120,7 +120,7 @@ class PlackettLuceLearner(LinearLearner[C, Prepared]):
         relations = Relations(topic, columns).rows(documents) if self._relational else none
         relevance = relevance_columns(topic, columns)
         rankings = Rankings(relevance, relations, row_of, samples.rankings, samples.counted)
-        return Prepared(rankings, samples.values, len(samples.good))
+        return Prepared(rankings, samples.values, samples.n_good)
 
     def _loss(self, prepared: Prepared) -> tuple[float, ScoreArray]:
         likelihoods, gradients = log_likelihoods(prepared.rankings, self._values, self._pooling)
@@ -252,5 +252,4 @@ class ListMle(PlackettLuceLearner[ListMleConfig]):
         covered = (judged(topic) >= 1).sum(axis=1)
         drawn = generator.permutation(topic.n_candidates)
         ranking = drawn[(-covered[drawn]).argsort(kind="stable")][None, : self.config.depth]
-        none = np.empty((0, ranking.shape[1]), np.int64)
-        return Samples(ranking, covered[ranking] > 0, np.ones(1), none, np.empty(0))
+        return Samples(ranking, covered[ranking] > 0, np.ones(1), 1)

@@ -82,7 +82,7 @@ class StructSvm(StructuralSvm[StructSvmConfig, RankingProblem]):
         ]
 
     def _prepared(self, topic: Topic, generator: np.random.Generator) -> RankingProblem:
-        ideal = self._sampler.ideal(topic, generator.permutation(topic.n_candidates)).good[0]
+        ideal = self._sampler.ideal(topic, generator.permutation(topic.n_candidates)).rankings[0]
         bound = self._sampler.bound(topic, len(ideal))
         relevance = relevance_columns(topic, self.config.column_names)
         value = float(bound.values(judged(topic)[ideal][None], 0)[0])
@@ -175,7 +175,7 @@ class SvmDiv(StructuralSvm[SvmDivConfig, CoverProblem]):
     def _prepared(self, topic: Topic, generator: np.random.Generator) -> CoverProblem:
         words, covers = self._words(topic), judged(topic) >= 1
         counts = covers.sum(axis=0)
-        ideal = self._sampler.ideal(topic, generator.permutation(topic.n_candidates)).good[0]
+        ideal = self._sampler.ideal(topic, generator.permutation(topic.n_candidates)).rankings[0]
         return CoverProblem(words, covers, counts / max(1, counts.sum()), words.covered_by(ideal), len(ideal))
 
     def _loss(self, prepared: CoverProblem) -> tuple[float, ScoreArray]:

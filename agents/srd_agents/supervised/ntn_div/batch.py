@@ -52,7 +52,7 @@ class Batch(NamedTuple):
 
 def pieces(topics: Sequence[Prepared], slices: int) -> Iterator[Sequence[Prepared]]:
     """The topics in pieces that fit the memory of one backward pass; each has at least one."""
-    most = max(len(t.vectors) * (t.samples.good.size + t.samples.bad.size) for t in topics)
+    most = max(len(t.vectors) * t.samples.rankings.size for t in topics)
     size = max(1, _CHUNK_VALUES // (most * slices))
     for start in range(0, len(topics), size):
         yield topics[start : start + size]
@@ -66,9 +66,9 @@ def padded(topics: Sequence[Prepared], like: Tensor) -> Batch:
         like: whose device and dtype to take.
     """
     count, n = len(topics), max(len(topic.vectors) for topic in topics)
-    good = max(len(topic.samples.good) for topic in topics)
-    lists = good + max(len(topic.samples.bad) for topic in topics)
-    depth = max(topic.samples.good.shape[1] for topic in topics)
+    good = max(topic.samples.n_good for topic in topics)
+    lists = good + max(len(topic.samples.values) - topic.samples.n_good for topic in topics)
+    depth = max(topic.samples.rankings.shape[1] for topic in topics)
     documents = np.zeros((count, n, topics[0].vectors.shape[1]), np.float32)
     features = np.zeros((count, n, topics[0].features.shape[1]), np.float32)
     present = np.zeros((count, n), np.bool_)
@@ -80,8 +80,8 @@ def padded(topics: Sequence[Prepared], like: Tensor) -> Batch:
         documents[row, : len(vectors)] = vectors
         features[row, : len(vectors)] = given
         present[row, : len(vectors)] = True
-        rows = np.r_[: len(samples.good), good : good + len(samples.bad)]
-        ranks = slice(0, samples.good.shape[1])
+        rows = np.r_[: samples.n_good, good : good + len(samples.values) - samples.n_good]
+        ranks = slice(0, samples.rankings.shape[1])
         rankings[row, rows, ranks], counted[row, rows, ranks] = samples.rankings, samples.counted
         values[row, rows], real[row, rows] = samples.values, True
 

@@ -43,6 +43,13 @@ autodoc_type_aliases = {
         "Rows",
         "ScoreArray",
     )
+} | {
+    # Ranges of options are their docstrings' and errors' to tell.
+    "Count": "int",
+    "CountFromZero": "int",
+    "NotNegative": "float",
+    "Positive": "float",
+    "Share": "float",
 }
 maximum_signature_line_length = 100
 autodoc_default_options = {"members": True}

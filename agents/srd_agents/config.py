@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import inspect
 import math
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -44,8 +45,8 @@ def config_from(config_class: type[C], values: Mapping[str, Any], owner: str) ->
         TypeError: a value of another type than its field's.
         ValueError: a name that is no field (the message suggests the nearest), or a value out of range.
     """
-    hints = get_type_hints(config_class)
-    names = [field.name for field in dataclasses.fields(config_class)]  # type: ignore[arg-type]
+    kind: Any = config_class
+    hints, names = _hints(kind), [field.name for field in dataclasses.fields(kind)]
     for name, value in values.items():
         if name not in names:
             raise unknown(f"option of {owner}:", name, names)
@@ -54,6 +55,12 @@ def config_from(config_class: type[C], values: Mapping[str, Any], owner: str) ->
         except (TypeError, ValueError) as error:
             raise type(error)(f"{owner}: {error}") from None
     return config_class(**values)
+
+
+@cache
+def _hints(config_class: Any) -> dict[str, Any]:
+    """The types of a dataclass's fields, without ranges; kept, as reading them takes longer than building it."""
+    return get_type_hints(config_class)
 
 
 def as_values(config: Any) -> dict[str, Any]:
@@ -207,7 +214,9 @@ def _checks(config_class: type[Any]) -> list[tuple[str, Callable[[str, Any], Non
     found: list[tuple[str, Callable[[str, Any], None]]] = []
     # Class by class: one that changes a default alone (epochs: int = 6) keeps the range that its base gave.
     for kind in config_class.__mro__[:-1]:
-        for name, hint in get_type_hints(kind, include_extras=True).items():
+        hints = get_type_hints(kind, include_extras=True)
+        for name in inspect.get_annotations(kind):
+            hint = hints[name]
             if get_origin(hint) is Literal:
                 found.append((name, partial(check_one_of, known=get_args(hint))))
             elif get_origin(hint) is Annotated:

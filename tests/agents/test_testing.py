@@ -58,7 +58,7 @@ SMALL: dict[str, dict[str, Any]] = {
 VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     "mcts uniform": ("mcts", {"init": "uniform", "rank_by": "value"}),
     "mcts search": ("mcts", {"rank_by": "search"}),
-    "mcts noise": ("mcts", {"root": "puct", "dirichlet_fraction": 0.25, "leaves": 3, "rank_by": "search"}),
+    "mcts noise": ("mcts", {"root": "puct", "dirichlet_fraction": 0.25, "rank_by": "search"}),
     "mcts attention": ("mcts", {"attention": 4, "blocks": 2}),
     "mcts attention search": ("mcts", {"attention": 4, "blocks": 2, "rank_by": "search"}),
     "mcts of one rank": ("mcts", {"horizon": 1}),

@@ -28,8 +28,6 @@ class MctsConfig(LearnerConfig):
     """Lambda, the weight of the priors in the selection rule."""
     unvisited: Literal["zero", "parent"] = "zero"
     """What an untried document counts for in a search: "zero", as in the paper, or the V of its "parent"."""
-    leaves: Count = 1
-    """Leaves of a tree evaluated together, kept apart by virtual loss; 1 is the paper's search."""
     root: Literal["puct", "gumbel"] = "gumbel"
     """How training tries the root's documents: by the paper's rule, or Gumbel sampling with sequential halving."""
     max_num_considered_actions: Count = 16
@@ -63,9 +61,7 @@ class MctsConfig(LearnerConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.root == "gumbel" and (self.leaves > 1 or self.dirichlet_fraction > 0):
-            raise ValueError(
-                "root='gumbel' draws its own noise and seeks one leaf at a time: use leaves=1 and dirichlet_fraction=0"
-            )
+        if self.root == "gumbel" and self.dirichlet_fraction > 0:
+            raise ValueError("root='gumbel' draws its own noise: use dirichlet_fraction=0")
         if self.attention % self.heads:
             raise ValueError(f"attention ({self.attention}) must be a multiple of heads ({self.heads})")

@@ -65,7 +65,7 @@ def run_gumbel(search: Search, which: IntArray, simulations: int, gumbel: ScoreA
     the root the selection rule is the usual one, which the paper replaces too.
 
     Args:
-        search: newly instantiated roots, not at their ends; one leaf at a time. Its trees are written to.
+        search: newly instantiated roots, not at their ends. Its trees are written to.
         which: [A].
         simulations: of each tree, at least 1.
         gumbel: [A, N] Gumbel noise; zeros to choose without exploring.

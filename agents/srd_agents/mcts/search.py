@@ -1,6 +1,6 @@
-"""Monte Carlo tree search over rankings (M2Div) on a batch of trees: simulate, expand, backward.
+"""Monte Carlo tree search over rankings (M2Div) on a batch of trees: descend, expand, backward.
 
-`step` is one simulation of every tree: `simulate` descends to an edge that was never tried, `expand` puts an evaluated
+`step` is one simulation of every tree: `descend` goes to an edge that was never tried, `expand` puts an evaluated
 node there, and `backward` carries what it is worth to the root. Functions without state of their own: everything they
 know lies in the arrays of `Trees`, which they write into. All trees take one simulation at a time in lockstep.
 Arithmetic is elementwise over trees, so a tree comes out the same to the last bit whatever is searched beside it; few
@@ -57,21 +57,9 @@ class Search:
     evaluator: Evaluator
     """The network."""
     config: MctsConfig
-    """How: exploration, what untried edges are worth, leaves at a time."""
+    """How: exploration, and what untried edges are worth."""
     terminal: Terminal | None = None
     """What finished lists are worth; None: V, as for any other node."""
-
-
-@dataclass(slots=True)
-class Leaves:
-    """Where one simulation of each tree ended."""
-
-    trees: IntArray
-    """[E]."""
-    node: IntArray
-    """[E] the last node that was there already (or is, once `expand` has run, the new one)."""
-    action: IntArray
-    """[E] which of its edges is tried for the first time; -1: the node is a finished list or has no edges yet."""
 
 
 def instantiate(search: Search, which: IntArray, states: Floats, rankings: IntArray) -> None:
@@ -101,60 +89,22 @@ def run(search: Search, which: IntArray, simulations: int) -> None:
     trees = search.trees
     while True:
         missing = simulations + 1 - trees.visits[trees.root[which]].astype(np.int64)
-        active = which[missing > 0]
-        if not len(active):
+        if not (missing > 0).any():
             return
-        step(search, active, missing[missing > 0])
+        step(search, which[missing > 0])
 
 
-def step(search: Search, which: IntArray, missing: IntArray | None = None, forced: IntArray | None = None) -> None:
-    """One simulation of each tree (several with `config.leaves`), evaluated in one call.
+def step(search: Search, which: IntArray, forced: IntArray | None = None) -> None:
+    """One simulation of each tree, evaluated in one call.
 
     Args:
         search: its trees are written to.
         which: [A].
-        missing: [A] simulations of each tree at most, at least 1; None: `config.leaves`.
         forced: [A] the root's edge to take instead of the best; the root must have edges, and no edge before it may be
             untried.
     """
-    leaves = simulate(search, which, missing, forced)
-    expand(search, leaves)
-    for group in leaves:
-        values = search.trees.value[group.node].astype(np.float64)
-        backward(search.trees, group.node, values, visits=int(search.config.leaves == 1))
-
-
-def simulate(
-    search: Search, which: IntArray, missing: IntArray | None = None, forced: IntArray | None = None
-) -> list[Leaves]:
-    """Where the next simulations end: one of each tree, or groups of them with `config.leaves` above 1.
-
-    In groups each counts at once as a visit that found 0 (virtual loss). A descent that ends where an earlier one waits
-    is dropped: it does not count as a simulation. Arguments as `step`.
-    """
-    trees, config = search.trees, search.config
-    if config.leaves == 1:
-        return [Leaves(which, *descend(trees, which, config.exploration, forced))]
-    groups = []
-    for turn in range(config.leaves):
-        if turn and missing is not None:
-            keep = missing > turn
-            which, missing = which[keep], missing[keep]
-            forced = None if forced is None else forced[keep]
-        if not len(which):
-            break
-        node, action = descend(trees, which, config.exploration, forced)
-        free = (action >= 0) | ~trees.waiting[node]
-        leaves = Leaves(which[free], node[free], action[free])
-        fresh = np.flatnonzero(leaves.action >= 0)
-        at = leaves.node.copy()
-        if len(fresh):
-            at[fresh] = trees.add_nodes(leaves.trees[fresh], leaves.node[fresh], leaves.action[fresh])
-        trees.waiting[at] = True
-        backward(trees, at, np.zeros(len(at)))
-        leaves.node = at
-        groups.append(leaves)
-    return groups
+    nodes = expand(search, which, *descend(search.trees, which, search.config.exploration, forced))
+    backward(search.trees, nodes, search.trees.value[nodes].astype(np.float64))
 
 
 def descend(
@@ -225,25 +175,30 @@ def _descend_one(trees: Trees, node: int, exploration: float) -> tuple[int, int]
     return node, -1
 
 
-def expand(search: Search, leaves: list[Leaves]) -> None:
-    """Put a node, evaluated, where each simulation ended; `leaves` then hold these nodes.
+def expand(search: Search, which: IntArray, nodes: IntArray, actions: IntArray) -> IntArray:
+    """Put a node, evaluated, where each simulation ended; one seen for the second time gets its row of edges first.
 
-    A node seen for the second time gets its row of edges first.
+    A node that was just given edges has been seen once, so that the bonus is 0 everywhere: its first edge is the best.
 
     Args:
         search: its trees are written to.
-        leaves: groups of simulations, those of one group in different trees.
+        which: [A] trees.
+        nodes: [A] as `descend` gives them.
+        actions: [A] likewise.
+
+    Returns:
+        [A] the new nodes; the old one where a finished list was reached again.
     """
     trees = search.trees
-    together = leaves[0] if len(leaves) == 1 else _joined(leaves)
     # The others are new edges or finished lists.
-    bare = (together.action < 0) & (trees.depth[together.node] < trees.length[together.trees])
+    bare = (actions < 0) & (trees.depth[nodes] < trees.length[which])
     if bare.any():
-        add_edges(search, together.trees[bare], together.node[bare])
-    created = [_add_nodes(trees, group) for group in leaves]
-    evaluate(search, together.trees, created[0] if len(created) == 1 else np.concatenate(created))
-    for group, new in zip(leaves, created, strict=True):
-        group.node = np.where(new >= 0, new, group.node)
+        add_edges(search, which[bare], nodes[bare])
+    fresh = np.flatnonzero(trees.block[nodes] >= 0)
+    if len(fresh):
+        nodes[fresh] = trees.add_nodes(which[fresh], nodes[fresh], np.maximum(actions[fresh], 0))
+        evaluate(search, which[fresh], nodes[fresh])
+    return nodes
 
 
 def add_edges(search: Search, which: IntArray, nodes: IntArray) -> None:
@@ -281,38 +236,15 @@ def softmax(logits: Floats) -> Floats:
     return odds
 
 
-def _add_nodes(trees: Trees, leaves: Leaves) -> IntArray:
-    """The new nodes of some leaves, [E]; -1 where a finished list was reached again.
-
-    A node that was just expanded has been seen once, so that the bonus is 0 everywhere: its first edge is the best.
-    """
-    out = np.full(len(leaves.node), -1, np.int64)
-    held = trees.waiting[leaves.node]
-    made = held & (leaves.action >= 0)
-    out[made] = leaves.node[made]
-    trees.waiting[leaves.node[held]] = False
-    fresh = np.flatnonzero(~made & (trees.block[leaves.node] >= 0))
-    if len(fresh):
-        actions = np.maximum(leaves.action[fresh], 0)
-        nodes = out[fresh] = trees.add_nodes(leaves.trees[fresh], leaves.node[fresh], actions)
-        trees.visits[nodes] += held[fresh]
-    return out
-
-
 def evaluate(search: Search, which: IntArray, nodes: IntArray) -> None:
     """Fill in state and value of new nodes.
 
     Args:
         search: its trees are written to.
         which: [E] the tree of each node.
-        nodes: [E]; -1: nothing to do there.
+        nodes: [E].
     """
     trees, evaluator, terminal = search.trees, search.evaluator, search.terminal
-    new = nodes >= 0
-    if not new.all():
-        which, nodes = which[new], nodes[new]
-    if not len(nodes):
-        return
     before = trees.state[trees.parent[nodes]]
     last = np.take_along_axis(trees.ranking[nodes], trees.depth[nodes, None].astype(np.int64) - 1, axis=1)[:, 0]
     states = evaluator.advance(which, before, last.astype(np.int64))
@@ -326,25 +258,20 @@ def evaluate(search: Search, which: IntArray, nodes: IntArray) -> None:
         trees.value[nodes[finished]] = terminal(which[finished], lists)
 
 
-def _joined(groups: list[Leaves]) -> Leaves:
-    return Leaves(*(np.concatenate([getattr(group, name) for group in groups]) for name in ("trees", "node", "action")))
-
-
-def backward(trees: Trees, nodes: IntArray, values: ScoreArray, visits: int = 1) -> None:
+def backward(trees: Trees, nodes: IntArray, values: ScoreArray) -> None:
     """Carry values to the roots: every node on the way becomes the mean of what came through it.
 
     Args:
         trees: written to.
         nodes: [E], of different trees.
         values: [E] float64.
-        visits: to count; 0 where virtual loss has counted them.
     """
     if len(nodes) <= _FEW:
         for node, value in zip(nodes.tolist(), values.tolist(), strict=True):
-            _backward_one(trees, node, value, visits)
+            _backward_one(trees, node, value)
         return
     while len(nodes):
-        count = trees.visits[nodes] + visits
+        count = trees.visits[nodes] + 1
         total = trees.total[nodes] + values
         trees.visits[nodes], trees.total[nodes] = count, total
         parent = trees.parent[nodes]
@@ -358,10 +285,10 @@ def backward(trees: Trees, nodes: IntArray, values: ScoreArray, visits: int = 1)
         nodes = parent
 
 
-def _backward_one(trees: Trees, node: int, value: float, visits: int) -> None:
+def _backward_one(trees: Trees, node: int, value: float) -> None:
     """`backward` in one tree: the same sums on plain numbers."""
     while True:
-        count = trees.visits.item(node) + visits
+        count = trees.visits.item(node) + 1
         total = trees.total.item(node) + value
         trees.visits[node], trees.total[node] = count, total
         parent = trees.parent.item(node)

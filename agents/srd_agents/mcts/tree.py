@@ -5,8 +5,8 @@ candidate index: callers put candidates in a seeded order first), and since all 
 for their priors, the tried ones are always the first few. So a descent reads only the tried edges and one more, and a
 node gets its row of edges only when something passes through it a second time.
 
-Memory: a node takes 37 + 2 K + 4 D bytes and a row of edges 18 N + 8, at most one of each per simulation. With 5,000
-simulations, 210 candidates, 32 trees, K = 5 and D = 10 that is at most 3,875 bytes a simulation and 620 MB in all;
+Memory: a node takes 36 + 2 K + 4 D bytes and a row of edges 18 N + 8, at most one of each per simulation. With 5,000
+simulations, 210 candidates, 32 trees, K = 5 and D = 10 that is at most 3,874 bytes a simulation and 620 MB in all;
 pages never written to are not taken from the system.
 
 Shapes: B trees, M nodes a tree at most, N candidates, K ranks to fill, D width of a network's state. A node's number
@@ -63,8 +63,6 @@ class Trees:
     """[B M], the node's own evaluation."""
     block: NDArray[np.int64]
     """[B M], its row of edges; -1: none yet."""
-    waiting: NDArray[np.bool_]
-    """[B M], a simulation in flight ends here (only while several leaves of a tree are sought)."""
     ranking: NDArray[np.int16]
     """[B M, K], the documents ranked; -1 behind them."""
     state: NDArray[np.float32]
@@ -114,7 +112,6 @@ class Trees:
             total=np.empty(nodes, np.float64),
             value=np.empty(nodes, np.float32),
             block=np.empty(nodes, np.int64),
-            waiting=np.zeros(nodes, np.bool_),
             ranking=np.empty((nodes, horizon), np.int16),
             state=np.empty((nodes, state_width), np.float32),
             document=np.empty((nodes, width), np.int16),
@@ -152,7 +149,6 @@ class Trees:
         self.n_nodes[trees], self.n_blocks[trees] = 1, 0
         self.parent[roots], self.action[roots], self.depth[roots] = -1, -1, depth
         self.visits[roots], self.total[roots], self.block[roots] = 0, 0.0, -1
-        self.waiting[roots] = False
         self.ranking[roots] = ranking
         return roots
 
@@ -174,7 +170,6 @@ class Trees:
         self.opened[blocks] = actions + 1
         self.parent[nodes], self.action[nodes], self.depth[nodes] = parents, actions, depth + 1
         self.visits[nodes], self.total[nodes], self.block[nodes] = 0, 0.0, -1
-        self.waiting[nodes] = False
         self.ranking[nodes] = self.ranking[parents]
         self.ranking[nodes, depth] = self.document[blocks, actions]
         return nodes
@@ -259,7 +254,7 @@ class Trees:
                 array[first + start : first + start + len(part)] = array[part]
 
 
-_NODE = ("parent", "action", "depth", "visits", "total", "value", "block", "waiting", "ranking", "state")
+_NODE = ("parent", "action", "depth", "visits", "total", "value", "block", "ranking", "state")
 _BLOCK = ("document", "edges", "child", "opened")
 
 

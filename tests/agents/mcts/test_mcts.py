@@ -83,8 +83,8 @@ def test_options_out_of_range_are_refused() -> None:
         MctsConfig(simulations=0)
     with pytest.raises(ValueError, match="Did you mean search"):
         MctsConfig(rank_by="searching")  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="one leaf at a time"):
-        MctsConfig(root="gumbel", leaves=2)
+    with pytest.raises(ValueError, match="draws its own noise"):
+        MctsConfig(root="gumbel", dirichlet_fraction=0.25)
     with pytest.raises(ValueError, match="multiple of heads"):
         MctsConfig(attention=5, heads=2)
     with pytest.raises(ValueError, match=r"dirichlet_fraction must be a finite number from 0\.0 to 1\.0"):
@@ -104,7 +104,7 @@ def test_the_name_of_the_paper_has_its_settings() -> None:
         "adagrad",
         0.01,
     )
-    assert (paper.attention, paper.leaves, paper.batch_topics, paper.unvisited) == (0, 1, 1, "zero")
+    assert (paper.attention, paper.batch_topics, paper.unvisited) == (0, 1, "zero")
 
 
 def test_the_loss_by_hand() -> None:

@@ -1,1 +1,1 @@
-"""MDP-DIV (Xia et al., SIGIR 2017): ranking as a Markov decision process, learned by REINFORCE."""
+"""Learners that rank by sampling rankings and learning from what they pay (Williams 1992)."""

@@ -1,250 +1,188 @@
-"""The two MDP-DIV learners: the paper's algorithm as it stands, and the same policy trained in batches."""
+"""The learner: REINFORCE with a leave-one-out baseline through the simulator of SRD-v0."""
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from functools import cached_property
-from typing import Any, ClassVar, TypeVar
+from dataclasses import asdict
+from typing import Any, ClassVar
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 
-from srd_agents.features import ORDER_FEATURES
-from srd_agents.networks.checkpoint import (
-    generator_array,
-    load_generator,
-    load_optimizer,
-    optimizer_tree,
-)
-from srd_agents.networks.inputs import TopicTensors, chosen_log_policy
+from srd_agents.networks.checkpoint import load_module, load_optimizer, module_arrays, optimizer_tree
+from srd_agents.networks.inputs import chosen_log_policy, log_policy
 from srd_agents.networks.learner import NetworkLearner
-from srd_agents.reinforce.attentive import AttentivePolicyNetwork, AttentiveRanking
-from srd_agents.reinforce.config import MdpDivConfig, PolicyConfig, ReinforceConfig
-from srd_agents.reinforce.greedy import GreedyPolicy, StepwisePolicy
 from srd_agents.reinforce.loss import (
     discounted_returns,
     entropy,
     leave_one_out_advantages,
-    paper_weights,
     reinforce_loss,
-    scaled,
 )
-from srd_agents.reinforce.network import PolicyNetwork
-from srd_agents.reinforce.rollout import Episodes, episode_log_policy, roll_out
+from srd_agents.reinforce.rollout import Episodes, roll_out
+from srd_agents.relational.config import RelationalConfig
+from srd_agents.relational.forward import Weights as ForwardWeights
+from srd_agents.relational.groups import rows_kept
+from srd_agents.relational.network import RelationalNetwork
+from srd_agents.relational.padded import PaddedRelations
+from srd_agents.relational.ranker import next_scores, pretrained_weights, rank_topics
 from srd_agents.storage import Tree, Weights
 from srd_gym.core import SelectionCore
-from srd_gym.protocols import BoolArray, IntArray, Pruning, ScoreArray
-from srd_gym.pruning import parse_pruning
+from srd_gym.protocols import BoolArray, IntArray, ScoreArray
 from srd_gym.topic import Topic, TopicSet
 
-C = TypeVar("C", bound=PolicyConfig)
+_TOPICS_AT_ONCE = 4
+"""Topics of similar size whose episodes are padded to each other; smaller parts waste less on padding."""
 
 
-class PolicyLearner(NetworkLearner[C]):
-    """What both learners share: the network, the simulator, the generator, and ranking by argmax."""
+class Relational(NetworkLearner[RelationalConfig]):
+    """A policy that sees relations only, not vectors: one model serves vectors of any model and width.
 
-    _network: PolicyNetwork
+    A candidate is described by its retrieval rank and score, its cosine with the query, how close it is to the
+    documents ranked so far and to the other candidates, all standardised within the topic
+    (`srd_agents.relational.relations`). A network of two layers scores that; REINFORCE with the leave-one-out baseline
+    (Kool et al. 2019) trains it through the simulator of SRD-v0. Ranking is numpy only.
+    """
+
+    name: str = "relational"
+    config_class: ClassVar[type[Any]] = RelationalConfig
+
+    _network: RelationalNetwork
+    _optimizer: torch.optim.Adam
+    _generator: np.random.Generator
     _core: SelectionCore | None = None
-    _tensors: TopicTensors | None = None
-    _generator: torch.Generator
-    _greedy: GreedyPolicy | None = None
-    only_training: ClassVar[tuple[str, ...]] = ("_optimizer", "_core", "_tensors")
+    _relations: PaddedRelations | None = None
+    _mean: dict[str, NDArray[Any]] | None = None
+    _updates: int = 0
+    _forward: ForwardWeights | None = None
+    only_training: ClassVar[tuple[str, ...]] = ("_optimizer", "_core", "_relations")
 
-    @cached_property
-    def pruning(self) -> Pruning | None:
-        """What takes candidates off offer, in training and in ranking alike."""
-        return None if self.config.pruning is None else parse_pruning(self.config.pruning)
-
-    def _order_features(self) -> int:
-        """D, columns of the retrieval order that the policy looks at."""
-        return 0
-
-    @abstractmethod
-    def _initialise(self, generator: torch.Generator) -> None:
-        """Draw the first weights."""
-
-    @abstractmethod
-    def _simulator(self, topics: TopicSet) -> SelectionCore:
-        """What episodes run in."""
-
-    def score(self, topic: Topic, selected: IntArray, allowed: BoolArray | None = None) -> ScoreArray:
-        """The policy's logit of each candidate after these documents were ranked.
-
-        Args:
-            topic: with vectors of the width trained on.
-            selected: [r] int64, candidates ranked so far, in order.
-            allowed: [N] bool, the candidates on offer; None: all others.
-
-        Returns:
-            [N] float64, minus infinity where not on offer; the softmax is the policy.
+    def check_topics(self, topics: Sequence[Topic]) -> None:
+        """Refuse to rank untrained; vectors of any width will do.
 
         Raises:
-            ValueError: not trained, or a topic of another width.
+            ValueError: not fitted.
         """
-        self.check_topics([topic])
-        return self._policy().logits(topic, selected, allowed)
+        if self.vector_width is None:
+            raise ValueError(
+                f"ranker {self.name!r} is not trained: call fit, or load a trained folder; "
+                "'relational-pretrained' needs no training"
+            )
+
+    def score(self, topic: Topic, selected: IntArray, allowed: BoolArray) -> ScoreArray:
+        """The score of each candidate as the next document: [N] float64, minus infinity where not allowed."""
+        return np.where(allowed, next_scores(self.forward_weights(), topic, selected), -np.inf)
+
+    def forward_weights(self) -> ForwardWeights:
+        """The weights that rank."""
+        if self._forward is None:
+            self._forward = ForwardWeights.of(self._weights())
+        return self._forward
+
+    def _rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
+        return rank_topics(self.forward_weights(), topics, k)
 
     def _build(self, vector_width: int) -> None:
-        hidden, order = self.config.hidden, self._order_features()
-        if self.config.policy == "attention":
-            width, heads = self.config.attention_width, self.config.attention_heads
-            self._network = AttentivePolicyNetwork(
-                vector_width, hidden, attention_width=width, heads=heads, order_features=order
-            )
-        else:
-            self._network = PolicyNetwork(vector_width, hidden, order_features=order)
-        self._greedy = None
+        units, second = self.config.units, self.config.second
+        if self.config.init == "pretrained":
+            units, second = pretrained_weights().hidden.shape
+        self._network = RelationalNetwork(units, second)
+        self._mean = self._forward = None
+
+    def _weights(self) -> dict[str, NDArray[Any]]:
+        if self._mean is not None:
+            return {name: array.copy() for name, array in self._mean.items()}
+        return super()._weights()
 
     def _set_weights(self, weights: Weights) -> None:
         super()._set_weights(weights)
-        self._greedy = None
+        self._mean = self._forward = None
 
     def _prepare(self, topics: TopicSet, seed: int) -> None:
-        place = torch.device(self.config.device)
-        start = torch.Generator().manual_seed(seed)
-        self._initialise(start)
-        if self.config.standardize:
-            self._network.fit(topics)
-        self._network.to(place)
-        self._generator = torch.Generator(place).manual_seed(_draw_seed(start))
-        self._core = self._simulator(topics)
-        self._tensors = TopicTensors(self._core.arrays, self._network.shift, order=self._order_features() > 0)
-        self._greedy = None
-
-    def _training_state(self) -> Tree:
-        return {"generator": generator_array(self._generator)}
-
-    def _restore_training(self, state: Tree) -> None:
-        load_generator(self._generator, state["generator"])
-
-    def _rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
-        policy = self._policy()
-        return policy.rank_batch(topics, k) if self.pruning is None else policy.rank_pruned(topics, k, self.pruning)
-
-    def _policy(self) -> StepwisePolicy:
-        """The current weights, ready to rank; kept until they change."""
-        if isinstance(self._network, AttentivePolicyNetwork):
-            return AttentiveRanking(self._network)
-        if self._greedy is None:
-            weights = self._weights()
-            shift, scale = weights.pop("shift"), weights.pop("scale")
-            self._greedy = GreedyPolicy.of(weights, shift, scale)
-        return self._greedy
-
-    def _episodes(self, batch: IntArray, rollouts: int) -> tuple[Episodes, torch.Tensor]:
-        """Roll out episodes of these topics; with them log pi of every candidate at every rank, [B, T, N]."""
-        if self._core is None or self._tensors is None:
-            raise RuntimeError("no topics to train on: `fit` prepares them")
-        self._greedy = None  # the caller is about to change the weights
-        projection = self._network.project(self._tensors.batch(batch))
-        episodes = roll_out(self._network, projection, self._core, batch, rollouts, self._generator)
-        return episodes, episode_log_policy(self._network, projection, episodes)
-
-
-class MdpDiv(PolicyLearner[MdpDivConfig]):
-    """MDP-DIV exactly as published: one topic, one sampled episode, one step of plain gradient ascent.
-
-    Xia, Xu, Lan, Guo, Zeng, Cheng, "Adapting Markov Decision Process for Search Result Diversification", SIGIR 2017:
-    theta += eta * sum_t gamma^t G_t grad log pi(a_t | s_t), its Algorithms 1 and 2; ranking is its Algorithm 3.
-    The gradients run back through the whole recurrence (the published code cuts them short and gives V_q only those of
-    the first rank).
-
-    Differs from the paper: topics come in a new seeded shuffle each epoch; the weights kept are those that validate
-    best.
-    """
-
-    name: str = "mdp-div"
-    config_class: ClassVar[type[Any]] = MdpDivConfig
-
-    def _initialise(self, generator: torch.Generator) -> None:
-        bound = 1.0 if self.config.init == "paper" else 1.0 / self.config.hidden
-        self._network.initialise(dict.fromkeys(dict(self._network.named_parameters()), bound), generator)
-
-    def _simulator(self, topics: TopicSet) -> SelectionCore:
-        return SelectionCore(
-            topics,
-            reward=self.config.reward,
-            horizon=self.config.horizon,
-            pruning=self.pruning,
-            pay="end" if self.config.return_only else "step",
+        if self.config.init == "pretrained":
+            load_module(self._network, asdict(pretrained_weights()), "pretrained weights")
+        else:
+            self._network.initialise(torch.Generator().manual_seed(seed))
+        self._leave_out()
+        self._generator = np.random.default_rng([seed, 1])
+        self._core = SelectionCore(
+            topics, reward=self.config.reward, horizon=self.config.horizon, normalizer="candidates"
         )
+        self._relations = PaddedRelations(topics)
+        self._optimizer = torch.optim.Adam(self._network.parameters(), lr=self.config.learning_rate)
+        self._mean = module_arrays(self._network) if self.config.average else None
+        self._updates = 0
+        self._forward = None
+
+    def _leave_out(self) -> None:
+        """Make the weights of relations that are to be left out 0, and keep them so: they get no gradient."""
+        for name, rows in rows_kept(self.config.without).items():
+            weights, kept = self._network.get_parameter(name), torch.from_numpy(rows)
+            with torch.no_grad():
+                weights.mul_(kept)
+            weights.register_hook(kept.mul)  # type: ignore[no-untyped-call]
 
     def _update(self, batch: IntArray) -> Mapping[str, float]:
-        episodes, log_pi = self._episodes(batch, rollouts=1)
-        weights = paper_weights(discounted_returns(episodes.rewards, self.config.gamma), self.config.gamma)
-        chosen = chosen_log_policy(log_pi, episodes.actions)
-        loss = reinforce_loss(chosen, weights, episodes.active).sum()
-        parameters = list(self._network.parameters())
-        gradients = torch.autograd.grad(loss, parameters, materialize_grads=True)  # zeros for W where T = 1
-        with torch.no_grad():
-            for parameter, gradient in zip(parameters, gradients, strict=True):
-                parameter.sub_(gradient, alpha=self.config.learning_rate)
-        return {
-            "return": float(episodes.rewards.sum()),
-            "loss": float(loss.detach()),
-            "evaluations": float(episodes.evaluations()),
-        }
-
-
-class Reinforce(PolicyLearner[ReinforceConfig]):
-    """MDP-DIV's policy trained in batches: many topics, several episodes of each, a baseline, and Adam.
-
-    The gradient is REINFORCE's with the leave-one-out baseline (`loss.leave_one_out_advantages`), which leaves its mean
-    as it is and takes most of its noise away.
-
-    Differs from the paper: batches, baseline, advantages scaled to unit size per batch, Adam, entropy bonus, gradient
-    clipping, vectors standardised by the training documents, first weights that resemble MMR, hidden width 16, and a
-    linear term for the retrieval order in the logits.
-    """
-
-    name: str = "reinforce"
-    config_class: ClassVar[type[Any]] = ReinforceConfig
-
-    _optimizer: torch.optim.Adam
-
-    def _order_features(self) -> int:
-        return len(ORDER_FEATURES) if self.config.retrieval_order else 0
-
-    def _initialise(self, generator: torch.Generator) -> None:
-        if self.config.init == "similarity":
-            self._network.initialise_by_similarity(generator)
-            return
-        bounds = dict.fromkeys(("query_weight", "input_weight", "scoring_weight"), self._network.width**-0.5)
-        self._network.initialise({**bounds, "state_weight": self.config.hidden**-0.5}, generator)
-
-    def _simulator(self, topics: TopicSet) -> SelectionCore:
-        return SelectionCore(topics, reward=self.config.reward, horizon=self.config.horizon, pruning=self.pruning)
-
-    def _prepare(self, topics: TopicSet, seed: int) -> None:
-        super()._prepare(topics, seed)
-        self._optimizer = torch.optim.Adam(self._network.parameters(), lr=self.config.learning_rate, fused=True)
-
-    def _training_state(self) -> Tree:
-        return {**super()._training_state(), "optimizer": optimizer_tree(self._optimizer)}
-
-    def _restore_training(self, state: Tree) -> None:
-        super()._restore_training(state)
-        load_optimizer(self._optimizer, state["optimizer"])
-
-    def _update(self, batch: IntArray) -> Mapping[str, float]:
-        episodes, log_pi = self._episodes(batch, self.config.rollouts)
-        advantages = leave_one_out_advantages(discounted_returns(episodes.rewards, 1.0), self.config.rollouts)
-        chosen = chosen_log_policy(log_pi, episodes.actions)
-        ranks = episodes.active.sum()
-        policy_loss = reinforce_loss(chosen, scaled(advantages, episodes.active), episodes.active).sum() / ranks
-        spread = (entropy(log_pi) * episodes.active).sum() / ranks
+        if self._core is None or self._relations is None:
+            raise RuntimeError("no topics to train on: `fit` prepares them")
+        acting = ForwardWeights.of(module_arrays(self._network))
+        parts = [
+            roll_out(acting, self._core, self._relations, part, self.config.rollouts, self._generator)
+            for part in self._relations.by_size(batch, _TOPICS_AT_ONCE)
+        ]
+        advantages, size = self._advantages(parts)
         self._optimizer.zero_grad()
-        (policy_loss - self.config.entropy * spread).backward()  # type: ignore[no-untyped-call]
+        spreads = [self._learn(*each, size) for each in zip(parts, advantages, strict=True)]
         torch.nn.utils.clip_grad_norm_(self._network.parameters(), self.config.clip_norm)
         self._optimizer.step()
+        self._forward = None
+        if self._mean is not None:
+            self._updates += 1
+            keep = np.float32(min(self.config.average, 1 - 1 / self._updates))
+            for name, array in module_arrays(self._network).items():
+                self._mean[name] = keep * self._mean[name] + (1 - keep) * array
+        paid = [float(part.rewards.sum()) for part in parts]
+        return {"return": sum(paid) / (len(batch) * self.config.rollouts), "entropy": sum(spreads)}
+
+    def _advantages(self, parts: Sequence[Episodes]) -> tuple[list[torch.Tensor], int]:
+        """Of each part's episodes, divided by their root mean square over all parts; and how many ranks were filled."""
+        found, square, filled = [], 0.0, 0
+        for part in parts:
+            rewards = torch.from_numpy(part.rewards).flatten(0, 1)
+            active = torch.from_numpy(part.active).flatten(0, 1)
+            found.append(leave_one_out_advantages(discounted_returns(rewards, 1.0), self.config.rollouts) * active)
+            square += float(found[-1].square().sum())
+            filled += int(active.sum())
+        scale = (filled / square) ** 0.5 if square > 0 else 1.0
+        return [advantage * scale for advantage in found], filled
+
+    def _learn(self, episodes: Episodes, advantages: torch.Tensor, filled: int) -> float:
+        """Add the gradient of some episodes; give their part of the mean entropy."""
+        relations = episodes.relations
+        fixed = self._network.first_layer(torch.from_numpy(relations.static), torch.from_numpy(relations.context))
+        dynamic, position = torch.from_numpy(episodes.dynamic), torch.from_numpy(episodes.position)
+        logits = self._network(fixed, dynamic, position, torch.from_numpy(episodes.share)).flatten(0, 1)
+        log_pi = log_policy(logits, torch.from_numpy(episodes.allowed).flatten(0, 1))
+        active = torch.from_numpy(episodes.active).flatten(0, 1)
+        chosen = chosen_log_policy(log_pi, torch.from_numpy(episodes.actions).flatten(0, 1))
+        spread = (entropy(log_pi) * active).sum() / filled
+        loss = reinforce_loss(chosen, advantages, active).sum() / filled - self.config.entropy * spread
+        loss.backward()  # type: ignore[no-untyped-call]
+        return float(spread.detach())
+
+    def _training_state(self) -> Tree:
         return {
-            "return": float(episodes.rewards.sum(1).mean()),
-            "entropy": float(spread.detach()),
-            "loss": float(policy_loss.detach()),
-            "evaluations": episodes.evaluations() / len(batch),
+            "generator": self._generator.bit_generator.state,
+            "optimizer": optimizer_tree(self._optimizer),
+            "network": module_arrays(self._network),
+            "updates": self._updates,
         }
 
-
-def _draw_seed(generator: torch.Generator) -> int:
-    """A seed for another generator."""
-    return int(torch.randint(2**62, (), generator=generator))
+    def _restore_training(self, state: Tree) -> None:
+        shown = self._weights()
+        load_module(self._network, state["network"], "network in training")
+        load_optimizer(self._optimizer, state["optimizer"])
+        self._generator.bit_generator.state = state["generator"]
+        self._mean = shown if self.config.average else None
+        self._updates = state["updates"]
+        self._forward = None

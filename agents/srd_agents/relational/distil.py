@@ -19,9 +19,9 @@ from srd_agents.config import check_count, check_positive
 from srd_agents.networks.checkpoint import module_arrays
 from srd_agents.relational.forward import Weights, offered_share
 from srd_agents.relational.network import RelationalNetwork
+from srd_agents.relational.padded import PaddedRelations
 from srd_agents.relational.ranker import rank_topics
 from srd_agents.relational.relations import DYNAMIC, POSITION
-from srd_agents.relational.rollout import PaddedRelations
 from srd_agents.supervised.ntn_div.loss import candidates_on_offer, likelihood_loss, ranking_log_likelihood
 from srd_gym.protocols import IntArray
 from srd_gym.topic import Topic

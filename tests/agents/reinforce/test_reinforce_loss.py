@@ -12,6 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from srd_agents.mdp_div.network import PolicyNetwork
+from srd_agents.mdp_div.rollout import Episodes, episode_log_policy
 from srd_agents.networks.inputs import Inputs, chosen_log_policy, log_policy
 from srd_agents.reinforce.loss import (
     discounted_returns,
@@ -21,8 +23,6 @@ from srd_agents.reinforce.loss import (
     reinforce_loss,
     scaled,
 )
-from srd_agents.reinforce.network import PolicyNetwork
-from srd_agents.reinforce.rollout import Episodes, episode_log_policy
 
 Array = NDArray[np.float64]
 NAMES = ("query_weight", "input_weight", "state_weight", "scoring_weight")

@@ -26,6 +26,7 @@ from srd_agents.relational.forward import (
     weight_shapes,
 )
 from srd_agents.relational.network import RelationalNetwork
+from srd_agents.relational.padded import PaddedRelations
 from srd_agents.relational.ranker import (
     Pretrained,
     pretrained_weights,
@@ -35,7 +36,6 @@ from srd_agents.relational.ranker import (
     unit_vectors,
 )
 from srd_agents.relational.relations import ANCHORS, CONTEXT, STATIC, Ranked, midranks, relate, standardised
-from srd_agents.relational.rollout import PaddedRelations
 from srd_agents.validation import Validation
 from srd_gym.data.synthetic import generate
 from srd_gym.testing import check_ranker

@@ -16,7 +16,7 @@ import numpy as np
 from srd_agents.config import as_values
 from srd_agents.fitting import STATE_FILE
 from srd_agents.history import OnProgress
-from srd_agents.relational.agent import Relational
+from srd_agents.reinforce.agent import Relational
 from srd_agents.relational.config import RelationalConfig
 from srd_agents.relational.distil import DistilConfig, distil
 from srd_agents.relational.forward import Weights

@@ -19,8 +19,8 @@ from srd_gym.pruning import parse_pruning
 from srd_gym.topic import TopicSet
 
 if TYPE_CHECKING:
-    from srd_agents.reinforce.network import PolicyNetwork, Projection
-    from srd_agents.reinforce.rollout import Episodes
+    from srd_agents.mdp_div.network import PolicyNetwork, Projection
+    from srd_agents.mdp_div.rollout import Episodes
 
 CANDIDATES, WIDTH = 211, 64
 """N and F of the topics that are measured on."""
@@ -102,9 +102,9 @@ class _Case:
     def __init__(self, topics: TopicSet, policy: str, count: int, rollouts: int, pruning: str | None) -> None:
         import torch
 
+        from srd_agents.mdp_div.attentive import AttentivePolicyNetwork
+        from srd_agents.mdp_div.network import PolicyNetwork
         from srd_agents.networks.inputs import TopicTensors
-        from srd_agents.reinforce.attentive import AttentivePolicyNetwork
-        from srd_agents.reinforce.network import PolicyNetwork
 
         self.policy, self.topics, self.rollouts, self.pruning = policy, count, rollouts, pruning
         self._network: PolicyNetwork = (
@@ -119,9 +119,9 @@ class _Case:
 
     def measure(self, updates: int) -> dict[str, float]:
         """Milliseconds an episode by stage, and evaluations."""
+        from srd_agents.mdp_div.rollout import episode_log_policy, roll_out
         from srd_agents.networks.inputs import chosen_log_policy
         from srd_agents.reinforce.loss import reinforce_loss
-        from srd_agents.reinforce.rollout import episode_log_policy, roll_out
 
         spent = dict.fromkeys(("project", "simulate", "act", "learn", "evaluate", "evaluations"), 0.0)
         parameters = list(self._network.parameters())
@@ -149,7 +149,7 @@ class _Case:
         """Seconds to gather and evaluate what was on offer."""
         import torch
 
-        from srd_agents.reinforce.network import on_offer_side_by_side
+        from srd_agents.mdp_div.network import on_offer_side_by_side
 
         known = projection.detach()
         count, ranks = episodes.actions.shape

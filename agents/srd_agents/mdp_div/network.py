@@ -12,7 +12,7 @@ and all of its rollouts, so that no step touches the F-wide vectors.
 
 Whoever acts, learns or ranks asks a policy through `project`, `states` and `next_state`, and `logits` (all candidates)
 or `offered_logits` (those on offer, gathered): a policy of another kind gives these and needs nothing else.
-`srd_agents.reinforce.greedy` is the same policy in numpy, for ranking.
+`srd_agents.mdp_div.greedy` is the same policy in numpy, for ranking.
 
 Shapes: M topics, R rollouts of each, L states of a topic, N candidates, F vector width, H hidden width, T ranks.
 """

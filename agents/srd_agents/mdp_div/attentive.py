@@ -22,10 +22,10 @@ import torch
 from torch import Tensor
 
 from srd_agents.features import order_features
+from srd_agents.mdp_div.greedy import StepwisePolicy
+from srd_agents.mdp_div.network import PolicyNetwork, Projection, on_offer_side_by_side, rows_at
 from srd_agents.networks.attention import SelfAttention, dense, initialise
 from srd_agents.networks.inputs import Inputs, inputs_of
-from srd_agents.reinforce.greedy import StepwisePolicy
-from srd_agents.reinforce.network import PolicyNetwork, Projection, on_offer_side_by_side, rows_at
 from srd_gym.protocols import IntArray, ScoreArray
 from srd_gym.topic import Topic
 

@@ -10,11 +10,11 @@ import pytest
 import torch
 from small_topics import judged_topic, ragged
 
+from srd_agents.mdp_div.attentive import AttentivePolicyNetwork, AttentiveRanking
+from srd_agents.mdp_div.network import PolicyNetwork
+from srd_agents.mdp_div.rollout import Episodes, episode_log_policy, roll_out
 from srd_agents.networks.inputs import TopicTensors
 from srd_agents.registry import make_ranker
-from srd_agents.reinforce.attentive import AttentivePolicyNetwork, AttentiveRanking
-from srd_agents.reinforce.network import PolicyNetwork
-from srd_agents.reinforce.rollout import Episodes, episode_log_policy, roll_out
 from srd_gym.core import SelectionCore
 from srd_gym.pruning import KNN, ByRanker
 from srd_gym.topic import Topic, TopicSet

@@ -10,12 +10,12 @@ import torch
 from small_topics import judged_topic, ragged
 
 from srd_agents.learner import Learner
+from srd_agents.mdp_div.greedy import GreedyPolicy
+from srd_agents.mdp_div.network import PolicyNetwork
+from srd_agents.mdp_div.rollout import Episodes, episode_log_policy, roll_out
 from srd_agents.networks.inputs import TopicTensors
 from srd_agents.registry import RANKERS, make_ranker
-from srd_agents.reinforce.greedy import GreedyPolicy
 from srd_agents.reinforce.loss import entropy
-from srd_agents.reinforce.network import PolicyNetwork
-from srd_agents.reinforce.rollout import Episodes, episode_log_policy, roll_out
 from srd_gym.core import SelectionCore
 from srd_gym.data.synthetic import generate
 from srd_gym.pruning import KNN, ByRanker

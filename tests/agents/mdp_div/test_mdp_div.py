@@ -14,13 +14,13 @@ from small_topics import ragged
 
 from srd_agents.features import order_features, padded_order_features
 from srd_agents.learner import Learner
+from srd_agents.mdp_div.agent import MdpDiv, Reinforce
+from srd_agents.mdp_div.config import MdpDivConfig, ReinforceConfig
+from srd_agents.mdp_div.greedy import GreedyPolicy
+from srd_agents.mdp_div.network import PolicyNetwork
+from srd_agents.mdp_div.rollout import roll_out
 from srd_agents.networks.inputs import Inputs, TopicTensors, mean_and_deviation
 from srd_agents.registry import make_ranker
-from srd_agents.reinforce.agent import MdpDiv, Reinforce
-from srd_agents.reinforce.config import MdpDivConfig, ReinforceConfig
-from srd_agents.reinforce.greedy import GreedyPolicy
-from srd_agents.reinforce.network import PolicyNetwork
-from srd_agents.reinforce.rollout import roll_out
 from srd_agents.storage import read_arrays
 from srd_agents.testing_topics import toy_topics
 from srd_agents.validation import Validation

@@ -1,0 +1,250 @@
+"""The two MDP-DIV learners: the paper's algorithm as it stands, and the same policy trained in batches."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Any, ClassVar, TypeVar
+
+import torch
+
+from srd_agents.features import ORDER_FEATURES
+from srd_agents.mdp_div.attentive import AttentivePolicyNetwork, AttentiveRanking
+from srd_agents.mdp_div.config import MdpDivConfig, PolicyConfig, ReinforceConfig
+from srd_agents.mdp_div.greedy import GreedyPolicy, StepwisePolicy
+from srd_agents.mdp_div.network import PolicyNetwork
+from srd_agents.mdp_div.rollout import Episodes, episode_log_policy, roll_out
+from srd_agents.networks.checkpoint import (
+    generator_array,
+    load_generator,
+    load_optimizer,
+    optimizer_tree,
+)
+from srd_agents.networks.inputs import TopicTensors, chosen_log_policy
+from srd_agents.networks.learner import NetworkLearner
+from srd_agents.reinforce.loss import (
+    discounted_returns,
+    entropy,
+    leave_one_out_advantages,
+    paper_weights,
+    reinforce_loss,
+    scaled,
+)
+from srd_agents.storage import Tree, Weights
+from srd_gym.core import SelectionCore
+from srd_gym.protocols import BoolArray, IntArray, Pruning, ScoreArray
+from srd_gym.pruning import parse_pruning
+from srd_gym.topic import Topic, TopicSet
+
+C = TypeVar("C", bound=PolicyConfig)
+
+
+class PolicyLearner(NetworkLearner[C]):
+    """What both learners share: the network, the simulator, the generator, and ranking by argmax."""
+
+    _network: PolicyNetwork
+    _core: SelectionCore | None = None
+    _tensors: TopicTensors | None = None
+    _generator: torch.Generator
+    _greedy: GreedyPolicy | None = None
+    only_training: ClassVar[tuple[str, ...]] = ("_optimizer", "_core", "_tensors")
+
+    @cached_property
+    def pruning(self) -> Pruning | None:
+        """What takes candidates off offer, in training and in ranking alike."""
+        return None if self.config.pruning is None else parse_pruning(self.config.pruning)
+
+    def _order_features(self) -> int:
+        """D, columns of the retrieval order that the policy looks at."""
+        return 0
+
+    @abstractmethod
+    def _initialise(self, generator: torch.Generator) -> None:
+        """Draw the first weights."""
+
+    @abstractmethod
+    def _simulator(self, topics: TopicSet) -> SelectionCore:
+        """What episodes run in."""
+
+    def score(self, topic: Topic, selected: IntArray, allowed: BoolArray | None = None) -> ScoreArray:
+        """The policy's logit of each candidate after these documents were ranked.
+
+        Args:
+            topic: with vectors of the width trained on.
+            selected: [r] int64, candidates ranked so far, in order.
+            allowed: [N] bool, the candidates on offer; None: all others.
+
+        Returns:
+            [N] float64, minus infinity where not on offer; the softmax is the policy.
+
+        Raises:
+            ValueError: not trained, or a topic of another width.
+        """
+        self.check_topics([topic])
+        return self._policy().logits(topic, selected, allowed)
+
+    def _build(self, vector_width: int) -> None:
+        hidden, order = self.config.hidden, self._order_features()
+        if self.config.policy == "attention":
+            width, heads = self.config.attention_width, self.config.attention_heads
+            self._network = AttentivePolicyNetwork(
+                vector_width, hidden, attention_width=width, heads=heads, order_features=order
+            )
+        else:
+            self._network = PolicyNetwork(vector_width, hidden, order_features=order)
+        self._greedy = None
+
+    def _set_weights(self, weights: Weights) -> None:
+        super()._set_weights(weights)
+        self._greedy = None
+
+    def _prepare(self, topics: TopicSet, seed: int) -> None:
+        place = torch.device(self.config.device)
+        start = torch.Generator().manual_seed(seed)
+        self._initialise(start)
+        if self.config.standardize:
+            self._network.fit(topics)
+        self._network.to(place)
+        self._generator = torch.Generator(place).manual_seed(_draw_seed(start))
+        self._core = self._simulator(topics)
+        self._tensors = TopicTensors(self._core.arrays, self._network.shift, order=self._order_features() > 0)
+        self._greedy = None
+
+    def _training_state(self) -> Tree:
+        return {"generator": generator_array(self._generator)}
+
+    def _restore_training(self, state: Tree) -> None:
+        load_generator(self._generator, state["generator"])
+
+    def _rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
+        policy = self._policy()
+        return policy.rank_batch(topics, k) if self.pruning is None else policy.rank_pruned(topics, k, self.pruning)
+
+    def _policy(self) -> StepwisePolicy:
+        """The current weights, ready to rank; kept until they change."""
+        if isinstance(self._network, AttentivePolicyNetwork):
+            return AttentiveRanking(self._network)
+        if self._greedy is None:
+            weights = self._weights()
+            shift, scale = weights.pop("shift"), weights.pop("scale")
+            self._greedy = GreedyPolicy.of(weights, shift, scale)
+        return self._greedy
+
+    def _episodes(self, batch: IntArray, rollouts: int) -> tuple[Episodes, torch.Tensor]:
+        """Roll out episodes of these topics; with them log pi of every candidate at every rank, [B, T, N]."""
+        if self._core is None or self._tensors is None:
+            raise RuntimeError("no topics to train on: `fit` prepares them")
+        self._greedy = None  # the caller is about to change the weights
+        projection = self._network.project(self._tensors.batch(batch))
+        episodes = roll_out(self._network, projection, self._core, batch, rollouts, self._generator)
+        return episodes, episode_log_policy(self._network, projection, episodes)
+
+
+class MdpDiv(PolicyLearner[MdpDivConfig]):
+    """MDP-DIV exactly as published: one topic, one sampled episode, one step of plain gradient ascent.
+
+    Xia, Xu, Lan, Guo, Zeng, Cheng, "Adapting Markov Decision Process for Search Result Diversification", SIGIR 2017:
+    theta += eta * sum_t gamma^t G_t grad log pi(a_t | s_t), its Algorithms 1 and 2; ranking is its Algorithm 3.
+    The gradients run back through the whole recurrence (the published code cuts them short and gives V_q only those of
+    the first rank).
+
+    Differs from the paper: topics come in a new seeded shuffle each epoch; the weights kept are those that validate
+    best.
+    """
+
+    name: str = "mdp-div"
+    config_class: ClassVar[type[Any]] = MdpDivConfig
+
+    def _initialise(self, generator: torch.Generator) -> None:
+        bound = 1.0 if self.config.init == "paper" else 1.0 / self.config.hidden
+        self._network.initialise(dict.fromkeys(dict(self._network.named_parameters()), bound), generator)
+
+    def _simulator(self, topics: TopicSet) -> SelectionCore:
+        return SelectionCore(
+            topics,
+            reward=self.config.reward,
+            horizon=self.config.horizon,
+            pruning=self.pruning,
+            pay="end" if self.config.return_only else "step",
+        )
+
+    def _update(self, batch: IntArray) -> Mapping[str, float]:
+        episodes, log_pi = self._episodes(batch, rollouts=1)
+        weights = paper_weights(discounted_returns(episodes.rewards, self.config.gamma), self.config.gamma)
+        chosen = chosen_log_policy(log_pi, episodes.actions)
+        loss = reinforce_loss(chosen, weights, episodes.active).sum()
+        parameters = list(self._network.parameters())
+        gradients = torch.autograd.grad(loss, parameters, materialize_grads=True)  # zeros for W where T = 1
+        with torch.no_grad():
+            for parameter, gradient in zip(parameters, gradients, strict=True):
+                parameter.sub_(gradient, alpha=self.config.learning_rate)
+        return {
+            "return": float(episodes.rewards.sum()),
+            "loss": float(loss.detach()),
+            "evaluations": float(episodes.evaluations()),
+        }
+
+
+class Reinforce(PolicyLearner[ReinforceConfig]):
+    """MDP-DIV's policy trained in batches: many topics, several episodes of each, a baseline, and Adam.
+
+    The gradient is REINFORCE's with the leave-one-out baseline (`loss.leave_one_out_advantages`), which leaves its mean
+    as it is and takes most of its noise away.
+
+    Differs from the paper: batches, baseline, advantages scaled to unit size per batch, Adam, entropy bonus, gradient
+    clipping, vectors standardised by the training documents, first weights that resemble MMR, hidden width 16, and a
+    linear term for the retrieval order in the logits.
+    """
+
+    name: str = "reinforce"
+    config_class: ClassVar[type[Any]] = ReinforceConfig
+
+    _optimizer: torch.optim.Adam
+
+    def _order_features(self) -> int:
+        return len(ORDER_FEATURES) if self.config.retrieval_order else 0
+
+    def _initialise(self, generator: torch.Generator) -> None:
+        if self.config.init == "similarity":
+            self._network.initialise_by_similarity(generator)
+            return
+        bounds = dict.fromkeys(("query_weight", "input_weight", "scoring_weight"), self._network.width**-0.5)
+        self._network.initialise({**bounds, "state_weight": self.config.hidden**-0.5}, generator)
+
+    def _simulator(self, topics: TopicSet) -> SelectionCore:
+        return SelectionCore(topics, reward=self.config.reward, horizon=self.config.horizon, pruning=self.pruning)
+
+    def _prepare(self, topics: TopicSet, seed: int) -> None:
+        super()._prepare(topics, seed)
+        self._optimizer = torch.optim.Adam(self._network.parameters(), lr=self.config.learning_rate, fused=True)
+
+    def _training_state(self) -> Tree:
+        return {**super()._training_state(), "optimizer": optimizer_tree(self._optimizer)}
+
+    def _restore_training(self, state: Tree) -> None:
+        super()._restore_training(state)
+        load_optimizer(self._optimizer, state["optimizer"])
+
+    def _update(self, batch: IntArray) -> Mapping[str, float]:
+        episodes, log_pi = self._episodes(batch, self.config.rollouts)
+        advantages = leave_one_out_advantages(discounted_returns(episodes.rewards, 1.0), self.config.rollouts)
+        chosen = chosen_log_policy(log_pi, episodes.actions)
+        ranks = episodes.active.sum()
+        policy_loss = reinforce_loss(chosen, scaled(advantages, episodes.active), episodes.active).sum() / ranks
+        spread = (entropy(log_pi) * episodes.active).sum() / ranks
+        self._optimizer.zero_grad()
+        (policy_loss - self.config.entropy * spread).backward()  # type: ignore[no-untyped-call]
+        torch.nn.utils.clip_grad_norm_(self._network.parameters(), self.config.clip_norm)
+        self._optimizer.step()
+        return {
+            "return": float(episodes.rewards.sum(1).mean()),
+            "entropy": float(spread.detach()),
+            "loss": float(policy_loss.detach()),
+            "evaluations": episodes.evaluations() / len(batch),
+        }
+
+
+def _draw_seed(generator: torch.Generator) -> int:
+    """A seed for another generator."""
+    return int(torch.randint(2**62, (), generator=generator))

@@ -86,8 +86,9 @@ BUILT_IN: Mapping[str, Row] = {
         uses=_ORDER,
     ),
     "relational": _learner(
-        "relational.agent:Relational",
-        "the same, fine-tuned on your topics (or trained from the start) by REINFORCE",
+        "reinforce.agent:Reinforce",
+        "relations alone, fine-tuned on your topics (or trained from the start) by REINFORCE",
+        options={"parts": "relations"},
         uses=_ORDER,
     ),
     "cautious": {
@@ -103,11 +104,16 @@ BUILT_IN: Mapping[str, Row] = {
         needs=("judgments",),
     ),
     "mdp-div": _learner(
-        "reinforce.agent:MdpDiv", "REINFORCE, one topic at a time, exactly as published (Xia et al. 2017)"
+        "mdp_div.agent:MdpDiv", "REINFORCE, one topic at a time, exactly as published (Xia et al. 2017)"
+    ),
+    "mdp-div-batched": _learner(
+        "mdp_div.agent:MdpDivBatched",
+        "MDP-DIV's policy learned in batches of topics and rollouts: baseline, Adam, entropy, clipping",
     ),
     "reinforce": _learner(
         "reinforce.agent:Reinforce",
-        "REINFORCE on batches of topics and rollouts: baseline, Adam, entropy, clipping (after MDP-DIV)",
+        "REINFORCE on a policy of relations and directions: what transfers is chosen on validation",
+        uses=_ORDER,
     ),
     "mcts": _learner(
         "mcts.agent:Mcts", "Monte Carlo tree search guided by a network that learns from it (after M2Div)"
@@ -174,17 +180,17 @@ BUILT_IN: Mapping[str, Row] = {
     ),
     **{
         f"mdp-div-knn{percent}": _learner(
-            "reinforce.agent:MdpDiv",
+            "mdp_div.agent:MdpDiv",
             f"MDP-DIV that drops the nearest {percent}% of what remains after each rank (Liu et al. 2018)",
             options={"pruning": f"knn:{percent / 100:g}"},
         )
         for percent in (10, 20, 30)
     },
     "mdp-div-ntn-d": _learner(
-        "reinforce.pruned:MdpDivNtn", "MDP-DIV on the half of the candidates that NTN-DIV ranks first", uses=_ORDER
+        "mdp_div.pruned:MdpDivNtn", "MDP-DIV on the half of the candidates that NTN-DIV ranks first", uses=_ORDER
     ),
     "mdp-div-ntn-e": _learner(
-        "reinforce.pruned:MdpDivNtn",
+        "mdp_div.pruned:MdpDivNtn",
         "MDP-DIV on what NTN-DIV puts first after each rank",
         options={"when": "step"},
         uses=_ORDER,

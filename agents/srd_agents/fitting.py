@@ -208,7 +208,7 @@ class Fit:
         if self._validation is None or self._epoch or self._position or self.history.records:
             return
         self._between_updates = False
-        value = self._validation.mean(self._learner)
+        value = self._learner.validated(self._validation)
         self._record(value, 0, {})
         self._choose(value)
         self._between_updates = True
@@ -248,7 +248,7 @@ class Fit:
         """Record the epoch, validate where due, and remember the best weights."""
         self._epoch += 1
         due = self._epoch % self._config.validate_every == 0 or self._epoch == self._config.epochs
-        value = self._validation.mean(self._learner) if due and self._validation is not None else None
+        value = self._learner.validated(self._validation) if due and self._validation is not None else None
         means = {name: total / self._position for name, total in self._sums.items()}
         self._record(value, self._epoch * len(self._topics), means)
         self._position, self._sums = 0, {}
@@ -283,7 +283,7 @@ class Fit:
         It comes after the checkpoint, so that a resumed run knows nothing of it.
         """
         if self._validation is not None and (self._position > 0 or self._best is None):
-            value = self._validation.mean(self._learner)
+            value = self._learner.validated(self._validation)
             means = {name: total / self._position for name, total in self._sums.items()} if self._position else {}
             self._record(value, self._epoch * len(self._topics) + self._position, {**means, "partial": True})
             self._choose(value)

@@ -36,6 +36,7 @@ from srd_agents.storage import (
     write_arrays,
     write_json,
 )
+from srd_agents.validation import Validation
 from srd_gym.files import PathLike
 from srd_gym.protocols import IntArray, checked_rankings
 from srd_gym.reading import reading
@@ -126,6 +127,10 @@ class Learner(ABC, Generic[C]):
     @abstractmethod
     def _rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
         """`rank_batch` for checked topics; deterministic, and independent of what else is in the batch."""
+
+    def validated(self, validation: Validation) -> float:
+        """The measure on the validation topics; a learner with choices that need no training makes them here."""
+        return validation.mean(self)
 
     def check_device(self) -> None:
         """Refuse to train on what this machine does not have; called first by `fit`.

@@ -26,7 +26,7 @@ ODD: tuple[Any, ...] = ("", "8", 1.5, -1, True, None, float("nan"), float("inf")
         ("reinforce", "learning_rate", True, TypeError, "learning_rate must be a number, got True (bool)"),
         ("reinforce", "learning_rate", "0.1", TypeError, "learning_rate must be a number, got '0.1' (str)"),
         ("reinforce", "learning_rate", float("inf"), ValueError, "learning_rate must be a finite number, got inf"),
-        ("reinforce", "standardize", 1, TypeError, "standardize must be true or false, got 1 (int)"),
+        ("mdp-div", "standardize", 1, TypeError, "standardize must be true or false, got 1 (int)"),
         ("reinforce", "device", 0, TypeError, "device must be text, got 0 (int)"),
         ("qmix", "max_candidates", "all", TypeError, "max_candidates must be a whole number, got 'all' (str)"),
         ("mcts", "rank_by", "search_", ValueError, "rank_by: 'search_'. Did you mean search?"),

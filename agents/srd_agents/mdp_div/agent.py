@@ -11,7 +11,7 @@ import torch
 
 from srd_agents.features import ORDER_FEATURES
 from srd_agents.mdp_div.attentive import AttentivePolicyNetwork, AttentiveRanking
-from srd_agents.mdp_div.config import MdpDivConfig, PolicyConfig, ReinforceConfig
+from srd_agents.mdp_div.config import MdpDivBatchedConfig, MdpDivConfig, PolicyConfig
 from srd_agents.mdp_div.greedy import GreedyPolicy, StepwisePolicy
 from srd_agents.mdp_div.network import PolicyNetwork
 from srd_agents.mdp_div.rollout import Episodes, episode_log_policy, roll_out
@@ -186,7 +186,7 @@ class MdpDiv(PolicyLearner[MdpDivConfig]):
         }
 
 
-class Reinforce(PolicyLearner[ReinforceConfig]):
+class MdpDivBatched(PolicyLearner[MdpDivBatchedConfig]):
     """MDP-DIV's policy trained in batches: many topics, several episodes of each, a baseline, and Adam.
 
     The gradient is REINFORCE's with the leave-one-out baseline (`loss.leave_one_out_advantages`), which leaves its mean
@@ -197,8 +197,8 @@ class Reinforce(PolicyLearner[ReinforceConfig]):
     linear term for the retrieval order in the logits.
     """
 
-    name: str = "reinforce"
-    config_class: ClassVar[type[Any]] = ReinforceConfig
+    name: str = "mdp-div-batched"
+    config_class: ClassVar[type[Any]] = MdpDivBatchedConfig
 
     _optimizer: torch.optim.Adam
 

@@ -77,12 +77,12 @@ class MdpDivConfig(PolicyConfig):
         if self.batch_topics != 1:
             raise ValueError(
                 "batch_topics must be 1 for mdp-div, which updates after every topic as the paper does, "
-                f"got {self.batch_topics}; ranker reinforce learns from many topics at once"
+                f"got {self.batch_topics}; ranker mdp-div-batched learns from many topics at once"
             )
 
 
 @dataclass(frozen=True, kw_only=True)
-class ReinforceConfig(PolicyConfig):
+class MdpDivBatchedConfig(PolicyConfig):
     """MDP-DIV's policy, trained with batches, a baseline and Adam."""
 
     batch_topics: int = 16

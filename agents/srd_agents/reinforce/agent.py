@@ -2,147 +2,246 @@
 
 from __future__ import annotations
 
+import copy
+import dataclasses
+import math
+import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from srd_agents.decoding import decode
 from srd_agents.networks.checkpoint import load_module, load_optimizer, module_arrays, optimizer_tree
-from srd_agents.networks.inputs import chosen_log_policy, log_policy
+from srd_agents.networks.inputs import Inputs, chosen_log_policy, log_policy
 from srd_agents.networks.learner import NetworkLearner
-from srd_agents.reinforce.loss import (
-    discounted_returns,
-    entropy,
-    leave_one_out_advantages,
-    reinforce_loss,
-)
-from srd_agents.reinforce.rollout import Episodes, roll_out
-from srd_agents.relational.config import RelationalConfig
-from srd_agents.relational.forward import Weights as ForwardWeights
+from srd_agents.reinforce.config import ReinforceConfig
+from srd_agents.reinforce.forward import PolicyWeights, Standing, in_blocks, seen_together
+from srd_agents.reinforce.loss import discounted_returns, entropy, leave_one_out_advantages, reinforce_loss
+from srd_agents.reinforce.network import PolicyNetwork, directions_of
+from srd_agents.reinforce.rollout import Episodes, roll_out, seen_of
+from srd_agents.relational.forward import Weights as RelationalWeights
+from srd_agents.relational.forward import offered_share
 from srd_agents.relational.groups import rows_kept
 from srd_agents.relational.network import RelationalNetwork
 from srd_agents.relational.padded import PaddedRelations
-from srd_agents.relational.ranker import next_scores, pretrained_weights, rank_topics
+from srd_agents.relational.ranker import pretrained_weights
 from srd_agents.storage import Tree, Weights
+from srd_agents.validation import Validation
 from srd_gym.core import SelectionCore
+from srd_gym.names import unknown
 from srd_gym.protocols import BoolArray, IntArray, ScoreArray
+from srd_gym.pruning import parse_pruning
 from srd_gym.topic import Topic, TopicSet
 
-_TOPICS_AT_ONCE = 4
-"""Topics of similar size whose episodes are padded to each other; smaller parts waste less on padding."""
+_NUMBERS_AT_ONCE = 1 << 23
+"""Of relations at all ranks of the episodes that are padded to each other (32 MiB): topics of similar size."""
 
 
-class Relational(NetworkLearner[RelationalConfig]):
-    """A policy that sees relations only, not vectors: one model serves vectors of any model and width.
+class Reinforce(NetworkLearner[ReinforceConfig]):
+    """A policy of relations and directions, trained by REINFORCE with the leave-one-out baseline (Kool et al. 2019).
 
-    A candidate is described by its retrieval rank and score, its cosine with the query, how close it is to the
-    documents ranked so far and to the other candidates, all standardised within the topic
-    (`srd_agents.relational.relations`). A network of two layers scores that; REINFORCE with the leave-one-out baseline
-    (Kool et al. 2019) trains it through the simulator of SRD-v0. Ranking is numpy only.
+    Relations say what every embedding space says: retrieval rank and score, cosines, neighbours, standardised within
+    the topic (`srd_agents.relational.relations`). Directions know the space itself
+    (`srd_agents.networks.directions`). A document's score is the sum of both. In part of the updates relations are on
+    their own; validation then says whether rankings ask both or relations alone, so that directions that do not
+    transfer are left out. Acting and ranking are numpy only.
     """
 
-    name: str = "relational"
-    config_class: ClassVar[type[Any]] = RelationalConfig
+    name: str = "reinforce"
+    config_class: ClassVar[type[Any]] = ReinforceConfig
 
-    _network: RelationalNetwork
+    _network: PolicyNetwork
     _optimizer: torch.optim.Adam
-    _generator: np.random.Generator
+    _rng: np.random.Generator
     _core: SelectionCore | None = None
-    _relations: PaddedRelations | None = None
+    _known: PaddedRelations | None = None
     _mean: dict[str, NDArray[Any]] | None = None
     _updates: int = 0
-    _forward: ForwardWeights | None = None
-    only_training: ClassVar[tuple[str, ...]] = ("_optimizer", "_core", "_relations")
+    _updates_an_epoch: int = 1
+    _policy: PolicyWeights | None = None
+    only_training: ClassVar[tuple[str, ...]] = ("_optimizer", "_core", "_known")
 
     def check_topics(self, topics: Sequence[Topic]) -> None:
-        """Refuse to rank untrained; vectors of any width will do.
+        """Refuse to rank untrained; a policy of relations alone takes vectors of any width.
 
         Raises:
-            ValueError: not fitted.
+            ValueError: not fitted, or topics of another width.
         """
-        if self.vector_width is None:
-            raise ValueError(
-                f"ranker {self.name!r} is not trained: call fit, or load a trained folder; "
-                "'relational-pretrained' needs no training"
-            )
+        super().check_topics([] if self.config.parts == "relations" else topics)
 
     def score(self, topic: Topic, selected: IntArray, allowed: BoolArray) -> ScoreArray:
-        """The score of each candidate as the next document: [N] float64, minus infinity where not allowed."""
-        return np.where(allowed, next_scores(self.forward_weights(), topic, selected), -np.inf)
+        """The policy's logit of each candidate as the next document: [N] float64, minus infinity where not allowed."""
+        self.check_topics([topic])
+        standing = Standing(self._ranking_policy(), seen_together([topic]))
+        for document in selected:
+            standing.add(np.array([[document]]))
+        return np.where(allowed, standing.scores()[0, 0].astype(np.float64), -np.inf)
 
-    def forward_weights(self) -> ForwardWeights:
-        """The weights that rank."""
-        if self._forward is None:
-            self._forward = ForwardWeights.of(self._weights())
-        return self._forward
+    def relational_weights(self) -> RelationalWeights:
+        """The weights of the part that knows relations alone.
+
+        Raises:
+            ValueError: it has no such part.
+        """
+        weights = PolicyWeights.of(self._weights()).relations
+        if weights is None:
+            raise ValueError(f"ranker {self.name!r} was made of directions alone (parts='directions')")
+        return weights
+
+    def ranking_with(self, **options: Any) -> Self:
+        """The same trained ranker, with its weights and other options of ranking (`Decoding.RANKING_OPTIONS`).
+
+        Raises:
+            ValueError: an option that training depends on, an unknown one, or a value out of range.
+        """
+        for name in options:
+            if name not in ReinforceConfig.RANKING_OPTIONS:
+                raise unknown("option of ranking of ranker 'reinforce':", name, ReinforceConfig.RANKING_OPTIONS)
+        twin = copy.copy(self)
+        twin.config = dataclasses.replace(self.config, **options)
+        return twin
 
     def _rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
-        return rank_topics(self.forward_weights(), topics, k)
+        weights, rankings = self._ranking_policy(), self.config.rankings
+        out: dict[int, IntArray] = {}
+        for block in in_blocks(topics, rankings):
+            seen = seen_together([topics[index] for index in block])
+            draft = Standing(weights, seen, rankings)
+            seeds = [zlib.crc32(topics[index].query_id.encode()) for index in block]
+            found = decode(self.config, draft, seen.present.shape, min(k, seen.present.shape[1]), seeds)
+            out.update(zip(block, found, strict=True))
+        return [out[index] for index in range(len(topics))]
+
+    def _ranking_policy(self) -> PolicyWeights:
+        """The weights that rank: both parts, or relations alone where validation chose so."""
+        if self._policy is None:
+            arrays = self._weights()
+            policy = PolicyWeights.of(arrays)
+            self._policy = policy if arrays["directions_count"] else dataclasses.replace(policy, directions=None)
+        return self._policy
 
     def _build(self, vector_width: int) -> None:
-        units, second = self.config.units, self.config.second
-        if self.config.init == "pretrained":
+        config = self.config
+        units, second = config.units, config.second
+        if config.init == "pretrained":
             units, second = pretrained_weights().hidden.shape
-        self._network = RelationalNetwork(units, second)
-        self._mean = self._forward = None
+        relations = None if config.parts == "directions" else RelationalNetwork(units, second)
+        directions = None if config.parts == "relations" else directions_of(vector_width, config.hidden)
+        self._network = PolicyNetwork(relations, directions)
+        self._mean = self._policy = None
 
     def _weights(self) -> dict[str, NDArray[Any]]:
-        if self._mean is not None:
-            return {name: array.copy() for name, array in self._mean.items()}
-        return super()._weights()
+        return {**super()._weights(), **{name: array.copy() for name, array in (self._mean or {}).items()}}
 
     def _set_weights(self, weights: Weights) -> None:
         super()._set_weights(weights)
-        self._mean = self._forward = None
+        self._mean = self._policy = None
+
+    def validated(self, validation: Validation) -> float:
+        """The measure of the better of both parts and relations alone, which from now on ranks."""
+        found = {}
+        for count in (1.0, 0.0)[: 2 if self.config.parts == "both" else 1]:
+            self._network.directions_count.fill_(count)
+            self._policy = None
+            found[count] = validation.mean(self)
+        best = max(found, key=lambda count: found[count])
+        self._network.directions_count.fill_(best)
+        self._policy = None
+        return found[best]
 
     def _prepare(self, topics: TopicSet, seed: int) -> None:
-        if self.config.init == "pretrained":
-            load_module(self._network, asdict(pretrained_weights()), "pretrained weights")
-        else:
-            self._network.initialise(torch.Generator().manual_seed(seed))
+        self._network.initialise(torch.Generator().manual_seed(seed))
+        if self._network.relations is not None and self.config.init == "pretrained":
+            load_module(self._network.relations, asdict(pretrained_weights()), "pretrained weights")
+        if self._network.directions is not None:
+            self._network.directions.inputs.fit(topics)
         self._leave_out()
-        self._generator = np.random.default_rng([seed, 1])
+        self._network.to(self.config.device)
+        self._rng = np.random.default_rng([seed, 1])
+        pruning = None if self.config.pruning is None else parse_pruning(self.config.pruning)
         self._core = SelectionCore(
-            topics, reward=self.config.reward, horizon=self.config.horizon, normalizer="candidates"
+            topics,
+            reward=self.config.reward,
+            horizon=self.config.horizon,
+            normalizer="candidates",
+            pruning=pruning,
         )
-        self._relations = PaddedRelations(topics)
+        self._known = PaddedRelations(topics)
         self._optimizer = torch.optim.Adam(self._network.parameters(), lr=self.config.learning_rate)
-        self._mean = module_arrays(self._network) if self.config.average else None
-        self._updates = 0
-        self._forward = None
+        self._mean = self._parameters() if self.config.average else None
+        self._updates, self._updates_an_epoch = 0, -(-len(topics) // self.config.batch_topics)
+        self._policy = None
+
+    def _parameters(self) -> dict[str, NDArray[Any]]:
+        """Copies of what is learned, without what is fixed or chosen."""
+        learned = dict(self._network.named_parameters())
+        return {name: array for name, array in module_arrays(self._network).items() if name in learned}
 
     def _leave_out(self) -> None:
         """Make the weights of relations that are to be left out 0, and keep them so: they get no gradient."""
+        network = self._network
         for name, rows in rows_kept(self.config.without).items():
-            weights, kept = self._network.get_parameter(name), torch.from_numpy(rows)
-            with torch.no_grad():
-                weights.mul_(kept)
-            weights.register_hook(kept.mul)  # type: ignore[no-untyped-call]
+            kept = torch.from_numpy(rows)
+            places = []
+            if network.relations is not None:
+                places.append((network.relations.get_parameter(name), kept))
+            if network.directions is not None and name == "static":
+                hidden = network.directions.hidden
+                places.append((network.directions.from_columns.weight, kept.T))
+                places.append((network.directions.prior.weight, torch.cat([torch.ones(1, hidden), kept.T], dim=1)))
+            for weights, factor in places:
+                with torch.no_grad():
+                    weights.mul_(factor)
+                weights.register_hook(lambda gradient, factor=factor: gradient * factor.to(gradient.device))
 
     def _update(self, batch: IntArray) -> Mapping[str, float]:
-        if self._core is None or self._relations is None:
+        if self._core is None or self._known is None:
             raise RuntimeError("no topics to train on: `fit` prepares them")
-        acting = ForwardWeights.of(module_arrays(self._network))
-        parts = [
-            roll_out(acting, self._core, self._relations, part, self.config.rollouts, self._generator)
-            for part in self._relations.by_size(batch, _TOPICS_AT_ONCE)
-        ]
-        advantages, size = self._advantages(parts)
+        acting = PolicyWeights.of(module_arrays(self._network))
+        if self.config.parts == "both" and self._rng.random() < self.config.alone:
+            acting = dataclasses.replace(acting, directions=None)
+        parts = []
+        for part in self._known.by_size(batch, self._at_once(batch)):
+            seen = seen_of(self._core, self._known, part)
+            parts.append(roll_out(acting, self._core, seen, part, self.config.rollouts, self._rng))
+        advantages, filled = self._advantages(parts)
         self._optimizer.zero_grad()
-        spreads = [self._learn(*each, size) for each in zip(parts, advantages, strict=True)]
+        spreads = [self._learn(acting, *each, filled) for each in zip(parts, advantages, strict=True)]
         torch.nn.utils.clip_grad_norm_(self._network.parameters(), self.config.clip_norm)
+        for group in self._optimizer.param_groups:
+            group["lr"] = self.config.learning_rate * self._step_size()
         self._optimizer.step()
-        self._forward = None
+        self._updates += 1
+        self._policy = None
         if self._mean is not None:
-            self._updates += 1
             keep = np.float32(min(self.config.average, 1 - 1 / self._updates))
-            for name, array in module_arrays(self._network).items():
+            for name, array in self._parameters().items():
                 self._mean[name] = keep * self._mean[name] + (1 - keep) * array
         paid = [float(part.rewards.sum()) for part in parts]
-        return {"return": sum(paid) / (len(batch) * self.config.rollouts), "entropy": sum(spreads)}
+        return {
+            "return": sum(paid) / (len(batch) * self.config.rollouts),
+            "entropy": sum(spreads),
+            "evaluations": sum(part.evaluations() for part in parts) / len(batch),
+        }
+
+    def _at_once(self, batch: IntArray) -> int:
+        """Topics whose episodes are padded to each other."""
+        if self._core is None or self._known is None:
+            return 1
+        candidates = int(self._known.n_candidates[batch].max())
+        numbers = candidates * self._core.horizon * self.config.rollouts * 2 * self.config.units
+        return max(1, _NUMBERS_AT_ONCE // max(numbers, 1))
+
+    def _step_size(self) -> float:
+        """The part of the first step size that is left at this update."""
+        if not self.config.decay_epochs:
+            return 1.0
+        gone = min(1.0, self._updates / (self._updates_an_epoch * self.config.decay_epochs))
+        return max(0.05, 0.5 * (1 + math.cos(math.pi * gone)))
 
     def _advantages(self, parts: Sequence[Episodes]) -> tuple[list[torch.Tensor], int]:
         """Of each part's episodes, divided by their root mean square over all parts; and how many ranks were filled."""
@@ -156,23 +255,33 @@ class Relational(NetworkLearner[RelationalConfig]):
         scale = (filled / square) ** 0.5 if square > 0 else 1.0
         return [advantage * scale for advantage in found], filled
 
-    def _learn(self, episodes: Episodes, advantages: torch.Tensor, filled: int) -> float:
-        """Add the gradient of some episodes; give their part of the mean entropy."""
-        relations = episodes.relations
-        fixed = self._network.first_layer(torch.from_numpy(relations.static), torch.from_numpy(relations.context))
-        dynamic, position = torch.from_numpy(episodes.dynamic), torch.from_numpy(episodes.position)
-        logits = self._network(fixed, dynamic, position, torch.from_numpy(episodes.share)).flatten(0, 1)
-        log_pi = log_policy(logits, torch.from_numpy(episodes.allowed).flatten(0, 1))
-        active = torch.from_numpy(episodes.active).flatten(0, 1)
-        chosen = chosen_log_policy(log_pi, torch.from_numpy(episodes.actions).flatten(0, 1))
+    def _learn(self, acting: PolicyWeights, episodes: Episodes, advantages: torch.Tensor, filled: int) -> float:
+        """Add the gradient of some episodes to the parts that acted in them; give their part of the mean entropy."""
+        place = torch.device(self.config.device)
+
+        def moved(array: NDArray[Any]) -> torch.Tensor:
+            return torch.from_numpy(array).to(place)
+
+        seen, actions = episodes.seen, moved(episodes.actions)
+        static, logits = moved(seen.relations.static), torch.zeros((), device=place)
+        if acting.relations is not None:
+            context, share = moved(seen.relations.context), moved(offered_share(seen.present))
+            seen_at_ranks = (moved(episodes.dynamic), moved(episodes.position), share)
+            logits = logits + self._network.related(static, context, *seen_at_ranks)
+        if acting.directions is not None:
+            inputs = Inputs(moved(seen.queries), moved(seen.documents), moved(seen.present), static)
+            logits = logits + self._network.directed(inputs, actions)
+        log_pi = log_policy(logits.flatten(0, 1), moved(episodes.allowed).flatten(0, 1))
+        active = moved(episodes.active).flatten(0, 1)
+        chosen = chosen_log_policy(log_pi, actions.flatten(0, 1))
         spread = (entropy(log_pi) * active).sum() / filled
-        loss = reinforce_loss(chosen, advantages, active).sum() / filled - self.config.entropy * spread
+        loss = reinforce_loss(chosen, advantages.to(place), active).sum() / filled - self.config.entropy * spread
         loss.backward()  # type: ignore[no-untyped-call]
         return float(spread.detach())
 
     def _training_state(self) -> Tree:
         return {
-            "generator": self._generator.bit_generator.state,
+            "generator": self._rng.bit_generator.state,
             "optimizer": optimizer_tree(self._optimizer),
             "network": module_arrays(self._network),
             "updates": self._updates,
@@ -182,7 +291,8 @@ class Relational(NetworkLearner[RelationalConfig]):
         shown = self._weights()
         load_module(self._network, state["network"], "network in training")
         load_optimizer(self._optimizer, state["optimizer"])
-        self._generator.bit_generator.state = state["generator"]
-        self._mean = shown if self.config.average else None
+        self._rng.bit_generator.state = state["generator"]
+        learned = dict(self._network.named_parameters())
+        self._mean = {name: shown[name] for name in learned} if self.config.average else None
         self._updates = state["updates"]
-        self._forward = None
+        self._policy = None

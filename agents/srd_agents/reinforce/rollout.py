@@ -1,6 +1,6 @@
-"""Episodes of the network in the simulator: features and forward pass in numpy, gradients later in torch.
+"""Episodes of the policy in the simulator: what it sees and does in numpy, gradients later in torch.
 
-Shapes: B topics, R episodes of each, T ranks, N candidates.
+Shapes: B topics, R episodes of each, T ranks, N candidates, D relations that change from rank to rank.
 """
 
 from __future__ import annotations
@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from srd_agents.relational.forward import Weights, first_layer, offered_share, scores
+from srd_agents.reinforce.forward import PolicyWeights, Seen, Standing
 from srd_agents.relational.padded import PaddedRelations
-from srd_agents.relational.relations import DYNAMIC, POSITION, Array, Ranked, Relations
+from srd_agents.relational.relations import DYNAMIC, POSITION, Array
 from srd_gym.core import SelectionCore
 from srd_gym.protocols import BoolArray, IntArray
 
@@ -19,12 +19,10 @@ from srd_gym.protocols import BoolArray, IntArray
 class Episodes(NamedTuple):
     """What the episodes of B topics saw, did and earned."""
 
-    relations: Relations
-    """Of the topics, padded to the largest."""
-    share: Array
-    """[B, N], 1 / (real candidates)."""
+    seen: Seen
+    """The topics, padded to the largest."""
     dynamic: Array
-    """[B, R, T, D, N], what each candidate looked like at each rank."""
+    """[B, R, T, D, N], what each candidate looked like at each rank; no ranks where relations are not looked at."""
     position: Array
     """[T, P]."""
     allowed: BoolArray
@@ -36,45 +34,50 @@ class Episodes(NamedTuple):
     active: BoolArray
     """[B, R, T], whether the rank was filled."""
 
+    def evaluations(self) -> int:
+        """How many candidates the policy had to choose among, over all ranks and episodes."""
+        return int((self.allowed.sum(-1) * self.active).sum())
+
+
+def seen_of(core: SelectionCore, known: PaddedRelations, batch: IntArray) -> Seen:
+    """Some of the simulator's topics as the policy sees them, padded to the largest of them."""
+    relations = known.of(batch)
+    n = relations.static.shape[1]
+    present = np.arange(n) < known.n_candidates[batch][:, None]
+    return Seen(relations, core.arrays.documents[batch, :n], core.arrays.queries[batch], present)
+
 
 def roll_out(
-    weights: Weights,
-    core: SelectionCore,
-    known: PaddedRelations,
-    batch: IntArray,
-    rollouts: int,
-    generator: np.random.Generator,
+    weights: PolicyWeights, core: SelectionCore, seen: Seen, batch: IntArray, rollouts: int, rng: np.random.Generator
 ) -> Episodes:
     """Act until all episodes end, each action drawn from the softmax of the scores.
 
     Args:
-        weights: the network.
+        weights: of the policy.
         core: the simulator; it is reset.
-        known: relations of the simulator's topics.
+        seen: these topics, of `seen_of`.
         batch: [B] topics.
         rollouts: R.
-        generator: draws the actions.
+        rng: draws the actions.
     """
-    relations = known.of(batch)
-    count, n = relations.static.shape[:2]
+    count, n = seen.present.shape
     core.reset(np.repeat(batch, rollouts))
-    present = np.arange(n) < known.n_candidates[batch][:, None]
-    share = offered_share(present)
-    ranked = Ranked(relations, rollouts, present)
-    ranks, episodes = int(core.length.max()), (count, rollouts)
-    dynamic = np.zeros((*episodes, ranks, len(DYNAMIC), n), np.float32)
+    standing, ranks, episodes = Standing(weights, seen, rollouts), int(core.length.max()), (count, rollouts)
+    ranked = standing.ranked
+    dynamic = np.zeros((*episodes, ranks if ranked else 0, len(DYNAMIC), n), np.float32)
     position = np.zeros((ranks, len(POSITION)), np.float32)
     allowed = np.zeros((*episodes, ranks, n), np.bool_)
     actions, active = np.zeros((*episodes, ranks), np.int64), np.zeros((*episodes, ranks), np.bool_)
     rewards = np.zeros((*episodes, ranks), np.float32)
-    fixed = first_layer(weights, relations)
     for rank in range(ranks):
-        dynamic[:, :, rank], position[rank] = ranked.features, ranked.position()
+        if ranked is not None:
+            dynamic[:, :, rank], position[rank] = ranked.features, ranked.position()
         allowed[:, :, rank] = core.allowed[:, :n].reshape(*episodes, n)
         active[:, :, rank] = ~core.done.reshape(episodes)
-        score = scores(weights, fixed, ranked, share)
-        score = np.where(allowed[:, :, rank], score + generator.gumbel(size=score.shape).astype(np.float32), -np.inf)
-        actions[:, :, rank] = score.argmax(axis=2)
+        scores = standing.scores()
+        scores += rng.gumbel(size=scores.shape).astype(np.float32)
+        actions[:, :, rank] = np.where(allowed[:, :, rank], scores, -np.inf).argmax(axis=2)
         rewards[:, :, rank] = core.step(actions[:, :, rank].ravel()).reward.reshape(episodes)
-        ranked.add(actions[:, :, rank])
-    return Episodes(relations, share, dynamic, position, allowed, actions, rewards, active)
+        if rank + 1 < ranks:
+            standing.add(actions[:, :, rank])
+    return Episodes(seen, dynamic, position, allowed, actions, rewards, active)

@@ -218,6 +218,12 @@ class Ranked:
         np.log1p(fresh, out=fresh)
         np.multiply(fresh, np.float32(1 / 3), out=out[:, :, 8:10])
 
+    def keep(self, rankings: IntArray) -> None:
+        """Go on from some of the rankings: [B, R] int64, the ranking that each is a copy of."""
+        at = (self._topics, rankings)
+        for name in ("_nearest", "_sum", "_near", "_very_near", "_uncovered", "features"):
+            setattr(self, name, getattr(self, name)[at])
+
     def _against_the_rest(self) -> Array:
         """[B, R, N]: the nearest similarity, standardised over the topic's candidates."""
         mean = np.matmul(self._nearest, self._share)

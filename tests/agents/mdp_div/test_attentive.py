@@ -136,7 +136,7 @@ def test_learns_what_only_attention_can_see() -> None:
     found = {}
     for policy in ("bilinear", "attention"):
         learner: Any = make_ranker(
-            "reinforce",
+            "mdp-div-batched",
             policy=policy,
             epochs=20,
             horizon=1,

@@ -14,8 +14,8 @@ from small_topics import ragged
 
 from srd_agents.features import order_features, padded_order_features
 from srd_agents.learner import Learner
-from srd_agents.mdp_div.agent import MdpDiv, Reinforce
-from srd_agents.mdp_div.config import MdpDivConfig, ReinforceConfig
+from srd_agents.mdp_div.agent import MdpDiv, MdpDivBatched
+from srd_agents.mdp_div.config import MdpDivConfig, MdpDivBatchedConfig
 from srd_agents.mdp_div.greedy import GreedyPolicy
 from srd_agents.mdp_div.network import PolicyNetwork
 from srd_agents.mdp_div.rollout import roll_out
@@ -28,7 +28,7 @@ from srd_gym.core import SelectionCore, TopicArrays
 from srd_gym.data.synthetic import generate
 from srd_gym.topic import Topic, TopicSet
 
-LEARNERS = ("mdp-div", "reinforce")
+LEARNERS = ("mdp-div", "mdp-div-batched")
 
 
 def learner(name: str, **options: Any) -> Learner[Any]:
@@ -47,7 +47,7 @@ def test_the_batched_learner_does_not_care_how_long_vectors_are(scale: float) ->
         for t in topics
         if t.doc_vectors is not None and t.query_vector is not None
     )
-    ranker = learner("reinforce", epochs=10)
+    ranker = learner("mdp-div-batched", epochs=10)
     ranker.fit(scaled[:200], seed=0)
     validation = Validation(scaled[200:], "alpha_nDCG@10")
     assert validation.mean(ranker) > validation.mean(make_ranker("random")) + 0.08
@@ -57,7 +57,7 @@ def test_the_batched_learner_does_not_care_how_long_vectors_are(scale: float) ->
 def test_scoring_at_another_width_is_refused(name: str) -> None:
     ranker = learner(name, epochs=1)
     ranker.fit(ragged(), seed=0)
-    assert isinstance(ranker, MdpDiv | Reinforce)
+    assert isinstance(ranker, MdpDiv | MdpDivBatched)
     with pytest.raises(ValueError, match="was trained on document vectors of width 7"):
         ranker.score(ragged(width=9)[0], np.array([], np.int64), np.ones(1, np.bool_))
 
@@ -68,7 +68,7 @@ def test_ranking_is_the_argmax_of_the_trained_policy_at_every_rank(name: str) ->
     topics = ragged(seed=1)
     ranker = learner(name, epochs=2)
     ranker.fit(topics, seed=0)
-    assert isinstance(ranker, MdpDiv | Reinforce)
+    assert isinstance(ranker, MdpDiv | MdpDivBatched)
     network = ranker._network
     for topic in topics[:6]:
         query = np.zeros(7, np.float32) if topic.query_vector is None else topic.query_vector
@@ -117,7 +117,7 @@ def test_the_retrieval_order_is_used_where_vectors_say_nothing() -> None:
     train, test = TopicSet(topics[:60], name="train"), Validation(TopicSet(topics[60:], name="test"), "alpha_nDCG@5")
     values = {}
     for seen in (True, False):
-        ranker = Reinforce(ReinforceConfig(epochs=30, learning_rate=0.02, retrieval_order=seen))
+        ranker = MdpDivBatched(MdpDivBatchedConfig(epochs=30, learning_rate=0.02, retrieval_order=seen))
         ranker.fit(train, seed=0)
         values[seen] = test.mean(ranker)
     assert values[True] > 0.9
@@ -207,6 +207,6 @@ def test_options_out_of_range_are_refused() -> None:
     with pytest.raises(ValueError, match="Did you mean paper"):
         MdpDivConfig(init="papper")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="rollouts must be at least 2, got 1"):
-        ReinforceConfig(rollouts=1)
+        MdpDivBatchedConfig(rollouts=1)
     with pytest.raises(ValueError, match="unknown option of ranker 'mdp-div'"):
         make_ranker("mdp-div", learning_rat=0.1)

@@ -97,7 +97,7 @@ def test_knn30_needs_a_third_of_the_evaluations() -> None:
 
 @pytest.mark.parametrize("strategy", [KNN(0.0), ByRanker("mmr", 1.0)])
 def test_ranking_with_nothing_pruned_is_plain_ranking(strategy: Any) -> None:
-    ranker = learner("reinforce", epochs=1)
+    ranker = learner("mdp-div-batched", epochs=1)
     ranker.fit(RAGGED, seed=0)
     policy: GreedyPolicy = ranker._policy()
     for k in (1, 4, 100):
@@ -148,7 +148,7 @@ def test_ntn_is_trained_on_the_training_topics() -> None:
         np.testing.assert_array_equal(kept.allowed[index], expected)
 
 
-@pytest.mark.parametrize("name", ["mdp-div", "reinforce"])
+@pytest.mark.parametrize("name", ["mdp-div", "mdp-div-batched"])
 def test_any_pruning_can_be_given_as_text(name: str) -> None:
     ranker = learner(name, epochs=1, pruning="knn:0.2+ranker:0.5:step:mmr")
     ranker.fit(RAGGED, seed=0)

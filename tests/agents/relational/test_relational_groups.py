@@ -9,8 +9,8 @@ import pytest
 
 from srd_agents.config import as_values, config_from
 from srd_agents.registry import make_ranker
+from srd_agents.reinforce.config import ReinforceConfig
 from srd_agents.relational import forward, ranker
-from srd_agents.relational.config import RelationalConfig
 from srd_agents.relational.forward import Weights, weight_shapes
 from srd_agents.relational.groups import BLOCKS, GROUPS, rows_kept
 from srd_agents.relational.relations import DYNAMIC, STATIC, Ranked, Relations
@@ -42,7 +42,7 @@ def test_rows_left_out_stay_zero_and_all_others_learn(group: str, topics: TopicS
     kept = rows_kept((group,))
     for block, names in BLOCKS.items():
         rows = kept.get(block, np.ones((len(names), 1)))[:, 0] == 1
-        weights = getattr(learner.forward_weights(), block)
+        weights = getattr(learner.relational_weights(), block)
         assert not weights[~rows].any()
         assert weights[rows].any(axis=1).all()
 
@@ -51,7 +51,7 @@ def test_fine_tuning_can_leave_relations_out_too(topics: TopicSet) -> None:
     learner: Any = make_ranker("relational", epochs=1, without=("query", "ahead"))
     learner.fit(topics, seed=0)
     for block, rows in rows_kept(("query", "ahead")).items():
-        assert not getattr(learner.forward_weights(), block)[rows[:, 0] == 0].any()
+        assert not getattr(learner.relational_weights(), block)[rows[:, 0] == 0].any()
 
 
 def test_ranking_is_as_if_the_relations_were_zero(topics: TopicSet, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -85,11 +85,11 @@ def test_ranking_is_as_if_the_relations_were_zero(topics: TopicSet, monkeypatch:
 
 def test_wrong_groups_are_named() -> None:
     with pytest.raises(ValueError, match="unknown group of relations: 'neighbors'"):
-        RelationalConfig(without=("neighbors",))
+        ReinforceConfig(without=("neighbors",))
     with pytest.raises(ValueError, match="names a group of relations twice: order, order"):
-        RelationalConfig(without=("order", "order"))
+        ReinforceConfig(without=("order", "order"))
     with pytest.raises(TypeError, match=r"without must be a list, as \['order'\], got 'order'"):
         make_ranker("relational", without="order")
-    given = RelationalConfig(without=("order",))
+    given = ReinforceConfig(without=("order",))
     assert as_values(given)["without"] == ["order"]
-    assert config_from(RelationalConfig, as_values(given), "ranker") == given
+    assert config_from(ReinforceConfig, as_values(given), "ranker") == given

@@ -16,8 +16,8 @@ import numpy as np
 from srd_agents.config import as_values
 from srd_agents.fitting import STATE_FILE
 from srd_agents.history import OnProgress
-from srd_agents.reinforce.agent import Relational
-from srd_agents.relational.config import RelationalConfig
+from srd_agents.reinforce.agent import Reinforce
+from srd_agents.reinforce.config import ReinforceConfig
 from srd_agents.relational.distil import DistilConfig, distil
 from srd_agents.relational.forward import Weights
 from srd_agents.relational.ranker import CHECKPOINTS, read_weights
@@ -59,13 +59,16 @@ class Plan:
     one_pass: bool = True
     """Distil each model into one-pass scoring, too."""
 
-    def config(self) -> RelationalConfig:
+    def config(self) -> ReinforceConfig:
         """The learner's options."""
-        return RelationalConfig(
+        return ReinforceConfig(
+            parts="relations",
             init="random",
             epochs=self.epochs,
             patience=0,
             learning_rate=self.learning_rate,
+            decay_epochs=0,
+            entropy=0.01,
             average=self.average,
             units=self.units,
             second=self.second,
@@ -107,9 +110,9 @@ def pretrain(plan: Plan, out: Path, *, threads: int = 1, progress: OnProgress | 
     with torch_threads(threads):
         for seed in plan.seeds:
             ranker = _trained(plan, out / f"seed-{seed}", seed, (train, validation), progress)
-            _write_npz(out / f"seed-{seed}.npz", ranker.forward_weights())
+            _write_npz(out / f"seed-{seed}.npz", ranker.relational_weights())
             if plan.one_pass:
-                student = distil(ranker.forward_weights(), train, DistilConfig(), seed=seed)
+                student = distil(ranker.relational_weights(), train, DistilConfig(), seed=seed)
                 _write_npz(out / f"one-pass-{seed}.npz", student)
             outcomes.append(_outcome(ranker, seed))
             logs.append({"seed": seed, **(asdict(ranker.history) if ranker.history else {})})
@@ -120,11 +123,9 @@ def pretrain(plan: Plan, out: Path, *, threads: int = 1, progress: OnProgress | 
     return outcomes
 
 
-def _trained(
-    plan: Plan, folder: Path, seed: int, topics: Sequence[TopicSet], progress: OnProgress | None
-) -> Relational:
+def _trained(plan: Plan, folder: Path, seed: int, topics: Sequence[TopicSet], progress: OnProgress | None) -> Reinforce:
     """The model of one seed, continued where it was begun."""
-    ranker = Relational(plan.config())
+    ranker = Reinforce(plan.config())
     train, validation = topics
     ranker.fit(train, validation, seed=seed, out=folder, resume=(folder / STATE_FILE).exists(), progress=progress)
     return ranker
@@ -137,7 +138,7 @@ def _write_npz(path: Path, weights: Weights) -> None:
         np.savez(file, **arrays)
 
 
-def _outcome(ranker: Relational, seed: int) -> Outcome:
+def _outcome(ranker: Reinforce, seed: int) -> Outcome:
     """The figures of a finished model."""
     history = ranker.history
     if history is None or history.best_validation is None:

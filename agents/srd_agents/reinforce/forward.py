@@ -1,0 +1,243 @@
+"""The policy at work, for acting and ranking: relations and directions in numpy, as their networks in torch.
+
+Shapes: B topics, R rankings of each, N candidates, F vector width, D relations, H hidden width, E weights of relations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from srd_agents.heuristic.blocks import blocks_of_equal_shape
+from srd_agents.relational.forward import Weights, first_layer, offered_share, scores
+from srd_agents.relational.ranker import relations_of
+from srd_agents.relational.relations import Array, Ranked, Relations
+from srd_gym.protocols import BoolArray, IntArray
+from srd_gym.topic import Topic
+
+BLOCK = 1 << 19
+"""Numbers of a block of topics that are worked on at once: about the processor's cache."""
+
+
+class Directed(NamedTuple):
+    """The arrays of `srd_agents.networks.directions.Directions`, ready to multiply with from the left."""
+
+    document: Array
+    """[F, H], the fixed scale of the vectors divided out."""
+    document_bias: Array
+    """[H], the fixed shift taken off."""
+    query: Array
+    """[F, 2H], of the rows and of the query's own row."""
+    query_bias: Array
+    """[2H], the fixed shift taken off."""
+    no_query_bias: Array
+    """[2H], where a topic has no query."""
+    columns: Array
+    """[D, H]."""
+    row: Array
+    """[H, H]."""
+    row_bias: Array
+    context: Array
+    """[3H, H], the part of the state that stays."""
+    state_bias: Array
+    ranked: Array
+    """[3H + 1, H], the part of the state that changes."""
+    pointer: Array
+    """[H, H]."""
+    pointer_bias: Array
+    prior: Array
+    """[H + D]."""
+
+    @classmethod
+    def of(cls, arrays: Mapping[str, NDArray[Any]]) -> Directed:
+        """From the module's arrays by name."""
+        hidden, scale = arrays["row.weight"].shape[0], arrays["inputs.scale"]
+        document = np.ascontiguousarray((arrays["from_document.weight"] / scale).T)
+        own = np.concatenate([np.zeros(hidden, np.float32), arrays["query.bias"]])
+        query = np.ascontiguousarray((np.concatenate([arrays["from_query.weight"], arrays["query.weight"]]) / scale).T)
+        state = np.ascontiguousarray(arrays["state.weight"].T)
+        size = np.float32(hidden**-0.5)
+        return cls(
+            document=document,
+            document_bias=arrays["from_document.bias"] - arrays["inputs.shift"] @ document,
+            query=query,
+            query_bias=own - arrays["inputs.shift"] @ query,
+            no_query_bias=own,
+            columns=np.ascontiguousarray(arrays["from_columns.weight"].T),
+            row=np.ascontiguousarray(arrays["row.weight"].T),
+            row_bias=arrays["row.bias"],
+            context=state[: 3 * hidden],
+            state_bias=arrays["state.bias"],
+            ranked=state[3 * hidden :],
+            pointer=np.ascontiguousarray(arrays["pointer.weight"].T) * size,
+            pointer_bias=arrays["pointer.bias"] * size,
+            prior=arrays["prior.weight"][0],
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class PolicyWeights:
+    """What a policy is: its two parts, either of which may be missing."""
+
+    relations: Weights | None
+    directions: Directed | None
+
+    @classmethod
+    def of(cls, arrays: Mapping[str, NDArray[Any]]) -> PolicyWeights:
+        """From the network's arrays by name, `PolicyNetwork`'s."""
+        parts: dict[str, dict[str, NDArray[Any]]] = {"relations": {}, "directions": {}}
+        for name, array in arrays.items():
+            part, _, rest = name.partition(".")
+            if part in parts:
+                parts[part][rest] = array
+        relations, directions = parts["relations"], parts["directions"]
+        return cls(
+            relations=Weights.of(relations) if relations else None,
+            directions=Directed.of(directions) if directions else None,
+        )
+
+
+class Seen(NamedTuple):
+    """B topics as the policy sees them."""
+
+    relations: Relations
+    documents: Array
+    """[B, N, F]; rows of padding are 0."""
+    queries: Array
+    """[B, F]; zeros where a topic has no query vector."""
+    present: BoolArray
+    """[B, N], the real candidates."""
+
+
+class Standing:
+    """R rankings of each of B topics, as far as they have come.
+
+    Args:
+        weights: of the policy.
+        seen: the topics.
+        rankings: R.
+    """
+
+    def __init__(self, weights: PolicyWeights, seen: Seen, rankings: int = 1) -> None:
+        self.shape = (*seen.present.shape[:1], rankings, seen.present.shape[1])
+        self._related = None if weights.relations is None else _Related(weights.relations, seen, rankings)
+        self._directed = None if weights.directions is None else _Pointing(weights.directions, seen, rankings)
+
+    @property
+    def ranked(self) -> Ranked | None:
+        """What is ranked so far in terms of relations; None where the policy has no such part."""
+        return None if self._related is None else self._related.ranked
+
+    def scores(self) -> Array:
+        """[B, R, N] float32, of every candidate as the next document, ranked ones included."""
+        if self._related is None:
+            return np.zeros(self.shape, np.float32) if self._directed is None else self._directed.scores()
+        found = self._related.scores()
+        if self._directed is not None:
+            found += self._directed.scores()
+        return found
+
+    def add(self, chosen: IntArray) -> None:
+        """Put these candidates, [B, R] int64, at the next rank."""
+        for part in (self._related, self._directed):
+            if part is not None:
+                part.add(chosen)
+
+    def keep(self, rankings: IntArray) -> None:
+        """Go on from some of the rankings: [B, R] int64, the ranking that each is a copy of."""
+        for part in (self._related, self._directed):
+            if part is not None:
+                part.keep(rankings)
+
+
+class _Related:
+    """The relations' part of `Standing`."""
+
+    def __init__(self, weights: Weights, seen: Seen, rankings: int) -> None:
+        self._weights, self._share = weights, offered_share(seen.present)
+        self._fixed = first_layer(weights, seen.relations)
+        whole = bool(seen.present.all())
+        self.ranked = Ranked(seen.relations, rankings, None if whole else seen.present)
+
+    def scores(self) -> Array:
+        return scores(self._weights, self._fixed, self.ranked, self._share)
+
+    def add(self, chosen: IntArray) -> None:
+        self.ranked.add(chosen)
+
+    def keep(self, rankings: IntArray) -> None:
+        self.ranked.keep(rankings)
+
+
+class _Pointing:
+    """The directions' part of `Standing`."""
+
+    def __init__(self, weights: Directed, seen: Seen, rankings: int) -> None:
+        self._weights, hidden = weights, len(weights.row)
+        given = seen.queries.any(axis=1)[:, None, None]
+        # One product a topic ([B, 1, F] times a matrix), so that a topic's numbers do not depend on the others.
+        query = np.matmul(seen.queries[:, None], weights.query)
+        query += np.where(given, weights.query_bias, weights.no_query_bias)
+        static = seen.relations.static
+        rows = np.matmul(seen.documents, weights.document)
+        rows += np.matmul(static, weights.columns)
+        rows += query[..., :hidden] + weights.document_bias
+        np.maximum(rows, 0, out=rows)
+        rows = np.matmul(rows, weights.row)
+        rows += weights.row_bias
+        np.maximum(rows, 0, out=rows)
+        self._prior = (np.matmul(rows, weights.prior[:hidden]) + np.matmul(static, weights.prior[hidden:]))[:, None]
+        self._rows, self._topics = rows, np.arange(len(rows))[:, None]
+        self._columns = rows.swapaxes(1, 2)
+        real = rows * seen.present[..., None]
+        mean = real.sum(axis=1) / seen.present.sum(axis=1, keepdims=True, dtype=np.float32)
+        context = np.concatenate([np.maximum(query[:, 0, hidden:], 0), mean, real.max(axis=1)], axis=1)
+        self._fixed = np.matmul(context[:, None], weights.context) + weights.state_bias
+        self._state = np.zeros((len(rows), rankings, 3 * hidden + 1), np.float32)
+        self._size = 0
+
+    def scores(self) -> Array:
+        summary = np.matmul(self._state, self._weights.ranked)
+        summary += self._fixed
+        np.maximum(summary, 0, out=summary)
+        pointers = np.matmul(summary, self._weights.pointer)
+        pointers += self._weights.pointer_bias
+        found = np.matmul(pointers, self._columns)
+        found += self._prior
+        return np.asarray(found)
+
+    def add(self, chosen: IntArray) -> None:
+        self._size += 1
+        rows, hidden = self._rows[self._topics, chosen], len(self._weights.row)
+        self._state[..., :hidden] += rows * np.float32(10**-0.5)
+        self._state[..., hidden : 2 * hidden] += rows * np.float32(10**-0.5 / np.log2(self._size + 1))
+        largest = self._state[..., 2 * hidden : -1]
+        np.maximum(largest, rows, out=largest)
+        self._state[..., -1] += np.float32(0.1)
+
+    def keep(self, rankings: IntArray) -> None:
+        self._state = self._state[self._topics, rankings]
+
+
+def seen_together(topics: Sequence[Topic]) -> Seen:
+    """Topics of equal size and width.
+
+    Raises:
+        ValueError: a topic without document vectors.
+    """
+    documents = np.stack([topic.require_vectors("a learned ranker") for topic in topics])
+    queries = np.zeros((len(topics), documents.shape[2]), np.float32)
+    for row, topic in zip(queries, topics, strict=True):
+        if topic.query_vector is not None:
+            row[:] = topic.query_vector
+    return Seen(relations_of(topics), documents, queries, np.ones(documents.shape[:2], np.bool_))
+
+
+def in_blocks(topics: Sequence[Topic], rankings: int = 1) -> list[list[int]]:
+    """Places of topics of equal shape, as many together as fit the processor's cache."""
+    shapes = [topic.require_vectors("a learned ranker").shape for topic in topics]
+    return list(blocks_of_equal_shape(shapes, max(1, BLOCK // rankings)))

@@ -113,12 +113,10 @@ def ranked_so_far(rows: Tensor, taken: Tensor | None = None) -> Tensor:
     Returns:
         [..., K + 1, 3H + 1]: sum, discounted sum, maximum, number.
     """
-    ranks = rows.shape[-2]
-    if taken is not None:
-        rows = rows * taken[..., None]
-    discount = 1 / torch.log2(torch.arange(2, ranks + 2, dtype=rows.dtype, device=rows.device))
     every = torch.ones_like(rows[..., :1]) if taken is None else taken[..., None].to(rows.dtype)
+    # A row of zeros stands for what is ranked before the first rank.
+    rows, every = (functional.pad(part, (0, 0, 1, 0)) for part in (rows * every, every))
+    discount = 1 / torch.log2(torch.arange(1, rows.shape[-2] + 1, dtype=rows.dtype, device=rows.device).clamp(min=2))
     added = torch.cat([rows * SUM_SCALE, rows * (discount[:, None] * SUM_SCALE)], dim=-1).cumsum(-2)
     largest = torch.cummax(rows, dim=-2).values  # rows are never negative: the zeros of empty ranks do not count
-    after = torch.cat([added, largest, every.cumsum(-2) * COUNT_SCALE], dim=-1)
-    return torch.cat([torch.zeros_like(after[..., :1, :]), after], dim=-2)
+    return torch.cat([added, largest, every.cumsum(-2) * COUNT_SCALE], dim=-1)

@@ -1,0 +1,238 @@
+"""The policy of relations and directions: numpy and torch agree, it moves with its candidates, it learns what transfers."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from srd_agents.decoding import Decoding, decode, log_softmax
+from srd_agents.networks.checkpoint import module_arrays
+from srd_agents.networks.directions import ranked_so_far
+from srd_agents.networks.inputs import Inputs
+from srd_agents.registry import make_ranker
+from srd_agents.reinforce.config import ReinforceConfig
+from srd_agents.reinforce.forward import PolicyWeights, Seen, Standing, seen_together
+from srd_agents.reinforce.network import PolicyNetwork, directions_of
+from srd_agents.reinforce.rollout import seen_of
+from srd_agents.relational.network import RelationalNetwork
+from srd_agents.relational.padded import PaddedRelations
+from srd_agents.validation import Validation
+from srd_gym.core import SelectionCore
+from srd_gym.data.synthetic import generate
+from srd_gym.protocols import IntArray
+from srd_gym.topic import Topic, TopicSet
+
+WIDTH = 6
+seeds = st.integers(0, 2**20)
+
+
+def a_policy(seed: int = 0) -> PolicyNetwork:
+    network = PolicyNetwork(RelationalNetwork(8, 6), directions_of(WIDTH, 8))
+    generator = torch.Generator().manual_seed(seed)
+    network.initialise(generator)
+    assert network.directions is not None
+    for parameter in network.parameters():  # biases too
+        with torch.no_grad():
+            parameter.add_(torch.empty(parameter.shape).uniform_(-0.2, 0.2, generator=generator))
+    network.directions.inputs.shift.uniform_(-1, 1, generator=generator)
+    network.directions.inputs.scale.fill_(1.7)
+    return network
+
+
+def a_topic(seed: int, n: int = 12) -> Topic:
+    rng = np.random.default_rng(seed)
+    return Topic(
+        query_id=f"q{seed}",
+        doc_ids=tuple(f"d{i}" for i in range(n)),
+        doc_vectors=rng.normal(size=(n, WIDTH)),
+        query_vector=rng.normal(size=WIDTH) if seed % 3 else None,
+        retrieval_scores=np.sort(rng.normal(size=n))[::-1] if seed % 2 else None,
+        subtopic_ids=("a", "b"),
+        judgments=np.maximum(rng.integers(0, 2, (n, 2)), np.eye(n, 2, dtype=np.int64)).astype(np.int8),
+    )
+
+
+def scores_along(network: PolicyNetwork, seen: Seen, rankings: IntArray) -> list[np.ndarray[Any, Any]]:
+    standing = Standing(PolicyWeights.of(module_arrays(network)), seen, rankings.shape[1])
+    found = []
+    for chosen in np.moveaxis(rankings, 2, 0):
+        found.append(standing.scores())
+        standing.add(chosen)
+    return found
+
+
+def test_numpy_and_torch_agree_on_directions() -> None:
+    network, seen = a_policy(), seen_together([a_topic(seed) for seed in range(4)])
+    rng = np.random.default_rng(1)
+    rankings = np.stack([[rng.permutation(12)[:5] for _ in range(3)] for _ in range(4)])
+    network.relations = None
+    static = torch.from_numpy(seen.relations.static)
+    inputs = Inputs(torch.from_numpy(seen.queries), torch.from_numpy(seen.documents), None, static)
+    expected = network.directed(inputs, torch.from_numpy(rankings)).detach().numpy()
+    for rank, found in enumerate(scores_along(network, seen, rankings)):
+        np.testing.assert_allclose(found, expected[:, :, rank], atol=1e-5)
+
+
+@settings(max_examples=15, deadline=None)
+@given(seeds)
+def test_scores_move_with_the_candidates(seed: int) -> None:
+    network, topic = a_policy(seed), replace(a_topic(seed, 9), retrieval_scores=None)
+    order = np.random.default_rng(seed).permutation(9)
+    place = np.argsort(order)
+    ranking = np.array([[[4, 0, 7]]])
+    one = scores_along(network, seen_together([topic]), ranking)
+    other = scores_along(network, seen_together([topic.take(order)]), place[ranking])
+    for found, moved in zip(one, other, strict=True):
+        np.testing.assert_allclose(found[..., order], moved, atol=1e-4)
+
+
+def test_padding_changes_no_score() -> None:
+    topics = TopicSet([a_topic(seed, n) for seed, n in enumerate((4, 11, 7))], name="three")
+    network, known = a_policy(), PaddedRelations(topics)
+    padded = seen_of(SelectionCore(topics, reward="alpha_nDCG", horizon=3), known, np.arange(3))
+    ranking = np.array([[[0, 2, 1]]])
+    together = scores_along(network, padded, ranking.repeat(3, axis=0))
+    for row, topic in enumerate(topics):
+        for rank, alone in enumerate(scores_along(network, seen_together([topic]), ranking)):
+            np.testing.assert_allclose(together[rank][row, :, : topic.n_candidates], alone[0], atol=1e-4)
+
+
+def test_wasted_ranks_leave_no_trace_but_their_discount() -> None:
+    rows, taken = torch.rand(4, 3), torch.tensor([True, False, True, True])
+    found = ranked_so_far(rows, taken)
+    assert found.shape == (5, 10)
+    assert not found[0].any()
+    torch.testing.assert_close(found[2], found[1])
+    kept = rows[[0, 2, 3]]
+    torch.testing.assert_close(found[-1, :3], kept.sum(0) * 10**-0.5)
+    discounts = 1 / torch.log2(torch.tensor([2.0, 4.0, 5.0]))
+    torch.testing.assert_close(found[-1, 3:6], (kept * discounts[:, None]).sum(0) * 10**-0.5)
+    torch.testing.assert_close(found[-1, 6:9], kept.amax(0))
+    assert found[-1, 9] == pytest.approx(0.3)
+
+
+class Table:
+    """A policy of two ranks given as a table: logits of the first document, and of the second given the first."""
+
+    def __init__(self, rankings: int) -> None:
+        self.first = np.log(np.array([0.5, 0.4, 0.1], np.float32))
+        self.second = np.log(np.array([[0.1, 0.45, 0.45], [0.95, 0.01, 0.04], [0.5, 0.4, 0.1]], np.float32))
+        self.chosen: np.ndarray[Any, Any] | None = None
+        self.shape = (1, rankings, 3)
+
+    def scores(self) -> np.ndarray[Any, Any]:
+        rows = self.first if self.chosen is None else self.second[self.chosen]
+        return np.array(np.broadcast_to(rows, self.shape))
+
+    def add(self, chosen: IntArray) -> None:
+        self.chosen = chosen
+
+    def keep(self, rankings: IntArray) -> None:
+        if self.chosen is not None:
+            self.chosen = self.chosen[:, rankings[0]]
+
+
+@pytest.mark.parametrize(("decoding", "sequences", "expected"), [
+    ("greedy", 1, [0, 1]),
+    ("samples", 1, [0, 1]),
+    ("samples", 40, [1, 0]),  # 0.4 times 0.96 is more than 0.5 times 0.5
+    ("beam", 1, [0, 1]),
+    ("beam", 2, [1, 0]),
+    ("beam", 9, [1, 0]),
+])  # fmt: skip
+def test_decoding_finds_the_likeliest_ranking(decoding: Any, sequences: int, expected: list[int]) -> None:
+    how = Decoding(decoding=decoding, sequences=sequences)
+    assert decode(how, Table(how.rankings), (1, 3), 2, [7]).tolist() == [expected]
+
+
+def test_log_softmax_bears_what_is_off() -> None:
+    found = log_softmax(np.array([1.0, -np.inf, 1.0], np.float32))
+    assert found.tolist() == [pytest.approx(np.log(0.5)), -np.inf, pytest.approx(np.log(0.5))]
+
+
+def test_directions_that_do_not_transfer_are_left_out() -> None:
+    topics = generate("wide", n_topics=40, seed=5, width=32, largest=20)
+    ranker: Any = make_ranker("reinforce", epochs=2, hidden=8)
+    ranker.fit(topics[:30], topics[30:], seed=0)
+    best = ranker.history.best_validation
+    value = Validation(topics[30:], ranker.config.validation_measure)
+    assert value.mean(ranker) == best
+    found = {}
+    for count in (0.0, 1.0):
+        ranker._network.directions_count.fill_(count)
+        ranker._policy = None
+        found[count] = value.mean(ranker)
+    assert max(found.values()) == best
+
+
+def test_directions_learn_what_relations_cannot_see() -> None:
+    """Subtopic "a" is a direction of the space, whatever else stands in a topic."""
+    rng = np.random.default_rng(0)
+    made = []
+    for index in range(60):
+        vectors = rng.normal(size=(8, WIDTH))
+        made.append(
+            Topic(
+                query_id=f"q{index}",
+                doc_ids=tuple(map(str, range(8))),
+                doc_vectors=vectors,
+                subtopic_ids=("a",),
+                judgments=(vectors[:, :1] >= np.sort(vectors[:, 0])[-2]).astype(np.int8),
+            )
+        )
+    topics = TopicSet(made, name="a direction")
+    value = Validation(topics[40:], "alpha_nDCG@3", "candidates")
+    found = {}
+    for parts in ("both", "relations"):
+        ranker: Any = make_ranker("reinforce", parts=parts, epochs=25, hidden=16, learning_rate=0.01)
+        ranker.fit(topics[:40], seed=0)
+        found[parts] = value.mean(ranker)
+    assert found["both"] > 0.85
+    assert found["relations"] < 0.7
+
+
+def test_relations_alone_serve_vectors_of_any_width() -> None:
+    topics = generate("wide", n_topics=6, seed=5, width=32, largest=16)
+    narrow = generate("wide", n_topics=2, seed=6, width=16, largest=16)
+    ranker: Any = make_ranker("relational", epochs=1)
+    with pytest.raises(ValueError, match="'relational' is not trained"):
+        ranker.rank(topics[0], 2)
+    ranker.fit(topics, seed=0)
+    assert len(ranker.rank(narrow[0], 3)) == 3
+    both: Any = make_ranker("reinforce", epochs=1)
+    both.fit(topics, seed=0)
+    with pytest.raises(ValueError, match="trained on document vectors of width 32, but topic"):
+        both.rank(narrow[0], 3)
+
+
+def test_other_ways_to_rank_need_no_training() -> None:
+    topics = generate("wide", n_topics=6, seed=5, width=32, largest=16)
+    ranker: Any = make_ranker("reinforce", epochs=1, hidden=8)
+    ranker.fit(topics, seed=0)
+    greedy = ranker.rank_batch(list(topics), 5)
+    again = ranker.ranking_with(decoding="beam", sequences=1).rank_batch(list(topics), 5)
+    assert [a.tolist() for a in greedy] == [b.tolist() for b in again]
+    drawn = ranker.ranking_with(decoding="samples", sequences=16)
+    assert [drawn.rank(topic, 5).tolist() for topic in topics] == [
+        ranking.tolist() for ranking in drawn.rank_batch(list(topics), 5)
+    ]
+    with pytest.raises(ValueError, match="unknown option of ranking of ranker 'reinforce': 'epochs'"):
+        ranker.ranking_with(epochs=3)
+
+
+@pytest.mark.parametrize(("options", "message"), [
+    ({"rollouts": 1}, "rollouts must be at least 2"),
+    ({"alone": 1.0}, "alone must be"),
+    ({"sequences": 0}, "sequences must be at least 1"),
+    ({"parts": "vectors"}, "unknown parts: .vectors."),
+    ({"pruning": "knm:0.3"}, "knn"),
+])  # fmt: skip
+def test_wrong_options_are_refused(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        ReinforceConfig(**options)

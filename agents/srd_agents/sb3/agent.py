@@ -50,13 +50,13 @@ class MaskablePpo(NetworkLearner[MaskablePpoConfig]):
         self._set_weights(module_arrays(network))
 
     def score(self, topic: Topic, selected: IntArray, allowed: BoolArray) -> ScoreArray:
-        """The score of each candidate as the next document, as `SequentialScorer` asks for it.
+        """The score of each candidate as the next document: [N] float64, minus infinity where not allowed.
 
         Raises:
             ValueError: not trained, or a topic of another width.
         """
         self.check_topics([topic])
-        return next_scores(self._network, topic, selected, allowed)
+        return np.where(allowed, next_scores(self._network, topic, selected), -np.inf)
 
     def _build(self, vector_width: int) -> None:
         self._network = CandidateNetwork(vector_width, self.config.hidden)

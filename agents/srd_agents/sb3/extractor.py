@@ -63,13 +63,13 @@ class CandidateExtractor(BaseFeaturesExtractor):
         ranking, allowed = observations["ranking"].long(), observations["action_mask"] > 0.5
         if self.lookup is not None:
             topics, which = self.lookup(observations["topic"].flatten().long())
-            return self.network(topics, ranking, allowed, which), allowed
+            return self.network(topics, ranking, which), allowed
         documents = observations["documents"]
         # Rows of padding are zeros. A ranked document is off the mask, but its row is there.
         present = allowed | (documents != 0).any(2)
         columns = order_columns(observations["retrieval_scores"].cpu().numpy(), present.cpu().numpy())
         order = torch.from_numpy(columns).to(documents.device)
-        return self.network(Inputs(observations["query"], documents, features=order), ranking, allowed), allowed
+        return self.network(Inputs(observations["query"], documents, present, order), ranking), allowed
 
     def forward(self, observations: dict[str, Tensor]) -> Tensor:
         """[B, 2N + 1 + H]."""

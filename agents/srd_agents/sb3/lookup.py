@@ -22,6 +22,7 @@ class TopicLookup(nn.Module):
 
     queries: Tensor
     documents: Tensor
+    present: Tensor
     order: Tensor
 
     def __init__(self, arrays: TopicArrays) -> None:
@@ -29,6 +30,7 @@ class TopicLookup(nn.Module):
         order = order_columns(arrays.retrieval_scores, arrays.present)
         self.register_buffer("queries", shared_tensor(arrays.queries), persistent=False)
         self.register_buffer("documents", shared_tensor(arrays.documents), persistent=False)
+        self.register_buffer("present", shared_tensor(arrays.present), persistent=False)
         self.register_buffer("order", torch.from_numpy(order), persistent=False)
 
     def forward(self, topics: Tensor) -> tuple[Inputs, Tensor]:
@@ -41,5 +43,6 @@ class TopicLookup(nn.Module):
             (the inputs of U topics, [B] int64).
         """
         each, which = torch.unique(topics, return_inverse=True)
-        queries, documents, order = (part.index_select(0, each) for part in (self.queries, self.documents, self.order))
-        return Inputs(queries, documents, features=order), which
+        return Inputs(
+            *[part.index_select(0, each) for part in (self.queries, self.documents, self.present, self.order)]
+        ), which

@@ -11,7 +11,7 @@ import torch
 from srd_agents.features import order_columns
 from srd_agents.networks.inputs import Inputs, inputs_of
 from srd_agents.sb3.network import CandidateNetwork
-from srd_gym.protocols import BoolArray, IntArray, ScoreArray
+from srd_gym.protocols import IntArray, ScoreArray
 from srd_gym.topic import Topic
 
 
@@ -26,7 +26,7 @@ def rank_greedily(network: CandidateNetwork, topic: Topic, k: int) -> IntArray:
     ranking = torch.full((1, count), -1, dtype=torch.int64, device=place)
     allowed = torch.ones((1, topic.n_candidates), dtype=torch.bool, device=place)
     for rank in range(count):
-        scores = network(inputs, ranking, allowed).scores
+        scores = network(inputs, ranking).scores
         best = int(scores.masked_fill(~allowed, -torch.inf).argmax())
         ranking[0, rank] = best
         allowed[0, best] = False
@@ -35,18 +35,17 @@ def rank_greedily(network: CandidateNetwork, topic: Topic, k: int) -> IntArray:
 
 
 @torch.inference_mode()
-def next_scores(network: CandidateNetwork, topic: Topic, selected: IntArray, allowed: BoolArray) -> ScoreArray:
+def next_scores(network: CandidateNetwork, topic: Topic, selected: IntArray) -> ScoreArray:
     """The score of each candidate after these were ranked: [N] float64.
 
     Args:
         network: of the topic's width.
         topic: the topic.
         selected: [r] int64, candidates ranked so far, in order.
-        allowed: [N] bool, candidates on offer.
     """
     place = network.inputs.shift.device
     ranking = torch.from_numpy(np.append(selected, -1).astype(np.int64))[None].to(place)
-    judged = network(topic_inputs(network, topic), ranking, torch.from_numpy(allowed.copy())[None].to(place))
+    judged = network(topic_inputs(network, topic), ranking)
     scores: ScoreArray = judged.scores[0].cpu().numpy().astype(np.float64)
     return scores
 

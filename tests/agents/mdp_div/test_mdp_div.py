@@ -15,7 +15,7 @@ from small_topics import ragged
 from srd_agents.features import order_features, padded_order_features
 from srd_agents.learner import Learner
 from srd_agents.mdp_div.agent import MdpDiv, MdpDivBatched
-from srd_agents.mdp_div.config import MdpDivConfig, MdpDivBatchedConfig
+from srd_agents.mdp_div.config import MdpDivBatchedConfig, MdpDivConfig
 from srd_agents.mdp_div.greedy import GreedyPolicy
 from srd_agents.mdp_div.network import PolicyNetwork
 from srd_agents.mdp_div.rollout import roll_out

@@ -1,4 +1,4 @@
-"""The policy of relations and directions: numpy and torch agree, it moves with its candidates, it learns what transfers."""
+"""The policy of relations and directions: numpy and torch agree, it moves with candidates, it learns what transfers."""
 
 from __future__ import annotations
 

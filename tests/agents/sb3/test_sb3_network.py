@@ -26,74 +26,76 @@ def made(seed: int = 0) -> CandidateNetwork:
     return network
 
 
-def states(seed: int, batch: int = 3) -> tuple[Inputs, torch.Tensor, torch.Tensor]:
-    """Topics with padding, some documents ranked (a rank wasted in between), some pruned."""
+def states(seed: int, batch: int = 3) -> tuple[Inputs, torch.Tensor]:
+    """Topics with padding, some documents ranked, a rank wasted in between."""
     rng = np.random.default_rng(seed)
     documents = torch.from_numpy(rng.standard_normal((batch, N, WIDTH)).astype(np.float32))
     documents[:, N - 1] = 0
     queries = torch.from_numpy(rng.standard_normal((batch, WIDTH)).astype(np.float32))
     ranking = torch.tensor([[2, -1, 4, -1]] * batch)
-    allowed = torch.ones((batch, N), dtype=torch.bool)
-    allowed[:, [2, 4, 5, N - 1]] = False
     present = documents.any(2)
     order = order_columns(rng.standard_normal((batch, N)).astype(np.float32), present.numpy())
-    return Inputs(queries, documents, features=torch.from_numpy(order)), ranking, allowed
+    return Inputs(queries, documents, present, torch.from_numpy(order)), ranking
 
 
 @settings(max_examples=25, deadline=None)
 @given(st.integers(0, 1000))
 def test_permuting_candidates_permutes_the_scores_and_leaves_the_value(seed: int) -> None:
-    topics, ranking, allowed = states(seed)
+    topics, ranking = states(seed)
     network = made(seed)
     order = torch.from_numpy(np.random.default_rng(seed).permutation(N))
     place = torch.argsort(order)  # where each candidate went
     assert topics.features is not None
-    moved = Inputs(topics.queries, topics.documents[:, order], features=topics.features[:, order])
+    assert topics.present is not None
+    moved = Inputs(topics.queries, topics.documents[:, order], topics.present[:, order], topics.features[:, order])
     ranked = torch.where(ranking >= 0, place[ranking.clamp(min=0)], -1)
-    before, after = network(topics, ranking, allowed), network(moved, ranked, allowed[:, order])
+    before, after = network(topics, ranking), network(moved, ranked)
     torch.testing.assert_close(after.scores, before.scores[:, order])
     torch.testing.assert_close(after.value, before.value)
 
 
 def test_padding_changes_nothing() -> None:
-    topics, ranking, allowed = states(1)
+    topics, ranking = states(1)
     network = made()
     assert topics.features is not None
+    assert topics.present is not None
     with_more = Inputs(
         topics.queries,
         torch.cat([topics.documents, torch.zeros(3, 4, WIDTH)], 1),
-        features=torch.cat([topics.features, torch.zeros(3, 4, 3)], 1),
+        torch.cat([topics.present, torch.zeros(3, 4, dtype=torch.bool)], 1),
+        torch.cat([topics.features, torch.zeros(3, 4, 3)], 1),
     )
-    longer = network(with_more, ranking, torch.cat([allowed, torch.zeros(3, 4, dtype=torch.bool)], 1))
-    shorter = network(topics, ranking, allowed)
+    longer = network(with_more, ranking)
+    shorter = network(topics, ranking)
     torch.testing.assert_close(longer.scores[:, :N], shorter.scores)
     torch.testing.assert_close(longer.value, shorter.value)
 
 
 def test_what_is_ranked_and_its_order_count() -> None:
-    topics, ranking, allowed = states(2)
+    topics, ranking = states(2)
     network = made()
-    scores = network(topics, ranking, allowed).scores
-    assert not torch.allclose(scores, network(topics, torch.full_like(ranking, -1), allowed).scores)
-    swapped = network(topics, ranking[:, [2, 1, 0, 3]], allowed).scores
+    scores = network(topics, ranking).scores
+    assert not torch.allclose(scores, network(topics, torch.full_like(ranking, -1)).scores)
+    swapped = network(topics, ranking[:, [2, 1, 0, 3]]).scores
     assert not torch.allclose(scores, swapped)
 
 
 def test_states_that_share_a_topic_are_judged_as_if_alone() -> None:
-    topics, ranking, allowed = states(3, batch=2)
+    topics, ranking = states(3, batch=2)
     which = torch.tensor([1, 0, 1])
-    together = made()(topics, ranking[which], allowed[which], which)
+    together = made()(topics, ranking[which], which)
     assert topics.features is not None
-    picked = Inputs(topics.queries[which], topics.documents[which], features=topics.features[which])
-    alone = made()(picked, ranking[which], allowed[which])
+    assert topics.present is not None
+    picked = Inputs(*[part[which] for part in topics if part is not None])
+    alone = made()(picked, ranking[which])
     torch.testing.assert_close(together.scores, alone.scores)
     torch.testing.assert_close(together.value, alone.value)
 
 
 def test_every_weight_learns() -> None:
-    topics, ranking, allowed = states(4)
+    topics, ranking = states(4)
     network = made()
-    judged = network(topics, ranking, allowed)
+    judged = network(topics, ranking)
     (judged.scores.square().sum() + judged.value.square().sum()).backward()
     for name, weight in network.named_parameters():
         assert weight.grad is not None, name
@@ -125,7 +127,7 @@ def test_ranking_takes_the_best_at_each_rank(seed: int) -> None:
         for rank, candidate in enumerate(ranking):
             allowed = np.ones(topic.n_candidates, np.bool_)
             allowed[ranking[:rank]] = False
-            scores = next_scores(network, topic, ranking[:rank], allowed)
+            scores = next_scores(network, topic, ranking[:rank])
             assert scores[candidate] == pytest.approx(scores[allowed].max(), abs=1e-6)
 
 

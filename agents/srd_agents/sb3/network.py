@@ -34,7 +34,7 @@ class Judged(NamedTuple):
 class CandidateNetwork(nn.Module):
     """Scores candidates with shared weights: permuting them permutes the scores, and any number of them will do.
 
-    Rows, state and pointer are `srd_agents.networks.directions.Directions`, which `reinforce` has, too. To a candidate's
+    Rows, state and pointer are `srd_agents.networks.directions.Directions`, as in `reinforce`. To a candidate's
     score its cosines with the query and the ranked documents are added, whose weights come from the state as well, so
     that MMR is among what can be learned. The value is another network of the state.
 

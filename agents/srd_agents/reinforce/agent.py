@@ -37,8 +37,8 @@ from srd_gym.protocols import BoolArray, IntArray, ScoreArray
 from srd_gym.pruning import parse_pruning
 from srd_gym.topic import Topic, TopicSet
 
-_NUMBERS_AT_ONCE = 1 << 23
-"""Of relations at all ranks of the episodes that are padded to each other (32 MiB): topics of similar size."""
+_NUMBERS_AT_ONCE = 1 << 21
+"""Of relations at all ranks of the episodes that are padded to each other (8 MiB, about a cache): topics of similar size."""
 
 
 class Reinforce(NetworkLearner[ReinforceConfig]):

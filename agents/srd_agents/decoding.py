@@ -7,7 +7,8 @@ Shapes: B topics, R rankings of each, N candidates, K ranks.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import zlib
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal, Protocol
 
@@ -15,9 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from srd_agents.config import check_count
+from srd_agents.heuristic.blocks import blocks_of_equal_shape
 from srd_gym.protocols import IntArray
+from srd_gym.topic import Topic
 
 Floats = NDArray[np.float32]
+
+_BLOCK = 1 << 19
+"""Numbers of vectors worked on at once: about the processor's cache."""
 
 
 class Draft(Protocol):
@@ -51,6 +57,28 @@ class Decoding:
     def rankings(self) -> int:
         """R, rankings of a topic that are worked on side by side."""
         return 1 if self.decoding == "greedy" else self.sequences
+
+
+def rankings_of(
+    how: Decoding, topics: Sequence[Topic], k: int, begin: Callable[[list[Topic], int], Draft]
+) -> list[IntArray]:
+    """Rankings of topics with document vectors, [min(k, N)] int64 each; none depends on the others.
+
+    Args:
+        how: the options.
+        topics: the topics.
+        k: ranks wanted.
+        begin: makes empty rankings, as many of each, of topics of equal shape.
+    """
+    shapes = [topic.require_vectors("a learned ranker").shape for topic in topics]
+    out: dict[int, IntArray] = {}
+    for block in blocks_of_equal_shape(shapes, max(1, _BLOCK // how.rankings)):
+        part = [topics[index] for index in block]
+        n = part[0].n_candidates
+        seeds = [zlib.crc32(topic.query_id.encode()) for topic in part]
+        found = decode(how, begin(part, how.rankings), (len(part), n), min(k, n), seeds)
+        out.update(zip(block, found, strict=True))
+    return [out[index] for index in range(len(topics))]
 
 
 def decode(how: Decoding, draft: Draft, shape: tuple[int, int], ranks: int, seeds: Sequence[int]) -> IntArray:

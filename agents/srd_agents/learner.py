@@ -7,13 +7,14 @@ validation, early stopping, time budget, checkpoints and resuming.
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import json
 import logging
 import platform
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Self, TypeVar
@@ -38,6 +39,7 @@ from srd_agents.storage import (
 )
 from srd_agents.validation import Validation
 from srd_gym.files import PathLike
+from srd_gym.names import unknown
 from srd_gym.protocols import IntArray, checked_rankings
 from srd_gym.reading import reading
 from srd_gym.topic import Topic, TopicSet
@@ -164,6 +166,20 @@ class Learner(ABC, Generic[C]):
         check_count("k", k)
         self.check_topics(topics)
         return checked_rankings(self._rank_batch(topics, k) if topics else [], topics, self)
+
+    def ranking_with(self, **options: Any) -> Self:
+        """The same trained ranker, with its weights and other options of ranking (`RANKING_OPTIONS` of its config).
+
+        Raises:
+            ValueError: an option that training depends on, an unknown one, or a value out of range.
+        """
+        known: tuple[str, ...] = getattr(self.config_class, "RANKING_OPTIONS", ())
+        for name in options:
+            if name not in known:
+                raise unknown(f"option of ranking of ranker {self.name!r}:", name, known)
+        twin = copy.copy(self)
+        twin.config = replace(self.config, **options)  # type: ignore[type-var]
+        return twin
 
     def check_topics(self, topics: Sequence[Topic]) -> None:
         """Refuse topics that it cannot rank.

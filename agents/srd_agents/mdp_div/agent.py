@@ -9,6 +9,7 @@ from typing import Any, ClassVar, TypeVar
 
 import torch
 
+from srd_agents.decoding import rankings_of
 from srd_agents.features import ORDER_FEATURES
 from srd_agents.mdp_div.attentive import AttentivePolicyNetwork, AttentiveRanking
 from srd_agents.mdp_div.config import MdpDivBatchedConfig, MdpDivConfig, PolicyConfig
@@ -119,6 +120,8 @@ class PolicyLearner(NetworkLearner[C]):
 
     def _rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
         policy = self._policy()
+        if isinstance(policy, GreedyPolicy) and self.config.decoding != "greedy":
+            return rankings_of(self.config, topics, k, policy.drafts)
         return policy.rank_batch(topics, k) if self.pruning is None else policy.rank_pruned(topics, k, self.pruning)
 
     def _policy(self) -> StepwisePolicy:

@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from typing import Literal
 
 from srd_agents.config import check_between, check_count, check_positive
+from srd_agents.decoding import Decoding
 from srd_agents.learner import LearnerConfig
 from srd_gym.pruning import parse_pruning
 
 
 @dataclass(frozen=True, kw_only=True)
-class PolicyConfig(LearnerConfig):
+class PolicyConfig(LearnerConfig, Decoding):
     """What both MDP-DIV learners share."""
 
     reward: str = "alpha_DCG"
@@ -38,7 +39,8 @@ class PolicyConfig(LearnerConfig):
     """Shift and scale the vectors by the training documents' mean and overall deviation."""
 
     def __post_init__(self) -> None:
-        super().__post_init__()
+        LearnerConfig.__post_init__(self)
+        Decoding.__post_init__(self)
         check_count("hidden", self.hidden)
         check_positive("learning_rate", self.learning_rate)
         check_count("attention_width", self.attention_width)
@@ -52,6 +54,8 @@ class PolicyConfig(LearnerConfig):
             check_count("horizon", self.horizon)
         if self.pruning is not None:
             parse_pruning(self.pruning)
+        if self.decoding != "greedy" and (self.policy == "attention" or self.pruning is not None):
+            raise ValueError(f"decoding={self.decoding!r} needs policy='bilinear' and no pruning; else use 'greedy'")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-import copy
 import dataclasses
 import math
-import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from srd_agents.decoding import decode
+from srd_agents.decoding import rankings_of
 from srd_agents.networks.checkpoint import load_module, load_optimizer, module_arrays, optimizer_tree
 from srd_agents.networks.inputs import Inputs, chosen_log_policy, log_policy
 from srd_agents.networks.learner import NetworkLearner
 from srd_agents.reinforce.config import ReinforceConfig
-from srd_agents.reinforce.forward import PolicyWeights, Standing, in_blocks, seen_together
+from srd_agents.reinforce.forward import PolicyWeights, Standing, seen_together
 from srd_agents.reinforce.loss import discounted_returns, entropy, leave_one_out_advantages, reinforce_loss
 from srd_agents.reinforce.network import PolicyNetwork, directions_of
 from srd_agents.reinforce.rollout import Episodes, roll_out, seen_of
@@ -32,13 +30,12 @@ from srd_agents.relational.ranker import pretrained_weights
 from srd_agents.storage import Tree, Weights
 from srd_agents.validation import Validation
 from srd_gym.core import SelectionCore
-from srd_gym.names import unknown
 from srd_gym.protocols import BoolArray, IntArray, ScoreArray
 from srd_gym.pruning import parse_pruning
 from srd_gym.topic import Topic, TopicSet
 
 _NUMBERS_AT_ONCE = 1 << 21
-"""Of relations at all ranks of the episodes that are padded to each other (8 MiB, about a cache): topics of similar size."""
+"""Of relations at all ranks of the episodes that are padded to each other (8 MiB): topics of similar size."""
 
 
 class Reinforce(NetworkLearner[ReinforceConfig]):
@@ -92,29 +89,13 @@ class Reinforce(NetworkLearner[ReinforceConfig]):
             raise ValueError(f"ranker {self.name!r} was made of directions alone (parts='directions')")
         return weights
 
-    def ranking_with(self, **options: Any) -> Self:
-        """The same trained ranker, with its weights and other options of ranking (`Decoding.RANKING_OPTIONS`).
-
-        Raises:
-            ValueError: an option that training depends on, an unknown one, or a value out of range.
-        """
-        for name in options:
-            if name not in ReinforceConfig.RANKING_OPTIONS:
-                raise unknown("option of ranking of ranker 'reinforce':", name, ReinforceConfig.RANKING_OPTIONS)
-        twin = copy.copy(self)
-        twin.config = dataclasses.replace(self.config, **options)
-        return twin
-
     def _rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
-        weights, rankings = self._ranking_policy(), self.config.rankings
-        out: dict[int, IntArray] = {}
-        for block in in_blocks(topics, rankings):
-            seen = seen_together([topics[index] for index in block])
-            draft = Standing(weights, seen, rankings)
-            seeds = [zlib.crc32(topics[index].query_id.encode()) for index in block]
-            found = decode(self.config, draft, seen.present.shape, min(k, seen.present.shape[1]), seeds)
-            out.update(zip(block, found, strict=True))
-        return [out[index] for index in range(len(topics))]
+        weights = self._ranking_policy()
+
+        def draft(block: list[Topic], rankings: int) -> Standing:
+            return Standing(weights, seen_together(block), rankings)
+
+        return rankings_of(self.config, topics, k, draft)
 
     def _ranking_policy(self) -> PolicyWeights:
         """The weights that rank: both parts, or relations alone where validation chose so."""

@@ -12,15 +12,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from srd_agents.heuristic.blocks import blocks_of_equal_shape
 from srd_agents.relational.forward import Weights, first_layer, offered_share, scores
 from srd_agents.relational.ranker import relations_of
 from srd_agents.relational.relations import Array, Ranked, Relations
 from srd_gym.protocols import BoolArray, IntArray
 from srd_gym.topic import Topic
-
-BLOCK = 1 << 19
-"""Numbers of a block of topics that are worked on at once: about the processor's cache."""
 
 
 class Directed(NamedTuple):
@@ -235,9 +231,3 @@ def seen_together(topics: Sequence[Topic]) -> Seen:
         if topic.query_vector is not None:
             row[:] = topic.query_vector
     return Seen(relations_of(topics), documents, queries, np.ones(documents.shape[:2], np.bool_))
-
-
-def in_blocks(topics: Sequence[Topic], rankings: int = 1) -> list[list[int]]:
-    """Places of topics of equal shape, as many together as fit the processor's cache."""
-    shapes = [topic.require_vectors("a learned ranker").shape for topic in topics]
-    return list(blocks_of_equal_shape(shapes, max(1, BLOCK // rankings)))

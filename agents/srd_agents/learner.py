@@ -178,7 +178,7 @@ class Learner(ABC, Generic[C]):
             if name not in known:
                 raise unknown(f"option of ranking of ranker {self.name!r}:", name, known)
         twin = copy.copy(self)
-        twin.config = replace(self.config, **options)  # type: ignore[type-var]
+        twin.config = replace(self.config, **options)
         return twin
 
     def check_topics(self, topics: Sequence[Topic]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, ClassVar
 
@@ -167,7 +167,7 @@ class Reinforce(NetworkLearner[ReinforceConfig]):
         network = self._network
         for name, rows in rows_kept(self.config.without).items():
             kept = torch.from_numpy(rows)
-            places = []
+            places: list[tuple[torch.Tensor, torch.Tensor]] = []
             if network.relations is not None:
                 places.append((network.relations.get_parameter(name), kept))
             if network.directions is not None and name == "static":
@@ -177,7 +177,7 @@ class Reinforce(NetworkLearner[ReinforceConfig]):
             for weights, factor in places:
                 with torch.no_grad():
                     weights.mul_(factor)
-                weights.register_hook(lambda gradient, factor=factor: gradient * factor.to(gradient.device))
+                weights.register_hook(_times(factor))  # type: ignore[no-untyped-call]
 
     def _update(self, batch: IntArray) -> Mapping[str, float]:
         if self._core is None or self._known is None:
@@ -277,3 +277,8 @@ class Reinforce(NetworkLearner[ReinforceConfig]):
         self._mean = {name: shown[name] for name in learned} if self.config.average else None
         self._updates = state["updates"]
         self._policy = None
+
+
+def _times(factor: torch.Tensor) -> Callable[[torch.Tensor], torch.Tensor]:
+    """Multiply gradients by this."""
+    return lambda gradient: gradient * factor.to(gradient.device)

@@ -174,7 +174,7 @@ class _Pointing:
 
     def __init__(self, weights: Directed, seen: Seen, rankings: int) -> None:
         self._weights, hidden = weights, len(weights.row)
-        given = seen.queries.any(axis=1)[:, None, None]
+        given = np.any(seen.queries, axis=1, keepdims=True)[:, None]
         # One product a topic ([B, 1, F] times a matrix), so that a topic's numbers do not depend on the others.
         query = np.matmul(seen.queries[:, None], weights.query)
         query += np.where(given, weights.query_bias, weights.no_query_bias)

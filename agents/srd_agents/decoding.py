@@ -15,7 +15,7 @@ from typing import ClassVar, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from srd_agents.config import check_count
+from srd_agents.config import Count
 from srd_agents.heuristic.blocks import blocks_of_equal_shape
 from srd_gym.protocols import IntArray
 from srd_gym.topic import Topic
@@ -47,11 +47,8 @@ class Decoding:
     decoding: Literal["greedy", "samples", "beam"] = "greedy"
     """"greedy" takes the likeliest document at each rank; "samples" draws rankings and takes the likeliest (the greedy
     one is among them); "beam" keeps the likeliest beginnings at each rank."""
-    sequences: int = 64
+    sequences: Count = 64
     """Rankings that "samples" draws, or "beam" keeps."""
-
-    def __post_init__(self) -> None:
-        check_count("sequences", self.sequences)
 
     @property
     def rankings(self) -> int:

@@ -39,8 +39,7 @@ class PolicyConfig(LearnerConfig, Decoding):
     """Shift and scale the vectors by the training documents' mean and overall deviation."""
 
     def __post_init__(self) -> None:
-        LearnerConfig.__post_init__(self)
-        Decoding.__post_init__(self)
+        super().__post_init__()
         check_count("hidden", self.hidden)
         check_positive("learning_rate", self.learning_rate)
         check_count("attention_width", self.attention_width)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from srd_agents.config import check_between, check_count, check_positive
+from srd_agents.config import Count, CountFromZero, NotNegative, Positive, check_between, check_count
 from srd_agents.decoding import Decoding
 from srd_agents.learner import LearnerConfig
 from srd_agents.relational.groups import check_groups
@@ -16,9 +16,9 @@ from srd_gym.pruning import parse_pruning
 class ReinforceConfig(LearnerConfig, Decoding):
     """A policy of relations and directions, trained by REINFORCE with batches, a baseline and Adam."""
 
-    epochs: int = 20
+    epochs: Count = 20
     """Passes over the training topics at most."""
-    batch_topics: int = 16
+    batch_topics: Count = 16
     """Topics per update."""
     parts: Literal["both", "relations", "directions"] = "both"
     """What the policy is made of. "relations" knows no vectors, only how candidates relate: it serves vectors of any
@@ -28,11 +28,11 @@ class ReinforceConfig(LearnerConfig, Decoding):
     can stand alone where validation says that directions do not transfer."""
     init: Literal["pretrained", "random"] = "pretrained"
     """First weights of the relations: those that come with the package (training is then fine-tuning), or "random"."""
-    units: int = 32
+    units: Count = 32
     """Units of the relations' first layer; of "pretrained" weights it is what they have."""
-    second: int = 32
+    second: Count = 32
     """Units of the relations' second layer."""
-    hidden: int = 64
+    hidden: Count = 64
     """H, width of the directions' rows and states."""
     reward: str = "alpha_nDCG"
     """What the return measures; without a cutoff it counts to the horizon."""
@@ -40,13 +40,13 @@ class ReinforceConfig(LearnerConfig, Decoding):
     """K, ranks of a training episode; None ranks the whole list."""
     rollouts: int = 8
     """R, episodes of a topic an update; each is compared with the mean of the others."""
-    learning_rate: float = 0.003
+    learning_rate: Positive = 0.003
     """Adam's first step size."""
-    decay_epochs: int = 20
+    decay_epochs: CountFromZero = 20
     """Epochs over which the step size falls along half a cosine, to a twentieth; 0: it stays."""
-    entropy: float = 0.02
+    entropy: NotNegative = 0.02
     """Weight of the policy's entropy (nats a rank) beside advantages of unit size; keeps it exploring."""
-    clip_norm: float = 1.0
+    clip_norm: Positive = 1.0
     """Largest length of a gradient."""
     average: float = 0.0
     """Decay of the running mean of the weights, an update at a time: that mean validates and is kept. It begins as
@@ -60,17 +60,10 @@ class ReinforceConfig(LearnerConfig, Decoding):
     """Where the learning passes run, in torch's words ("cpu", "cuda"); acting and ranking run on the CPU."""
 
     def __post_init__(self) -> None:
-        LearnerConfig.__post_init__(self)
-        Decoding.__post_init__(self)
-        for name in ("units", "second", "hidden"):
-            check_count(name, getattr(self, name))
+        super().__post_init__()
         if self.horizon is not None:
             check_count("horizon", self.horizon)
         check_count("rollouts", self.rollouts, low=2)
-        check_count("decay_epochs", self.decay_epochs, low=0)
-        for name in ("learning_rate", "clip_norm"):
-            check_positive(name, getattr(self, name))
-        check_between("entropy", self.entropy, 0.0)
         check_between("alone", self.alone, 0.0, 0.99)
         check_between("average", self.average, 0.0, 0.9999)
         if self.pruning is not None:

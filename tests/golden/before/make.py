@@ -35,7 +35,7 @@ ROOT = HERE.parents[2]
 PACKAGES = [str(ROOT / folder) for folder in (".", "agents", "train")]
 LIBRARIES = ("numpy", "scipy", "scikit-learn", "torch", "gymnasium", "stable-baselines3", "sb3-contrib")
 
-RENAMED: dict[str, str] = {"mdp-div-batched": "reinforce", "m2div": "mcts"}
+RENAMED: dict[str, str] = {"m2div": "mcts"}
 """Name in the files -> name now, of rankers, table rows, topic sets and measures."""
 EPOCHS = 3
 PARTS = ("weights", "smoke", "heuristics")

@@ -21,17 +21,19 @@ _FEW = 3
 
 @dataclass(slots=True)
 class _Gaps:
-    """What has no vector."""
+    """What has no vector, as errors name it, with the table that lacks it."""
 
-    documents: list[tuple[str, str]] = field(default_factory=list)
-    """(query id, document id)"""
-    queries: list[str] = field(default_factory=list)
-    subtopics: list[tuple[str, str]] = field(default_factory=list)
-    """(query id, subtopic id)"""
-    other_width: list[str] = field(default_factory=list)
-    """Query ids of topics whose query vector is of another width than the new documents'."""
+    found: dict[str, tuple[VectorTable, list[str]]] = field(default_factory=dict)
+    """"documents", "queries" or "subtopics" -> (table, what it lacks)."""
+    other_width: bool = False
+    """Whether some query vector is of another width than the new documents'."""
     emptied: list[str] = field(default_factory=list)
     """Query ids of topics without any document left."""
+
+    def add(self, kind: str, table: VectorTable, names: Iterable[str]) -> None:
+        """Note what a table lacks."""
+        if lacking := list(names):
+            self.found.setdefault(kind, (table, []))[1].extend(lacking)
 
 
 def attach_vectors(
@@ -67,13 +69,13 @@ def attach_vectors(
     gaps = _Gaps()
     attached = []
     for topic in topics:
+        kept = topic if documents is None else _with_documents(topic, documents, gaps)
         changes = _query_and_subtopics(topic, queries, subtopics, gaps)
-        kept: Topic | None = topic
-        if documents is not None:
-            kept = _with_documents(topic, documents, gaps)
         if kept is not None:
             attached.append(replace(kept, **changes))  # type: ignore[arg-type]  # mypy takes ** for every field
-    _report(topics, documents, queries, subtopics, gaps, missing)
+    if documents is not None:
+        _check_documents(topics, documents, gaps, told=queries is not None)
+    _report(topics, gaps, missing)
     return topics.replace(attached, **({} if documents is None else {"simulated": False}))
 
 
@@ -123,16 +125,16 @@ def _check_widths(tables: list[VectorTable]) -> None:
 def _with_documents(topic: Topic, documents: VectorTable, gaps: _Gaps) -> Topic | None:
     """The topic with the documents that have vectors; None where none has."""
     present = [i for i, doc_id in enumerate(topic.doc_ids) if doc_id in documents]
-    if len(present) < topic.n_candidates:
-        gaps.documents += [(topic.query_id, doc_id) for doc_id in topic.doc_ids if doc_id not in documents]
-        if not present:
-            gaps.emptied.append(topic.query_id)
-            return None
+    absent = (doc_id for doc_id in topic.doc_ids if doc_id not in documents)
+    gaps.add("documents", documents, (f"{shown(doc_id)} of topic {shown(topic.query_id)}" for doc_id in absent))
+    if not present:
+        gaps.emptied.append(shown(topic.query_id))
+        return None
     kept = topic if len(present) == topic.n_candidates else topic.take(present)
     query, subtopics = kept.query_vector, kept.subtopic_vectors
     if query is not None and query.shape[-1] != documents.width:
         query = None
-        gaps.other_width.append(topic.query_id)
+        gaps.other_width = True
     if subtopics is not None and subtopics.shape[-1] != documents.width:
         subtopics = None
     return replace(kept, doc_vectors=documents.rows(kept.doc_ids), query_vector=query, subtopic_vectors=subtopics)
@@ -146,14 +148,13 @@ def _query_and_subtopics(
     if queries is not None:
         key = next((k for k in (topic.query_id, topic.query_text) if k is not None and k in queries), None)
         changes["query_vector"] = None if key is None else queries.rows([key])[0]
-        if key is None:
-            gaps.queries.append(topic.query_id)
+        gaps.add("queries", queries, [shown(topic.query_id)] * (key is None))
     if subtopics is not None:
         keys = [next((k for k in keys if k in subtopics), None) for keys in _subtopic_keys(topic)]
         found = [key for key in keys if key is not None]
-        whole = len(found) == len(keys)
-        changes["subtopic_vectors"] = subtopics.rows(found) if whole else None
-        gaps.subtopics += [(topic.query_id, s) for s, key in zip(topic.subtopic_ids, keys, strict=True) if key is None]
+        changes["subtopic_vectors"] = subtopics.rows(found) if len(found) == len(keys) else None
+        absent = (s for s, key in zip(topic.subtopic_ids, keys, strict=True) if key is None)
+        gaps.add("subtopics", subtopics, (f"{shown(s)} of topic {shown(topic.query_id)}" for s in absent))
     return changes
 
 
@@ -168,54 +169,44 @@ def _subtopic_keys(topic: Topic) -> Iterator[list[str]]:
         yield keys
 
 
-def _report(
-    topics: TopicSet,
-    documents: VectorTable | None,
-    queries: VectorTable | None,
-    subtopics: VectorTable | None,
-    gaps: _Gaps,
-    missing: Missing,
-) -> None:
-    """Raise for missing vectors, or tell what was left out."""
-    if documents is not None and len(topics) and len(gaps.emptied) == len(topics):
+def _check_documents(topics: TopicSet, documents: VectorTable, gaps: _Gaps, *, told: bool) -> None:
+    """Raise where the file is of other topics; `told`: the caller gave query vectors of their width."""
+    if len(topics) and len(gaps.emptied) == len(topics):
         names = shown(documents.ids[0]) if len(documents) else "nothing that was asked for"
         raise ValueError(
             f"{documents.source} has a vector for no document of {topics.name!r}: the topics name documents like "
             f"{shown(topics[0].doc_ids[0])}, the file {names}; give the file that belongs to these topics"
         )
-    if documents is not None and queries is None and gaps.other_width:
+    if gaps.other_width and not told:
         notice(
             f"{topics.name}: the query vectors are not of width {documents.width} as those of {documents.source}, and "
             "are left out; give query vectors of the same space (--query-vectors)"
         )
-    found = []
-    if documents is not None and gaps.documents:
-        total = sum(topic.n_candidates for topic in topics)
-        among = len({query_id for query_id, _ in gaps.documents})
-        examples = _few(f"{shown(d)} of topic {shown(q)}" for q, d in gaps.documents)
-        found.append(f"{len(gaps.documents)} of {total} documents, in {among} topics ({examples}; {documents.source})")
-    if queries is not None and gaps.queries:
-        examples = _few(shown(q) for q in gaps.queries)
-        found.append(f"{len(gaps.queries)} of {len(topics)} queries ({examples}; {queries.source})")
-    if subtopics is not None and gaps.subtopics:
-        examples = _few(f"{shown(s)} of topic {shown(q)}" for q, s in gaps.subtopics)
-        found.append(f"{len(gaps.subtopics)} subtopics ({examples}; {subtopics.source})")
-    if not found:
+
+
+def _report(topics: TopicSet, gaps: _Gaps, missing: Missing) -> None:
+    """Raise for missing vectors, or tell what was left out."""
+    if not gaps.found:
         return
+    asked = {"documents": sum(topic.n_candidates for topic in topics), "queries": len(topics)}
+    asked["subtopics"] = sum(topic.n_subtopics for topic in topics)
+    found = "; for ".join(
+        f"{len(names)} of {asked[kind]} {kind} ({_few(names)}; {table.source})"
+        for kind, (table, names) in gaps.found.items()
+    )
     if missing == "error":
         raise ValueError(
-            f"{topics.name}: no vector for {'; for '.join(found)}. Give a file that holds them all, or leave out what "
-            'has none: missing="drop" (--missing drop)'
+            f"{topics.name}: no vector for {found}. Give a file that holds them all, or leave out what has none: "
+            'missing="drop" (--missing drop)'
         )
-    emptied = f": {_few(shown(q) for q in gaps.emptied)}" if gaps.emptied else ""
+    emptied = f": {_few(gaps.emptied)}" if gaps.emptied else ""
     notice(
-        f"{topics.name}: no vector for {'; for '.join(found)}: left out, and with them {len(gaps.emptied)} topics that "
-        f"have no document left{emptied}"
+        f"{topics.name}: no vector for {found}: left out, and with them {len(gaps.emptied)} topics that have no "
+        f"document left{emptied}"
     )
 
 
-def _few(examples: Iterable[str]) -> str:
+def _few(examples: Sequence[str]) -> str:
     """The first few, and how many more."""
-    listed = list(examples)
-    more = f" and {len(listed) - _FEW} more" if len(listed) > _FEW else ""
-    return ", ".join(listed[:_FEW]) + more
+    more = f" and {len(examples) - _FEW} more" if len(examples) > _FEW else ""
+    return ", ".join(examples[:_FEW]) + more

@@ -8,8 +8,8 @@ shuffle that depends on the ids alone, and there are no retrieval scores.
 
 from __future__ import annotations
 
-from srd_gym.data.attach import Missing, attach_vectors
-from srd_gym.data.json_vectors import read_any_vectors
+from srd_gym.data.attach import Missing
+from srd_gym.data.json_vectors import attach_files
 from srd_gym.data.label_free import label_free_order
 from srd_gym.data.labels import label_topic, read_labels
 from srd_gym.data.streams import existing_folder, with_optional_gz
@@ -58,10 +58,4 @@ def load_du_div(
         ),
         name=name,
     )
-    wanted = {doc_id for topic in topics for doc_id in topic.doc_ids}
-    return attach_vectors(
-        topics,
-        None if documents is None else read_any_vectors(documents, only=wanted),
-        queries=None if query_vectors is None else read_any_vectors(query_vectors, only=topics.query_ids),
-        missing=missing,
-    )
+    return attach_files(topics, documents, query_vectors, missing)

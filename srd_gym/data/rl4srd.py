@@ -21,8 +21,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from srd_gym.data.attach import Missing, attach_vectors
-from srd_gym.data.json_vectors import read_any_vectors
+from srd_gym.data.attach import Missing
+from srd_gym.data.json_vectors import attach_files
 from srd_gym.data.label_free import label_free_order
 from srd_gym.data.labels import label_topic, read_labels
 from srd_gym.data.streams import existing_folder, with_optional_gz
@@ -76,14 +76,7 @@ def load_rl4srd(
         name=name,
     )
     found = documents or with_optional_gz(place, "doc_representation.dat")
-    wanted = {doc_id for topic in topics for doc_id in topic.doc_ids}
-    queries = with_optional_gz(place, "query_representation.dat")
-    return attach_vectors(
-        topics,
-        None if found is None else read_any_vectors(found, only=wanted),
-        queries=None if queries is None else read_any_vectors(queries, only=topics.query_ids),
-        missing=missing,
-    )
+    return attach_files(topics, found, with_optional_gz(place, "query_representation.dat"), missing)
 
 
 def _needed(folder: Path, name: str) -> Path:

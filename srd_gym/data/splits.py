@@ -38,7 +38,7 @@ def read_folds(path: PathLike) -> list[list[str]]:
     if not named:
         raise ValueError(f"{_WHAT}: {path} holds no fold; expected lines like fold1: [2, 7, 10]")
     owner: dict[str, str] = {}
-    for name, ids in named:
+    for name, ids in named.items():
         if not ids:
             raise ValueError(f"{_WHAT}: {path}: {name} is empty; expected at least one query id")
         for query_id in ids:
@@ -48,36 +48,31 @@ def read_folds(path: PathLike) -> list[list[str]]:
                     "tested once"
                 )
             owner[query_id] = name
-    return [ids for _, ids in named]
+    return list(named.values())
 
 
-def _from_lines(path: PathLike, lines: list[tuple[int, str]]) -> list[tuple[str, list[str]]]:
+def _from_lines(path: PathLike, lines: list[tuple[int, str]]) -> dict[str, list[str]]:
     """Lines "name: [ids]"."""
-    named: list[tuple[str, list[str]]] = []
-    names: set[str] = set()
+    named: dict[str, list[str]] = {}
     for number, line in lines:
         if line.lstrip().startswith("#"):
             continue
         match = _LINE.fullmatch(line)
         if match is None:
             raise ValueError(f"{_WHAT}: {path}:{number}: expected a line like fold1: [2, 7, 10], got {shown(line)}")
-        if match["name"] in names:
-            raise ValueError(f"{_WHAT}: {path}:{number}: {match['name']} comes twice; each fold has one line")
         ids = [part.strip().strip("'\"") for part in match["ids"].split(",")] if match["ids"].strip() else []
-        if "" in ids:
-            raise ValueError(f"{_WHAT}: {path}:{number}: an id is missing between two commas: {shown(line)}")
-        names.add(match["name"])
-        named.append((match["name"], ids))
+        if match["name"] in named or "" in ids:
+            fault = "comes twice; each fold has one line" if match["name"] in named else "misses an id between commas"
+            raise ValueError(f"{_WHAT}: {path}:{number}: {match['name']} {fault}: {shown(line)}")
+        named[match["name"]] = ids
     return named
 
 
-def _from_json(path: PathLike, text: str) -> list[tuple[str, list[str]]]:
+def _from_json(path: PathLike, text: str) -> dict[str, list[str]]:
     """A JSON list or object of lists of ids."""
     value = json_value(text)
-    parts = value.items() if isinstance(value, dict) else ((f"fold {i}", ids) for i, ids in enumerate(value, start=1))
-    named: list[tuple[str, list[str]]] = []
-    for name, ids in parts:
+    parts = value if isinstance(value, dict) else {f"fold {i}": ids for i, ids in enumerate(value, start=1)}
+    for name, ids in parts.items():
         if not isinstance(ids, list) or not all(isinstance(i, str | int) and not isinstance(i, bool) for i in ids):
             raise ValueError(f"{_WHAT}: {path}: {name}: expected a list of query ids (text or integers)")
-        named.append((name, [str(query_id) for query_id in ids]))
-    return named
+    return {name: [str(query_id) for query_id in ids] for name, ids in parts.items()}

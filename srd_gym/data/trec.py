@@ -10,7 +10,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from srd_gym.data.attach import Missing, attach_vectors
+from srd_gym.data.attach import Missing
+from srd_gym.data.json_vectors import attach_files
 from srd_gym.data.streams import notice
 from srd_gym.data.trec_files import (
     Paths,
@@ -24,7 +25,6 @@ from srd_gym.data.trec_files import (
     write_run,
 )
 from srd_gym.data.trec_xml import TopicText, read_topic_texts
-from srd_gym.data.vectors import read_vectors
 from srd_gym.files import PathLike
 from srd_gym.reading import shown
 from srd_gym.topic import GradeArray, Topic, TopicSet
@@ -84,7 +84,7 @@ def load_trec(
         run: the rankings.
         qrels: diversity judgments; None: nothing is labelled.
         topics: topics XML with query and subtopic texts; None: no texts.
-        vectors: vectors by document id (`srd_gym.data.vectors`).
+        vectors: vectors by document id (`srd_gym.data.vectors`, or JSON {id: [numbers]}).
         query_vectors: vectors by query id or by query text.
         missing: what to do about documents (and queries) without a vector: "error" or "drop".
         name: the set's name.
@@ -114,15 +114,7 @@ def load_trec(
         ),
         name=name,
     )
-    if vectors is None and query_vectors is None:
-        return loaded
-    wanted = {doc_id for topic in loaded for doc_id in topic.doc_ids}
-    return attach_vectors(
-        loaded,
-        None if vectors is None else read_vectors(vectors, only=wanted),
-        queries=None if query_vectors is None else read_vectors(query_vectors, part="query"),
-        missing=missing,
-    )
+    return attach_files(loaded, vectors, query_vectors, missing)
 
 
 def judgment_rows(qrels: TopicQrels, doc_ids: Sequence[str], subtopic_ids: Sequence[str]) -> GradeArray:

@@ -7,10 +7,11 @@ stand.
 
 from __future__ import annotations
 
+import contextlib
 import math
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from os import PathLike as _OsPathLike
 
@@ -18,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from srd_gym.files import PathLike, written_atomically
-from srd_gym.reading import GROWTH, growth_limit, numbered_lines, shown
+from srd_gym.reading import GROWTH, growth_limit, numbered_lines, plain_float, shown
 from srd_gym.topic import GradeArray
 
 Paths = PathLike | Iterable[PathLike]
@@ -90,29 +91,17 @@ def read_qrels(paths: Paths) -> Qrels:
         ValueError: a malformed line, a pair judged twice, a query in two files, or an empty file; the message gives
             file and line.
     """
-    topics: dict[str, TopicQrels] = {}
-    owner: dict[str, PathLike] = {}
-    for path in path_list(paths, "qrels"):
-        parts: dict[str, _QrelsPart] = {}
-        for number, line in numbered_lines(path, "qrels"):
-            fields = _FIELDS.findall(line)
-            if len(fields) != 4:
-                if not fields:
-                    continue
-                raise _malformed("qrels", path, number, _QRELS_LINE, line, len(fields))
-            query_id, subtopic_id, doc_id, judgment = fields
-            part = parts.get(query_id)
-            if part is None:
-                claim_query("qrels", owner, query_id, path)
-                part = parts[query_id] = _QrelsPart()
-            part.rows.append(part.docs.setdefault(doc_id, len(part.docs)))
-            part.columns.append(part.subtopics.setdefault(subtopic_id, len(part.subtopics)))
-            part.values.append(_grade(judgment, path, number))
-            part.lines.append(number)
-        _refuse_blank("qrels", path, parts)
-        _check_size(path, parts)
-        topics |= {query_id: part.finish(query_id, path) for query_id, part in parts.items()}
-    return Qrels(topics=topics)
+    parts: dict[str, _QrelsPart] = {}
+    for path, number, (query_id, subtopic_id, doc_id, judgment) in _rows(paths, "qrels", _QRELS_LINE):
+        part = parts.get(query_id)
+        if part is None:
+            part = parts[query_id] = _QrelsPart(query_id, path)
+        part.rows.append(part.docs.setdefault(doc_id, len(part.docs)))
+        part.columns.append(part.subtopics.setdefault(subtopic_id, len(part.subtopics)))
+        part.values.append(_grade(judgment, path, number))
+        part.lines.append(number)
+    _check_size(parts.values())
+    return Qrels(topics={query_id: part.finish() for query_id, part in parts.items()})
 
 
 def read_run(paths: Paths) -> Run:
@@ -132,32 +121,22 @@ def read_run(paths: Paths) -> Run:
         ValueError: a malformed line, a score that is not a finite number, a document twice in one ranking, a query in
             two files, or an empty file; the message gives file and line.
     """
+    parts: dict[str, dict[str, float]] = {}
+    for path, number, (query_id, _, doc_id, _, score, _) in _rows(paths, "run", _RUN_LINE):
+        part = parts.get(query_id)
+        if part is None:
+            part = parts[query_id] = {}
+        if doc_id in part:
+            raise ValueError(
+                f"run: {path}:{number}: document {shown(doc_id)} comes twice for query {shown(query_id)}; "
+                "a ranking holds each document once"
+            )
+        part[doc_id] = _score(score, path, number)
     run = Run(rankings={}, scores={})
-    owner: dict[str, PathLike] = {}
-    for path in path_list(paths, "run"):
-        parts: dict[str, dict[str, float]] = {}
-        for number, line in numbered_lines(path, "run"):
-            fields = _FIELDS.findall(line)
-            if len(fields) != 6:
-                if not fields:
-                    continue
-                raise _malformed("run", path, number, _RUN_LINE, line, len(fields))
-            query_id, _, doc_id, _, score, _ = fields
-            part = parts.get(query_id)
-            if part is None:
-                claim_query("run", owner, query_id, path)
-                part = parts[query_id] = {}
-            if doc_id in part:
-                raise ValueError(
-                    f"run: {path}:{number}: document {shown(doc_id)} comes twice for query {shown(query_id)}; "
-                    "a ranking holds each document once"
-                )
-            part[doc_id] = _score(score, path, number)
-        _refuse_blank("run", path, parts)
-        for query_id, part in parts.items():
-            ordered = sorted(part.items(), key=lambda item: (-item[1], item[0]))
-            run.rankings[query_id] = tuple(doc_id for doc_id, _ in ordered)
-            run.scores[query_id] = np.array([score for _, score in ordered], dtype=np.float64)
+    for query_id, part in parts.items():
+        ordered = sorted(part.items(), key=lambda item: (-item[1], item[0]))
+        run.rankings[query_id] = tuple(doc_id for doc_id, _ in ordered)
+        run.scores[query_id] = np.array([score for _, score in ordered], dtype=np.float64)
     return run
 
 
@@ -195,6 +174,8 @@ def write_run(
 class _QrelsPart:
     """The lines of one topic, being read."""
 
+    query_id: str
+    path: PathLike
     docs: dict[str, int] = field(default_factory=dict)
     subtopics: dict[str, int] = field(default_factory=dict)
     rows: list[int] = field(default_factory=list)
@@ -202,7 +183,7 @@ class _QrelsPart:
     values: list[int] = field(default_factory=list)
     lines: list[int] = field(default_factory=list)
 
-    def finish(self, query_id: str, path: PathLike) -> TopicQrels:
+    def finish(self) -> TopicQrels:
         """The judgments as a matrix, its subtopics sorted, an irrelevant subtopic 0 left out."""
         rows, columns = np.array(self.rows), np.array(self.columns)
         cells = rows * len(self.subtopics) + columns
@@ -212,8 +193,8 @@ class _QrelsPart:
             doc_id = list(self.docs)[self.rows[again]]
             subtopic_id = list(self.subtopics)[self.columns[again]]
             raise ValueError(
-                f"qrels: {path}:{self.lines[again]}: document {shown(doc_id)} is judged twice for subtopic "
-                f"{shown(subtopic_id)} of topic {shown(query_id)}; keep one of the lines"
+                f"qrels: {self.path}:{self.lines[again]}: document {shown(doc_id)} is judged twice for subtopic "
+                f"{shown(subtopic_id)} of topic {shown(self.query_id)}; keep one of the lines"
             )
         judgments = np.zeros((len(self.docs), len(self.subtopics)), dtype=np.int8)
         judgments[rows, columns] = self.values
@@ -224,18 +205,38 @@ class _QrelsPart:
         return TopicQrels(doc_ids=tuple(self.docs), subtopic_ids=tuple(kept), judgments=chosen)
 
 
-def _check_size(path: PathLike, parts: Mapping[str, _QrelsPart]) -> None:
+def _check_size(parts: Collection[_QrelsPart]) -> None:
     """Refuse lines that name far more documents and subtopics than they judge: each topic becomes a table of both."""
-    cells = sum(len(part.docs) * len(part.subtopics) for part in parts.values())
-    lines = sum(len(part.lines) for part in parts.values())
-    if cells > growth_limit(lines, _CELLS):
-        largest = max(parts, key=lambda query_id: len(parts[query_id].docs) * len(parts[query_id].subtopics))
-        part = parts[largest]
+    cells = [len(part.docs) * len(part.subtopics) for part in parts]
+    total, lines = sum(cells), sum(len(part.lines) for part in parts)
+    if total > growth_limit(lines, _CELLS):
+        part = list(parts)[cells.index(max(cells))]
         raise ValueError(
-            f"qrels: {path}: {lines:,} lines make tables of {cells:,} judgments (topic {shown(largest)}: "
+            f"qrels: {part.path}: {lines:,} lines make tables of {total:,} judgments (topic {shown(part.query_id)}: "
             f"{len(part.docs):,} documents x {len(part.subtopics):,} subtopics); if that is meant, set {GROWTH} above "
             "100"
         )
+
+
+def _rows(paths: Paths, what: str, form: str) -> Iterator[tuple[PathLike, int, list[str]]]:
+    """File, line number and fields of each line of files that share no query; the query is the first field."""
+    width = len(form.split())
+    owner: dict[str, PathLike] = {}
+    for path in path_list(paths, what):
+        own: set[str] = set()
+        for number, line in numbered_lines(path, what):
+            fields = _FIELDS.findall(line)
+            if len(fields) == width:
+                if fields[0] not in own:
+                    claim_query(what, owner, fields[0], path)
+                    own.add(fields[0])
+                yield path, number, fields
+            elif fields:
+                raise ValueError(
+                    f"{what}: {path}:{number}: expected {width} fields '{form}', got {len(fields)}: {shown(line)}"
+                )
+        if not own:
+            raise ValueError(f"{what}: {path} holds only blank lines; expected at least one line of data")
 
 
 def natural_key(value: str) -> tuple[bool, int, str, str]:
@@ -268,25 +269,10 @@ def _grade(text: str, path: PathLike, number: int) -> int:
 
 def _score(text: str, path: PathLike, number: int) -> float:
     """A score as a finite number."""
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not math.isfinite(value) or "_" in text or not text.isascii():
-        raise ValueError(f"run: {path}:{number}: expected a finite number as score, got {shown(text)}")
-    return value
-
-
-def _malformed(what: str, path: PathLike, number: int, expected: str, line: str, count: int) -> ValueError:
-    """The error for a line with the wrong number of fields."""
-    wanted = len(expected.split())
-    return ValueError(f"{what}: {path}:{number}: expected {wanted} fields '{expected}', got {count}: {shown(line)}")
-
-
-def _refuse_blank(what: str, path: PathLike, parts: Mapping[str, object]) -> None:
-    """A file of blank lines holds nothing."""
-    if not parts:
-        raise ValueError(f"{what}: {path} holds only blank lines; expected at least one line of data")
+    with contextlib.suppress(ValueError):
+        if math.isfinite(value := plain_float(text)):
+            return value
+    raise ValueError(f"run: {path}:{number}: expected a finite number as score, got {shown(text)}")
 
 
 def _check_word(what: str, value: str) -> None:

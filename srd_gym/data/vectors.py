@@ -15,7 +15,7 @@ The format is told by the file's first bytes. No pickle is ever read.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, Literal
@@ -45,12 +45,15 @@ class VectorTable:
         ids: n ids, each once.
         vectors: [n, F] finite numbers, kept as float32.
         source: where they come from, for errors.
+        places: where in the source each stands, such as ":7"; its row (from 0) unless given.
 
     Raises:
-        ValueError: counts that do not match, an id twice, NaN or infinity; the message names the row (from 0).
+        ValueError: counts that do not match, an id twice, NaN or infinity; the message names the place.
     """
 
-    def __init__(self, ids: Sequence[str], vectors: NDArray[Any], *, source: str) -> None:
+    def __init__(
+        self, ids: Sequence[str], vectors: NDArray[Any], *, source: str, places: Sequence[str] | None = None
+    ) -> None:
         self.ids = tuple(ids)
         self.source = source
         given = np.asarray(vectors)
@@ -64,18 +67,18 @@ class VectorTable:
             self.vectors: FloatArray = np.ascontiguousarray(given, dtype=np.float32)
         finite = np.isfinite(self.vectors).all(axis=1)
         if not finite.all():
-            row = int(np.argmin(finite))
-            raise ValueError(
-                f"{_WHAT}: {source}, row {row} (id {shown(self.ids[row])}): NaN, infinity or a number beyond float32; "
-                "expected finite numbers"
-            )
-        if len(self._index) < len(self.ids):
+            row, fault = int(np.argmin(finite)), "has NaN, infinity or a number beyond float32; expected finite numbers"
+        elif len(self._index) < len(self.ids):
             row = next(i for i, name in enumerate(self.ids) if self._index[name] != i)
-            raise ValueError(f"{_WHAT}: {source}, row {row}: id {shown(self.ids[row])} comes twice; keep one of them")
+            fault = "comes twice; keep one of them"
+        else:
+            return
+        place = f", row {row}" if places is None else places[row]
+        raise ValueError(f"{_WHAT}: {source}{place}: id {shown(self.ids[row])} {fault}")
 
     @cached_property
     def _index(self) -> dict[str, int]:
-        return {name: row for row, name in enumerate(self.ids)}
+        return {name: row for row, name in reversed(list(enumerate(self.ids)))}
 
     @property
     def width(self) -> int:
@@ -133,8 +136,8 @@ def read_vectors(
             names = _npz_names(arrays, path, part)
             return _kept(_ids_of(arrays[names[0]], source), arrays[names[1]], wanted, source)
     if start[:4] == b"PAR1":
-        return _from_parquet(path, wanted)
-    return _from_tsv(path, wanted)
+        return table_of(path, _parquet_entries(path, wanted))
+    return table_of(path, _tsv_entries(path, wanted))
 
 
 def read_vector_parts(path: PathLike) -> dict[Part, VectorTable]:
@@ -193,42 +196,41 @@ def _kept(ids: Sequence[str], vectors: NDArray[Any], wanted: frozenset[str] | No
     return VectorTable(ids, vectors, source=source)
 
 
-def _from_tsv(path: PathLike, wanted: frozenset[str] | None) -> VectorTable:
-    """Lines "id<TAB>number number ..."."""
-    lines: dict[str, int] = {}
-    rows: list[FloatArray] = []
-    for number, line in numbered_lines(path, _WHAT):
-        if not line.strip():
-            continue
-        name, tab, rest = line.partition("\t")
-        if not tab or not name:
-            raise ValueError(f"{_WHAT}: {path}:{number}: expected an id, a tab and numbers, got {shown(line)}")
-        if wanted is not None and name not in wanted:
-            continue
-        if name in lines:
-            raise ValueError(
-                f"{_WHAT}: {path}:{number}: id {shown(name)} comes twice (first on line {lines[name]}); keep one"
-            )
-        row = _numbers(rest, path, number)
-        if rows and row.size != rows[0].size:
-            raise ValueError(f"{_WHAT}: {path}:{number}: {row.size} numbers, but {rows[0].size} on the lines before")
-        lines[name] = number
-        rows.append(row)
-    vectors = np.stack(rows) if rows else np.empty((0, 0), dtype=np.float32)
-    return VectorTable(tuple(lines), vectors, source=str(path))
+def table_of(path: PathLike, entries: Iterable[tuple[str, str, NDArray[Any]]]) -> VectorTable:
+    """The table of entries that are read one by one.
 
+    Args:
+        path: the file that they come from.
+        entries: the place in the file (for errors), id and numbers of each.
 
-def _numbers(text: str, path: PathLike, number: int) -> FloatArray:
-    """The numbers of a line."""
-    try:
+    Raises:
+        ValueError: entries of different widths, and as `VectorTable`.
+    """
+    places, names, rows = [], [], []
+    for place, name, row in entries:
+        if row.ndim != 1 or not row.size or (rows and row.size != rows[0].size):
+            expected = f"{rows[0].size} numbers as before" if rows else "a list of numbers"
+            raise ValueError(f"{_WHAT}: {path}{place}: expected {expected} for id {shown(name)}, got {row.size}")
+        places.append(place)
+        names.append(name)
         with np.errstate(over="ignore"):
-            row = np.array([plain_float(field) for field in text.split()]).astype(np.float32)
-    except ValueError as error:
-        raise ValueError(f"{_WHAT}: {path}:{number}: expected numbers after the id: {error}") from error
-    if not row.size or not np.isfinite(row).all():
-        found = "NaN, infinity or a number beyond float32" if row.size else "no number"
-        raise ValueError(f"{_WHAT}: {path}:{number}: {found}; expected finite numbers after the id")
-    return row
+            rows.append(row.astype(np.float32))
+    vectors = np.stack(rows) if rows else np.empty((0, 0), dtype=np.float32)
+    return VectorTable(names, vectors, source=str(path), places=places)
+
+
+def _tsv_entries(path: PathLike, wanted: frozenset[str] | None) -> Iterator[tuple[str, str, NDArray[Any]]]:
+    """Lines "id<TAB>number number ..."."""
+    for number, line in numbered_lines(path, _WHAT):
+        name, tab, rest = line.partition("\t")
+        if line.strip() and not (tab and name):
+            raise ValueError(f"{_WHAT}: {path}:{number}: expected an id, a tab and numbers, got {shown(line)}")
+        if not line.strip() or (wanted is not None and name not in wanted):
+            continue
+        try:
+            yield f":{number}", name, np.array([plain_float(field) for field in rest.split()])
+        except ValueError as error:
+            raise ValueError(f"{_WHAT}: {path}:{number}: expected numbers after the id: {error}") from error
 
 
 def _from_npy(path: PathLike, wanted: frozenset[str] | None, ids: PathLike | None) -> VectorTable:
@@ -263,10 +265,8 @@ def _ids_of(array: NDArray[Any], source: str) -> list[str]:
     return names
 
 
-def _from_parquet(path: PathLike, wanted: frozenset[str] | None) -> VectorTable:
+def _parquet_entries(path: PathLike, wanted: frozenset[str] | None) -> Iterator[tuple[str, str, NDArray[Any]]]:
     """Columns id and vector, read by row group."""
-    names: list[str] = []
-    rows: list[NDArray[Any]] = []
     with opened_parquet(path, _WHAT) as (file, place):
         present = file.schema_arrow.names
         absent = [name for name in ("id", "vector") if name not in present]
@@ -277,23 +277,10 @@ def _from_parquet(path: PathLike, wanted: frozenset[str] | None) -> VectorTable:
             )
         for first, batch in read_batches(file, path, ["id", "vector"], _ROWS):
             place.at = f", row {first}"
-            for at, (name, row) in enumerate(_parquet_rows(batch, path, first), start=first):
+            names = batch.column("id").cast(pa.string()).to_pylist()
+            vectors = number_rows(batch.column("vector"), pa.float32())
+            for row, (name, vector) in enumerate(zip(names, vectors, strict=True), start=first):
+                if name is None or vector is None:
+                    raise ValueError(f"{_WHAT}: {path}, row {row}: id and vector must not be null")
                 if wanted is None or name in wanted:
-                    if rows and row.size != rows[0].size:
-                        raise ValueError(
-                            f"{_WHAT}: {path}, row {at}: {row.size} numbers, but {rows[0].size} in the rows before"
-                        )
-                    names.append(name)
-                    rows.append(row.copy() if wanted is not None else row)
-        vectors = np.stack(rows) if rows else np.empty((0, 0), dtype=np.float32)
-    return VectorTable(names, vectors, source=str(path))
-
-
-def _parquet_rows(batch: pa.RecordBatch, path: PathLike, first_row: int) -> Iterator[tuple[str, NDArray[Any]]]:
-    """Ids and vectors of a batch."""
-    names = batch.column("id").cast(pa.string()).to_pylist()
-    vectors = number_rows(batch.column("vector"), pa.float32())
-    for row, (name, vector) in enumerate(zip(names, vectors, strict=True), start=first_row):
-        if name is None or vector is None:
-            raise ValueError(f"{_WHAT}: {path}, row {row}: id and vector must not be null")
-        yield name, vector
+                    yield f", row {row}", name, vector

@@ -57,14 +57,7 @@ SCHEMA_VERSION = 1
 _METADATA_KEY = b"srd_gym"
 _WHAT = "topic set"
 _STRINGS = ("doc_ids", "doc_texts", "subtopic_ids", "subtopic_texts", "pool_ids", "feature_names")
-_FLOATS = (
-    "query_vector",
-    "doc_vectors",
-    "subtopic_vectors",
-    "retrieval_scores",
-    "subtopic_weights",
-    "doc_features",
-)
+_FLOATS = ("query_vector", "doc_vectors", "subtopic_vectors", "retrieval_scores", "subtopic_weights", "doc_features")
 _GRADES = ("judgments", "pool")
 _REQUIRED = ("query_id", "doc_ids")
 
@@ -167,12 +160,8 @@ class TopicWriter:
     """
 
     def __init__(self, path: PathLike, *, name: str, simulated: bool = False, transductive: bool = False) -> None:
-        about = {
-            "schema_version": SCHEMA_VERSION,
-            "name": name,
-            "simulated": simulated,
-            "transductive": transductive,
-        }
+        flags = {"simulated": simulated, "transductive": transductive}
+        about = {"schema_version": SCHEMA_VERSION, "name": name, **flags}
         self._schema = SCHEMA.with_metadata({_METADATA_KEY: json.dumps(about, ensure_ascii=False).encode()})
         self._path = path
         self._stack = contextlib.ExitStack()
@@ -183,28 +172,21 @@ class TopicWriter:
         self._width: int | None = None
 
     def __enter__(self) -> Self:
-        temporary = self._stack.enter_context(written_atomically(self._path))
-        try:
+        with contextlib.ExitStack() as stack:
+            temporary = stack.enter_context(written_atomically(self._path))
             # Ids and texts hardly repeat within a row group, so dictionaries only cost time; Zstandard shrinks them.
             # Nobody looks for topics by the range of their vectors, and every range makes the file's index larger.
             writer = pq.ParquetWriter(
                 temporary, self._schema, compression="zstd", use_dictionary=False, write_statistics=["query_id"]
             )
-            self._writer = self._stack.enter_context(writer)
-        except BaseException as error:
-            self._stack.__exit__(type(error), error, error.__traceback__)
-            raise
+            self._writer = stack.enter_context(writer)
+            stack.push(lambda kind, *_: self._flush() if kind is None else None)
+            self._stack = stack.pop_all()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if error is None:
-            try:
-                self._flush()
-            except BaseException as late:
-                self._stack.__exit__(type(late), late, late.__traceback__)
-                raise
         self._stack.__exit__(kind, error, trace)
 
     def write(self, topic: Topic) -> None:
@@ -261,8 +243,8 @@ def _header_of(file: pq.ParquetFile, path: PathLike) -> dict[str, Any]:
     try:
         about = json_value(raw)
         version = int(about["schema_version"])
-        flags = {flag: bool(about.get(flag, False)) for flag in ("simulated", "transductive")}
-        name = str(about.get("name", Path(path).stem))
+        header = {flag: bool(about.get(flag, False)) for flag in ("simulated", "transductive")}
+        header["name"] = str(about.get("name", Path(path).stem))
     except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError) as error:
         raise ValueError(
             f"{_WHAT}: {path}: metadata 'srd_gym' must be a JSON object with schema_version, name, simulated and "
@@ -273,7 +255,7 @@ def _header_of(file: pq.ParquetFile, path: PathLike) -> dict[str, Any]:
             f"{_WHAT}: {path} has schema version {version}, but this srd_gym reads up to {SCHEMA_VERSION}; "
             "upgrade srd_gym, or write the file with this version"
         )
-    return {"name": name, **flags}
+    return header
 
 
 def _columns(file: pq.ParquetFile, path: PathLike) -> list[str]:

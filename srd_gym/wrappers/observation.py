@@ -18,19 +18,20 @@ from srd_gym.protocols import BoolArray
 from srd_gym.wrappers import forms
 
 
-class FormWrapper(gym.ObservationWrapper[Any, np.int64, Any]):
+class FormWrapper(gym.ObservationWrapper[Any, np.int64, Any], RecordConstructorArgs):
     """An environment whose observations take another form. Infos, rewards and actions stay as they are.
 
     Args:
         env: `SRD-v0`, wrapped or not, as long as its observation has the keys that the form reads.
         form: the form.
+        **arguments: what the environment's specification remembers of the wrapper.
 
     Raises:
         TypeError: another environment, or a vector environment.
         ValueError: observations that lack what the form reads.
     """
 
-    def __init__(self, env: gym.Env[Any, np.int64], form: forms.Form) -> None:
+    def __init__(self, env: gym.Env[Any, np.int64], form: forms.Form, **arguments: Any) -> None:
         name = type(self).__name__
         if isinstance(env, VectorEnv):
             raise TypeError(
@@ -43,33 +44,32 @@ class FormWrapper(gym.ObservationWrapper[Any, np.int64, Any]):
                 f"{name} reads SRD-v0's Dict observation, got {env.observation_space}; put it around the environment "
                 "before wrappers that change observations"
             )
+        RecordConstructorArgs.__init__(self, **arguments)
         super().__init__(env)
         self.form = form
+        self._masks = env.unwrapped.action_masks
         self.observation_space = form.space(env.observation_space)
+
+    def action_masks(self) -> BoolArray:
+        """[N] bool, the candidates on offer (sb3-contrib's protocol)."""
+        return self._masks()
 
     def observation(self, observation: Any) -> Any:
         """The observation in its new form."""
         return self.form(observation)
 
-    def action_masks(self) -> BoolArray:
-        """[N] bool, the candidates on offer (sb3-contrib's protocol)."""
-        inner: Any = self.env.unwrapped
-        mask: BoolArray = inner.action_masks()
-        return mask
 
-
-class BoolMask(FormWrapper, RecordConstructorArgs):
+class BoolMask(FormWrapper):
     """`action_mask` in bool, as TorchRL's `MaskedCategorical` wants it. Arguments and errors as `FormWrapper`.
 
     The same as `gym.make("SRD-v0", mask_dtype="bool")`, for environments made elsewhere.
     """
 
     def __init__(self, env: gym.Env[Any, np.int64]) -> None:
-        RecordConstructorArgs.__init__(self)
         super().__init__(env, forms.BoolMask())
 
 
-class FlatObservation(FormWrapper, RecordConstructorArgs):
+class FlatObservation(FormWrapper):
     """One float32 vector, for stock networks: `srd_gym.wrappers.forms.Flat`.
 
     Differs from Gymnasium's `FlattenObservation`: float32, not float64, and the ranking as a number for each candidate
@@ -84,12 +84,11 @@ class FlatObservation(FormWrapper, RecordConstructorArgs):
     """
 
     def __init__(self, env: gym.Env[Any, np.int64], mask: bool = True) -> None:
-        RecordConstructorArgs.__init__(self, mask=mask)
-        super().__init__(env, forms.Flat(mask))
+        super().__init__(env, forms.Flat(mask), mask=mask)
 
 
-class TianshouObservation(FormWrapper, RecordConstructorArgs):
-    """`{"obs": ..., "mask": [N] bool}`, which Tianshou's DQN family masks by: `srd_gym.wrappers.forms.Tianshou`.
+class TianshouObservation(FormWrapper):
+    """`{"obs": ..., "mask": [N] bool}`, which Tianshou's DQN family masks by, and by no other key.
 
     Args:
         env: as `FormWrapper`; with observation="full" unless `flat` is False.
@@ -100,16 +99,14 @@ class TianshouObservation(FormWrapper, RecordConstructorArgs):
     """
 
     def __init__(self, env: gym.Env[Any, np.int64], flat: bool = True) -> None:
-        RecordConstructorArgs.__init__(self, flat=flat)
-        super().__init__(env, forms.Tianshou(flat))
+        super().__init__(env, forms.Split("obs", "mask", np.bool_, flat), flat=flat)
 
 
-class RLlibObservation(FormWrapper, RecordConstructorArgs):
+class RLlibObservation(FormWrapper):
     """`{"observations": vector, "action_mask": [N] int8}`, as RLlib's own masking module reads it.
 
     Arguments and errors as `FormWrapper`; the environment must have observation="full".
     """
 
     def __init__(self, env: gym.Env[Any, np.int64]) -> None:
-        RecordConstructorArgs.__init__(self)
-        super().__init__(env, forms.RLlib())
+        super().__init__(env, forms.Split("observations", "action_mask", np.int8))

@@ -15,10 +15,29 @@ from srd_gym.pruning import KNN, ByRanker, Chain
 from srd_gym.pruning.by_ranker import When
 from srd_gym.pruning.distances import Metric
 
-SelectionWrapper = gym.Wrapper[Observation, np.int64, Observation, np.int64]
+
+class _Pruned(gym.Wrapper[Observation, np.int64, Observation, np.int64], RecordConstructorArgs):
+    """Adds a strategy to the environment's simulator, after those that are there already."""
+
+    def __init__(self, env: gym.Env[Observation, np.int64], strategy: Pruning, **arguments: Any) -> None:
+        RecordConstructorArgs.__init__(self, _disable_deepcopy=True, **arguments)
+        super().__init__(env)
+        inner = env.unwrapped
+        if not isinstance(inner, SelectionEnv):
+            raise TypeError(
+                f"pruning wrappers go around SRD-v0, got {type(inner).__name__}; "
+                "vector environments take the argument `pruning` instead"
+            )
+        there = inner.core.pruning
+        inner.core.prune_by(strategy if there is None else Chain((there, strategy)))
+        self._masks = inner.action_masks
+
+    def action_masks(self) -> BoolArray:
+        """[N] bool, the candidates on offer."""
+        return self._masks()
 
 
-class KNNPruning(SelectionWrapper, RecordConstructorArgs):
+class KNNPruning(_Pruned):
     """Installs `srd_gym.pruning.KNN` in the environment, after strategies that are there already.
 
     Wrap before `reset`: a running episode is not pruned backwards.
@@ -41,16 +60,10 @@ class KNNPruning(SelectionWrapper, RecordConstructorArgs):
         k: int | None = None,
         metric: Metric = "euclidean",
     ) -> None:
-        RecordConstructorArgs.__init__(self, fraction=fraction, k=k, metric=metric)
-        super().__init__(env)
-        _install(env, KNN(fraction, k=k, metric=metric))
-
-    def action_masks(self) -> BoolArray:
-        """[N] bool, the candidates on offer."""
-        return _selection(self.env).action_masks()
+        super().__init__(env, KNN(fraction, k=k, metric=metric), fraction=fraction, k=k, metric=metric)
 
 
-class RankerPruning(SelectionWrapper, RecordConstructorArgs):
+class RankerPruning(_Pruned):
     """Installs `srd_gym.pruning.ByRanker` in the environment, after strategies that are there already.
 
     Wrap before `reset`: a running episode is not pruned backwards.
@@ -76,29 +89,4 @@ class RankerPruning(SelectionWrapper, RecordConstructorArgs):
         readmit: bool = False,
     ) -> None:
         strategy = ByRanker(ranker, keep, when=when, readmit=readmit)
-        RecordConstructorArgs.__init__(
-            self, _disable_deepcopy=True, ranker=strategy.ranker, keep=keep, when=when, readmit=readmit
-        )
-        super().__init__(env)
-        _install(env, strategy)
-
-    def action_masks(self) -> BoolArray:
-        """[N] bool, the candidates on offer."""
-        return _selection(self.env).action_masks()
-
-
-def _install(env: gym.Env[Any, Any], strategy: Pruning) -> None:
-    """Add a strategy to the environment's simulator, after those that are there already."""
-    core = _selection(env).core
-    core.prune_by(strategy if core.pruning is None else Chain((core.pruning, strategy)))
-
-
-def _selection(env: gym.Env[Any, Any]) -> SelectionEnv:
-    """The environment under all wrappers, if it selects documents."""
-    inner = env.unwrapped
-    if not isinstance(inner, SelectionEnv):
-        raise TypeError(
-            f"pruning wrappers go around SRD-v0, got {type(inner).__name__}; "
-            "vector environments take the argument `pruning` instead"
-        )
-    return inner
+        super().__init__(env, strategy, ranker=strategy.ranker, keep=keep, when=when, readmit=readmit)

@@ -87,11 +87,11 @@ class TianshouObservation(VectorFormWrapper):
     """As `srd_gym.wrappers.TianshouObservation`."""
 
     def __init__(self, env: VectorEnv[Any, Any, Any], flat: bool = True) -> None:
-        super().__init__(env, forms.Tianshou(flat))
+        super().__init__(env, forms.Split("obs", "mask", np.bool_, flat))
 
 
 class RLlibObservation(VectorFormWrapper):
     """As `srd_gym.wrappers.RLlibObservation`."""
 
     def __init__(self, env: VectorEnv[Any, Any, Any]) -> None:
-        super().__init__(env, forms.RLlib())
+        super().__init__(env, forms.Split("observations", "action_mask", np.int8))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
@@ -202,12 +203,12 @@ class SelectionVectorEnv(VectorEnv[Observation, IntArray, Any]):
             return None
         if not self._begun:
             raise ResetNeeded("no episode has begun, so there is nothing to render; call reset() first")
-        if self.render_mode == "ansi":
-            return tuple(ansi(selection_scene(self.core, episode)) for episode in range(self.num_envs))
-        if self.render_mode == "rgb_array":
-            return tuple(self._painter.paint(selection_scene(self.core, episode)) for episode in range(self.num_envs))
-        self._painter.show(selection_scene(self.core, 0))
-        return None
+        if self.render_mode == "human":
+            self._painter.render(selection_scene(self.core, 0), "human")
+            return None
+        scenes = [selection_scene(self.core, episode) for episode in range(self.num_envs)]
+        show: Any = ansi if self.render_mode == "ansi" else functools.partial(self._painter.render, mode="rgb_array")
+        return tuple(map(show, scenes))
 
     def close_extras(self, **kwargs: Any) -> None:
         """Close the window, if there is one."""

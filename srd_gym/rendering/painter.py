@@ -33,32 +33,22 @@ class Painter:
         return type(self), ()
 
     def render(self, scene: Scene, mode: str) -> Frame | None:
-        """`paint` for "rgb_array", `show` for "human"."""
-        if mode == "rgb_array":
-            return self.paint(scene)
-        self.show(scene)
-        return None
+        """The scene as a picture, [720, 1280, 3] uint8; "human" shows it for as long as a frame lasts and gives None.
 
-    def paint(self, scene: Scene) -> Frame:
-        """[720, 1280, 3] uint8, the scene as a picture.
+        Without a display nothing is shown but a warning.
 
         Raises:
             ImportError: matplotlib is not installed.
         """
         if self._picture is None:
             self._picture = Picture()
-        return self._picture.frame(scene)
-
-    def show(self, scene: Scene) -> None:
-        """Show the scene in a window for as long as a frame lasts; without a display nothing is shown but a warning.
-
-        Raises:
-            ImportError: matplotlib is not installed.
-        """
-        frame = self.paint(scene)
+        frame = self._picture.frame(scene)
+        if mode == "rgb_array":
+            return frame
         if self._window is None:
             self._window = _Window()
         self._window.show(frame)
+        return None
 
     def close(self) -> None:
         """Close the window, if there is one."""

@@ -7,10 +7,11 @@ alone: cells hold counts, bars hold numbers, and the map's kinds of documents di
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from srd_gym.protocols import BoolArray, IntArray, ScoreArray
+from srd_gym.protocols import ScoreArray
 from srd_gym.rendering.scene import Scene, map_of
 from srd_gym.rendering.sheet import Box, Frame, Sheet
 from srd_gym.rendering.text import clipped, first_line
@@ -26,6 +27,16 @@ _INK, _GREY, _PALE, _FAINT, _RULE = "#1a1a1a", "#6b6b6b", "#c4c4c4", "#f4f6f8", 
 _BLUE, _ORANGE, _GREEN, _RED = "#0072b2", "#e69f00", "#009e73", "#d55e00"
 _CELLS = ("#08519c", "#6baed6", "#c6dbef")
 _CELL_INKS = ("#ffffff", "#0b2545", "#0b2545")
+_MARKS: dict[str, tuple[float, dict[str, Any]]] = {
+    "ranked": (1, {"facecolors": _BLUE, "edgecolors": "#ffffff"}),
+    "ranked, not relevant": (1, {"facecolors": "#ffffff", "edgecolors": _BLUE}),
+    "relevant": (1, {"facecolors": _ORANGE, "edgecolors": "#8a5f00", "alpha": 0.85}),
+    "candidate": (1, {"facecolors": "none", "edgecolors": "#8c8c8c"}),
+    "not relevant": (1, {"facecolors": "none", "edgecolors": "#8c8c8c"}),
+    "off offer": (0.6, {"marker": "x", "color": "#9a9a9a"}),
+    "query": (2, {"marker": "*", "facecolors": _INK, "edgecolors": "#ffffff"}),
+}
+"""How the map shows each kind of document: size and style."""
 _LABEL: Box = (24, 176, 380, 460)
 _GRID: Box = (412, 176, 330, 460)
 _GAIN: Box = (762, 176, 130, 460)
@@ -65,7 +76,7 @@ class _Layout:
 
 
 class Picture:
-    """Draws scenes; what stays the same within an episode is drawn once.
+    """Draws scenes.
 
     Raises:
         ImportError: matplotlib is not installed.
@@ -73,93 +84,91 @@ class Picture:
 
     def __init__(self) -> None:
         self._sheet = Sheet(WIDTH, HEIGHT)
-        self._of: tuple[Topic, int] | None = None
         self._layout = _Layout(0, 0, 0, 0)
         self._places: tuple[ScoreArray, ScoreArray | None] | None = None
 
     def frame(self, scene: Scene) -> Frame:
         """[720, 1280, 3] uint8, the scene as a picture."""
-        if self._of is None or self._of[0] is not scene.topic or self._of[1] != scene.slots:
-            self._begin(scene)
-            self._of = (scene.topic, scene.slots)
-        self._sheet.back()
+        self._layout, self._places = _Layout.of(scene), _placed(scene.topic)
+        self._sheet.clear()
+        self._head(scene)
         self._status(scene)
         first = max(0, len(scene.rows) - self._layout.rows)
         self._rows(scene, first)
-        self._cells(scene, first)
+        if self._layout.columns:
+            self._columns(scene.topic)
+            self._cells(scene, first)
+            self._cell_legend()
         self._gains(scene, first)
+        self._map_frame(scene.topic)
         self._map(scene)
         return self._sheet.frame()
 
-    def _begin(self, scene: Scene) -> None:
-        """Draw what does not change within an episode."""
-        sheet, topic = self._sheet, scene.topic
-        self._layout = layout = _Layout.of(scene)
-        self._places = _placed(topic)
-        sheet.clear()
+    def _head(self, scene: Scene) -> None:
+        """The query, and stripes under the rows."""
+        sheet, topic, layout = self._sheet, scene.topic, self._layout
         name = topic.query_id if topic.query_text is None else topic.query_text
-        sheet.text(24, 38, _line(name, 48), size=26, bold=True, within=(24, 10, 860, 56))
+        sheet.text(24, 38, _line(name, 48), size=26, fontweight="bold", within=(24, 10, 860, 56))
         told = f"query {clipped(topic.query_id, 24)}, {topic.n_candidates} candidates"
         told += f", {topic.n_subtopics} subtopics" if topic.labelled else ", unlabelled: no coverage, no gains"
-        sheet.text(24, 74, told, size=15, colour=_GREY)
-        sheet.text(24, 158, "ranking", size=14, colour=_GREY)
-        stripes = [(24, layout.top(row), 868, layout.row) for row in range(0, layout.rows, 2)]
-        sheet.boxes([(float(x), y, float(w), h) for x, y, w, h in stripes], _FAINT)
-        if layout.columns:
-            sheet.text(_GAIN[0], 158, "gain", size=14, colour=_GREY)
-            self._columns(topic)
-            cells = [layout.cell(row, column) for row in range(layout.rows) for column in range(layout.columns)]
-            sheet.boxes(cells, "#ffffff", edge=_RULE)
-            self._cell_legend()
-        self._map_frame(topic)
-        sheet.keep()
+        sheet.text(24, 74, told, size=15, color=_GREY)
+        sheet.text(24, 158, "ranking", color=_GREY)
+        sheet.boxes([(24.0, layout.top(row), 868.0, layout.row) for row in range(0, layout.rows, 2)], _FAINT)
 
     def _columns(self, topic: Topic) -> None:
         """Name the subtopics above their columns."""
         layout, names = self._layout, topic.subtopic_texts or topic.subtopic_ids
         size = min(13.0, layout.column - 1)
         for column in range(layout.columns):
-            x = _GRID[0] + (column + 0.5) * layout.column + size / 3
-            self._sheet.text(
-                x, 172, _line(names[column], 15), size=size, colour=_GREY, turned=50, within=(400, 84, 500, 92)
-            )
+            x, name = _GRID[0] + (column + 0.5) * layout.column + size / 3, _line(names[column], 15)
+            self._sheet.text(x, 172, name, size=size, color=_GREY, turned=50, within=(400, 84, 500, 92))
         if topic.n_subtopics > layout.columns:
-            self._sheet.text(400, 158, f"+{topic.n_subtopics - layout.columns}", size=12, colour=_GREY, align="right")
+            self._sheet.text(400, 158, f"+{topic.n_subtopics - layout.columns}", size=12, color=_GREY, ha="right")
+        cells = [layout.cell(row, column) for row in range(layout.rows) for column in range(layout.columns)]
+        self._sheet.boxes(cells, "#ffffff", edge=_RULE)
+        self._sheet.text(_GAIN[0], 158, "gain", color=_GREY)
 
     def _cell_legend(self) -> None:
         """Say what the cells mean."""
         x = float(_GRID[0])
         for shade, ink, count, means in zip(_CELLS, _CELL_INKS, "123", ("new", "again", "and more"), strict=True):
             self._sheet.boxes([(x, _FOOT - 9, 18, 18)], shade)
-            self._sheet.text(x + 9, _FOOT, count, size=12, colour=ink, align="center")
-            self._sheet.text(x + 24, _FOOT, means, size=12, colour=_GREY)
+            self._sheet.text(x + 9, _FOOT, count, size=12, color=ink, ha="center")
+            self._sheet.text(x + 24, _FOOT, means, size=12, color=_GREY)
             x += 36 + 8 * len(means)
-        self._sheet.text(_LABEL[0], _FOOT, "cells count the documents on a subtopic so far:", size=12, colour=_GREY)
+        self._sheet.text(_LABEL[0], _FOOT, "cells count the documents on a subtopic so far:", size=12, color=_GREY)
 
     def _status(self, scene: Scene) -> None:
         """How far the list is, and what it is worth."""
-        self._sheet.text(1256, 30, f"rank {len(scene.rows)} of {scene.slots}", size=18, align="right")
+        self._sheet.text(1256, 30, f"rank {len(scene.rows)} of {scene.slots}", size=18, ha="right")
         for place, (name, value) in enumerate(list(scene.measures.items())[:2]):
             said = _short(name)
-            self._sheet.text(1256, 60 + 26 * place, f"{said} = {value:.4f}", size=18, align="right", bold=place == 0)
+            self._sheet.text(
+                1256,
+                60 + 26 * place,
+                f"{said} = {value:.4f}",
+                size=18,
+                ha="right",
+                fontweight="normal" if place else "bold",
+            )
 
     def _rows(self, scene: Scene, first: int) -> None:
         """Ranks, scores and documents."""
         sheet, layout = self._sheet, self._layout
         if scene.waiting:
-            sheet.text(_LABEL[0] + 34, layout.middle(0), scene.waiting, size=14, colour=_GREY)
+            sheet.text(_LABEL[0] + 34, layout.middle(0), scene.waiting, color=_GREY)
         if scene.rows and not scene.waiting:
             last = layout.top(len(scene.rows) - first - 1)
             sheet.boxes([(_LABEL[0] - 8, last + 3, 4, layout.row - 6)], _BLUE)
         for place, row in enumerate(scene.rows[first:]):
             y = layout.middle(place)
-            sheet.text(_LABEL[0] + 24, y, str(first + place + 1), size=min(15, layout.row * 0.7), align="right")
+            sheet.text(_LABEL[0] + 24, y, str(first + place + 1), size=min(15, layout.row * 0.7), ha="right")
             if row.candidate < 0:
-                sheet.text(_LABEL[0] + 36, y, "wasted: the document was not on offer", size=13, colour=_RED)
+                sheet.text(_LABEL[0] + 36, y, "wasted: the document was not on offer", size=13, color=_RED)
                 continue
             left = _LABEL[0] + 36
             if row.score is not None:
-                sheet.text(left + 26, y, str(row.score), size=13, colour=_BLUE, align="right", bold=True)
+                sheet.text(left + 26, y, str(row.score), size=13, color=_BLUE, ha="right", fontweight="bold")
                 left += 36
             self._document(scene.topic, row.candidate, left, place)
 
@@ -176,28 +185,21 @@ class Picture:
             self._sheet.text(left, y, text, size=size, within=box)
             return
         self._sheet.text(left, y - 8, text, size=13, within=box)
-        self._sheet.text(left, y + 10, clipped(topic.doc_ids[candidate], 48), size=11, colour=_GREY, within=box)
+        self._sheet.text(left, y + 10, clipped(topic.doc_ids[candidate], 48), size=11, color=_GREY, within=box)
 
     def _cells(self, scene: Scene, first: int) -> None:
         """What each document covers, and below how often each subtopic is covered."""
-        layout, sheet = self._layout, self._sheet
-        if not layout.columns:
-            return
-        every = scene.counts()
-        counts = every[first:, : layout.columns]
-        boxes, shades, size = [], [], min(13.0, layout.column - 3, layout.row * 0.62)
-        for row, column in np.argwhere(counts > 0).tolist():
-            boxes.append(layout.cell(row, column))
-            shades.append(_CELLS[min(int(counts[row, column]), 3) - 1])
-        sheet.boxes(boxes, shades)
-        for row, column in np.argwhere(counts > 0).tolist():
-            count = int(counts[row, column])
-            x = _GRID[0] + (column + 0.5) * layout.column
-            ink = _CELL_INKS[min(count, 3) - 1]
-            sheet.text(x, layout.middle(row), str(count), size=size, colour=ink, align="center")
+        layout, sheet, every = self._layout, self._sheet, scene.counts()
+        size = min(13.0, layout.column - 3, layout.row * 0.62)
+        for (row, column), count in np.ndenumerate(every[first:, : layout.columns]):
+            if count:
+                shade = min(int(count), 3) - 1
+                sheet.boxes([layout.cell(row, column)], _CELLS[shade])
+                x = _GRID[0] + (column + 0.5) * layout.column
+                sheet.text(x, layout.middle(row), str(count), size=size, color=_CELL_INKS[shade], ha="center")
         covered = (every > 0).any(axis=0)
         told = f"{int(covered.sum())} of {scene.topic.n_subtopics} subtopics covered"
-        sheet.text(_GRID[0], layout.top(layout.rows) + 18, told, size=14, bold=True)
+        sheet.text(_GRID[0], layout.top(layout.rows) + 18, told, fontweight="bold")
 
     def _gains(self, scene: Scene, first: int) -> None:
         """A bar a rank, as long as its gain is against the largest so far."""
@@ -205,51 +207,37 @@ class Picture:
         if not gains:
             return
         layout, scale = self._layout, max(map(abs, gains)) or 1.0
-        widest = _GAIN[2] - 48
-        boxes, shades = [], []
         for place, row in enumerate(scene.rows[first:]):
             if row.gain is None:
                 continue
-            boxes.append(
-                (_GAIN[0], layout.middle(place) - layout.row / 4, widest * abs(row.gain) / scale, layout.row / 2)
+            y, length = layout.middle(place), (_GAIN[2] - 48) * abs(row.gain) / scale
+            self._sheet.boxes(
+                [(_GAIN[0], y - layout.row / 4, length, layout.row / 2)], _GREEN if row.gain >= 0 else _RED
             )
-            shades.append(_GREEN if row.gain >= 0 else _RED)
-            x, size = _GAIN[0] + boxes[-1][2] + (6 if row.gain else 0), min(13, layout.row * 0.62)
-            told, ink = (f"{row.gain:.3f}", _INK) if row.gain else ("0", _GREY)
-            self._sheet.text(x, layout.middle(place), told, size=size, colour=ink)
-        self._sheet.boxes(boxes, shades)
+            told, ink, gap = (f"{row.gain:.3f}", _INK, 6) if row.gain else ("0", _GREY, 0)
+            self._sheet.text(_GAIN[0] + length + gap, y, told, size=min(13, layout.row * 0.62), color=ink)
 
     def _map_frame(self, topic: Topic) -> None:
         """The map's frame, title and legend."""
         left, top, width, height = _MAP
         sheet = self._sheet
-        sheet.text(left, 158, "candidates, their vectors in two dimensions", size=14, colour=_GREY)
+        sheet.text(left, 158, "candidates, their vectors in two dimensions", color=_GREY)
         sheet.boxes([(left, top, width, height)], "#ffffff", edge=_PALE)
         if self._places is None:
-            sheet.text(left + width / 2, top + height / 2, "no vectors", colour=_GREY, align="center")
+            sheet.text(left + width / 2, top + height / 2, "no vectors", color=_GREY, ha="center")
             return
         kinds = ["ranked", "relevant", "ranked, not relevant", "not relevant", "query", "off offer"]
         if not topic.labelled:
             kinds = ["ranked", "candidate", "query", "off offer"]
         for place, kind in enumerate(kinds):
             x, y = left + 12 + 172 * (place % 2), top + height + 26 + 26 * (place // 2)
-            self._marks(kind, np.array([[x, y]]), np.array([7.0]))
-            sheet.text(x + 16, y, kind, size=13, colour=_GREY)
+            self._marks(kind, np.array([[x, y]]), 7.0)
+            sheet.text(x + 16, y, kind, size=13, color=_GREY)
 
-    def _marks(self, kind: str, points: ScoreArray, radius: ScoreArray) -> None:
+    def _marks(self, kind: str, points: ScoreArray, radius: float | ScoreArray) -> None:
         """Documents of one kind on the map."""
-        if kind == "ranked":
-            self._sheet.dots(points, radius, fill=_BLUE, edge="#ffffff")
-        elif kind == "ranked, not relevant":
-            self._sheet.dots(points, radius, fill="#ffffff", edge=_BLUE)
-        elif kind == "relevant":
-            self._sheet.dots(points, radius, fill=_ORANGE, edge="#8a5f00", opacity=0.85)
-        elif kind == "off offer":
-            self._sheet.dots(points, radius * 0.6, edge="#9a9a9a", shape="cross")
-        elif kind == "query":
-            self._sheet.dots(points, radius * 2, fill=_INK, edge="#ffffff", shape="star")
-        else:
-            self._sheet.dots(points, radius, edge="#8c8c8c")
+        share, style = _MARKS[kind]
+        self._sheet.dots(points, share * np.asarray(radius), **style)
 
     def _map(self, scene: Scene) -> None:
         """All candidates, the ranked ones numbered in their order, and the query."""
@@ -261,10 +249,13 @@ class Picture:
         ranked = [row.candidate for row in scene.rows if row.candidate >= 0]
         rest = np.ones(len(points), np.bool_)
         rest[ranked] = False
-        for kind, chosen in _kinds(rest, scene.offered, many):
-            self._marks(kind, points[chosen], size + np.minimum(many[chosen], 4) * (kind == "relevant"))
+        # What matters most comes last, on top.
+        on_offer, relevant = rest & scene.offered, many > 0
+        self._marks("not relevant", points[on_offer & ~relevant], size)
+        self._marks("relevant", points[on_offer & relevant], size + np.minimum(many[on_offer & relevant], 4))
+        self._marks("off offer", points[rest & ~scene.offered], size)
         if query is not None:
-            self._marks("query", query[None], np.array([7.0]))
+            self._marks("query", query[None], 7.0)
         self._ranked_marks(scene, points)
 
     def _ranked_marks(self, scene: Scene, points: ScoreArray) -> None:
@@ -272,22 +263,13 @@ class Picture:
         ranked = [(rank, row.candidate) for rank, row in enumerate(scene.rows, start=1) if row.candidate >= 0]
         shown = ranked[:MAX_ROWS]
         self._sheet.line(points[[candidate for _, candidate in shown]], _BLUE, 0.8)
-        self._marks("ranked", points[[candidate for _, candidate in ranked[MAX_ROWS:]]], np.array(3.0))
+        self._marks("ranked", points[[candidate for _, candidate in ranked[MAX_ROWS:]]], 3.0)
         for rank, candidate in reversed(shown):
             relevant = scene.covers is None or scene.covers[candidate].any()
-            self._marks("ranked" if relevant else "ranked, not relevant", points[[candidate]], np.array([10.0]))
+            self._marks("ranked" if relevant else "ranked, not relevant", points[[candidate]], 10.0)
             x, y = points[candidate].tolist()
             ink = "#ffffff" if relevant else _BLUE
-            self._sheet.text(x, y, str(rank), size=12, colour=ink, align="center", bold=True)
-
-
-def _kinds(rest: BoolArray, offered: BoolArray, many: IntArray | ScoreArray) -> list[tuple[str, BoolArray]]:
-    """The documents that are not ranked, by how the map shows them; what matters most comes last, on top."""
-    return [
-        ("not relevant", rest & offered & (many == 0)),
-        ("relevant", rest & offered & (many > 0)),
-        ("off offer", rest & ~offered),
-    ]
+            self._sheet.text(x, y, str(rank), size=12, color=ink, ha="center", fontweight="bold")
 
 
 def _placed(topic: Topic) -> tuple[ScoreArray, ScoreArray | None] | None:

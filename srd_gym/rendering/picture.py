@@ -76,7 +76,7 @@ class _Layout:
 
 
 class Picture:
-    """Draws scenes.
+    """Draws scenes; what stays the same within an episode is drawn once.
 
     Raises:
         ImportError: matplotlib is not installed.
@@ -84,29 +84,28 @@ class Picture:
 
     def __init__(self) -> None:
         self._sheet = Sheet(WIDTH, HEIGHT)
+        self._of: tuple[Topic, int] | None = None
         self._layout = _Layout(0, 0, 0, 0)
         self._places: tuple[ScoreArray, ScoreArray | None] | None = None
 
     def frame(self, scene: Scene) -> Frame:
         """[720, 1280, 3] uint8, the scene as a picture."""
-        self._layout, self._places = _Layout.of(scene), _placed(scene.topic)
-        self._sheet.clear()
-        self._head(scene)
+        if self._of is None or self._of[0] is not scene.topic or self._of[1] != scene.slots:
+            self._begin(scene)
         self._status(scene)
         first = max(0, len(scene.rows) - self._layout.rows)
         self._rows(scene, first)
         if self._layout.columns:
-            self._columns(scene.topic)
             self._cells(scene, first)
-            self._cell_legend()
         self._gains(scene, first)
-        self._map_frame(scene.topic)
         self._map(scene)
         return self._sheet.frame()
 
-    def _head(self, scene: Scene) -> None:
-        """The query, and stripes under the rows."""
-        sheet, topic, layout = self._sheet, scene.topic, self._layout
+    def _begin(self, scene: Scene) -> None:
+        """Draw what does not change within an episode."""
+        sheet, topic = self._sheet, scene.topic
+        self._of = (topic, scene.slots)
+        self._layout, self._places = layout, _ = _Layout.of(scene), _placed(topic)
         name = topic.query_id if topic.query_text is None else topic.query_text
         sheet.text(24, 38, _line(name, 48), size=26, fontweight="bold", within=(24, 10, 860, 56))
         told = f"query {clipped(topic.query_id, 24)}, {topic.n_candidates} candidates"
@@ -114,6 +113,11 @@ class Picture:
         sheet.text(24, 74, told, size=15, color=_GREY)
         sheet.text(24, 158, "ranking", color=_GREY)
         sheet.boxes([(24.0, layout.top(row), 868.0, layout.row) for row in range(0, layout.rows, 2)], _FAINT)
+        if layout.columns:
+            self._columns(topic)
+            self._cell_legend()
+        self._map_frame(topic)
+        sheet.keep()
 
     def _columns(self, topic: Topic) -> None:
         """Name the subtopics above their columns."""

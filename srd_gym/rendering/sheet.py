@@ -46,18 +46,31 @@ class Sheet:
         self._canvas = FigureCanvasAgg(figure)
         self._axes: Any = figure.add_axes((0, 0, 1, 1))
 
-    def clear(self) -> None:
-        """Make the sheet white."""
-        self._axes.clear()
-        self._axes.set(xlim=(0, self.width), ylim=(self.height, 0), autoscale_on=False)
-        self._axes.set_axis_off()
+        self._background: Any = None
+        self._clear()
 
-    def frame(self) -> Frame:
-        """[height, width, 3] uint8, a copy."""
+    def keep(self) -> None:
+        """Make what was drawn since the last frame, on white, the background of the frames to come."""
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="Glyph .* missing from")  # an empty box says it well enough
             self._canvas.draw()
+        self._background = self._canvas.copy_from_bbox(self._axes.bbox)  # type: ignore[no-untyped-call]
+        self._clear()
+
+    def frame(self) -> Frame:
+        """[height, width, 3] uint8, the background and what was drawn since, which is forgotten."""
+        self._canvas.restore_region(self._background)  # type: ignore[no-untyped-call]
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="Glyph .* missing from")
+            self._axes.draw(self._canvas.get_renderer())  # type: ignore[no-untyped-call]
+        self._clear()
         return np.asarray(self._canvas.buffer_rgba())[..., :3].copy()
+
+    def _clear(self) -> None:
+        """Forget what was drawn."""
+        self._axes.clear()
+        self._axes.set(xlim=(0, self.width), ylim=(self.height, 0), autoscale_on=False)
+        self._axes.set_axis_off()
 
     def text(
         self,

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from srd_gym.measures.base import Measure
 from srd_gym.measures.notation import measure
 from srd_gym.measures.reference import Normalizer, Reference, default_normalizer
+from srd_gym.protocols import IntArray
 from srd_gym.topic import GradeArray, Topic, TopicSet
 
 if TYPE_CHECKING:
@@ -90,7 +91,7 @@ def evaluate(
         topics.position(query_id)
     judged = [topic for topic in topics if topic.judgments is not None]
     rows = {
-        topic.query_id: _candidate_rows(topic, topic.judgments, rankings[topic.query_id])
+        topic.query_id: _Ranked(topic.judgments, _checked(rankings[topic.query_id], topic))
         for topic in judged
         if topic.judgments is not None and topic.query_id in rankings
     }
@@ -153,25 +154,23 @@ def _wanted(measures: Iterable[str | Measure]) -> dict[str, Measure]:
     return wanted
 
 
-def _candidate_rows(topic: Topic, judgments: GradeArray, ranking: NDArray[np.integer[Any]] | Sequence[int]) -> _Ranked:
-    """A ranking of candidates, checked."""
-    indices = np.asarray(ranking)
-    if indices.size == 0:
-        indices = indices.astype(np.int64)
-    if indices.ndim != 1 or not np.issubdtype(indices.dtype, np.integer):
-        raise ValueError(
-            f"topic {topic.query_id!r}: a ranking is a list of candidate indices, got {indices.dtype} {indices.shape}"
-        )
-    filled = indices[indices != -1]
-    if filled.size and (int(filled.min()) < 0 or int(filled.max()) >= topic.n_candidates):
-        wrong = filled[(filled < 0) | (filled >= topic.n_candidates)][0]
-        raise ValueError(
-            f"topic {topic.query_id!r}: candidate {wrong} does not exist; expected 0 to {topic.n_candidates - 1}"
-        )
-    if np.unique(filled).size < filled.size:
-        values, counts = np.unique(filled, return_counts=True)
-        raise ValueError(f"topic {topic.query_id!r}: candidate {values[counts > 1][0]} is ranked twice; keep the first")
-    return _Ranked(judgments, indices)
+def _checked(ranking: ArrayLike, topic: Topic) -> IntArray:
+    """[L] int64, a ranking whose candidates exist and come once; -1 is a rank left empty."""
+    found = np.asarray(ranking)
+    if found.ndim != 1 or not (found.dtype.kind in "iu" or found.size == 0):
+        fault = f"a ranking is a list of candidate indices, got {found.dtype} {found.shape}"
+        raise ValueError(f"topic {topic.query_id!r}: {fault}")
+    found = found.astype(np.int64)
+    filled = found[found != -1]
+    wrong = filled[(filled < 0) | (filled >= topic.n_candidates)]
+    values, counts = np.unique(filled, return_counts=True)
+    if len(wrong):
+        fault = f"candidate {wrong[0]} does not exist; expected 0 to {topic.n_candidates - 1}"
+    elif len(values) < len(filled):
+        fault = f"candidate {values[counts > 1][0]} is ranked twice; keep the first"
+    else:
+        return found
+    raise ValueError(f"topic {topic.query_id!r}: {fault}")
 
 
 def _longest(wanted: Mapping[str, Measure]) -> int | None:

@@ -143,7 +143,10 @@ class BoundByRanker:
             best = self._ranked(index, int(needed[episode]))
             on_offer = best[allowed[episode, best]]
             kept[episode, on_offer[: self._size(index, int(needed[episode]))]] = True
-        return self._filled(kept, allowed, needed)
+        # With too few left (an earlier strategy of a chain took the rest): the first others until it suffices.
+        others = allowed & ~kept
+        filled: BoolArray = kept | (others & (others.cumsum(axis=1) <= (needed - kept.sum(axis=1))[:, None]))
+        return filled
 
     def after_step(
         self, topic_index: IntArray, ranking: IntArray, action: IntArray, allowed: BoolArray, needed: IntArray
@@ -176,17 +179,14 @@ class BoundByRanker:
         found = self._best.get(topic_index)
         if found is None or len(found) < size:
             one = self._topics[topic_index]
-            found = self._best[topic_index] = _checked_ranking(self._ranker.rank(one, size), one, size, self._ranker)
+            found = checked_ranking(self._ranker.rank(one, size), one, self._ranker)
+            if len(found) < size:
+                raise ValueError(
+                    f"topic {one.query_id!r}, pruning by {type(self._ranker).__name__}: asked for {size} documents, "
+                    f"the ranker returned {len(found)}"
+                )
+            self._best[topic_index] = found = found[:size]
         return found
-
-    def _filled(self, kept: BoolArray, allowed: BoolArray, needed: IntArray) -> BoolArray:
-        """With too few left (an earlier strategy of a chain took the rest): the first others until it suffices."""
-        short = np.maximum(needed - kept.sum(axis=1), 0)
-        if not short.any():
-            return kept
-        others = allowed & ~kept
-        filled: BoolArray = kept | (others & (others.cumsum(axis=1) <= short[:, None]))
-        return filled
 
     def _first(self, index: int, selected: IntArray, pool: BoolArray, size: int) -> BoolArray:
         """[N] bool, the `size` best of a pool."""
@@ -198,25 +198,13 @@ class BoundByRanker:
         best = np.argsort(np.where(pool[:n], -scores, np.inf), kind="stable")[:size]
         kept = np.zeros_like(pool)
         kept[best] = True
-        kept &= pool
-        return kept
-
-
-def _checked_ranking(ranking: Any, topic: Topic, size: int, ranker: Any) -> IntArray:
-    """The ranking, if it has `size` distinct candidates of the topic."""
-    found = checked_ranking(ranking, topic, ranker)
-    if len(found) < size:
-        raise ValueError(
-            f"pruning by {type(ranker).__name__}, topic {topic.query_id!r}: asked for {size} documents, the ranker "
-            f"returned {len(found)}"
-        )
-    return found[:size].astype(np.int64)
+        return kept & pool
 
 
 def _checked_scores(scores: Any, topic: Topic, pool: BoolArray, ranker: Any) -> ScoreArray:
     """[N] float64, if there is a number for each candidate on offer."""
     found = np.asarray(scores, dtype=np.float64)
-    who = f"pruning by {type(ranker).__name__}, topic {topic.query_id!r}:"
+    who = f"topic {topic.query_id!r}, pruning by {type(ranker).__name__}:"
     if found.shape != (topic.n_candidates,):
         raise ValueError(f"{who} expected scores of shape ({topic.n_candidates},), got {found.shape}")
     if np.isnan(found[pool]).any():

@@ -5,7 +5,6 @@ Shapes: N candidates, F vector width.
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
@@ -18,12 +17,8 @@ Metric = Literal["euclidean", "cosine"]
 METRICS: tuple[str, ...] = get_args(Metric)
 Floats = NDArray[np.float32]
 
-_BLOCK = 4096
-"""Rows of a matrix made at once; a smaller matrix is one symmetric product, which takes half the work."""
-_MATRIX_BYTES = 1 << 28
-"""A larger matrix is never kept: its rows are made when asked for."""
 _KEPT_BYTES = 1 << 30
-"""Memory for the matrices of one topic set; beyond it those not used for longest are made anew when needed."""
+"""Memory for the matrices of one topic set; of topics beyond it rows are made when asked for."""
 
 
 def neighbour_distances(vectors: Floats, metric: Metric) -> Floats:
@@ -41,16 +36,8 @@ def neighbour_distances(vectors: Floats, metric: Metric) -> Floats:
         ValueError: distances that are not finite.
     """
     points, lengths = _prepared(vectors, metric)
-    n = len(points)
-    if n <= _BLOCK:
-        out = points @ points.T  # numpy sees that it is symmetric
-        _finish(out, lengths, lengths)
-    else:
-        out = np.empty((n, n), np.float32)
-        for start in range(0, n, _BLOCK):
-            rows = slice(start, start + _BLOCK)
-            np.matmul(points[rows], points.T, out=out[rows])
-            _finish(out[rows], lengths[rows], lengths)
+    out: Floats = points @ points.T  # numpy sees that it is symmetric, which takes half the work
+    _finish(out, lengths, lengths)
     np.fill_diagonal(out, 0.0)
     return out
 
@@ -65,7 +52,7 @@ class NeighbourTable:
 
     def __init__(self, arrays: TopicArrays, metric: Metric) -> None:
         self._topics, self._metric = arrays.topics, metric
-        self._kept: OrderedDict[int, Floats] = OrderedDict()
+        self._kept: dict[int, Floats] = {}
         self._bytes = 0
 
     @classmethod
@@ -83,21 +70,13 @@ class NeighbourTable:
         kept = self._kept.get(topic_index)
         if kept is None:
             vectors = self._topics[topic_index].require_vectors("kNN pruning")
-            if 4 * len(vectors) ** 2 > _MATRIX_BYTES:
+            size = 4 * len(vectors) ** 2
+            if self._bytes + size > _KEPT_BYTES:
                 return self._single_row(vectors, document)
-            kept = self._keep(topic_index, neighbour_distances(vectors, self._metric))
-        elif self._bytes > _KEPT_BYTES // 2:
-            self._kept.move_to_end(topic_index)
+            kept = self._kept[topic_index] = neighbour_distances(vectors, self._metric)
+            self._bytes += size
         row: Floats = kept[document]
         return row
-
-    def _keep(self, topic_index: int, matrix: Floats) -> Floats:
-        """Remember a matrix, and forget the oldest where there are too many."""
-        self._kept[topic_index] = matrix
-        self._bytes += matrix.nbytes
-        while self._bytes > _KEPT_BYTES and len(self._kept) > 1:
-            self._bytes -= self._kept.popitem(last=False)[1].nbytes
-        return matrix
 
     def _single_row(self, vectors: Floats, document: int) -> Floats:
         """One row of a matrix that is too large to keep."""

@@ -2,26 +2,17 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 if TYPE_CHECKING:
     from srd_gym.topic import Topic
 
 _IDS = ("doc_ids", "subtopic_ids", "pool_ids")
-_TEXTS = ("doc_texts", "subtopic_texts", "feature_names")
-_ARRAYS = (
-    "query_vector",
-    "doc_vectors",
-    "retrieval_scores",
-    "subtopic_vectors",
-    "subtopic_weights",
-    "judgments",
-    "pool",
-    "doc_features",
-)
+_TEXTS = (*_IDS, "doc_texts", "subtopic_texts", "feature_names")
 
 
 def check_topic(topic: Topic) -> None:
@@ -31,98 +22,87 @@ def check_topic(topic: Topic) -> None:
     _check_counts(topic)
 
 
-def _put(topic: Topic, name: str, value: object) -> None:
-    """Set a field of a topic that is frozen for everybody else."""
-    object.__setattr__(topic, name, value)
+def _fault(topic: Topic, found: str, kind: type[Exception] = ValueError) -> Exception:
+    """The error about a topic."""
+    return kind(f"topic {topic.query_id!r}: {found}")
 
 
 def _check_texts(topic: Topic) -> None:
     """Ids and texts are text, and ids differ."""
     if not isinstance(topic.query_id, str):
         raise TypeError(f"query_id must be text, got {topic.query_id!r} ({type(topic.query_id).__name__})")
-    if topic.query_text is not None and not isinstance(topic.query_text, str):
-        raise TypeError(f"topic {topic.query_id!r}: query_text must be text or None, got {topic.query_text!r}")
-    for name in (*_IDS, *_TEXTS):
+    if not isinstance(topic.query_text, str | None):
+        raise _fault(topic, f"query_text must be text or None, got {topic.query_text!r}", TypeError)
+    for name in _TEXTS:
         value = getattr(topic, name)
         if value is not None:
-            _put(topic, name, _texts(topic.query_id, name, value))
-    for name in _IDS:
-        _check_distinct(topic, name)
+            texts = _texts(topic, name, value)
+            object.__setattr__(topic, name, texts)
+            if name in _IDS and len(set(texts)) < len(texts):
+                (twice, _), *_ = Counter(texts).most_common(1)
+                raise _fault(topic, f"{name} holds {twice!r} twice; keep one of them")
     if not topic.doc_ids:
         raise ValueError(f"topic {topic.query_id!r} has no candidates; expected at least one document")
 
 
-def _check_arrays(topic: Topic) -> None:
-    """Arrays have the shapes that the ids and the vector width ask for."""
-    given = {
-        name: _numbers(topic.query_id, name, value) for name in _ARRAYS if (value := getattr(topic, name)) is not None
-    }
-    # The documents' vectors set the width, else the query's, else the subtopics'.
-    vectors = (given.get(name) for name in ("doc_vectors", "query_vector", "subtopic_vectors"))
-    width = next((v.shape[-1] for v in vectors if v is not None and v.ndim), 0)
-    n, s, p = len(topic.doc_ids), len(topic.subtopic_ids), len(topic.pool_ids or ())
-    expected: dict[str, tuple[type[np.generic], tuple[int, ...]]] = {
-        "query_vector": (np.float32, (width,)),
-        "doc_vectors": (np.float32, (n, width)),
-        "retrieval_scores": (np.float32, (n,)),
-        "subtopic_vectors": (np.float32, (s, width)),
-        "subtopic_weights": (np.float32, (s,)),
-        "judgments": (np.int8, (n, s)),
-        "pool": (np.int8, (p, s)),
-        "doc_features": (np.float32, (n, len(topic.feature_names))),
-    }
-    for name, array in given.items():
-        dtype, shape = expected[name]
-        _put(topic, name, _checked_array(topic.query_id, name, array, dtype, shape))
-
-
-def _texts(query_id: str, name: str, value: Any) -> tuple[str, ...]:
+def _texts(topic: Topic, name: str, value: Any) -> tuple[str, ...]:
     """The value as a tuple of text; one text alone would be taken apart letter by letter."""
     if isinstance(value, str):
-        raise TypeError(f"topic {query_id!r}: {name} must be a sequence of texts, got the single text {value!r}")
+        raise _fault(topic, f"{name} must be a sequence of texts, got the single text {value!r}", TypeError)
     texts = tuple(value)
-    wrong = next((entry for entry in texts if not isinstance(entry, str)), None)
-    if wrong is not None or None in texts:
-        raise TypeError(f"topic {query_id!r}: {name} must be text, got {wrong!r} ({type(wrong).__name__})")
+    wrong = [entry for entry in texts if not isinstance(entry, str)]
+    if wrong:
+        raise _fault(topic, f"{name} must be text, got {wrong[0]!r} ({type(wrong[0]).__name__})", TypeError)
     return texts
 
 
-def _check_distinct(topic: Topic, name: str) -> None:
-    """Ids differ."""
-    ids = getattr(topic, name)
-    if ids is not None and len(set(ids)) < len(ids):
-        seen: set[str] = set()
-        twice = next(value for value in ids if value in seen or seen.add(value))  # type: ignore[func-returns-value]
-        raise ValueError(f"topic {topic.query_id!r}: {name} holds {twice!r} twice; keep one of them")
+def _check_arrays(topic: Topic) -> None:
+    """Arrays have the shapes that the ids and the vector width ask for."""
+    n, s, p = len(topic.doc_ids), len(topic.subtopic_ids), len(topic.pool_ids or ())
+    # The documents' vectors set the width, else the query's, else the subtopics'.
+    names = ("doc_vectors", "query_vector", "subtopic_vectors")
+    vectors = [_numbers(topic, name) for name in names if getattr(topic, name) is not None]
+    width = next((array.shape[-1] for array in vectors if array.ndim), 0)
+    expected: dict[str, tuple[int, ...]] = {
+        "query_vector": (width,),
+        "doc_vectors": (n, width),
+        "retrieval_scores": (n,),
+        "subtopic_vectors": (s, width),
+        "subtopic_weights": (s,),
+        "judgments": (n, s),
+        "pool": (p, s),
+        "doc_features": (n, len(topic.feature_names)),
+    }
+    for name, shape in expected.items():
+        if getattr(topic, name) is not None:
+            dtype = np.int8 if name in ("judgments", "pool") else np.float32
+            object.__setattr__(topic, name, _checked_array(topic, name, dtype, shape))
 
 
-def _numbers(query_id: str, name: str, value: ArrayLike) -> NDArray[Any]:
-    """The value as an array of numbers."""
+def _numbers(topic: Topic, name: str) -> NDArray[Any]:
+    """A field as an array of numbers."""
     try:
-        given = np.asarray(value)
+        given = np.asarray(getattr(topic, name))
     except ValueError as error:
-        raise ValueError(f"topic {query_id!r}: {name} is no array: {error}") from error
+        raise _fault(topic, f"{name} is no array: {error}") from error
     if given.size and given.dtype.kind not in "fiub":
-        raise TypeError(f"topic {query_id!r}: {name} must hold numbers, got {given.dtype}")
+        raise _fault(topic, f"{name} must hold numbers, got {given.dtype}", TypeError)
     return given
 
 
-def _checked_array(
-    query_id: str, name: str, given: NDArray[Any], dtype: type[np.generic], shape: tuple[int, ...]
-) -> NDArray[Any]:
-    """The value as a read-only, C-ordered, finite array of this dtype and shape."""
+def _checked_array(topic: Topic, name: str, dtype: type[np.generic], shape: tuple[int, ...]) -> NDArray[Any]:
+    """A field as a read-only, C-ordered, finite array of this dtype and shape."""
+    given = _numbers(topic, name)
     if given.shape != shape:
-        raise ValueError(f"topic {query_id!r}: {name} has shape {given.shape}, expected {shape}")
-    if np.issubdtype(given.dtype, np.floating) and not np.isfinite(given).all():
+        raise _fault(topic, f"{name} has shape {given.shape}, expected {shape}")
+    if given.dtype.kind == "f" and not np.isfinite(given).all():
         row = int(np.argwhere(~np.isfinite(given))[0][0])
-        raise ValueError(
-            f"topic {query_id!r}: {name} holds NaN or infinity (first at row {row}); expected finite numbers"
-        )
+        raise _fault(topic, f"{name} holds NaN or infinity (first at row {row}); expected finite numbers")
     with np.errstate(over="ignore", invalid="ignore"):
         array = np.ascontiguousarray(given, dtype=dtype)
     fits = np.isfinite(array).all() if dtype is np.float32 else np.array_equal(array, given)
     if not fits:
-        raise ValueError(f"topic {query_id!r}: {name} holds values that {np.dtype(dtype).name} cannot represent")
+        raise _fault(topic, f"{name} holds values that {np.dtype(dtype).name} cannot represent")
     frozen = array.view()
     frozen.flags.writeable = False
     return frozen
@@ -130,25 +110,22 @@ def _checked_array(
 
 def _check_counts(topic: Topic) -> None:
     """Fields that come together are there together, one entry each."""
-    pairs = (
-        ("doc_texts", len(topic.doc_ids), "candidate"),
-        ("subtopic_texts", len(topic.subtopic_ids), "subtopic"),
-    )
-    for name, count, each in pairs:
+    for name, ids, each in (
+        ("doc_texts", topic.doc_ids, "candidate"),
+        ("subtopic_texts", topic.subtopic_ids, "subtopic"),
+    ):
         value = getattr(topic, name)
-        if value is not None and len(value) != count:
-            raise ValueError(
-                f"topic {topic.query_id!r}: {name} has {len(value)} entries, expected {count} (one a {each})"
-            )
+        if value is not None and len(value) != len(ids):
+            raise _fault(topic, f"{name} has {len(value)} entries, expected {len(ids)} (one a {each})")
     if (topic.pool is None) != (topic.pool_ids is None):
-        raise ValueError(f"topic {topic.query_id!r}: pool and pool_ids come together; one of them is missing")
+        raise _fault(topic, "pool and pool_ids come together; one of them is missing")
     weights = topic.subtopic_weights
     if weights is not None and not (weights > 0).all():
-        raise ValueError(f"topic {topic.query_id!r}: subtopic_weights must be positive, got {weights.min()}")
-    scores = topic.retrieval_scores
-    if scores is not None and bool((np.diff(scores) > 0).any()):
-        rank = int(np.argmax(np.diff(scores) > 0)) + 1
-        raise ValueError(
-            f"topic {topic.query_id!r}: retrieval_scores rise from candidate {rank - 1} to {rank}; "
-            "candidates must stand in retrieval order, best first"
+        raise _fault(topic, f"subtopic_weights must be positive, got {weights.min()}")
+    rises = [] if topic.retrieval_scores is None else np.flatnonzero(np.diff(topic.retrieval_scores) > 0)
+    if len(rises):
+        raise _fault(
+            topic,
+            f"retrieval_scores rise from candidate {rises[0]} to {rises[0] + 1}; candidates must stand in retrieval "
+            "order, best first",
         )

@@ -91,11 +91,7 @@ class TopicArrays:
     @cached_property
     def judgments(self) -> GradeArray:
         """[T, N, S] int8, stored as given; 0 where unlabelled or padding."""
-        out = np.zeros((len(self), self.max_candidates, self.max_subtopics), np.int8)
-        for row, topic in zip(out, self.topics, strict=True):
-            if topic.judgments is not None:
-                row[: topic.n_candidates, : topic.n_subtopics] = topic.judgments
-        return _frozen(out)
+        return self._padded("judgments", np.int8, self.max_candidates, self.max_subtopics)
 
     @cached_property
     def documents(self) -> FloatArray:
@@ -104,10 +100,7 @@ class TopicArrays:
         Raises:
             ValueError: the topics have no vectors; the message says how to make some.
         """
-        out = np.zeros((len(self), self.max_candidates, self.topics.require_vectors(_WHO)), np.float32)
-        for row, topic in zip(out, self.topics, strict=True):
-            row[: topic.n_candidates] = topic.doc_vectors
-        return _frozen(out)
+        return self._padded("doc_vectors", np.float32, self.max_candidates, self.topics.require_vectors(_WHO))
 
     @cached_property
     def queries(self) -> FloatArray:
@@ -116,25 +109,25 @@ class TopicArrays:
         Raises:
             ValueError: the topics have no document vectors.
         """
-        out = np.zeros((len(self), self.topics.require_vectors(_WHO)), np.float32)
-        for row, topic in zip(out, self.topics, strict=True):
-            if topic.query_vector is not None:
-                row[:] = topic.query_vector
-        return _frozen(out)
+        return self._padded("query_vector", np.float32, self.topics.require_vectors(_WHO))
 
     @cached_property
     def retrieval_scores(self) -> FloatArray:
         """[T, N] float32; 0 in padding and where a topic has no retrieval order."""
-        out = np.zeros((len(self), self.max_candidates), np.float32)
-        for row, topic in zip(out, self.topics, strict=True):
-            if topic.retrieval_scores is not None:
-                row[: topic.n_candidates] = topic.retrieval_scores
-        return _frozen(out)
+        return self._padded("retrieval_scores", np.float32, self.max_candidates)
 
     @cached_property
     def present(self) -> NDArray[np.bool_]:
         """[T, N] bool, the real candidates."""
         return _frozen(np.arange(self.max_candidates) < self.n_candidates[:, None])
+
+    def _padded(self, field: str, dtype: type[np.generic], *shape: int) -> NDArray[Any]:
+        """[T, *shape] a field of every topic; 0 where it has none."""
+        out = np.zeros((len(self), *shape), dtype)
+        for row, topic in zip(out, self.topics, strict=True):
+            if (given := getattr(topic, field)) is not None:
+                row[tuple(map(slice, given.shape))] = given
+        return _frozen(out)
 
     def covers(self, rel: int) -> NDArray[np.bool_]:
         """[T, N, S] bool, where the judgment is at least `rel`. Made once."""

@@ -5,16 +5,28 @@ Shapes: B episodes, N candidates, S subtopics, K horizon.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from srd_gym.core.arrays import TopicArrays, shown
-from srd_gym.core.snapshot import Snapshot
 from srd_gym.protocols import BoolArray, IntArray, ScoreArray
 
 Where = int | slice | IntArray
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """Where some episodes stand: what `restore` needs and nothing else. Small; compares and hashes by value."""
+
+    episodes: tuple[int, ...]
+    """The episodes it was taken of."""
+    shape: tuple[int, int, int]
+    """(N, S, K) of the core: it can be restored only where these agree."""
+    state: tuple[bytes, ...]
+    """The core's state arrays; the mask is packed, 1 bit a candidate."""
 
 
 class Episodes:
@@ -94,17 +106,10 @@ class Episodes:
             episodes: [B'] which episodes (or one int); None: all.
         """
         where = np.arange(self.n_episodes) if episodes is None else np.atleast_1d(np.asarray(episodes, dtype=np.int64))
-        return Snapshot(
-            episodes=tuple(where.tolist()),
-            shape=self._shape,
-            topic_index=self._topic_index[where].tobytes(),
-            rank=self._rank[where].tobytes(),
-            done=self._done[where].tobytes(),
-            ranking=self._ranking[where].tobytes(),
-            coverage=self._coverage[where].tobytes(),
-            gains=self._gains[where].tobytes(),
-            allowed=np.packbits(self._allowed[where], axis=1).tobytes(),
-        )
+        state = {name: getattr(self, f"_{name}")[where] for name in _STATE}
+        state["allowed"] = np.packbits(state["allowed"], axis=1)
+        told = tuple(array.tobytes() for array in state.values())
+        return Snapshot(episodes=tuple(where.tolist()), shape=self._shape, state=told)
 
     def restore(self, snapshot: Snapshot, episodes: ArrayLike | None = None) -> None:
         """Put episodes where a snapshot says.
@@ -123,16 +128,13 @@ class Episodes:
             raise ValueError(f"the snapshot is of a core with (N, S, K) = {snapshot.shape}, this one has {self._shape}")
         if count not in (1, len(where)) or (where.size and not (where.min() >= 0 and where.max() < self.n_episodes)):
             raise ValueError(f"cannot restore {count} episodes into episodes {where.tolist()} of {self.n_episodes}")
-        n, s, k = self._shape
-        self._topic_index[where] = topic_index = np.frombuffer(snapshot.topic_index, np.int64)
-        self._rank[where] = np.frombuffer(snapshot.rank, np.int64)
-        self._done[where] = np.frombuffer(snapshot.done, np.bool_)
-        self._length[where] = np.minimum(k, self.arrays.n_candidates[topic_index])
-        self._ranking[where] = np.frombuffer(snapshot.ranking, np.int64).reshape(count, k)
-        self._coverage[where] = np.frombuffer(snapshot.coverage, np.int64).reshape(count, s)
-        self._gains[where] = np.frombuffer(snapshot.gains, np.float64).reshape(count, k)
-        packed = np.frombuffer(snapshot.allowed, np.uint8).reshape(count, -1)
-        self._allowed[where] = np.unpackbits(packed, axis=1, count=n)
+        for name, saved in zip(_STATE, snapshot.state, strict=True):
+            array = getattr(self, f"_{name}")
+            if name == "allowed":
+                packed = np.frombuffer(saved, np.uint8).reshape(count, -1)
+                array[where] = np.unpackbits(packed, axis=1, count=array.shape[1])
+            else:
+                array[where] = np.frombuffer(saved, array.dtype).reshape(count, *array.shape[1:])
 
     @property
     def _shape(self) -> tuple[int, int, int]:

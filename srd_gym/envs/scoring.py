@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cached_property
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -16,7 +15,7 @@ from srd_gym.core.arrays import DEFAULT_TOPICS, TopicShuffle, TopicSource
 from srd_gym.core.reward import RENAMED
 from srd_gym.core.scoring import ScoringCore
 from srd_gym.names import hands_on, refuse_arguments, unknown
-from srd_gym.rendering import RENDER_FPS, RENDER_MODES, Painter, ansi, scoring_scene
+from srd_gym.rendering import RENDER_FPS, RENDER_MODES, Painter, scoring_scene
 from srd_gym.rendering.sheet import Frame
 
 ScoringObservation = Literal["full", "local", "flat"]
@@ -108,6 +107,7 @@ class ScoringEnv(ParallelEnv[str, Observation, int]):  # type: ignore[misc]  # P
         self.core = ScoringCore(DEFAULT_TOPICS if topics is None else topics, **options)
         arrays = self.core.arrays
         self.render_mode = render_mode
+        self._painter = Painter()
         self.possible_agents = [f"doc_{i}" for i in range(arrays.max_candidates)]
         self.agents: list[str] = []
         self.ranking: tuple[int, ...] = ()
@@ -219,18 +219,12 @@ class ScoringEnv(ParallelEnv[str, Observation, int]):  # type: ignore[misc]  # P
         """
         if self.render_mode is None:
             return None
-        topic = self._begun()
-        scene = scoring_scene(self.core, topic, self._scores, self.ranking, self.measures)
-        return ansi(scene) if self.render_mode == "ansi" else self._painter.render(scene, self.render_mode)
+        scene = scoring_scene(self.core, self._begun(), self._scores, self.ranking, self.measures)
+        return self._painter.render(scene, self.render_mode)
 
     def close(self) -> None:
         """Close the window, if there is one."""
         self._painter.close()
-
-    @cached_property
-    def _painter(self) -> Painter:
-        """What pictures are painted and shown with."""
-        return Painter()
 
     def _observe(self) -> dict[str, Observation]:
         """What each offered agent sees."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import operator
-from functools import cached_property
 from typing import Any, ClassVar
 
 import gymnasium as gym
@@ -12,14 +11,14 @@ from gymnasium.error import ResetNeeded
 from numpy.typing import DTypeLike
 
 from srd_gym.core.arrays import DEFAULT_TOPICS, TopicShuffle, TopicSource
+from srd_gym.core.episodes import Snapshot
 from srd_gym.core.reward import RENAMED
 from srd_gym.core.selection import SelectionCore
-from srd_gym.core.snapshot import Snapshot
 from srd_gym.envs.observation import Info, Observation, ObservationBuilder, ObservationKind
 from srd_gym.names import hands_on, refuse_arguments, unknown
 from srd_gym.protocols import BoolArray, Pruning
 from srd_gym.pruning import pruning_from
-from srd_gym.rendering import RENDER_FPS, RENDER_MODES, Painter, ansi, selection_scene
+from srd_gym.rendering import RENDER_FPS, RENDER_MODES, Painter, selection_scene
 from srd_gym.rendering.sheet import Frame
 from srd_gym.topic import TopicSet
 
@@ -112,6 +111,7 @@ class SelectionEnv(gym.Env[Observation, np.int64]):
         self.action_space = self._builder.action_space
         self.share_documents = share_documents
         self.render_mode = render_mode
+        self._painter = Painter()
         self._order = TopicShuffle(len(self.core.arrays))
         self._running = False
 
@@ -191,17 +191,11 @@ class SelectionEnv(gym.Env[Observation, np.int64]):
             return None
         if self.core.length[0] == 0:
             raise ResetNeeded("no episode has begun, so there is nothing to render; call reset() first")
-        scene = selection_scene(self.core, 0)
-        return ansi(scene) if self.render_mode == "ansi" else self._painter.render(scene, self.render_mode)
+        return self._painter.render(selection_scene(self.core, 0), str(self.render_mode))
 
     def close(self) -> None:
         """Close the window, if there is one."""
         self._painter.close()
-
-    @cached_property
-    def _painter(self) -> Painter:
-        """What pictures are painted and shown with."""
-        return Painter()
 
     def _next_topic(self, options: dict[str, Any]) -> int:
         """The topic that the options ask for, else the next of the epoch."""

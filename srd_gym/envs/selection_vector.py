@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Mapping, Sequence
-from functools import cached_property
 from typing import Any
 
 import gymnasium as gym
@@ -16,16 +14,16 @@ from gymnasium.vector.utils import batch_space
 from numpy.typing import ArrayLike, DTypeLike
 
 from srd_gym.core.arrays import DEFAULT_TOPICS, TopicShuffle, TopicSource
+from srd_gym.core.episodes import Snapshot
 from srd_gym.core.reward import RENAMED
 from srd_gym.core.selection import SelectionCore
-from srd_gym.core.snapshot import Snapshot
 from srd_gym.envs.batching import BatchObservationBuilder, as_seeds, checked_reset_mask
 from srd_gym.envs.observation import Info, Observation, ObservationKind
 from srd_gym.envs.selection import check_options, topic_position, unrendered
 from srd_gym.names import hands_on, refuse_arguments, unknown
 from srd_gym.protocols import BoolArray, IntArray, Pruning, ScoreArray
 from srd_gym.pruning import pruning_from
-from srd_gym.rendering import RENDER_FPS, RENDER_MODES, Painter, ansi, selection_scene
+from srd_gym.rendering import RENDER_FPS, RENDER_MODES, Painter, selection_scene
 from srd_gym.rendering.sheet import Frame
 
 VectorStep = tuple[Observation, ScoreArray, BoolArray, BoolArray, Info]
@@ -77,6 +75,7 @@ class SelectionVectorEnv(VectorEnv[Observation, IntArray, Any]):
         render_mode: str | None = None,
         **options: Any,
     ) -> None:
+        self._painter = Painter()  # first: a constructor that fails closes the environment
         if options:
             refuse_arguments(SelectionVectorEnv, options, RENAMED)
         if num_envs < 1:
@@ -207,8 +206,7 @@ class SelectionVectorEnv(VectorEnv[Observation, IntArray, Any]):
             self._painter.render(selection_scene(self.core, 0), "human")
             return None
         scenes = [selection_scene(self.core, episode) for episode in range(self.num_envs)]
-        show: Any = ansi if self.render_mode == "ansi" else functools.partial(self._painter.render, mode="rgb_array")
-        return tuple(map(show, scenes))
+        return tuple(self._painter.render(scene, str(self.render_mode)) for scene in scenes)  # type: ignore[return-value]
 
     def close_extras(self, **kwargs: Any) -> None:
         """Close the window, if there is one."""
@@ -230,11 +228,6 @@ class SelectionVectorEnv(VectorEnv[Observation, IntArray, Any]):
         if known is None:
             known = self._generators[episode] = seeding.np_random()
         return known
-
-    @cached_property
-    def _painter(self) -> Painter:
-        """What pictures are painted and shown with."""
-        return Painter()
 
     def _begin(self, episodes: IntArray, asked: Mapping[int, int]) -> None:
         """Begin episodes: the topics asked for, elsewhere the next of each sub-environment's shuffle."""

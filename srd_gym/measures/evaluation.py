@@ -129,7 +129,8 @@ def evaluate_run(qrels: Qrels, run: Run, measures: Iterable[str | Measure]) -> E
             "check that run and qrels belong together"
         )
     references, rows = {}, {}
-    longest = _longest(wanted)
+    cutoffs = [each.cutoff for each in wanted.values()]
+    longest = None if None in cutoffs else max(filter(None, cutoffs))  # ranks that some measure looks at; None: all
     for query_id, judged in qrels.topics.items():
         references[query_id] = Reference(judged.judgments, judged.doc_ids)
         if query_id in run.rankings:
@@ -171,12 +172,6 @@ def _checked(ranking: ArrayLike, topic: Topic) -> IntArray:
     else:
         return found
     raise ValueError(f"topic {topic.query_id!r}: {fault}")
-
-
-def _longest(wanted: Mapping[str, Measure]) -> int | None:
-    """How many ranks some measure looks at; None: all."""
-    cutoffs = [each.cutoff for each in wanted.values()]
-    return None if None in cutoffs else max(cutoff for cutoff in cutoffs if cutoff is not None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,7 +227,17 @@ def _scored(
     present = [query_id for query_id in judged if query_id in rows]
     per_topic: dict[str, dict[str, float]] = {query_id: dict.fromkeys(wanted, 0.0) for query_id in judged}
     for part in _parts([rows[query_id] for query_id in present]):
-        _score_part(wanted, present[part], rows, references, normalizer, per_topic)
+        scored = present[part]
+        depth = max(1, *(rows[query_id].shape[0] for query_id in scored))
+        width = max(rows[query_id].shape[1] for query_id in scored)
+        padded = np.zeros((len(scored), depth, width), dtype=np.int8)
+        for lane, query_id in zip(padded, scored, strict=True):
+            rows[query_id].fill(lane)
+        for name, each in wanted.items():
+            found = references[each.normalizer or normalizer]
+            bound = each.bind([found[query_id] for query_id in scored], depth, width)
+            for query_id, value in zip(scored, bound.values(padded, np.arange(len(scored))), strict=True):
+                per_topic[query_id][name] = float(value)
     return Evaluation(
         per_topic=per_topic,
         missing_topics=tuple(query_id for query_id in judged if query_id not in rows),
@@ -240,25 +245,3 @@ def _scored(
         names=tuple(wanted),
         normalizer=normalizer,
     )
-
-
-def _score_part(
-    wanted: Mapping[str, Measure],
-    present: Sequence[str],
-    rows: Mapping[str, _Ranked],
-    references: Mapping[Normalizer, Mapping[str, Reference]],
-    normalizer: Normalizer,
-    per_topic: Mapping[str, dict[str, float]],
-) -> None:
-    """Put the values of some topics into `per_topic`."""
-    depth = max([1, *(rows[query_id].shape[0] for query_id in present)])
-    width = max((rows[query_id].shape[1] for query_id in present), default=0)
-    padded = np.zeros((len(present), depth, width), dtype=np.int8)
-    for lane, query_id in zip(padded, present, strict=True):
-        rows[query_id].fill(lane)
-    lanes = np.arange(len(present))
-    for name, each in wanted.items():
-        found = references[each.normalizer or normalizer]
-        bound = each.bind([found[query_id] for query_id in present], depth, width)
-        for query_id, value in zip(present, bound.values(padded, lanes), strict=True):
-            per_topic[query_id][name] = float(value)

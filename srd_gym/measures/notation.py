@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from dataclasses import fields, replace
-from enum import Enum
+from types import EllipsisType
 from typing import Any
 
 from srd_gym.measures.base import Measure
@@ -13,41 +13,29 @@ from srd_gym.measures.catalogue import MEASURES, Normalization
 from srd_gym.measures.reference import Normalizer
 from srd_gym.names import unknown
 
-
-class _Unset(Enum):
-    """Tells "not given" from None, which is a value here."""
-
-    UNSET = "as the measure has it"
-
-
 _PATTERN = re.compile(r"\s*(?P<name>[^\s(@]+)\s*(?:\((?P<parameters>[^)]*)\))?\s*(?:@\s*(?P<cutoff>\S+))?\s*")
 
 _ALIASES = {
-    "a_dcg": "alpha_DCG",
-    "a_ndcg": "alpha_nDCG",
+    "adcg": "alpha_DCG",
+    "andcg": "alpha_nDCG",
     "strec": "StRecall",
-    "st_rec": "StRecall",
-    "st_recall": "StRecall",
-    "s_recall": "StRecall",
     "srecall": "StRecall",
-    "subtopic_recall": "StRecall",
-    "i_rec": "StRecall",
-    "d#_ndcg": "Dsharp_nDCG",
+    "subtopicrecall": "StRecall",
+    "irec": "StRecall",
     "d#ndcg": "Dsharp_nDCG",
-    "d_sharp_ndcg": "Dsharp_nDCG",
 }
-_FOLDED = {name.casefold(): name for name in MEASURES} | _ALIASES
+_FOLDED = {name.casefold().replace("_", ""): name for name in MEASURES} | _ALIASES
 
 
 def measure(
     what: str | Measure,
     *,
     normalizer: Normalizer | None = None,
-    normalization: Normalization | _Unset | None = _Unset.UNSET,
+    normalization: Normalization | EllipsisType | None = ...,
 ) -> Measure:
     """A measure from its notation, NAME, NAME@k or NAME(parameter=value, ...)@k.
 
-    Names ignore case and the difference of "-" and "_", and common spellings are understood (strec, S-recall, D#-nDCG).
+    Names ignore case, "-" and "_", and common spellings are understood (strec, S-recall, D#-nDCG).
 
     Args:
         what: the notation, or a measure, which is returned as it is (but for the arguments below).
@@ -72,7 +60,7 @@ def measure(
     else:
         raise TypeError(f"expected a measure or its notation such as 'alpha_nDCG@10', got {what!r}")
     changes: dict[str, Any] = {} if normalizer is None else {"normalizer": normalizer}
-    if normalization is not _Unset.UNSET and any(field.name == "normalization" for field in fields(found)):
+    if normalization is not ... and any(field.name == "normalization" for field in fields(found)):
         changes["normalization"] = normalization
     return replace(found, **changes) if changes else found
 
@@ -82,7 +70,7 @@ def _parsed(text: str) -> Measure:
     match = _PATTERN.fullmatch(text)
     if match is None:
         raise ValueError(f"cannot read measure {text!r}; expected NAME@k or NAME(parameter=value, ...)@k")
-    key = match["name"].casefold().replace("-", "_")
+    key = match["name"].casefold().replace("-", "").replace("_", "")
     if key not in _FOLDED:
         raise unknown("measure", match["name"], MEASURES, "Write it as NAME@k, e.g. alpha_nDCG@10.")
     kind = MEASURES[_FOLDED[key]]

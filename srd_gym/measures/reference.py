@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Literal
+from functools import cached_property
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from srd_gym.measures.ideal import greedy_by_novelty, preference
 from srd_gym.protocols import IntArray, ScoreArray
-from srd_gym.topic import GradeArray, Topic
-
-if TYPE_CHECKING:
-    from srd_gym.topic import TopicSet
+from srd_gym.topic import GradeArray, Topic, TopicSet
 
 Normalizer = Literal["pool", "candidates"]
 _CELLS = 1 << 24
@@ -35,8 +33,6 @@ class Reference:
         ValueError: shapes that do not match.
     """
 
-    __slots__ = ("_cascade", "_global", "_order", "pool", "pool_ids", "weights")
-
     def __init__(
         self, pool: ArrayLike, pool_ids: Sequence[str] | None = None, subtopic_weights: ArrayLike | None = None
     ) -> None:
@@ -52,7 +48,6 @@ class Reference:
         )
         if self.weights.shape != (width,):
             raise ValueError(f"expected one weight for each of {width} subtopics, got shape {self.weights.shape}")
-        self._order: IntArray | None = None
         self._cascade: dict[tuple[float, int], ScoreArray] = {}
         self._global: dict[tuple[int, bool], ScoreArray] = {}
 
@@ -90,11 +85,10 @@ class Reference:
         counts: IntArray = np.count_nonzero(self.pool >= rel, axis=0).astype(np.int64)
         return counts
 
+    @cached_property
     def order(self) -> IntArray:
         """[P] int64, pool documents in the order in which ties are broken."""
-        if self._order is None:
-            self._order = preference(len(self.pool), self.pool_ids)
-        return self._order
+        return preference(len(self.pool), self.pool_ids)
 
     def ideal_gains(self, alpha: float, rel: int, depth: int | None) -> ScoreArray:
         """Undiscounted gains sum_s w_s j_s (1 - alpha)^c_s of the greedy ideal ranking, rank by rank.
@@ -117,12 +111,8 @@ class Reference:
 
     def _useful_rows(self, rel: int) -> NDArray[np.bool_]:
         """[U, S] bool: rows of documents that cover something, in order of preference."""
-        covers = self.pool[self.order()] >= rel
+        covers = self.pool[self.order] >= rel
         return covers[covers.any(axis=1)]
-
-    def _keep(self, alpha: float, rel: int, gains: ScoreArray) -> None:
-        """Remember ideal gains."""
-        self._cascade[alpha, rel] = gains
 
     def _knows(self, alpha: float, rel: int, depth: int | None) -> bool:
         """Whether ideal gains to this depth (or as far as documents gain) are known."""
@@ -168,7 +158,7 @@ def _fill_batch(batch: list[tuple[Reference, NDArray[np.bool_]]], alpha: float, 
     ranks = largest if depth is None else min(depth, largest)
     _, gains = greedy_by_novelty(covers, weights, alpha, ranks)
     for item, (reference, rows) in enumerate(batch):
-        reference._keep(alpha, rel, np.maximum(gains[item, : len(rows)], 0.0))
+        reference._cascade[alpha, rel] = np.maximum(gains[item, : len(rows)], 0.0)
 
 
 def default_normalizer(topics: TopicSet) -> Normalizer:

@@ -9,6 +9,7 @@ import gymnasium as gym
 from srd_gym.rendering.picture import HEIGHT, WIDTH, Picture
 from srd_gym.rendering.scene import Scene
 from srd_gym.rendering.sheet import Frame
+from srd_gym.rendering.text import ansi
 
 RENDER_MODES = ("ansi", "rgb_array", "human")
 """What `render_mode` may be, besides None."""
@@ -32,14 +33,16 @@ class Painter:
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), ()
 
-    def render(self, scene: Scene, mode: str) -> Frame | None:
-        """The scene as a picture, [720, 1280, 3] uint8; "human" shows it for as long as a frame lasts and gives None.
+    def render(self, scene: Scene, mode: str) -> str | Frame | None:
+        """The scene as text or as a picture [720, 1280, 3] uint8; "human" shows it while a frame lasts and gives None.
 
         Without a display nothing is shown but a warning.
 
         Raises:
             ImportError: matplotlib is not installed.
         """
+        if mode == "ansi":
+            return ansi(scene)
         if self._picture is None:
             self._picture = Picture()
         frame = self._picture.frame(scene)

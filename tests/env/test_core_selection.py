@@ -137,7 +137,7 @@ def test_a_snapshot_of_one_episode_goes_into_many() -> None:
     snapshot = core.snapshot(2)
     core.restore(snapshot, [0, 1, 4])
     for episode in (0, 1, 4):
-        assert core.snapshot(episode).ranking == snapshot.ranking
+        assert core.snapshot(episode).state == snapshot.state
         assert core.topic_index[episode] == core.topic_index[2]
         assert core.length[episode] == core.length[2]
     fresh = SelectionCore(core.arrays, horizon=3, episodes=1)

@@ -72,7 +72,7 @@ def test_arguments_take_the_place_of_what_is_written() -> None:
     ("typed", "message"),
     [
         ("alpha_nDGC@10", r"unknown measure 'alpha_nDGC'\. Did you mean .*alpha_nDCG.*NAME@k"),
-        ("erria@10", r"unknown measure 'erria'\. Did you mean .*ERR_IA"),
+        ("err-aa@10", r"unknown measure 'err-aa'\. Did you mean .*ERR_IA"),
         ("alpha_nDCG(alfa=0.3)@10", r"unknown parameter of alpha_nDCG: 'alfa'\. Did you mean alpha"),
         ("StRecall(alpha=0.3)@10", r"unknown parameter of StRecall: 'alpha'"),
         ("alpha_nDCG(alpha=2)@10", r"alpha must be a number, 0 to 1; got 2"),

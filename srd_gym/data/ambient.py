@@ -59,7 +59,11 @@ def load_ambient(
         ValueError: a malformed line, an id twice, or an id that refers to nothing; the message gives file and line.
     """
     place = existing_folder(folder, _WHAT)
-    queries = _read_queries(place)
+    queries: dict[str, str] = {}
+    for line, (query_id, text) in _lines(place, "topics.txt"):
+        if query_id in queries:
+            raise ValueError(f"{line}: topic {shown(query_id)} comes twice; keep one of the lines")
+        queries[query_id] = text
     subtopics = _read_texts(place, "subTopics.txt", queries)
     results = _read_texts(place, "results.txt", queries)
     covered = _read_relations(place, subtopics, results)
@@ -97,16 +101,6 @@ def _lines(folder: Path, name: str) -> Iterator[tuple[str, list[str]]]:
             yield place, fields
         elif tuple(fields) != columns:
             raise ValueError(f"{place}: expected the header {', '.join(columns)}, got {shown(line)}")
-
-
-def _read_queries(folder: Path) -> dict[str, str]:
-    """Query text by topic id."""
-    queries: dict[str, str] = {}
-    for place, (query_id, text) in _lines(folder, "topics.txt"):
-        if query_id in queries:
-            raise ValueError(f"{place}: topic {shown(query_id)} comes twice; keep one of the lines")
-        queries[query_id] = text
-    return queries
 
 
 def _read_texts(folder: Path, name: str, queries: dict[str, str]) -> Texts:

@@ -92,14 +92,9 @@ def embed_topics(topics: TopicSet, embed: Embedding, *, transductive: bool | Non
     """
 
     def embedded(topic: Topic) -> Topic:
-        if topic.doc_texts is None:
-            raise ValueError(
-                f"topic {topic.query_id!r} of {topics.name!r} has no document texts to make vectors of; give vectors "
-                "by document id instead (--vectors FILE)"
-            )
         query = () if topic.query_text is None else (topic.query_text,)
         subtopics = topic.subtopic_texts or ()
-        vectors = embed([*topic.doc_texts, *query, *subtopics])
+        vectors = embed([*doc_texts(topic, topics), *query, *subtopics])
         n, q = topic.n_candidates, len(query)
         return replace(
             topic,
@@ -110,6 +105,20 @@ def embed_topics(topics: TopicSet, embed: Embedding, *, transductive: bool | Non
 
     mark = topics.transductive if transductive is None else transductive
     return topics.replace([embedded(topic) for topic in topics], transductive=mark, simulated=False)
+
+
+def doc_texts(topic: Topic, topics: TopicSet) -> tuple[str, ...]:
+    """The texts of a topic's documents.
+
+    Raises:
+        ValueError: there are none.
+    """
+    if topic.doc_texts is None:
+        raise ValueError(
+            f"topic {topic.query_id!r} of {topics.name!r} has no document texts to make vectors of; give vectors "
+            "by document id instead (--vectors FILE)"
+        )
+    return topic.doc_texts
 
 
 def _check_widths(tables: list[VectorTable]) -> None:

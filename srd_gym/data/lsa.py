@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from srd_gym.data.attach import embed_topics
+from srd_gym.data.attach import doc_texts, embed_topics
 from srd_gym.data.streams import existing_folder
 from srd_gym.files import PathLike, written_atomically
 from srd_gym.reading import open_npz, read_json_object, reading, refuse_pickle, shown
@@ -52,10 +52,7 @@ class LsaVectorizer:
             raise ValueError(f"{_WHAT}: width must be an integer of at least 1, got {width!r}")
         self.width = width
         self.seed = seed
-        self._terms: tuple[str, ...] = ()
-        self._idf: NDArray[np.float64] = np.empty(0)
-        self._components: FloatArray = np.empty((width, 0), dtype=np.float32)
-        self._weigher: TfidfVectorizer | None = None
+        self._put((), np.empty(0), np.empty((width, 0), dtype=np.float32))
 
     @property
     def fitted(self) -> bool:
@@ -99,13 +96,7 @@ class LsaVectorizer:
         Raises:
             ValueError: a topic without document texts.
         """
-        bare = next((topic for topic in topics if topic.doc_texts is None), None)
-        if bare is not None:
-            raise ValueError(
-                f"topic {bare.query_id!r} of {topics.name!r} has no document texts to fit LSA on; give vectors by "
-                "document id instead (--vectors FILE)"
-            )
-        return self.fit(text for topic in topics for text in topic.doc_texts or ())
+        return self.fit(text for topic in topics for text in doc_texts(topic, topics))
 
     def transform(self, texts: Sequence[str]) -> FloatArray:
         """Vectors of texts.
@@ -181,7 +172,8 @@ class LsaVectorizer:
 
     def _put(self, terms: tuple[str, ...], idf: NDArray[np.float64], components: FloatArray) -> None:
         """Take over what was learned or read."""
-        self._terms, self._idf, self._components, self._weigher = terms, idf, components, None
+        self._terms, self._idf, self._components = terms, idf, components
+        self._weigher: TfidfVectorizer | None = None
 
 
 def _new_weigher(**settings: Any) -> TfidfVectorizer:
@@ -198,13 +190,7 @@ def _new_weigher(**settings: Any) -> TfidfVectorizer:
 def _read_about(path: Path) -> dict[str, Any]:
     """Settings and vocabulary, checked."""
     about = read_json_object(path, _WHAT, _ADVICE)
-    missing = [name for name in ("format_version", "width", "seed", "terms") if name not in about]
-    if missing:
-        raise ValueError(
-            f"{_WHAT}: {path}: expected a JSON object with format_version, width, seed and terms, got none of "
-            f"{', '.join(missing)}; {_ADVICE}"
-        )
-    version, width, seed, terms = (about[name] for name in ("format_version", "width", "seed", "terms"))
+    version, width, seed, terms = (about.get(name) for name in ("format_version", "width", "seed", "terms"))
     if version != FORMAT_VERSION:
         raise ValueError(
             f"{_WHAT}: {path} has format version {shown(str(version))}, expected {FORMAT_VERSION}; upgrade srd_gym, or "
@@ -215,4 +201,4 @@ def _read_about(path: Path) -> dict[str, Any]:
         raise ValueError(f"{_WHAT}: {path}: width and seed must be integers and terms a list of text; {_ADVICE}")
     if not terms or len(set(terms)) < len(terms):
         raise ValueError(f"{_WHAT}: {path}: expected at least one term, and each once; {_ADVICE}")
-    return {"width": width, "seed": seed, "terms": terms}
+    return about

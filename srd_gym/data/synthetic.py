@@ -27,36 +27,30 @@ _CATALOGUE_SEED = 2512
 """Starts the generator of every catalogue, together with its size and width: one world for all seeds of topics."""
 
 
-def _check_pair(name: str, value: object) -> None:
-    """A smallest and a largest value, in this order."""
-    if not isinstance(value, tuple) or len(value) != 2:
-        raise TypeError(f"{name} must be a pair (smallest, largest), got {value!r}")
-    if value[0] > value[1]:
-        raise ValueError(f"{name} must be (smallest, largest), got {value}")
+_RANGES: Mapping[str, tuple[float, float]] = {
+    "relevant_share": (0, 1),
+    "partly_relevant_share": (0, 1),
+    "partly_relevant_strength": (0, 1),
+    "retrieval_quality": (0, 1),
+    "near_duplicate_share": (0, 0.9),
+}
+"""Least and most of fields that hold numbers; of the others 0 and 1000."""
 
 
 def _check_config(config: SyntheticConfig) -> None:
     """Every field in its range, and ranges that agree with each other."""
-    check_integer("width", config.width, 1)
-    for name in ("candidates", "subtopics"):
-        _check_pair(name, getattr(config, name))
-        for value in getattr(config, name):
-            check_integer(name, value, 1)
-    _check_pair("relevant_share", config.relevant_share)
-    for value in config.relevant_share:
-        check_number("relevant_share", value, 0, 1)
-    for name in ("partly_relevant_share", "partly_relevant_strength", "retrieval_quality"):
-        check_number(name, getattr(config, name), 0, 1)
-    check_number("near_duplicate_share", config.near_duplicate_share, 0, 0.9)
-    for name in (
-        "popularity_skew",
-        "near_duplicate_noise",
-        "topic_weight",
-        "off_topic_weight",
-        "query_subtopic_weight",
-        "noise",
-    ):
-        check_number(name, getattr(config, name), 0, 1e3)
+    for field in fields(config):
+        value = getattr(config, field.name)
+        pair = field.name in ("candidates", "subtopics", "relevant_share")
+        if pair and (not isinstance(value, tuple) or len(value) != 2):
+            raise TypeError(f"{field.name} must be a pair (smallest, largest), got {value!r}")
+        if pair and value[0] > value[1]:
+            raise ValueError(f"{field.name} must be (smallest, largest), got {value}")
+        for number in value if pair else (value,):
+            if field.name in ("width", "candidates", "subtopics"):
+                check_integer(field.name, number, 1)
+            elif field.name not in ("catalogue_size", "subtopics_per_document"):
+                check_number(field.name, number, *_RANGES.get(field.name, (0, 1e3)))
     if config.partly_relevant_strength == 0:
         raise ValueError("partly_relevant_strength must be above 0: at 0 such a document would be off-topic")
     if config.catalogue_size is not None:

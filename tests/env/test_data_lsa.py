@@ -121,7 +121,7 @@ def test_what_cannot_be_fitted_or_used_says_so(tmp_path: Path) -> None:
     with pytest.raises(RuntimeError, match="nothing to save"):
         LsaVectorizer(3).save(tmp_path)
     bare = TopicSet([Topic(query_id="9", doc_ids=("a",))], name="bare")
-    with pytest.raises(ValueError, match="topic '9' of 'bare' has no document texts to fit LSA on"):
+    with pytest.raises(ValueError, match="topic '9' of 'bare' has no document texts to make vectors of"):
         LsaVectorizer(3).fit_topics(bare)
 
 

@@ -1,4 +1,4 @@
-"""Look-up of names with an answer for a slip of the pen: every registry raises the same kind of error."""
+"""Checks of arguments: names, with an answer for a slip of the pen, and numbers. All raise the same kind of error."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import difflib
 import inspect
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
+
+import numpy as np
 
 F = TypeVar("F", bound=Callable[..., None])
 
@@ -27,6 +29,44 @@ def unknown(kind: str, given: str, known: Iterable[str], hint: str = "") -> Valu
     near = [folded[match] for match in difflib.get_close_matches(given.casefold(), folded, n=3, cutoff=0.5)]
     advice = f"Did you mean {' or '.join(near)}?" if near else f"Known: {', '.join(names)}."
     return ValueError(f"unknown {kind} {given!r}. {advice}{' ' + hint if hint else ''}")
+
+
+def check_option(name: str, given: object, known: Iterable[str]) -> None:
+    """Refuse a word that is none of those known; the error is that of `unknown`.
+
+    Raises:
+        ValueError: another word.
+    """
+    if given not in (words := tuple(known)):
+        raise unknown(name, str(given), words)
+
+
+def check_integer(name: str, value: object, least: int, most: int | None = None) -> None:
+    """Refuse what is no integer from `least` to `most`.
+
+    Raises:
+        TypeError: no integer.
+        ValueError: one out of range.
+    """
+    if isinstance(value, bool) or not isinstance(value, int | np.integer):
+        raise TypeError(f"{name} must be an integer, got {value!r} ({type(value).__name__})")
+    if value < least:
+        raise ValueError(f"{name} must be at least {least}, got {value}")
+    if most is not None and value > most:
+        raise ValueError(f"{name} must be at most {most:,}, got {value}")
+
+
+def check_number(name: str, value: object, least: float, most: float) -> None:
+    """Refuse what is no number in a range.
+
+    Raises:
+        TypeError: no number.
+        ValueError: one out of range, or NaN.
+    """
+    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
+        raise TypeError(f"{name} must be a number, got {value!r} ({type(value).__name__})")
+    if not least <= value <= most:
+        raise ValueError(f"{name} must be between {least:g} and {most:g}, got {value}")
 
 
 def refuse_arguments(call: Callable[..., Any], given: Mapping[str, object], renamed: Mapping[str, str]) -> None:

@@ -21,7 +21,7 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorEnv
 from srd_gym.core.arrays import TopicSource
 from srd_gym.envs.selection import SelectionEnv
 from srd_gym.protocols import Ranker
-from srd_gym.testing_scoring import ConformanceError, check_scoring_env
+from srd_gym.testing_scoring import ConformanceError, _require, check_scoring_env
 from srd_gym.topic import TOPIC_FIELDS, Topic, TopicSet
 
 __all__ = ["ConformanceError", "check_env", "check_ranker", "check_scoring_env", "check_topics", "check_vector_env"]
@@ -293,12 +293,6 @@ def _values(topic: Topic) -> dict[str, Any]:
     """A topic's fields, arrays copied."""
     values = {name: getattr(topic, name) for name in TOPIC_FIELDS}
     return {name: value.copy() if isinstance(value, np.ndarray) else value for name, value in values.items()}
-
-
-def _require(holds: bool, law: str) -> None:
-    """Raise unless a law holds."""
-    if not holds:
-        raise ConformanceError(law)
 
 
 def _require_equal(ours: Any, theirs: Any, where: str) -> None:

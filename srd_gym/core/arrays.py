@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from srd_gym.files import PathLike
+from srd_gym.names import check_integer
 from srd_gym.protocols import IntArray
 from srd_gym.topic import FloatArray, GradeArray, TopicSet
 
@@ -176,31 +177,22 @@ _SHARED: WeakValueDictionary[tuple[int, int], TopicArrays] = WeakValueDictionary
 # Keyed by identity: arrays hold their topic set, so an id cannot be reused while its entry lives.
 
 
-_ENOUGH = 1_000_000
+ENOUGH = 1_000_000
+"""Most candidates, ranks or scores where the topics need no more: arrays of that size are made at once."""
 
 
 def _checked_width(topics: TopicSet, max_candidates: int | None) -> int:
     """N, if every topic fits."""
-    if isinstance(max_candidates, bool) or not isinstance(max_candidates, int | np.integer | None):
-        raise TypeError(f"max_candidates must be a whole number or None, got {max_candidates!r}")
-    if max_candidates is None or max_candidates >= topics.max_candidates:
-        check_size("max_candidates", max_candidates, topics.max_candidates)
-        return max_candidates or topics.max_candidates
+    if max_candidates is None:
+        return topics.max_candidates
+    check_integer("max_candidates", max_candidates, 1, max(topics.max_candidates, ENOUGH))
     large = [topic.query_id for topic in topics if topic.n_candidates > max_candidates]
-    raise ValueError(
-        f"max_candidates={max_candidates}, but {len(large)} topics of {topics.name!r} have more (the first is "
-        f"{large[0]!r}); raise it to {topics.max_candidates}, or shorten the topics with Topic.take"
-    )
-
-
-def check_size(name: str, given: int | None, needed: int) -> None:
-    """Refuse room that nobody can need: arrays of that size are made at once.
-
-    Raises:
-        ValueError: more than a million and more than what the topics need.
-    """
-    if given is not None and given > max(needed, _ENOUGH):
-        raise ValueError(f"{name}={given} is more than anything needs; expected at most {max(needed, _ENOUGH):,}")
+    if large:
+        raise ValueError(
+            f"max_candidates={max_candidates}, but {len(large)} topics of {topics.name!r} have more (the first is "
+            f"{large[0]!r}); raise it to {topics.max_candidates}, or shorten the topics with Topic.take"
+        )
+    return int(max_candidates)
 
 
 def _frozen(array: NDArray[Any]) -> NDArray[Any]:

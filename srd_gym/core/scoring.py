@@ -11,11 +11,11 @@ from typing import Literal, Never
 import numpy as np
 from numpy.typing import ArrayLike
 
-from srd_gym.core.arrays import TopicArrays, TopicSource, check_size
+from srd_gym.core.arrays import ENOUGH, TopicArrays, TopicSource
 from srd_gym.core.reward import RENAMED, bound_measure, table_measures
 from srd_gym.measures import BoundMeasure, Measure, measure
 from srd_gym.measures.reference import Normalizer
-from srd_gym.names import refuse_arguments, unknown
+from srd_gym.names import check_integer, check_option, refuse_arguments
 from srd_gym.protocols import BoolArray, IntArray, ScoreArray
 
 Ties = Literal["retrieval", "random"]
@@ -57,14 +57,9 @@ class ScoringCore:
     ) -> None:
         refuse_arguments(ScoringCore, others, RENAMED)
         self.arrays = TopicArrays.of(topics, max_candidates)
-        if isinstance(n_scores, bool) or not isinstance(n_scores, int | np.integer):
-            raise TypeError(f"n_scores must be a whole number, got {n_scores!r}")
-        if n_scores < 2:
-            raise ValueError(f"n_scores must be at least 2 (one score cannot tell documents apart), got {n_scores}")
-        check_size("n_scores", n_scores, 0)
+        check_integer("n_scores", n_scores, 2, ENOUGH)
         self.n_scores = int(n_scores)
-        if ties not in ("retrieval", "random"):
-            raise unknown("ties", str(ties), ("retrieval", "random"))
+        check_option("ties", ties, ("retrieval", "random"))
         self.ties = ties
         self._paid = self._bind(reward, normalizer)
         self._table_measures = table_measures(

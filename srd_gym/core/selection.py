@@ -13,14 +13,14 @@ from typing import Literal, Never
 import numpy as np
 from numpy.typing import ArrayLike
 
-from srd_gym.core.arrays import TopicArrays, TopicSource, check_size
+from srd_gym.core.arrays import ENOUGH, TopicArrays, TopicSource
 from srd_gym.core.episodes import Episodes, Where
 from srd_gym.core.pruner import Pruner
 from srd_gym.core.reward import RENAMED, bind_reward, table_measures
 from srd_gym.measures import BoundMeasure, Measure
 from srd_gym.measures.bound import PlainMeasure, covered_subtopics
 from srd_gym.measures.reference import Normalizer
-from srd_gym.names import refuse_arguments, unknown
+from srd_gym.names import check_integer, check_option, refuse_arguments
 from srd_gym.protocols import BoolArray, IntArray, Pruning, Reward, ScoreArray, SelectionStep
 
 OnInvalid = Literal["waste", "raise"]
@@ -88,8 +88,8 @@ class SelectionCore(Episodes):
             refuse_arguments(SelectionCore, others, RENAMED)
         arrays = TopicArrays.of(topics, max_candidates)
         super().__init__(arrays, _checked_horizon(horizon, arrays.max_candidates), episodes)
-        _check_option("on_invalid", on_invalid, ("waste", "raise"))
-        _check_option("pay", pay, ("step", "end"))
+        check_option("on_invalid", on_invalid, ("waste", "raise"))
+        check_option("pay", pay, ("step", "end"))
         self._lengths = np.minimum(self.horizon, arrays.n_candidates)
         self.on_invalid = on_invalid
         self.pay = pay
@@ -382,15 +382,5 @@ def _checked_horizon(horizon: int | None, max_candidates: int) -> int:
     """K: the horizon as given (a topic with fewer candidates ends earlier), or room for every candidate."""
     if horizon is None:
         return max_candidates
-    if isinstance(horizon, bool) or not isinstance(horizon, int | np.integer):
-        raise TypeError(f"horizon must be a number of ranks or None (rank everything), got {horizon!r}")
-    check_size("horizon", horizon, max_candidates)
-    if horizon < 1:
-        raise ValueError(f"horizon must be at least 1, got {horizon}")
+    check_integer("horizon", horizon, 1, max(max_candidates, ENOUGH))
     return int(horizon)
-
-
-def _check_option(name: str, given: str, known: tuple[str, ...]) -> None:
-    """Refuse an option that is none."""
-    if given not in known:
-        raise unknown(name, str(given), known)

@@ -8,7 +8,7 @@ from typing import Literal
 
 from srd_gym.data.streams import notice
 from srd_gym.data.vectors import VectorTable
-from srd_gym.names import unknown
+from srd_gym.names import check_option
 from srd_gym.reading import shown
 from srd_gym.topic import FloatArray, Topic, TopicSet
 
@@ -63,8 +63,7 @@ def attach_vectors(
         ValueError: missing vectors (which, how many, what to do), tables of different widths, no vector for any
             document, or an unknown value of `missing`.
     """
-    if missing not in ("error", "drop"):
-        raise unknown("way to treat missing vectors", str(missing), ["error", "drop"])
+    check_option("way to treat missing vectors", missing, ("error", "drop"))
     _check_widths([table for table in (documents, queries, subtopics) if table is not None])
     gaps = _Gaps()
     attached = []

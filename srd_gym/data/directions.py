@@ -1,4 +1,4 @@
-"""Random directions and noise: what all generated vectors are made of; and checks of the numbers asked for."""
+"""Random directions and noise: what all generated vectors are made of."""
 
 from __future__ import annotations
 
@@ -6,22 +6,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 Vectors = NDArray[np.float32]
-
-
-def check_integer(name: str, value: object, least: int) -> None:
-    """An integer that is large enough, or an error that says so."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer):
-        raise TypeError(f"{name} must be an integer, got {value!r} ({type(value).__name__})")
-    if value < least:
-        raise ValueError(f"{name} must be at least {least}, got {value}")
-
-
-def check_number(name: str, value: object, least: float, most: float) -> None:
-    """A number in a range, or an error that says so."""
-    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
-        raise TypeError(f"{name} must be a number, got {value!r} ({type(value).__name__})")
-    if not least <= value <= most:
-        raise ValueError(f"{name} must be between {least:g} and {most:g}, got {value}")
 
 
 def directions(rng: np.random.Generator, count: int, width: int) -> Vectors:

@@ -12,7 +12,7 @@ from srd_gym.data.attach import Missing
 from srd_gym.data.json_vectors import attach_files
 from srd_gym.data.label_free import label_free_order
 from srd_gym.data.labels import label_topic, read_labels
-from srd_gym.data.streams import existing_folder, with_optional_gz
+from srd_gym.data.streams import existing_folder, needed_file
 from srd_gym.data.trec_files import natural_key
 from srd_gym.files import PathLike
 from srd_gym.topic import TopicSet
@@ -47,10 +47,7 @@ def load_du_div(
         ValueError: a file of another form, or missing vectors.
     """
     place = existing_folder(folder, _WHAT)
-    found = with_optional_gz(place, _LABELS)
-    if found is None:
-        raise FileNotFoundError(f"{_WHAT}: no {_LABELS} or {_LABELS}.gz in {place}")
-    labels = read_labels(found, _WHAT)
+    labels = read_labels(needed_file(place, _LABELS, _WHAT), _WHAT)
     topics = TopicSet(
         (
             label_topic(query_id, label_free_order(query_id, labels[query_id]), labels[query_id])

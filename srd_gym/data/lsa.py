@@ -17,6 +17,7 @@ import numpy as np
 from srd_gym.data.attach import doc_texts, embed_topics
 from srd_gym.data.streams import existing_folder
 from srd_gym.files import PathLike, written_atomically
+from srd_gym.names import check_integer
 from srd_gym.reading import open_npz, read_json_object, reading, refuse_pickle, shown
 from srd_gym.topic import FloatArray, TopicSet
 
@@ -48,8 +49,7 @@ class LsaVectorizer:
     """
 
     def __init__(self, width: int = 100, *, seed: int = 0) -> None:
-        if isinstance(width, bool) or not isinstance(width, int) or width < 1:
-            raise ValueError(f"{_WHAT}: width must be an integer of at least 1, got {width!r}")
+        check_integer(f"{_WHAT}: width", width, 1)
         self.width = width
         self.seed = seed
         self._put((), np.empty(0), np.empty((width, 0), dtype=np.float32))

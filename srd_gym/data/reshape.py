@@ -15,7 +15,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from srd_gym.data.directions import check_integer
+from srd_gym.names import check_integer
 from srd_gym.protocols import IntArray
 from srd_gym.topic import Fold, Topic, TopicSet
 

@@ -25,7 +25,7 @@ from srd_gym.data.attach import Missing
 from srd_gym.data.json_vectors import attach_files
 from srd_gym.data.label_free import label_free_order
 from srd_gym.data.labels import label_topic, read_labels
-from srd_gym.data.streams import existing_folder, with_optional_gz
+from srd_gym.data.streams import existing_folder, needed_file, with_optional_gz
 from srd_gym.data.trec import judgment_rows
 from srd_gym.data.trec_files import Paths, Qrels, natural_key, read_qrels
 from srd_gym.files import PathLike
@@ -59,8 +59,8 @@ def load_rl4srd(
         ValueError: a file of another form, a topic in one file only, or missing vectors.
     """
     place = existing_folder(folder, _WHAT)
-    labels = read_labels(_needed(place, "query_doc.json"), _WHAT)
-    candidates = _read_candidates(_needed(place, "query_permutation.json"))
+    labels = read_labels(needed_file(place, "query_doc.json", _WHAT), _WHAT)
+    candidates = _read_candidates(needed_file(place, "query_permutation.json", _WHAT))
     lonely = sorted(labels.keys() ^ candidates.keys(), key=natural_key)
     if lonely:
         raise ValueError(
@@ -77,14 +77,6 @@ def load_rl4srd(
     )
     found = documents or with_optional_gz(place, "doc_representation.dat")
     return attach_files(topics, found, with_optional_gz(place, "query_representation.dat"), missing)
-
-
-def _needed(folder: Path, name: str) -> Path:
-    """A file that must be there."""
-    found = with_optional_gz(folder, name)
-    if found is None:
-        raise FileNotFoundError(f"{_WHAT}: no {name} or {name}.gz in {folder}; expected MDP-DIV's published files")
-    return found
 
 
 def _read_candidates(path: Path) -> dict[str, tuple[str, ...]]:

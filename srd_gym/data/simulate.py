@@ -19,7 +19,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from srd_gym.data.directions import Vectors, check_integer, check_number, directions, noise_like, to_unit_length
+from srd_gym.data.directions import Vectors, directions, noise_like, to_unit_length
+from srd_gym.names import check_integer, check_number
 from srd_gym.topic import Topic, TopicSet
 
 NOISE_SWEEP = (0.5, 1.0, 2.0, 4.0, 8.0)

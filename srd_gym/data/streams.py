@@ -28,6 +28,18 @@ def with_optional_gz(folder: PathLike, name: str) -> Path | None:
     return None
 
 
+def needed_file(folder: PathLike, name: str, what: str) -> Path:
+    """As `with_optional_gz`, of a file that must be there.
+
+    Raises:
+        FileNotFoundError: it is not.
+    """
+    found = with_optional_gz(folder, name)
+    if found is None:
+        raise FileNotFoundError(f"{what}: no {name} or {name}.gz in {folder}; expected the published files")
+    return found
+
+
 def existing_folder(path: PathLike, what: str) -> Path:
     """The path, if it is a folder.
 

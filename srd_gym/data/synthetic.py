@@ -18,9 +18,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from srd_gym.data.directions import Vectors, check_integer, check_number, directions, noise_like, to_unit_length
+from srd_gym.data.directions import Vectors, directions, noise_like, to_unit_length
 from srd_gym.data.wide import wide_topics
-from srd_gym.names import refuse_arguments, unknown
+from srd_gym.names import check_integer, check_number, refuse_arguments, unknown
 from srd_gym.topic import Topic, TopicSet
 
 _CATALOGUE_SEED = 2512

@@ -13,7 +13,7 @@ from gymnasium import spaces
 from numpy.typing import DTypeLike, NDArray
 
 from srd_gym.core.selection import SelectionCore
-from srd_gym.names import unknown
+from srd_gym.names import check_option
 
 ObservationKind = Literal["full", "compact"]
 Observation = dict[str, NDArray[Any]]
@@ -38,8 +38,7 @@ class ObservationBuilder:
     def __init__(
         self, core: SelectionCore, observation: ObservationKind, mask_dtype: DTypeLike, share_documents: bool
     ) -> None:
-        if observation not in ("full", "compact"):
-            raise unknown("observation", str(observation), ("full", "compact"))
+        check_option("observation", observation, ("full", "compact"))
         self.core = core
         self.compact = observation == "compact"
         self.mask_dtype = _checked_mask_dtype(mask_dtype)

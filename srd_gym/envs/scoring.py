@@ -14,7 +14,7 @@ from pettingzoo import ParallelEnv
 from srd_gym.core.arrays import DEFAULT_TOPICS, TopicShuffle, TopicSource
 from srd_gym.core.reward import RENAMED
 from srd_gym.core.scoring import ScoringCore
-from srd_gym.names import hands_on, refuse_arguments, unknown
+from srd_gym.names import check_option, hands_on, refuse_arguments
 from srd_gym.rendering import RENDER_FPS, RENDER_MODES, Painter, scoring_scene
 from srd_gym.rendering.sheet import Frame
 
@@ -98,12 +98,10 @@ class ScoringEnv(ParallelEnv[str, Observation, int]):  # type: ignore[misc]  # P
         **options: Any,
     ) -> None:
         refuse_arguments(ScoringEnv, options, RENAMED)
-        if observation not in ("full", "local", "flat"):
-            raise unknown("observation", str(observation), ("full", "local", "flat"))
-        if agents not in ("all", "present"):
-            raise unknown("agents", str(agents), ("all", "present"))
-        if render_mode not in (None, *RENDER_MODES):
-            raise unknown("render_mode", str(render_mode), RENDER_MODES)
+        check_option("observation", observation, ("full", "local", "flat"))
+        check_option("agents", agents, ("all", "present"))
+        if render_mode is not None:
+            check_option("render_mode", render_mode, RENDER_MODES)
         self.core = ScoringCore(DEFAULT_TOPICS if topics is None else topics, **options)
         arrays = self.core.arrays
         self.render_mode = render_mode

@@ -15,7 +15,7 @@ from srd_gym.core.episodes import Snapshot
 from srd_gym.core.reward import RENAMED
 from srd_gym.core.selection import SelectionCore
 from srd_gym.envs.observation import Info, Observation, ObservationBuilder, ObservationKind
-from srd_gym.names import hands_on, refuse_arguments, unknown
+from srd_gym.names import check_option, hands_on, refuse_arguments
 from srd_gym.protocols import BoolArray, Pruning
 from srd_gym.pruning import pruning_from
 from srd_gym.rendering import RENDER_FPS, RENDER_MODES, Painter, selection_scene
@@ -199,7 +199,8 @@ class SelectionEnv(gym.Env[Observation, np.int64]):
 
     def _next_topic(self, options: dict[str, Any]) -> int:
         """The topic that the options ask for, else the next of the epoch."""
-        check_options(options, ("query_id",))
+        for name in options:
+            check_option("reset option", name, ("query_id",))
         if "query_id" in options:
             return topic_position(self.core.arrays.topics, options["query_id"])
         return self._order.next(self.np_random)
@@ -218,13 +219,6 @@ def topic_position(topics: TopicSet, query_id: Any) -> int:
     if not isinstance(query_id, str):
         raise TypeError(f"a query id is text, got {query_id!r} ({type(query_id).__name__})")
     return topics.position(query_id)
-
-
-def check_options(options: dict[str, Any], known: tuple[str, ...]) -> None:
-    """Refuse reset options that would otherwise be ignored in silence."""
-    for name in options:
-        if name not in known:
-            raise unknown("reset option", str(name), known)
 
 
 def _candidate(action: Any) -> int:

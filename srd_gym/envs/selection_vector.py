@@ -19,8 +19,8 @@ from srd_gym.core.reward import RENAMED
 from srd_gym.core.selection import SelectionCore
 from srd_gym.envs.batching import BatchObservationBuilder, as_seeds, checked_reset_mask
 from srd_gym.envs.observation import Info, Observation, ObservationKind
-from srd_gym.envs.selection import check_options, topic_position, unrendered
-from srd_gym.names import hands_on, refuse_arguments, unknown
+from srd_gym.envs.selection import topic_position, unrendered
+from srd_gym.names import check_option, hands_on, refuse_arguments, unknown
 from srd_gym.protocols import BoolArray, IntArray, Pruning, ScoreArray
 from srd_gym.pruning import pruning_from
 from srd_gym.rendering import RENDER_FPS, RENDER_MODES, Painter, selection_scene
@@ -115,7 +115,8 @@ class SelectionVectorEnv(VectorEnv[Observation, IntArray, Any]):
             ResetNeeded: a `reset_mask` before the first full reset.
         """
         options = options or {}
-        check_options(options, ("query_id", "query_ids", "reset_mask"))
+        for name in options:
+            check_option("reset option", name, ("query_id", "query_ids", "reset_mask"))
         episodes = self._episodes
         if "reset_mask" in options:
             episodes = np.flatnonzero(checked_reset_mask(options["reset_mask"], self.num_envs))

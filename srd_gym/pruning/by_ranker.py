@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from srd_gym.names import unknown
+from srd_gym.names import check_integer, check_number, check_option
 from srd_gym.protocols import BoolArray, IntArray, Ranker, ScoreArray, SequentialScorer, checked_ranking
-from srd_gym.pruning.knn import _ROUNDING, check_fraction
+from srd_gym.pruning.knn import _ROUNDING
 from srd_gym.topic import Topic
 
 if TYPE_CHECKING:
@@ -61,14 +61,11 @@ class ByRanker:
     def __post_init__(self) -> None:
         if isinstance(self.ranker, PathLike):
             object.__setattr__(self, "ranker", fspath(self.ranker))
-        if self.when not in ("reset", "step"):
-            raise unknown("moment to prune", str(self.when), ("reset", "step"))
-        check_fraction("keep", self.keep)
+        check_option("moment to prune", self.when, ("reset", "step"))
         if isinstance(self.keep, int | np.integer):
-            if self.keep < 1:
-                raise ValueError(f"keep must be at least 1 candidate, or a share in (0, 1], got {self.keep}")
-        elif not 0 < self.keep <= 1:
-            raise ValueError(f"keep must be a share in (0, 1], or a whole number of candidates, got {self.keep}")
+            check_integer("keep, a number of candidates,", self.keep, 1)
+        else:
+            check_number("keep, a share of the candidates,", self.keep, np.nextafter(0, 1), 1)
         if self.readmit and self.when == "reset":
             raise ValueError("readmit=True chooses anew at each step, so it needs when='step'")
         if not isinstance(self.ranker, str):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from srd_gym.names import unknown
+from srd_gym.names import check_integer, check_number, check_option
 from srd_gym.protocols import BoolArray, IntArray
 from srd_gym.pruning.distances import METRICS, Metric, NeighbourTable
 
@@ -55,16 +55,12 @@ class KNN:
                 f"(KNN(k=20)), got fraction={self.fraction!r} and k={self.k!r}"
             )
         if self.fraction is not None:
-            check_fraction("fraction", self.fraction)
-            if not 0 <= self.fraction < 1:
-                raise ValueError(f"fraction must be in [0, 1), got {self.fraction}; 0.3 drops 30% of what remains")
+            check_number("fraction", self.fraction, 0, 1)
+            if self.fraction == 1:
+                raise ValueError("fraction must be below 1; 0.3 drops 30% of what remains")
         if self.k is not None:
-            if isinstance(self.k, bool) or not isinstance(self.k, int | np.integer):
-                raise TypeError(f"k must be a whole number of neighbours, got {self.k!r} ({type(self.k).__name__})")
-            if self.k < 1:
-                raise ValueError(f"k must be at least 1, got {self.k}; to drop nothing use no pruning")
-        if self.metric not in METRICS:
-            raise unknown("metric", str(self.metric), METRICS)
+            check_integer("k", self.k, 1)
+        check_option("metric", self.metric, METRICS)
 
     def bind(self, topics: TopicArrays, horizon: int) -> BoundKNN:
         """The strategy at work on these topics; distances are made topic by topic, when first needed."""
@@ -115,16 +111,3 @@ class BoundKNN:
         kept = allowed.copy()
         kept[episodes[at], nearest[at, place]] = False
         return kept
-
-
-def check_fraction(name: str, value: float) -> None:
-    """Refuse what is no finite number.
-
-    Raises:
-        TypeError: no number.
-        ValueError: NaN or infinity.
-    """
-    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
-        raise TypeError(f"{name} must be a number, got {value!r} ({type(value).__name__})")
-    if not np.isfinite(value):
-        raise ValueError(f"{name} must be a finite number, got {value}")

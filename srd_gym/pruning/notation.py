@@ -76,10 +76,6 @@ def _one(part: str, text: str) -> Pruning:
 def _number(word: str, text: str) -> int | float:
     """A whole number where it is written as one, else a float."""
     try:
-        return int(word)
-    except ValueError:
-        pass
-    try:
-        return float(word)
+        return int(word) if word.isdecimal() else float(word)
     except ValueError:
         raise ValueError(f"cannot read the number {word!r} in the pruning description {text!r}. {_HOW}") from None

@@ -110,7 +110,7 @@ def test_the_same_texts_give_the_same_vectors_in_another_process() -> None:
 
 
 def test_what_cannot_be_fitted_or_used_says_so(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="width must be an integer of at least 1, got 0"):
+    with pytest.raises(ValueError, match="width must be at least 1, got 0"):
         LsaVectorizer(0)
     with pytest.raises(ValueError, match="0 texts hold no word to learn from"):
         LsaVectorizer(3).fit([])

@@ -73,7 +73,7 @@ def test_bad_input_is_refused() -> None:
     with pytest.raises(ValueError, match="'none' is empty"):
         TopicArrays(TopicSet([], name="none"))
     with pytest.raises(TypeError, match=r"topics must be a TopicSet.*got \[\] \(list\)"):
-        TopicArrays.of([])  # type: ignore[arg-type]
+        TopicArrays.of([])
     with pytest.raises(ValueError, match="room for 6 candidates, but max_candidates=9"):
         TopicArrays.of(TopicArrays(topics), 9)
 

@@ -50,7 +50,7 @@ def test_other_sources_say_what_to_do(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match=r'no file at absent\.parquet; give the path .* or "synthetic:serp"'):
         load_topics("absent.parquet")
     with pytest.raises(TypeError, match=r"topics must be a TopicSet, .* got 7 \(int\)"):
-        load_topics(7)  # type: ignore[arg-type]
+        load_topics(7)
     (tmp_path / "run").write_text("1 Q0 a 1 1 x\n")
     with pytest.raises(ValueError, match="is not a Parquet file"):
         load_topics(tmp_path / "run")

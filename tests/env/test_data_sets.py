@@ -122,7 +122,6 @@ def advantage(topics: TopicSet, order: Callable[[Topic], Any]) -> tuple[float, f
     rng = np.random.default_rng(0)
     differences = []
     for topic in topics:
-        assert topic.judgments is not None
         shuffles = [alpha_dcg(rng.permutation(topic.judgments)) for _ in range(20)]
         differences.append(alpha_dcg(topic.judgments[order(topic)]) - np.mean(shuffles))
     return float(np.mean(differences)), float(np.std(differences) / np.sqrt(len(differences)))
@@ -157,9 +156,8 @@ def test_mdp_div_files_make_topics(mdp_div: Path) -> None:
     topic = topics[1]
     assert set(topic.doc_ids) == {"a", "b", "e"}
     assert topic.subtopic_ids == ("1", "2", "10")
-    judged = dict(zip(topic.doc_ids, topic.judgments.tolist(), strict=True))  # type: ignore[union-attr]
+    judged = dict(zip(topic.doc_ids, topic.judgments.tolist(), strict=True))
     assert judged == {"a": [0, 1, 1], "b": [0, 0, 0], "e": [0, 0, 0]}
-    assert topic.query_vector is not None
     assert topic.query_vector.tolist() == [3, 4]
     assert (topic.retrieval_scores, topic.pool, topic.doc_vectors) == (None, None, None)
 
@@ -171,7 +169,7 @@ def test_mdp_div_document_vectors_are_found_or_given(mdp_div: Path, tmp_path: Pa
     (mdp_div / "doc_representation.dat.gz").write_bytes(gzip.compress(json.dumps(vectors).encode()))
     found = load_rl4srd(mdp_div)
     for topics in (given, found):
-        rows = dict(zip(topics[1].doc_ids, topics[1].doc_vectors.tolist(), strict=True))  # type: ignore[union-attr]
+        rows = dict(zip(topics[1].doc_ids, topics[1].doc_vectors.tolist(), strict=True))
         assert rows == {"a": [0, 0], "b": [1, 1], "e": [4, 4]}
     (mdp_div / "doc_representation.dat.gz").write_bytes(gzip.compress(b'{"a": [1, 2], "c": [1, 2]}'))
     with pytest.raises(ValueError, match=r"no vector for 3 of 5 documents"):
@@ -185,7 +183,7 @@ def test_official_qrels_give_judgments_and_pool(mdp_div: Path, tmp_path: Path) -
     topics = load_rl4srd(mdp_div, qrels=tmp_path / "qrels")
     assert topics.has_pool
     assert topics[0].pool_ids == ("c", "p")
-    judged = dict(zip(topics[1].doc_ids, topics[1].judgments.tolist(), strict=True))  # type: ignore[union-attr]
+    judged = dict(zip(topics[1].doc_ids, topics[1].judgments.tolist(), strict=True))
     assert judged == {"a": [-2], "b": [0], "e": [3]}
     (tmp_path / "qrels").write_text("9 1 c 1\n")
     with pytest.raises(ValueError, match=r"no judgment of topic '10'; give the files of all years"):
@@ -241,10 +239,7 @@ def test_the_real_labels_agree_with_the_qrels(data_dir: Path) -> None:
     for one, other in zip(plain, official, strict=True):
         assert one.doc_ids == other.doc_ids
         assert (other.pool_ids, other.subtopic_ids) == (judged[one.query_id].doc_ids, judged[one.query_id].subtopic_ids)
-        pairs = [
-            {(t.doc_ids[i], t.subtopic_ids[s]) for i, s in np.argwhere(t.judgments >= 1)}  # type: ignore[operator]
-            for t in (one, other)
-        ]
+        pairs = [{(t.doc_ids[i], t.subtopic_ids[s]) for i, s in np.argwhere(t.judgments >= 1)} for t in (one, other)]
         assert pairs[0] == pairs[1]
 
 
@@ -286,9 +281,8 @@ def test_du_div_takes_vectors_where_there_are_some(tmp_path: Path) -> None:
     (tmp_path / "q.json").write_text('{"2": [5, 6]}')
     topic = load_du_div(tmp_path, documents=tmp_path / "d.tsv", query_vectors=tmp_path / "q.json")[0]
     assert topic.subtopic_ids == ("3", "12")
-    rows = dict(zip(topic.doc_ids, topic.doc_vectors.tolist(), strict=True))  # type: ignore[union-attr]
+    rows = dict(zip(topic.doc_ids, topic.doc_vectors.tolist(), strict=True))
     assert rows == {"2_0": [0, 1], "2_1": [1, 0]}
-    assert topic.query_vector is not None
     assert topic.query_vector.tolist() == [5, 6]
 
 

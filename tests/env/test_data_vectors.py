@@ -268,7 +268,7 @@ def test_widths_must_agree() -> None:
 
 def test_an_unknown_way_to_treat_missing_vectors() -> None:
     with pytest.raises(ValueError, match="Did you mean drop"):
-        attach_vectors(two_topics(), table("a"), missing="drops")  # type: ignore[arg-type]
+        attach_vectors(two_topics(), table("a"), missing="drops")
 
 
 def test_texts_are_embedded() -> None:
@@ -304,7 +304,7 @@ def test_a_text_model_gives_float32_rows(monkeypatch: pytest.MonkeyPatch) -> Non
             return np.ones((len(texts), 4)) / 2
 
     module = types.ModuleType("sentence_transformers")
-    module.SentenceTransformer = Model  # type: ignore[attr-defined]
+    module.SentenceTransformer = Model
     monkeypatch.setitem(sys.modules, "sentence_transformers", module)
     vectors = embed_texts(Path("folder"), ["a", "b"])
     embed_texts("folder", ["c"])

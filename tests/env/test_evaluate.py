@@ -82,23 +82,23 @@ def topics() -> TopicSet:
         query_id="1",
         doc_ids=("b", "elsewhere", "a"),
         subtopic_ids=("1", "2"),
-        judgments=[[0, 1], [0, 0], [1, 0]],  # type: ignore[arg-type]
-        pool=[[1, 0], [0, 1], [-2, 0], [1, 1]],  # type: ignore[arg-type]
+        judgments=[[0, 1], [0, 0], [1, 0]],
+        pool=[[1, 0], [0, 1], [-2, 0], [1, 1]],
         pool_ids=("a", "b", "c", "never-retrieved"),
     )
     other = Topic(
         query_id="2",
         doc_ids=("x",),
         subtopic_ids=("1",),
-        judgments=[[1]],  # type: ignore[arg-type]
-        pool=[[1]],  # type: ignore[arg-type]
+        judgments=[[1]],
+        pool=[[1]],
         pool_ids=("x",),
     )
     return TopicSet([judged, other, Topic(query_id="3", doc_ids=("u",))], name="three")
 
 
 def scored(normalizer: str | None = None, name: str = "alpha_nDCG@2") -> Evaluation:
-    return evaluate(topics().select(["1", "2"]), {"1": np.array([0, 2])}, [name], normalizer)  # type: ignore[arg-type]
+    return evaluate(topics().select(["1", "2"]), {"1": np.array([0, 2])}, [name], normalizer)
 
 
 def test_the_ideal_is_the_pool_unless_candidates_are_asked_for() -> None:
@@ -147,6 +147,6 @@ def test_a_wrong_ranking_says_what_is_wrong(rankings: dict[str, list[int]], mess
 
 
 def test_the_pool_cannot_be_asked_for_where_a_topic_has_none() -> None:
-    bare = Topic(query_id="q", doc_ids=("a",), subtopic_ids=("1",), judgments=[[1]])  # type: ignore[arg-type]
+    bare = Topic(query_id="q", doc_ids=("a",), subtopic_ids=("1",), judgments=[[1]])
     with pytest.raises(ValueError, match="topic 'q' has no pool"):
         evaluate(TopicSet([bare], name="bare"), {"q": [0]}, ["StRecall@1"], "pool")

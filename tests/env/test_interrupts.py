@@ -30,7 +30,7 @@ def test_signals_interrupt_in_the_block_only(number: int) -> None:
 @pytest.mark.parametrize("handler", [signal.SIG_IGN, lambda *_: None])
 @pytest.mark.parametrize("number", STOPS)
 def test_what_someone_ignores_or_handles_stays_so(number: int, handler: object) -> None:
-    before = signal.signal(number, handler)  # type: ignore[arg-type]
+    before = signal.signal(number, handler)
     try:
         with stopped_by_signals(), held_back() as let_through:
             assert signal.getsignal(number) is handler

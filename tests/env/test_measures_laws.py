@@ -324,28 +324,6 @@ def test_without_ids_ties_go_to_the_first_document_and_with_ids_to_the_larger_id
     assert greedy_ideal(judgments[:2], ids=["d9", "d10"], depth=1).tolist() == [0]
 
 
-def test_hand_computed_alpha_ndcg() -> None:
-    # Two subtopics; ranked: {1}, {1}, {2}. Ideal: {1, 2}, then any document with one of them.
-    reference = Reference([[1, 1], [1, 0], [1, 0], [0, 1]])
-    bound = measure("alpha_nDCG@3").bind([reference], 3)
-    ranked = np.array([[[1, 0], [1, 0], [0, 1]]], bool)
-    second, third = 1 / math.log2(3), 1 / math.log2(4)
-    expected = (1 + 0.5 * second + 1 * third) / (2 + 0.5 * second + 0.5 * third)
-    assert bound.values(ranked, 0)[0] == pytest.approx(expected, abs=1e-15)
-
-
-def test_plain_rewards_and_their_ndeval_values_differ_by_the_constant() -> None:
-    reference = Reference([[1, 1], [1, 0], [0, 1]])
-    rows = np.array([[[1, 0], [0, 1], [1, 1]]], bool)
-    official = measure("ERR_IA@3")
-    plain = official.plain().bind([reference], 3).values(rows, 0)[0]
-    constant = 2 * (1 + 0.5 / 2 + 0.25 / 3)
-    assert official.bind([reference], 3).values(rows, 0)[0] == pytest.approx(plain / constant, abs=1e-15)
-    chapelle = measure("ERR_IA@3", normalization="chapelle").bind([reference], 3).values(rows, 0)[0]
-    assert chapelle == pytest.approx(plain * 0.5 / 2, abs=1e-15)
-    assert measure("alpha_nDCG@3").plain() == measure("alpha_nDCG@3")
-
-
 def test_ideals_are_computed_once_per_reference(monkeypatch: pytest.MonkeyPatch) -> None:
     calls = []
     real = reference_module.greedy_by_novelty

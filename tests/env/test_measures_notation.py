@@ -21,7 +21,6 @@ def test_what_is_written_is_read_back(name: str) -> None:
 @pytest.mark.parametrize("name", MEASURES)
 def test_every_measure_says_what_it_is(name: str) -> None:
     kind = MEASURES[name]
-    assert kind.__doc__ is not None
     assert kind.__doc__.startswith(name)
     assert "Parameters:" in kind.__doc__
     for field in fields(kind):
@@ -100,7 +99,7 @@ def test_a_slip_says_what_was_expected(typed: str, message: str) -> None:
 
 def test_something_that_is_no_measure_is_a_type_error() -> None:
     with pytest.raises(TypeError, match="expected a measure or its notation such as 'alpha_nDCG@10', got 10"):
-        measure(10)  # type: ignore[arg-type]
+        measure(10)
 
 
 def topic(**changes: object) -> Topic:
@@ -112,7 +111,7 @@ def topic(**changes: object) -> Topic:
         "pool": [[1], [0], [1]],
         "pool_ids": ("a", "b", "c"),
     }
-    return Topic(**(given | changes))  # type: ignore[arg-type]
+    return Topic(**(given | changes))
 
 
 def test_the_pool_is_the_default_where_every_topic_has_one() -> None:
@@ -138,7 +137,7 @@ def test_a_reference_needs_judgments() -> None:
 def test_an_unlabelled_topic_has_an_empty_reference_and_scores_0() -> None:
     sets = TopicSet([topic(judgments=None, pool=None, pool_ids=None)], name="x")
     bound = measure("alpha_nDCG@2").bind(references(sets), 2)
-    assert bound.values([[[1], [1]]], 0).tolist() == [0.0]  # type: ignore[arg-type]
+    assert bound.values([[[1], [1]]], 0).tolist() == [0.0]
 
 
 def test_binding_and_scoring_check_their_shapes() -> None:
@@ -153,13 +152,13 @@ def test_binding_and_scoring_check_their_shapes() -> None:
     with pytest.raises(ValueError, match="expected one topic index for each of 1 lists"):
         bound.values(rows[None], [0, 0])
     with pytest.raises(ValueError, match="rankings hold candidate 2, but topics have at most 2 candidates"):
-        bound.score_rankings([[2]], rows[None], 0)  # type: ignore[arg-type]
+        bound.score_rankings([[2]], rows[None], 0)
     with pytest.raises(TypeError, match="rankings hold candidate indices, expected integers, got float64"):
-        bound.score_rankings([[0.0]], rows[None], 0)  # type: ignore[arg-type]
+        bound.score_rankings([[0.0]], rows[None], 0)
     with pytest.raises(ValueError, match=r"expected rankings \[B, L\] and judgments \[T, N, S\]"):
-        bound.score_rankings([0], rows[None], 0)  # type: ignore[arg-type]
+        bound.score_rankings([0], rows[None], 0)
     with pytest.raises(ValueError, match="rank must be 0 to 1"):
-        bound.candidate_gains(rows[None], [[0, 0]], 2, 0)  # type: ignore[arg-type]
+        bound.candidate_gains(rows[None], [[0, 0]], 2, 0)
     with pytest.raises(ValueError, match="depth must be at least 1"):
         measure("NRBP").bind([Reference(rows)], 0)
     with pytest.raises(ValueError, match="a topic has 2 subtopics, more than n_subtopics=1"):

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from gymnasium.envs.registration import EnvSpec
 from numpy.testing import assert_allclose, assert_array_equal
-from small_topics import KeepAll, random_topics
+from small_topics import EvenOnly, KeepAll, KeepNone, random_topics
 
 import srd_gym  # noqa: F401 registers the environments
 import srd_gym.pruning.distances as distances
@@ -27,13 +27,13 @@ from srd_gym.wrappers import KNNPruning, RankerPruning
         (lambda: KNN(1.0), ValueError, "fraction must be below 1; 0.3 drops"),
         (lambda: KNN(-0.1), ValueError, "fraction must be between 0 and 1, got -0.1"),
         (lambda: KNN(float("nan")), ValueError, "fraction must be between 0 and 1, got nan"),
-        (lambda: KNN("0.3"), TypeError, r"fraction must be a number, got '0.3' \(str\)"),  # type: ignore[arg-type]
+        (lambda: KNN("0.3"), TypeError, r"fraction must be a number, got '0.3' \(str\)"),
         (lambda: KNN(k=0), ValueError, "k must be at least 1, got 0"),
-        (lambda: KNN(k=2.5), TypeError, r"k must be an integer, got 2.5"),  # type: ignore[arg-type]
+        (lambda: KNN(k=2.5), TypeError, r"k must be an integer, got 2.5"),
         (lambda: KNN(), ValueError, "either a fraction .* or a number of neighbours"),
         (lambda: KNN(0.3, k=4), ValueError, "either a fraction .* got fraction=0.3 and k=4"),
         (
-            lambda: KNN(0.3, metric="euclid"),  # type: ignore[arg-type]
+            lambda: KNN(0.3, metric="euclid"),
             ValueError,
             "unknown metric 'euclid'. Did you mean euclidean",
         ),
@@ -41,13 +41,13 @@ from srd_gym.wrappers import KNNPruning, RankerPruning
         (lambda: ByRanker("mmr", 0.0), ValueError, "keep, a share .* must be between .* and 1, got 0.0"),
         (lambda: ByRanker("mmr", 1.5), ValueError, "keep, a share .* and 1, got 1.5"),
         (lambda: ByRanker("mmr", True), TypeError, "keep, a number of candidates, must be an integer, got True"),
-        (lambda: ByRanker("mmr", 0.5, when="steps"), ValueError, "unknown moment to prune 'steps'"),  # type: ignore[arg-type]
+        (lambda: ByRanker("mmr", 0.5, when="steps"), ValueError, "unknown moment to prune 'steps'"),
         (lambda: ByRanker("mmr", 0.5, readmit=True), ValueError, "readmit=True .* needs when='step'"),
         (lambda: ByRanker(object(), 0.5), TypeError, "needs `rank` and `rank_batch`.*which object lacks"),
         (lambda: ByRanker(object(), 0.5, when="step"), TypeError, "needs `score`.*which object lacks"),
         (lambda: Chain(()), ValueError, "Chain needs at least one strategy"),
         (lambda: Chain(("knn",)), TypeError, "pruning must be a strategy with `bind`.*got str"),
-        (lambda: Chain(KNN(0.3)), TypeError, "Chain takes a tuple of strategies, got KNN"),  # type: ignore[arg-type]
+        (lambda: Chain(KNN(0.3)), TypeError, "Chain takes a tuple of strategies, got KNN"),
         (lambda: pruning_from(KNN), TypeError, "pruning must be a strategy.*got KNN"),
         (lambda: pruning_from({"kind": "kn"}), ValueError, "unknown kind of pruning 'kn'. Did you mean knn"),
         (
@@ -58,7 +58,7 @@ from srd_gym.wrappers import KNNPruning, RankerPruning
         (lambda: parse_pruning("knn"), ValueError, "cannot read the pruning description 'knn'. Write \"knn:FRACTION"),
         (lambda: parse_pruning("knn:much"), ValueError, "cannot read the number 'much'"),
         (lambda: parse_pruning("ranker:0.5:later:mmr"), ValueError, "cannot read the pruning description"),
-        (lambda: parse_pruning(0.3), TypeError, r"a pruning description is text, got 0.3"),  # type: ignore[arg-type]
+        (lambda: parse_pruning(0.3), TypeError, r"a pruning description is text, got 0.3"),
     ],
 )
 def test_bad_input_is_named(make: Any, error: type[Exception], message: str) -> None:
@@ -136,7 +136,6 @@ def test_the_notation_is_read_back(text: str) -> None:
 def test_strategies_survive_a_specification_in_json() -> None:
     for strategy in (KNN(0.3), KNN(k=3, metric="cosine"), ByRanker("mmr", 0.5), Chain((KNN(0.1), ByRanker("mmr", 3)))):
         env = gym.make("SRD-v0", topics="synthetic:serp:5", pruning=strategy)
-        assert env.spec is not None
         again: Any = gym.make(EnvSpec.from_json(env.spec.to_json()))
         assert again.unwrapped.core.pruning == strategy
         assert copy_of(env).unwrapped.core.pruning == strategy
@@ -211,11 +210,47 @@ def test_wrappers_install_the_strategy() -> None:
 
 def test_wrappers_are_rebuilt_from_the_specification() -> None:
     env = RankerPruning(KNNPruning(gym.make("SRD-v0", topics="synthetic:serp:5"), k=3), Path("mmr"), 0.5)
-    assert env.spec is not None
     again: Any = gym.make(EnvSpec.from_json(env.spec.to_json()))
     assert again.unwrapped.core.pruning == Chain((KNN(k=3), ByRanker("mmr", 0.5)))
 
 
 def test_wrappers_refuse_other_environments() -> None:
     with pytest.raises(TypeError, match="pruning wrappers go around SRD-v0, got CartPoleEnv"):
-        KNNPruning(gym.make("CartPole-v1"), 0.3)  # type: ignore[arg-type]
+        KNNPruning(gym.make("CartPole-v1"), 0.3)
+
+
+# what a simulator asks of any strategy
+
+
+def test_a_strategy_may_readmit_but_never_a_ranked_document() -> None:
+    core = SelectionCore(random_topics(0, n=6), horizon=3, pruning=EvenOnly(at_once=True, back=True), max_candidates=7)
+    core.reset([0])
+    assert np.flatnonzero(core.allowed[0]).tolist() == [0, 2, 4]
+    core.step([2])
+    assert np.flatnonzero(core.allowed[0]).tolist() == [0, 1, 3, 4, 5]
+
+
+def test_nothing_is_pruned_below_the_ranks_to_fill() -> None:
+    with pytest.raises(ValueError, match=r"KeepNone keeps 0 candidates of an episode with 3 ranks to fill.*`needed`"):
+        SelectionCore(random_topics(0, n=6), horizon=3, pruning=KeepNone()).reset([0])
+    with pytest.raises(ValueError, match=r"KeepNone returned int8 of shape \(1, 6\); expected bool \(1, 6\)"):
+        SelectionCore(random_topics(0, n=6), horizon=3, pruning=KeepNone("dtype")).reset([0])
+    with pytest.raises(TypeError, match=r"pruning must be a strategy with `bind`.*got str"):
+        SelectionCore(random_topics(0), pruning="KNN")
+
+
+def test_a_strategy_sees_read_only_state() -> None:
+    class Meddler(KeepAll):
+        def bind(self, topics: Any, horizon: int) -> Meddler:
+            return self
+
+        def after_step(self, topic: Any, ranking: Any, action: Any, allowed: Any, needed: Any) -> Any:
+            for array in (topic, ranking, action, allowed, needed):
+                with pytest.raises(ValueError, match="read-only"):
+                    array[...] = 0
+            return allowed
+
+    core = SelectionCore(random_topics(0, n=6), horizon=3, pruning=Meddler())
+    core.reset([0])
+    core.step([0])
+    assert core.rank.tolist() == [1]

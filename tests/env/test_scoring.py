@@ -226,17 +226,17 @@ def test_wrong_arguments_are_answered() -> None:
     with pytest.raises(ValueError, match="n_scores must be at least 2"):
         ScoringCore(TOPICS, n_scores=1)
     with pytest.raises(ValueError, match=r"unknown ties 'retrieve'.*retrieval"):
-        ScoringCore(TOPICS, ties="retrieve")  # type: ignore[arg-type]
+        ScoringCore(TOPICS, ties="retrieve")
     with pytest.raises(ValueError, match="at least one measure"):
         ScoringCore(TOPICS, reward=())
     with pytest.raises(TypeError, match="has no argument 'measure' any more: write reward="):
-        scoring_v0.parallel_env(TOPICS, measure="alpha_nDCG@5")  # type: ignore[arg-type]
+        scoring_v0.parallel_env(TOPICS, measure="alpha_nDCG@5")
     with pytest.raises(TypeError, match="has no argument 'report' any more: write measures="):
-        ScoringCore(TOPICS, report=("NRBP",))  # type: ignore[arg-type]
+        ScoringCore(TOPICS, report=("NRBP",))
     with pytest.raises(ValueError, match="comes twice"):
         ScoringCore(TOPICS, reward=("alpha_nDCG@5", "alpha-nDCG@5"))
     with pytest.raises(ValueError, match=r"unknown observation 'ful'.*full"):
-        scoring_v0.parallel_env(TOPICS, observation="ful")  # type: ignore[arg-type]
+        scoring_v0.parallel_env(TOPICS, observation="ful")
     with pytest.raises(ValueError, match="max_candidates=3"):
         scoring_v0.parallel_env(TOPICS, max_candidates=3)
     core = ScoringCore(TOPICS, n_scores=4)

@@ -20,12 +20,10 @@ def same(a: Topic, b: Topic) -> bool:
 
 
 def judgments(topic: Topic) -> np.ndarray:
-    assert topic.judgments is not None
     return topic.judgments
 
 
 def vectors(topic: Topic) -> np.ndarray:
-    assert topic.doc_vectors is not None
     return topic.doc_vectors
 
 
@@ -187,10 +185,10 @@ def test_off_topic_documents_are_neither_zero_nor_far_from_all_others() -> None:
 
 def test_a_config_is_frozen_and_every_field_has_its_sentence() -> None:
     with pytest.raises(FrozenInstanceError):
-        PRESETS["serp"].width = 3  # type: ignore[misc]
+        PRESETS["serp"].width = 3
     with pytest.raises(TypeError):
-        SyntheticConfig(64)  # type: ignore[misc]
-    body = ast.parse(inspect.getsource(SyntheticConfig)).body[0].body  # type: ignore[attr-defined]
+        SyntheticConfig(64)
+    body = ast.parse(inspect.getsource(SyntheticConfig)).body[0].body
     for statement, following in itertools.pairwise(body):
         if isinstance(statement, ast.AnnAssign):
             assert isinstance(following, ast.Expr)
@@ -220,7 +218,7 @@ def test_a_config_is_frozen_and_every_field_has_its_sentence() -> None:
 )
 def test_a_value_out_of_range_is_refused(changes: dict[str, object], error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
-        replace(SyntheticConfig(), **changes)  # type: ignore[arg-type]
+        replace(SyntheticConfig(), **changes)
     with pytest.raises(error, match=message):
         generate("serp", n_topics=1, **changes)
 
@@ -235,7 +233,7 @@ def test_unknown_names_and_bad_numbers_are_refused() -> None:
     with pytest.raises(ValueError, match="seed must be at least 0, got -1"):
         generate("serp", seed=-1)
     with pytest.raises(TypeError, match="seed must be an integer"):
-        generate("serp", seed=1.5)  # type: ignore[arg-type]
+        generate("serp", seed=1.5)
 
 
 def test_small_topics_still_cover_more_subtopics_than_documents() -> None:

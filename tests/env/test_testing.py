@@ -43,11 +43,11 @@ class Broken(SelectionEnv):
     def step(self, action: Any) -> Any:
         observation, reward, terminated, truncated, info = super().step(action)
         if self.law == "numpy reward":
-            reward = np.float32(reward)  # type: ignore[assignment]
+            reward = np.float32(reward)
         if self.law == "doubled reward":
             reward *= 2
         if self.law == "numpy end":
-            terminated = np.bool_(terminated)  # type: ignore[assignment]
+            terminated = np.bool_(terminated)
         if self.law == "truncates":
             truncated = terminated
         if self.law == "hides invalid":
@@ -160,7 +160,7 @@ def test_a_broken_ranker_is_found(law: str, message: str) -> None:
 
 def test_rankers_need_both_methods_and_topics() -> None:
     with pytest.raises(ConformanceError, match=r"object lacks rank\(topic, k\)"):
-        check_ranker(object(), TOPICS)  # type: ignore[arg-type]
+        check_ranker(object(), TOPICS)
     with pytest.raises(ValueError, match="at least one topic"):
         check_ranker(InOrder(), [])
 

@@ -40,7 +40,6 @@ def test_fields_are_converted_and_frozen() -> None:
     for name in ("doc_vectors", "query_vector", "retrieval_scores", "subtopic_weights", "doc_features"):
         assert getattr(made, name).dtype == np.float32
         assert not getattr(made, name).flags.writeable
-    assert made.judgments is not None
     assert made.judgments.dtype == np.int8
     assert (made.n_candidates, made.n_subtopics, made.vector_width) == (3, 2, 2)
     assert made.labelled
@@ -50,7 +49,6 @@ def test_fields_are_converted_and_frozen() -> None:
 def test_what_fits_is_not_copied() -> None:
     vectors = np.zeros((3, 2), dtype=np.float32)
     made = topic(doc_vectors=vectors)
-    assert made.doc_vectors is not None
     assert np.shares_memory(made.doc_vectors, vectors)
     assert vectors.flags.writeable, "the caller's array stays the caller's"
 
@@ -116,7 +114,6 @@ def test_taking_candidates_keeps_everything_else() -> None:
     assert taken.retrieval_scores is None, "the order is no retrieval order any more"
     assert taken.pool_ids == ("p",)
     kept = topic().take(np.array([0, 2])).retrieval_scores
-    assert kept is not None
     assert kept.tolist() == [3, 2]
 
 

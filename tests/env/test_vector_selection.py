@@ -86,63 +86,18 @@ def test_reset_masks_and_seeds_are_those_of_sync(seed: int, query_ids: list[str 
         assert infos["_query_id"][episode] == mask[episode]
 
 
-def test_several_rollouts_of_one_topic_and_an_epoch_over_all() -> None:
-    topics = random_topics(3, count=6, n=5)
-    vector = gym.make_vec("SRD-v0", num_envs=3, topics=topics, horizon=2, autoreset_mode="disabled")
-    seen: list[str] = []
-    for start in (0, 3):
-        _, infos = vector.reset(seed=0, options={"query_ids": topics.query_ids[start : start + 3]})
-        seen += infos["query_id"].tolist()
-        for action in (0, 1):
-            *_, infos = vector.step(np.full(3, action))
-        assert infos["ranking"].tolist() == [(0, 1)] * 3
-    assert seen == list(topics.query_ids)
-    _, infos = vector.reset(options={"query_ids": ["q5"] * 3})
-    assert infos["query_id"].tolist() == ["q5"] * 3
-
-
-def test_same_step_gives_the_last_observation_and_info() -> None:
-    topics = random_topics(3, n=3)
-    vector = gym.make_vec("SRD-v0", num_envs=2, topics=topics, horizon=2, autoreset_mode="same_step")
-    first, infos = vector.reset(seed=0)
-    ids = infos["query_id"].tolist()
-    vector.step(np.array([0, 2]))
-    observation, _, terminated, _, infos = vector.step(np.array([1, 2]))
-    assert terminated.all()
-    assert (observation["ranking"] == -1).all()
-    assert infos["final_info"]["query_id"].tolist() == ids
-    assert infos["final_info"]["ranking"].tolist() == [(0, 1), (2,)]
-    assert infos["final_info"]["invalid_action"].tolist() == [False, True]
-    assert infos["final_obs"][0]["ranking"].tolist() == [0, 1]
-    assert infos["final_obs"][1]["ranking"].tolist() == [2, -1]
-    assert_array_equal(infos["final_obs"][0]["documents"], first["documents"][0])
-
-
-def test_the_next_step_after_an_end_ignores_the_action() -> None:
-    vector = gym.make_vec("SRD-v0", num_envs=2, topics=random_topics(3, n=3), horizon=1, autoreset_mode="next_step")
-    vector.reset(seed=0)
-    *_, terminated, _, infos = vector.step(np.array([0, 1]))
-    assert terminated.all()
-    assert "measures" in infos
-    observation, reward, terminated, _, infos = vector.step(np.array([0, 1]))
-    assert not terminated.any()
-    assert not reward.any()
-    assert (observation["ranking"] == -1).all()
-    assert "invalid_action" not in infos
-
-
 @pytest.mark.parametrize("share", [False, True])
 def test_documents_are_those_of_the_topics(share: bool) -> None:
     topics = random_topics(3)
     vector = gym.make_vec("SRD-v0", num_envs=4, topics=topics, horizon=3, share_documents=share)
     observation, _ = vector.reset(seed=0)
     for _ in range(12):
-        core = vector.core  # type: ignore[attr-defined]
+        core = vector.core
         assert_array_equal(observation["documents"], core.arrays.documents[core.topic_index])
         if share:
             with pytest.raises(ValueError, match="read-only"):
                 observation["documents"][0] = 0
-        observation, *_ = vector.step(vector.action_masks().argmax(axis=1))  # type: ignore[attr-defined]
+        observation, *_ = vector.step(vector.action_masks().argmax(axis=1))
 
 
 def test_batches_share_no_memory() -> None:
@@ -203,7 +158,6 @@ def test_text_views() -> None:
     vector = gym.make_vec("SRD-v0", num_envs=2, topics=random_topics(3), render_mode="ansi")
     vector.reset(seed=0)
     frames = vector.render()
-    assert frames is not None
     assert len(frames) == 2
     assert all("rank 0 of" in str(frame) for frame in frames)
     silent = gym.make_vec("SRD-v0", num_envs=2, topics=random_topics(3))
@@ -239,6 +193,6 @@ def test_misuse_is_refused() -> None:
         ({"reset_masks": None}, ValueError, r"Did you mean reset_mask\?"),
     ):
         with pytest.raises(error, match=message):
-            vector.reset(options=options)  # type: ignore[arg-type]
+            vector.reset(options=options)
     with pytest.raises(ValueError, match="one seed for each of 2 sub-environments, got 3"):
         vector.reset(seed=[1, 2, 3])

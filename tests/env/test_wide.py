@@ -14,7 +14,6 @@ def test_a_larger_set_only_appends_and_seeds_share_nothing() -> None:
     few, many, other = (wide_topics(n, seed=s, width=32, largest=40) for n, s in ((4, 0), (9, 0), (4, 1)))
     for one, same in zip(few, many, strict=False):
         assert one.doc_ids == same.doc_ids
-        assert one.doc_vectors is not None
         np.testing.assert_array_equal(one.doc_vectors, same.doc_vectors)
     assert not set(few.query_ids) & set(other.query_ids)
 
@@ -30,8 +29,6 @@ def test_what_the_topics_are_like() -> None:
     for part in ("retrieval_scores", "query_vector"):
         assert 0.02 < np.mean([getattr(topic, part) is None for topic in topics]) < 0.25
     for topic in topics:
-        assert topic.doc_vectors is not None
-        assert topic.judgments is not None
         np.testing.assert_allclose(np.linalg.norm(topic.doc_vectors, axis=1), 1, atol=1e-5)
         assert topic.judgments.any(axis=0).all(), "some document covers each subtopic"
         if topic.retrieval_scores is not None:
@@ -41,8 +38,6 @@ def test_what_the_topics_are_like() -> None:
 def test_documents_of_one_subtopic_are_nearer_to_each_other() -> None:
     nearer = []
     for topic in wide_topics(60, seed=2, width=64):
-        assert topic.doc_vectors is not None
-        assert topic.judgments is not None
         relevant = topic.judgments.any(axis=1)
         similar = (topic.doc_vectors @ topic.doc_vectors.T)[relevant][:, relevant]
         share = (topic.judgments @ topic.judgments.T.astype(np.int64))[relevant][:, relevant] > 0
@@ -56,8 +51,6 @@ def test_an_order_tells_relevance_or_follows_the_query() -> None:
     """Half of the first stages match texts, the others know more; so the two kinds of evidence rarely come together."""
     by_query, by_relevance = [], []
     for topic in wide_topics(300, seed=4, width=64):
-        assert topic.doc_vectors is not None
-        assert topic.judgments is not None
         relevant = topic.judgments.any(axis=1)
         if topic.query_vector is None or topic.retrieval_scores is None or topic.n_candidates < 40:
             continue

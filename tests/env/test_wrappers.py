@@ -80,6 +80,18 @@ def test_stable_baselines3s_checker(stack: str, shared: dict[str, Any]) -> None:
         checker.check_env(made(stack, **shared), warn=True)
 
 
+def test_stable_baselines3_makes_vector_environments_of_it() -> None:
+    make_vec_env = pytest.importorskip("stable_baselines3.common.env_util").make_vec_env
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # it asks for render_mode="rgb_array", which Gymnasium notes
+        vector = make_vec_env("SRD-v0", n_envs=2, seed=0, env_kwargs={"topics": TOPICS})
+    assert vector.reset()["documents"].shape[0] == 2
+    masks = np.stack(vector.env_method("action_masks"))
+    assert masks.dtype == np.bool_
+    _, rewards, *_ = vector.step(masks.argmax(axis=1))
+    assert rewards.shape == (2,)
+
+
 @stacks
 def test_a_stack_is_rebuilt_from_its_specification(stack: str) -> None:
     env = made(stack)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import strategies as st
 
 from srd_gym.core.arrays import TopicArrays
@@ -14,6 +15,12 @@ from srd_gym.protocols import BoolArray, IntArray, ScoreArray, SelectionStep
 from srd_gym.topic import Topic, TopicSet
 
 WIDTH = 3
+
+
+def refused(call: Callable[[], object], message: str, error: type[Exception] = ValueError) -> None:
+    """The call raises an error that says so."""
+    with pytest.raises(error, match=message):
+        call()
 
 
 def random_topic(generator: np.random.Generator, index: int, *, labelled: bool = True, n: int | None = None) -> Topic:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
-from small_topics import EvenOnly, FirstRankOnly, random_topics, seeds
+from small_topics import EvenOnly, FirstRankOnly, random_topics, refused, seeds
 
 from srd_gym.core import SelectionCore, Snapshot
 from srd_gym.measures import MEASURES, measure
@@ -158,10 +158,8 @@ def test_bad_snapshots_are_refused() -> None:
     snapshot = core.snapshot()
     with pytest.raises(ValueError, match=r"snapshot is of a core with \(N, S, K\)"):
         SelectionCore(core.arrays, horizon=4, episodes=6).restore(snapshot)
-    with pytest.raises(ValueError, match=r"cannot restore 6 episodes into episodes \[0, 1\] of 6"):
-        core.restore(snapshot, [0, 1])
-    with pytest.raises(ValueError, match=r"cannot restore 1 episodes into episodes \[9\] of 6"):
-        core.restore(core.snapshot(0), 9)
+    refused(lambda: core.restore(snapshot, [0, 1]), r"cannot restore 6 episodes into episodes \[0, 1\] of 6")
+    refused(lambda: core.restore(core.snapshot(0), 9), r"cannot restore 1 episodes into episodes \[9\] of 6")
     assert isinstance(snapshot, Snapshot)
 
 
@@ -217,8 +215,7 @@ def test_invalid_actions_raise_and_change_nothing_where_asked() -> None:
     fast = SelectionCore(core.arrays, on_invalid="raise")
     fast.reset([0])
     fast.step_episode(0, 1)
-    with pytest.raises(ValueError, match="ranked already"):
-        fast.step_episode(0, 1)
+    refused(lambda: fast.step_episode(0, 1), "ranked already")
     assert core.snapshot() == before
 
 
@@ -232,32 +229,16 @@ def test_actions_that_no_candidate_has_are_refused(on_invalid: Any) -> None:
             core.step([0, action])
         with pytest.raises(ValueError, match=f"no candidate {action}"):
             core.step_episode(0, action)
-    with pytest.raises(TypeError, match="must be integers"):
-        core.step([0.0, 1.0])
-    with pytest.raises(ValueError, match=r"one action for each of 2 episodes, got shape \(3,\)"):
-        core.step([0, 1, 2])
+    refused(lambda: core.step([0.0, 1.0]), "must be integers", TypeError)
+    refused(lambda: core.step([0, 1, 2]), r"one action for each of 2 episodes, got shape \(3,\)")
     assert not core.rank.any()
-
-
-def test_partial_reset_leaves_other_lanes_alone() -> None:
-    core = begun(2, episodes=4, horizon=5)
-    core.step([0, 0, 0, 0])
-    before = core.snapshot([0, 3])
-    core.reset([4, 4], episodes=[1, 2])
-    assert core.topic_index[1:3].tolist() == [4, 4]
-    assert core.rank.tolist() == [1, 0, 0, 1]
-    assert (core.ranking[1:3] == -1).all()
-    assert core.snapshot([0, 3]) == before
 
 
 def test_bad_resets_are_refused() -> None:
     core = begun(2)
-    with pytest.raises(ValueError, match="topic_index must be 0 to 4, got 0 to 5"):
-        core.reset([0, 5])
-    with pytest.raises(ValueError, match="must be \\[B\\] integers"):
-        core.reset([0.5])
-    with pytest.raises(ValueError, match="one topic for each of 2 episodes, got 1"):
-        core.reset([0], episodes=[0, 1])
+    refused(lambda: core.reset([0, 5]), "topic_index must be 0 to 4, got 0 to 5")
+    refused(lambda: core.reset([0.5]), "must be \\[B\\] integers")
+    refused(lambda: core.reset([0], episodes=[0, 1]), "one topic for each of 2 episodes, got 1")
 
 
 @pytest.mark.parametrize("name", STATE)
@@ -286,8 +267,7 @@ def test_a_reward_of_the_users_own() -> None:
     assert_allclose(np.sum(paid, axis=0), expected)
     assert list(core.measures()) == ["first_rank", "StRecall@3"]
     assert_allclose(core.measures()["first_rank"], expected)
-    with pytest.raises(ValueError, match="'first_rank' is not a measure"):
-        core.candidate_gains()
+    refused(core.candidate_gains, "'first_rank' is not a measure")
 
 
 def test_unlabelled_topics_pay_nothing_and_have_no_measures() -> None:
@@ -327,20 +307,14 @@ def test_an_explicit_cutoff_is_kept() -> None:
 
 def test_bad_arguments_are_refused() -> None:
     topics = random_topics(0)
-    with pytest.raises(ValueError, match=r"unknown on_invalid 'wasted'. Did you mean waste"):
-        SelectionCore(topics, on_invalid="wasted")
-    with pytest.raises(ValueError, match=r"unknown pay 'ends'. Did you mean end"):
-        SelectionCore(topics, pay="ends")
-    with pytest.raises(ValueError, match="alpha_DCG"):
-        SelectionCore(topics, reward="alpha_DGC")
+    refused(lambda: SelectionCore(topics, on_invalid="wasted"), r"unknown on_invalid 'wasted'. Did you mean waste")
+    refused(lambda: SelectionCore(topics, pay="ends"), r"unknown pay 'ends'. Did you mean end")
+    refused(lambda: SelectionCore(topics, reward="alpha_DGC"), "alpha_DCG")
     with pytest.raises(TypeError, match="reward must be a measure's name such as 'alpha_DCG', a Measure, or a Reward"):
         SelectionCore(topics, reward=3)
-    with pytest.raises(ValueError, match="horizon must be at least 1, got 0"):
-        SelectionCore(topics, horizon=0)
-    with pytest.raises(TypeError, match="horizon must be an integer"):
-        SelectionCore(topics, horizon=2.5)
-    with pytest.raises(ValueError, match="no pool"):
-        SelectionCore(topics, reward="alpha_nDCG", normalizer="pool")
+    refused(lambda: SelectionCore(topics, horizon=0), "horizon must be at least 1, got 0")
+    refused(lambda: SelectionCore(topics, horizon=2.5), "horizon must be an integer", TypeError)
+    refused(lambda: SelectionCore(topics, reward="alpha_nDCG", normalizer="pool"), "no pool")
 
 
 def test_the_pool_normalises_where_every_topic_has_one() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from small_topics import refused
 
 from srd_gym.data import generate, load_topics, write_topics
 
@@ -40,17 +41,13 @@ def test_names_give_generated_topics(source: str, count: int, seed: int) -> None
     ],
 )
 def test_bad_names_say_what_was_expected(source: str, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        load_topics(source)
+    refused(lambda: load_topics(source), message)
 
 
 def test_other_sources_say_what_to_do(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"is a folder; make a Parquet file of a published set with `srd data build"):
-        load_topics(tmp_path)
+    refused(lambda: load_topics(tmp_path), r"is a folder; make a Parquet file of a published set with `srd data build")
     with pytest.raises(FileNotFoundError, match=r'no file at absent\.parquet; give the path .* or "synthetic:serp"'):
         load_topics("absent.parquet")
-    with pytest.raises(TypeError, match=r"topics must be a TopicSet, .* got 7 \(int\)"):
-        load_topics(7)
+    refused(lambda: load_topics(7), r"topics must be a TopicSet, .* got 7 \(int\)", TypeError)
     (tmp_path / "run").write_text("1 Q0 a 1 1 x\n")
-    with pytest.raises(ValueError, match="is not a Parquet file"):
-        load_topics(tmp_path / "run")
+    refused(lambda: load_topics(tmp_path / "run"), "is not a Parquet file")

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from small_topics import refused
 
 from srd_gym.data.ambient import load_ambient
 from srd_gym.data.lsa import LsaVectorizer
@@ -110,25 +111,19 @@ def test_the_same_texts_give_the_same_vectors_in_another_process() -> None:
 
 
 def test_what_cannot_be_fitted_or_used_says_so(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="width must be at least 1, got 0"):
-        LsaVectorizer(0)
-    with pytest.raises(ValueError, match="0 texts hold no word to learn from"):
-        LsaVectorizer(3).fit([])
-    with pytest.raises(ValueError, match="2 texts hold no word to learn from"):
-        LsaVectorizer(3).fit(["!", ""])
+    refused(lambda: LsaVectorizer(0), "width must be at least 1, got 0")
+    refused(lambda: LsaVectorizer(3).fit([]), "0 texts hold no word to learn from")
+    refused(lambda: LsaVectorizer(3).fit(["!", ""]), "2 texts hold no word to learn from")
     with pytest.raises(RuntimeError, match=r"not fitted; call fit\(texts\) or load\(folder\) first"):
         LsaVectorizer(3).transform(["x"])
-    with pytest.raises(RuntimeError, match="nothing to save"):
-        LsaVectorizer(3).save(tmp_path)
+    refused(lambda: LsaVectorizer(3).save(tmp_path), "nothing to save", RuntimeError)
     bare = TopicSet([Topic(query_id="9", doc_ids=("a",))], name="bare")
-    with pytest.raises(ValueError, match="topic '9' of 'bare' has no document texts to make vectors of"):
-        LsaVectorizer(3).fit_topics(bare)
+    refused(lambda: LsaVectorizer(3).fit_topics(bare), "topic '9' of 'bare' has no document texts to make vectors of")
 
 
 def test_scikit_learn_missing_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "sklearn.feature_extraction.text", None)
-    with pytest.raises(ImportError, match=r"pip install 'srd-gym\[text\]'"):
-        LsaVectorizer(3).fit(TEXTS)
+    refused(lambda: LsaVectorizer(3).fit(TEXTS), r"pip install 'srd-gym\[text\]'", ImportError)
 
 
 def test_damaged_and_foreign_files_are_refused(tmp_path: Path) -> None:
@@ -146,21 +141,16 @@ def test_damaged_and_foreign_files_are_refused(tmp_path: Path) -> None:
         ({"width": "3"}, r"width and seed must be integers"),
     ):
         changed(**changes)
-        with pytest.raises(ValueError, match=message):
-            LsaVectorizer.load(tmp_path)
+        refused(lambda: LsaVectorizer.load(tmp_path), message)
     (tmp_path / "lsa.json").write_text("[]")
-    with pytest.raises(ValueError, match=r"expected a JSON object"):
-        LsaVectorizer.load(tmp_path)
+    refused(lambda: LsaVectorizer.load(tmp_path), r"expected a JSON object")
     changed()
     (tmp_path / "lsa.npz").write_bytes(pickle.dumps({}))
-    with pytest.raises(ValueError, match=r"is a pickle, .* refused; fit it again"):
-        LsaVectorizer.load(tmp_path)
+    refused(lambda: LsaVectorizer.load(tmp_path), r"is a pickle, .* refused; fit it again")
     np.savez(tmp_path / "lsa.npz", idf=np.array([{}], dtype=object), components=np.zeros(1))
-    with pytest.raises(ValueError, match=r"idf\.npy holds Python objects, whose pickle can run code"):
-        LsaVectorizer.load(tmp_path)
+    refused(lambda: LsaVectorizer.load(tmp_path), r"idf\.npy holds Python objects, whose pickle can run code")
     (tmp_path / "lsa.npz").unlink()
-    with pytest.raises(FileNotFoundError, match=r"no file at .*lsa\.npz"):
-        LsaVectorizer.load(tmp_path)
+    refused(lambda: LsaVectorizer.load(tmp_path), r"no file at .*lsa\.npz", FileNotFoundError)
 
 
 @pytest.mark.data

@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from small_topics import refused
 
 from srd_gym.data import parquet
 from srd_gym.data.parquet import (
@@ -175,8 +176,7 @@ def test_ids_and_parts_are_the_files(tmp_path: Path) -> None:
     doc_ids[70] = ["a", "a"]
     column = table.schema.get_field_index("doc_ids")
     pq.write_table(table.set_column(column, "doc_ids", pa.array(doc_ids)), path, row_group_size=40)
-    with pytest.raises(ValueError, match="row 70: "):
-        list(iter_topics(path, [1]))
+    refused(lambda: list(iter_topics(path, [1])), "row 70: ")
 
 
 def test_a_file_index_stays_small(tmp_path: Path) -> None:
@@ -225,8 +225,7 @@ GRADES, NUMBERS = pa.list_(pa.int8()), pa.list_(pa.float32())
 )
 def test_what_is_wrong_is_named(written: Path, change: Any, message: str) -> None:
     pq.write_table(change(pq.read_table(written)), written)
-    with pytest.raises(ValueError, match=f"set\\.parquet.*{message}"):
-        read_topics(written)
+    refused(lambda: read_topics(written), f"set\\.parquet.*{message}")
 
 
 def test_an_unknown_column_is_ignored_with_a_notice(written: Path) -> None:
@@ -246,13 +245,10 @@ def test_an_unknown_column_is_ignored_with_a_notice(written: Path) -> None:
 )
 def test_what_is_not_parquet_is_refused(tmp_path: Path, content: bytes, message: str) -> None:
     path = tmp_path / "x"
-    with pytest.raises(FileNotFoundError, match="no file at"):
-        read_topics(path)
+    refused(lambda: read_topics(path), "no file at", FileNotFoundError)
     path.write_bytes(content)
-    with pytest.raises(ValueError, match=message):
-        read_topics(path)
-    with pytest.raises(ValueError, match="is a folder"):
-        read_topics(tmp_path)
+    refused(lambda: read_topics(path), message)
+    refused(lambda: read_topics(tmp_path), "is a folder")
 
 
 def test_a_full_disk_leaves_the_old_file(written: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -262,20 +258,17 @@ def test_a_full_disk_leaves_the_old_file(written: Path, monkeypatch: pytest.Monk
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(pq.ParquetWriter, "write_batch", full)
-    with pytest.raises(OSError, match="No space left"):
-        write_topics(written, TopicSet([small("9")], name="new"))
+    refused(lambda: write_topics(written, TopicSet([small("9")], name="new")), "No space left", OSError)
     assert written.read_bytes() == old
     assert [p.name for p in written.parent.iterdir()] == [written.name]
 
 
 def test_the_writer_keeps_the_laws_of_a_set(tmp_path: Path) -> None:
-    writer = TopicWriter(tmp_path / "a", name="a")
-    with pytest.raises(RuntimeError, match="inside a `with` block"):
-        writer.write(small())
+    unopened = TopicWriter(tmp_path / "a", name="a")
+    refused(lambda: unopened.write(small()), "inside a `with` block", RuntimeError)
     with TopicWriter(tmp_path / "a", name="a") as writer:
         writer.write(small("1"))
-        with pytest.raises(ValueError, match="query id '1' comes twice"):
-            writer.write(small("1"))
+        refused(lambda: writer.write(small("1")), "query id '1' comes twice")
         with pytest.raises(ValueError, match=r"topic '2' has vectors of width 3, the topics before it of width 2"):
             writer.write(small("2", width=3))
     assert read_topics(tmp_path / "a").query_ids == ("1",)

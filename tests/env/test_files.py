@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import signal
 import stat
@@ -119,22 +118,6 @@ def test_a_folder_is_an_error_that_names_it(tmp_path: Path, monkeypatch: pytest.
         with pytest.raises(ValueError, match=rf"^{Path(name)} is a folder; give the name of a file"):
             write(name)
     assert os.listdir() == ["here"]
-
-
-@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EFBIG])
-def test_a_full_disk_is_an_error_that_names_the_file(tmp_path: Path, number: int) -> None:
-    path = tmp_path / "run"
-    path.write_text("old")
-
-    def full() -> None:
-        with written_atomically(path):
-            raise OSError(number, os.strerror(number))
-
-    with pytest.raises(OSError, match=os.strerror(number)) as caught:
-        full()
-    assert caught.value.filename == str(path)
-    assert path.read_text() == "old"
-    assert os.listdir(tmp_path) == ["run"]
 
 
 def test_errors_of_other_files_keep_their_names(tmp_path: Path) -> None:

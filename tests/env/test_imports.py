@@ -39,6 +39,10 @@ def test_no_module_of_the_problem_imports_an_optional_library() -> None:
     assert not imported_by(["srd_gym", *modules]) & set(OPTIONAL)
 
 
+def test_the_import_is_light() -> None:
+    assert not imported_by(["srd_gym"]) & {"pyarrow", "pettingzoo", "defusedxml", "pandas"}
+
+
 @pytest.mark.skipif(find_spec("srd_agents") is None, reason="srd_agents is not installed")
 def test_heuristics_registry_and_numpy_rankers_need_no_torch() -> None:
     modules = ["srd_agents", "srd_agents.registry", "srd_agents.learner", "srd_agents.heuristic"]

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from small_topics import refused
 
 from srd_gym.data.simulate import NOISE_SWEEP, SHARED_SETS, simulate_vectors
 from srd_gym.data.synthetic import generate
@@ -181,13 +182,8 @@ def test_bad_input_says_what_to_do() -> None:
     topics = judged(1)
     with pytest.raises(ValueError, match="has no judgments; only labelled topics can be simulated"):
         simulate_vectors(topics.replace([replace(topics[0], judgments=None)]))
-    with pytest.raises(ValueError, match="has document vectors already"):
-        simulate_vectors(simulate_vectors(topics))
-    with pytest.raises(ValueError, match="width must be at least 1, got 0"):
-        simulate_vectors(topics, width=0)
-    with pytest.raises(ValueError, match="noise must be between 0 and 1000, got -1"):
-        simulate_vectors(topics, noise=-1)
-    with pytest.raises(ValueError, match="noise must be between 0 and 1000, got nan"):
-        simulate_vectors(topics, noise=float("nan"))
-    with pytest.raises(TypeError, match="seed must be an integer"):
-        simulate_vectors(topics, seed=0.5)
+    refused(lambda: simulate_vectors(simulate_vectors(topics)), "has document vectors already")
+    refused(lambda: simulate_vectors(topics, width=0), "width must be at least 1, got 0")
+    refused(lambda: simulate_vectors(topics, noise=-1), "noise must be between 0 and 1000, got -1")
+    refused(lambda: simulate_vectors(topics, noise=float("nan")), "noise must be between 0 and 1000, got nan")
+    refused(lambda: simulate_vectors(topics, seed=0.5), "seed must be an integer", TypeError)

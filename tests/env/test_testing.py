@@ -8,7 +8,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 import pytest
-from small_topics import random_topics
+from small_topics import random_topics, refused
 
 from srd_gym.envs import SelectionEnv, SelectionVectorEnv
 from srd_gym.protocols import IntArray
@@ -87,13 +87,11 @@ class Broken(SelectionEnv):
 ])  # fmt: skip
 def test_a_broken_environment_is_found(law: str, message: str) -> None:
     check_env(Broken("none"))
-    with pytest.raises(ConformanceError, match=message):
-        check_env(Broken(law))
+    refused(lambda: check_env(Broken(law)), message, ConformanceError)
 
 
 def test_only_selection_environments_are_checked() -> None:
-    with pytest.raises(ConformanceError, match="must be a SelectionEnv, got CartPoleEnv"):
-        check_env(gym.make("CartPole-v1"))
+    refused(lambda: check_env(gym.make("CartPole-v1")), "must be a SelectionEnv, got CartPoleEnv", ConformanceError)
 
 
 def test_a_vector_environment_that_differs_is_found() -> None:
@@ -154,15 +152,12 @@ class InOrder:
 def test_a_broken_ranker_is_found(law: str, message: str) -> None:
     topics = random_topics(1, count=2, n=6)
     check_ranker(InOrder(), topics)
-    with pytest.raises(ConformanceError, match=message):
-        check_ranker(InOrder(law), topics)
+    refused(lambda: check_ranker(InOrder(law), topics), message, ConformanceError)
 
 
 def test_rankers_need_both_methods_and_topics() -> None:
-    with pytest.raises(ConformanceError, match=r"object lacks rank\(topic, k\)"):
-        check_ranker(object(), TOPICS)
-    with pytest.raises(ValueError, match="at least one topic"):
-        check_ranker(InOrder(), [])
+    refused(lambda: check_ranker(object(), TOPICS), r"object lacks rank\(topic, k\)", ConformanceError)
+    refused(lambda: check_ranker(InOrder(), []), "at least one topic")
 
 
 def test_sources_of_topics() -> None:
@@ -170,9 +165,7 @@ def test_sources_of_topics() -> None:
     check_topics(random_topics(2, unlabelled=True))
     check_topics("synthetic:tiny:3")
     check_topics(TopicSet([Topic(query_id="1", doc_ids=("a",))], name="bare"))
-    with pytest.raises(ConformanceError, match="'none' is empty"):
-        check_topics(TopicSet([], name="none"))
+    refused(lambda: check_topics(TopicSet([], name="none")), "'none' is empty", ConformanceError)
     thawed = random_topics(2)
     object.__setattr__(thawed[1], "doc_vectors", np.array(thawed[1].doc_vectors))
-    with pytest.raises(ConformanceError, match="topic 'q1': doc_vectors can be written to"):
-        check_topics(thawed)
+    refused(lambda: check_topics(thawed), "topic 'q1': doc_vectors can be written to", ConformanceError)

@@ -11,7 +11,7 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
-from small_topics import FirstRankOnly, random_topics, seeds
+from small_topics import FirstRankOnly, random_topics, refused, seeds
 
 from srd_gym.envs import SelectionEnv, SelectionVectorEnv
 from srd_gym.testing import _require_equal, check_vector_env
@@ -100,18 +100,10 @@ def test_documents_are_those_of_the_topics(share: bool) -> None:
         observation, *_ = vector.step(vector.action_masks().argmax(axis=1))
 
 
-def test_batches_share_no_memory() -> None:
-    vector = gym.make_vec("SRD-v0", num_envs=2, topics=random_topics(3))
-    seen = [vector.reset(seed=0)[0], vector.step([0, 0])[0], vector.step([0, 0])[0]]
-    arrays = [array for observation in seen for array in observation.values()]
-    assert not any(np.shares_memory(a, b) for i, a in enumerate(arrays) for b in arrays[:i])
-
-
 @pytest.mark.parametrize("share", [False, True])
 def test_snapshots(share: bool) -> None:
     vector = SelectionVectorEnv(random_topics(3, n=6), num_envs=3, horizon=4, share_documents=share)
-    with pytest.raises(ResetNeeded, match="nothing to take a snapshot of"):
-        vector.snapshot()
+    refused(vector.snapshot, "nothing to take a snapshot of", ResetNeeded)
     vector.reset(seed=0)
     vector.step([0, 1, 2])
     snapshot = vector.snapshot()
@@ -154,32 +146,18 @@ def test_statistics_can_be_recorded() -> None:
         assert_array_equal(outer["return"], total)
 
 
-def test_text_views() -> None:
-    vector = gym.make_vec("SRD-v0", num_envs=2, topics=random_topics(3), render_mode="ansi")
-    vector.reset(seed=0)
-    frames = vector.render()
-    assert len(frames) == 2
-    assert all("rank 0 of" in str(frame) for frame in frames)
-    silent = gym.make_vec("SRD-v0", num_envs=2, topics=random_topics(3))
-    with pytest.warns(UserWarning, match="render_mode is None"):
-        assert silent.render() is None
-
-
 def test_misuse_is_refused() -> None:
     topics = random_topics(0, n=4)
-    with pytest.raises(ValueError, match="num_envs must be at least 1, got 0"):
-        SelectionVectorEnv(topics, num_envs=0)
+    refused(lambda: SelectionVectorEnv(topics, num_envs=0), "num_envs must be at least 1, got 0")
     with pytest.raises(ValueError, match=r"unknown autoreset_mode 'nextstp'. Did you mean next_step"):
         SelectionVectorEnv(topics, autoreset_mode="nextstp")
     vector = SelectionVectorEnv(topics, num_envs=2, autoreset_mode="disabled", horizon=1)
-    with pytest.raises(ResetNeeded, match=r"episodes \[0, 1\] have ended or were never begun"):
-        vector.step([0, 0])
+    refused(lambda: vector.step([0, 0]), r"episodes \[0, 1\] have ended or were never begun", ResetNeeded)
     with pytest.raises(ResetNeeded, match="the first reset must be of all"):
         vector.reset(options={"reset_mask": np.array([True, False])})
     vector.reset(seed=0)
     vector.step([0, 0])
-    with pytest.raises(ResetNeeded, match=r"reset them first, with options=\{'reset_mask'"):
-        vector.step([0, 0])
+    refused(lambda: vector.step([0, 0]), r"reset them first, with options=\{'reset_mask'", ResetNeeded)
     for options, error, message in (
         ({"reset_mask": [True, False]}, TypeError, "must be a numpy array of bool, got list"),
         ({"reset_mask": np.array([1, 0])}, TypeError, "must be a numpy array of bool, got int64"),
@@ -194,5 +172,4 @@ def test_misuse_is_refused() -> None:
     ):
         with pytest.raises(error, match=message):
             vector.reset(options=options)
-    with pytest.raises(ValueError, match="one seed for each of 2 sub-environments, got 3"):
-        vector.reset(seed=[1, 2, 3])
+    refused(lambda: vector.reset(seed=[1, 2, 3]), "one seed for each of 2 sub-environments, got 3")

@@ -318,16 +318,16 @@ class TopicSet(Sequence[Topic]):
                     )
                 owner[query_id] = index
         count = len(test_sets)
-        return tuple(self._fold(index, index % count + 1, count, owner) for index in range(1, count + 1))
-
-    def _fold(self, index: int, validation: int, count: int, owner: dict[str, int]) -> Fold:
-        """The fold that tests on part `index` and validates on part `validation`."""
 
         def part(belongs: set[int | None]) -> TopicSet:
             return self.replace(topic for topic in self._topics if owner.get(topic.query_id) in belongs)
 
-        rest: set[int | None] = {None, *range(1, count + 1)} - {index, validation}
-        return Fold(index=index, count=count, train=part(rest), validation=part({validation}), test=part({index}))
+        every: set[int | None] = {None, *range(1, count + 1)}
+        pairs = [(index, index % count + 1) for index in range(1, count + 1)]
+        return tuple(
+            Fold(index=i, count=count, train=part(every - {i, v}), validation=part({v}), test=part({i}))
+            for i, v in pairs
+        )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,7 +11,7 @@ from gymnasium.error import ResetNeeded
 from numpy.typing import NDArray
 from pettingzoo import ParallelEnv
 
-from srd_gym.core.arrays import DEFAULT_TOPICS, TopicShuffle, TopicSource
+from srd_gym.core.arrays import DEFAULT_TOPICS, TopicShuffle, TopicSource, shown
 from srd_gym.core.reward import RENAMED
 from srd_gym.core.scoring import ScoringCore
 from srd_gym.names import check_option, hands_on, refuse_arguments
@@ -115,7 +115,9 @@ class ScoringEnv(ParallelEnv[str, Observation, int]):  # type: ignore[misc]  # P
         unlabelled topics."""
         self._index = {agent: i for i, agent in enumerate(self.possible_agents)}
         self._observation, self._offered = observation, agents
-        self._masks = _masks(self.core.n_scores)
+        scores = np.arange(self.core.n_scores)
+        # Allowed scores of a document (all) and of padding (0 alone).
+        self._masks = shown(np.ones_like(scores, np.int8)), shown((scores == 0).astype(np.int8))
         self._action_space = spaces.Discrete(self.core.n_scores)
         self._observation_space = self._space()
         width = arrays.documents.shape[2]
@@ -291,11 +293,3 @@ class ScoringEnv(ParallelEnv[str, Observation, int]):  # type: ignore[misc]  # P
             parts["documents"] = spaces.Box(-np.inf, np.inf, (n, width), np.float32)
         parts["action_mask"] = spaces.Box(0, 1, (self.core.n_scores,), np.int8)
         return spaces.Dict(parts)
-
-
-def _masks(n_scores: int) -> tuple[NDArray[np.int8], NDArray[np.int8]]:
-    """Allowed scores of a document (all) and of padding (0 alone), read-only."""
-    real, padding = np.ones(n_scores, np.int8), np.zeros(n_scores, np.int8)
-    padding[0] = 1
-    real.flags.writeable = padding.flags.writeable = False
-    return real, padding

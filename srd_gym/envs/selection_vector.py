@@ -262,9 +262,8 @@ class SelectionVectorEnv(VectorEnv[Observation, IntArray, Any]):
 
 def _autoreset_mode(mode: AutoresetMode | str) -> AutoresetMode:
     """The mode, by itself, its value or its name."""
-    if isinstance(mode, AutoresetMode):
-        return mode
-    for known in AutoresetMode:
-        if str(mode).casefold().replace("_", "") in (known.value.casefold(), known.name.casefold().replace("_", "")):
-            return known
-    raise unknown("autoreset_mode", str(mode), [known.name.casefold() for known in AutoresetMode])
+    known = {name.casefold(): each for each in AutoresetMode for name in (each.name, each.value)}
+    key = (mode.value if isinstance(mode, AutoresetMode) else str(mode)).casefold()
+    if key not in known:
+        raise unknown("autoreset_mode", str(mode), [each.name.casefold() for each in AutoresetMode])
+    return known[key]

@@ -52,8 +52,8 @@ class _Cascade(Measure):
         sums: ScoreArray = np.einsum("tr,r->t", padded, self._cut(self._discounts(longest)))
         return sums
 
-    def _by_ideal(self, statistics: Statistics, depth: int) -> tuple[Term, ...]:
-        """The cascade divided by its ideal."""
+    def _terms(self, statistics: Statistics, depth: int) -> tuple[Term, ...]:
+        """The cascade divided by its ideal, unless a measure says otherwise."""
         return self._cascade(_ratio(statistics.weights, self._ideal(statistics)), depth)
 
     def _ndeval_divisor(self, statistics: Statistics) -> ScoreArray:
@@ -128,9 +128,6 @@ class AlphaNDCG(_Cascade):
     def _discounts(self, depth: int) -> ScoreArray:
         return log_discounts(depth)
 
-    def _terms(self, statistics: Statistics, depth: int) -> tuple[Term, ...]:
-        return self._by_ideal(statistics, depth)
-
 
 @dataclass(frozen=True, kw_only=True)
 class ERRIA(_CollectionIndependent):
@@ -165,9 +162,6 @@ class NERRIA(_Cascade):
 
     def _discounts(self, depth: int) -> ScoreArray:
         return reciprocal_discounts(depth)
-
-    def _terms(self, statistics: Statistics, depth: int) -> tuple[Term, ...]:
-        return self._by_ideal(statistics, depth)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -211,9 +205,6 @@ class NNRBP(_RankBiased):
     """
 
     name: ClassVar[str] = "nNRBP"
-
-    def _terms(self, statistics: Statistics, depth: int) -> tuple[Term, ...]:
-        return self._by_ideal(statistics, depth)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -104,15 +104,12 @@ class ByRanker:
 
     def _check_able(self, ranker: Any) -> None:
         """Refuse a ranker that lacks the method which is called."""
-        if self.when == "reset" and not isinstance(ranker, Ranker):
+        needed: type = Ranker if self.when == "reset" else SequentialScorer
+        if not isinstance(ranker, needed):
+            methods = "`rank` and `rank_batch`" if self.when == "reset" else "`score`"
             raise TypeError(
-                "pruning by a ranker at reset needs `rank` and `rank_batch` (srd_gym.protocols.Ranker), which "
-                f"{type(ranker).__name__} lacks"
-            )
-        if self.when == "step" and not isinstance(ranker, SequentialScorer):
-            raise TypeError(
-                f"pruning by a ranker at each step needs `score` (srd_gym.protocols.SequentialScorer), which "
-                f"{type(ranker).__name__} lacks; mmr and ntn-div have it, and every ranker can prune with when='reset'"
+                f"pruning by a ranker with when={self.when!r} needs {methods} (srd_gym.protocols.{needed.__name__}), "
+                f"which {type(ranker).__name__} lacks; mmr and ntn-div have all of them"
             )
 
 

@@ -141,33 +141,33 @@ def read_run(paths: Paths) -> Run:
 
 
 def write_run(
-    path: PathLike,
-    rankings: Mapping[str, Sequence[str]] | Iterable[tuple[str, Sequence[str]]],
-    tag: str,
-    scores: Mapping[str, Sequence[float] | NDArray[np.floating]] | None = None,
+    path: PathLike, rankings: Mapping[str, Sequence[str]] | Iterable[tuple[str, Sequence[str]]], tag: str
 ) -> None:
     """Write rankings as a TREC run, whole or not at all.
 
-    Official tools order a run by its scores and break ties by document id, so the score column falls strictly: without
-    `scores` it is N, N - 1, ..., 1; given scores are written as float32 (trec_eval's precision), and one that does not
-    fall below the one before it becomes the next smaller float32.
+    Official tools order a run by its scores and break ties by document id, so the score column falls: N, N - 1, ..., 1.
 
     Args:
         path: the file to write; an existing one is replaced once the new one is complete.
         rankings: document ids by query id, best first; or pairs of a query id and its document ids, which are written
             as they come, so that they need not be in memory together (each query once: that is not checked).
         tag: the run's name.
-        scores: per query, one finite score a document, never rising.
 
     Raises:
         ValueError: an id or tag that is empty or holds white space or control characters (the format cannot carry it),
-            a document twice, or scores that rise, are not finite or do not match; nothing is written.
+            or a document twice; nothing is written.
     """
     _check_word("the tag", tag)
     with written_atomically(path) as temporary, temporary.open("w", encoding="utf-8", newline="\n") as stream:
         for query_id, doc_ids in rankings.items() if isinstance(rankings, Mapping) else rankings:
-            given = None if scores is None else scores.get(query_id)
-            stream.writelines(_run_lines(query_id, doc_ids, tag, given, scores is not None))
+            _check_word("query id", query_id)
+            if len(set(doc_ids)) < len(doc_ids):
+                raise ValueError(
+                    f"run: a document comes twice for query {shown(query_id)}; a ranking holds each document once"
+                )
+            for rank, doc_id in enumerate(doc_ids, start=1):
+                _check_word("document id", doc_id)
+                stream.write(f"{query_id} Q0 {doc_id} {rank} {len(doc_ids) + 1 - rank} {tag}\n")
 
 
 @dataclass(slots=True)
@@ -284,39 +284,3 @@ def _check_word(what: str, value: str) -> None:
             f"run: {what} {shown(value)} {found}; a TREC run separates fields by white space, so ids and tag need "
             "at least one character and no white space or control characters: rename it"
         )
-
-
-def _run_lines(
-    query_id: str,
-    doc_ids: Sequence[str],
-    tag: str,
-    given: Sequence[float] | NDArray[np.floating] | None,
-    expected: bool,
-) -> Iterator[str]:
-    """The lines of one query, checked."""
-    _check_word("query id", query_id)
-    if len(set(doc_ids)) < len(doc_ids):
-        raise ValueError(f"run: a document comes twice for query {shown(query_id)}; a ranking holds each document once")
-    if expected and (given is None or len(given) != len(doc_ids)):
-        count = "no scores" if given is None else f"{len(given)} scores"
-        raise ValueError(f"run: query {shown(query_id)} has {len(doc_ids)} documents but {count}; expected one each")
-    scores = [str(len(doc_ids) - i) for i in range(len(doc_ids))] if given is None else _falling(query_id, given)
-    for rank, (doc_id, score) in enumerate(zip(doc_ids, scores, strict=True), start=1):
-        _check_word("document id", doc_id)
-        yield f"{query_id} Q0 {doc_id} {rank} {score} {tag}\n"
-
-
-def _falling(query_id: str, given: Sequence[float] | NDArray[np.floating]) -> list[str]:
-    """Scores as strictly falling float32, written so that they read back as the same float32."""
-    exact = np.asarray(given, dtype=np.float64)
-    with np.errstate(over="ignore"):
-        scores = exact.astype(np.float32)
-    if not np.isfinite(scores).all() or (np.diff(exact) > 0).any():
-        raise ValueError(
-            f"run: scores of query {shown(query_id)} must be finite float32 numbers that never rise along the ranking"
-        )
-    bottom = np.float32(-np.inf)
-    for i in range(1, len(scores)):
-        if scores[i] >= scores[i - 1]:
-            scores[i] = np.nextafter(scores[i - 1], bottom)
-    return [repr(float(score)) for score in scores]

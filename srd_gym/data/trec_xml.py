@@ -24,14 +24,12 @@ class TopicText:
 
     query_text: str
     """The query as typed."""
-    description: str | None
-    """What the searcher wants, in a sentence; None where the file has none."""
     subtopics: dict[str, str]
     """Text by subtopic id, in the file's order."""
 
 
 def read_topic_texts(path: PathLike) -> dict[str, TopicText]:
-    """Read one topics file: `<topic number=...>` with `<query>`, `<description>` and `<subtopic number=...>`.
+    """Read one topics file: `<topic number=...>` with `<query>` and `<subtopic number=...>`.
 
     The files come with a DOCTYPE that lists their elements, which is accepted; entities, which could blow a small file
     up to gigabytes or read other files, are refused. White space is folded; everything else is kept as data.
@@ -94,7 +92,6 @@ def _topic_text(element: Element, path: PathLike, query_id: str) -> TopicText:
     query = element.find("query")
     if query is None:
         raise ValueError(f"{_WHAT}: {path}: topic {shown(query_id)} has no <query>")
-    description = element.find("description")
     subtopics: dict[str, str] = {}
     for subtopic in element.findall("subtopic"):
         number = _number(subtopic, path, f"subtopic of topic {shown(query_id)}")
@@ -103,7 +100,6 @@ def _topic_text(element: Element, path: PathLike, query_id: str) -> TopicText:
         subtopics[number] = _text(subtopic)
     return TopicText(
         query_text=_text(query),
-        description=None if description is None else _text(description),
         subtopics=subtopics,
     )
 

@@ -4,7 +4,7 @@
 file              holds
 ================  =====================================================================================
 TSV (or gzip)     a line per vector: id, a tab, then numbers separated by tabs or spaces
-`X.npy`           an [n, F] array; the ids stand, one a line, in `X.ids` (or another file given as `ids`)
+`X.npy`           an [n, F] array; the ids stand, one a line, in `X.ids`
 `X.npz`           arrays `ids` [n] and `vectors` [n, F]; or, for several kinds at once,
                   `document_ids`, `document_vectors`, `query_ids`, ..., `subtopic_vectors`
 Parquet           columns `id` (string) and `vector` (list of numbers)
@@ -109,16 +109,13 @@ class VectorTable:
         return self.vectors[[self._index[name] for name in ids]]
 
 
-def read_vectors(
-    path: PathLike, *, part: Part = "document", only: Collection[str] | None = None, ids: PathLike | None = None
-) -> VectorTable:
+def read_vectors(path: PathLike, *, part: Part = "document", only: Collection[str] | None = None) -> VectorTable:
     """Read vectors from a TSV, .npy, .npz or Parquet file (see the module's table).
 
     Args:
         path: the file.
         part: which arrays of an .npz to take where it holds several kinds; without such names, `ids` and `vectors`.
         only: keep the vectors of these ids only: a file larger than memory can be read for a small set.
-        ids: the file of ids beside an .npy; by default the same name ending in `.ids`.
 
     Raises:
         FileNotFoundError: no such file.
@@ -130,7 +127,7 @@ def read_vectors(
     start = first_bytes(path, _WHAT)
     wanted = None if only is None else frozenset(only)
     if start[:6] == b"\x93NUMPY":
-        return _from_npy(path, wanted, ids)
+        return _from_npy(path, wanted)
     if start[:4] == b"PK\x03\x04":
         with open_npz(path, _WHAT, _ADVICE) as arrays:
             names = _npz_names(arrays, path, part)
@@ -154,13 +151,12 @@ def read_vector_parts(path: PathLike) -> dict[Part, VectorTable]:
     return {part: read_vectors(path, part=part) for part in parts}
 
 
-def embed_texts(model: PathLike, texts: Sequence[str], *, batch_size: int = 64) -> FloatArray:
+def embed_texts(model: PathLike, texts: Sequence[str]) -> FloatArray:
     """Vectors of texts from a sentence-transformers model.
 
     Args:
         model: the model's name, or the folder that holds it.
         texts: n texts.
-        batch_size: texts at once.
 
     Returns:
         [n, F] float32, each row of length 1.
@@ -170,7 +166,7 @@ def embed_texts(model: PathLike, texts: Sequence[str], *, batch_size: int = 64) 
     """
     encoder = _text_model(str(model))
     vectors = encoder.encode(
-        list(texts), batch_size=batch_size, convert_to_numpy=True, normalize_embeddings=True, show_progress_bar=False
+        list(texts), batch_size=64, convert_to_numpy=True, normalize_embeddings=True, show_progress_bar=False
     )
     return np.ascontiguousarray(vectors, dtype=np.float32)
 
@@ -233,13 +229,11 @@ def _tsv_entries(path: PathLike, wanted: frozenset[str] | None) -> Iterator[tupl
             raise ValueError(f"{_WHAT}: {path}:{number}: expected numbers after the id: {error}") from error
 
 
-def _from_npy(path: PathLike, wanted: frozenset[str] | None, ids: PathLike | None) -> VectorTable:
+def _from_npy(path: PathLike, wanted: frozenset[str] | None) -> VectorTable:
     """An array file and its ids."""
-    beside = ids or with_optional_gz(Path(path).parent, f"{Path(path).stem}.ids")
+    beside = with_optional_gz(Path(path).parent, f"{Path(path).stem}.ids")
     if beside is None:
-        raise ValueError(
-            f"{_WHAT}: {path} needs its ids, one a line, in {Path(path).with_suffix('.ids')} (or pass ids=...)"
-        )
+        raise ValueError(f"{_WHAT}: {path} needs its ids, one a line, in {Path(path).with_suffix('.ids')}")
     names = [line for _, line in numbered_lines(beside, "ids of vectors")]
     with reading(path, _WHAT, "a whole .npy file of plain numbers", _ADVICE):
         return _kept(names, np.load(path, mmap_mode="r", allow_pickle=False), wanted, str(path))

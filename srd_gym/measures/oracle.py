@@ -13,13 +13,7 @@ _ROUNDING = 1e-12
 in the last places."""
 
 
-def greedy_rankings(
-    bound: BoundMeasure,
-    judgments: Rows,
-    allowed: BoolArray,
-    topic_index: ArrayLike,
-    k: int | None = None,
-) -> IntArray:
+def greedy_rankings(bound: BoundMeasure, judgments: Rows, allowed: BoolArray, topic_index: ArrayLike) -> IntArray:
     """Greedy rankings of B topics at once by `candidate_gains`; a loop over ranks, none over documents.
 
     Candidates of equal gain (up to rounding) go in candidate order, the first one first: what stands ahead stays ahead.
@@ -29,17 +23,13 @@ def greedy_rankings(
         judgments: [B, N, S] judgments of the candidates, padded with 0.
         allowed: [B, N] bool, candidates that may be ranked (padding is not).
         topic_index: [B] (or one int for all) topic indices.
-        k: ranks to fill, at most the depth of the measure; the depth where absent.
 
     Returns:
-        [B, min(k, N)] int64 candidate indices, best first; -1 once no allowed candidate is left.
+        [B, min(depth, N)] int64 candidate indices, best first; -1 once no allowed candidate is left.
 
     Raises:
-        ValueError: k beyond the depth, or shapes that do not match.
+        ValueError: shapes that do not match.
     """
-    ranks = bound.depth if k is None else k
-    if not 0 <= ranks <= bound.depth:
-        raise ValueError(f"k must be 0 to {bound.depth}, the ranks that {bound.measure} was bound for; got {k}")
     if np.shape(allowed) != np.shape(judgments)[:2]:
         raise ValueError(f"allowed must be [B, N] = {np.shape(judgments)[:2]}, got shape {np.shape(allowed)}")
     count, n, width = judgments.shape
@@ -48,7 +38,7 @@ def greedy_rankings(
     # Grades are looked at only by measures with linear gains; booleans are cheaper for all others.
     seen_by_measure = judgments if bound.needs_grades else covers
     coverage = np.zeros((count, width), dtype=np.int64)
-    rankings = np.full((count, min(ranks, n)), -1, dtype=np.int64)
+    rankings = np.full((count, min(bound.depth, n)), -1, dtype=np.int64)
     items = np.arange(count)
     for rank in range(rankings.shape[1]):
         gains = bound.candidate_gains(seen_by_measure, coverage, rank, topic_index)

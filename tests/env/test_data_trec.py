@@ -132,14 +132,10 @@ def test_a_run_is_written_as_its_rankings_come(tmp_path: Path) -> None:
 
 
 @settings(max_examples=60, deadline=None)
-@given(data=st.data(), doc_ids=st.lists(ids, unique=True, min_size=1, max_size=12), scored=st.booleans())
-def test_a_written_run_keeps_its_order(
-    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject, doc_ids: list[str], scored: bool
-) -> None:
-    number = st.sampled_from([0.0, 1.0, -1.0, 1e-45, 3e38, 1.0000001]) | st.floats(-1e6, 1e6)
-    falling = sorted(data.draw(st.lists(number, min_size=len(doc_ids), max_size=len(doc_ids))), reverse=True)
+@given(doc_ids=st.lists(ids, unique=True, min_size=1, max_size=12))
+def test_a_written_run_keeps_its_order(tmp_path_factory: pytest.TempPathFactory, doc_ids: list[str]) -> None:
     path = tmp_path_factory.mktemp("run") / "r"
-    write_run(path, {"q": doc_ids}, "tag", {"q": falling} if scored else None)
+    write_run(path, {"q": doc_ids}, "tag")
     run = read_run(path)
     assert run.rankings == {"q": tuple(doc_ids)}
     assert (np.diff(run.scores["q"].astype(np.float32)) < 0).all(), "no tie is left, in single precision either"
@@ -165,17 +161,6 @@ def test_what_a_run_cannot_carry_is_refused(
     assert [p.read_text() for p in tmp_path.iterdir()] == ["old"], "nothing half written, nothing left behind"
 
 
-def test_scores_that_rise_or_do_not_match_are_refused(tmp_path: Path) -> None:
-    for scores, message in (
-        ({"1": [1.0, 2.0]}, "never rise"),
-        ({"1": [np.inf, 2.0]}, "must be finite"),
-        ({"1": [1.0]}, "has 2 documents but 1 scores"),
-        ({}, "has 2 documents but no scores"),
-    ):
-        with pytest.raises(ValueError, match=message):
-            write_run(tmp_path / "run", {"1": ["a", "b"]}, "x", scores)
-
-
 # topics XML
 
 XML = """<?xml version="1.0"?>
@@ -188,7 +173,6 @@ XML = """<?xml version="1.0"?>
 def test_topics_xml_with_its_doctype_is_read(tmp_path: Path) -> None:
     text = read_topics_xml(put(tmp_path / "t.xml", XML))["1"]
     assert text.query_text == "jaguar <b>"
-    assert text.description == "A car?"
     assert list(text.subtopics.items()) == [("2", "the car"), ("1", "the cat")]
 
 

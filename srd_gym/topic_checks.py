@@ -122,8 +122,8 @@ def _check_counts(topic: Topic) -> None:
     weights = topic.subtopic_weights
     if weights is not None and not (weights > 0).all():
         raise _fault(topic, f"subtopic_weights must be positive, got {weights.min()}")
-    rises = [] if topic.retrieval_scores is None else np.flatnonzero(np.diff(topic.retrieval_scores) > 0)
-    if len(rises):
+    scores = topic.retrieval_scores
+    if scores is not None and len(rises := np.flatnonzero(np.diff(scores) > 0)):
         raise _fault(
             topic,
             f"retrieval_scores rise from candidate {rises[0]} to {rises[0] + 1}; candidates must stand in retrieval "

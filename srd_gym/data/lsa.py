@@ -52,6 +52,7 @@ class LsaVectorizer:
         check_integer(f"{_WHAT}: width", width, 1)
         self.width = width
         self.seed = seed
+        self._weigher: TfidfVectorizer | None = None
         self._put((), np.empty(0), np.empty((width, 0), dtype=np.float32))
 
     @property
@@ -172,8 +173,7 @@ class LsaVectorizer:
 
     def _put(self, terms: tuple[str, ...], idf: NDArray[np.float64], components: FloatArray) -> None:
         """Take over what was learned or read."""
-        self._terms, self._idf, self._components = terms, idf, components
-        self._weigher: TfidfVectorizer | None = None
+        self._terms, self._idf, self._components, self._weigher = terms, idf, components, None
 
 
 def _new_weigher(**settings: Any) -> TfidfVectorizer:

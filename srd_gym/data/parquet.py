@@ -243,7 +243,7 @@ def _header_of(file: pq.ParquetFile, path: PathLike) -> dict[str, Any]:
     try:
         about = json_value(raw)
         version = int(about["schema_version"])
-        header = {flag: bool(about.get(flag, False)) for flag in ("simulated", "transductive")}
+        header: dict[str, Any] = {flag: bool(about.get(flag, False)) for flag in ("simulated", "transductive")}
         header["name"] = str(about.get("name", Path(path).stem))
     except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError) as error:
         raise ValueError(

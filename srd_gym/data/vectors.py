@@ -202,7 +202,9 @@ def table_of(path: PathLike, entries: Iterable[tuple[str, str, NDArray[Any]]]) -
     Raises:
         ValueError: entries of different widths, and as `VectorTable`.
     """
-    places, names, rows = [], [], []
+    places: list[str] = []
+    names: list[str] = []
+    rows: list[FloatArray] = []
     for place, name, row in entries:
         if row.ndim != 1 or not row.size or (rows and row.size != rows[0].size):
             expected = f"{rows[0].size} numbers as before" if rows else "a list of numbers"

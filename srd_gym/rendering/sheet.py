@@ -43,7 +43,7 @@ class Sheet:
             ) from error
         figure = Figure(figsize=(width / _DPI, height / _DPI), dpi=_DPI)
         self.width, self.height = width, height
-        self._canvas = FigureCanvasAgg(figure)
+        self._canvas: Any = FigureCanvasAgg(figure)
         self._axes: Any = figure.add_axes((0, 0, 1, 1))
 
         self._background: Any = None
@@ -54,15 +54,15 @@ class Sheet:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="Glyph .* missing from")  # an empty box says it well enough
             self._canvas.draw()
-        self._background = self._canvas.copy_from_bbox(self._axes.bbox)  # type: ignore[no-untyped-call]
+        self._background = self._canvas.copy_from_bbox(self._axes.bbox)
         self._clear()
 
     def frame(self) -> Frame:
         """[height, width, 3] uint8, the background and what was drawn since, which is forgotten."""
-        self._canvas.restore_region(self._background)  # type: ignore[no-untyped-call]
+        self._canvas.restore_region(self._background)
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="Glyph .* missing from")
-            self._axes.draw(self._canvas.get_renderer())  # type: ignore[no-untyped-call]
+            self._axes.draw(self._canvas.get_renderer())
         self._clear()
         return np.asarray(self._canvas.buffer_rgba())[..., :3].copy()
 

@@ -7,7 +7,6 @@ stand.
 
 from __future__ import annotations
 
-import contextlib
 import math
 import re
 import unicodedata
@@ -227,9 +226,10 @@ def _rows(paths: Paths, what: str, form: str) -> Iterator[tuple[PathLike, int, l
         for number, line in numbered_lines(path, what):
             fields = _FIELDS.findall(line)
             if len(fields) == width:
-                if fields[0] not in own:
-                    claim_query(what, owner, fields[0], path)
-                    own.add(fields[0])
+                query_id = fields[0]
+                if query_id not in own:
+                    claim_query(what, owner, query_id, path)
+                    own.add(query_id)
                 yield path, number, fields
             elif fields:
                 raise ValueError(
@@ -269,10 +269,13 @@ def _grade(text: str, path: PathLike, number: int) -> int:
 
 def _score(text: str, path: PathLike, number: int) -> float:
     """A score as a finite number."""
-    with contextlib.suppress(ValueError):
-        if math.isfinite(value := plain_float(text)):
-            return value
-    raise ValueError(f"run: {path}:{number}: expected a finite number as score, got {shown(text)}")
+    try:
+        value = plain_float(text)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise ValueError(f"run: {path}:{number}: expected a finite number as score, got {shown(text)}")
+    return value
 
 
 def _check_word(what: str, value: str) -> None:

@@ -163,19 +163,6 @@ def test_bad_snapshots_are_refused() -> None:
     assert isinstance(snapshot, Snapshot)
 
 
-def test_gains_of_hand_computed_ranking() -> None:
-    judgments = np.array([[1, 1, 0], [1, 0, 0], [0, 0, 1], [0, 0, 0]], np.int8)
-    topic = Topic(query_id="1", doc_ids=tuple("abcd"), subtopic_ids=tuple("xyz"), judgments=judgments)
-    core = SelectionCore(TopicSet([topic], name="hand"), reward="alpha_DCG", horizon=4)
-    core.reset([0])
-    rewards = [core.step([action]).reward.item() for action in (0, 0, 1, 2)]
-    # alpha = 0.5: two new subtopics; the wasted rank; x a second time at rank 3; z at rank 4.
-    assert_allclose(rewards, [2.0, 0.0, 0.5 / np.log2(4), 1 / np.log2(5)], rtol=1e-12)
-    assert core.ranking.tolist() == [[0, -1, 1, 2]]
-    assert core.coverage.tolist() == [[2, 1, 1]]
-    assert core.done.tolist() == [True]
-
-
 def test_candidate_gains_are_what_steps_pay() -> None:
     core = begun(7, horizon=5)
     while not core.done.all():

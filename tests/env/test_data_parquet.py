@@ -113,15 +113,6 @@ def small(query_id: str = "1", width: int = 2, n: int = 3) -> Topic:
     )
 
 
-def test_odd_ids_and_titles_are_data(tmp_path: Path) -> None:
-    odd = ("<script>alert(1)</script>", "a\tb\r\n\x00\x1b[31m", "=cmd()", "\u202egnp.exe")
-    topic = Topic(query_id="<b>&amp;", query_text="\x07", doc_ids=odd, doc_texts=odd[::-1])
-    write_topics(tmp_path / "odd.parquet", TopicSet([topic], name="<i>\n"))
-    again = read_topics(tmp_path / "odd.parquet")
-    assert again.name == "<i>\n"
-    assert_same(again[0], topic)
-
-
 def test_other_tools_may_write_wider_types_and_nested_lists(tmp_path: Path) -> None:
     table = pa.table(
         {

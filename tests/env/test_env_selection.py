@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import copy
 import inspect
 import json
 import subprocess
@@ -299,20 +298,6 @@ def test_both_environments_take_the_same_arguments() -> None:
     single, vector = (inspect.signature(each).parameters for each in (SelectionEnv, SelectionVectorEnv))
     assert set(vector) - set(single) == {"num_envs", "autoreset_mode"}
     assert {key: vector[key] for key in single} == dict(single)
-
-
-def test_a_deep_copy_goes_its_own_way() -> None:
-    env = SelectionEnv(random_topics(0, n=6))
-    env.reset(seed=0)
-    env.step(0)
-    other = copy.deepcopy(env)
-    other.step(1)
-    assert env.core.rank.tolist() == [1]
-    assert other.core.ranking[0, :2].tolist() == [0, 1]
-    assert_array_equal(other.step(2)[0]["ranking"][:3], [0, 1, 2])
-    assert other.core.arrays is env.core.arrays
-    assert other._builder.documents is env._builder.documents
-    assert other._builder.core is other.core
 
 
 def test_the_id_with_its_module_needs_no_import() -> None:

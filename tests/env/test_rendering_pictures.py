@@ -19,7 +19,7 @@ from small_topics import random_topics
 import srd_gym  # noqa: F401 registers the environments
 from srd_gym import scoring_v0
 from srd_gym.envs import SelectionEnv, SelectionVectorEnv
-from srd_gym.rendering import Painter, Row, Scene, scoring_scene, selection_scene
+from srd_gym.rendering import Painter, scoring_scene
 from srd_gym.rendering.scene import map_of
 from srd_gym.topic import Topic, TopicSet
 
@@ -30,30 +30,6 @@ JUDGED = Topic(
     judgments=[[1, 0], [1, 1], [0, 0]], doc_vectors=[[0, 0], [2, 0], [0, 1]], query_vector=[1, 1],
 )  # fmt: skip
 ONE = TopicSet([JUDGED], name="one")
-
-
-def scene_after(*actions: int, topic: Topic = JUDGED, **arguments: Any) -> Scene:
-    env = SelectionEnv(TopicSet([topic], name="one"), horizon=3, observation="compact", **arguments)
-    env.reset(seed=0)
-    for action in actions:
-        env.step(action)
-    return selection_scene(env.core, 0)
-
-
-def test_a_scene_holds_the_ranking_its_gains_and_its_counts() -> None:
-    scene = scene_after(0, 0, 1)
-    assert scene.rows == (Row(candidate=0, gain=1.0), Row(candidate=-1, gain=0.0), Row(candidate=1, gain=0.75))
-    assert scene.counts().tolist() == [[1, 0], [0, 0], [2, 1]]
-    assert scene.slots == 3
-    assert scene.offered.tolist() == [False, False, True]
-    assert {name: round(value, 4) for name, value in scene.measures.items()} == {"alpha_DCG@3": 0.6074}
-
-
-def test_scenes_of_unlabelled_topics_have_no_gains() -> None:
-    scene = scene_after(1, topic=Topic(query_id="7", doc_ids=("a", "b"), subtopic_ids=("x",)))
-    assert scene.rows == (Row(candidate=1),)
-    assert scene.counts().shape == (1, 0)
-    assert scene.measures == {}
 
 
 def test_gains_of_a_scored_list_add_up_to_its_reward() -> None:
@@ -182,14 +158,6 @@ def test_the_vector_environment_renders_every_episode() -> None:
         single.reset(seed=k)
         np.testing.assert_array_equal(frame, single.render())
     vector.close()
-
-
-def test_lists_of_frames_come_by_themselves() -> None:
-    env = gym.make("SRD-v0", topics=ONE, render_mode="rgb_array_list", disable_env_checker=True)
-    env.reset(seed=0)
-    env.step(0)
-    shown: Any = env.render()
-    assert [frame.shape for frame in shown] == [(720, 1280, 3)] * 2
 
 
 def test_modes_and_their_speed_are_declared() -> None:

@@ -89,16 +89,6 @@ def test_embedded_topics_are_the_default() -> None:
     assert not any(info["padding"] for info in infos.values())
 
 
-def test_spaces_are_one_object_and_hold_the_observations() -> None:
-    for observation in ("full", "local", "flat"):
-        env = scoring_v0.parallel_env(TOPICS, observation=observation)
-        assert env.observation_space("doc_0") is env.observation_space("doc_2")
-        assert env.action_space("doc_0") is env.action_space("doc_0")
-        observations, _ = env.reset(seed=3)
-        assert all(env.observation_space(agent).contains(seen) for agent, seen in observations.items())
-        assert env.state_space.contains(env.state())
-
-
 def test_documents_are_handed_out_by_reference_and_read_only() -> None:
     env = scoring_v0.parallel_env(TOPICS)
     observations, _ = env.reset(seed=0)

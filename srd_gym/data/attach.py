@@ -64,7 +64,7 @@ def attach_vectors(
             document, or an unknown value of `missing`.
     """
     check_option("way to treat missing vectors", missing, ("error", "drop"))
-    _check_widths([table for table in (documents, queries, subtopics) if table is not None])
+    _check_widths([table for table in (documents, queries, subtopics) if table is not None and len(table)])
     gaps = _Gaps()
     attached = []
     for topic in topics:

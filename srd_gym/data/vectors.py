@@ -67,14 +67,15 @@ class VectorTable:
             self.vectors: FloatArray = np.ascontiguousarray(given, dtype=np.float32)
         finite = np.isfinite(self.vectors).all(axis=1)
         if not finite.all():
-            row, fault = int(np.argmin(finite)), "has NaN, infinity or a number beyond float32; expected finite numbers"
+            row = int(np.argmin(finite))
+            fault = "NaN, infinity or a number beyond float32; expected finite numbers"
         elif len(self._index) < len(self.ids):
             row = next(i for i, name in enumerate(self.ids) if self._index[name] != i)
-            fault = "comes twice; keep one of them"
+            fault = "an id comes twice; keep one of them"
         else:
             return
         place = f", row {row}" if places is None else places[row]
-        raise ValueError(f"{_WHAT}: {source}{place}: id {shown(self.ids[row])} {fault}")
+        raise ValueError(f"{_WHAT}: {source}{place}: {fault} (id {shown(self.ids[row])})")
 
     @cached_property
     def _index(self) -> dict[str, int]:
@@ -207,8 +208,8 @@ def table_of(path: PathLike, entries: Iterable[tuple[str, str, NDArray[Any]]]) -
     rows: list[FloatArray] = []
     for place, name, row in entries:
         if row.ndim != 1 or not row.size or (rows and row.size != rows[0].size):
-            expected = f"{rows[0].size} numbers as before" if rows else "a list of numbers"
-            raise ValueError(f"{_WHAT}: {path}{place}: expected {expected} for id {shown(name)}, got {row.size}")
+            found = f"{row.size} numbers, but {rows[0].size} before" if rows else "expected a list of numbers"
+            raise ValueError(f"{_WHAT}: {path}{place}: {found} (id {shown(name)})")
         places.append(place)
         names.append(name)
         with np.errstate(over="ignore"):

@@ -159,7 +159,7 @@ def test_any_pruning_can_be_given_as_text(name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "options", "message"),
     [
-        ("mdp-div", {"pruning": "knn:1.5"}, r"fraction must be in \[0, 1\), got 1.5"),
+        ("mdp-div", {"pruning": "knn:1.5"}, "fraction must be between 0 and 1, got 1.5"),
         ("mdp-div", {"pruning": "nearest"}, "cannot read the pruning description 'nearest'"),
         ("mdp-div-ntn-d", {"pruning": "knn:0.1"}, "prunes by its own NTN-DIV, so it takes no pruning='knn:0.1'"),
         ("mdp-div-ntn-e", {"keep": 0.0}, "keep must be above 0, got 0"),

@@ -10,8 +10,7 @@ from __future__ import annotations
 
 from srd_gym.data.attach import Missing
 from srd_gym.data.json_vectors import attach_files
-from srd_gym.data.label_free import label_free_order
-from srd_gym.data.labels import label_topic, read_labels
+from srd_gym.data.labels import label_free_order, label_topic, read_labels
 from srd_gym.data.streams import existing_folder, needed_file
 from srd_gym.data.trec_files import natural_key
 from srd_gym.files import PathLike

@@ -23,8 +23,7 @@ from typing import Any
 
 from srd_gym.data.attach import Missing
 from srd_gym.data.json_vectors import attach_files
-from srd_gym.data.label_free import label_free_order
-from srd_gym.data.labels import label_topic, read_labels
+from srd_gym.data.labels import label_free_order, label_topic, read_labels
 from srd_gym.data.streams import existing_folder, needed_file, with_optional_gz
 from srd_gym.data.trec import judgment_rows
 from srd_gym.data.trec_files import Paths, Qrels, natural_key, read_qrels

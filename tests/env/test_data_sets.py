@@ -16,7 +16,7 @@ from small_topics import refused
 
 from srd_gym.data.ambient import load_ambient
 from srd_gym.data.du_div import load_du_div
-from srd_gym.data.label_free import label_free_order
+from srd_gym.data.labels import label_free_order
 from srd_gym.data.rl4srd import load_rl4srd
 from srd_gym.data.splits import read_folds
 from srd_gym.data.streams import DataNotice

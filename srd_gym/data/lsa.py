@@ -50,7 +50,7 @@ class LsaVectorizer:
 
     def __init__(self, width: int = 100, *, seed: int = 0) -> None:
         check_integer(f"{_WHAT}: width", width, 1)
-        self.width = width
+        self.width = int(width)
         self.seed = seed
         self._weigher: TfidfVectorizer | None = None
         self._put((), np.empty(0), np.empty((width, 0), dtype=np.float32))

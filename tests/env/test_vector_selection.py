@@ -86,18 +86,10 @@ def test_reset_masks_and_seeds_are_those_of_sync(seed: int, query_ids: list[str 
         assert infos["_query_id"][episode] == mask[episode]
 
 
-@pytest.mark.parametrize("share", [False, True])
-def test_documents_are_those_of_the_topics(share: bool) -> None:
-    topics = random_topics(3)
-    vector = gym.make_vec("SRD-v0", num_envs=4, topics=topics, horizon=3, share_documents=share)
-    observation, _ = vector.reset(seed=0)
-    for _ in range(12):
-        core = vector.core
-        assert_array_equal(observation["documents"], core.arrays.documents[core.topic_index])
-        if share:
-            with pytest.raises(ValueError, match="read-only"):
-                observation["documents"][0] = 0
-        observation, *_ = vector.step(vector.action_masks().argmax(axis=1))
+def test_shared_documents_are_read_only() -> None:
+    observation, _ = SelectionVectorEnv(random_topics(3), num_envs=4, share_documents=True).reset(seed=0)
+    with pytest.raises(ValueError, match="read-only"):
+        observation["documents"][0] = 0
 
 
 @pytest.mark.parametrize("share", [False, True])

@@ -12,7 +12,7 @@ from srd_gym.data.synthetic import generate
 from srd_train.experiment import fit
 from srd_train.experiment.cells import tasks
 from srd_train.experiment.fit import Session, all_options, combinations, fit_ranker
-from srd_train.experiment.recipe import RankerEntry, TopicsEntry, built_in, check_views, load_recipe, recipe_from
+from srd_train.experiment.recipe import RankerEntry, TopicsEntry, built_in, load_recipe, recipe_from
 from srd_train.experiment.sources import load_entry
 from srd_train.experiment.split import split_topics
 
@@ -94,17 +94,17 @@ sed = [1]
 @pytest.mark.parametrize(
     ("mended", "message"),
     [
-        ({}, "unknown key in R, line 20: rankers: 'sed'. Did you mean seeds"),
-        ({"sed = [1]": ""}, "unknown ranker in R, line 18: 'mmmr'. Did you mean mmr"),
-        ({"sed = [1]": "", "mmmr": "mmr"}, "unknown synthetic preset in R, line 12: 'tinny'. Did you mean tiny"),
+        ({"tinny": "tiny"}, "R, line 20: unknown key in rankers: 'sed'. Did you mean seeds"),
+        ({"tinny": "tiny", "sed = [1]": ""}, "R, line 18: unknown ranker 'mmmr'. Did you mean mmr"),
+        ({}, "R, line 12: unknown synthetic preset in 'synthetic:tinny:12:0': 'tinny'. Did you mean tiny"),
         (
-            {"sed = [1]": "", "mmmr": "mmr", "synthetic:tinny:12:0": "ambiant"},
-            "unknown topic set in R, line 12: 'ambiant'. Did you mean ambient",
+            {"synthetic:tinny:12:0": "ambiant"},
+            "R, line 12: unknown topic set: 'ambiant'. Did you mean ambient",
         ),
         ({"sed = [1]": "", "mmmr": "mmr", "tinny": "tiny"}, "R, line 4: "),
-        ({"sed = [1]": "", 'ranker = "mmmr"': ""}, "R, line 17: rankers: ranker missing"),
-        ({'name = "two"': "nam = 2"}, "unknown key in R, line 11: topics: 'nam'. Did you mean name"),
-        ({"title": "titel"}, "R, line 2: 'titel'. Did you mean title"),
+        ({"tinny": "tiny", "sed = [1]": "", 'ranker = "mmmr"': ""}, "R, line 17: rankers: ranker missing"),
+        ({'name = "two"': "nam = 2"}, "R, line 11: unknown key in topics: 'nam'. Did you mean name"),
+        ({"title": "titel"}, "R, line 2: unknown key in the recipe: 'titel'. Did you mean title"),
     ],
 )
 def test_mistakes_are_named_with_their_line(tmp_path: Path, mended: dict[str, str], message: str) -> None:
@@ -139,13 +139,17 @@ views = []
 @pytest.mark.parametrize(
     ("line", "wrong", "message"),
     [
-        (2, 'seeds = "12"', "seeds must be a list, as ['12'], got '12' (str)"),
-        (2, "seeds = [1.5]", "entry 1 of seeds must be a whole number, got 1.5 (float)"),
-        (2, "seeds = [true]", "entry 1 of seeds must be a whole number, got True (bool)"),
-        (2, "depth = 1.5", "depth must be a whole number, got 1.5 (float)"),
-        (2, f"depth = {10**30}", "depth must be a number of at most 64 bits, got one of 100 bits"),
-        (2, "second_reference = 3", "second_reference must be text, got 3 (int)"),
-        (2, 'measures = "alpha_nDCG@5"', "measures must be a list, as ['alpha_nDCG@5'], got 'alpha_nDCG@5' (str)"),
+        (2, 'seeds = "12"', "recipe: seeds must be a list, as ['12'], got '12' (str)"),
+        (2, "seeds = [1.5]", "recipe: entry 1 of seeds must be a whole number, got 1.5 (float)"),
+        (2, "seeds = [true]", "recipe: entry 1 of seeds must be a whole number, got True (bool)"),
+        (2, "depth = 1.5", "recipe: depth must be a whole number, got 1.5 (float)"),
+        (2, f"depth = {10**30}", "recipe: depth must be a number of at most 64 bits, got one of 100 bits"),
+        (2, "second_reference = 3", "recipe: second_reference must be text, got 3 (int)"),
+        (
+            2,
+            'measures = "alpha_nDCG@5"',
+            "recipe: measures must be a list, as ['alpha_nDCG@5'], got 'alpha_nDCG@5' (str)",
+        ),
         (6, "noise = nan", "topics: noise must be a finite number, got nan"),
         (6, 'noise = ["a"]', "topics: noise must be a number, got 'a' (str)"),
         (6, 'qrels = "web*"', "topics: qrels must be a list, as ['web*'], got 'web*' (str)"),
@@ -191,7 +195,7 @@ def test_a_value_of_another_type_is_named_with_its_line(tmp_path: Path, line: in
     ],
 )
 def test_values_that_no_benchmark_can_have_are_refused(change: dict[str, object], message: str) -> None:
-    with pytest.raises(ValueError, match=rf"^(unknown topic set in )?r\.toml.*{message}"):
+    with pytest.raises(ValueError, match=rf"^r\.toml.*{message}"):
         recipe_from({**SMALL, **change}, "r", "r.toml")
 
 
@@ -219,7 +223,7 @@ def test_tables_written_inline_have_lines_too(tmp_path: Path) -> None:
         'title = "t"\nreference = "random"\ntopics = [{ name = "t", source = "synthetic:tiny:9:0" }]\n'
         'rankers = [\n  { ranker = "random" },\n  { ranker = "mmmr" },\n]\n'
     )
-    with pytest.raises(ValueError, match=re.escape(f"unknown ranker in {path}, line 6: 'mmmr'. Did you mean mmr")):
+    with pytest.raises(ValueError, match=re.escape(f"{path}, line 6: unknown ranker 'mmmr'. Did you mean mmr")):
         load_recipe(str(path))
 
 
@@ -288,8 +292,6 @@ def test_m2div_ranks_with_every_budget_and_the_same_in_all_recipes() -> None:
     assert entries[0] == entries[1] == entries[2]
     budgets = [view.config.get("rank_simulations") for view in entries[0].views]
     assert budgets == [None, 0, 16, 64, 256, 1024]
-    for entry in entries:
-        check_views(entry)
 
 
 def test_topics_can_be_made_smaller_and_to_lack_what_rankers_read() -> None:

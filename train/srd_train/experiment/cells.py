@@ -22,7 +22,7 @@ from srd_gym.protocols import IntArray, Ranker, checked_rankings
 from srd_gym.topic import TopicSet
 from srd_train.experiment.fit import Fitted, Session, all_options, fit_ranker
 from srd_train.experiment.provenance import commit, versions
-from srd_train.experiment.recipe import RankerEntry, Recipe, TopicsEntry, View, check_views
+from srd_train.experiment.recipe import RankerEntry, Recipe, TopicsEntry, View
 from srd_train.experiment.sources import folds_path, load_entry
 from srd_train.experiment.split import Split, are_lists, split_topics, with_lsa
 
@@ -94,7 +94,6 @@ def tasks(recipe: Recipe, *, trust: bool = False) -> Iterator[Task]:
     """
     options = {}
     for ranker in recipe.rankers:
-        check_views(ranker)
         options[ranker.name] = all_options(ranker.ranker, ranker.config, ranker.grid)
         if RANKERS.find(ranker.ranker).foreign_code and not trust:
             raise ValueError(

@@ -1,16 +1,20 @@
-"""Recipes: what a benchmark compares, as a product of lists (topic sets x rankers x folds x seeds), read from TOML."""
+"""Recipes: what a benchmark compares, as a product of lists (topic sets x rankers x folds x seeds), read from TOML.
+
+Entries refuse what cannot be, whoever makes them; of a file's mistakes the line is told, too.
+"""
 
 from __future__ import annotations
 
 import os
+import re
 import tomllib
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import MISSING, Field, dataclass, field
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from srd_agents.config import check_count, check_positive
+from srd_agents.config import check_count, check_positive, config_from
 from srd_agents.registry import RANKERS
 from srd_gym.data.simulate import NOISE_SWEEP
 from srd_gym.data.synthetic import PRESETS
@@ -19,7 +23,8 @@ from srd_gym.measures import measure
 from srd_gym.names import unknown
 from srd_gym.reading import reading
 from srd_train.experiment.fit import all_options
-from srd_train.experiment.toml_lines import RecipeLines, filled, table_list
+
+Entry = TypeVar("Entry", "TopicsEntry", "View", "RankerEntry", "Recipe")
 
 SUFFIX = ".toml"
 SOURCES = ("words", "ambient", "rl4srd", "trec-indri", "dssa-sample", "du-div")
@@ -84,36 +89,43 @@ class TopicsEntry:
         return self.run_folds or tuple(range(1, self.folds + 1))
 
     def __post_init__(self) -> None:
-        if self.limit is not None and self.limit < 3:
-            raise ValueError(f"topics {self.name!r}: limit must be at least 3, got {self.limit}")
+        whose = f"topics {self.name!r}"
+        simulated = self.vectors == "simulated"
+        wrong = ""
         if self.years and self.source != "trec-indri":
-            raise ValueError(f"topics {self.name!r}: only trec-indri has years to choose, not {self.source!r}")
-        if self.candidates is not None and self.candidates < 1:
-            raise ValueError(f"topics {self.name!r}: candidates must be at least 1, got {self.candidates}")
-        if self.noise is not None and self.vectors != "simulated" and not self.source.startswith(_SYNTHETIC):
-            raise ValueError(f"topics {self.name!r}: noise is of simulated vectors and synthetic topics; leave it out")
-        if self.shared_subtopics is not None and self.vectors != "simulated":
-            raise ValueError(f"topics {self.name!r}: shared_subtopics is of simulated vectors; leave it out")
-        check_count(f"topics {self.name!r}: width", self.width)
-        check_count(f"topics {self.name!r}: folds", self.folds, low=2)
-        for fold in self.run_folds:
-            check_count(f"topics {self.name!r}: a fold of run_folds", fold)
-        self._check_lacking()
-        for key in self.reshape or ():
-            if key not in RESHAPE_OPTIONS:
-                raise unknown(f"option of reshape in topics {self.name!r}:", key, RESHAPE_OPTIONS)
-        if bool(self.published) != bool(self.published_source):
-            raise ValueError(
-                f"topics {self.name!r}: published figures and published_source belong together; give both or neither"
-            )
+            wrong = f"only trec-indri has years to choose, not {self.source!r}"
+        elif self.noise is not None and not simulated and not self.source.startswith(_SYNTHETIC):
+            wrong = "noise is of simulated vectors and synthetic topics; leave it out"
+        elif self.shared_subtopics is not None and not simulated:
+            wrong = "shared_subtopics is of simulated vectors; leave it out"
+        elif "query_vector" in self.without and self.vectors == "lsa":
+            wrong = "lsa gives every query a vector in its fold; take other vectors"
+        elif bool(self.published) != bool(self.published_source):
+            wrong = "published figures and published_source belong together; give both or neither"
+        if wrong:
+            raise ValueError(f"{whose}: {wrong}")
+        self._check_values(whose)
 
-    def _check_lacking(self) -> None:
-        """Refuse to remove what topics do not have."""
-        for name in self.without:
-            if name not in LACKING:
-                raise unknown(f"part of topics {self.name!r} to do without:", str(name), LACKING)
-        if "query_vector" in self.without and self.vectors == "lsa":
-            raise ValueError(f"topics {self.name!r}: lsa gives every query a vector in its fold; take other vectors")
+    def _check_values(self, whose: str) -> None:
+        """Refuse numbers out of range, and words that mean nothing."""
+        self._check_source()
+        for name, low in (("limit", 3), ("candidates", 1), ("width", 1), ("folds", 2)):
+            value = getattr(self, name)
+            if value is not None:
+                check_count(f"{whose}: {name}", value, low=low)
+        for fold in self.run_folds:
+            check_count(f"{whose}: a fold of run_folds", fold)
+        _check_known(f"part of {whose} to do without:", self.without, LACKING)
+        _check_known(f"option of reshape in {whose}:", self.reshape or (), RESHAPE_OPTIONS)
+
+    def _check_source(self) -> None:
+        """Refuse topic sets that do not exist, before hours of work; a file is looked for when it is read."""
+        if self.source.startswith(_SYNTHETIC):
+            preset = self.source.removeprefix(_SYNTHETIC).split(":")[0]
+            _check_known(f"synthetic preset in {self.source!r}:", [preset], _PRESETS)
+        elif not (Path(self.source).suffix or Path(self.source).name != self.source or os.path.exists(self.source)):
+            hint = "A file of your own needs its path with its ending."
+            _check_known("topic set:", [self.source], SOURCES, hint)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -151,12 +163,27 @@ class RankerEntry:
     def __post_init__(self) -> None:
         if not self.name:
             object.__setattr__(self, "name", self.ranker)
-        for need in self.needs:
-            if need not in NEEDS:
-                raise unknown(f"need of ranker {self.name!r}:", str(need), NEEDS)
-        _check_seeds(f"ranker {self.name!r}", self.seeds)
+        _check_known(f"need of ranker {self.name!r}:", self.needs, NEEDS)
+        for seed in self.seeds:
+            check_count("a seed", seed, low=0)
         if self.time_budget is not None:
             check_positive(f"ranker {self.name!r}: time_budget", self.time_budget)
+        all_options(self.ranker, self.config, self.grid)  # it refuses what the ranker does not take
+        self._check_views()
+
+    def _check_views(self) -> None:
+        """Refuse views that the ranker cannot take; its config class names options of ranking in RANKING_OPTIONS."""
+        spec = RANKERS.find(self.ranker)
+        known: tuple[str, ...] = getattr(spec.config_class, "RANKING_OPTIONS", ())
+        for view in self.views:
+            if not known:
+                raise ValueError(
+                    f"ranker {self.ranker!r} has one way to rank, so it takes no views; give {view.name!r} an entry of "
+                    "its own under [[rankers]]"
+                )
+            hint = "An option of training needs an entry of its own."
+            _check_known(f"option of ranking in view {view.name!r} of {self.name!r}:", view.config, known, hint)
+            spec.configure(**{**self.config, **view.config})
 
     @property
     def rows(self) -> tuple[str, ...]:
@@ -196,25 +223,37 @@ class Recipe:
             raise ValueError(
                 f"recipe {self.name!r}: its name is that of a folder; expected 1 to {_LONGEST_NAME} letters, no slash"
             )
-        _check_seeds(f"recipe {self.name!r}", self.seeds)
-        of_rankers = [name for entry in self.rankers for name in entry.rows]
-        for kind, names in (("topic set", [entry.name for entry in self.topics]), ("ranker", of_rankers)):
+        for seed in self.seeds:
+            check_count("a seed", seed, low=0)
+        rows = [name for entry in self.rankers for name in entry.rows]
+        for kind, names in (("topic set", [entry.name for entry in self.topics]), ("ranker", rows)):
             if not names:
-                raise ValueError(f"recipe {self.name!r} names no {kind}; expected at least one")
+                raise ValueError(f"the recipe names no {kind}; expected at least one")
             twice = next((name for name in names if names.count(name) > 1), None)
             if twice is not None:
-                raise ValueError(f"recipe {self.name!r}: two entries are named {twice!r}; give each {kind} its name")
-        for reference in filter(None, (self.reference, self.second_reference)):
-            if reference not in of_rankers:
-                raise unknown(f"reference ranker in recipe {self.name!r}:", reference, of_rankers)
+                raise ValueError(f"two entries are named {twice!r}; give each {kind} its name")
+        _check_known("reference ranker:", filter(None, (self.reference, self.second_reference)), rows)
+        for entry in self.topics:
+            _check_known(f"row of a published figure of topics {entry.name!r}:", entry.published, rows)
         if not self.seeds or not self.measures or self.depth < 1:
-            raise ValueError(f"recipe {self.name!r}: expected seeds, measures and a depth of at least 1")
+            raise ValueError("expected seeds, measures and a depth of at least 1")
+        for name in (*self.measures, self.select_by):
+            _check_measure(name)
 
 
-def _check_seeds(whose: str, seeds: tuple[int, ...]) -> None:
-    """Refuse negative seeds."""
-    for seed in seeds:
-        check_count(f"{whose}: a seed", seed, low=0)
+def _check_measure(name: str) -> None:
+    """Refuse what is no measure."""
+    try:
+        measure(name)
+    except (ValueError, TypeError) as error:
+        raise ValueError(f"measure {name!r}: {error}") from error
+
+
+def _check_known(kind: str, names: Iterable[str], known: Collection[str], hint: str = "") -> None:
+    """Refuse names that nothing has."""
+    for name in names:
+        if name not in known:
+            raise unknown(kind, name, known, hint)
 
 
 def built_in() -> dict[str, Path]:
@@ -258,112 +297,103 @@ def recipe_from(content: Mapping[str, Any], name: str, where: str, text: str = "
     Raises:
         ValueError: unknown or missing keys, unknown rankers, topic sets or measures; the message gives file and line.
     """
-    values, lines = dict(content), RecipeLines(where, text)
+    file = _File(where, text.splitlines())
     topics = [
-        filled(TopicsEntry, single, lines, "topics", index)
-        for index, table in enumerate(table_list(values, "topics", where))
+        _entry(TopicsEntry, single, file, "topics", index)
+        for index, table in enumerate(_tables(content, "topics", where))
         for single in _one_each_noise(table)
     ]
-    rankers = [
-        filled(RankerEntry, _with_views(table, lines, index), lines, "rankers", index)
-        for index, table in enumerate(table_list(values, "rankers", where))
-    ]
-    recipe = filled(Recipe, {"name": name, **values, "topics": tuple(topics), "rankers": tuple(rankers)}, lines)
-    _check_names(recipe, content, lines)
-    _check_options(recipe, lines)
-    _check_published_rows(recipe, content, lines)
-    return recipe
+    rankers = []
+    for index, table in enumerate(_tables(content, "rankers", where)):
+        whose = f"{where}: views of ranker {table.get('name', table.get('ranker'))!r}"
+        views = tuple(_entry(View, view, file, "rankers", index) for view in _tables(table, "views", whose))
+        rankers.append(_entry(RankerEntry, table, file, "rankers", index, views=views))
+    return _entry(Recipe, {"name": name, **content}, file, topics=tuple(topics), rankers=tuple(rankers))
 
 
-def _check_names(recipe: Recipe, content: Mapping[str, Any], lines: RecipeLines) -> None:
-    """Refuse rankers, topic sets and measures that do not exist, before hours of work."""
-    for index, table in enumerate(content.get("rankers", ())):
-        if table["ranker"] not in RANKERS:
-            raise unknown(f"ranker in {lines.place(table['ranker'], 'rankers', index)}:", table["ranker"], RANKERS)
-    for index, table in enumerate(content.get("topics", ())):
-        source = str(table["source"])
-        preset = source.removeprefix(_SYNTHETIC).split(":")[0]
-        if source.startswith(_SYNTHETIC) and preset not in _PRESETS:
-            raise unknown(f"synthetic preset in {lines.place(source, 'topics', index)}:", preset, _PRESETS)
-        if not (source.startswith(_SYNTHETIC) or source in SOURCES or _is_path(source)):
-            what = f"topic set in {lines.place(source, 'topics', index)}:"
-            raise unknown(what, source, SOURCES, "A file of your own needs its path with its ending.")
-    for name in (*recipe.measures, recipe.select_by):
-        try:
-            measure(name)
-        except (ValueError, TypeError) as error:
-            raise ValueError(f"{lines.place(str(name))}: {error}") from error
-
-
-def _check_options(recipe: Recipe, lines: RecipeLines) -> None:
-    """Refuse options that a ranker does not take, those to choose among and those of its views included."""
-    for index, entry in enumerate(recipe.rankers):
-        try:
-            all_options(entry.ranker, entry.config, entry.grid)
-            check_views(entry)
-        except (TypeError, ValueError) as error:
-            options = (*entry.config, *entry.grid, *(option for view in entry.views for option in view.config))
-            named = (option for option in options if option in str(error))
-            place = lines.place(next(named, "config"), "rankers", index)
-            raise ValueError(f"{place}: {error}") from error
-
-
-def check_views(entry: RankerEntry) -> None:
-    """Refuse views that the ranker cannot take, before anything is trained.
-
-    A ranker's config class names its options of ranking in `RANKING_OPTIONS`.
-
-    Raises:
-        ValueError: a ranker without options of ranking, an option that training depends on, or a value out of range.
-    """
-    spec = RANKERS.find(entry.ranker)
-    known: tuple[str, ...] = getattr(spec.config_class, "RANKING_OPTIONS", ())
-    for view in entry.views:
-        if not known:
-            raise ValueError(
-                f"ranker {entry.ranker!r} has one way to rank, so it takes no views; give {view.name!r} an entry of "
-                "its own under [[rankers]]"
-            )
-        for option in view.config:
-            if option not in known:
-                hint = "An option of training needs an entry of its own."
-                raise unknown(f"option of ranking in view {view.name!r} of {entry.name!r}:", option, known, hint)
-        spec.configure(**{**entry.config, **view.config})
-
-
-def _check_published_rows(recipe: Recipe, content: Mapping[str, Any], lines: RecipeLines) -> None:
-    """Refuse published figures of rows that the tables do not have."""
-    rows = [name for entry in recipe.rankers for name in entry.rows]
-    for index, table in enumerate(content.get("topics", ())):
-        for name in table.get("published", ()):
-            if name not in rows:
-                raise unknown(f"row of a published figure in {lines.place(name, 'topics', index)}:", name, rows)
-
-
-def _is_path(source: str) -> bool:
-    """Whether a topic set is meant to be a file: one that is there, or a name with a folder or an ending."""
-    return Path(source).suffix != "" or Path(source).name != source or os.path.exists(source)
-
-
-def _with_views(table: dict[str, Any], lines: RecipeLines, index: int) -> dict[str, Any]:
-    """A ranker's table with its views read."""
-    if "views" not in table:
-        return table
-    whose = f"views of ranker {table.get('name', table.get('ranker'))!r}"
-    views = table_list(table, "views", f"{lines.where}: {whose}")
-    return {**table, "views": tuple(filled(View, view, lines, "rankers", index, whose) for view in views)}
+def _tables(values: Mapping[str, Any], key: str, where: str) -> list[dict[str, Any]]:
+    """An array of tables."""
+    tables = values.get(key, [])
+    if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
+        raise ValueError(f"{where}: expected [[{key}]] tables, one for each")
+    return tables
 
 
 def _one_each_noise(table: dict[str, Any]) -> list[dict[str, Any]]:
     """One table for each noise level, named after it."""
     noise = table.get("noise")
-    if noise == "sweep":
-        noise = list(NOISE_SWEEP)
-    if not isinstance(noise, list):
+    levels = list(NOISE_SWEEP) if noise == "sweep" else noise
+    if not isinstance(levels, list):
         return [table]
-    return [
-        {**table, "noise": level, "name": f"{table.get('name', '')} noise {level:g}".strip()}
-        if isinstance(level, (int, float))
-        else {**table, "noise": level}
-        for level in noise
-    ]
+    shown = ((level, f"{level:g}" if isinstance(level, (int, float)) else level) for level in levels)
+    return [{**table, "noise": level, "name": f"{table.get('name', '')} noise {name}".strip()} for level, name in shown]
+
+
+@dataclass(frozen=True)
+class _File:
+    """Where a recipe is written."""
+
+    name: str
+    """As errors call it."""
+    lines: list[str]
+
+    def place(self, words: list[str], array: str, index: int) -> str:
+        """The line of the first of these words that a table of an array has ("": of none), as in "mine.toml, line 12".
+
+        A table that is written inline has no head, and is looked for everywhere.
+        """
+        heads = [i for i, line in enumerate(self.lines) if array and line.replace(" ", "").startswith(f"[[{array}]]")]
+        start = heads[index] if index < len(heads) else 0
+        for word in words:
+            for number, line in enumerate(self.lines[start:], start=start + 1):
+                if not line.lstrip().startswith("#") and _holds(line, word):
+                    return f"{self.name}, line {number}"
+        return f"{self.name}, line {start + 1}" if heads else self.name
+
+
+def _entry(
+    kind: type[Entry], table: Mapping[str, Any], file: _File, array: str = "", index: int = 0, **made: Any
+) -> Entry:
+    """A dataclass from a table, in which lists become tuples.
+
+    Args:
+        kind: of dataclass.
+        table: its fields.
+        file: where it is written.
+        array: the array of tables that it is in.
+        index: which of these tables.
+        **made: fields that were made before.
+
+    Raises:
+        ValueError: the message gives file and line, what was expected and what came.
+    """
+    known: dict[str, Field[Any]] = kind.__dataclass_fields__
+    needed = [name for name, entry in known.items() if entry.default is entry.default_factory is MISSING]
+    try:
+        _check_known(f"key in {array or 'the recipe'}:", table, known)
+        if missing := [name for name in needed if name not in table and name not in made]:
+            raise ValueError(f"{array}: {', '.join(missing)} missing; expected at least {', '.join(needed)}")
+        return config_from(kind, {**_frozen(table), **made}, array or "recipe")
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{file.place(_named(table, str(error)), array, index)}: {error}") from error
+
+
+def _frozen(value: Any) -> Any:
+    """Lists as tuples, throughout."""
+    if isinstance(value, list):
+        return tuple(_frozen(item) for item in value)
+    return {key: _frozen(item) for key, item in value.items()} if isinstance(value, Mapping) else value
+
+
+def _named(value: Any, message: str) -> list[str]:
+    """The texts and keys in a value that a message names, the innermost first."""
+    if isinstance(value, str):
+        return [value] if repr(value) in message else []
+    inner = value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ()
+    found = [word for item in sorted(inner, key=lambda item: isinstance(item, str)) for word in _named(item, message)]
+    return found + ([key for key in value if _holds(message, key)] if isinstance(value, Mapping) else [])
+
+
+def _holds(text: str, word: str) -> bool:
+    """Whether a text has a word."""
+    return re.search(rf"(?<![\w-]){re.escape(word)}(?![\w-])", text) is not None

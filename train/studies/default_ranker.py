@@ -23,7 +23,7 @@ from srd_gym.files import written_atomically
 from srd_gym.measures import evaluate
 from srd_gym.protocols import IntArray, Ranker
 from srd_gym.topic import Topic, TopicSet
-from srd_train.experiment.provenance import commit, versions
+from srd_train.experiment.fit import commit, versions
 from srd_train.experiment.sources import data_root
 from srd_train.report.markdown import markdown
 from srd_train.report.significance import bootstrap_interval, randomisation_test

@@ -199,7 +199,7 @@ def test_one_training_at_a_time_writes_to_a_folder(
 ) -> None:
     words = ("train", "mdp-div", "--topics", tiny_file, "--out", tmp_path, *QUICK)
     holder = (
-        "import sys, time; from pathlib import Path; from srd_train.experiment.held_folder import held\n"
+        "import sys, time; from pathlib import Path; from srd_train.experiment.fit import held\n"
         "with held(Path(sys.argv[1])): print('held', flush=True); time.sleep(60)"
     )
     with subprocess.Popen([sys.executable, "-c", holder, str(tmp_path)], stdout=subprocess.PIPE) as run:

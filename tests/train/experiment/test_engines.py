@@ -20,10 +20,9 @@ from run_srd import Srd
 
 from srd_gym.data.parquet import write_topics
 from srd_gym.data.synthetic import generate
-from srd_train.experiment.benchmark import FailedCellsError, run_benchmark
+from srd_train.experiment.benchmark import FailedCellsError, ResultsFolder, run_benchmark
 from srd_train.experiment.engines.local import processes
 from srd_train.experiment.recipe import RankerEntry, Recipe, TopicsEntry, load_recipe, recipe_from
-from srd_train.experiment.results_folder import ResultsFolder
 
 CHANGING = {
     "commit",

@@ -16,7 +16,7 @@ from srd_train.commands.progress import BenchmarkProgress
 from srd_train.experiment.benchmark import FailedCellsError, run_benchmark
 from srd_train.experiment.cells import Cell, Engine, in_process
 from srd_train.experiment.engines.local import processes
-from srd_train.experiment.provenance import commit, versions
+from srd_train.experiment.fit import commit, versions
 from srd_train.experiment.recipe import Recipe, built_in, load_recipe
 from srd_train.report.columns import LEGEND, notes, plain_columns
 from srd_train.report.curves import check_format, draw, panels

@@ -29,9 +29,7 @@ from srd_train.commands.options import (
     ranker_options,
 )
 from srd_train.commands.output import Output
-from srd_train.experiment.fit import Fitted, Session, Trial, fit_ranker, topics_seen
-from srd_train.experiment.held_folder import held
-from srd_train.experiment.provenance import commit
+from srd_train.experiment.fit import Fitted, Session, Trial, commit, fit_ranker, held, topics_seen
 from srd_train.experiment.split import Split, split_topics, with_lsa
 from srd_train.experiment.tensorboard import EventLog
 from srd_train.serving.models import VECTORIZER_FOLDER, read_metadata, saved_vectorizer, write_heuristic

@@ -20,8 +20,7 @@ from srd_agents.registry import RANKERS
 from srd_gym.measures import evaluate
 from srd_gym.protocols import IntArray, Ranker, checked_rankings
 from srd_gym.topic import TopicSet
-from srd_train.experiment.fit import Fitted, Session, all_options, fit_ranker
-from srd_train.experiment.provenance import commit, versions
+from srd_train.experiment.fit import Fitted, Session, all_options, commit, fit_ranker, versions
 from srd_train.experiment.recipe import RankerEntry, Recipe, TopicsEntry, View
 from srd_train.experiment.sources import folds_path, load_entry
 from srd_train.experiment.split import Split, are_lists, split_topics, with_lsa

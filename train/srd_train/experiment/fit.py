@@ -1,14 +1,23 @@
-"""Fitting any ranker on a split: learners learn, heuristics have their parameters chosen on the validation topics."""
+"""Fitting any ranker on a split: learners learn, heuristics have their parameters chosen on the validation topics.
+
+A fit holds the folder that it writes to, and can say what code made it.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import functools
 import itertools
+import platform
+import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
+
+from filelock import FileLock, Timeout
 
 from srd_agents.config import as_values
 from srd_agents.history import OnProgress, Progress
@@ -18,6 +27,9 @@ from srd_agents.validation import Validation
 from srd_gym.protocols import Ranker
 from srd_gym.topic import TopicSet
 from srd_train.experiment.split import Split
+
+_LOCK = ".lock"
+_DISTRIBUTIONS = ("srd-gym", "numpy", "torch", "scikit-learn", "scipy", "gymnasium", "pyarrow")
 
 Values = dict[str, Any]
 """Option -> value."""
@@ -203,6 +215,69 @@ def torch_threads(count: int) -> Iterator[None]:
         yield
     finally:
         torch.set_num_threads(before)
+
+
+@contextlib.contextmanager
+def held(folder: Path) -> Iterator[None]:
+    """Hold the folder while the block runs; the system lets go of it however the process ends.
+
+    Args:
+        folder: created where missing; what was made for this goes again where the block itself makes nothing in it.
+
+    Raises:
+        ValueError: another run holds it.
+    """
+    made = [path for path in (folder, *folder.parents) if not path.exists()]
+    folder.mkdir(parents=True, exist_ok=True)
+    before = {path.name for path in folder.iterdir()}
+    lock = FileLock(folder / _LOCK)
+    try:
+        lock.acquire(timeout=0)
+    except Timeout as error:
+        raise ValueError(
+            f"another run is writing to {folder}; wait for its end, or give this one another folder with --out"
+        ) from error
+    try:
+        yield
+    finally:
+        with contextlib.suppress(OSError):  # of a folder that holds something
+            if {path.name for path in folder.iterdir()} - before == {_LOCK}:
+                (folder / _LOCK).unlink()
+            for path in made:
+                path.rmdir()
+        lock.release()
+
+
+@functools.cache
+def commit() -> str | None:
+    """The commit of the checkout this package runs from, "+changes" where files differ; None outside a checkout."""
+    folder = Path(__file__).resolve().parent
+
+    def git(*words: str) -> str:
+        done = subprocess.run(
+            ["git", "-C", str(folder), *words], capture_output=True, text=True, check=True, timeout=20
+        )
+        return done.stdout.strip()
+
+    try:
+        # An installed copy may lie inside some other project's checkout: only a checkout that tracks this file counts.
+        git("ls-files", "--error-unmatch", Path(__file__).name)
+        changed = git("status", "--porcelain", "--untracked-files=no")
+        return git("rev-parse", "HEAD") + ("+changes" if changed else "")
+    except (OSError, subprocess.SubprocessError):
+        return None
+
+
+@functools.cache
+def versions() -> dict[str, str]:
+    """Versions of Python and of the packages that results depend on."""
+    found = {"python": platform.python_version()}
+    for name in _DISTRIBUTIONS:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found
 
 
 def _fit(spec: RankerSpec, config: Values, split: Split, session: Session) -> tuple[Ranker, float | None]:

@@ -25,8 +25,7 @@ from srd_agents.storage import write_json
 from srd_gym.data.wide import wide_topics
 from srd_gym.files import written_atomically
 from srd_gym.topic import TopicSet
-from srd_train.experiment.fit import torch_threads
-from srd_train.experiment.provenance import commit, versions
+from srd_train.experiment.fit import commit, torch_threads, versions
 
 LOG = "pretraining.json"
 TRAINING_SEED, VALIDATION_SEED = 0, 1

@@ -14,7 +14,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from srd_train.experiment.provenance import versions
+from srd_train.experiment.fit import versions
 from srd_train.report.columns import LEGEND, Column, columns, notes
 from srd_train.report.description import Description
 from srd_train.report.payload import Part, payload

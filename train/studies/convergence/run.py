@@ -18,8 +18,7 @@ from srd_train.commands.output import Output
 from srd_train.commands.progress import BenchmarkProgress
 from srd_train.experiment.benchmark import run_benchmark
 from srd_train.experiment.cells import Cell
-from srd_train.experiment.fit import torch_threads
-from srd_train.experiment.provenance import commit, versions
+from srd_train.experiment.fit import commit, torch_threads, versions
 from srd_train.experiment.recipe import Recipe, load_recipe
 from srd_train.report.markdown import write_page
 from srd_train.report.results import Record, read_results

@@ -27,7 +27,8 @@ from srd_gym.data.synthetic import generate
 from srd_gym.data.trec import write_run
 from srd_train.experiment.recipe import load_recipe
 from srd_train.experiment.sources import load_entry
-from srd_train.report.write import report, write_text
+from srd_train.report.markup import write_text
+from srd_train.report.page import report
 
 MEASURES = ("alpha_nDCG@10", "alpha_nDCG@5", "ERR_IA@10", "StRecall@10")
 RANKERS = ("mmr", *(f"ranker-{i}" for i in range(1, 5)))

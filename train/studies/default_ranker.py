@@ -25,7 +25,7 @@ from srd_gym.protocols import IntArray, Ranker
 from srd_gym.topic import Topic, TopicSet
 from srd_train.experiment.fit import commit, versions
 from srd_train.experiment.sources import data_root
-from srd_train.report.markdown import markdown
+from srd_train.report.markup import markdown
 from srd_train.report.significance import bootstrap_interval, randomisation_test
 
 PAGE = Path(__file__).parents[2] / "docs" / "results" / "default-ranker.md"

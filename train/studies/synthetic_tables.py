@@ -27,7 +27,7 @@ from srd_gym.data.trec import load_trec
 from srd_gym.files import written_atomically
 from srd_gym.topic import Topic, TopicSet
 from srd_train.experiment.sources import data_root
-from srd_train.report.markdown import markdown, with_parts
+from srd_train.report.markup import markdown, with_parts
 from srd_train.report.topic_statistics import Rankings, mean_value, random_value, shown, statistics, statistics_table
 
 LAMBDAS = (0.0, 0.25, 0.5, 0.75, 0.9, 1.0)

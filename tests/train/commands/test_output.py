@@ -12,8 +12,7 @@ from made_results import record
 from srd_train.commands.benchmark import print_table
 from srd_train.commands.output import Output
 from srd_train.report.columns import plain_columns
-from srd_train.report.selection import complete_tables
-from srd_train.report.tables import ResultTable
+from srd_train.report.tables import ResultTable, complete_tables
 
 NAMES = ("mmr", "retrieval-order", "mdp-div, 18,000 steps", "m2div, search 1,000", "oracle")
 MEASURES = ("alpha_nDCG@10", "alpha_nDCG@5", "ERR_IA@10", "StRecall@10")

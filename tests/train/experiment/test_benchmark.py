@@ -19,7 +19,8 @@ from srd_train.experiment.benchmark import run_benchmark
 from srd_train.experiment.cells import Cell, CellResult, run_fit, tasks
 from srd_train.experiment.recipe import RankerEntry, Recipe, TopicsEntry
 from srd_train.report.columns import plain_columns
-from srd_train.report.tables import tables
+from srd_train.report.description import Description
+from srd_train.report.tables import complete_tables
 
 TIMES = {"wall_seconds", "cpu_seconds", "fit_seconds", "fit_cpu_seconds", "rank_seconds", "rank_cpu_seconds"}
 TIMES |= {"commit", "history"}
@@ -185,7 +186,7 @@ def test_without_a_retrieval_order_there_is_no_such_row() -> None:
 
 def test_tables_say_what_the_records_say(finished: tuple[Path, list[dict[str, Any]]]) -> None:
     _, records = finished
-    (table,) = tables(records, "mmr", resamples=500)
+    (table,), _ = complete_tables(records, Description(recipes=(recipe(),)), reference="mmr", resamples=500)
     assert table.tested == 15
     assert table.folds == (1, 2, 3)
     assert table.marks == ("simulated",)
@@ -208,21 +209,14 @@ def test_tables_say_what_the_records_say(finished: tuple[Path, list[dict[str, An
     for row in table.rows:
         low, high = row.intervals["alpha_nDCG@5"]
         assert low <= row.means["alpha_nDCG@5"] <= high
-    assert tables(records, "mmr", resamples=500) == [table]
-    (both,) = tables(records, "mmr", second_reference="random", resamples=500)
+    assert complete_tables(records, Description(recipes=(recipe(),)), reference="mmr", resamples=500) == ([table], [])
+    two = Description(recipes=(recipe(reference="mmr", second_reference="random"),))
+    (both,), _ = complete_tables(records, two, resamples=500)
     assert [row.p_value for row in both.rows] == [row.p_value for row in table.rows]
-    (other,) = tables(records, "random", resamples=500)
+    (other,), _ = complete_tables(records, two, reference="random", resamples=500)
     assert [row.second_p_value for row in both.rows] == [row.p_value for row in other.rows]
     heads = [column.head for column in plain_columns(both)]
     assert heads[4:6] == ["p against mmr", "p against random"]
-
-
-def test_tables_need_whole_benchmarks(finished: tuple[Path, list[dict[str, Any]]]) -> None:
-    _, records = finished
-    with pytest.raises(ValueError, match="run the benchmark to its end"):
-        tables(records[1:], "mmr")
-    with pytest.raises(ValueError, match="belong to different benchmarks"):
-        tables([*records, {**records[0], "normalizer": "pool"}], "mmr")
 
 
 RECIPE = """

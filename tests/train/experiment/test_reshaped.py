@@ -16,8 +16,8 @@ from srd_train.experiment.benchmark import run_benchmark
 from srd_train.experiment.recipe import RankerEntry, Recipe, TopicsEntry, load_recipe, recipe_from
 from srd_train.experiment.split import are_lists, split_topics
 from srd_train.report.columns import notes
-from srd_train.report.plain import as_markdown
-from srd_train.report.tables import tables
+from srd_train.report.markup import as_markdown
+from srd_train.report.tables import complete_tables
 
 LISTS = reshape(generate("tiny", n_topics=12, seed=0), list_size=4, lists=3, min_relevant=2, seed=0)
 
@@ -108,7 +108,7 @@ def test_a_recipe_draws_lists_and_its_tables_count_topics(tmp_path: Path) -> Non
     records = run_benchmark(recipe(), tmp_path)
     tested = [set(record["per_topic"]) for record in records if record["ranker"] == "random"]
     assert sum(len({origin(name) for name in part}) for part in tested) == 12
-    (table,) = tables(records, "random", resamples=100)
+    (table,), _ = complete_tables(records, reference="random", resamples=100)
     assert (table.tested, table.lists) == (12, 36)
     assert "12 test topics (36 lists)" in table.title
     values = [score["alpha_nDCG@10"] for r in records if r["ranker"] == "random" for score in r["per_topic"].values()]
@@ -139,7 +139,7 @@ def test_rows_ended_by_time_are_marked(tmp_path: Path) -> None:
     timed = RankerEntry(ranker="qmix", name="qmix, 0.2 s", config={"epochs": 100_000, "rollouts": 1}, time_budget=0.2)
     topics = (TopicsEntry(name="tiny", source="synthetic:tiny:12:0", run_folds=(1,)),)
     records = run_benchmark(recipe(topics=topics, rankers=(RankerEntry(ranker="random"), timed)), tmp_path)
-    (table,) = tables(records, "random", resamples=100)
+    (table,), _ = complete_tables(records, reference="random", resamples=100)
     timed_note = "Ended by a time budget, so that their weights depend on the machine: qmix, 0.2 s (0.2 s)."
     assert timed_note in notes(table)
     page = as_markdown([table])

@@ -18,7 +18,7 @@ from srd_train.experiment.cells import tasks, with_view
 from srd_train.experiment.recipe import RankerEntry, Recipe, TopicsEntry, View, recipe_from
 from srd_train.experiment.sources import load_entry
 from srd_train.report.columns import notes, plain_columns
-from srd_train.report.tables import tables
+from srd_train.report.tables import complete_tables
 
 TOPICS = TopicsEntry(name="tiny", source="synthetic:tiny:15:0", folds=3, run_folds=(1, 2))
 OPTIONS = {"epochs": 1, "simulations": 4, "hidden": 3, "horizon": 3}
@@ -120,7 +120,7 @@ def test_other_views_do_not_rename_a_cell() -> None:
 
 def test_tables_say_which_rows_share_a_fit(finished: tuple[Path, list[dict[str, Any]]]) -> None:
     _, records = finished
-    (table,) = tables(records, "raw", resamples=50)
+    (table,), _ = complete_tables(records, reference="raw", resamples=50)
     assert "One fit (raw, a seed and fold) serves 4 rows: raw; by value; search 0; search 9." in notes(table)
     assert "random" not in " ".join(notes(table))
     assert [column.head for column in plain_columns(table)][-4:] == [

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 from made_results import HOSTILE, record, run_small, write_records
 
-from srd_train.report.write import report, write_text
+from srd_train.report.markup import write_text
+from srd_train.report.page import report
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed (the extra dev has it)")
 

@@ -12,10 +12,9 @@ from run_srd import Srd
 import srd_train.report.columns as columns_module
 import srd_train.report.page as page_module
 from srd_train.report.columns import Column, columns
+from srd_train.report.page import Report, report
 from srd_train.report.results import read_results
-from srd_train.report.selection import complete_tables
-from srd_train.report.tables import ResultTable
-from srd_train.report.write import Report, report
+from srd_train.report.tables import ResultTable, complete_tables
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from srd_train.report.markdown import markdown, with_parts, write_page
+from srd_train.report.markup import markdown, with_parts, write_page
 
 
 def test_tables_are_written_between_their_marks_and_nowhere_else() -> None:

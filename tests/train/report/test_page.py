@@ -15,13 +15,11 @@ from run_srd import Srd
 import srd_train.report.page as page_module
 from srd_train.experiment.recipe import load_recipe
 from srd_train.report.description import Description, describe, topics_of
-from srd_train.report.page import PAGE_BYTES, RANKING_BYTES, SCRIPTS, embedded
-from srd_train.report.payload import SCORES, Part, payload
-from srd_train.report.plain import as_latex, as_markdown
+from srd_train.report.markup import as_latex, as_markdown
+from srd_train.report.page import PAGE_BYTES, RANKING_BYTES, SCORES, SCRIPTS, Part, Report, embedded, payload, report
 from srd_train.report.rankings import shown_rankings
 from srd_train.report.results import Problem, read_results
-from srd_train.report.selection import complete_tables
-from srd_train.report.write import Report, report
+from srd_train.report.tables import complete_tables
 
 
 @pytest.fixture(scope="module")
@@ -166,7 +164,7 @@ def test_a_page_grows_by_few_bytes_a_score_and_its_rankings_stay_within_their_bu
 ) -> None:
     measures = [f"StRecall@{k}" for k in (5, 10, 15, 20)]
     results = write_large(tmp_path / "large", topics=1_000, rankers=5, measures=measures)
-    monkeypatch.setattr("srd_train.report.write.RANKING_BYTES", 300_000)
+    monkeypatch.setattr("srd_train.report.page.RANKING_BYTES", 300_000)
     text, problems = report([results], resamples=100).html()
     found = blocks(text)
     data = json.loads(found.data["data"])
@@ -183,7 +181,7 @@ def test_a_page_grows_by_few_bytes_a_score_and_its_rankings_stay_within_their_bu
 
 def test_what_does_not_fit_is_left_out_and_said(small: Report, monkeypatch: pytest.MonkeyPatch) -> None:
     table = small.tables[0]
-    topics, _ = topics_of(table, small.description)
+    topics, _ = topics_of(table.records[0], small.description)
     whole = shown_rankings(table, topics, None, 10**6)
     some = shown_rankings(table, topics, None, 20_000)
     assert 0 < len(some.topics) < len(whole.topics) == some.of == 15
@@ -191,7 +189,7 @@ def test_what_does_not_fit_is_left_out_and_said(small: Report, monkeypatch: pyte
     assert [topic["id"] for topic in some.topics] == sorted((t["id"] for t in some.topics), key=ids.index)
     numbers = 15 * 4
     assert numbers < SCORES
-    monkeypatch.setattr("srd_train.report.payload.SCORES", numbers)
+    monkeypatch.setattr("srd_train.report.page.SCORES", numbers)
     data, problems = payload([Part(table=table, topics=topics, rankings=some)])
     assert list(data["sets"][0]["scores"]) == ["alpha_nDCG@5"]
     assert problems[0].why == "scores by topic of StRecall@5 are left out: a page holds at most 60 of them"

@@ -10,9 +10,9 @@ from made_results import record, run_small, write_records
 
 from srd_train.experiment.recipe import load_recipe
 from srd_train.report.description import describe
+from srd_train.report.page import report
 from srd_train.report.results import read_results
-from srd_train.report.selection import complete_tables
-from srd_train.report.write import report
+from srd_train.report.tables import complete_tables
 
 
 @pytest.fixture(scope="module")

@@ -19,13 +19,10 @@ from srd_train.experiment.engines.local import processes
 from srd_train.experiment.fit import commit, versions
 from srd_train.experiment.recipe import Recipe, built_in, load_recipe
 from srd_train.report.columns import LEGEND, notes, plain_columns
-from srd_train.report.curves import check_format, draw, panels
 from srd_train.report.description import Description
-from srd_train.report.latency import boards, draw_latency
-from srd_train.report.markdown import write_page
-from srd_train.report.plain import as_markdown
-from srd_train.report.selection import complete_tables
-from srd_train.report.tables import ResultTable
+from srd_train.report.markup import as_markdown, write_page
+from srd_train.report.pictures import check_format, draw, draw_latency, panels
+from srd_train.report.tables import ResultTable, complete_tables
 
 _USAGE = """srd benchmark NAME|RECIPE.toml [--out DIR] [--fresh] [--jobs N] [--engine local|ray] [--trust]
                      [--markdown FILE] [--curves FILE] [--latency FILE] [--json]"""
@@ -74,7 +71,7 @@ class Benchmark:
     """Also write the tables as a Markdown file; one with the recipe's marks (<!-- NAME: begin -->, <!-- NAME: end -->)
     keeps its text around them."""
     curves: SomeFile = None
-    """Also draw the learning curves (.png or .svg), as `srd curves` does; a page that --markdown writes shows them."""
+    """Also draw the learning curves (.png or .svg); a page that --markdown writes shows them."""
     latency: SomeFile = None
     """Also draw the first measure against the time to rank a topic (.png or .svg), on the page too."""
     json: bool = False
@@ -117,7 +114,7 @@ class BenchmarkCommand:
         if options.curves is not None:
             draw(panels([record for table in found for record in table.records]), options.curves)
         if options.latency is not None:
-            draw_latency(boards(found), options.latency)
+            draw_latency(found, options.latency)
         if options.markdown is not None:
             _write_markdown(options, recipe, found)
         if options.json:

@@ -64,7 +64,8 @@ class ReportCommand:
             ValueError: no record that can be used, or an unknown reference.
             ImportError: jinja2 is not installed.
         """
-        from srd_train.report.write import report, write_text
+        from srd_train.report.markup import write_text
+        from srd_train.report.page import report
 
         options = self.options
         if not options.results:

@@ -9,7 +9,6 @@ from srd_gym.topic import TopicSet
 from srd_train.experiment.recipe import Recipe, TopicsEntry, built_in, load_recipe
 from srd_train.experiment.sources import load_entry
 from srd_train.report.results import Record
-from srd_train.report.tables import ResultTable
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,12 +85,12 @@ def describe(records: Sequence[Record], names_or_paths: Iterable[str] = ()) -> D
     return Description(recipes=tuple({recipe.name: recipe for recipe in found}.values()))
 
 
-def topics_of(table: ResultTable, description: Description) -> tuple[TopicSet | None, str | None]:
-    """The topics of a table's records; or None, and why they cannot be shown.
+def topics_of(record: Record, description: Description) -> tuple[TopicSet | None, str | None]:
+    """The topics of a record; or None, and why they cannot be shown.
 
     Topics are compared by their fingerprint: if the source has changed since, its texts would be those of others.
     """
-    topic_set = table.records[0]["topic_set"]
+    topic_set = record["topic_set"]
     entries = description.entries(topic_set["name"])
     if not entries:
         return None, f"no recipe is known for the topic set {topic_set['name']!r}; name it with --recipe"

@@ -6,7 +6,7 @@ One bad line spoils nothing but itself: it is named among the problems, and the 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -135,14 +135,6 @@ def same_benchmark(record: Record) -> tuple[object, ...]:
         record["normalizer"],
         tuple(record["measures"]),
     )
-
-
-def grouped(records: Iterable[Record]) -> list[list[Record]]:
-    """The records of each table, in the order in which their topic sets first come."""
-    groups: dict[tuple[object, ...], list[Record]] = {}
-    for record in records:
-        groups.setdefault(same_benchmark(record), []).append(record)
-    return list(groups.values())
 
 
 def _lines(path: Path) -> Iterator[_Line]:

@@ -17,11 +17,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from srd_gym.data.reshape import origin
-from srd_train.report.results import Record, same_benchmark
+from srd_gym.names import unknown
+from srd_train.report.description import Description
+from srd_train.report.results import Problem, Record, same_benchmark
 from srd_train.report.significance import bootstrap_interval, holm, randomisation_test, wins_ties_losses
 
 SIGNIFICANT = 0.05
 """Differences with an adjusted p value below it are significant."""
+_USUAL_REFERENCE = "mmr"
 _NAMES = ("schema_version", "fold", "seed", "depth")
 """Numbers of a record that are no quantities."""
 
@@ -89,9 +92,9 @@ class ResultTable:
     commits: tuple[str, ...]
     """Commits that made the cells."""
     rows: tuple[Row, ...]
-    published: Mapping[str, float] = field(default_factory=dict)
+    published: Mapping[str, float]
     """Row -> figure of the first measure in a paper."""
-    published_source: str = ""
+    published_source: str
     """Where these figures are from."""
     topic_ids: tuple[str, ...] = field(repr=False)
     """The T topics that were tested on."""
@@ -122,62 +125,102 @@ class ResultTable:
         return tuple(row for row in self.rows if not row.reads_judgments) or self.rows
 
 
-def tables(
+def complete_tables(
     records: Sequence[Record],
-    reference: str,
+    description: Description | None = None,
     *,
-    second_reference: str | None = None,
+    reference: str | None = None,
     resamples: int = 10_000,
-    seed: int = 0,
-) -> list[ResultTable]:
-    """One table for each topic set, in the order of the records.
+) -> tuple[list[ResultTable], list[Problem]]:
+    """One table for each topic set, and what is left out of them: rankers and seeds that were not run on all topics.
 
     Args:
         records: the cells' JSON lines.
-        reference: the ranker (its name in the tables) to test against.
-        second_reference: another one; each has its own column of p values, adjusted within it.
-        resamples: of bootstrap and test.
-        seed: of both.
+        description: gives references, the order of tables and rows, and published figures; rankers that it does not
+            name follow by falling mean.
+        reference: the ranker (its name in the tables) to test against, instead of the description's; where neither was
+            run on a topic set mmr, else the best that reads no judgments.
+        resamples: of intervals and tests.
 
     Raises:
-        ValueError: rankers that were not tested on the same topics, or cells that measure different things.
+        ValueError: no such reference, or no ranker was run on all topics of a set anywhere.
     """
-    names = list(dict.fromkeys(record["topic_set"]["name"] for record in records))
-    against = (reference, second_reference)
-    return [
-        _table([record for record in records if record["topic_set"]["name"] == name], against, resamples, seed)
-        for name in names
-    ]
+    description = description or Description()
+    rankers = {str(record["ranker"]) for record in records}
+    if reference is not None and reference not in rankers:
+        raise unknown("ranker in the results", reference, sorted(rankers))
+    groups: dict[tuple[object, ...], list[Record]] = {}
+    for record in records:
+        groups.setdefault(same_benchmark(record), []).append(record)
+    found, problems = [], []
+    for group in groups.values():
+        complete, incomplete = _complete_runs(group)
+        problems += incomplete
+        if complete:
+            found.append(_table(complete, description, reference, resamples))
+    if not found:
+        shown = "; ".join(map(str, problems[:3]))
+        raise ValueError(f"no ranker was run on all topics of a set ({shown}); run the benchmark to its end")
+    order = description.topic_sets
+    found.sort(key=lambda table: order.index(table.topics) if table.topics in order else len(order))
+    return found, problems
 
 
-def _table(records: Sequence[Record], against: tuple[str, str | None], resamples: int, seed: int) -> ResultTable:
-    """The table of one topic set."""
-    _check_alike(records)
-    topic_set = records[0]["topic_set"]
-    measures = tuple(records[0]["measures"])
+def _complete_runs(records: Sequence[Record]) -> tuple[list[Record], list[Problem]]:
+    """The records of rankers and seeds that were run on all topics of a table, and a problem for each of the others."""
+    wanted = {query_id for record in records for query_id in record["per_topic"]}
+    runs: dict[tuple[str, int], list[Record]] = {}
+    for record in records:
+        runs.setdefault((record["ranker"], record["seed"]), []).append(record)
+    complete: list[Record] = []
+    problems = []
+    for (ranker, seed), several in runs.items():
+        missing = len(wanted) - len({query_id for record in several for query_id in record["per_topic"]})
+        if not missing:
+            complete += several
+            continue
+        why = f"{missing} of {len(wanted)} test topics have no scores (cells that failed or were not run); left out"
+        name = f"{records[0]['topic_set']['name']}, {ranker}, seed {seed}"
+        problems.append(Problem(kind="incomplete", what=name, why=why))
+    return complete, problems
+
+
+def _table(records: Sequence[Record], description: Description, wanted: str | None, resamples: int) -> ResultTable:
+    """The table of one topic set.
+
+    Args:
+        records: of rankers and seeds that were run on all its topics.
+        description: as of `complete_tables`.
+        wanted: the reference, where one is named.
+        resamples: of intervals and tests.
+    """
+    topic_set, measures = records[0]["topic_set"], tuple(records[0]["measures"])
     ids = {query_id for record in records for query_id in record["per_topic"]}
     owner = {query_id: origin(query_id) if topic_set["lists"] else query_id for query_id in ids}
-    topic_ids = sorted(set(owner.values()))
-    by_ranker: dict[str, list[Record]] = {}
-    for record in records:
-        by_ranker.setdefault(record["ranker"], []).append(record)
-    by_seed = {name: _scores(name, own, measures, topic_ids, owner) for name, own in by_ranker.items()}
+    topic_ids = tuple(sorted(set(owner.values())))
+    by_ranker = _in_order(records, description.rankers)
+    by_seed = {name: _scores(own, measures, topic_ids, owner) for name, own in by_ranker.items()}
     scores = {m: {name: values[m].mean(axis=0) for name, values in by_seed.items()} for m in measures}
     competitors = [name for name, own in by_ranker.items() if not own[0]["reads_judgments"]]
+    best = max(sorted(competitors or by_ranker), key=lambda name: _cell_mean(by_ranker[name]))
+    reference = next(n for n in (wanted, description.reference, _USUAL_REFERENCE, best) if n in by_ranker)
+    second = description.second_reference
+    second = second if second in by_ranker and second != reference else None
     first = scores[measures[0]]
-    p_values = [_p_values(first, competitors, name, resamples, seed) for name in against]
-    rng = np.random.default_rng(seed)
-    rows = tuple(
+    p_values = [_p_values(first, competitors, name, resamples) for name in (reference, second)]
+    rng = np.random.default_rng(0)
+    rows = [
         _row(
             own,
             by_seed[name],
-            None if name == against[0] else first.get(against[0]),
+            None if name == reference else first[reference],
             [values.get(name) for values in p_values],
             resamples,
             rng,
         )
         for name, own in by_ranker.items()
-    )
+    ]
+    published, source = description.published(topic_set["name"])
     return ResultTable(
         topics=topic_set["name"],
         full_name=topic_set["full_name"],
@@ -186,25 +229,35 @@ def _table(records: Sequence[Record], against: tuple[str, str | None], resamples
         lists=len(ids) if topic_set["lists"] else None,
         folds=tuple(sorted({record["fold"] for record in records})),
         normalizer=records[0]["normalizer"],
-        reference=against[0],
-        second_reference=against[1],
+        reference=reference,
+        second_reference=second,
         measures=measures,
         commits=tuple(sorted({record["commit"] or "unknown" for record in records})),
-        rows=rows,
-        topic_ids=tuple(topic_ids),
+        rows=tuple(rows),
+        published=published,
+        published_source=source,
+        topic_ids=topic_ids,
         scores=scores,
-        records=tuple(records),
+        records=tuple(record for own in by_ranker.values() for record in own),
     )
 
 
-def _check_alike(records: Sequence[Record]) -> None:
-    """Cells of one table measure the same things on the same topics with the same ideal."""
-    odd = next((record for record in records if same_benchmark(record) != same_benchmark(records[0])), None)
-    if odd is not None:
-        raise ValueError(
-            f"cells {records[0]['cell']} and {odd['cell']} differ in measures, ideal or topics; they belong to "
-            "different benchmarks: give each its own folder"
-        )
+def _in_order(records: Sequence[Record], rankers: Sequence[str]) -> dict[str, list[Record]]:
+    """The records by ranker: those that are named first, then competitors by falling mean, then who reads judgments."""
+    by_ranker: dict[str, list[Record]] = {}
+    for record in sorted(records, key=lambda record: record["seed"]):
+        by_ranker.setdefault(str(record["ranker"]), []).append(record)
+
+    def place(name: str) -> tuple[object, ...]:
+        known = rankers.index(name) if name in rankers else len(rankers)
+        return known, by_ranker[name][0]["reads_judgments"], -_cell_mean(by_ranker[name]), name
+
+    return {name: by_ranker[name] for name in sorted(by_ranker, key=place)}
+
+
+def _cell_mean(records: Sequence[Record]) -> float:
+    """The mean over cells of the first measure."""
+    return float(np.mean([next(iter(record["measures"].values())) for record in records]))
 
 
 def _row(
@@ -245,14 +298,14 @@ def _row(
 
 
 def _p_values(
-    scores: Mapping[str, Scores], competitors: Sequence[str], reference: str | None, resamples: int, seed: int
+    scores: Mapping[str, Scores], competitors: Sequence[str], reference: str | None, resamples: int
 ) -> dict[str, float]:
-    """Competitor -> Holm-adjusted p value; empty where the reference was not run on this topic set."""
-    if reference is None or reference not in scores:
+    """Competitor -> Holm-adjusted p value; empty where there is no reference."""
+    if reference is None:
         return {}
     tested = [name for name in competitors if name != reference]
     raw = [
-        randomisation_test(scores[name], scores[reference], np.random.default_rng(seed), resamples=resamples)
+        randomisation_test(scores[name], scores[reference], np.random.default_rng(0), resamples=resamples)
         for name in tested
     ]
     return dict(zip(tested, holm(raw), strict=True))
@@ -279,11 +332,7 @@ def _medians(records: Sequence[Record]) -> dict[str, float]:
 
 
 def _scores(
-    ranker: str,
-    records: Sequence[Record],
-    measures: Sequence[str],
-    topic_ids: Sequence[str],
-    owner: Mapping[str, str],
+    records: Sequence[Record], measures: Sequence[str], topic_ids: Sequence[str], owner: Mapping[str, str]
 ) -> dict[str, Scores]:
     """Measure -> [seeds, T] scores, in the order of `topic_ids`; `owner` names the topic that a list was drawn from."""
     by_seed: dict[int, dict[str, list[Mapping[str, float]]]] = {}
@@ -291,22 +340,9 @@ def _scores(
         of_seed = by_seed.setdefault(record["seed"], {})
         for query_id, values in record["per_topic"].items():
             of_seed.setdefault(owner[query_id], []).append(values)
-    for seed, per_topic in by_seed.items():
-        if missing := [query_id for query_id in topic_ids if query_id not in per_topic]:
-            raise ValueError(
-                f"ranker {ranker!r}, seed {seed}: {len(missing)} test topics have no scores (first: {missing[0]!r}); "
-                "run the benchmark to its end before its tables are made"
-            )
+    several = [[per_topic[topic] for topic in topic_ids] for _, per_topic in sorted(by_seed.items())]
     return {
-        name: np.array(
-            [
-                [
-                    sum(values[name] for values in several) / len(several)
-                    for several in (per_topic[topic] for topic in topic_ids)
-                ]
-                for _, per_topic in sorted(by_seed.items())
-            ]
-        )
+        name: np.array([[sum(v[name] for v in values) / len(values) for values in of_seed] for of_seed in several])
         for name in measures
     }
 

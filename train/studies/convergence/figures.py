@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from srd_train.report.curves import save_figure
+from srd_train.report.pictures import save_figure
 from studies.convergence.effort import EFFORTS, QUALITIES, SHARES, Effort, LearningCurve, Quality, SetConvergence
 from studies.convergence.page import PUBLISHED
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from srd_train.report.markdown import markdown
+from srd_train.report.markup import markdown
 from srd_train.report.topic_statistics import shown
 from studies.convergence.effort import EFFORTS, SHARES, Effort, End, Quality, Ratio, Reached, SetConvergence, Spread
 from studies.convergence.episode_costs import CANDIDATES, WIDTH, EpisodeCost

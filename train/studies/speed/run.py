@@ -16,7 +16,7 @@ import tyro
 from srd_train.commands.options import SomeFile, parsed
 from srd_train.commands.output import Output
 from srd_train.experiment.fit import commit, versions
-from srd_train.report.markdown import markdown, write_page
+from srd_train.report.markup import markdown, write_page
 from studies.speed.scoring import COST_HEADS, CostLine, cost_lines, cost_power, cost_rows
 
 if TYPE_CHECKING:

@@ -1,6 +1,7 @@
+"""Learning curves, quality against the time to rank, and the files that they are drawn into."""
+
 from __future__ import annotations
 
-import json
 import re
 import sys
 from pathlib import Path
@@ -12,9 +13,11 @@ from run_srd import Srd
 
 from srd_gym.data.synthetic import generate
 from srd_train.experiment.benchmark import run_benchmark
-from srd_train.experiment.recipe import RankerEntry, Recipe, TopicsEntry
-from srd_train.report.curves import Panel, draw, panels
+from srd_train.experiment.recipe import RankerEntry, Recipe, TopicsEntry, View
+from srd_train.report.description import Description
+from srd_train.report.pictures import Panel, board, board_figure, draw, panels
 from srd_train.report.results import read_results
+from srd_train.report.tables import ResultTable, complete_tables
 
 
 def cell(ranker: str, seed: int, points: list[tuple[int, float, float | None]], **changes: Any) -> dict[str, Any]:
@@ -133,26 +136,6 @@ def test_cells_say_how_many_episodes_and_steps_were_played(results: Path) -> Non
         assert (record["environment_episodes"], record["environment_steps"]) == played[-1]
 
 
-def test_the_command_draws_both_kinds_of_file(srd: Srd, results: Path, tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib")
-    png, svg = tmp_path / "curves.png", tmp_path / "curves.svg"
-    assert "4 panels" in srd.works("curves", results, "--out", png).err
-    assert png.read_bytes().startswith(b"\x89PNG")
-    shown = srd.works("curves", results, "--out", svg, "--json").json
-    assert [(panel["topics"], panel["against"]) for panel in shown][:2] == [
-        ("tiny 15", "episodes"),
-        ("tiny 15", "seconds"),
-    ]
-    assert set(shown[0]["ends"]) == {"qmix", "reinforce"}
-    text = svg.read_text()
-    for words in ("qmix (2 seeds)", "mmr", "environment episodes", "alpha_nDCG@10, validation"):
-        assert words in text  # letters stay letters: small, and can be searched for
-    assert len(text) < 100_000
-    again = tmp_path / "again.svg"
-    srd.works("curves", results, "--out", again)
-    assert again.read_bytes() == svg.read_bytes()
-
-
 def test_needless_digits_go_and_the_axes_keep_theirs(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     picture = tmp_path / "c.svg"
@@ -168,43 +151,97 @@ def test_needless_digits_go_and_the_axes_keep_theirs(tmp_path: Path) -> None:
     assert all(len(place.split(".")[1]) <= 2 for place in places)
 
 
-def test_some_rankers_can_be_drawn_alone(srd: Srd, results: Path, tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def found(tmp_path_factory: pytest.TempPathFactory) -> list[ResultTable]:
+    """Tables of two topic sets; a learner that ranks in four ways."""
+    small = {"epochs": 1, "simulations": 2, "hidden": 2, "horizon": 2}
+    views = (
+        View(name="search 40", config={"rank_by": "search", "rank_simulations": 40}),
+        View(name="search 4", config={"rank_by": "search", "rank_simulations": 4}),
+        View(name="value", config={"rank_by": "value"}),
+    )
+    recipe = Recipe(
+        name="r",
+        title="r",
+        topics=tuple(TopicsEntry(name=f"tiny {n}", source=f"synthetic:tiny:{n}:0", run_folds=(1,)) for n in (15, 20)),
+        rankers=(
+            RankerEntry(ranker="random"),
+            RankerEntry(ranker="mcts", name="raw", config=small, views=views, seeds=(0, 1)),
+            RankerEntry(ranker="oracle"),
+        ),
+        reference="random",
+    )
+    records = run_benchmark(recipe, tmp_path_factory.mktemp("results"))
+    return complete_tables(records, Description(recipes=(recipe,)), resamples=50)[0]
+
+
+def test_rows_of_one_fit_that_differ_in_numbers_alone_are_joined(found: list[ResultTable]) -> None:
+    boarded = [board(table) for table in found]
+    assert [one.topics for one in boarded] == ["tiny 15", "tiny 20"]
+    # By rising time: 40 simulations take longer than 4, whatever the order in the recipe. The oracle is no competitor.
+    names = [[row.ranker for row in family.rows] for family in boarded[0].families]
+    assert names == [["random"], ["raw"], ["search 4", "search 40"], ["value"]]
+    assert [family.fitted_as for family in boarded[0].families] == ["random", "raw", "raw", "raw"]
+
+
+def test_boards_have_every_competitor_of_their_table_and_its_first_measure(found: list[ResultTable]) -> None:
+    for table in found:
+        assert board(table).measure == table.measures[0]
+        rows = [row for family in board(table).families for row in family.rows]
+        assert sorted(row.ranker for row in rows) == sorted(row.ranker for row in table.competitors)
+        assert all(row in table.rows for row in rows)
+
+
+def test_points_stand_where_the_tables_say(found: list[ResultTable]) -> None:
     pytest.importorskip("matplotlib")
-    shown = srd.works("curves", results, "--out", tmp_path / "c.svg", "--json", "--rankers", "qmix", "mmr").json
-    assert all(set(panel["ends"]) == {"qmix"} for panel in shown)
-    wrong = srd.fails("curves", results, "--out", tmp_path / "c.svg", "--rankers", "qmx")
-    assert "Did you mean qmix?" in wrong
+    figure = board_figure([board(table) for table in found])
+    for axes, table in zip(figure.axes, found, strict=True):
+        drawn = {bars.get_label(): bars.lines[0].get_xydata()[0].tolist() for bars in axes.containers}
+        first = table.measures[0]
+        assert drawn == {row.ranker: [row.medians["rank_milliseconds"], row.means[first]] for row in table.competitors}
 
 
-def test_what_cannot_be_drawn_is_said(srd: Srd, results: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert "no cells in" in srd.fails("curves", tmp_path, "--out", tmp_path / "c.png")
-    assert "ending in .png or .svg" in srd.fails("curves", results, "--out", tmp_path / "c.gif")
-    (tmp_path / "cells").mkdir()
-    (tmp_path / "cells" / "x.json").write_text("{")
-    assert "is it cut off?" in srd.fails("curves", tmp_path, "--out", tmp_path / "c.png")
-    (tmp_path / "cells" / "x.json").write_text(json.dumps(["x"]))
-    assert "no JSON object; expected the record of a cell" in srd.fails("curves", tmp_path, "--out", tmp_path / "c.png")
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    assert "srd-gym[render]" in srd.fails("curves", results, "--out", tmp_path / "c.png")
-    assert not list(tmp_path.glob("*.png"))
-    with pytest.raises(ValueError, match=r"c\.txt"):
-        draw([], tmp_path / "c.txt")
-
-
-def test_a_benchmark_page_shows_its_curves(srd: Srd, tmp_path: Path) -> None:
+def test_a_benchmark_draws_its_pictures_and_shows_them_on_its_page(srd: Srd, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     recipe = tmp_path / "r.toml"
     recipe.write_text(
         'title = "Small"\nreference = "random"\n'
         '[[topics]]\nname = "tiny"\nsource = "synthetic:tiny:15:0"\nrun_folds = [1]\n'
-        '[[rankers]]\nranker = "random"\n[[rankers]]\nranker = "vdn"\nconfig = { epochs = 2 }\n'
+        '[[rankers]]\nranker = "random"\n'
+        '[[rankers]]\nranker = "vdn"\nseeds = [0, 1]\nconfig = { epochs = 2 }\n'
+        '[[rankers]]\nranker = "mmr"\ngrid = { lambda_ = [0.2, 0.8] }\n'
     )
-    page, picture = tmp_path / "docs" / "r.md", tmp_path / "docs" / "pictures" / "r.svg"
-    picture.parent.mkdir(parents=True)
-    words = ["--out", tmp_path / "results", "--markdown", page, "--curves", picture]
-    srd.works("benchmark", recipe, *words)
-    assert picture.read_text().startswith("<?xml")
-    assert "](pictures/r.svg)" in page.read_text()
-    assert "--curves r.svg`, cells at commit" in page.read_text()
-    assert "ending in .png or .svg" in srd.fails("benchmark", recipe, "--out", tmp_path / "new", "--curves", page)
+    page, folder = tmp_path / "docs" / "r.md", tmp_path / "docs" / "pictures"
+    folder.mkdir(parents=True)
+    words = ("benchmark", recipe, "--out", tmp_path / "results")
+    pictures = ("--curves", folder / "curves.svg", "--latency", folder / "latency.svg")
+    srd.works(*words, "--markdown", page, *pictures)
+    text = page.read_text()
+    assert "](pictures/curves.svg)" in text
+    assert "](pictures/latency.svg)" in text
+    assert "--curves curves.svg --latency latency.svg`, cells at commit" in text
+    drawn = {path.stem: path.read_bytes() for path in folder.iterdir()}
+    words_in = {
+        "curves": ("vdn (2 seeds)", "mmr", "environment episodes", "alpha_nDCG@10, validation"),
+        "latency": ("random", "mmr", "processor time to rank a topic, ms", "alpha_nDCG@5, test"),
+    }
+    for name, content in drawn.items():
+        assert content.startswith(b"<?xml")
+        assert len(content) < 100_000
+        assert all(said.encode() in content for said in words_in[name])  # letters stay letters: they can be searched
+    srd.works(*words, *pictures)
+    assert drawn == {path.stem: path.read_bytes() for path in folder.iterdir()}
+    srd.works(*words, "--curves", tmp_path / "c.png")
+    assert (tmp_path / "c.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize("option", ["--curves", "--latency"])
+def test_what_cannot_be_drawn_is_said_before_anything_runs(
+    option: str, srd: Srd, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "ending in .png or .svg" in srd.fails("benchmark", "smoke", "--out", tmp_path / "new", option, "page.md")
     assert not (tmp_path / "new").exists()
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(ImportError, match=r"srd-gym\[render\]"):
+        draw([], tmp_path / "c.png")
+    assert not list(tmp_path.glob("*.png"))

@@ -1,12 +1,16 @@
-"""Result tables as Markdown and LaTeX; texts from the results stay texts in both."""
+"""Result tables as Markdown and LaTeX, and parts of pages that are generated between marks, the text around them kept.
+
+Texts from the results stay texts in both.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 
+from srd_gym.files import written_atomically
 from srd_train.report.columns import LEGEND, notes, plain_columns
-from srd_train.report.markdown import markdown
 from srd_train.report.results import Problem
 from srd_train.report.tables import ResultTable
 
@@ -30,6 +34,7 @@ _LATEX = {
     "≈": r"$\approx$",
     "\n": " ",
 }
+_MARKS = "<!-- {}: {} -->"
 _MARKDOWN = re.compile(r"([\\`*\[\]<>|~#&])")
 
 
@@ -91,3 +96,36 @@ def _markdown_text(text: str) -> str:
 def _latex_text(text: str) -> str:
     """Text that LaTeX shows as it is."""
     return "".join(_LATEX.get(character, character) for character in text)
+
+
+def markdown(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A Markdown table; numbers stand right."""
+    rule = ["---", *["---:"] * (len(heads) - 1)]
+    return "\n".join("| " + " | ".join(cells) + " |" for cells in (heads, rule, *rows))
+
+
+def with_parts(text: str, parts: Mapping[str, str]) -> str:
+    """The page with each part between its marks `<!-- NAME: begin -->` and `<!-- NAME: end -->`.
+
+    Raises:
+        ValueError: a part whose marks the page lacks.
+    """
+    for name, part in parts.items():
+        begin, end = _MARKS.format(name, "begin"), _MARKS.format(name, "end")
+        if begin not in text or end not in text:
+            raise ValueError(f"the page has no marks {begin} and {end}; write them where the part belongs")
+        before, rest = text.split(begin, 1)
+        text = f"{before}{begin}\n{part}\n{end}{rest.split(end, 1)[1]}"
+    return text
+
+
+def write_page(path: Path, name: str, part: str, whole: str) -> None:
+    """Put a part between its marks where the page has them, else write the whole page anew; never half of it."""
+    there = path.read_text(encoding="utf-8") if path.is_file() else ""
+    write_text(path, with_parts(there, {name: part}) if _MARKS.format(name, "begin") in there else whole + "\n")
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a file at once or not at all."""
+    with written_atomically(path) as temporary:
+        temporary.write_text(text, encoding="utf-8", errors="replace")

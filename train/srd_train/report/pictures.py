@@ -1,14 +1,19 @@
-"""Learning curves from a benchmark's cells: the validation measure against environment episodes and against time.
+"""Pictures of a benchmark: learning curves, and quality against the time to rank.
 
-A line is a ranker: folds are averaged first, the line is the mean over seeds and the band their lowest and highest.
-Cells were validated at different moments (time is never the same twice), so each is read at common points, between its
-own records in a straight line; nothing is read beyond a cell's last record. A logarithmic axis has no 0, so that the
-first weights are a dot at its left edge.
+A learning curve is a ranker's validation measure against environment episodes or time: folds are averaged first, the
+line is the mean over seeds and the band their lowest and highest. Cells were validated at different moments (time is
+never the same twice), so each is read at common points, between its own records in a straight line; nothing is read
+beyond a cell's last record. A logarithmic axis has no 0, so that the first weights are a dot at its left edge.
+
+On a board of quality against time a point is a row: its mean on the test topics, and the processor time in which it
+ranks one of them. Rows of one fit that differ in numbers alone, such as the budgets of a search, are joined by a line.
+Rankers that read the judgments are left out.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,6 +25,7 @@ from numpy.typing import NDArray
 
 from srd_gym.files import written_atomically
 from srd_gym.measures import measure
+from srd_train.report.tables import ResultTable, Row
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -37,6 +43,7 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#9
 _POINTS = 40
 _NEEDLESS_DIGITS = re.compile(r"(\d\.\d\d)\d+(?![\d<])")
 """Of coordinates; what stands before a tag is text, such as the 0.825 of an axis."""
+_MARKERS = "osD^vPX*<>"
 _STYLES = ("-", "--", "-.", ":")
 _LABELS = {"episodes": "environment episodes", "seconds": "seconds of training (wall time)"}
 
@@ -101,7 +108,7 @@ def draw(found: Sequence[Panel], path: Path) -> None:
         ImportError: matplotlib is not installed.
         ValueError: another kind of file.
     """
-    save_figure(lambda: _figure(found), path)
+    save_figure(lambda: _panel_figure(found), path)
 
 
 def save_figure(make: Callable[[], Figure], path: Path) -> None:
@@ -215,15 +222,10 @@ def _read(points: Points, x: NDArray[np.float64]) -> NDArray[np.float64]:
     return at
 
 
-def _figure(found: Sequence[Panel]) -> Figure:
+def _panel_figure(found: Sequence[Panel]) -> Figure:
     """All panels; a topic set a row, episodes left, time right, one legend a row."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure as NewFigure
-
     rows = len(found) // len(AGAINST)
-    figure = NewFigure(figsize=(12, 4.6 * rows), layout="constrained")
-    FigureCanvasAgg(figure)  # no window system takes part
-    axes = figure.subplots(rows, len(AGAINST), squeeze=False, sharey="row")
+    figure, axes = _empty(rows, len(AGAINST), (12, 4.6 * rows), sharey="row")
     for index, panel in enumerate(found):
         _draw_panel(axes[index // len(AGAINST)][index % len(AGAINST)], panel, first=index % len(AGAINST) == 0)
     for row in axes:
@@ -232,9 +234,32 @@ def _figure(found: Sequence[Panel]) -> Figure:
     return figure
 
 
+def _empty(rows: int, columns: int, size: tuple[float, float], **options: Any) -> tuple[Figure, Any]:
+    """A figure that needs no window system, and its [rows, columns] axes."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure as NewFigure
+
+    figure = NewFigure(figsize=size, layout="constrained")
+    FigureCanvasAgg(figure)
+    return figure, figure.subplots(rows, columns, squeeze=False, **options)
+
+
+def _dress(axes: Axes, title: str, x_label: str, x_text: Callable[[float], str]) -> None:
+    """What all pictures have in common: a logarithmic axis below, a grid, and a title."""
+    from matplotlib.ticker import FuncFormatter
+
+    axes.set_xscale("log")
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: x_text(value)))
+    axes.set_xlabel(x_label)
+    axes.set_title(title)
+    axes.grid(visible=True, which="major", alpha=0.3)
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
+
+
 def _draw_panel(axes: Axes, panel: Panel, *, first: bool) -> None:
     """Lines with their bands, and levels of what does not learn."""
-    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+    from matplotlib.ticker import LogLocator, NullFormatter
 
     names = sorted(curve.ranker for curve in panel.curves)  # a ranker looks the same in every panel
     for curve in panel.curves:
@@ -256,17 +281,11 @@ def _draw_panel(axes: Axes, panel: Panel, *, first: bool) -> None:
             axes.fill_between(curve.x, curve.low, curve.high, alpha=0.2, linewidth=0, **look)
     for place, (ranker, value) in enumerate(sorted(panel.levels.items())):
         axes.axhline(value, color="black", linewidth=1.2, linestyle=_STYLES[(place + 1) % len(_STYLES)], label=ranker)
-    axes.set_xscale("log")
+    _dress(axes, panel.topics, _LABELS[panel.against], _short)
     axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: _short(value)))
     axes.xaxis.set_minor_formatter(NullFormatter())
-    axes.set_xlabel(_LABELS[panel.against])
     if first:
         axes.set_ylabel(f"{panel.measure}, validation")
-    axes.set_title(panel.topics)
-    axes.grid(visible=True, which="major", alpha=0.3)
-    for side in ("top", "right"):
-        axes.spines[side].set_visible(False)
 
 
 def _short(value: float) -> str:
@@ -275,3 +294,91 @@ def _short(value: float) -> str:
         if value >= size:
             return f"{value / size:g}{letter}"
     return f"{value:g}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Family:
+    """Rows whose points are joined: those of one fit that differ in numbers alone; most families are one row."""
+
+    fitted_as: str
+    rows: tuple[Row, ...]
+    """By rising time."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Board:
+    """One topic set."""
+
+    topics: str
+    measure: str
+    families: tuple[Family, ...]
+
+
+def draw_latency(found: Sequence[ResultTable], path: Path) -> None:
+    """Draw a board for each table into a PNG or SVG file; never half a file.
+
+    Raises:
+        ImportError: matplotlib is not installed.
+        ValueError: another kind of file.
+    """
+    save_figure(lambda: board_figure([board(table) for table in found]), path)
+
+
+def board(table: ResultTable) -> Board:
+    """The board of one topic set."""
+    joined: dict[tuple[str, str], list[Row]] = {}
+    for row in table.rows:
+        if not row.reads_judgments:
+            joined.setdefault(_kind(row), []).append(row)
+    families = [
+        Family(fitted_as=fitted_as, rows=tuple(sorted(rows, key=_milliseconds)))
+        for (fitted_as, _), rows in joined.items()
+    ]
+    return Board(topics=table.topics, measure=table.measures[0], families=tuple(families))
+
+
+def _kind(row: Row) -> tuple[str, str]:
+    """What the points of a family have in common: the fit, and what of the view is no number."""
+    words = {name: value for name, value in (row.view or {}).items() if isinstance(value, (str, bool))}
+    return row.fitted_as, json.dumps(words, sort_keys=True)
+
+
+def _milliseconds(row: Row) -> float:
+    """Processor time to rank a topic."""
+    return row.medians["rank_milliseconds"]
+
+
+def board_figure(found: Sequence[Board]) -> Figure:
+    """The boards, one below the other, each with its legend."""
+    figure, axes = _empty(len(found), 1, (9.5, 4.8 * len(found)))
+    # A ranker looks the same on every board, wherever it stands on it.
+    names = list(dict.fromkeys(family.fitted_as for board in found for family in board.families))
+    for one, place in zip(found, axes[:, 0], strict=True):
+        _draw_board(place, one, names)
+    return figure
+
+
+def _draw_board(axes: Axes, board: Board, names: Sequence[str]) -> None:
+    """Points with the spread over their seeds, families joined."""
+    for family in board.families:
+        colour = COLOURS[names.index(family.fitted_as) % len(COLOURS)]
+        if len(family.rows) > 1:
+            x, y = zip(*((_milliseconds(row), row.means[board.measure]) for row in family.rows), strict=True)
+            axes.plot(x, y, color=colour, linewidth=1.5, alpha=0.6, zorder=1)
+        same_fit = [row for one in board.families if one.fitted_as == family.fitted_as for row in one.rows]
+        for row in family.rows:
+            turn = same_fit.index(row)
+            axes.errorbar(
+                _milliseconds(row),
+                row.means[board.measure],
+                yerr=row.seed_spread[board.measure] or 0.0,
+                color=colour,
+                marker=_MARKERS[turn % len(_MARKERS)],
+                markersize=7,
+                capsize=3,
+                linestyle="none",
+                label=row.ranker,
+            )
+    _dress(axes, board.topics, "processor time to rank a topic, ms", "{:g}".format)
+    axes.set_ylabel(f"{board.measure}, test")
+    axes.legend(loc="upper left", bbox_to_anchor=(1.01, 1), frameon=False, fontsize=10)

@@ -60,11 +60,11 @@ TREE = Group(
             "Make topic files (Parquet) and look into them.",
             {
                 "build": Group("Make a topic file from a data set.", _BUILD),
-                "describe": Leaf("srd_train.commands.data.describe", "the statistics of a topic file", "Describe"),
+                "describe": Leaf("srd_train.commands.data.look", "the statistics of a topic file", "Describe"),
                 "reshape": Leaf(
                     "srd_train.commands.data.reshape", "lists of equal size from each topic's candidates", "Reshape"
                 ),
-                "head": Leaf("srd_train.commands.data.head", "the first topics of a topic file", "Head"),
+                "head": Leaf("srd_train.commands.data.look", "the first topics of a topic file", "Head"),
             },
         ),
         "train": Leaf("srd_train.commands.train", "train a ranker on a topic file"),

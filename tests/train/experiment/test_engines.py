@@ -139,7 +139,10 @@ def test_a_cell_that_fails_is_told_and_the_others_finish(tmp_path: Path, jobs: i
     options: dict[str, Any] = {} if jobs is None else {"engine": processes(jobs)}
     with pytest.raises(FailedCellsError, match="2 of 4 cells failed") as caught:
         run_benchmark(
-            recipe, tmp_path / "out", on_failure=lambda cell, record: told.append(record["error"]["message"]), **options
+            recipe,
+            tmp_path / "out",
+            report=lambda _, record, __: told.extend([record["error"]["message"]] if "error" in record else []),
+            **options,
         )
     assert {record["ranker"] for record in caught.value.records} == {"random"}
     assert {(record["ranker"], record["fold"]) for record in caught.value.failed} == {("mmr", 1), ("mmr", 2)}

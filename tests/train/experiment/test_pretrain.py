@@ -14,7 +14,7 @@ from run_srd import Srd
 from srd_agents.config import as_values
 from srd_agents.relational.groups import rows_kept
 from srd_agents.relational.ranker import pretrained_weights, read_weights
-from srd_train.experiment.pretraining import Plan, pretrain
+from srd_train.commands.pretrain import Plan, pretrain
 
 SMALL = Plan(seeds=(3, 4), topics=6, validation=4, epochs=1, units=4, second=4)
 

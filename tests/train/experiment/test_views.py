@@ -11,13 +11,14 @@ from run_srd import Srd
 
 from srd_agents.registry import make_ranker
 from srd_gym.data.trec import read_run
-from srd_train.commands.progress import TimeLeft
+from srd_train.commands.benchmark import TimeLeft
 from srd_train.experiment import cells
 from srd_train.experiment.benchmark import run_benchmark
-from srd_train.experiment.cells import tasks, with_view
+from srd_train.experiment.cells import tasks
 from srd_train.experiment.recipe import RankerEntry, Recipe, TopicsEntry, View, recipe_from
 from srd_train.experiment.sources import load_entry
 from srd_train.report.columns import notes, plain_columns
+from srd_train.report.description import Description
 from srd_train.report.tables import complete_tables
 
 TOPICS = TopicsEntry(name="tiny", source="synthetic:tiny:15:0", folds=3, run_folds=(1, 2))
@@ -120,7 +121,7 @@ def test_other_views_do_not_rename_a_cell() -> None:
 
 def test_tables_say_which_rows_share_a_fit(finished: tuple[Path, list[dict[str, Any]]]) -> None:
     _, records = finished
-    (table,), _ = complete_tables(records, reference="raw", resamples=50)
+    (table,), _ = complete_tables(records, Description(recipes=(recipe(),)), resamples=50)
     assert "One fit (raw, a seed and fold) serves 4 rows: raw; by value; search 0; search 9." in notes(table)
     assert "random" not in " ".join(notes(table))
     assert [column.head for column in plain_columns(table)][-4:] == [
@@ -152,11 +153,6 @@ def test_tables_say_which_rows_share_a_fit(finished: tuple[Path, list[dict[str, 
 def test_views_that_cannot_be_are_refused_before_any_work(ranker: str, config: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         RankerEntry(ranker=ranker, name="x", views=(View(name="v", config=config),))
-
-
-def test_a_ranker_must_take_the_options_it_names() -> None:
-    with pytest.raises(TypeError, match="RandomOrder has options of ranking, but no method ranking_with"):
-        with_view(make_ranker("random"), VIEWS[0])
 
 
 def test_only_options_of_ranking_can_be_changed_on_a_trained_ranker() -> None:

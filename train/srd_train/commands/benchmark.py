@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import tyro
 
+from srd_agents.registry import RANKERS
 from srd_train.commands.options import Command, SomeFile, SomeFolder, overview, parsed
 from srd_train.commands.output import Output
-from srd_train.commands.progress import BenchmarkProgress
 from srd_train.experiment.benchmark import FailedCellsError, run_benchmark
 from srd_train.experiment.cells import Cell, Engine, in_process
 from srd_train.experiment.engines.local import processes
@@ -131,20 +134,22 @@ class BenchmarkCommand:
     ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
         """All cells with a progress bar, and a line for each that was run: the finished ones, and those that failed."""
         there = 0
-        with BenchmarkProgress(recipe, output) as progress:
+        left = TimeLeft(recipe)
+        failed: list[dict[str, Any]] = []
+        with output.progress(recipe.name, left.total) as advance:
 
             def report(cell: Cell, record: dict[str, Any], found: bool) -> None:
                 nonlocal there
                 there += found
-                progress.add(cell.topics.name, cell.row, record["wall_seconds"], found=found)
-                if not found and not output.json:
-                    output.notice(f"{_line(cell, record)}; {progress.left}")
+                left.add(cell.topics.name, cell.row, record["wall_seconds"], found=found)
+                advance(1)
+                if "error" in record:
+                    why = f"{record['error']['type']}: {record['error']['message']}"
+                    output.notice(f"{_point(cell)}: FAILED, {why}; {left}")
+                elif not found and not output.json:
+                    name, value = next(iter(record["measures"].items()))
+                    output.notice(f"{_point(cell)}: {name} {value:.4f} ({record['wall_seconds']:.1f} s); {left}")
 
-            def on_failure(cell: Cell, record: dict[str, Any]) -> None:
-                progress.add(cell.topics.name, cell.row, record["wall_seconds"], found=False)
-                output.notice(f"{_point(cell)}: FAILED, {_why(record)}; {progress.left}")
-
-            failed: list[dict[str, Any]] = []
             try:
                 records = run_benchmark(
                     recipe,
@@ -153,7 +158,6 @@ class BenchmarkCommand:
                     trust=options.trust,
                     engine=engine_named(options.engine, options.jobs),
                     report=report,
-                    on_failure=on_failure,
                     notice=output.notice,
                 )
             except FailedCellsError as error:
@@ -167,6 +171,67 @@ class BenchmarkCommand:
         if made_at - {str(commit())}:
             output.notice(f"some cells were made at other commits: {', '.join(sorted(made_at))}")
         return records, failed
+
+
+class TimeLeft:
+    """Estimates the time that a recipe's unfinished cells will take.
+
+    A cell is expected to take what cells of its row took on the same topics, else on other topics; else a learner takes
+    the mean of the learners seen, and what does not learn takes nothing. How these seconds of work become seconds on
+    the clock (several processes, a busy machine) is estimated from the cells done in this run.
+
+    Args:
+        recipe: the product.
+        clock: gives seconds; for tests.
+    """
+
+    def __init__(self, recipe: Recipe, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock, self._began, self._work = clock, clock(), 0.0
+        self._left: Counter[tuple[str, str]] = Counter()
+        self._learners = {row for one in recipe.rankers if RANKERS.find(one.ranker).learns for row in one.rows}
+        for topics in recipe.topics:
+            for ranker in recipe.rankers:
+                for row in ranker.rows:
+                    self._left[topics.name, row] += len(topics.fold_numbers) * len(ranker.seeds or recipe.seeds)
+        self.total = self._left.total()
+        self._took: dict[tuple[str, str], list[float]] = {}
+
+    def add(self, topics: str, row: str, seconds: float, *, found: bool) -> None:
+        """A cell is finished.
+
+        Args:
+            topics: its topic set.
+            row: its row of the tables.
+            seconds: what it took, or had taken when it was run.
+            found: it was finished before this run.
+        """
+        self._left[topics, row] -= 1
+        self._took.setdefault((topics, row), []).append(seconds)
+        self._work += 0.0 if found else seconds
+
+    @property
+    def seconds(self) -> float | None:
+        """Seconds left; None where a row is left of which nothing is known."""
+        pace = (self._clock() - self._began) / self._work if self._work else 1.0
+        expected = [(count, self._expected(*key)) for key, count in self._left.items() if count > 0]
+        known = [count * each for count, each in expected if each is not None]
+        return pace * sum(known) if len(known) == len(expected) else None
+
+    def __str__(self) -> str:
+        """As in: 3 of 12 cells, about 0:02:05 left."""
+        finished, seconds = self.total - self._left.total(), self.seconds
+        about = "time left unknown" if seconds is None else f"about {timedelta(seconds=round(seconds))} left"
+        return f"{finished} of {self.total} cells" + (f", {about}" if finished < self.total else "")
+
+    def _expected(self, topics: str, row: str) -> float | None:
+        """Seconds that one more cell of a row takes; None: unknown."""
+        same = self._took.get((topics, row)) or [
+            s for (_, name), took in self._took.items() if name == row for s in took
+        ]
+        if not same and row not in self._learners:
+            return 0.0
+        alike = same or [s for (_, name), took in self._took.items() if name in self._learners for s in took]
+        return sum(alike) / len(alike) if alike else None
 
 
 def engine_named(name: Literal["local", "ray"], jobs: int) -> Engine:
@@ -204,17 +269,6 @@ def print_table(table: ResultTable, output: Output, legend: str) -> None:
 def _point(cell: Cell) -> str:
     """Names a cell."""
     return f"{cell.topics.name}, {cell.row}, fold {cell.fold}, seed {cell.seed}"
-
-
-def _why(record: dict[str, Any]) -> str:
-    """Why a cell failed."""
-    return f"{record['error']['type']}: {record['error']['message']}"
-
-
-def _line(cell: Cell, record: dict[str, Any]) -> str:
-    """A finished cell with its first measure."""
-    name, value = next(iter(record["measures"].items()))
-    return f"{_point(cell)}: {name} {value:.4f} ({record['wall_seconds']:.1f} s)"
 
 
 def _write_markdown(options: Benchmark, recipe: Recipe, found: Sequence[ResultTable]) -> None:

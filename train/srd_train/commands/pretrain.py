@@ -1,14 +1,92 @@
-"""`srd pretrain`: make the weights of `relational-pretrained` again, from generated topics alone."""
+"""`srd pretrain`: make the weights of `relational-pretrained` again, from generated topics alone.
+
+No file of any data set is read. One model a seed is trained; the one that is best on the generated validation topics is
+written as `pretrained.npz`, with a log of everything beside it. Each is also distilled into one-pass scoring.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
 
-from srd_agents.relational.ranker import CHECKPOINTS
+import numpy as np
+
+from srd_agents.config import as_values
+from srd_agents.fitting import STATE_FILE
+from srd_agents.history import OnProgress
+from srd_agents.reinforce.agent import Reinforce
+from srd_agents.reinforce.config import ReinforceConfig
+from srd_agents.relational.distil import DistilConfig, distil
+from srd_agents.relational.forward import Weights
+from srd_agents.relational.ranker import CHECKPOINTS, read_weights
+from srd_agents.storage import write_json
+from srd_gym.data.wide import wide_topics
+from srd_gym.files import written_atomically
+from srd_gym.topic import TopicSet
 from srd_train.commands.options import Folder
 from srd_train.commands.output import Output
-from srd_train.experiment.fit import topics_seen
-from srd_train.experiment.pretraining import LOG, Plan, pretrain
+from srd_train.experiment.fit import commit, topics_seen, torch_threads, versions
+
+LOG = "pretraining.json"
+TRAINING_SEED, VALIDATION_SEED = 0, 1
+"""Of the generator: no topic is in both."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """What is trained; the defaults made the weights that come with the package."""
+
+    seeds: tuple[int, ...] = (0, 1, 2, 3, 4)
+    """One model is trained a seed, on the same topics."""
+    topics: int = 2000
+    """Generated topics to train on."""
+    validation: int = 500
+    """Generated topics that choose the epoch and the seed."""
+    epochs: int = 2
+    """Passes over the training topics."""
+    learning_rate: float = 0.003
+    """Adam's step size."""
+    average: float = 0.99
+    """Decay of the running mean of the weights."""
+    units: int = 64
+    """Units of the first layer."""
+    second: int = 32
+    """Units of the second layer."""
+    without: tuple[str, ...] = ()
+    """Groups of relations to leave out, to see what they are worth: order, query, density, neighbours, ahead, ranked,
+    fresh, context."""
+    one_pass: bool = True
+    """Distil each model into one-pass scoring, too."""
+
+    def config(self) -> ReinforceConfig:
+        """The learner's options."""
+        return ReinforceConfig(
+            parts="relations",
+            init="random",
+            epochs=self.epochs,
+            patience=0,
+            learning_rate=self.learning_rate,
+            decay_epochs=0,
+            entropy=0.01,
+            average=self.average,
+            units=self.units,
+            second=self.second,
+            without=self.without,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """What came of one seed."""
+
+    seed: int
+    validation: float
+    """Measure on the generated validation topics."""
+    best_epoch: int | None
+    seconds: float
+    """Of processor time, of the updates."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,3 +125,82 @@ class Pretrain(Plan):
         caption = f"the best ones are in {self.out} ({files}); log: {self.out / LOG}"
         output.table("Pretrained", ["seed", "validation", "best epoch", "seconds"], rows, caption)
         return 0
+
+
+def pretrain(plan: Plan, out: Path, *, threads: int = 1, progress: OnProgress | None = None) -> list[Outcome]:
+    """Train all seeds, or go on where an interrupted run stopped; write the models, the best one and the log.
+
+    Args:
+        plan: what to train.
+        out: folder for `seed-S/` (a model folder each), the weights `seed-S.npz` and `one-pass-S.npz`, the best of
+            both (named as in `CHECKPOINTS`), and `pretraining.json`.
+        threads: of torch.
+        progress: called while training.
+
+    Raises:
+        ValueError: no seeds, an unknown group of relations, or a folder that holds a run of another plan.
+    """
+    if not plan.seeds or len(set(plan.seeds)) != len(plan.seeds):
+        raise ValueError(f"seeds must be different numbers, at least one; got {list(plan.seeds)}")
+    plan.config()  # a wrong option should show before topics are made
+    train = wide_topics(plan.topics, seed=TRAINING_SEED)
+    validation = wide_topics(plan.validation, seed=VALIDATION_SEED)
+    outcomes, logs = [], []
+    with torch_threads(threads):
+        for seed in plan.seeds:
+            ranker = _trained(plan, out / f"seed-{seed}", seed, (train, validation), progress)
+            _write_npz(out / f"seed-{seed}.npz", ranker.relational_weights())
+            if plan.one_pass:
+                student = distil(ranker.relational_weights(), train, DistilConfig(), seed=seed)
+                _write_npz(out / f"one-pass-{seed}.npz", student)
+            outcomes.append(_outcome(ranker, seed))
+            logs.append({"seed": seed, **(asdict(ranker.history) if ranker.history else {})})
+    best = max(outcomes, key=lambda outcome: outcome.validation)
+    for strategy, kind in (("greedy", "seed"), ("one-pass", "one-pass"))[: 1 + plan.one_pass]:
+        _write_npz(out / CHECKPOINTS[strategy], read_weights(out / f"{kind}-{best.seed}.npz"))
+    write_json(out / LOG, _log(plan, best, outcomes, logs))
+    return outcomes
+
+
+def _trained(plan: Plan, folder: Path, seed: int, topics: Sequence[TopicSet], progress: OnProgress | None) -> Reinforce:
+    """The model of one seed, continued where it was begun."""
+    ranker = Reinforce(plan.config())
+    train, validation = topics
+    ranker.fit(train, validation, seed=seed, out=folder, resume=(folder / STATE_FILE).exists(), progress=progress)
+    return ranker
+
+
+def _write_npz(path: Path, weights: Weights) -> None:
+    """The network's arrays, whole or not at all."""
+    arrays: dict[str, Any] = asdict(weights)
+    with written_atomically(path) as temporary, temporary.open("wb") as file:
+        np.savez(file, **arrays)
+
+
+def _outcome(ranker: Reinforce, seed: int) -> Outcome:
+    """The figures of a finished model."""
+    history = ranker.history
+    if history is None or history.best_validation is None:
+        raise ValueError(f"seed {seed} was trained without validation topics; remove its folder and begin anew")
+    return Outcome(
+        seed=seed,
+        validation=history.best_validation,
+        best_epoch=history.best_epoch,
+        seconds=float(history.records[-1]["cpu_seconds"]),
+    )
+
+
+def _log(plan: Plan, best: Outcome, outcomes: Sequence[Outcome], logs: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """What `pretraining.json` holds."""
+    return {
+        "plan": asdict(plan),
+        "config": as_values(plan.config()),
+        "distillation": as_values(DistilConfig()) if plan.one_pass else None,
+        "topics": {"training": f"synthetic:wide:{plan.topics}:{TRAINING_SEED}", "simulated": True},
+        "validation": f"synthetic:wide:{plan.validation}:{VALIDATION_SEED}",
+        "chosen_seed": best.seed,
+        "outcomes": [asdict(outcome) for outcome in outcomes],
+        "commit": commit(),
+        "versions": versions(),
+        "histories": list(logs),
+    }

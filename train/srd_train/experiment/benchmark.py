@@ -64,7 +64,6 @@ def run_benchmark(
     trust: bool = False,
     engine: Engine = in_process,
     report: Callable[[Cell, Record, bool], None] = lambda *_: None,
-    on_failure: Callable[[Cell, Record], None] = lambda *_: None,
     notice: Callable[[str], None] = lambda _: None,
 ) -> list[Record]:
     """Run the cells that are not finished yet.
@@ -75,8 +74,8 @@ def run_benchmark(
         fresh: run finished cells again.
         trust: let rankers run other people's code.
         engine: where cells run: `cells.in_process`, `engines.local.processes(jobs)` or `engines.ray.on_ray`.
-        report: called after each cell that is finished with its record, and whether it was there already.
-        on_failure: called after each cell that failed with its record, which holds `error`.
+        report: called after each cell with its record, and whether it was there already; that of a failed cell holds
+            `error`.
         notice: called with a sentence about each record that is cut off; their cells are run again.
 
     Returns:
@@ -109,12 +108,8 @@ def run_benchmark(
     with ResultsFolder(out) as folder:
         for cell, result in engine(unfinished(folder)):
             written = _written(folder, cell, result)
-            if written.failed:
-                failed[cell.id] = written.record
-                on_failure(cell, written.record)
-            else:
-                finished[cell.id] = written.record
-                report(cell, written.record, False)
+            (failed if written.failed else finished)[cell.id] = written.record
+            report(cell, written.record, False)
         for unreadable in folder.unreadable:
             notice(f"{unreadable} Its cell was run again")
     records = [finished[name] for name in ids if name in finished]

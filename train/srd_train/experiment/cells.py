@@ -18,7 +18,7 @@ from typing import Any
 
 from srd_agents.registry import RANKERS
 from srd_gym.measures import evaluate
-from srd_gym.protocols import IntArray, Ranker, checked_rankings
+from srd_gym.protocols import IntArray, checked_rankings
 from srd_gym.topic import TopicSet
 from srd_train.experiment.fit import Fitted, Session, all_options, commit, fit_ranker, versions
 from srd_train.experiment.recipe import RankerEntry, Recipe, TopicsEntry, View
@@ -154,21 +154,7 @@ def failure(cell: Cell, error: BaseException, wall_seconds: float = 0.0) -> Cell
         "message": str(error) or type(error).__name__,
         "traceback": "".join(traceback.format_exception(error)),
     }
-    return CellResult(
-        rankings=None,
-        record={
-            "schema_version": SCHEMA_VERSION,
-            "cell": cell.id,
-            "topic_set": {"name": cell.topics.name, "fingerprint": cell.topics_fingerprint},
-            "ranker": cell.row,
-            "fold": cell.fold,
-            "seed": cell.seed,
-            "error": reason,
-            "wall_seconds": wall_seconds,
-            "commit": commit(),
-            "versions": versions(),
-        },
-    )
+    return CellResult(rankings=None, record={**_about(cell), "error": reason, "wall_seconds": wall_seconds})
 
 
 def in_process(tasks: Iterable[Task]) -> Iterator[tuple[Cell, CellResult]]:
@@ -219,13 +205,17 @@ class _Fit:
 
 
 def _fit(cell: Cell, topics: TopicSet) -> _Fit:
-    """Split off the fold and fit the ranker."""
+    """Split off the fold, with vectors fitted on its training texts where the recipe says so, and fit the ranker."""
     whole = _Clock()
-    split = _split(cell, topics)
+    file = folds_path(cell.topics)
+    fold = str(cell.fold) if file is not None else f"{cell.fold}/{cell.topics.folds}"
+    split = split_topics(topics, fold=fold, folds=file)
+    if cell.topics.vectors == "lsa":
+        split = with_lsa(split, cell.topics.width)
     alone = _Clock()
     fitted = fit_ranker(
         cell.ranker.ranker,
-        dict(cell.ranker.config),
+        cell.ranker.config,
         split,
         # A cell comes from `tasks`, which has refused what the caller does not trust.
         Session(seed=cell.seed, time_budget=cell.ranker.time_budget, trust=True),
@@ -237,11 +227,14 @@ def _fit(cell: Cell, topics: TopicSet) -> _Fit:
 
 def _rank_and_record(cell: Cell, fit: _Fit) -> CellResult:
     """Open the cell's test topics."""
-    test, fitted = fit.split.test, fit.fitted
-    if test is None:
+    split, fitted = fit.split, fit.fitted
+    if split.test is None:
         raise ValueError("a benchmark fold has test topics")  # a named fold always has them
+    test = split.test
     clock = _Clock()
-    ranker = with_view(fitted.ranker, cell.view)
+    ranker: Any = fitted.ranker
+    if cell.view is not None:
+        ranker = ranker.ranking_with(**cell.view.config)
     rankings: dict[str, IntArray] = {}
     for start in range(0, len(test), _RANK_CHUNK):
         chunk = test[start : start + _RANK_CHUNK]
@@ -251,8 +244,28 @@ def _rank_and_record(cell: Cell, fit: _Fit) -> CellResult:
     evaluation = evaluate(test, rankings, cell.measures)
     ids = {topic.query_id: [topic.doc_ids[i] for i in rankings[topic.query_id]] for topic in test}
     wall, cpu = clock.read()
+    topic_set = {
+        "full_name": fit.topics.name,
+        "marks": list(test.marks),
+        "topics": len(fit.topics),
+        "train": len(split.train),
+        "validation": len(split.validation),
+        "test": len(test),
+        "lists": are_lists(test),
+    }
+    about = _about(cell)
     record = {
-        **_description(cell, fit, test),
+        **about,
+        "topic_set": {**about["topic_set"], **topic_set},
+        "vectors": cell.topics.vectors,
+        "fitted_as": cell.ranker.name,
+        "view": None if cell.view is None else dict(cell.view.config),
+        "registry_name": cell.ranker.ranker,
+        "reads_judgments": "judgments" in RANKERS.find(cell.ranker.ranker).needs,
+        "select_by": cell.select_by,
+        "split": dict(split.description),
+        "depth": cell.depth,
+        "time_budget": cell.ranker.time_budget,
         "config": {**fitted.config, **({} if cell.view is None else cell.view.config)},
         "chosen": fitted.chosen,
         "validation": fitted.validation,
@@ -269,57 +282,23 @@ def _rank_and_record(cell: Cell, fit: _Fit) -> CellResult:
         "fit_cpu_seconds": fit.time[1],
         "rank_seconds": ranking[0],
         "rank_cpu_seconds": ranking[1],
-        "commit": commit(),
-        "versions": versions(),
         "run": f"runs/{cell.id}.run",
     }
     return CellResult(record=record, rankings=ids)
 
 
-def _description(cell: Cell, fit: _Fit, test: TopicSet) -> dict[str, Any]:
-    """The part of a record that says what was run on what."""
-    split = fit.split
+def _about(cell: Cell) -> dict[str, Any]:
+    """The part of a record that says which cell it is of, and what code made it."""
     return {
         "schema_version": SCHEMA_VERSION,
         "cell": cell.id,
-        "topic_set": {
-            "name": cell.topics.name,
-            "full_name": fit.topics.name,
-            "fingerprint": cell.topics_fingerprint,
-            "marks": list(test.marks),
-            "topics": len(fit.topics),
-            "train": len(split.train),
-            "validation": len(split.validation),
-            "test": len(test),
-            "lists": are_lists(test),
-        },
-        "vectors": cell.topics.vectors,
+        "topic_set": {"name": cell.topics.name, "fingerprint": cell.topics_fingerprint},
         "ranker": cell.row,
-        "fitted_as": cell.ranker.name,
-        "view": None if cell.view is None else dict(cell.view.config),
-        "registry_name": cell.ranker.ranker,
-        "reads_judgments": "judgments" in RANKERS.find(cell.ranker.ranker).needs,
-        "select_by": cell.select_by,
         "fold": cell.fold,
-        "split": dict(split.description),
         "seed": cell.seed,
-        "depth": cell.depth,
-        "time_budget": cell.ranker.time_budget,
+        "commit": commit(),
+        "versions": versions(),
     }
-
-
-def with_view(ranker: Ranker, view: View | None) -> Ranker:
-    """The ranker with the view's options of ranking, sharing what it has learned; None: as it was trained.
-
-    Raises:
-        TypeError: a ranker that names options of ranking, but does not take them.
-    """
-    if view is None:
-        return ranker
-    change: Callable[..., Ranker] | None = getattr(ranker, "ranking_with", None)
-    if change is None:
-        raise TypeError(f"{type(ranker).__name__} has options of ranking, but no method ranking_with(**options)")
-    return change(**view.config)
 
 
 class _Clock:
@@ -331,14 +310,6 @@ class _Clock:
     def read(self) -> tuple[float, float]:
         """Wall time, and processor time of all threads of this process."""
         return time.perf_counter() - self._wall, time.process_time() - self._cpu
-
-
-def _split(cell: Cell, topics: TopicSet) -> Split:
-    """The cell's fold, with vectors fitted on its training texts where the recipe says so."""
-    file = folds_path(cell.topics)
-    fold = str(cell.fold) if file is not None else f"{cell.fold}/{cell.topics.folds}"
-    split = split_topics(topics, fold=fold, folds=file)
-    return with_lsa(split, cell.topics.width) if cell.topics.vectors == "lsa" else split
 
 
 def _applies(ranker: RankerEntry, topics: TopicSet) -> bool:

@@ -153,27 +153,24 @@ def fit_ranker(
     """
     spec = RANKERS.find(name)
     candidates = combinations(grid_for(spec, config, grid or {}))
-    if len(candidates) == 1:
-        ranker, score = _fit(spec, {**config, **candidates[0]}, split, session)
-        return _fitted(ranker, spec, config, Trial(values=candidates[0], score=score), split, [])
-    if session.out is not None and spec.learns:
+    several = len(candidates) > 1
+    if several and session.out is not None and spec.learns:
         raise ValueError("a grid of trained configurations has no single folder; use a benchmark recipe for it")
 
     # Only the best so far is kept: a grid of learners should not hold all their weights.
-    kept: list[tuple[float, Ranker, Trial]] = []
-    trials: list[dict[str, Any]] = []
-    judge = Validation(split.validation, select_by)
+    kept: list[tuple[Ranker, Trial]] = []
+    trials: list[Trial] = []
+    judge = Validation(split.validation, select_by) if several else None
     for values in candidates:
-        ranker, _ = _fit(spec, {**config, **values}, split, session)
-        score = judge.mean(ranker)
-        trial = Trial(values=values, score=score)
-        trials.append({"values": values, "score": score})
-        if session.on_trial is not None:
-            session.on_trial(trial)
-        if not kept or score > kept[0][0]:
-            kept = [(score, ranker, trial)]
-    _, ranker, best = kept[0]
-    return _fitted(ranker, spec, config, best, split, trials)
+        ranker, score = _fit(spec, {**config, **values}, split, session)
+        trial = Trial(values=values, score=score if judge is None else judge.mean(ranker))
+        if several:
+            trials.append(trial)
+            if session.on_trial is not None:
+                session.on_trial(trial)
+        if not kept or (trial.score or 0.0) > (kept[0][1].score or 0.0):
+            kept = [(ranker, trial)]
+    return _fitted(*kept[0], spec, config, split, trials)
 
 
 def topics_seen(advance: Callable[[int], None]) -> OnProgress:
@@ -302,7 +299,7 @@ def _fit(spec: RankerSpec, config: Values, split: Split, session: Session) -> tu
 
 
 def _fitted(
-    ranker: Ranker, spec: RankerSpec, config: Mapping[str, Any], best: Trial, split: Split, trials: list[dict[str, Any]]
+    ranker: Ranker, best: Trial, spec: RankerSpec, config: Mapping[str, Any], split: Split, trials: Sequence[Trial]
 ) -> Fitted:
     """The result, with all options written out."""
     options = spec.configure(**{**config, **best.values})
@@ -315,7 +312,7 @@ def _fitted(
         config=as_values(options),
         chosen=best.values,
         validation=best.score,
-        trials=trials,
+        trials=[asdict(trial) for trial in trials],
         history=history,
         environment_episodes=last.get("episodes"),
         environment_steps=last.get("steps"),

@@ -176,64 +176,58 @@ def _parsed(line: _Line) -> Record | Problem:
         failure = ": ".join(str(failure[key]) for key in ("type", "message") if failure.get(key)) or json.dumps(failure)
     if failure:
         return Problem(kind="failed", what=str(record.get("cell", "a cell")), why=str(failure))
-    wrong = _wrong(record)
+    wrong = next(_faults(record), None)
     return record if wrong is None else Problem(kind="unreadable", what=line.name, why=wrong)
 
 
-def _wrong(record: Record) -> str | None:
-    """What keeps a record from being used."""
+def _faults(record: Record) -> Iterator[str]:
+    """What keeps a record from being used; only the first is sure, as it may be what others come of."""
     topic_set = record.get("topic_set")
     inner = topic_set if isinstance(topic_set, dict) else {}
-    needed = [(record, key, kind) for key, kind in _KEYS.items()]
-    needed += [(inner, key, kind) for key, kind in _SET_KEYS.items()]
-    for values, key, kind in needed:
-        if key not in values:
-            return f"no record of a cell: {key} is missing"
-        if not isinstance(values[key], kind):
-            return f"no record of a cell: {key} holds {type(values[key]).__name__}"
+    for values, kinds in ((record, _KEYS), (inner, _SET_KEYS)):
+        for key, kind in kinds.items():
+            if key not in values:
+                yield f"no record of a cell: {key} is missing"
+            elif not isinstance(values[key], kind):
+                yield f"no record of a cell: {key} holds {type(values[key]).__name__}"
     if not all(isinstance(mark, str) for mark in inner["marks"]):
-        return "no record of a cell: marks holds what is no text"
+        yield "no record of a cell: marks holds what is no text"
     for values, key in ((record, "depth"), (inner, "test")):
         if values[key] < 1:
-            return f"no record of a cell: {key} is {values[key]}, expected at least 1"
+            yield f"no record of a cell: {key} is {values[key]}, expected at least 1"
     for key in ("fit_cpu_seconds", "rank_cpu_seconds"):
         if not _is_number(record[key]):
-            return f"no record of a cell: {key} is {record[key]}, expected a number from 0 up"
-    return _wrong_history(record.get("history")) or _wrong_scores(record)
+            yield f"no record of a cell: {key} is {record[key]}, expected a number from 0 up"
+    yield from _faults_of_history(record["history"] or {"measure": "", "records": []})
+    yield from _faults_of_scores(record)
 
 
-def _wrong_history(history: Any) -> str | None:
+def _faults_of_history(history: Mapping[str, Any]) -> Iterator[str]:
     """What keeps a learner's history from being drawn."""
-    if history is None:
-        return None
     records = history.get("records")
     if not isinstance(history.get("measure"), str) or not isinstance(records, list):
-        return "its history has no measure or no records"
-    for entry in records:
+        yield "its history has no measure or no records"
+    for entry in records or ():
         numbers = [entry.get(key) for key in ("validation", "episodes", "seconds")] if isinstance(entry, dict) else [""]
         if not all(value is None or _is_number(value) for value in numbers) or "validation" not in entry:
-            return "its history has an entry without validation, or with a value that is no number from 0 up"
-    return None
+            yield "its history has an entry without validation, or with a value that is no number from 0 up"
 
 
-def _wrong_scores(record: Record) -> str | None:
+def _faults_of_scores(record: Record) -> Iterator[str]:
     """What is wrong with the scores of a record."""
     if not record["measures"] or not record["per_topic"]:
-        return "no record of a cell: it scores nothing"
-    for name, mean in record["measures"].items():
+        yield "no record of a cell: it scores nothing"
+    for name in record["measures"]:
         try:
             measure(name)
         except (ValueError, TypeError) as error:
-            return str(error)
-        if not _is_number(mean):
-            return f"{name} is {mean!r}, expected a number from 0 up"
-    for query_id, values in record["per_topic"].items():
+            yield str(error)
+    for where, values in (("", record["measures"]), *((f"topic {q!r}: ", v) for q, v in record["per_topic"].items())):
         if not isinstance(values, dict) or values.keys() != record["measures"].keys():
-            return f"topic {query_id!r}: expected scores of {', '.join(record['measures'])} and of nothing else"
+            yield f"{where}expected scores of {', '.join(record['measures'])} and of nothing else"
         for name, value in values.items():
             if not _is_number(value):
-                return f"topic {query_id!r}: {name} is {value!r}, expected a number from 0 up"
-    return None
+                yield f"{where}{name} is {value!r}, expected a number from 0 up"
 
 
 def _is_number(value: object) -> bool:

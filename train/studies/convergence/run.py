@@ -15,9 +15,7 @@ import tyro
 from srd_gym.files import written_atomically
 from srd_train.commands.options import SomeFile, SomeFolder
 from srd_train.commands.output import Output
-from srd_train.commands.progress import BenchmarkProgress
 from srd_train.experiment.benchmark import run_benchmark
-from srd_train.experiment.cells import Cell
 from srd_train.experiment.fit import commit, torch_threads, versions
 from srd_train.experiment.recipe import Recipe, load_recipe
 from srd_train.report.markup import write_page
@@ -85,12 +83,8 @@ class Convergence:
 
 def _records(recipe: Recipe, out: Path, fresh: bool, output: Output) -> Sequence[Record]:
     """All cells, with a progress bar."""
-    with BenchmarkProgress(recipe, output) as progress:
-
-        def report(cell: Cell, record: dict[str, Any], found: bool) -> None:
-            progress.add(cell.topics.name, cell.row, record["wall_seconds"], found=found)
-
-        return run_benchmark(recipe, out, fresh=fresh, report=report)
+    with output.progress(recipe.name) as advance:
+        return run_benchmark(recipe, out, fresh=fresh, report=lambda *_: advance(1))
 
 
 def _finished(recipe: Recipe, out: Path, output: Output) -> list[Record]:

@@ -1,4 +1,4 @@
-"""`srd data head`: the first topics of a topic file."""
+"""`srd data describe` and `srd data head`: the statistics of a topic file, and its first topics."""
 
 from __future__ import annotations
 
@@ -11,8 +11,33 @@ import tyro
 from srd_gym.data import WORDS, iter_topics, load_topics
 from srd_gym.topic import Topic
 from srd_train.commands.output import Output
+from srd_train.report.topic_statistics import statistics, statistics_table
 
 _TEXT = 60
+
+
+@dataclass(frozen=True, kw_only=True)
+class Describe:
+    """Show the statistics of a topic file: topics, candidates, subtopics, relevance, vectors.
+
+    Example:
+      srd data describe topics.parquet
+    """
+
+    file: tyro.conf.Positional[str]
+    """Topic file (Parquet), "words", or "synthetic:PRESET[:TOPICS[:SEED]]"."""
+    json: bool = False
+    """Print JSON."""
+
+    def execute(self, output: Output) -> int:
+        """Show the statistics."""
+        described = statistics(load_topics(self.file))
+        if self.json:
+            output.data(described)
+        else:
+            heads, rows = statistics_table([described])
+            output.table("Statistics", heads, rows)
+        return 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,8 +98,7 @@ def _covered(topic: Topic, candidate: int) -> list[str]:
 
 def _as_json(topic: Topic, documents: int) -> dict[str, object]:
     """One topic with its first candidates."""
-    count = min(documents, topic.n_candidates)
-    scores = topic.retrieval_scores
+    texts, scores = topic.doc_texts, topic.retrieval_scores
     return {
         "query_id": topic.query_id,
         "query_text": topic.query_text,
@@ -83,12 +107,12 @@ def _as_json(topic: Topic, documents: int) -> dict[str, object]:
         "vector_width": topic.vector_width,
         "documents": [
             {
-                "id": topic.doc_ids[i],
-                "text": None if topic.doc_texts is None else topic.doc_texts[i],
+                "id": doc_id,
+                "text": None if texts is None else texts[i],
                 "retrieval_score": None if scores is None else float(scores[i]),
                 "covers": _covered(topic, i) if topic.labelled else None,
             }
-            for i in range(count)
+            for i, doc_id in enumerate(topic.doc_ids[:documents])
         ],
     }
 

@@ -8,7 +8,7 @@ from typing import Annotated
 import tyro
 
 from srd_gym.data.trec import read_qrels, read_run
-from srd_gym.measures import Evaluation, evaluate_run
+from srd_gym.measures import evaluate_run
 from srd_train.commands.options import Files
 from srd_train.commands.output import Output
 
@@ -52,41 +52,20 @@ class Evaluate:
             raise ValueError("no topic is judged in the qrels; expected at least one line with a judgment")
         means = evaluation.mean(present_only=self.present_only)
         if self.json:
-            output.data(self._as_json(evaluation, means))
-        else:
-            self._show(evaluation, means, output)
-        return 0
-
-    def _as_json(self, evaluation: Evaluation, means: dict[str, float]) -> dict[str, object]:
-        """The result as the contract of --json has it."""
-        result: dict[str, object] = {
-            "measures": means,
-            "topics": evaluation.topics,
-            "missing": evaluation.missing,
-        }
-        if self.per_topic:
-            result["per_topic"] = evaluation.per_topic
-        return result
-
-    def _show(self, evaluation: Evaluation, means: dict[str, float], output: Output) -> None:
-        """The result as a table."""
-        names = list(means)
-        if self.per_topic:
-            rows = [
-                [query_id, *(f"{values[name]:.4f}" for name in names)]
-                for query_id, values in evaluation.per_topic.items()
-            ]
-            rows.append(["mean", *(f"{means[name]:.4f}" for name in names)])
-            output.table("Scores by topic", ["topic", *names], rows, self._caption(evaluation))
-        else:
-            rows = [[name, f"{value:.4f}"] for name, value in means.items()]
-            output.table("Scores", ["measure", "mean"], rows, self._caption(evaluation))
-
-    def _caption(self, evaluation: Evaluation) -> str:
-        """What the means are over."""
+            counts = {"topics": evaluation.topics, "missing": evaluation.missing}
+            output.data({"measures": means, **counts} | ({"per_topic": evaluation.per_topic} if self.per_topic else {}))
+            return 0
         over = "ranked topics only" if self.present_only else "all judged topics, a missing ranking counts 0"
         left_out = f"; {len(evaluation.unjudged)} rankings of unjudged topics left out" if evaluation.unjudged else ""
-        return (
+        caption = (
             f"{evaluation.topics} judged topics, {evaluation.missing} missing; means over {over}; ideal of the pool"
             f"{left_out}"
         )
+        if self.per_topic:
+            scores = {**evaluation.per_topic, "mean": means}
+            rows = [[name, *(f"{values[m]:.4f}" for m in means)] for name, values in scores.items()]
+            output.table("Scores by topic", ["topic", *means], rows, caption)
+        else:
+            rows = [[name, f"{value:.4f}"] for name, value in means.items()]
+            output.table("Scores", ["measure", "mean"], rows, caption)
+        return 0

@@ -6,7 +6,6 @@ written as `pretrained.npz`, with a log of everything beside it. Each is also di
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -24,7 +23,6 @@ from srd_agents.relational.ranker import CHECKPOINTS, read_weights
 from srd_agents.storage import write_json
 from srd_gym.data.wide import wide_topics
 from srd_gym.files import written_atomically
-from srd_gym.topic import TopicSet
 from srd_train.commands.options import Folder
 from srd_train.commands.output import Output
 from srd_train.experiment.fit import commit, topics_seen, torch_threads, versions
@@ -62,19 +60,10 @@ class Plan:
 
     def config(self) -> ReinforceConfig:
         """The learner's options."""
-        return ReinforceConfig(
-            parts="relations",
-            init="random",
-            epochs=self.epochs,
-            patience=0,
-            learning_rate=self.learning_rate,
-            decay_epochs=0,
-            entropy=0.01,
-            average=self.average,
-            units=self.units,
-            second=self.second,
-            without=self.without,
-        )
+        own = {
+            name: getattr(self, name) for name in ("epochs", "learning_rate", "average", "units", "second", "without")
+        }
+        return ReinforceConfig(parts="relations", init="random", patience=0, decay_epochs=0, entropy=0.01, **own)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -145,54 +134,28 @@ def pretrain(plan: Plan, out: Path, *, threads: int = 1, progress: OnProgress | 
     plan.config()  # a wrong option should show before topics are made
     train = wide_topics(plan.topics, seed=TRAINING_SEED)
     validation = wide_topics(plan.validation, seed=VALIDATION_SEED)
-    outcomes, logs = [], []
+    outcomes, histories = [], []
     with torch_threads(threads):
         for seed in plan.seeds:
-            ranker = _trained(plan, out / f"seed-{seed}", seed, (train, validation), progress)
+            ranker, folder = Reinforce(plan.config()), out / f"seed-{seed}"
+            history = ranker.fit(
+                train, validation, seed=seed, out=folder, resume=(folder / STATE_FILE).exists(), progress=progress
+            )
             _write_npz(out / f"seed-{seed}.npz", ranker.relational_weights())
             if plan.one_pass:
                 student = distil(ranker.relational_weights(), train, DistilConfig(), seed=seed)
                 _write_npz(out / f"one-pass-{seed}.npz", student)
-            outcomes.append(_outcome(ranker, seed))
-            logs.append({"seed": seed, **(asdict(ranker.history) if ranker.history else {})})
+            if history.best_validation is None:
+                raise ValueError(f"{folder} was trained without validation topics; remove it and begin anew")
+            spent = float(history.records[-1]["cpu_seconds"])
+            outcomes.append(
+                Outcome(seed=seed, validation=history.best_validation, best_epoch=history.best_epoch, seconds=spent)
+            )
+            histories.append({"seed": seed, **asdict(history)})
     best = max(outcomes, key=lambda outcome: outcome.validation)
     for strategy, kind in (("greedy", "seed"), ("one-pass", "one-pass"))[: 1 + plan.one_pass]:
         _write_npz(out / CHECKPOINTS[strategy], read_weights(out / f"{kind}-{best.seed}.npz"))
-    write_json(out / LOG, _log(plan, best, outcomes, logs))
-    return outcomes
-
-
-def _trained(plan: Plan, folder: Path, seed: int, topics: Sequence[TopicSet], progress: OnProgress | None) -> Reinforce:
-    """The model of one seed, continued where it was begun."""
-    ranker = Reinforce(plan.config())
-    train, validation = topics
-    ranker.fit(train, validation, seed=seed, out=folder, resume=(folder / STATE_FILE).exists(), progress=progress)
-    return ranker
-
-
-def _write_npz(path: Path, weights: Weights) -> None:
-    """The network's arrays, whole or not at all."""
-    arrays: dict[str, Any] = asdict(weights)
-    with written_atomically(path) as temporary, temporary.open("wb") as file:
-        np.savez(file, **arrays)
-
-
-def _outcome(ranker: Reinforce, seed: int) -> Outcome:
-    """The figures of a finished model."""
-    history = ranker.history
-    if history is None or history.best_validation is None:
-        raise ValueError(f"seed {seed} was trained without validation topics; remove its folder and begin anew")
-    return Outcome(
-        seed=seed,
-        validation=history.best_validation,
-        best_epoch=history.best_epoch,
-        seconds=float(history.records[-1]["cpu_seconds"]),
-    )
-
-
-def _log(plan: Plan, best: Outcome, outcomes: Sequence[Outcome], logs: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """What `pretraining.json` holds."""
-    return {
+    log = {
         "plan": asdict(plan),
         "config": as_values(plan.config()),
         "distillation": as_values(DistilConfig()) if plan.one_pass else None,
@@ -202,5 +165,14 @@ def _log(plan: Plan, best: Outcome, outcomes: Sequence[Outcome], logs: Sequence[
         "outcomes": [asdict(outcome) for outcome in outcomes],
         "commit": commit(),
         "versions": versions(),
-        "histories": list(logs),
+        "histories": histories,
     }
+    write_json(out / LOG, log)
+    return outcomes
+
+
+def _write_npz(path: Path, weights: Weights) -> None:
+    """The network's arrays, whole or not at all."""
+    arrays: dict[str, Any] = asdict(weights)
+    with written_atomically(path) as temporary, temporary.open("wb") as file:
+        np.savez(file, **arrays)

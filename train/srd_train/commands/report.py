@@ -28,7 +28,7 @@ class ReportOptions:
     """
 
     results: Annotated[tyro.conf.Positional[tuple[Path, ...]], tyro.conf.arg(metavar="DIR...")]
-    """Folders of results, as `srd benchmark` leaves them, or files of records as JSON lines (.jsonl)."""
+    """Folders of results, as `srd benchmark` leaves them."""
     out: SomeFile = None
     """The page to write; by default report.html in the first folder."""
     markdown: SomeFile = None
@@ -74,7 +74,7 @@ class ReportCommand:
             raise ValueError(f"--resamples must be at least 100, got {options.resamples}")
         made = report(options.results, recipes=options.recipe, reference=options.reference, resamples=options.resamples)
         text, problems = made.html()
-        path = options.out or _default(options.results[0])
+        path = options.out or options.results[0] / "report.html"
         written = {path: text}
         if options.markdown is not None:
             written[options.markdown] = made.markdown()
@@ -91,8 +91,3 @@ class ReportCommand:
         for file in written:
             output.notice(f"{file}: {file.stat().st_size / 1e6:.1f} MB" if file == path else str(file))
         return 0
-
-
-def _default(place: Path) -> Path:
-    """Where the page goes: into the folder, or beside the file."""
-    return place / "report.html" if place.is_dir() else place.with_suffix(".html")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -12,9 +12,10 @@ from typing import Annotated, Any, Literal
 import tyro
 
 from srd_agents.fitting import STATE_FILE
-from srd_agents.history import OnProgress, Progress
+from srd_agents.history import Progress
 from srd_agents.learner import Learner
 from srd_agents.registry import RANKERS, RankerSpec
+from srd_agents.storage import read_model_config
 from srd_gym.data import load_topics
 from srd_gym.topic import TopicSet
 from srd_train.commands.options import (
@@ -32,7 +33,7 @@ from srd_train.commands.output import Output
 from srd_train.experiment.fit import Fitted, Session, Trial, commit, fit_ranker, held, topics_seen
 from srd_train.experiment.split import Split, split_topics, with_lsa
 from srd_train.experiment.tensorboard import EventLog
-from srd_train.serving.models import VECTORIZER_FOLDER, read_metadata, saved_vectorizer, write_heuristic
+from srd_train.serving.models import VECTORIZER_FOLDER, saved_vectorizer, write_heuristic
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -131,30 +132,38 @@ class TrainCommand:
         )
         with held(options.out):
             _check_folder(options, self.spec)  # again: another run may have ended since
-            split, fitted = self._fit_held(topics, split, output)
+            if options.vectors == "lsa":
+                split = with_lsa(split, options.width, saved_vectorizer(options.out) if options.resume else None)
+            metadata = _metadata(options, topics, split)
+            if options.resume:
+                _check_same_split(options.out, metadata)
+            if split.vectorizer is not None:
+                split.vectorizer.save(options.out / VECTORIZER_FOLDER)
+            fitted = self._fit(split, metadata, output)
+            if not isinstance(fitted.ranker, Learner):
+                write_heuristic(options.out, self.spec, fitted.config, split.train.vector_width, metadata)
         self._show(fitted, split, output)
         return 0
 
-    def _fit_held(self, topics: TopicSet, split: Split, output: Output) -> tuple[Split, Fitted]:
-        """Fit what the folder will hold; the split with the vectors that it was fitted on."""
-        options = self.options
-        if options.vectors == "lsa":
-            known = saved_vectorizer(options.out) if options.resume else None
-            split = with_lsa(split, options.width, known)
-        metadata = _metadata(options, topics, split)
-        if options.resume:
-            _check_same_split(options.out, metadata)
-        if split.vectorizer is not None:
-            split.vectorizer.save(options.out / VECTORIZER_FOLDER)
-        fitted = self._fit(split, metadata, output)
-        if not isinstance(fitted.ranker, Learner):
-            write_heuristic(options.out, self.spec, fitted.config, split.train.vector_width, metadata)
-        return split, fitted
-
     def _fit(self, split: Split, metadata: dict[str, Any], output: Output) -> Fitted:
-        """Train with a progress bar."""
+        """Train with a progress bar, and a log for TensorBoard where one is wanted."""
         options, spec = self.options, self.spec
-        with output.progress(f"train {spec.name}") as advance, self._event_log() as log:
+        with contextlib.ExitStack() as stack:
+            advance = stack.enter_context(output.progress(f"train {spec.name}"))
+            wanted = options.tensorboard
+            log = None if wanted is None else stack.enter_context(EventLog(wanted, resume=options.resume))
+            show = topics_seen(advance)
+
+            def on_progress(progress: Progress) -> None:
+                show(progress)
+                if log is not None:
+                    log.add(progress.records)
+
+            def on_trial(trial: Trial) -> None:
+                values = ", ".join(f"{name} {value}" for name, value in trial.values.items())
+                if trial.score is not None:
+                    output.notice(f"{values}: {options.select_by} {trial.score:.4f} on validation")
+
             session = Session(
                 seed=options.seed,
                 threads=options.threads,
@@ -162,8 +171,8 @@ class TrainCommand:
                 out=options.out,
                 resume=options.resume,
                 metadata=metadata,
-                on_progress=_follow(advance, log),
-                on_trial=_trial_reporter(output, options.select_by),
+                on_progress=on_progress,
+                on_trial=on_trial,
             )
             try:
                 fitted = fit_ranker(spec.name, self.config, split, session, select_by=options.select_by)
@@ -178,12 +187,6 @@ class TrainCommand:
             if log is not None and fitted.history is not None:
                 log.add(fitted.history["records"])
             return fitted
-
-    def _event_log(self) -> contextlib.AbstractContextManager[EventLog | None]:
-        """The log for TensorBoard, if there is one."""
-        if self.options.tensorboard is None:
-            return contextlib.nullcontext()
-        return EventLog(self.options.tensorboard, resume=self.options.resume)
 
     def _show(self, fitted: Fitted, split: Split, output: Output) -> None:
         """Show the result."""
@@ -246,32 +249,9 @@ def _check_same_split(out: Path, metadata: dict[str, Any]) -> None:
     """A resumed run must see the topics it began with; its model folder, where there is one already, says which."""
     if not (out / "config.json").exists():
         return
-    before = read_metadata(out)
+    before = read_model_config(out)["metadata"]
     for key in ("split", "vectors"):
         if before.get(key) != metadata[key]:
             raise ValueError(
                 f"{out} was trained with {key} {before.get(key)!r}, now {metadata[key]!r}; resume with the same options"
             )
-
-
-def _follow(advance: Callable[[int], None], log: EventLog | None) -> OnProgress:
-    """Feed a progress bar with the topics seen, and TensorBoard with the records."""
-    show = topics_seen(advance)
-
-    def on_progress(progress: Progress) -> None:
-        show(progress)
-        if log is not None:
-            log.add(progress.records)
-
-    return on_progress
-
-
-def _trial_reporter(output: Output, measure: str) -> Callable[[Trial], None]:
-    """Tells each configuration tried."""
-
-    def on_trial(trial: Trial) -> None:
-        values = ", ".join(f"{name} {value}" for name, value in trial.values.items())
-        if trial.score is not None:
-            output.notice(f"{values}: {measure} {trial.score:.4f} on validation")
-
-    return on_trial

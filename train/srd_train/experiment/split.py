@@ -13,7 +13,7 @@ import numpy as np
 from srd_gym.data.lsa import LsaVectorizer
 from srd_gym.data.reshape import origin, reshaped_folds
 from srd_gym.data.splits import read_folds
-from srd_gym.topic import Fold, TopicSet
+from srd_gym.topic import TopicSet
 
 VALIDATION_SHARE = 0.2
 """Of the topics, where no fold is named."""
@@ -68,7 +68,12 @@ def split_topics(
         how = {"fold_seed": fold_seed}
     if not 1 <= index <= len(parts):
         raise ValueError(f"there is no fold {index}; expected 1 to {len(parts)}")
-    return of_fold(parts[index - 1], how)
+    part = parts[index - 1]
+    for name in ("train", "validation", "test"):
+        if not len(getattr(part, name)):
+            raise ValueError(f"fold {index} of {part.count}: the {name} part has no topics; use fewer folds")
+    how = {"fold": index, "folds": part.count, **how}
+    return Split(train=part.train, validation=part.validation, test=part.test, description=how)
 
 
 def are_lists(topics: TopicSet) -> bool:
@@ -79,23 +84,6 @@ def are_lists(topics: TopicSet) -> bool:
         return all(origin(query_id) for query_id in topics.query_ids)
     except ValueError:
         return False
-
-
-def of_fold(fold: Fold, how: Mapping[str, Any]) -> Split:
-    """A fold as a split.
-
-    Raises:
-        ValueError: a part without topics.
-    """
-    for name in ("train", "validation", "test"):
-        if not len(getattr(fold, name)):
-            raise ValueError(f"fold {fold.index} of {fold.count}: the {name} part has no topics; use fewer folds")
-    return Split(
-        train=fold.train,
-        validation=fold.validation,
-        test=fold.test,
-        description={"fold": fold.index, "folds": fold.count, **how},
-    )
 
 
 def with_lsa(split: Split, width: int, vectorizer: LsaVectorizer | None = None) -> Split:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from srd_gym.topic import TopicSet
@@ -31,16 +31,10 @@ class Description:
         return tuple((recipe.title if several else "", " ".join(recipe.about.split())) for recipe in self.recipes)
 
     @property
-    def reference(self) -> str | None:
-        """The ranker that the recipes test against; None where they name different ones."""
-        names = {recipe.reference for recipe in self.recipes}
-        return names.pop() if len(names) == 1 else None
-
-    @property
-    def second_reference(self) -> str | None:
-        """The second one, likewise."""
-        names = {recipe.second_reference for recipe in self.recipes}
-        return names.pop() if len(names) == 1 else None
+    def references(self) -> list[str | None]:
+        """The two rankers that the recipes test against; None where they name none, or different ones."""
+        pairs = [(recipe.reference, recipe.second_reference) for recipe in self.recipes]
+        return [names[0] if len(set(names)) == 1 else None for names in zip(*pairs, strict=True)] or [None, None]
 
     @property
     def rankers(self) -> list[str]:
@@ -51,10 +45,6 @@ class Description:
     def topic_sets(self) -> list[str]:
         """Names of the topic sets in the order of the recipes."""
         return list(dict.fromkeys(entry.name for recipe in self.recipes for entry in recipe.topics))
-
-    def published(self, topic_set: str) -> tuple[Mapping[str, float], str]:
-        """Figures of the first measure in a paper, by row, and their source; both empty where there are none."""
-        return next(((e.published, e.published_source) for e in self.entries(topic_set) if e.published), ({}, ""))
 
     def entries(self, topic_set: str) -> list[TopicsEntry]:
         """Where topics of this name may come from."""
@@ -75,14 +65,16 @@ def describe(records: Sequence[Record], names_or_paths: Iterable[str] = ()) -> D
     given = tuple(load_recipe(name) for name in names_or_paths)
     if given:
         return Description(recipes=given)
-    known = [load_recipe(name) for name in built_in()]
-    found = []
+    known = [Description(recipes=(load_recipe(name),)) for name in built_in()]
+    found: dict[str, Recipe] = {}
     for topic_set in dict.fromkeys(record["topic_set"]["name"] for record in records):
-        of_set = [record for record in records if record["topic_set"]["name"] == topic_set]
-        matching = [recipe for recipe in known if _covers(recipe, topic_set, of_set)]
-        found += sorted(matching, key=lambda recipe: _mismatch(recipe, of_set))[:1]
-    # The same recipe for several topic sets counts once.
-    return Description(recipes=tuple({recipe.name: recipe for recipe in found}.values()))
+        own = [record for record in records if record["topic_set"]["name"] == topic_set]
+        rankers = {record["ranker"] for record in own}
+        matching = [d.recipes[0] for d in known if topic_set in d.topic_sets and rankers <= set(d.rankers)]
+        if matching:
+            recipe = min(matching, key=lambda recipe: _mismatch(recipe, own))
+            found[recipe.name] = recipe  # the same recipe for several topic sets counts once
+    return Description(recipes=tuple(found.values()))
 
 
 def topics_of(record: Record, description: Description) -> tuple[TopicSet | None, str | None]:
@@ -107,20 +99,10 @@ def topics_of(record: Record, description: Description) -> tuple[TopicSet | None
     return None, reason
 
 
-def _covers(recipe: Recipe, topic_set: str, records: Sequence[Record]) -> bool:
-    """Whether the recipe has this topic set and these rankers."""
-    return topic_set in {entry.name for entry in recipe.topics} and {r["ranker"] for r in records} <= _rankers(recipe)
-
-
 def _mismatch(recipe: Recipe, records: Sequence[Record]) -> tuple[bool, bool, int]:
-    """How unlike the recipe that made the records it is: by folder, by measures, by rankers not run."""
+    """How unlike the recipe that made the records it is: by folder, by measures, by rows not run."""
     return (
         all(record["folder"].name != recipe.name for record in records),
         tuple(records[0]["measures"]) != recipe.measures,
-        len(_rankers(recipe) - {record["ranker"] for record in records}),
+        sum(len(entry.rows) for entry in recipe.rankers),
     )
-
-
-def _rankers(recipe: Recipe) -> set[str]:
-    """Names of the recipe's rows."""
-    return {name for entry in recipe.rankers for name in entry.rows}

@@ -90,7 +90,7 @@ def report(
     """Read results and compare.
 
     Args:
-        paths: folders of results, or files of records as JSON lines.
+        paths: folders of results.
         recipes: of the results, by name or file; those that come along are found by themselves.
         reference: the ranker to test against, by its name in the tables; by default the recipe's.
         resamples: of intervals and tests.

@@ -1,6 +1,6 @@
 """What a report is made of: the records of one or more folders of results, and what is wrong with them.
 
-One bad line spoils nothing but itself: it is named among the problems, and the others are used.
+One bad record spoils nothing but itself: it is named among the problems, and the others are used.
 """
 
 from __future__ import annotations
@@ -18,8 +18,6 @@ Record = Mapping[str, Any]
 Kind = Literal["failed", "unreadable", "version", "twice", "incomplete", "run", "texts", "left out"]
 Expected = type | tuple[type, ...]
 
-LINES = ".jsonl"
-"""Records of many cells in one file end so; a folder holds a file for each."""
 _FOLDERS = ("cells", "failed")
 """Of the files with one record each; that of a failed cell holds `error`."""
 _NUMBER = (int, float)
@@ -82,25 +80,14 @@ class Results:
     problems: tuple[Problem, ...]
 
 
-@dataclass(frozen=True)
-class _Line:
-    """One line of a file of records."""
-
-    name: str
-    """How messages call it."""
-    text: str
-    written: float
-    """When the file was last changed, in seconds."""
-
-
-def read_results(paths: Sequence[Path]) -> Results:
-    """The records in folders as `srd benchmark` leaves them, or in files of JSON lines.
+def read_results(folders: Sequence[Path]) -> Results:
+    """The records in folders as `srd benchmark` leaves them.
 
     Args:
-        paths: one or more; a cell that is in several of them counts once.
+        folders: one or more; a cell that is in several of them counts once.
 
     Returns:
-        The records by name of their cells, and a problem for each failed cell and each line that cannot be used.
+        The records by name of their cells, and a problem for each failed cell and each record that cannot be used.
 
     Raises:
         FileNotFoundError: a path that does not exist, or a folder without cells.
@@ -108,18 +95,21 @@ def read_results(paths: Sequence[Path]) -> Results:
     """
     problems: list[Problem] = []
     latest: dict[tuple[object, ...], tuple[float, Record]] = {}
-    for path in dict.fromkeys(paths):
-        for line in _lines(path):
-            record = _parsed(line)
+    for folder in dict.fromkeys(folders):
+        files = [file for part in _FOLDERS for file in sorted((folder / part).glob("*.json"))]
+        if not files:
+            where = f"no cells in {folder}" if folder.is_dir() else f"there is no folder {folder}"
+            raise FileNotFoundError(f"{where}; expected a folder of results as `srd benchmark` leaves it")
+        for file in files:
+            record = _parsed(file)
             if isinstance(record, Problem):
                 problems.append(record)
             else:
-                folder = path if path.is_dir() else path.parent
-                _keep(latest, {**record, "folder": folder}, line, problems)
+                _keep(latest, {**record, "folder": folder}, file.stat().st_mtime, problems)
     if not latest:
         shown = "; ".join(str(problem) for problem in problems[:3])
         more = f" (and {len(problems) - 3} more)" if len(problems) > 3 else ""
-        named = ", ".join(map(str, paths))
+        named = ", ".join(map(str, folders))
         raise ValueError(f"no record that a report could be made of in {named}: {shown}{more}")
     records = sorted((record for _, record in latest.values()), key=lambda record: str(record["cell"]))
     return Results(records=tuple(records), problems=tuple(problems))
@@ -137,47 +127,28 @@ def same_benchmark(record: Record) -> tuple[object, ...]:
     )
 
 
-def _lines(path: Path) -> Iterator[_Line]:
-    """The lines of a folder or file, each with its name for messages."""
-    if not path.exists():
-        raise FileNotFoundError(f"there is no {path}; expected a folder of results as `srd benchmark` leaves it")
-    files = [file for folder in _FOLDERS for file in sorted((path / folder).glob("*.json"))] or [path]
-    if path.is_file() and path.suffix != LINES:
-        raise ValueError(f"{path} is no folder of results, and no file of JSON lines (*{LINES})")
-    if files == [path] and path.is_dir():
-        raise FileNotFoundError(f"no cells in {path}; expected a folder of results as `srd benchmark` leaves it")
-    for file in files:
-        text = file.read_bytes().decode("utf-8", errors="replace")
-        written = file.stat().st_mtime
-        lines = [(number, line) for number, line in enumerate(text.split("\n"), start=1) if line.strip()]
-        if not lines:
-            yield _Line(str(file), "", written)
-        for number, line in lines:
-            yield _Line(str(file) if len(lines) == 1 else f"{file}, line {number}", line, written)
-
-
-def _parsed(line: _Line) -> Record | Problem:
-    """The record in a line, or why it cannot be used."""
+def _parsed(file: Path) -> Record | Problem:
+    """The record in a file, or why it cannot be used."""
     try:
-        record = json.loads(line.text)
+        record = json.loads(file.read_bytes().decode("utf-8", errors="replace"))
     except (ValueError, RecursionError) as error:
-        return Problem(kind="unreadable", what=line.name, why=f"no JSON ({error}); is it cut off?")
+        return Problem(kind="unreadable", what=str(file), why=f"no JSON ({error}); is it cut off?")
     if not isinstance(record, dict):
-        return Problem(kind="unreadable", what=line.name, why="no JSON object; expected the record of a cell")
+        return Problem(kind="unreadable", what=str(file), why="no JSON object; expected the record of a cell")
     version = record.get("schema_version")
     if version != SCHEMA_VERSION:
         why = (
             f"written by another version (schema {version!r}, expected {SCHEMA_VERSION}); run its benchmark again, or "
             "make the report with the version that wrote it"
         )
-        return Problem(kind="version", what=line.name, why=why)
+        return Problem(kind="version", what=str(file), why=why)
     failure = record.get("error")
     if isinstance(failure, dict):
         failure = ": ".join(str(failure[key]) for key in ("type", "message") if failure.get(key)) or json.dumps(failure)
     if failure:
         return Problem(kind="failed", what=str(record.get("cell", "a cell")), why=str(failure))
     wrong = next(_faults(record), None)
-    return record if wrong is None else Problem(kind="unreadable", what=line.name, why=wrong)
+    return record if wrong is None else Problem(kind="unreadable", what=str(file), why=wrong)
 
 
 def _faults(record: Record) -> Iterator[str]:
@@ -236,15 +207,11 @@ def _is_number(value: object) -> bool:
 
 
 def _keep(
-    latest: dict[tuple[object, ...], tuple[float, Record]], record: Record, line: _Line, problems: list[Problem]
+    latest: dict[tuple[object, ...], tuple[float, Record]], record: Record, written: float, problems: list[Problem]
 ) -> None:
     """Keep the latest record of each ranker, fold and seed."""
     key = (same_benchmark(record), record["ranker"], record["fold"], record["seed"])
-    there = latest.get(key)
-    if there is None:
-        latest[key] = (line.written, record)
-        return
-    old, new = sorted((there, (line.written, record)), key=lambda pair: pair[0])
+    old, new = sorted((latest.get(key, (written, record)), (written, record)), key=lambda pair: pair[0])
     latest[key] = new
     if old[1]["per_topic"] == new[1]["per_topic"] and old[1]["cell"] == new[1]["cell"]:
         return

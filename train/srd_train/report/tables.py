@@ -202,9 +202,9 @@ def _table(records: Sequence[Record], description: Description, wanted: str | No
     by_seed = {name: _scores(own, measures, topic_ids, owner) for name, own in by_ranker.items()}
     scores = {m: {name: values[m].mean(axis=0) for name, values in by_seed.items()} for m in measures}
     competitors = [name for name, own in by_ranker.items() if not own[0]["reads_judgments"]]
+    described, second = description.references
     best = max(sorted(competitors or by_ranker), key=lambda name: _cell_mean(by_ranker[name]))
-    reference = next(n for n in (wanted, description.reference, _USUAL_REFERENCE, best) if n in by_ranker)
-    second = description.second_reference
+    reference = next(n for n in (wanted, described, _USUAL_REFERENCE, best) if n in by_ranker)
     second = second if second in by_ranker and second != reference else None
     first = scores[measures[0]]
     p_values = [_p_values(first, competitors, name, resamples) for name in (reference, second)]
@@ -220,7 +220,7 @@ def _table(records: Sequence[Record], description: Description, wanted: str | No
         )
         for name, own in by_ranker.items()
     ]
-    published, source = description.published(topic_set["name"])
+    figures = [entry for entry in description.entries(topic_set["name"]) if entry.published]
     return ResultTable(
         topics=topic_set["name"],
         full_name=topic_set["full_name"],
@@ -234,8 +234,8 @@ def _table(records: Sequence[Record], description: Description, wanted: str | No
         measures=measures,
         commits=tuple(sorted({record["commit"] or "unknown" for record in records})),
         rows=tuple(rows),
-        published=published,
-        published_source=source,
+        published=figures[0].published if figures else {},
+        published_source=figures[0].published_source if figures else "",
         topic_ids=topic_ids,
         scores=scores,
         records=tuple(record for own in by_ranker.values() for record in own),

@@ -91,12 +91,6 @@ def saved_vectorizer(folder: Path) -> LsaVectorizer | None:
     return LsaVectorizer.load(where) if where.is_dir() else None
 
 
-def read_metadata(folder: Path) -> Mapping[str, Any]:
-    """What `srd train` recorded in a model folder."""
-    metadata: Mapping[str, Any] = read_model_config(folder)["metadata"]
-    return metadata
-
-
 def write_heuristic(
     folder: Path, spec: RankerSpec, config: Mapping[str, Any], vector_width: int | None, metadata: Mapping[str, Any]
 ) -> None:

@@ -19,7 +19,7 @@ from srd_train.experiment.benchmark import run_benchmark
 from srd_train.experiment.cells import Cell, CellResult, run_fit, tasks
 from srd_train.experiment.recipe import RankerEntry, Recipe, TopicsEntry
 from srd_train.report.columns import plain_columns
-from srd_train.report.description import Description
+from srd_train.report.results import Description
 from srd_train.report.tables import complete_tables
 
 TIMES = {"wall_seconds", "cpu_seconds", "fit_seconds", "fit_cpu_seconds", "rank_seconds", "rank_cpu_seconds"}

@@ -18,7 +18,7 @@ from srd_train.experiment.cells import tasks
 from srd_train.experiment.recipe import RankerEntry, Recipe, TopicsEntry, View, recipe_from
 from srd_train.experiment.sources import load_entry
 from srd_train.report.columns import notes, plain_columns
-from srd_train.report.description import Description
+from srd_train.report.results import Description
 from srd_train.report.tables import complete_tables
 
 TOPICS = TopicsEntry(name="tiny", source="synthetic:tiny:15:0", folds=3, run_folds=(1, 2))

@@ -14,11 +14,10 @@ from run_srd import Srd
 
 import srd_train.report.page as page_module
 from srd_train.experiment.recipe import load_recipe
-from srd_train.report.description import Description, describe, topics_of
 from srd_train.report.markup import as_latex, as_markdown
 from srd_train.report.page import PAGE_BYTES, RANKING_BYTES, SCORES, SCRIPTS, Part, Report, embedded, payload, report
 from srd_train.report.rankings import shown_rankings
-from srd_train.report.results import Problem, read_results
+from srd_train.report.results import Description, Problem, describe, read_results, topics_of
 from srd_train.report.tables import complete_tables
 
 

@@ -14,9 +14,8 @@ from run_srd import Srd
 from srd_gym.data.synthetic import generate
 from srd_train.experiment.benchmark import run_benchmark
 from srd_train.experiment.recipe import RankerEntry, Recipe, TopicsEntry, View
-from srd_train.report.description import Description
 from srd_train.report.pictures import Panel, board, board_figure, draw, panels
-from srd_train.report.results import read_results
+from srd_train.report.results import Description, read_results
 from srd_train.report.tables import ResultTable, complete_tables
 
 

@@ -8,9 +8,8 @@ import pytest
 from made_results import record, run_small, write_records
 
 from srd_train.experiment.recipe import load_recipe
-from srd_train.report.description import describe
 from srd_train.report.page import report
-from srd_train.report.results import read_results
+from srd_train.report.results import describe, read_results
 from srd_train.report.tables import complete_tables
 
 

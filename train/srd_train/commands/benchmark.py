@@ -22,9 +22,9 @@ from srd_train.experiment.engines.local import processes
 from srd_train.experiment.fit import commit, versions
 from srd_train.experiment.recipe import Recipe, built_in, load_recipe
 from srd_train.report.columns import LEGEND, notes, plain_columns
-from srd_train.report.description import Description
 from srd_train.report.markup import as_markdown, write_page
 from srd_train.report.pictures import check_format, draw, draw_latency, panels
+from srd_train.report.results import Description
 from srd_train.report.tables import ResultTable, complete_tables
 
 _USAGE = """srd benchmark NAME|RECIPE.toml [--out DIR] [--fresh] [--jobs N] [--engine local|ray] [--trust]

@@ -20,11 +20,10 @@ import numpy as np
 from srd_gym.topic import TopicSet
 from srd_train.experiment.fit import versions
 from srd_train.report.columns import LEGEND, Column, columns, notes
-from srd_train.report.description import Description, describe, topics_of
 from srd_train.report.markup import as_latex, as_markdown
 from srd_train.report.pictures import panels
 from srd_train.report.rankings import ShownRankings, shown_rankings
-from srd_train.report.results import Problem, read_results
+from srd_train.report.results import Description, Problem, describe, read_results, topics_of
 from srd_train.report.tables import ResultTable, Row, Scores, complete_tables
 
 SCRIPTS = ("elements.js", "scales.js", "tables.js", "charts.js", "pairs.js", "explorer.js", "start.js")

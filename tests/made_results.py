@@ -15,7 +15,11 @@ from srd_gym.data.synthetic import generate
 from srd_gym.topic import TopicSet
 from srd_train.experiment.benchmark import run_benchmark
 from srd_train.experiment.cells import SCHEMA_VERSION
-from srd_train.experiment.recipe import load_recipe
+from srd_train.experiment.recipe import RankerEntry, Recipe, TopicsEntry, load_recipe
+from srd_train.report.results import Description, Record
+from srd_train.report.tables import ResultTable, complete_tables
+
+TINY = TopicsEntry(name="tiny", source="synthetic:tiny:15:0", folds=3)
 
 HOSTILE = "</script><script>window.pwned = 1</script><img src=x onerror='window.pwned = 2'>"
 """What a title or a query may hold, and a page must show."""
@@ -49,6 +53,38 @@ config = {{ epochs = 2, rollouts = 2, hidden = 4 }}
 ranker = "oracle"
 seeds = [0]
 """
+
+
+def recipe(*rankers: RankerEntry | str, **changes: Any) -> Recipe:
+    """A recipe of tiny topics; the first ranker is the reference."""
+    entries = tuple(RankerEntry(ranker=one) if isinstance(one, str) else one for one in rankers)
+    options: dict[str, Any] = {"name": "r", "title": "r", "topics": (TINY,), "rankers": entries}
+    options |= {"reference": entries[0].name, "measures": ("alpha_nDCG@5",), "depth": 5}
+    return Recipe(**(options | changes))
+
+
+def recipe_file(folder: Path, *rankers: str, topics: str = 'source = "synthetic:tiny:12:0"\nrun_folds = [1]') -> Path:
+    """A recipe as a file; the last ranker is the reference.
+
+    Args:
+        folder: of the file.
+        rankers: names, or what else their tables hold.
+        topics: what the topic set's table holds besides its name.
+    """
+    tables = [one if "\n" in one else f'ranker = "{one}"' for one in rankers]
+    text = f'title = "Small"\nreference = "{rankers[-1]}"\nmeasures = ["alpha_nDCG@5"]\n'
+    text += f'[[topics]]\nname = "tiny"\n{topics}\n'
+    path = folder / "small.toml"
+    path.write_text(text + "".join(f"[[rankers]]\n{table}\n" for table in tables), encoding="utf-8")
+    return path
+
+
+def table_of(records: Sequence[Record], made_of: Recipe | None = None, **options: Any) -> ResultTable:
+    """The only table of these records."""
+    description = None if made_of is None else Description(recipes=(made_of,))
+    (table,), problems = complete_tables(records, description, **({"resamples": 200} | options))
+    assert not problems
+    return table
 
 
 def with_texts(topics: TopicSet) -> TopicSet:

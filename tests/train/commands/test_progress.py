@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
+from made_results import recipe_file
 from run_srd import Srd
 
 from srd_train.commands.benchmark import TimeLeft
@@ -81,11 +82,7 @@ def test_at_the_end_nothing_is_left(recipe: Recipe) -> None:
 
 
 def test_every_finished_cell_tells_the_time_left(srd: Srd, tmp_path: Path) -> None:
-    recipe = tmp_path / "r.toml"
-    recipe.write_text(
-        'title = "t"\nreference = "random"\n[[topics]]\nname = "tiny"\nsource = "synthetic:tiny:12"\nfolds = 3\n'
-        '[[rankers]]\nranker = "random"\n[[rankers]]\nranker = "mmr"\n'
-    )
+    recipe = recipe_file(tmp_path, "mmr", "random", topics='source = "synthetic:tiny:12"\nfolds = 3')
     lines = srd.works("benchmark", recipe, "--out", tmp_path / "out").err.splitlines()
     told = [line for line in lines if "cells" in line]
     assert len(told) == 6

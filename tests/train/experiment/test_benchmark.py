@@ -1,7 +1,8 @@
 from __future__ import annotations
 
-import dataclasses
 import json
+import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from made_results import TINY, recipe, recipe_file, table_of
 from run_srd import Srd
 
 from srd_gym.data.parquet import write_topics
@@ -17,31 +19,25 @@ from srd_gym.data.trec import read_run
 from srd_gym.topic import TopicSet
 from srd_train.experiment.benchmark import run_benchmark
 from srd_train.experiment.cells import Cell, CellResult, run_fit, tasks
-from srd_train.experiment.recipe import RankerEntry, Recipe, TopicsEntry
+from srd_train.experiment.recipe import RankerEntry, Recipe
 from srd_train.report.columns import plain_columns
-from srd_train.report.results import Description
-from srd_train.report.tables import complete_tables
 
 TIMES = {"wall_seconds", "cpu_seconds", "fit_seconds", "fit_cpu_seconds", "rank_seconds", "rank_cpu_seconds"}
 TIMES |= {"commit", "history"}
 
 
-def recipe(*rankers: RankerEntry, **changes: Any) -> Recipe:
-    entries = rankers or (
-        RankerEntry(ranker="random"),
-        RankerEntry(ranker="mmr", grid={"lambda_": (0.2, 0.8)}, seeds=(0,)),
-        RankerEntry(ranker="oracle", seeds=(0,)),
-    )
-    options: dict[str, Any] = {
-        "name": "r",
-        "title": "r",
-        "topics": (TopicsEntry(name="tiny", source="synthetic:tiny:15:0", folds=3),),
-        "rankers": entries,
-        "reference": entries[0].name,
-        "measures": ("alpha_nDCG@5", "StRecall@5"),
-        "seeds": (0, 1),
-    }
-    return Recipe(**(options | changes))
+PRODUCT = recipe(
+    "random",
+    RankerEntry(ranker="mmr", grid={"lambda_": (0.2, 0.8)}, seeds=(0,)),
+    RankerEntry(ranker="oracle", seeds=(0,)),
+    measures=("alpha_nDCG@5", "StRecall@5"),
+    seeds=(0, 1),
+)
+
+
+def ids(made: Recipe) -> set[str]:
+    """The names of its cells."""
+    return {cell.id for task in tasks(made) for cell in task.cells}
 
 
 def timeless(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -51,28 +47,23 @@ def timeless(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[dict[str, Any]]]:
     out = tmp_path_factory.mktemp("results")
-    return out, run_benchmark(recipe(), out)
+    return out, run_benchmark(PRODUCT, out)
 
 
-def test_a_benchmark_is_the_product_of_its_lists(finished: tuple[Path, list[dict[str, Any]]]) -> None:
-    _, records = finished
-    points = {(record["ranker"], record["fold"], record["seed"]) for record in records}
+def test_a_benchmark_is_the_product_of_its_lists_and_each_cell_leaves_a_line_and_a_run(
+    finished: tuple[Path, list[dict[str, Any]]],
+) -> None:
+    out, records = finished
     expected = {("random", fold, seed) for fold in (1, 2, 3) for seed in (0, 1)}
     expected |= {(name, fold, 0) for name in ("mmr", "oracle") for fold in (1, 2, 3)}
-    assert points == expected
+    assert {(record["ranker"], record["fold"], record["seed"]) for record in records} == expected
     assert len(records) == len(expected)
-
-
-def test_a_cell_leaves_a_json_line_and_a_run(finished: tuple[Path, list[dict[str, Any]]]) -> None:
-    out, records = finished
     for record in records:
         text = (out / "cells" / f"{record['cell']}.json").read_text()
         assert text.count("\n") == 1
         assert json.loads(text) == record
-        rankings = read_run(out / record["run"]).rankings
-        assert set(rankings) == set(record["per_topic"])
-        for key in ("config", "commit", "versions", "seed", "fold", "wall_seconds", "cpu_seconds", "environment_steps"):
-            assert key in record
+        assert set(read_run(out / record["run"]).rankings) == set(record["per_topic"])
+        assert {"config", "commit", "versions", "wall_seconds", "cpu_seconds", "environment_steps"} <= record.keys()
 
 
 @given(lost=st.sets(st.integers(0, 11)), how=st.sampled_from(["record", "run", "truncated"]))
@@ -93,7 +84,7 @@ def test_what_is_missing_is_run_again_and_nothing_else(
         else:
             record.write_text(record.read_text()[: len(record.read_text()) // 2])
     seen: list[bool] = []
-    after = run_benchmark(recipe(), out, report=lambda _cell, _record, found: seen.append(found))
+    after = run_benchmark(PRODUCT, out, report=lambda _cell, _record, found: seen.append(found))
     assert [i for i, found in enumerate(seen) if not found] == sorted(lost)
     assert timeless(after) == timeless(before)
     assert not list(out.rglob("*.partial"))
@@ -108,37 +99,40 @@ def test_an_interrupted_benchmark_goes_on_where_it_stopped(tmp_path: Path) -> No
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        run_benchmark(recipe(), tmp_path, report=interrupt)
+        run_benchmark(PRODUCT, tmp_path, report=interrupt)
     again: list[bool] = []
-    run_benchmark(recipe(), tmp_path, report=lambda _cell, _record, found: again.append(found))
+    run_benchmark(PRODUCT, tmp_path, report=lambda _cell, _record, found: again.append(found))
     assert again == [True] * 4 + [False] * 8
 
 
-def test_other_options_topics_or_measures_are_other_cells(tmp_path: Path) -> None:
-    def ids(made: Recipe) -> set[str]:
-        return {cell.id for task in tasks(made) for cell in task.cells}
+def test_other_options_topics_or_measures_are_other_cells_and_what_tables_add_is_not(tmp_path: Path) -> None:
+    def changed(**options: Any) -> Recipe:
+        return replace(PRODUCT, topics=(replace(TINY, **options),))
 
-    first = ids(recipe())
-    assert ids(recipe()) == first
-    assert not first & ids(recipe(depth=5))
-    assert not first & ids(recipe(measures=("alpha_nDCG@5",)))
-    other = (TopicsEntry(name="tiny", source="synthetic:tiny:15:1", folds=3),)
-    assert not first & ids(recipe(topics=other))
+    first = ids(PRODUCT)
+    assert ids(PRODUCT) == first == ids(changed(published={"mmr": 0.5}, published_source="a paper"))
+    assert not first & ids(replace(PRODUCT, depth=4))
+    assert not first & ids(replace(PRODUCT, measures=("alpha_nDCG@5",)))
+    assert not first & ids(changed(source="synthetic:tiny:15:1"))
+    assert not first & ids(changed(folds=4))
     file = tmp_path / "t.parquet"
     write_topics(file, generate("tiny", n_topics=15, seed=0))
-    from_file = (TopicsEntry(name="tiny", source=str(file), folds=3),)
-    kept = ids(recipe(topics=from_file))
+    kept = ids(changed(source=str(file)))
     write_topics(file, generate("tiny", n_topics=15, seed=2))
-    assert not kept & ids(recipe(topics=from_file))
+    assert not kept & ids(changed(source=str(file)))
+
+
+def test_names_of_any_length_make_file_names_that_differ() -> None:
+    one, other = (ids(recipe("random", topics=(replace(TINY, name="x" * 500 + end, run_folds=(1,)),))) for end in "ab")
+    assert not one & other
+    assert len(f".{one.pop()}.json.part") < 200
 
 
 def scrambled(topics: TopicSet, query_ids: tuple[str, ...]) -> TopicSet:
     """The same set with other judgments for these topics."""
     rng = np.random.default_rng(0)
     return topics.replace(
-        dataclasses.replace(topic, judgments=rng.permuted(topic.judgments, axis=0))
-        if topic.query_id in query_ids
-        else topic
+        replace(topic, judgments=rng.permuted(topic.judgments, axis=0)) if topic.query_id in query_ids else topic
         for topic in topics
     )
 
@@ -158,7 +152,7 @@ def result_of(cell: Cell, topics: TopicSet) -> CellResult:
     ],
 )
 def test_test_judgments_change_nothing_but_scores(entry: RankerEntry) -> None:
-    task = next(tasks(recipe(entry, seeds=(0,))))
+    task = next(tasks(recipe(entry)))
     honest = result_of(task.cells[0], task.topics)
     test_ids = tuple(honest.record["per_topic"])
     blind = result_of(task.cells[0], scrambled(task.topics, test_ids))
@@ -168,109 +162,55 @@ def test_test_judgments_change_nothing_but_scores(entry: RankerEntry) -> None:
         assert blind.record[key] == honest.record[key]
 
 
-def test_environment_steps_are_counted() -> None:
-    entry = RankerEntry(ranker="reinforce", config={"epochs": 2, "rollouts": 3, "horizon": 4, "patience": 0})
-    task = next(tasks(recipe(entry, seeds=(0,))))
-    record = result_of(task.cells[0], task.topics).record
-    assert record["environment_steps"] == 2 * 3 * 4 * record["topic_set"]["train"]
-
-
-def test_without_a_retrieval_order_there_is_no_such_row() -> None:
-    entries = (RankerEntry(ranker="random"), RankerEntry(ranker="retrieval-order"))
-    bare = TopicsEntry(name="t", source="synthetic:tiny:9:0", folds=3)
-    topics = next(tasks(recipe(*entries, topics=(bare,)))).topics
-    assert topics.has_retrieval_order
-    names = {cell.ranker.name for task in tasks(recipe(*entries, topics=(bare,))) for cell in task.cells}
-    assert names == {"random", "retrieval-order"}
-
-
 def test_tables_say_what_the_records_say(finished: tuple[Path, list[dict[str, Any]]]) -> None:
     _, records = finished
-    (table,), _ = complete_tables(records, Description(recipes=(recipe(),)), reference="mmr", resamples=500)
-    assert table.tested == 15
-    assert table.folds == (1, 2, 3)
-    assert table.marks == ("simulated",)
+    table = table_of(records, PRODUCT, reference="mmr")
+    assert (table.tested, table.folds, table.marks) == (15, (1, 2, 3), ("simulated",))
     assert "simulated vectors" in table.title
     assert "ideal of the candidates" in table.title
     rows = {row.ranker: row for row in table.rows}
     assert list(rows) == ["random", "mmr", "oracle"]
-    by_hand = [
-        np.mean([record["per_topic"][query_id]["alpha_nDCG@5"] for record in records if record["ranker"] == "random"
-                 and query_id in record["per_topic"]])
-        for query_id in sorted({query_id for record in records for query_id in record["per_topic"]})
-    ]  # fmt: skip
-    assert rows["random"].means["alpha_nDCG@5"] == pytest.approx(np.mean(by_hand))
+    scores = [s["alpha_nDCG@5"] for r in records if r["ranker"] == "random" for s in r["per_topic"].values()]
+    assert rows["random"].means["alpha_nDCG@5"] == pytest.approx(np.mean(scores))
     assert rows["random"].seeds == (0, 1)
-    assert rows["random"].seed_spread["alpha_nDCG@5"] is not None
-    assert rows["mmr"].seed_spread["alpha_nDCG@5"] is None
-    assert rows["mmr"].p_value is None
-    assert rows["oracle"].p_value is None
-    assert rows["random"].p_value is not None
+    assert [row.seed_spread["alpha_nDCG@5"] is None for row in table.rows] == [False, True, True]
+    assert [row.p_value is None for row in table.rows] == [False, True, True]
     for row in table.rows:
         low, high = row.intervals["alpha_nDCG@5"]
         assert low <= row.means["alpha_nDCG@5"] <= high
-    assert complete_tables(records, Description(recipes=(recipe(),)), reference="mmr", resamples=500) == ([table], [])
-    two = Description(recipes=(recipe(reference="mmr", second_reference="random"),))
-    (both,), _ = complete_tables(records, two, resamples=500)
+    assert table_of(records, PRODUCT, reference="mmr") == table
+    both = table_of(records, replace(PRODUCT, reference="mmr", second_reference="random"))
     assert [row.p_value for row in both.rows] == [row.p_value for row in table.rows]
-    (other,), _ = complete_tables(records, two, reference="random", resamples=500)
-    assert [row.second_p_value for row in both.rows] == [row.p_value for row in other.rows]
-    heads = [column.head for column in plain_columns(both)]
-    assert heads[4:6] == ["p against mmr", "p against random"]
+    assert [row.second_p_value for row in both.rows] == [row.p_value for row in table_of(records, PRODUCT).rows]
+    assert [column.head for column in plain_columns(both)][4:6] == ["p against mmr", "p against random"]
 
 
-RECIPE = """
-title = "mine"
-reference = "mmr"
-measures = ["alpha_nDCG@5"]
-[[topics]]
-name = "tiny | one"
-source = "synthetic:tiny:12:0"
-folds = 3
-run_folds = [2]
-[[rankers]]
-ranker = "mmr"
-[[rankers]]
-ranker = "mdp-div"
-name = "short"
-config = { epochs = 1 }
-"""
-
-
-def test_the_command_runs_a_recipe_of_ones_own(srd: Srd, tmp_path: Path) -> None:
-    path, out, page = tmp_path / "mine.toml", tmp_path / "out", tmp_path / "page.md"
-    path.write_text(RECIPE)
-    first = srd.works("benchmark", path, "--out", out, "--markdown", page)
-    assert "short" in first.out
+def test_the_command_runs_a_recipe_of_ones_own_and_shows_published_figures(srd: Srd, tmp_path: Path) -> None:
+    topics = (
+        'source = "synthetic:tiny:12:0"\nrun_folds = [2]\npublished_source = "A paper"\n'
+        'published = { mmr = 0.25, "short | one" = 0.125 }'
+    )
+    learner = 'ranker = "mdp-div"\nname = "short | one"\nconfig = { epochs = 1 }'
+    path = recipe_file(tmp_path, learner, "oracle", "mmr", topics=topics)
+    words, page = ("benchmark", path, "--out", tmp_path / "out"), tmp_path / "page.md"
+    first = srd.works(*words, "--markdown", page)
+    assert "Published: A paper." in first.out
     assert "fold 2, seed 0: alpha_nDCG@5" in first.err
-    again = srd.works("benchmark", path, "--out", out, "--json")
-    assert "2 of 2 cells were finished before" in again.err
-    (table,) = again.json["tables"]
-    assert [row["ranker"] for row in table["rows"]] == ["mmr", "short"]
     text = page.read_text()
-    assert text.startswith("# mine\n")
-    assert "| short |" in text
+    assert text.startswith("# Small\n")
     assert "at commit" in text
-    fresh = srd.works("benchmark", path, "--out", out, "--fresh")
-    assert "finished before" not in fresh.err
+    rows = [[cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in text.splitlines() if "| " in line]
+    heads, _, *cells = rows
+    assert heads[:4] == ["ranker", "alpha_nDCG@5", "published", "95% interval"]
+    assert {row[0]: row[2] for row in cells} == {"mmr": "0.2500", r"short \| one": "0.1250", "oracle": "-"}
+    # Other figures are the same cells.
+    path.write_text(path.read_text().replace("0.25", "0.375"))
+    again = srd.works(*words, "--json")
+    assert "3 of 3 cells were finished before" in again.err
+    (table,) = again.json["tables"]
+    assert [row["ranker"] for row in table["rows"]] == ["short | one", "oracle", "mmr"]
+    assert table["published"]["mmr"] == 0.375
+    assert "finished before" not in srd.works(*words, "--fresh").err
+    path.write_text(path.read_text().replace("mmr = 0.375", "mrm = 0.375"))
+    assert "unknown row of a published figure of topics 'tiny': 'mrm'. Did you mean mmr" in srd.fails(*words)
     assert "Did you mean smoke" in srd.fails("benchmark", "smoek")
-
-
-def test_the_results_score_the_same_through_srd_evaluate(srd: Srd, tmp_path: Path) -> None:
-    topics = generate("tiny", n_topics=12, seed=0)
-    made = recipe(RankerEntry(ranker="mmr"), topics=(TopicsEntry(name="t", source="synthetic:tiny:12:0", folds=3),))
-    qrels = tmp_path / "qrels"
-    lines = [
-        f"{topic.query_id} {s} {doc_id} {int(grade)}\n"
-        for topic in topics
-        if topic.judgments is not None
-        for doc_id, row in zip(topic.doc_ids, topic.judgments, strict=True)
-        for s, grade in zip(topic.subtopic_ids, row, strict=True)
-    ]
-    qrels.write_text("".join(lines))
-    for record in run_benchmark(made, tmp_path / "out"):
-        run = tmp_path / "out" / record["run"]
-        words = ("evaluate", "--qrels", qrels, "--run", run, "--measures", "StRecall@5", "--json", "--per-topic")
-        official = srd.works(*words).json["per_topic"]
-        for query_id, values in record["per_topic"].items():
-            assert official[query_id]["StRecall@5"] == pytest.approx(values["StRecall@5"])

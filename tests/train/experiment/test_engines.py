@@ -11,64 +11,34 @@ import signal
 import subprocess
 import sys
 import time
-import tomllib
 from pathlib import Path
 from typing import Any
 
 import pytest
+from made_results import TINY, recipe, recipe_file
 from run_srd import Srd
 
 from srd_gym.data.parquet import write_topics
 from srd_gym.data.synthetic import generate
 from srd_train.experiment.benchmark import FailedCellsError, ResultsFolder, run_benchmark
 from srd_train.experiment.engines.local import processes
-from srd_train.experiment.recipe import RankerEntry, Recipe, TopicsEntry, load_recipe, recipe_from
+from srd_train.experiment.recipe import RankerEntry, load_recipe
 
-CHANGING = {
-    "commit",
-    "wall_seconds",
-    "cpu_seconds",
-    "fit_seconds",
-    "fit_cpu_seconds",
-    "rank_seconds",
-    "rank_cpu_seconds",
-    "seconds",
-}
+CHANGING = {"commit", "seconds"} | {f"{what}_seconds" for what in ("wall", "cpu", "fit", "fit_cpu", "rank", "rank_cpu")}
 
-RECIPE = """
-title = "small"
-reference = "mmr"
-measures = ["alpha_nDCG@5"]
-seeds = [0, 1]
-depth = 5
-[[topics]]
-name = "tiny"
-source = "synthetic:tiny:15:0"
-folds = 3
-[[rankers]]
-ranker = "random"
-[[rankers]]
-ranker = "mmr"
-seeds = [0]
-"""
-LEARNER = """
-[[rankers]]
-ranker = "reinforce"
-config = { epochs = 3, horizon = 5, hidden = 4 }
-"""
+LEARNER = 'ranker = "reinforce"\nseeds = [0, 1]\nconfig = { epochs = 3, horizon = 5, hidden = 4 }'
+WHOLE = 'source = "synthetic:tiny:15:0"\nfolds = 3'
 
 
 @pytest.fixture(scope="module")
-def recipe_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("recipe") / "small.toml"
-    path.write_text(RECIPE + LEARNER)
-    return path
+def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return recipe_file(tmp_path_factory.mktemp("recipe"), "random", LEARNER, "mmr", topics=WHOLE)
 
 
 @pytest.fixture(scope="module")
-def finished(tmp_path_factory: pytest.TempPathFactory, recipe_file: Path) -> tuple[Path, list[dict[str, Any]]]:
+def finished(tmp_path_factory: pytest.TempPathFactory, file: Path) -> tuple[Path, list[dict[str, Any]]]:
     out = tmp_path_factory.mktemp("whole")
-    return out, run_benchmark(load_recipe(str(recipe_file)), out)
+    return out, run_benchmark(load_recipe(str(file)), out)
 
 
 def timeless(value: Any) -> Any:
@@ -84,34 +54,29 @@ def written(out: Path) -> dict[str, Any]:
     return cells | {path.name: path.read_text() for path in (out / "runs").iterdir()}
 
 
-def partly_failing(folder: Path) -> Recipe:
+def partly_failing(folder: Path) -> Path:
     """Of its two rankers, one needs the vectors that the topics have not."""
     path = folder / "bare.parquet"
     bare = generate("tiny", n_topics=9, seed=0)
     topics = (dataclasses.replace(topic, doc_vectors=None, query_vector=None) for topic in bare)
     write_topics(path, bare.replace(topics))
-    return Recipe(
-        name="bare",
-        title="bare",
-        topics=(TopicsEntry(name="bare", source=str(path), folds=3, run_folds=(1, 2)),),
-        rankers=(RankerEntry(ranker="random"), RankerEntry(ranker="mmr", config={"lambda_": 0.5, "relevance": "auto"})),
-        reference="random",
-        measures=("StRecall@5",),
+    return recipe_file(
+        folder, "mmr", "random", topics=f"source = {json.dumps(str(path))}\nfolds = 3\nrun_folds = [1, 2]"
     )
 
 
 def test_several_processes_come_to_the_same(
-    finished: tuple[Path, list[dict[str, Any]]], recipe_file: Path, tmp_path: Path
+    finished: tuple[Path, list[dict[str, Any]]], file: Path, tmp_path: Path
 ) -> None:
     whole, expected = finished
-    records = run_benchmark(load_recipe(str(recipe_file)), tmp_path, engine=processes(2))
+    records = run_benchmark(load_recipe(str(file)), tmp_path, engine=processes(2))
     assert [record["cell"] for record in records] == [record["cell"] for record in expected]
     assert written(tmp_path) == written(whole)
     assert not multiprocessing.active_children()
 
 
 def test_a_killed_process_loses_its_cell_alone(tmp_path: Path) -> None:
-    recipe = recipe_from({**tomllib.loads(RECIPE), "seeds": list(range(10))}, "r", "r.toml")
+    many = recipe("random", RankerEntry(ranker="mmr", seeds=(0,)), seeds=tuple(range(10)))
     killed: list[int | None] = []
 
     def kill_one(*_: object) -> None:
@@ -122,19 +87,19 @@ def test_a_killed_process_loses_its_cell_alone(tmp_path: Path) -> None:
 
     out = tmp_path / "out"
     with pytest.raises(FailedCellsError, match="WorkerDiedError: the process that ran it ended by SIGKILL") as caught:
-        run_benchmark(recipe, out, engine=processes(2), report=kill_one)
+        run_benchmark(many, out, engine=processes(2), report=kill_one)
     (failed,) = caught.value.failed
     assert len(caught.value.records) == 3 * 11 - 1
     assert json.loads((out / "failed" / f"{failed['cell']}.json").read_text()) == failed
-    run_benchmark(recipe, out)
-    run_benchmark(recipe, tmp_path / "whole")
+    run_benchmark(many, out)
+    run_benchmark(many, tmp_path / "whole")
     assert written(out) == written(tmp_path / "whole")
     assert not list((out / "failed").iterdir())
 
 
 @pytest.mark.parametrize("jobs", [None, 2])
 def test_a_cell_that_fails_is_told_and_the_others_finish(tmp_path: Path, jobs: int | None) -> None:
-    recipe = partly_failing(tmp_path)
+    recipe = load_recipe(str(partly_failing(tmp_path)))
     told: list[str] = []
     options: dict[str, Any] = {} if jobs is None else {"engine": processes(jobs)}
     with pytest.raises(FailedCellsError, match="2 of 4 cells failed") as caught:
@@ -152,34 +117,18 @@ def test_a_cell_that_fails_is_told_and_the_others_finish(tmp_path: Path, jobs: i
 
 
 def test_the_command_tells_of_failed_cells_and_the_report_too(srd: Srd, tmp_path: Path) -> None:
-    partly_failing(tmp_path)
-    recipe = tmp_path / "mine.toml"
-    recipe.write_text(
-        f"""
-title = "mine"
-reference = "random"
-measures = ["StRecall@5"]
-[[topics]]
-name = "bare"
-source = {json.dumps(str(tmp_path / "bare.parquet"))}
-folds = 3
-[[rankers]]
-ranker = "random"
-[[rankers]]
-ranker = "mmr"
-"""
-    )
-    done = srd("benchmark", recipe, "--out", tmp_path / "out")
+    file = partly_failing(tmp_path)
+    done = srd("benchmark", file, "--out", tmp_path / "out")
     assert done.code == 1
     assert "mmr, fold 1, seed 0: FAILED, ValueError: " in done.err
-    assert "3 of 6 cells failed" in done.err
+    assert "2 of 4 cells failed" in done.err
     assert "random" in done.out
     assert "mmr" not in done.out
-    again = srd("benchmark", recipe, "--out", tmp_path / "out", "--json")
-    assert [record["ranker"] for record in again.json["failed"]] == ["mmr"] * 3
+    again = srd("benchmark", file, "--out", tmp_path / "out", "--json")
+    assert [record["ranker"] for record in again.json["failed"]] == ["mmr"] * 2
     problems = srd.works("report", tmp_path / "out", "--json").json["problems"]
     reasons = [problem["why"] for problem in problems if problem["kind"] == "failed"]
-    assert len(reasons) == 3
+    assert len(reasons) == 2
     assert all("vectors" in reason for reason in reasons)
 
 
@@ -188,38 +137,28 @@ def test_an_id_that_no_run_can_carry_fails_its_cells(tmp_path: Path) -> None:
     topics = generate("tiny", n_topics=9, seed=0)
     spaced = (dataclasses.replace(topic, doc_ids=tuple(f"a {name}" for name in topic.doc_ids)) for topic in topics)
     write_topics(path, topics.replace(spaced))
-    recipe = Recipe(
-        name="r",
-        title="r",
-        topics=(TopicsEntry(name="t", source=str(path), folds=3, run_folds=(1,)),),
-        rankers=(RankerEntry(ranker="random"),),
-        reference="random",
-        measures=("StRecall@5",),
-    )
     with pytest.raises(FailedCellsError, match="white space"):
-        run_benchmark(recipe, tmp_path / "out")
+        run_benchmark(recipe("random", topics=(dataclasses.replace(TINY, source=str(path)),)), tmp_path / "out")
     assert not (tmp_path / "out" / "cells").exists()
 
 
-def test_one_run_at_a_time_writes_to_a_folder(recipe_file: Path, tmp_path: Path, srd: Srd) -> None:
-    with ResultsFolder(tmp_path):
-        assert "another run is writing to" in srd.fails("benchmark", recipe_file, "--out", tmp_path)
-    with ResultsFolder(tmp_path):
-        pass
-
-
-def test_what_a_killed_run_was_writing_is_removed(tmp_path: Path) -> None:
+def test_one_run_at_a_time_writes_to_a_folder_and_clears_what_a_killed_one_left(
+    file: Path, tmp_path: Path, srd: Srd
+) -> None:
     partial = tmp_path / "cells" / ".a.json.x1.partial"
     partial.parent.mkdir()
     partial.write_text("{")
     with ResultsFolder(tmp_path):
         assert not partial.exists()
+        assert "another run is writing to" in srd.fails("benchmark", file, "--out", tmp_path)
+    with ResultsFolder(tmp_path):
+        pass
 
 
 def test_records_cut_off_are_named_and_run_again(
-    finished: tuple[Path, list[dict[str, Any]]], recipe_file: Path, tmp_path: Path
+    finished: tuple[Path, list[dict[str, Any]]], file: Path, tmp_path: Path
 ) -> None:
-    recipe = load_recipe(str(recipe_file))
+    recipe = load_recipe(str(file))
     records = run_benchmark(recipe, tmp_path)
     path = tmp_path / "cells" / f"{records[3]['cell']}.json"
     path.write_text(path.read_text()[:100])
@@ -231,20 +170,20 @@ def test_records_cut_off_are_named_and_run_again(
     assert written(tmp_path) == written(finished[0])
 
 
-def test_a_folder_of_another_version_is_refused(srd: Srd, recipe_file: Path, tmp_path: Path) -> None:
-    srd.works("benchmark", recipe_file, "--out", tmp_path)
+def test_a_folder_of_another_version_is_refused(srd: Srd, file: Path, tmp_path: Path) -> None:
+    srd.works("benchmark", file, "--out", tmp_path)
     path = min((tmp_path / "cells").iterdir())
     path.write_text(json.dumps(json.loads(path.read_text()) | {"schema_version": 99}))
-    message = srd.fails("benchmark", recipe_file, "--out", tmp_path)
+    message = srd.fails("benchmark", file, "--out", tmp_path)
     assert "another version of srd_gym (schema 99, expected 2)" in message
     assert "--fresh" in message
-    srd.works("benchmark", recipe_file, "--out", tmp_path, "--fresh")
+    srd.works("benchmark", file, "--out", tmp_path, "--fresh")
 
 
 def test_wrong_uses_of_engines_are_explained(
-    srd: Srd, recipe_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    srd: Srd, file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    words = ("benchmark", recipe_file, "--out", tmp_path)
+    words = ("benchmark", file, "--out", tmp_path)
     assert "jobs must be at least 1, got 0" in srd.fails(*words, "--jobs", "0")
     assert "--jobs is for processes of this machine" in srd.fails(*words, "--jobs", "2", "--engine", "ray")
     monkeypatch.setitem(sys.modules, "ray", None)
@@ -261,9 +200,7 @@ def test_a_script_without_a_guard_is_told_so(tmp_path: Path) -> None:
         "from srd_train.experiment.recipe import load_recipe\n"
         "run_benchmark(load_recipe(sys.argv[1]), Path(sys.argv[2]), engine=processes(1))\n"
     )
-    recipe = tmp_path / "small.toml"
-    recipe.write_text(RECIPE)
-    words = [sys.executable, str(script), str(recipe), str(tmp_path / "out")]
+    words = [sys.executable, str(script), str(recipe_file(tmp_path, "random")), str(tmp_path / "out")]
     ended = subprocess.run(words, check=False, capture_output=True, text=True, timeout=120)
     assert ended.returncode == 1
     assert "needs `if __name__ ==" in ended.stderr.splitlines()[-1]
@@ -271,11 +208,11 @@ def test_a_script_without_a_guard_is_told_so(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_killed_at_any_moment_it_comes_to_the_same(
-    finished: tuple[Path, list[dict[str, Any]]], recipe_file: Path, tmp_path: Path
+    finished: tuple[Path, list[dict[str, Any]]], file: Path, tmp_path: Path
 ) -> None:
     whole, records = finished
     generator = random.Random(1)
-    words = [sys.executable, "-m", "srd_train.cli", "benchmark", str(recipe_file), "--out", str(tmp_path), "--jobs"]
+    words = [sys.executable, "-m", "srd_train.cli", "benchmark", str(file), "--out", str(tmp_path), "--jobs"]
     for jobs in ("1", "2"):
         run = subprocess.Popen([*words, jobs], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         enough = min(len(records) - 1, done(tmp_path) + generator.randint(1, 4))

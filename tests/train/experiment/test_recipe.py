@@ -12,7 +12,7 @@ from srd_gym.data.synthetic import generate
 from srd_train.experiment import fit
 from srd_train.experiment.cells import tasks
 from srd_train.experiment.fit import Session, all_options, combinations, fit_ranker
-from srd_train.experiment.recipe import RankerEntry, TopicsEntry, built_in, load_recipe, recipe_from
+from srd_train.experiment.recipe import TopicsEntry, built_in, load_recipe, recipe_from
 from srd_train.experiment.sources import load_entry
 from srd_train.experiment.split import split_topics
 
@@ -30,11 +30,24 @@ def test_recipes_that_come_along_hold_together(name: str) -> None:
     assert recipe.title
     assert recipe.about
     for entry in recipe.rankers:
-        assert entry.ranker in RANKERS
+        # What a clock ends says so in its name, and so does what is trained for another measure.
+        assert (entry.time_budget is None) or entry.name.endswith(f"{entry.time_budget:g} s")
+        config: Any = RANKERS[entry.ranker].configure(**entry.config)
+        if name.startswith("tist") and "(" in entry.name and hasattr(config, "measure"):
+            wanted = f"{entry.name.split('(')[1].rstrip(')')}@20"
+            assert config.measure == config.validation_measure == wanted
+    if name in ("du-div", "du-div-1024", "reshaped-trec", "ambient-scoring", "serp-scoring"):
+        assert {"mmr", "qmix", "reinforce", "oracle", "random"} <= {entry.ranker for entry in recipe.rankers}
 
 
-def test_the_named_recipes_are_there() -> None:
-    assert set(built_in()) >= {"smoke", "ambient", "sweep", "trec-rl4srd-fold1"}
+def test_m2div_has_its_papers_settings_and_ranks_with_every_budget_in_all_recipes() -> None:
+    entry = next(entry for entry in load_recipe("m2div-paper").rankers if entry.name == "m2div, as published")
+    assert (entry.ranker, dict(entry.config)) == ("m2div", {"epochs": 1})
+    names = ("m2div", "m2div-real", "m2div-indri")
+    entries = [entry for name in names for entry in load_recipe(name).rankers if entry.ranker == "mcts"]
+    assert len(entries) == 3
+    assert entries[0] == entries[1] == entries[2]
+    assert [view.config.get("rank_simulations") for view in entries[0].views] == [None, 0, 16, 64, 256, 1024]
 
 
 def test_a_sweep_is_one_topic_set_for_each_noise() -> None:
@@ -50,21 +63,71 @@ def test_a_sweep_is_one_topic_set_for_each_noise() -> None:
         assert (topics[0].doc_vectors != sets[0][0].doc_vectors).any()
 
 
+def topics(**options: Any) -> dict[str, Any]:
+    """A change of `SMALL`: its topic set."""
+    return {"topics": [{"name": "t", "source": "synthetic:tiny:12:0", **options}]}
+
+
+def ranker(name: str = "random", **options: Any) -> dict[str, Any]:
+    """A change of `SMALL`: its ranker."""
+    return {"rankers": [{"ranker": "random"}, {"ranker": name, "name": "x", **options}]}
+
+
+def view(name: str = "mcts", **config: Any) -> dict[str, Any]:
+    """A change of `SMALL`: a ranker with a view."""
+    return ranker(name, views=[{"name": "v", "config": config}])
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
         ({"referencee": "x"}, "Did you mean reference"),
         ({"reference": "rnd"}, "Did you mean random"),
+        ({"reference": 3}, "reference must be text, got 3"),
+        ({"reference": ["random"]}, "reference must be text"),
         ({"rankers": []}, "names no ranker"),
-        ({"topics": "serp"}, r"expected \[\[topics\]\] tables"),
-        ({"topics": [{"name": "t"}]}, "source missing"),
-        ({"topics": [{"name": "t", "source": "x", "fold": 1}]}, "Did you mean folds"),
         ({"rankers": [{"ranker": "random"}, {"ranker": "random"}]}, "two entries are named 'random'"),
         ({"seeds": []}, "expected seeds"),
+        ({"seeds": [-1]}, "a seed must be at least 0, got -1"),
+        ({"name": "a/b"}, "its name is that of a folder"),
+        ({"name": "x" * 300}, "its name is that of a folder"),
+        ({"topics": "serp"}, r"expected \[\[topics\]\] tables"),
+        ({"topics": [{"name": "t"}]}, "source missing"),
+        (topics(fold=1), "Did you mean folds"),
+        (topics(source="x" * 400), "Known: ambient"),
+        (topics(width=0), "width must be at least 1, got 0"),
+        (topics(folds=1), "folds must be at least 2, got 1"),
+        (topics(source="ambient", noise=2), "noise is of simulated vectors"),
+        (topics(source="ambient", shared_subtopics=True), "shared_subtopics is of simulated"),
+        (topics(source="ambient", years=[2009]), "only trec-indri has years to choose, not 'ambient'"),
+        (topics(candidates=0), "topics 't': candidates must be at least 1, got 0"),
+        (topics(without=["retrieval_score"]), "part of topics 't' to do without: 'retrieval_score'. Did you mean"),
+        (topics(source="ambient", without=["query_vector"], vectors="lsa"), "lsa gives every query a vector"),
+        (topics(reshape={"list_sise": 3}), "Did you mean list_size"),
+        (topics(published={"random": 0.5}), "published figures and published_source belong together"),
+        (topics(published_source="a paper"), "published figures and published_source belong together"),
+        (
+            topics(published={"random": "0.5"}, published_source="a"),
+            "'random' in published must be a number, got '0.5'",
+        ),
+        (topics(published={"random": True}, published_source="a"), "must be a number, got True"),
+        (topics(published={"random": float("nan")}, published_source="a"), "must be a finite number, got nan"),
+        (topics(published=[0.5], published_source="a"), "published must be a table"),
+        (ranker(time_budget=-1), "time_budget must be a finite number at least 0"),
+        (ranker(config={"seed": "1"}), "seed must be a whole number, got '1'"),
+        (ranker(needs=["queries"]), "need of ranker 'x': 'queries'"),
+        (ranker("mcts", views="value"), r"expected \[\[views\]\] tables"),
+        (ranker("mcts", views=[{"names": "v"}]), "Did you mean name"),
+        (ranker("mcts", views=[{"config": {}}]), "name missing"),
+        (ranker("mcts", views=[{"name": "random"}]), "two entries are named 'random'"),
+        (view("mmr", lambda_=0.3), "one way to rank, so it takes no views; give 'v' an entry of its own"),
+        (view(rank_bye="value"), "Did you mean rank_by"),
+        (view(hidden=4), "unknown option of ranking in view 'v' of 'x': 'hidden'.*needs an entry of its own"),
+        (view(rank_by="search", rank_simulations=-1), "rank_simulations must be at least 0"),
     ],
 )
-def test_mistakes_in_a_recipe_are_named(change: dict[str, object], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
+def test_what_no_benchmark_can_have_is_refused(change: dict[str, object], message: str) -> None:
+    with pytest.raises(ValueError, match=rf"^r\.toml.*{message}"):
         recipe_from({**SMALL, **change}, "r", "r.toml")
 
 
@@ -174,41 +237,6 @@ def test_a_value_of_another_type_is_named_with_its_line(tmp_path: Path, line: in
         load_recipe(str(path))
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"reference": 3}, "reference must be text, got 3"),
-        ({"reference": ["random"]}, "reference must be text"),
-        ({"seeds": [-1]}, "a seed must be at least 0, got -1"),
-        ({"rankers": [{"ranker": "random", "time_budget": -1}]}, "time_budget must be a finite number at least 0"),
-        ({"rankers": [{"ranker": "random", "config": {"seed": "1"}}]}, "seed must be a whole number, got '1'"),
-        ({"topics": [{"name": "t", "source": "x" * 400}]}, "Known: ambient"),
-        ({"topics": [{"name": "t", "source": "synthetic:tiny", "width": 0}]}, "width must be at least 1, got 0"),
-        ({"topics": [{"name": "t", "source": "synthetic:tiny", "folds": 1}]}, "folds must be at least 2, got 1"),
-        ({"topics": [{"name": "t", "source": "ambient", "noise": 2}]}, "noise is of simulated vectors"),
-        (
-            {"topics": [{"name": "t", "source": "ambient", "shared_subtopics": True}]},
-            "shared_subtopics is of simulated",
-        ),
-        ({"name": "a/b"}, "its name is that of a folder"),
-        ({"name": "x" * 300}, "its name is that of a folder"),
-    ],
-)
-def test_values_that_no_benchmark_can_have_are_refused(change: dict[str, object], message: str) -> None:
-    with pytest.raises(ValueError, match=rf"^r\.toml.*{message}"):
-        recipe_from({**SMALL, **change}, "r", "r.toml")
-
-
-def test_names_of_any_length_make_file_names_that_differ() -> None:
-    def ids(name: str) -> list[str]:
-        content = {**SMALL, "topics": [{"name": name, "source": "synthetic:tiny:12:0", "run_folds": [1]}]}
-        return [cell.id for task in tasks(recipe_from(content, "r", "r.toml")) for cell in task.cells]
-
-    (one,), (other,) = ids("x" * 500 + "a"), ids("x" * 500 + "b")
-    assert one != other
-    assert len(f".{one}.json.part") < 200
-
-
 @pytest.mark.parametrize("text", [f"title = {'[' * 5000}", f"depth = {'9' * 5000}"])
 def test_toml_that_no_reader_takes_names_its_file(tmp_path: Path, text: str) -> None:
     path = tmp_path / "mine.toml"
@@ -280,20 +308,6 @@ def test_an_option_is_fixed_or_chosen_not_both() -> None:
         all_options("mmr", {}, {"lambda_": (0.1, 7.0)})
 
 
-def test_the_papers_m2div_has_its_own_settings() -> None:
-    entry = next(entry for entry in load_recipe("m2div-paper").rankers if entry.name == "m2div, as published")
-    assert (entry.ranker, dict(entry.config)) == ("m2div", {"epochs": 1})
-
-
-def test_m2div_ranks_with_every_budget_and_the_same_in_all_recipes() -> None:
-    names = ("m2div", "m2div-real", "m2div-indri")
-    entries = [entry for name in names for entry in load_recipe(name).rankers if entry.ranker == "mcts"]
-    assert len(entries) == 3
-    assert entries[0] == entries[1] == entries[2]
-    budgets = [view.config.get("rank_simulations") for view in entries[0].views]
-    assert budgets == [None, 0, 16, 64, 256, 1024]
-
-
 def test_topics_can_be_made_smaller_and_to_lack_what_rankers_read() -> None:
     whole = load_entry(TopicsEntry(name="t", source="synthetic:web:4:3"))
     first = load_entry(TopicsEntry(name="t", source="synthetic:web:4:3", candidates=15))
@@ -312,19 +326,6 @@ def test_topics_can_be_made_smaller_and_to_lack_what_rankers_read() -> None:
     assert [topic.doc_ids for topic in load_entry(lacking)] == [topic.doc_ids for topic in bare]
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"candidates": 0}, "topics 't': candidates must be at least 1, got 0"),
-        ({"without": ("retrieval_score",)}, "part of topics 't' to do without: 'retrieval_score'. Did you mean"),
-        ({"without": ("query_vector",), "vectors": "lsa"}, "lsa gives every query a vector"),
-    ],
-)
-def test_what_topics_cannot_do_without(options: dict[str, Any], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        TopicsEntry(name="t", source="ambient", **options)
-
-
 def test_rows_can_need_what_some_topics_lack() -> None:
     rankers = [{"ranker": "random"}, {"ranker": "mmr", "needs": ["query", "retrieval order"]}]
 
@@ -335,5 +336,15 @@ def test_rows_can_need_what_some_topics_lack() -> None:
 
     assert rows() == {"random", "mmr"}
     assert rows(without=["query_vector"]) == rows(without=["retrieval_scores"]) == {"random"}
-    with pytest.raises(ValueError, match="need of ranker 'mmr': 'queries'"):
-        RankerEntry(ranker="mmr", needs=("queries",))
+
+
+@pytest.mark.data
+def test_years_choose_topics(data_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SRD_DATA_DIR", str(data_dir))
+    one = load_entry(TopicsEntry(name="one", source="trec-indri", years=(2010,)))
+    assert {int(topic.query_id) for topic in one} <= set(range(51, 101))
+    two = load_entry(TopicsEntry(name="two", source="trec-indri", years=(2009, 2010)))
+    assert two.query_ids[-len(one) :] == one.query_ids
+    assert len(two) > len(one) + 40
+    with pytest.raises(FileNotFoundError, match=r"2008.indri.run"):
+        load_entry(TopicsEntry(name="none", source="trec-indri", years=(2008,)))

@@ -1,11 +1,12 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from made_results import TINY, recipe, table_of
 from run_srd import Srd
 
 from srd_gym.data.parquet import read_topics, write_topics
@@ -13,11 +14,10 @@ from srd_gym.data.reshape import origin, reshape
 from srd_gym.data.synthetic import generate
 from srd_gym.topic import TopicSet
 from srd_train.experiment.benchmark import run_benchmark
-from srd_train.experiment.recipe import RankerEntry, Recipe, TopicsEntry, load_recipe, recipe_from
+from srd_train.experiment.recipe import RankerEntry
 from srd_train.experiment.split import are_lists, split_topics
 from srd_train.report.columns import notes
 from srd_train.report.markup import as_markdown
-from srd_train.report.tables import complete_tables
 
 LISTS = reshape(generate("tiny", n_topics=12, seed=0), list_size=4, lists=3, min_relevant=2, seed=0)
 
@@ -67,9 +67,8 @@ def test_the_command_writes_lists_that_train_folds_by_topic(srd: Srd, tiny_file:
     assert "90 lists of 4 from 30 topics" in srd.works("data", "reshape", tiny_file, *words, "--out", out).err
     lists = read_topics(out)
     assert len(lists) == 90
-    assert set(lists.query_ids) == set(
-        reshape(read_topics(tiny_file), list_size=4, lists=3, min_relevant=2, seed=5).query_ids
-    )
+    drawn = reshape(read_topics(tiny_file), list_size=4, lists=3, min_relevant=2, seed=5)
+    assert set(lists.query_ids) == set(drawn.query_ids)
     assert are_lists(lists)
     shown = srd.works("data", "reshape", tiny_file, *words, "--out", out, "--json").json
     assert (shown["lists"], shown["topics"]) == (90, 30)
@@ -92,54 +91,23 @@ def test_topics_that_do_not_fit_are_refused_or_left_out(srd: Srd, tmp_path: Path
     assert "no topic" in srd.fails(*words, "--unfit", "drop")
 
 
-def recipe(**changes: Any) -> Recipe:
-    shape = {"list_size": 4, "lists": 3, "min_relevant": 2, "seed": 0}
-    options: dict[str, Any] = {
-        "name": "r",
-        "title": "r",
-        "topics": (TopicsEntry(name="lists", source="synthetic:tiny:12:0", folds=4, reshape=shape),),
-        "rankers": (RankerEntry(ranker="random"), RankerEntry(ranker="oracle")),
-        "reference": "random",
-    }
-    return Recipe(**(options | changes))
-
-
 def test_a_recipe_draws_lists_and_its_tables_count_topics(tmp_path: Path) -> None:
-    records = run_benchmark(recipe(), tmp_path)
+    shape = {"list_size": 4, "lists": 3, "min_relevant": 2, "seed": 0}
+    drawn = replace(TINY, name="lists", source="synthetic:tiny:12:0", folds=4, reshape=shape)
+    records = run_benchmark(recipe("random", "oracle", topics=(drawn,)), tmp_path)
     tested = [set(record["per_topic"]) for record in records if record["ranker"] == "random"]
     assert sum(len({origin(name) for name in part}) for part in tested) == 12
-    (table,), _ = complete_tables(records, reference="random", resamples=100)
+    table = table_of(records, reference="random")
     assert (table.tested, table.lists) == (12, 36)
     assert "12 test topics (36 lists)" in table.title
-    values = [score["alpha_nDCG@10"] for r in records if r["ranker"] == "random" for score in r["per_topic"].values()]
-    assert table.rows[0].means["alpha_nDCG@10"] == pytest.approx(sum(values) / len(values))
-
-
-def test_reshape_in_a_recipe_is_checked() -> None:
-    content = {
-        "title": "x",
-        "reference": "random",
-        "topics": [{"name": "a", "source": "synthetic:tiny", "reshape": {"list_sise": 3}}],
-        "rankers": [{"ranker": "random"}],
-    }
-    with pytest.raises(ValueError, match="list_size"):
-        recipe_from(content, "x", "x.toml")
-
-
-@pytest.mark.parametrize("name", ["du-div", "du-div-1024", "reshaped-trec", "ambient-scoring", "serp-scoring"])
-def test_recipes_of_documents_as_agents_compare_them_with_selection(name: str) -> None:
-    rankers = {entry.ranker: entry for entry in load_recipe(name).rankers}
-    assert {"mmr", "qmix", "reinforce", "oracle", "random"} <= rankers.keys()
-    for entry in load_recipe(name).rankers:
-        # What a clock ends says so in its name.
-        assert (entry.time_budget is None) or entry.name.endswith(f"{entry.time_budget:g} s")
+    values = [score["alpha_nDCG@5"] for r in records if r["ranker"] == "random" for score in r["per_topic"].values()]
+    assert table.rows[0].means["alpha_nDCG@5"] == pytest.approx(sum(values) / len(values))
 
 
 def test_rows_ended_by_time_are_marked(tmp_path: Path) -> None:
     timed = RankerEntry(ranker="qmix", name="qmix, 0.2 s", config={"epochs": 100_000, "rollouts": 1}, time_budget=0.2)
-    topics = (TopicsEntry(name="tiny", source="synthetic:tiny:12:0", run_folds=(1,)),)
-    records = run_benchmark(recipe(topics=topics, rankers=(RankerEntry(ranker="random"), timed)), tmp_path)
-    (table,), _ = complete_tables(records, reference="random", resamples=100)
+    records = run_benchmark(recipe("random", timed, topics=(replace(TINY, run_folds=(1,)),)), tmp_path)
+    table = table_of(records, reference="random")
     timed_note = "Ended by a time budget, so that their weights depend on the machine: qmix, 0.2 s (0.2 s)."
     assert timed_note in notes(table)
     page = as_markdown([table])

@@ -6,7 +6,7 @@ import html
 from pathlib import Path
 
 import pytest
-from made_results import record, write_records
+from made_results import recipe_file, record, table_of, write_records
 from run_srd import Srd
 
 import srd_train.report.columns as columns_module
@@ -14,18 +14,13 @@ import srd_train.report.page as page_module
 from srd_train.report.columns import Column, columns
 from srd_train.report.page import Report, report
 from srd_train.report.results import read_results
-from srd_train.report.tables import ResultTable, complete_tables
+from srd_train.report.tables import ResultTable
 
 
 @pytest.fixture
 def results(tmp_path: Path) -> Path:
     """Three rankers, and a number that no column shows."""
     return write_records(tmp_path / "results", [record(name, joules=1_234.5) for name in ("mmr", "random", "oracle")])
-
-
-def only_table(results: Path) -> ResultTable:
-    (table,), _ = complete_tables(read_results([results]).records, resamples=200)
-    return table
 
 
 def forms(made: Report) -> list[str]:
@@ -51,19 +46,14 @@ def test_a_new_column_is_one_entry_and_one_key_of_the_record(
     for form in forms(report([results], resamples=200)):
         assert form.count("joules") == 1
         assert form.count("1,234.5 J") == 3
-    recipe = tmp_path / "r.toml"
-    recipe.write_text(
-        'title = "Small"\nreference = "mmr"\n[[topics]]\nname = "tiny"\nsource = "synthetic:tiny:15:0"\n'
-        'run_folds = [1]\n[[rankers]]\nranker = "mmr"\n'
-    )
     energy = Column(head="joules", value=lambda _: 1.0, form=lambda _: "1.0 J", priority=12)
     monkeypatch.setattr(columns_module, "columns", lambda table: [*columns(table), energy])
-    shown = srd.works("benchmark", recipe, "--out", tmp_path / "out").out
+    shown = srd.works("benchmark", recipe_file(tmp_path, "mmr"), "--out", tmp_path / "out").out
     assert (shown.count("joules"), shown.count("1.0 J")) == (1, 1)
 
 
 def test_every_form_has_the_heads_and_cells_of_the_list(results: Path) -> None:
-    table = only_table(results)
+    table = table_of(read_results([results]).records)
     shown = columns(table)
     markdown, latex, page = (" ".join(form.split()) for form in forms(report([results], resamples=200)))
     for column in shown:
@@ -74,7 +64,7 @@ def test_every_form_has_the_heads_and_cells_of_the_list(results: Path) -> None:
 
 
 def test_columns_without_a_value_in_any_row_are_left_out(results: Path) -> None:
-    heads = [column.head for column in columns(only_table(results))]
+    heads = [column.head for column in columns(table_of(read_results([results]).records))]
     assert not {"published", "sd over seeds", "episodes", "steps"} & set(heads)
     assert heads == [
         "ranker", "alpha_nDCG@5", "95% interval", "p against mmr", "wins / ties / losses", "fit CPU seconds",
@@ -83,7 +73,7 @@ def test_columns_without_a_value_in_any_row_are_left_out(results: Path) -> None:
 
 
 def test_values_sort_as_the_texts_say(results: Path) -> None:
-    table = only_table(results)
+    table = table_of(read_results([results]).records)
     by_head = {column.head: column for column in columns(table)}
     values = [by_head["wins / ties / losses"].value(row) for row in table.rows]
     assert values == [None, 3, 3]

@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from made_results import recipe, recipe_file
 from run_srd import Srd
 
 from srd_gym.data.synthetic import generate
 from srd_train.experiment.benchmark import run_benchmark
-from srd_train.experiment.recipe import RankerEntry, Recipe, TopicsEntry, View
+from srd_train.experiment.recipe import RankerEntry, TopicsEntry, View
 from srd_train.report.pictures import Panel, board, board_figure, draw, panels
 from srd_train.report.results import Description, read_results
 from srd_train.report.tables import ResultTable, complete_tables
@@ -106,18 +107,14 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A benchmark of two learners and one heuristic on two topic sets."""
     out = tmp_path_factory.mktemp("results")
     small = {"epochs": 2, "rollouts": 2}
-    recipe = Recipe(
-        name="r",
-        title="r",
+    made = recipe(
+        RankerEntry(ranker="mmr", grid={"lambda_": (0.2, 0.8)}),
+        RankerEntry(ranker="qmix", config=small, seeds=(0, 1)),
+        RankerEntry(ranker="reinforce", config=small),
         topics=tuple(TopicsEntry(name=f"tiny {n}", source=f"synthetic:tiny:{n}:0", run_folds=(1,)) for n in (15, 20)),
-        rankers=(
-            RankerEntry(ranker="mmr", grid={"lambda_": (0.2, 0.8)}),
-            RankerEntry(ranker="qmix", config=small, seeds=(0, 1)),
-            RankerEntry(ranker="reinforce", config=small),
-        ),
-        reference="mmr",
+        depth=10,
     )
-    run_benchmark(recipe, out)
+    run_benchmark(made, out)
     return out
 
 
@@ -159,19 +156,14 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> list[ResultTable]:
         View(name="search 4", config={"rank_by": "search", "rank_simulations": 4}),
         View(name="value", config={"rank_by": "value"}),
     )
-    recipe = Recipe(
-        name="r",
-        title="r",
+    made = recipe(
+        RankerEntry(ranker="random"),
+        RankerEntry(ranker="mcts", name="raw", config=small, views=views, seeds=(0, 1)),
+        RankerEntry(ranker="oracle"),
         topics=tuple(TopicsEntry(name=f"tiny {n}", source=f"synthetic:tiny:{n}:0", run_folds=(1,)) for n in (15, 20)),
-        rankers=(
-            RankerEntry(ranker="random"),
-            RankerEntry(ranker="mcts", name="raw", config=small, views=views, seeds=(0, 1)),
-            RankerEntry(ranker="oracle"),
-        ),
-        reference="random",
     )
-    records = run_benchmark(recipe, tmp_path_factory.mktemp("results"))
-    return complete_tables(records, Description(recipes=(recipe,)), resamples=50)[0]
+    records = run_benchmark(made, tmp_path_factory.mktemp("results"))
+    return complete_tables(records, Description(recipes=(made,)), resamples=50)[0]
 
 
 def test_rows_of_one_fit_that_differ_in_numbers_alone_are_joined(found: list[ResultTable]) -> None:
@@ -202,14 +194,9 @@ def test_points_stand_where_the_tables_say(found: list[ResultTable]) -> None:
 
 def test_a_benchmark_draws_its_pictures_and_shows_them_on_its_page(srd: Srd, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
-    recipe = tmp_path / "r.toml"
-    recipe.write_text(
-        'title = "Small"\nreference = "random"\n'
-        '[[topics]]\nname = "tiny"\nsource = "synthetic:tiny:15:0"\nrun_folds = [1]\n'
-        '[[rankers]]\nranker = "random"\n'
-        '[[rankers]]\nranker = "vdn"\nseeds = [0, 1]\nconfig = { epochs = 2 }\n'
-        '[[rankers]]\nranker = "mmr"\ngrid = { lambda_ = [0.2, 0.8] }\n'
-    )
+    learner = 'ranker = "vdn"\nseeds = [0, 1]\nconfig = { epochs = 2 }'
+    chosen = 'ranker = "mmr"\ngrid = { lambda_ = [0.2, 0.8] }'
+    recipe = recipe_file(tmp_path, learner, chosen, "random")
     page, folder = tmp_path / "docs" / "r.md", tmp_path / "docs" / "pictures"
     folder.mkdir(parents=True)
     words = ("benchmark", recipe, "--out", tmp_path / "results")

@@ -5,7 +5,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from made_results import record, run_small, write_records
+from made_results import record, run_small, table_of, write_records
 
 from srd_train.experiment.recipe import load_recipe
 from srd_train.report.page import report
@@ -119,8 +119,7 @@ def test_the_numbers_are_those_of_the_records(tmp_path: Path) -> None:
         for name, values in scores.items()
     ]
     records[1]["topic_set"] = {**records[1]["topic_set"], "test": 4}
-    (made,), problems = complete_tables(read_results([write_records(tmp_path, records)]).records, resamples=200)
-    assert not problems
+    made = table_of(read_results([write_records(tmp_path, records)]).records)
     by_name = {row.ranker: row for row in made.rows}
     assert by_name["random"].wins_ties_losses == (1, 1, 2)
     assert by_name["mmr"].wins_ties_losses is None
@@ -142,7 +141,7 @@ def test_scores_are_means_over_seeds_and_over_the_lists_of_a_topic(tmp_path: Pat
         record("mmr", topic_set=lists, per_topic=scores(0.2, 0.4, 0.6)),
         record("mmr", topic_set=lists, per_topic=scores(0.0, 0.2, 0.8), seed=1, cell="made.mmr.seed1"),
     ]
-    (made,), _ = complete_tables(read_results([write_records(tmp_path, records)]).records, resamples=200)
+    made = table_of(read_results([write_records(tmp_path, records)]).records)
     assert made.topic_ids == ("7", "8")
     assert made.scores["alpha_nDCG@5"]["mmr"].tolist() == pytest.approx([0.2, 0.7])
     assert made.tested == 2
@@ -155,10 +154,8 @@ def test_without_mmr_the_best_competitor_is_the_reference(tmp_path: Path) -> Non
         record("oracle", measures={"alpha_nDCG@5": 1.0}),
     ]
     found = read_results([write_records(tmp_path, records)]).records
-    (made,), _ = complete_tables(found, resamples=200)
-    assert made.reference == "two"
-    (made,), _ = complete_tables(found, reference="one", resamples=200)
-    assert made.reference == "one"
+    assert table_of(found).reference == "two"
+    assert table_of(found, reference="one").reference == "one"
     with pytest.raises(ValueError, match=r"unknown ranker in the results 'on'. Did you mean one"):
         complete_tables(found, reference="on", resamples=200)
 

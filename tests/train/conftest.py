@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from run_srd import Srd
 
+from srd_gym.data.ambient import load_ambient
 from srd_gym.data.parquet import write_topics
 from srd_gym.data.synthetic import generate
 
@@ -46,3 +47,11 @@ def ambient_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name, lines in files.items():
         (folder / name).write_text("\n".join(lines) + "\n", encoding="utf-8")
     return folder
+
+
+@pytest.fixture(scope="session")
+def texts_file(ambient_folder: Path) -> Path:
+    """A topic file of texts without vectors."""
+    path = ambient_folder / "texts.parquet"
+    write_topics(path, load_ambient(ambient_folder))
+    return path

@@ -76,23 +76,6 @@ def test_query_vectors_come_by_id_or_text(srd: Srd, trec: dict[str, Path], tmp_p
     assert "width 3" in srd.fails(*words)
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("a\t1 2\nb\tx 4\n", ":2: "),
-        ("a\t1 2\nb\t1 2 3\n", ":2: 3 numbers, but 2"),
-        ("a\tnan 2\n", ":1: NaN, infinity"),
-        ("a\t1 2\na\t1 2\n", "twice"),
-    ],
-)
-def test_bad_vector_files_are_explained(
-    srd: Srd, trec: dict[str, Path], tmp_path: Path, text: str, expected: str
-) -> None:
-    trec["vectors"].write_text(text)
-    words = ["data", "build", "trec", "--out", tmp_path / "t", "--qrels", trec["qrels"], "--run", trec["run"]]
-    assert expected in srd.fails(*words, "--vectors", trec["vectors"])
-
-
 def test_simulated_and_transductive_vectors_are_marked(srd: Srd, ambient_folder: Path, tmp_path: Path) -> None:
     out = tmp_path / "t.parquet"
     words = ("data", "build", "ambient", ambient_folder, "--out", out)
@@ -159,33 +142,6 @@ def test_describe(srd: Srd, tiny_file: Path) -> None:
     assert described["topics"] == 30
     assert described["marks"] == ["simulated"]
     assert "judged topics" in srd.works("data", "describe", tiny_file).out
-
-
-@pytest.mark.parametrize(
-    ("content", "expected"),
-    [(b"", "empty"), (b"\x80\x04K\x01.", "pickle"), (b"query_id,doc_ids\n", "not a Parquet file")],
-)
-def test_files_of_another_format_are_refused(srd: Srd, tmp_path: Path, content: bytes, expected: str) -> None:
-    path = tmp_path / "t.parquet"
-    path.write_bytes(content)
-    assert expected in srd.fails("data", "describe", path)
-
-
-@pytest.mark.data
-@pytest.mark.parametrize(
-    ("words", "topics", "width"),
-    [
-        (("ambient", "ambient", "--vectors", "ambient/minilm-384.npz"), 44, 384),
-        (("rl4srd", "rl4srd", "--vectors", "simulated", "--qrels", "trec-web/2009.diversity.qrels.gz"), 198, 64),
-    ],
-)
-def test_real_sets(srd: Srd, data_dir: Path, tmp_path: Path, words: tuple[str, ...], topics: int, width: int) -> None:
-    placed = [data_dir / word if (data_dir / word).exists() else word for word in words]
-    if "rl4srd" in words:
-        placed += [data_dir / f"trec-web/{year}.diversity.qrels.gz" for year in (2010, 2011, 2012)]
-    out = tmp_path / "t.parquet"
-    done = srd.works("data", "build", words[0], *placed[1:], "--out", out, "--json").json
-    assert (done["topics"], done["vector_width"]) == (topics, width)
 
 
 @pytest.mark.data

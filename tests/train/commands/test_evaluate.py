@@ -105,29 +105,3 @@ def test_it_never_loads_torch(files: tuple[Path, Path]) -> None:
         "sys.exit(code or ('torch' in sys.modules) or ('scipy' in sys.modules))"
     )
     assert subprocess.run([sys.executable, "-c", program], capture_output=True, check=False).returncode == 0
-
-
-@pytest.mark.data
-def test_the_indri_runs_score_as_pyndeval_says(srd: Srd, data_dir: Path) -> None:
-    pyndeval = pytest.importorskip("pyndeval")
-    folder = data_dir / "trec-web"
-    qrels, runs = sorted(folder.glob("*.qrels.gz")), sorted(folder.glob("*.run.gz"))
-    ours = {"alpha_nDCG@10": "alpha-nDCG@10", "ERR_IA@20": "ERR-IA@20", "nNRBP": "nNRBP", "MAP_IA": "MAP-IA"}
-    done = srd.works("evaluate", "--qrels", *qrels, "--run", *runs, "--measures", *ours, "--json", "--per-topic").json
-
-    def fields(paths: list[Path]) -> list[list[str]]:
-        lines: list[list[str]] = []
-        for path in paths:
-            with gzip.open(path, "rt") as stream:
-                lines += [line.split() for line in stream]
-        return lines
-
-    judged = [(query, subtopic, doc, int(grade)) for query, subtopic, doc, grade in fields(qrels)]
-    ranked = sorted((query, doc, float(score)) for query, _, doc, _, score, _ in fields(runs))
-    official = pyndeval.ndeval(judged, ranked, measures=list(ours.values()))
-    assert done["topics"] == 198
-    assert done["missing"] == 0
-    assert set(done["per_topic"]) == set(official)
-    for query_id, values in official.items():
-        for name, theirs in ours.items():
-            assert done["per_topic"][query_id][name] == pytest.approx(values[theirs], abs=1e-9)

@@ -11,7 +11,6 @@ from run_srd import Srd
 from srd_agents.registry import load_ranker
 from srd_gym.data.parquet import read_topics, write_topics
 from srd_gym.data.synthetic import generate
-from srd_gym.data.trec import read_run
 
 LINE = {
     "query_id": "q",
@@ -28,19 +27,6 @@ def feed(monkeypatch: pytest.MonkeyPatch) -> Any:
         monkeypatch.setattr("sys.stdin", io.StringIO("\n".join(texts) + "\n"))
 
     return put
-
-
-def test_a_heuristic_by_name_ranks_a_file(srd: Srd, tiny_file: Path, tmp_path: Path) -> None:
-    run = tmp_path / "run"
-    srd.works("rank", "mmr", "--lambda", "0.3", "--topics", tiny_file, "--k", "3", "--out", run, "--tag", "mine")
-    topics = read_topics(tiny_file)
-    from srd_agents.registry import make_ranker
-
-    expected = make_ranker("mmr", lambda_=0.3)
-    rankings = read_run(run).rankings
-    for topic in topics:
-        assert rankings[topic.query_id] == tuple(topic.doc_ids[i] for i in expected.rank(topic, 3))
-    assert run.read_text().splitlines()[0].split()[-1] == "mine"
 
 
 def test_random_follows_its_seed(srd: Srd, tiny_file: Path, tmp_path: Path) -> None:
@@ -82,10 +68,11 @@ def test_a_trained_model_answers_as_it_ranks_files(srd: Srd, feed: Any, tiny_fil
     assert [json.loads(line)["ranking"] for line in done.out.splitlines()] == expected
 
 
-def test_a_model_with_a_vectoriser_takes_texts(srd: Srd, feed: Any, ambient_folder: Path, tmp_path: Path) -> None:
-    file, model = tmp_path / "t.parquet", tmp_path / "model"
-    srd.works("data", "build", "ambient", ambient_folder, "--out", file)
-    srd.works("train", "mdp-div", "--topics", file, "--vectors", "lsa", "--width", "5", "--out", model, "--epochs", "2")
+def test_a_model_with_a_vectoriser_takes_texts(srd: Srd, feed: Any, texts_file: Path, tmp_path: Path) -> None:
+    model = tmp_path / "model"
+    srd.works(
+        "train", "mdp-div", "--topics", texts_file, "--vectors", "lsa", "--width", "5", "--out", model, "--epochs", "2"
+    )
     feed({"query_id": "q", "query_text": "bank", "doc_ids": ["a", "b"], "doc_texts": ["river bank", "money"]})
     assert set(json.loads(srd.works("rank", model).out)["ranking"]) == {"a", "b"}
     feed(LINE)
@@ -135,47 +122,18 @@ def test_vectors_of_another_width_are_refused(srd: Srd, tiny_file: Path, tmp_pat
     assert not (tmp_path / "run").exists()
 
 
-def test_other_topics_than_the_folds_need_all(srd: Srd, tiny_file: Path, tmp_path: Path) -> None:
-    model, other = tmp_path / "model", tmp_path / "other.parquet"
-    srd.works("train", "mmr", "--topics", tiny_file, "--fold", "1/5", "--out", model)
-    write_topics(other, generate("tiny", n_topics=4, seed=1))
-    assert "--all" in srd.fails("rank", model, "--topics", other, "--out", tmp_path / "run")
-    srd.works("rank", model, "--topics", other, "--out", tmp_path / "run", "--all")
-    assert len(read_run(tmp_path / "run").rankings) == 4
-
-
 def test_wrong_uses_are_explained(srd: Srd, tiny_file: Path, tmp_path: Path) -> None:
-    assert "--out FILE" in srd.fails("rank", "mmr", "--topics", tiny_file)
-    assert "--out needs --topics" in srd.fails("rank", "mmr", "--out", tmp_path / "r")
-    assert "at least 1" in srd.fails("rank", "mmr", "--topics", tiny_file, "--out", tmp_path / "r", "--k", "0")
-    assert "must be trained first" in srd.fails("rank", "mdp-div", "--topics", tiny_file, "--out", tmp_path / "r")
-    assert "unknown ranker 'mrr'. Did you mean mmr" in srd.fails(
-        "rank", "mrr", "--topics", tiny_file, "--out", tmp_path / "r"
-    )
-    assert "holds no trained ranker" in srd.fails("rank", tmp_path, "--topics", tiny_file, "--out", tmp_path / "r")
     (tmp_path / "bad").mkdir()
     (tmp_path / "bad" / "config.json").write_text("{}")
-    assert "lacks" in srd.fails("rank", tmp_path / "bad", "--topics", tiny_file, "--out", tmp_path / "r")
-
-
-def test_a_pickle_as_checkpoint_is_refused(srd: Srd, tiny_file: Path, tmp_path: Path) -> None:
-    model = tmp_path / "model"
-    srd.works("train", "mdp-div", "--topics", tiny_file, "--out", model, "--epochs", "1")
-    (model / "model.safetensors").write_bytes(b"\x80\x04K\x01.")
-    assert "pickle" in srd.fails("rank", model, "--topics", tiny_file, "--out", tmp_path / "r")
-
-
-def test_a_full_disk_leaves_the_old_run(
-    srd: Srd, tiny_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    run = tmp_path / "run"
-    srd.works("rank", "random", "--topics", tiny_file, "--out", run)
-    before = run.read_text()
-
-    def full(*_: object) -> None:
-        raise OSError(28, "No space left on device", str(run))
-
-    monkeypatch.setattr("os.fsync", full)
-    assert "No space left on device" in srd.fails("rank", "mmr", "--topics", tiny_file, "--out", run)
-    assert run.read_text() == before
-    assert [path.name for path in tmp_path.iterdir()] == ["run"]
+    topics, out = ("--topics", tiny_file), ("--out", tmp_path / "r")
+    for words, said in (
+        (("mmr", *topics), "--out FILE"),
+        (("mmr", *out), "--out needs --topics"),
+        (("mmr", *topics, *out, "--k", "0"), "at least 1"),
+        (("mdp-div", *topics, *out), "must be trained first"),
+        (("mrr", *topics, *out), "unknown ranker 'mrr'. Did you mean mmr"),
+        ((tmp_path, *topics, *out), "holds no trained ranker"),
+        ((tmp_path / "bad", *topics, *out), "lacks"),
+        (("mmr", "--engine", "ray"), "--engine ray needs --topics"),
+    ):
+        assert said in srd.fails("rank", *words)

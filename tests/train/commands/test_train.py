@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +19,7 @@ from srd_gym.data.lsa import LsaVectorizer
 from srd_gym.data.parquet import read_topics, write_topics
 from srd_gym.data.synthetic import generate
 from srd_gym.data.trec import read_run
-from srd_gym.topic import TopicSet
-from srd_train.experiment.fit import torch_threads
+from srd_train.experiment.fit import held, torch_threads
 
 QUICK = ("--epochs", "3", "--patience", "0")
 
@@ -90,28 +90,10 @@ def weights_of(folder: Path) -> bytes:
     return (folder / "model.safetensors").read_bytes()
 
 
-@pytest.mark.parametrize("ranker", ["mdp-div", "reinforce"])
-def test_resuming_gives_bitwise_the_same_weights(srd: Srd, tiny_file: Path, tmp_path: Path, ranker: str) -> None:
-    def train(folder: str, epochs: int, *more: str) -> None:
-        words = ("train", ranker, "--topics", tiny_file, "--fold", "1/5", "--seed", "7", "--out", tmp_path / folder)
-        srd.works(*words, "--epochs", epochs, "--patience", "0", *more)
-
-    train("whole", 6)
-    train("parts", 2)
-    assert weights_of(tmp_path / "parts") != weights_of(tmp_path / "whole")
-    train("parts", 4, "--resume")
-    train("parts", 6, "--resume")
-    assert weights_of(tmp_path / "parts") == weights_of(tmp_path / "whole")
-
-
 def test_an_interrupted_run_resumes_to_the_same_weights(
-    srd: Srd, tiny_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    srd: Srd, texts_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    words = ("train", "mdp-div", "--topics", tiny_file, "--vectors", "lsa", "--fold", "1/5", *QUICK)
-    texts = tmp_path / "texts.parquet"
-    topics = read_topics(tiny_file)
-    write_topics(texts, with_texts(topics))
-    words = tuple(str(texts) if word == tiny_file else word for word in words)
+    words = ("train", "mdp-div", "--topics", texts_file, "--vectors", "lsa", "--width", "6", "--fold", "1/5", *QUICK)
     srd.works(*words, "--out", tmp_path / "whole")
     calls = 0
     update = Learner.__dict__["fit"]
@@ -129,7 +111,7 @@ def test_an_interrupted_run_resumes_to_the_same_weights(
     done = srd(*words, "--out", tmp_path / "broken")
     assert done.code == 130
     assert "--resume goes on" in done.err
-    early = srd.works("rank", tmp_path / "broken", "--topics", texts, "--out", tmp_path / "run")
+    early = srd.works("rank", tmp_path / "broken", "--topics", texts_file, "--out", tmp_path / "run")
     assert "training has not ended" in early.err
     monkeypatch.setattr(Learner, "fit", update)
     srd.works(*words, "--out", tmp_path / "broken", "--resume")
@@ -143,80 +125,38 @@ def test_nothing_is_promised_before_there_is_a_checkpoint(
         raise KeyboardInterrupt
 
     monkeypatch.setattr(Learner, "prepare", interrupted)
-    for ranker in ("mdp-div", "mmr"):
-        if ranker == "mmr":
-            monkeypatch.setattr("srd_train.experiment.fit.Validation", interrupted)
-        done = srd("train", ranker, "--topics", tiny_file, "--out", tmp_path / ranker)
-        assert done.code == 130
-        assert "no checkpoint yet" in done.err
-        assert "--resume" not in done.err
-
-
-def with_texts(topics: TopicSet) -> TopicSet:
-    import dataclasses
-
-    words = ("river", "bank", "money", "planet", "music", "city")
-    return topics.replace(
-        dataclasses.replace(
-            topic,
-            query_text=topic.query_id,
-            query_vector=None,
-            subtopic_vectors=None,
-            doc_vectors=None,
-            doc_texts=tuple(f"{words[i % 6]} {words[(i * i + t) % 6]} text" for i in range(topic.n_candidates)),
-        )
-        for t, topic in enumerate(topics)
-    )
+    done = srd("train", "mdp-div", "--topics", tiny_file, "--out", tmp_path)
+    assert done.code == 130
+    assert "no checkpoint yet" in done.err
+    assert "--resume" not in done.err
 
 
 def test_lsa_sees_the_training_texts_only_and_travels_with_the_model(
-    srd: Srd, ambient_folder: Path, tmp_path: Path
+    srd: Srd, texts_file: Path, tmp_path: Path
 ) -> None:
-    topics_file, model = tmp_path / "texts.parquet", tmp_path / "model"
-    srd.works("data", "build", "ambient", ambient_folder, "--out", topics_file)
-    words = ("train", "mdp-div", "--topics", topics_file, "--out", model, "--fold", "1/5")
+    model = tmp_path / "model"
+    words = ("train", "mdp-div", "--topics", texts_file, "--out", model, "--fold", "1/5")
     assert "vectors" in srd.fails(*words, *QUICK)
     srd.works(*words, "--vectors", "lsa", "--width", "6", *QUICK)
-    training = read_topics(topics_file).folds(5, 0)[0].train
+    training = read_topics(texts_file).folds(5, 0)[0].train
     expected = LsaVectorizer(6).fit_topics(training).transform(["river bank"])
     np.testing.assert_array_equal(LsaVectorizer.load(model / "vectorizer").transform(["river bank"]), expected)
-    srd.works("rank", model, "--topics", topics_file, "--out", tmp_path / "run")
+    srd.works("rank", model, "--topics", texts_file, "--out", tmp_path / "run")
     assert len(read_run(tmp_path / "run").rankings) == 2
     assert json.loads((model / "config.json").read_text())["metadata"]["topic_set"]["marks"] == []
 
 
-def test_a_folder_in_use_is_not_overwritten(srd: Srd, tiny_file: Path, tmp_path: Path) -> None:
-    words = ("train", "mdp-div", "--topics", tiny_file, "--fold", "1/5", "--out", tmp_path / "m", *QUICK)
-    srd.works(*words)
-    before = weights_of(tmp_path / "m")
-    assert "already holds a training run" in srd.fails(*words)
-    assert weights_of(tmp_path / "m") == before
-
-
-@pytest.mark.parametrize("more", [(), ("--resume",)])
-def test_one_training_at_a_time_writes_to_a_folder(
-    srd: Srd, tiny_file: Path, tmp_path: Path, more: tuple[str, ...]
-) -> None:
-    words = ("train", "mdp-div", "--topics", tiny_file, "--out", tmp_path, *QUICK)
-    holder = (
-        "import sys, time; from pathlib import Path; from srd_train.experiment.fit import held\n"
-        "with held(Path(sys.argv[1])): print('held', flush=True); time.sleep(60)"
-    )
-    with subprocess.Popen([sys.executable, "-c", holder, str(tmp_path)], stdout=subprocess.PIPE) as run:
-        assert run.stdout is not None
-        run.stdout.readline()
-        assert f"another run is writing to {tmp_path}" in srd.fails(*words, *more)
-        assert not (tmp_path / "state.safetensors").exists()
-        run.kill()
-    srd.works(*words)  # the lock of a dead process does not block
-
-
-def test_what_cannot_be_resumed_says_why(srd: Srd, tiny_file: Path, tmp_path: Path) -> None:
+def test_what_cannot_be_begun_or_resumed_says_why(srd: Srd, tiny_file: Path, tmp_path: Path) -> None:
     def words(fold: str = "1/5") -> tuple[Any, ...]:
         return ("train", "mdp-div", "--topics", tiny_file, "--fold", fold, "--out", tmp_path / "m", *QUICK)
 
     assert "no training to resume" in srd.fails(*words(), "--resume")
+    with held(tmp_path / "m"):
+        assert f"another run is writing to {tmp_path / 'm'}" in srd.fails(*words())
     srd.works(*words())
+    before = weights_of(tmp_path / "m")
+    assert "already holds a training run" in srd.fails(*words())
+    assert weights_of(tmp_path / "m") == before
     assert "hidden was 5, now 3" in srd.fails(*words(), "--resume", "--hidden", "3")
     assert "resume with the same options" in srd.fails(*words("2/5"), "--resume")
     assert "no learner" in srd.fails("train", "mmr", "--topics", tiny_file, "--out", tmp_path / "m", "--resume")
@@ -232,23 +172,14 @@ def test_what_cannot_be_trained_says_why(srd: Srd, tiny_file: Path, tmp_path: Pa
     assert "no document texts" in srd.fails("train", "mdp-div", "--topics", tiny_file, "--vectors", "lsa", *out)
 
 
-def test_topics_without_relevant_documents_are_left_out_with_a_notice(srd: Srd, tmp_path: Path) -> None:
-    import dataclasses
-
-    topics = generate("tiny", n_topics=12, seed=0)
-    barren = [
-        dataclasses.replace(topic, judgments=np.zeros_like(topic.judgments)) if i < 9 else topic
-        for i, topic in enumerate(topics)
-    ]
-    path = tmp_path / "t.parquet"
-    write_topics(path, topics.replace(barren))
-    done = srd("train", "mdp-div", "--topics", path, "--out", tmp_path / "m", "--fold", "1/3", *QUICK)
-    assert done.code == 0, done.err
-    assert "notice: " in done.err
-    assert "no relevant" in done.err or "relevant" in done.err
-    unlabelled = topics.replace(dataclasses.replace(topic, judgments=None) for topic in topics)
-    write_topics(path, unlabelled)
-    assert "judgments" in srd.fails("train", "mdp-div", "--topics", path, "--out", tmp_path / "n", *QUICK)
+def test_topics_that_cannot_be_learned_from_are_told_or_refused(srd: Srd, tmp_path: Path) -> None:
+    topics, path = generate("tiny", n_topics=12, seed=0), tmp_path / "t.parquet"
+    words = ("train", "mdp-div", "--topics", path, "--fold", "1/3", *QUICK)
+    barren = [replace(topic, judgments=np.zeros_like(topic.judgments)) for topic in topics[:9]]
+    write_topics(path, topics.replace([*barren, *topics[9:]]))
+    assert "notice: " in srd.works(*words, "--out", tmp_path / "m").err
+    write_topics(path, topics.replace(replace(topic, judgments=None) for topic in topics))
+    assert "judgments" in srd.fails(*words, "--out", tmp_path / "n")
 
 
 def test_a_time_budget_ends_training(srd: Srd, tiny_file: Path, tmp_path: Path) -> None:

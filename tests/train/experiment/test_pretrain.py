@@ -41,15 +41,6 @@ def test_the_weights_that_come_along_are_those_of_the_default_plan() -> None:
     assert pretrained_weights().hidden.shape == (Plan().units, Plan().second)
 
 
-def test_the_command(tmp_path: Path, srd: Srd) -> None:
-    words = ("--seeds", "0", "--topics", "5", "--validation", "3", "--epochs", "1", "--out", str(tmp_path / "p"))
-    done = srd("pretrain", *words, "--json")
-    assert done.code == 0
-    assert json.loads(done.out)["outcomes"][0]["seed"] == 0
-    table = srd("pretrain", *words)
-    assert "pretrained.npz" in table.out
-
-
 def test_seeds_are_different_numbers(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"seeds must be different numbers, at least one; got \[1, 1\]"):
         pretrain(Plan(seeds=(1, 1)), tmp_path)
@@ -57,21 +48,20 @@ def test_seeds_are_different_numbers(tmp_path: Path) -> None:
 
 def test_relations_are_left_out_and_no_student_is_made(tmp_path: Path, srd: Srd) -> None:
     words = ("--seeds", "0", "--topics", "5", "--validation", "3", "--epochs", "1", "--out", str(tmp_path / "p"))
-    assert srd("pretrain", *words, "--without", "order", "fresh", "--no-one-pass").code == 0
+    done = srd.works("pretrain", *words, "--without", "order", "fresh", "--no-one-pass", "--json")
+    assert done.json["outcomes"][0]["seed"] == 0
+    without = (*words, "--without", "order", "fresh", "--no-one-pass")
+    assert "pretrained.npz" in srd.works("pretrain", *without).out
     assert not list((tmp_path / "p").glob("*one-pass*"))
-    weights, log = (
-        read_weights(tmp_path / "p" / "seed-0.npz"),
-        json.loads((tmp_path / "p/pretraining.json").read_text()),
-    )
+    weights = read_weights(tmp_path / "p" / "seed-0.npz")
+    log = json.loads((tmp_path / "p" / "pretraining.json").read_text())
     for block, rows in rows_kept(("order", "fresh")).items():
         gone = rows[:, 0] == 0
         assert not getattr(weights, block)[gone].any()
         assert getattr(weights, block)[~gone].any(axis=1).all()
     assert log["plan"]["without"] == ["order", "fresh"]
     assert log["distillation"] is None
-    again = srd("pretrain", *words, "--no-one-pass")
-    assert again.code == 2
-    assert "without was ['order', 'fresh'], now []" in again.err
-    wrong = srd("pretrain", *words, "--without", "ordr")
-    assert wrong.code == 2
-    assert "unknown group of relations: 'ordr'. Did you mean order?" in wrong.err
+    assert "without was ['order', 'fresh'], now []" in srd.fails("pretrain", *words, "--no-one-pass")
+    assert "unknown group of relations: 'ordr'. Did you mean order?" in srd.fails(
+        "pretrain", *words, "--without", "ordr"
+    )

@@ -72,7 +72,8 @@ def recipe_file(folder: Path, *rankers: str, topics: str = 'source = "synthetic:
         topics: what the topic set's table holds besides its name.
     """
     tables = [one if "\n" in one else f'ranker = "{one}"' for one in rankers]
-    text = f'title = "Small"\nreference = "{rankers[-1]}"\nmeasures = ["alpha_nDCG@5"]\n'
+    reference = tables[-1].split('"')[1]
+    text = f'title = "Small"\nreference = "{reference}"\nmeasures = ["alpha_nDCG@5"]\n'
     text += f'[[topics]]\nname = "tiny"\n{topics}\n'
     path = folder / "small.toml"
     path.write_text(text + "".join(f"[[rankers]]\n{table}\n" for table in tables), encoding="utf-8")
@@ -112,32 +113,20 @@ def run_small(folder: Path) -> tuple[Path, Path]:
 
 def record(ranker: str = "mmr", **changes: Any) -> dict[str, Any]:
     """The record of a cell with three topics."""
+    name = f"made.{ranker}.fold1.seed0"
+    topic_set = {"name": "made", "full_name": "made up", "fingerprint": "0" * 16, "marks": ["simulated"]}
     made = {
         "schema_version": SCHEMA_VERSION,
-        "cell": f"made.{ranker}.fold1.seed0",
-        "topic_set": {
-            "name": "made",
-            "full_name": "made up",
-            "fingerprint": "0" * 16,
-            "marks": ["simulated"],
-            "topics": 9,
-            "train": 3,
-            "validation": 3,
-            "test": 3,
-            "lists": False,
-        },
+        "cell": name,
+        "topic_set": {**topic_set, "test": 3, "lists": False},
         "ranker": ranker,
-        "registry_name": ranker,
         "fitted_as": ranker,
         "view": None,
         "reads_judgments": ranker == "oracle",
         "config": {},
-        "chosen": {},
         "validation": None,
-        "trials": [],
         "select_by": "alpha_nDCG@10",
         "fold": 1,
-        "split": {"fold": 1, "folds": 3},
         "seed": 0,
         "depth": 5,
         "normalizer": "candidates",
@@ -147,15 +136,11 @@ def record(ranker: str = "mmr", **changes: Any) -> dict[str, Any]:
         "time_budget": None,
         "environment_episodes": None,
         "environment_steps": None,
-        "wall_seconds": 1.0,
-        "cpu_seconds": 1.0,
-        "fit_seconds": 1.0,
         "fit_cpu_seconds": 1.0,
-        "rank_seconds": 0.3,
         "rank_cpu_seconds": 0.3,
         "commit": "abc",
         "versions": {"python": "3"},
-        "run": f"runs/made.{ranker}.fold1.seed0.run",
+        "run": f"runs/{name}.run",
     }
     return made | changes
 

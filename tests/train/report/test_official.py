@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from srd_gym.data.trec import read_run
-from srd_gym.topic import TopicSet
 from srd_train.experiment.benchmark import run_benchmark
 from srd_train.experiment.cells import tasks
 from srd_train.experiment.recipe import Recipe, load_recipe
@@ -31,17 +30,6 @@ def quick(name: str) -> Recipe:
     )
     topics = tuple(dataclasses.replace(entry, run_folds=(1,)) for entry in recipe.topics)
     return dataclasses.replace(recipe, rankers=rankers, topics=topics, seeds=(0,))
-
-
-def lines_of(topics: TopicSet) -> list[Judgment]:
-    """The judgments of the candidates as qrels have them."""
-    return [
-        (topic.query_id, subtopic, doc_id, int(grade))
-        for topic in topics
-        if topic.judgments is not None
-        for doc_id, row in zip(topic.doc_ids, topic.judgments, strict=True)
-        for subtopic, grade in zip(topic.subtopic_ids, row, strict=True)
-    ]
 
 
 def assert_official(recipe: Recipe, qrels: list[Judgment], out: Path) -> None:
@@ -69,7 +57,14 @@ def assert_official(recipe: Recipe, qrels: list[Judgment], out: Path) -> None:
 
 def test_the_runs_of_smoke_score_as_in_the_records(tmp_path: Path) -> None:
     recipe = quick("smoke")
-    assert_official(recipe, lines_of(next(tasks(recipe)).topics), tmp_path)
+    judged = [
+        (topic.query_id, subtopic, doc_id, int(grade))
+        for topic in next(tasks(recipe)).topics
+        if topic.judgments is not None
+        for doc_id, row in zip(topic.doc_ids, topic.judgments, strict=True)
+        for subtopic, grade in zip(topic.subtopic_ids, row, strict=True)
+    ]
+    assert_official(recipe, judged, tmp_path)
 
 
 @pytest.mark.data

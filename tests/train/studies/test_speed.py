@@ -102,24 +102,16 @@ def test_longer_lists_cost_more_and_not_their_square() -> None:
     assert 0.5 < cost_power(lines) < 2
 
 
-def test_memory_of_training_is_measured_in_its_own_process() -> None:
-    peak = training_memory("mdp-div", epochs=1)
-    assert 50 < peak < 600
-
-
-def test_memory_of_qmix_is_measured_too() -> None:
+def test_memory_is_measured_in_a_process_of_its_own() -> None:
+    assert 50 < training_memory("mdp-div", epochs=1) < 600
     assert 50 < qmix_memory(topics=300, width=16) < 600
+    assert 50 < search_memory(2, 10) < search_memory(8, 2_000) < 600
+    cases = memory_cases()
     names = ["memory mdp-div", "memory reinforce", "memory qmix", "memory sb3 replay", "memory m2div"]
-    assert [case.name for case in memory_cases()] == names
-
-
-def test_memory_of_a_search_is_measured_and_stated() -> None:
-    small, large = search_memory(2, 10), search_memory(8, 2_000)
-    assert 50 < small < large < 600
-    case = memory_cases()[-1]
-    assert case.target == 1_000
+    assert [case.name for case in cases] == names
+    assert cases[-1].target == 1_000
     # A node (37 + 2 K + 4 D bytes) and a row of edges (18 N + 8): K = 5, D = 10, N = 210.
-    assert "a simulation takes at most 3,875 bytes" in case.what
+    assert "a simulation takes at most 3,875 bytes" in cases[-1].what
 
 
 def test_a_race_of_searches_counts_the_simulations_made() -> None:
@@ -130,13 +122,9 @@ def test_a_race_of_searches_counts_the_simulations_made() -> None:
     assert "true measure of finished lists" in line.what
 
 
-def test_a_replay_is_filled_and_measured_in_a_process_of_its_own() -> None:
-    pytest.importorskip("stable_baselines3")
-    assert 1 < replay_memory(1_000) < 200
-
-
-def test_a_rollout_counts_the_environment_only_once() -> None:
+def test_a_replay_and_a_rollout_of_sb3_are_measured() -> None:
     pytest.importorskip("sb3_contrib")
+    assert 1 < replay_memory(1_000) < 200
     outcome = sb3_rollout(4, rounds=1, size=0.1)
     assert 1 < outcome.ratio.median < 100
     assert outcome.ratio.median == pytest.approx(outcome.ours.median / outcome.theirs.median)

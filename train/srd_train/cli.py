@@ -15,6 +15,7 @@ import sys
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from importlib.metadata import version
 from typing import Any
 
 from srd_gym.interrupts import Stopped, stopped_by_signals
@@ -124,8 +125,9 @@ def main(argv: Sequence[str] | None = None, tree: Group = TREE, prog: str = "srd
 @contextlib.contextmanager
 def _notices(output: Output) -> Iterator[None]:
     """Show what the packages warn of and log as one-line notices."""
+    handler = logging.Handler(logging.WARNING)
+    handler.emit = lambda record: output.notice(f"notice: {record.getMessage()}")  # type: ignore[method-assign]
     logger = logging.getLogger("srd_agents")
-    handler = _NoticeHandler(output)
     logger.addHandler(handler)
     try:
         with warnings.catch_warnings():
@@ -134,18 +136,6 @@ def _notices(output: Output) -> Iterator[None]:
             yield
     finally:
         logger.removeHandler(handler)
-
-
-class _NoticeHandler(logging.Handler):
-    """Passes log records on as notices."""
-
-    def __init__(self, output: Output) -> None:
-        super().__init__(logging.WARNING)
-        self._output = output
-
-    def emit(self, record: logging.LogRecord) -> None:
-        """Show one record."""
-        self._output.notice(f"notice: {record.getMessage()}")
 
 
 def _stopped(stop: KeyboardInterrupt, output: Output) -> int:
@@ -178,7 +168,7 @@ def _message(error: BaseException) -> str:
 def _run(args: list[str], output: Output, tree: Group, prog: str) -> int:
     """Walk the words down the tree and run the command found."""
     if args[:1] == ["--version"]:
-        output.text(f"srd {_version()}")
+        output.text(f"srd {version('srd-gym')}")
         return 0
     node: Leaf | Group = tree
     while isinstance(node, Group):
@@ -196,13 +186,6 @@ def _run(args: list[str], output: Output, tree: Group, prog: str) -> int:
     command = parsed(found, args, prog) if isinstance(found, type) else found(args, prog)
     status: int = command.execute(output)
     return status
-
-
-def _version() -> str:
-    """The version of the installed distribution."""
-    from importlib.metadata import version
-
-    return version("srd-gym")
 
 
 def _print_help(group: Group, prog: str, output: Output) -> None:

@@ -20,7 +20,7 @@ from run_srd import Srd
 
 from srd_gym.data.parquet import write_topics
 from srd_gym.data.synthetic import generate
-from srd_train.experiment.benchmark import FailedCellsError, ResultsFolder, run_benchmark
+from srd_train.experiment.benchmark import FailedCellsError, results_folder, run_benchmark
 from srd_train.experiment.engines.local import processes
 from srd_train.experiment.recipe import RankerEntry, load_recipe
 
@@ -148,10 +148,10 @@ def test_one_run_at_a_time_writes_to_a_folder_and_clears_what_a_killed_one_left(
     partial = tmp_path / "cells" / ".a.json.x1.partial"
     partial.parent.mkdir()
     partial.write_text("{")
-    with ResultsFolder(tmp_path):
+    with results_folder(tmp_path):
         assert not partial.exists()
         assert "another run is writing to" in srd.fails("benchmark", file, "--out", tmp_path)
-    with ResultsFolder(tmp_path):
+    with results_folder(tmp_path):
         pass
 
 

@@ -11,13 +11,13 @@ NAME/failed/CELL.json    why a cell has no result; gone once it has one
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from srd_gym.data.trec import write_run
 from srd_gym.files import PARTIAL, written_atomically
@@ -105,7 +105,7 @@ def run_benchmark(
             if left:
                 yield replace(task, cells=tuple(left))
 
-    with ResultsFolder(out) as folder:
+    with results_folder(out) as folder:
         for cell, result in engine(unfinished(folder)):
             written = _written(folder, cell, result)
             (failed if written.failed else finished)[cell.id] = written.record
@@ -128,7 +128,8 @@ def _written(folder: ResultsFolder, cell: Cell, result: CellResult) -> CellResul
     return result
 
 
-class ResultsFolder:
+@contextlib.contextmanager
+def results_folder(path: Path) -> Iterator[ResultsFolder]:
     """The folder, held by this process while the block runs; the system lets go of it however the process ends.
 
     Args:
@@ -137,25 +138,20 @@ class ResultsFolder:
     Raises:
         ValueError: another run holds it.
     """
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self.unreadable: list[str] = []
-        """Records found cut off or garbled, each with the reason; such cells are run again."""
-        self._held = held(path)
-
-    def __enter__(self) -> Self:
-        self._held.__enter__()
+    with held(path):
         # What a killed run was writing; no other process writes here now.
-        for folder in ("cells", "runs", "failed"):
-            for partial in (self.path / folder).glob(f".*{PARTIAL}"):
-                partial.unlink(missing_ok=True)
-        return self
+        for partial in path.glob(f"*/.*{PARTIAL}"):
+            partial.unlink(missing_ok=True)
+        yield ResultsFolder(path)
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._held.__exit__(kind, error, trace)
+
+@dataclass(frozen=True)
+class ResultsFolder:
+    """Reads and writes the results of cells."""
+
+    path: Path
+    unreadable: list[str] = field(default_factory=list)
+    """Records found cut off or garbled, each with the reason; such cells are run again."""
 
     def read(self, cell: Cell) -> dict[str, Any] | None:
         """The record of a finished cell; None where there is none, or one that is cut off.

@@ -253,7 +253,8 @@ def _rank_and_record(cell: Cell, fit: _Fit) -> CellResult:
         "test": len(test),
         "lists": are_lists(test),
     }
-    about = _about(cell)
+    about, records = _about(cell), (fitted.history or {}).get("records", ())
+    last = records[-1] if records else {}
     record = {
         **about,
         "topic_set": {**about["topic_set"], **topic_set},
@@ -274,8 +275,8 @@ def _rank_and_record(cell: Cell, fit: _Fit) -> CellResult:
         "measures": evaluation.mean(),
         "per_topic": evaluation.per_topic,
         "history": fitted.history,
-        "environment_episodes": fitted.environment_episodes,
-        "environment_steps": fitted.environment_steps,
+        "environment_episodes": last.get("episodes"),
+        "environment_steps": last.get("steps"),
         "wall_seconds": fit.until_ranking[0] + wall,
         "cpu_seconds": fit.until_ranking[1] + cpu,
         "fit_seconds": fit.time[0],

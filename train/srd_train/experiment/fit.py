@@ -83,10 +83,6 @@ class Fitted:
     """Every configuration tried, with its score."""
     history: dict[str, Any] | None
     """A learner's history; its records also say how many episodes and steps were played by then."""
-    environment_episodes: int | None
-    """Rankings paid for while training; None where nothing was trained by episodes."""
-    environment_steps: int | None
-    """Steps of these episodes: a document selected each, or one for a whole list scored at once."""
 
 
 def combinations(grid: Mapping[str, Sequence[Any]]) -> list[Values]:
@@ -306,7 +302,6 @@ def _fitted(
     history = None if not isinstance(ranker, Learner) or ranker.history is None else asdict(ranker.history)
     if history is not None:
         history["records"] = _with_episodes(history["records"], options, split.train.trainable())
-    last = history["records"][-1] if history and history["records"] else {}
     return Fitted(
         ranker=ranker,
         config=as_values(options),
@@ -314,8 +309,6 @@ def _fitted(
         validation=best.score,
         trials=[asdict(trial) for trial in trials],
         history=history,
-        environment_episodes=last.get("episodes"),
-        environment_steps=last.get("steps"),
     )
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -55,74 +55,65 @@ def shown_rankings(table: ResultTable, topics: TopicSet | None, why_no_texts: st
         budget: bytes that they may take as JSON; where all take more, evenly spaced topics are shown.
     """
     rankings, problems = _rankings(table.records)
-    depth = max((record["depth"] for record in table.records), default=1)
-    source = _Source(topics, table.measures[0], table.normalizer, depth)
     ids = list(rankings)
+
+    def entry(place: int) -> dict[str, Any]:
+        return _entry(ids[place], rankings[ids[place]], topics, table)
+
+    probed = [_size(entry(place)) for place in _spaced(len(ids), _PROBED)]
     shown, left = [], budget
-    for i in _spaced(len(ids), _fitting(ids, rankings, source, budget)):
-        entry = source.entry(ids[i], rankings[ids[i]])
-        left -= _size(entry)
+    for place in _spaced(len(ids), int(budget // max(1.0, sum(probed) / len(probed))) if probed else 0):
+        shown.append(entry(place))
+        left -= _size(shown[-1])
         if left < 0:
+            shown.pop()
             break
-        shown.append(entry)
     return ShownRankings(topics=shown, of=len(ids), why_no_texts=why_no_texts, problems=tuple(problems))
 
 
-@dataclass(frozen=True)
-class _Source:
-    """Where the entries' gains and texts come from."""
+def _entry(
+    query_id: str, rankings: Mapping[str, Mapping[int, Sequence[str]]], topics: TopicSet | None, table: ResultTable
+) -> dict[str, Any]:
+    """One topic with its rankings.
 
-    topics: TopicSet | None
-    measure: str
-    normalizer: str
-    depth: int
+    Returns:
+        `id`, `query`, `candidates`, `subtopics` (pairs of id or text, and candidates that cover it), `docs` (triples of
+        id, text, covered subtopics), `lists` (ranker -> seed -> `docs` by index and `gains` in ten-thousandths).
+    """
+    lists = [(ranker, seed, ranking) for ranker, seeds in rankings.items() for seed, ranking in seeds.items()]
+    ids = list(dict.fromkeys(doc_id for *_, ranking in lists for doc_id in ranking))
+    index = {doc_id: i for i, doc_id in enumerate(ids)}
+    topic = None if topics is None else topics[topics.position(query_id)]
+    place = {} if topic is None else {doc_id: i for i, doc_id in enumerate(topic.doc_ids)}
+    entry: dict[str, Any] = {"id": query_id, "docs": [_document(doc_id, topic, place) for doc_id in ids], "lists": {}}
+    if topic is not None:
+        entry |= {"query": topic.query_text, "candidates": topic.n_candidates, "subtopics": _subtopics(topic)}
+    gains = _gains([ranking for *_, ranking in lists], topic, place, table)
+    for (ranker, seed, ranking), row in zip(lists, gains, strict=True):
+        shown = {"docs": [index[doc_id] for doc_id in ranking]}
+        if row is not None:
+            shown["gains"] = [round(float(gain) * 1e4) for gain in row[: len(ranking)]]
+        entry["lists"].setdefault(ranker, {})[str(seed)] = shown
+    return entry
 
-    def entry(self, query_id: str, rankings: Mapping[str, Mapping[int, tuple[str, ...]]]) -> dict[str, Any]:
-        """One topic with its rankings.
 
-        Returns:
-            `id`, `query`, `candidates`, `subtopics` (pairs of id or text, and candidates that cover it), `docs`
-            (triples of id, text, covered subtopics), `lists` (ranker -> seed -> `docs` by index and `gains` in
-            ten-thousandths).
-        """
-        ids = list(dict.fromkeys(d for seeds in rankings.values() for ranking in seeds.values() for d in ranking))
-        topic = None if self.topics is None else self.topics[self.topics.position(query_id)]
-        place = {} if topic is None else {doc_id: i for i, doc_id in enumerate(topic.doc_ids)}
-        judged = None if topic is None else topic.judgments
-        index = {doc_id: i for i, doc_id in enumerate(ids)}
-        entry: dict[str, Any] = {"id": query_id, "docs": [_document(doc_id, topic, place) for doc_id in ids]}
-        if topic is not None:
-            entry |= {"query": topic.query_text, "candidates": topic.n_candidates, "subtopics": _subtopics(topic)}
-        entry["lists"] = {
-            ranker: {str(seed): {"docs": [index[doc_id] for doc_id in ranking]} for seed, ranking in seeds.items()}
-            for ranker, seeds in rankings.items()
-        }
-        if topic is not None and judged is not None:
-            self._add_gains(entry, topic, rankings, place)
-        return entry
-
-    def _add_gains(
-        self,
-        entry: dict[str, Any],
-        topic: Topic,
-        rankings: Mapping[str, Mapping[int, tuple[str, ...]]],
-        place: Mapping[str, int],
-    ) -> None:
-        """What the document at each rank adds to the measure, for every ranking of a topic."""
-        judged = topic.judgments
-        assert judged is not None  # noqa: S101 - checked by the caller; tells the type checker
-        wanted = measure(self.measure)
-        normalizer = wanted.normalizer or ("pool" if self.normalizer == "pool" else "candidates")
-        reference = Reference.of(topic, normalizer)
-        bound = dataclasses.replace(wanted, normalizer=normalizer).bind([reference], self.depth, judged.shape[1])
-        pairs = [(ranker, seed, ids[: self.depth]) for ranker, seeds in rankings.items() for seed, ids in seeds.items()]
-        rows = np.zeros((len(pairs), self.depth, judged.shape[1]), dtype=np.int8)
-        for i, (_, _, ids) in enumerate(pairs):
-            for rank, doc_id in enumerate(ids):
-                if doc_id in place:
-                    rows[i, rank] = judged[place[doc_id]]
-        for (ranker, seed, ids), gains in zip(pairs, bound.gains(rows, 0), strict=True):
-            entry["lists"][ranker][str(seed)]["gains"] = [round(float(gain) * 1e4) for gain in gains[: len(ids)]]
+def _gains(
+    lists: Sequence[Sequence[str]], topic: Topic | None, place: Mapping[str, int], table: ResultTable
+) -> Iterable[Any]:
+    """What the document at each rank adds to the first measure, for every ranking; None without judgments."""
+    if topic is None or topic.judgments is None:
+        return [None] * len(lists)
+    judged, depth = topic.judgments, max(record["depth"] for record in table.records)
+    wanted = measure(table.measures[0])
+    normalizer = wanted.normalizer or ("pool" if table.normalizer == "pool" else "candidates")
+    reference = Reference.of(topic, normalizer)
+    bound = dataclasses.replace(wanted, normalizer=normalizer).bind([reference], depth, judged.shape[1])
+    rows = np.zeros((len(lists), depth, judged.shape[1]), dtype=np.int8)
+    for i, ranking in enumerate(lists):
+        for rank, doc_id in enumerate(ranking):
+            if doc_id in place:
+                rows[i, rank] = judged[place[doc_id]]
+    return bound.gains(rows, 0)
 
 
 def _document(doc_id: str, topic: Topic | None, place: Mapping[str, int]) -> list[Any]:
@@ -174,14 +165,6 @@ def _inside(folder: Path, name: str) -> Path:
     if not path.is_relative_to(folder.resolve()):
         raise ValueError("it leads out of the folder of results")
     return path
-
-
-def _fitting(ids: Sequence[str], rankings: Rankings, source: _Source, budget: int) -> int:
-    """How many topics fit, judged by a few."""
-    if not ids:
-        return 0
-    probed = [_size(source.entry(ids[i], rankings[ids[i]])) for i in _spaced(len(ids), _PROBED)]
-    return int(budget // max(1.0, float(np.mean(probed))))
 
 
 def _spaced(count: int, wanted: int) -> Iterator[int]:

@@ -25,39 +25,23 @@ _FOLDERS = ("cells", "failed")
 """Of the files with one record each; that of a failed cell holds `error`."""
 _NUMBER = (int, float)
 _LARGEST = 1e15
-_KEYS: dict[str, Expected] = {
-    "cell": str,
-    "topic_set": dict,
-    "ranker": str,
-    "reads_judgments": bool,
-    "config": dict,
-    "fold": int,
-    "seed": int,
-    "depth": int,
-    "normalizer": str,
-    "measures": dict,
-    "per_topic": dict,
-    "fit_cpu_seconds": _NUMBER,
-    "rank_cpu_seconds": _NUMBER,
-    "fitted_as": str,
-    "view": (dict, type(None)),
-    "versions": dict,
-    "history": (dict, type(None)),
-    "validation": (*_NUMBER, type(None)),
-    "select_by": str,
-    "time_budget": (*_NUMBER, type(None)),
-    "environment_episodes": (int, type(None)),
-    "environment_steps": (int, type(None)),
-    "run": str,
-    "commit": (str, type(None)),
+_KEYS: dict[Expected, tuple[str, ...]] = {
+    dict: ("topic_set", "config", "measures", "per_topic", "versions"),
+    str: ("cell", "ranker", "normalizer", "fitted_as", "select_by", "run"),
+    int: ("fold", "seed", "depth"),
+    bool: ("reads_judgments",),
+    _NUMBER: ("fit_cpu_seconds", "rank_cpu_seconds"),
+    (dict, type(None)): ("view", "history"),
+    (str, type(None)): ("commit",),
+    (int, type(None)): ("environment_episodes", "environment_steps"),
+    (*_NUMBER, type(None)): ("validation", "time_budget"),
 }
-_SET_KEYS: dict[str, Expected] = {
-    "name": str,
-    "full_name": str,
-    "fingerprint": str,
-    "marks": list,
-    "test": int,
-    "lists": bool,
+"""What a record holds, by its type."""
+_SET_KEYS: dict[Expected, tuple[str, ...]] = {
+    str: ("name", "full_name", "fingerprint"),
+    list: ("marks",),
+    int: ("test",),
+    bool: ("lists",),
 }
 
 
@@ -158,12 +142,13 @@ def _faults(record: Record) -> Iterator[str]:
     """What keeps a record from being used; only the first is sure, as it may be what others come of."""
     topic_set = record.get("topic_set")
     inner = topic_set if isinstance(topic_set, dict) else {}
-    for values, kinds in ((record, _KEYS), (inner, _SET_KEYS)):
-        for key, kind in kinds.items():
-            if key not in values:
-                yield f"no record of a cell: {key} is missing"
-            elif not isinstance(values[key], kind):
-                yield f"no record of a cell: {key} holds {type(values[key]).__name__}"
+    expected = [(record, key, kind) for kind, keys in _KEYS.items() for key in keys]
+    expected += [(inner, key, kind) for kind, keys in _SET_KEYS.items() for key in keys]
+    for values, key, kind in expected:
+        if key not in values:
+            yield f"no record of a cell: {key} is missing"
+        elif not isinstance(values[key], kind):
+            yield f"no record of a cell: {key} holds {type(values[key]).__name__}"
     if not all(isinstance(mark, str) for mark in inner["marks"]):
         yield "no record of a cell: marks holds what is no text"
     for values, key in ((record, "depth"), (inner, "test")):

@@ -193,17 +193,9 @@ class TrainCommand:
         options, spec = self.options, self.spec
         history = fitted.history or {}
         if options.json:
-            output.data(
-                {
-                    "ranker": spec.name,
-                    "folder": str(options.out),
-                    "config": fitted.config,
-                    "chosen": fitted.chosen,
-                    "validation": fitted.validation,
-                    "split": dict(split.description),
-                    "history": fitted.history,
-                }
-            )
+            found = {name: getattr(fitted, name) for name in ("config", "chosen", "validation", "history")}
+            about = {"ranker": spec.name, "folder": str(options.out), "split": dict(split.description)}
+            output.data(about | found)
             return
         rows = [["training topics", str(len(split.train))], ["validation topics", str(len(split.validation))]]
         rows += [[f"chosen {name}", str(value)] for name, value in fitted.chosen.items()]

@@ -7,14 +7,13 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 from srd_gym.data import (
     DataNotice,
     LsaVectorizer,
-    attach_vectors,
     embed_texts,
     embed_topics,
     generate,
@@ -23,7 +22,6 @@ from srd_gym.data import (
     load_rl4srd,
     load_topics,
     load_trec,
-    read_vectors,
     simulate_vectors,
 )
 from srd_gym.data.reshape import reshape
@@ -87,21 +85,6 @@ def with_made_vectors(
 
     model = kind.removeprefix("model:")
     return embed_topics(topics, lambda texts: embed_texts(model, texts))
-
-
-def with_query_vectors(topics: TopicSet, file: Path, missing: Literal["error", "drop"]) -> TopicSet:
-    """The topics with query vectors from a file, by query id or query text.
-
-    Raises:
-        ValueError: queries without a vector, or another width than the documents'.
-    """
-    table = read_vectors(file, part="query")
-    if topics.vector_width not in (None, table.width):
-        raise ValueError(
-            f"{file} has vectors of width {table.width}, the documents of {topics.name!r} of width "
-            f"{topics.vector_width}; queries and documents need vectors of one space"
-        )
-    return attach_vectors(topics, queries=table, missing=missing)
 
 
 def load_entry(entry: TopicsEntry) -> TopicSet:

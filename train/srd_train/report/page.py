@@ -275,23 +275,19 @@ def payload(parts: Sequence[Part]) -> tuple[dict[str, Any], list[Problem]]:
 def _measures_kept(tables: Sequence[ResultTable]) -> tuple[list[list[str]], list[Problem]]:
     """The measures whose scores by topic fit: the first of every set, then the second, and so on."""
     kept: list[list[str]] = [[] for _ in tables]
-    problems = []
     left = SCORES
-    most = max(len(table.measures) for table in tables)
-    for place in range(most):
+    for place in range(max(len(table.measures) for table in tables)):
         for table, names in zip(tables, kept, strict=True):
-            if place >= len(table.measures):
-                continue
             size = table.tested * len(table.rows)
-            if size <= left and len(names) == place:
+            if size <= left and len(names) == place < len(table.measures):
                 names.append(table.measures[place])
                 left -= size
-    for table, names in zip(tables, kept, strict=True):
-        missing = table.measures[len(names) :]
-        if missing:
-            why = f"scores by topic of {', '.join(missing)} are left out: a page holds at most {SCORES:,} of them"
-            problems.append(Problem(kind="left out", what=table.topics, why=why))
-    return kept, problems
+    why = "scores by topic of {} are left out: a page holds at most {:,} of them"
+    return kept, [
+        Problem(kind="left out", what=table.topics, why=why.format(", ".join(table.measures[len(names) :]), SCORES))
+        for table, names in zip(tables, kept, strict=True)
+        if len(names) < len(table.measures)
+    ]
 
 
 def _set(part: Part, measures: Sequence[str]) -> dict[str, Any]:

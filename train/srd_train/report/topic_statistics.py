@@ -73,7 +73,7 @@ def statistics_table(columns: Sequence[dict[str, Any]]) -> tuple[tuple[str, ...]
         ("topics", lambda s: f"{s['topics']:,}"),
         ("judged topics", lambda s: f"{s['judged']:,}"),
         ("judged topics without a relevant candidate", lambda s: f"{s['without_relevant']:,}"),
-        ("vectors", lambda s: _vectors(s)),
+        ("vectors", lambda s: ", ".join([f"width {s['vector_width']}", *s["marks"]]) if s["vector_width"] else "none"),
         ("candidates (min / median / max)", lambda s: _triple(s["candidates"], "g")),
         ("subtopics a topic (min / mean / max)", lambda s: _triple(s["subtopics"], ".3g")),
         ("relevant candidates", lambda s: shown(s["relevant_share"], ".0%")),
@@ -145,10 +145,3 @@ def shown(value: float | None, form: str) -> str:
 def _triple(values: dict[str, float] | None, form: str) -> str:
     """Three numbers as text."""
     return "-" if values is None else " / ".join(format(value, form) for value in values.values())
-
-
-def _vectors(column: dict[str, Any]) -> str:
-    """Width and marks of the vectors as text."""
-    if column["vector_width"] is None:
-        return "none"
-    return ", ".join([f"width {column['vector_width']}", *column["marks"]])

@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 
 import tyro
 
+from srd_gym.data import attach_vectors, read_vectors
 from srd_gym.data.ambient import load_ambient
 from srd_gym.data.du_div import load_du_div
 from srd_gym.data.parquet import write_topics
@@ -18,7 +19,7 @@ from srd_gym.data.trec import load_trec
 from srd_gym.topic import TopicSet
 from srd_train.commands.options import File, Files, SomeFile
 from srd_train.commands.output import Output
-from srd_train.experiment.sources import MADE_VECTORS, with_made_vectors, with_query_vectors
+from srd_train.experiment.sources import MADE_VECTORS, with_made_vectors
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,22 +80,16 @@ class Build(ABC):
             noise = 1.0 if self.noise is None else self.noise
             topics = with_made_vectors(topics, made, width=self.width, noise=noise, seed=self.seed)
         if self.query_vectors is not None:
-            topics = with_query_vectors(topics, self.query_vectors, self.missing)
-        write_topics(self.out, topics)
-        marks = ", ".join(topics.marks)
-        if self.json:
-            output.data(
-                {
-                    "file": str(self.out),
-                    "name": topics.name,
-                    "topics": len(topics),
-                    "vector_width": topics.vector_width,
-                    "marks": list(topics.marks),
-                }
+            topics = attach_vectors(
+                topics, queries=read_vectors(self.query_vectors, part="query"), missing=self.missing
             )
+        write_topics(self.out, topics)
+        if self.json:
+            about = {"file": str(self.out), "name": topics.name, "topics": len(topics)}
+            output.data({**about, "vector_width": topics.vector_width, "marks": list(topics.marks)})
             return 0
         width = f"vector width {topics.vector_width}" if topics.vector_width else "no vectors (texts wait for them)"
-        output.notice(f"{self.out}: {len(topics)} topics, {width}{f', {marks}' if marks else ''}")
+        output.notice(", ".join([f"{self.out}: {len(topics)} topics", width, *topics.marks]))
         return 0
 
 

@@ -73,7 +73,9 @@ TREE = Group(
         "rank": Leaf("srd_train.commands.rank", "rank topics into a TREC run, or JSON lines as they come"),
         "evaluate": Leaf("srd_train.commands.evaluate", "score a TREC run against diversity qrels", "Evaluate"),
         "benchmark": Leaf("srd_train.commands.benchmark", "train and compare rankers by a recipe"),
-        "report": Leaf("srd_train.commands.report", "a page to look into a benchmark's results, and tables for a text"),
+        "report": Leaf(
+            "srd_train.commands.report", "a page to look into a benchmark's results, and tables for a text", "Report"
+        ),
     },
 )
 

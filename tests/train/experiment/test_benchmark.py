@@ -84,7 +84,10 @@ def test_what_is_missing_is_run_again_and_nothing_else(
         else:
             record.write_text(record.read_text()[: len(record.read_text()) // 2])
     seen: list[bool] = []
-    after = run_benchmark(PRODUCT, out, report=lambda _cell, _record, found: seen.append(found))
+    said: list[str] = []
+    after = run_benchmark(PRODUCT, out, report=lambda _cell, _record, found: seen.append(found), notice=said.append)
+    assert len(said) == (len(lost) if how == "truncated" else 0)
+    assert all("is it cut off? Its cell was run again" in notice for notice in said)
     assert [i for i, found in enumerate(seen) if not found] == sorted(lost)
     assert timeless(after) == timeless(before)
     assert not list(out.rglob("*.partial"))

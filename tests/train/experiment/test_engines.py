@@ -155,21 +155,6 @@ def test_one_run_at_a_time_writes_to_a_folder_and_clears_what_a_killed_one_left(
         pass
 
 
-def test_records_cut_off_are_named_and_run_again(
-    finished: tuple[Path, list[dict[str, Any]]], file: Path, tmp_path: Path
-) -> None:
-    recipe = load_recipe(str(file))
-    records = run_benchmark(recipe, tmp_path)
-    path = tmp_path / "cells" / f"{records[3]['cell']}.json"
-    path.write_text(path.read_text()[:100])
-    notices: list[str] = []
-    run_benchmark(recipe, tmp_path, notice=notices.append)
-    (notice,) = notices
-    assert str(path) in notice
-    assert "is it cut off? Its cell was run again" in notice
-    assert written(tmp_path) == written(finished[0])
-
-
 def test_a_folder_of_another_version_is_refused(srd: Srd, file: Path, tmp_path: Path) -> None:
     srd.works("benchmark", file, "--out", tmp_path)
     path = min((tmp_path / "cells").iterdir())

@@ -203,27 +203,12 @@ views = []
     ("line", "wrong", "message"),
     [
         (2, 'seeds = "12"', "recipe: seeds must be a list, as ['12'], got '12' (str)"),
-        (2, "seeds = [1.5]", "recipe: entry 1 of seeds must be a whole number, got 1.5 (float)"),
-        (2, "seeds = [true]", "recipe: entry 1 of seeds must be a whole number, got True (bool)"),
-        (2, "depth = 1.5", "recipe: depth must be a whole number, got 1.5 (float)"),
         (2, f"depth = {10**30}", "recipe: depth must be a number of at most 64 bits, got one of 100 bits"),
-        (2, "second_reference = 3", "recipe: second_reference must be text, got 3 (int)"),
-        (
-            2,
-            'measures = "alpha_nDCG@5"',
-            "recipe: measures must be a list, as ['alpha_nDCG@5'], got 'alpha_nDCG@5' (str)",
-        ),
         (6, "noise = nan", "topics: noise must be a finite number, got nan"),
         (6, 'noise = ["a"]', "topics: noise must be a number, got 'a' (str)"),
-        (6, 'qrels = "web*"', "topics: qrels must be a list, as ['web*'], got 'web*' (str)"),
-        (6, 'without = "query_vector"', "topics: without must be a list, as ['query_vector']"),
         (6, "reshape = 3", "topics: reshape must be a table, got 3 (int)"),
         (6, "reshape = { lists = 1.5 }", "topics: 'lists' in reshape must be a whole number, got 1.5 (float)"),
-        (6, "shared_subtopics = 1", "topics: shared_subtopics must be true or false, got 1 (int)"),
-        (9, "seeds = 3", "rankers: seeds must be a list, got 3 (int)"),
-        (9, 'config = "lambda"', "rankers: config must be a table, got 'lambda' (str)"),
         (9, "time_budget = 2020-01-01", "rankers: time_budget must be a number, got datetime.date(2020, 1, 1) (date)"),
-        (13, "grid = 3", "rankers: grid must be a table, got 3 (int)"),
         (13, "grid = { lambda_ = 0.5 }", "rankers: 'lambda_' in grid must be a list, got 0.5 (float)"),
         (13, 'grid = { lambda_ = ["a"] }', "ranker 'mmr': lambda_ must be a number, got 'a' (str)"),
     ],
@@ -234,14 +219,6 @@ def test_a_value_of_another_type_is_named_with_its_line(tmp_path: Path, line: in
     path = tmp_path / "mine.toml"
     path.write_text("\n".join(lines))
     with pytest.raises(ValueError, match=re.escape(f"{path}, line {line + 1}: {message}")):
-        load_recipe(str(path))
-
-
-@pytest.mark.parametrize("text", [f"title = {'[' * 5000}", f"depth = {'9' * 5000}"])
-def test_toml_that_no_reader_takes_names_its_file(tmp_path: Path, text: str) -> None:
-    path = tmp_path / "mine.toml"
-    path.write_text(text)
-    with pytest.raises(ValueError, match=re.escape(f"{path}: not TOML")):
         load_recipe(str(path))
 
 
@@ -260,9 +237,10 @@ def test_unknown_recipes_and_broken_files(tmp_path: Path) -> None:
         load_recipe("smok")
     with pytest.raises(FileNotFoundError, match="no file at"):
         load_recipe(str(tmp_path / "none.toml"))
-    (tmp_path / "bad.toml").write_text("title = [")
-    with pytest.raises(ValueError, match="not TOML"):
-        load_recipe(str(tmp_path / "bad.toml"))
+    for text in ("title = [", f"title = {'[' * 5000}", f"depth = {'9' * 5000}"):
+        (tmp_path / "bad.toml").write_text(text)
+        with pytest.raises(ValueError, match=re.escape(f"{tmp_path / 'bad.toml'}: not TOML")):
+            load_recipe(str(tmp_path / "bad.toml"))
 
 
 def test_real_files_need_the_variable(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

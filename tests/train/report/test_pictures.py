@@ -16,7 +16,7 @@ from srd_gym.data.synthetic import generate
 from srd_train.experiment.benchmark import run_benchmark
 from srd_train.experiment.recipe import RankerEntry, TopicsEntry, View
 from srd_train.report.pictures import Panel, board, board_figure, draw, panels
-from srd_train.report.results import Description, read_results
+from srd_train.report.results import Description
 from srd_train.report.tables import ResultTable, complete_tables
 
 
@@ -102,29 +102,14 @@ def test_cells_without_episodes_are_refused() -> None:
         panels([bare])
 
 
-@pytest.fixture(scope="module")
-def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A benchmark of two learners and one heuristic on two topic sets."""
-    out = tmp_path_factory.mktemp("results")
-    small = {"epochs": 2, "rollouts": 2}
-    made = recipe(
-        RankerEntry(ranker="mmr", grid={"lambda_": (0.2, 0.8)}),
-        RankerEntry(ranker="qmix", config=small, seeds=(0, 1)),
-        RankerEntry(ranker="reinforce", config=small),
-        topics=tuple(TopicsEntry(name=f"tiny {n}", source=f"synthetic:tiny:{n}:0", run_folds=(1,)) for n in (15, 20)),
-        depth=10,
-    )
-    run_benchmark(made, out)
-    return out
-
-
-def test_cells_say_how_many_episodes_and_steps_were_played(results: Path) -> None:
-    for record in read_results([results]).records:
+def test_cells_say_how_many_episodes_and_steps_were_played(tmp_path: Path) -> None:
+    learners = [RankerEntry(ranker=name, config={"epochs": 2, "rollouts": 2}) for name in ("qmix", "reinforce")]
+    topics = generate("tiny", n_topics=15, seed=0).folds(5, seed=0)[0].train
+    one_fold = TopicsEntry(name="tiny", source="synthetic:tiny:15:0", run_folds=(1,))
+    for record in run_benchmark(recipe("mmr", *learners, topics=(one_fold,), depth=10), tmp_path):
         if record["ranker"] == "mmr":
             assert record["environment_episodes"] is record["environment_steps"] is None
             continue
-        count = record["topic_set"]["topics"]
-        topics = generate("tiny", n_topics=count, seed=0).folds(5, seed=0)[0].train
         # One step scores a whole list; selection takes a step a document, ten at most.
         steps = sum(1 if record["ranker"] == "qmix" else min(10, topic.n_candidates) for topic in topics)
         played = [(line["episodes"], line["steps"]) for line in record["history"]["records"]]

@@ -80,21 +80,6 @@ class Benchmark:
     json: bool = False
     """Print the tables as JSON."""
 
-
-def parse(args: Sequence[str], prog: str) -> Command:
-    """The command from its words."""
-    if list(args[:1]) in (["-h"], ["--help"]):
-        recipes = {name: load_recipe(str(path)).title for name, path in built_in().items()}
-        return overview(_USAGE, Benchmark, "Recipes:", recipes)
-    return BenchmarkCommand(parsed(Benchmark, args, prog))
-
-
-@dataclass(frozen=True)
-class BenchmarkCommand:
-    """`srd benchmark`, ready to run."""
-
-    options: Benchmark
-
     def execute(self, output: Output) -> int:
         """Run what is not finished, and show the tables.
 
@@ -104,23 +89,22 @@ class BenchmarkCommand:
         Raises:
             ValueError, FileNotFoundError: a recipe that cannot be read, or topics that are missing.
         """
-        options = self.options
-        recipe = load_recipe(options.recipe)
-        for picture in (options.curves, options.latency):
+        recipe = load_recipe(self.recipe)
+        for picture in (self.curves, self.latency):
             if picture is not None:
                 check_format(picture)
-        out = options.out or Path("results") / recipe.name
-        records, failed = self._run_cells(recipe, out, options, output)
+        out = self.out or Path("results") / recipe.name
+        records, failed = self._run_cells(recipe, out, output)
         found, problems = complete_tables(records, Description(recipes=(recipe,)))
         for problem in problems:
             output.notice(str(problem))
-        if options.curves is not None:
-            draw(panels([record for table in found for record in table.records]), options.curves)
-        if options.latency is not None:
-            draw_latency(found, options.latency)
-        if options.markdown is not None:
-            _write_markdown(options, recipe, found)
-        if options.json:
+        if self.curves is not None:
+            draw(panels([record for table in found for record in table.records]), self.curves)
+        if self.latency is not None:
+            draw_latency(found, self.latency)
+        if self.markdown is not None:
+            _write_markdown(self, recipe, found)
+        if self.json:
             content = {"recipe": recipe.name, "out": str(out), "tables": [table.as_dict() for table in found]}
             output.data(content | {"failed": failed})
             return 1 if failed else 0
@@ -130,7 +114,7 @@ class BenchmarkCommand:
         return 1 if failed else 0
 
     def _run_cells(
-        self, recipe: Recipe, out: Path, options: Benchmark, output: Output
+        self, recipe: Recipe, out: Path, output: Output
     ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
         """All cells with a progress bar, and a line for each that was run: the finished ones, and those that failed."""
         there = 0
@@ -154,9 +138,9 @@ class BenchmarkCommand:
                 records = run_benchmark(
                     recipe,
                     out,
-                    fresh=options.fresh,
-                    trust=options.trust,
-                    engine=engine_named(options.engine, options.jobs),
+                    fresh=self.fresh,
+                    trust=self.trust,
+                    engine=engine_named(self.engine, self.jobs),
                     report=report,
                     notice=output.notice,
                 )
@@ -171,6 +155,14 @@ class BenchmarkCommand:
         if made_at - {str(commit())}:
             output.notice(f"some cells were made at other commits: {', '.join(sorted(made_at))}")
         return records, failed
+
+
+def parse(args: Sequence[str], prog: str) -> Command:
+    """The command from its words."""
+    if list(args[:1]) in (["-h"], ["--help"]):
+        recipes = {name: load_recipe(str(path)).title for name, path in built_in().items()}
+        return overview(_USAGE, Benchmark, "Recipes:", recipes)
+    return parsed(Benchmark, args, prog)
 
 
 class TimeLeft:

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 import tyro
 
-from srd_train.commands.options import SomeFile, SomeText, parsed
+from srd_train.commands.options import SomeFile, SomeText
 from srd_train.commands.output import Output
 
 
 @dataclass(frozen=True, kw_only=True)
-class ReportOptions:
+class Report:
     """Write a benchmark's results as one HTML page: tables, learning curves, topic by topic, and the rankings.
 
     The page needs no network and no other file. Everything is computed from the records and TREC runs of the folder;
@@ -44,18 +43,6 @@ class ReportOptions:
     json: bool = False
     """Print JSON: what was written, and the problems."""
 
-
-def parse(args: Sequence[str], prog: str) -> ReportCommand:
-    """The command from its words."""
-    return ReportCommand(parsed(ReportOptions, args, prog))
-
-
-@dataclass(frozen=True)
-class ReportCommand:
-    """`srd report`, ready to run."""
-
-    options: ReportOptions
-
     def execute(self, output: Output) -> int:
         """Read, compute, write.
 
@@ -67,22 +54,21 @@ class ReportCommand:
         from srd_train.report.markup import write_text
         from srd_train.report.page import report
 
-        options = self.options
-        if not options.results:
+        if not self.results:
             raise ValueError("no results named; expected a folder as `srd benchmark` leaves it, e.g. results/smoke")
-        if options.resamples < 100:
-            raise ValueError(f"--resamples must be at least 100, got {options.resamples}")
-        made = report(options.results, recipes=options.recipe, reference=options.reference, resamples=options.resamples)
+        if self.resamples < 100:
+            raise ValueError(f"--resamples must be at least 100, got {self.resamples}")
+        made = report(self.results, recipes=self.recipe, reference=self.reference, resamples=self.resamples)
         text, problems = made.html()
-        path = options.out or options.results[0] / "report.html"
+        path = self.out or self.results[0] / "report.html"
         written = {path: text}
-        if options.markdown is not None:
-            written[options.markdown] = made.markdown()
-        if options.latex is not None:
-            written[options.latex] = made.latex()
+        if self.markdown is not None:
+            written[self.markdown] = made.markdown()
+        if self.latex is not None:
+            written[self.latex] = made.latex()
         for file, content in written.items():
             write_text(file, content)
-        if options.json:
+        if self.json:
             named = [{"kind": problem.kind, "what": problem.what, "why": problem.why} for problem in problems]
             output.data({"written": [str(file) for file in written], "problems": named})
             return 0

@@ -7,8 +7,9 @@ from fuzz.kills import kill_all
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no such signals")
-def test_training_that_is_killed_comes_to_the_same() -> None:
-    for trials in kill_all(["train r-ltr"], kills=4, seed=0):
+@pytest.mark.parametrize("command", ["train r-ltr", pytest.param("benchmark", marks=pytest.mark.slow)])
+def test_what_is_killed_comes_to_the_same(command: str) -> None:
+    for trials in kill_all([command], kills=4, seed=0):
         assert not trials.problems
         assert trials.counts["kills"] == 2
         assert trials.counts["identical results"] >= 1

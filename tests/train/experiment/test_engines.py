@@ -5,12 +5,8 @@ from __future__ import annotations
 import dataclasses
 import json
 import multiprocessing
-import os
-import random
-import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -189,49 +185,3 @@ def test_a_script_without_a_guard_is_told_so(tmp_path: Path) -> None:
     ended = subprocess.run(words, check=False, capture_output=True, text=True, timeout=120)
     assert ended.returncode == 1
     assert "needs `if __name__ ==" in ended.stderr.splitlines()[-1]
-
-
-@pytest.mark.slow
-def test_killed_at_any_moment_it_comes_to_the_same(
-    finished: tuple[Path, list[dict[str, Any]]], file: Path, tmp_path: Path
-) -> None:
-    whole, records = finished
-    generator = random.Random(1)
-    words = [sys.executable, "-m", "srd_train.cli", "benchmark", str(file), "--out", str(tmp_path), "--jobs"]
-    for jobs in ("1", "2"):
-        run = subprocess.Popen([*words, jobs], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        enough = min(len(records) - 1, done(tmp_path) + generator.randint(1, 4))
-        while run.poll() is None and done(tmp_path) < enough:
-            time.sleep(0.01)
-        time.sleep(generator.uniform(0, 0.1))
-        below = children_of(run.pid)
-        run.send_signal(signal.SIGKILL)
-        run.wait()
-        until = time.monotonic() + 20
-        while any(alive(pid) for pid in below) and time.monotonic() < until:
-            time.sleep(0.01)
-        assert not any(alive(pid) for pid in below), "its processes end with it"
-    subprocess.run([*words, "1"], check=True, capture_output=True, timeout=120)
-    assert written(tmp_path) == written(whole)
-    assert not list(tmp_path.rglob("*.partial"))
-
-
-def children_of(pid: int) -> list[int]:
-    """The processes that it started; none where the system does not tell."""
-    place = Path(f"/proc/{pid}/task/{pid}/children")
-    return [int(word) for word in place.read_text().split()] if place.exists() else []
-
-
-def alive(pid: int) -> bool:
-    """Whether the process runs (one that has ended and waits for its parent has no command line left)."""
-    try:
-        return bool(Path(f"/proc/{pid}/cmdline").read_bytes())
-    except OSError:
-        return False
-
-
-def done(out: Path) -> int:
-    """How many cells are finished."""
-    return (
-        len([name for name in os.listdir(out / "cells") if name.endswith(".json")]) if (out / "cells").exists() else 0
-    )

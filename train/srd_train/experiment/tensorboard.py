@@ -40,7 +40,6 @@ class EventLog:
                 "another --tensorboard folder"
             )
         self._written = _steps(folder) if there else set()
-        self._seen = 0
         self._writer = SummaryWriter(str(folder))
 
     def add(self, records: Sequence[Mapping[str, Any]]) -> None:
@@ -49,7 +48,7 @@ class EventLog:
         Args:
             records: the whole history so far, as `srd_agents.history.History.records`.
         """
-        for record in records[self._seen :]:
+        for record in records:
             step = int(record["topics"])
             if step in self._written:
                 continue
@@ -58,9 +57,7 @@ class EventLog:
                 if key not in _WHERE and value is not None:
                     tag = key if key in _OWN_TAGS else f"training/{key}"
                     self._writer.add_scalar(tag, value, step)
-        if len(records) > self._seen:
-            self._seen = len(records)
-            self._writer.flush()
+        self._writer.flush()
 
     def __enter__(self) -> Self:
         return self

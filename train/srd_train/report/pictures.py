@@ -296,45 +296,23 @@ def _short(value: float) -> str:
     return f"{value:g}"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Family:
-    """Rows whose points are joined: those of one fit that differ in numbers alone; most families are one row."""
-
-    fitted_as: str
-    rows: tuple[Row, ...]
-    """By rising time."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Board:
-    """One topic set."""
-
-    topics: str
-    measure: str
-    families: tuple[Family, ...]
-
-
 def draw_latency(found: Sequence[ResultTable], path: Path) -> None:
-    """Draw a board for each table into a PNG or SVG file; never half a file.
+    """Draw quality against the time to rank into a PNG or SVG file, a board for each table; never half a file.
 
     Raises:
         ImportError: matplotlib is not installed.
         ValueError: another kind of file.
     """
-    save_figure(lambda: board_figure([board(table) for table in found]), path)
+    save_figure(lambda: board_figure(found), path)
 
 
-def board(table: ResultTable) -> Board:
-    """The board of one topic set."""
+def families(table: ResultTable) -> list[list[Row]]:
+    """The rows whose points are joined, by rising time: those of one fit that differ in numbers alone."""
     joined: dict[tuple[str, str], list[Row]] = {}
     for row in table.rows:
         if not row.reads_judgments:
             joined.setdefault(_kind(row), []).append(row)
-    families = [
-        Family(fitted_as=fitted_as, rows=tuple(sorted(rows, key=_milliseconds)))
-        for (fitted_as, _), rows in joined.items()
-    ]
-    return Board(topics=table.topics, measure=table.measures[0], families=tuple(families))
+    return [sorted(rows, key=_milliseconds) for rows in joined.values()]
 
 
 def _kind(row: Row) -> tuple[str, str]:
@@ -348,37 +326,37 @@ def _milliseconds(row: Row) -> float:
     return row.medians["rank_milliseconds"]
 
 
-def board_figure(found: Sequence[Board]) -> Figure:
+def board_figure(found: Sequence[ResultTable]) -> Figure:
     """The boards, one below the other, each with its legend."""
     figure, axes = _empty(len(found), 1, (9.5, 4.8 * len(found)))
     # A ranker looks the same on every board, wherever it stands on it.
-    names = list(dict.fromkeys(family.fitted_as for board in found for family in board.families))
-    for one, place in zip(found, axes[:, 0], strict=True):
-        _draw_board(place, one, names)
+    names = list(dict.fromkeys(row.fitted_as for table in found for row in table.rows if not row.reads_judgments))
+    for table, place in zip(found, axes[:, 0], strict=True):
+        _draw_board(place, table, names)
     return figure
 
 
-def _draw_board(axes: Axes, board: Board, names: Sequence[str]) -> None:
+def _draw_board(axes: Axes, table: ResultTable, names: Sequence[str]) -> None:
     """Points with the spread over their seeds, families joined."""
-    for family in board.families:
-        colour = COLOURS[names.index(family.fitted_as) % len(COLOURS)]
-        if len(family.rows) > 1:
-            x, y = zip(*((_milliseconds(row), row.means[board.measure]) for row in family.rows), strict=True)
+    measure, joined = table.measures[0], families(table)
+    for rows in joined:
+        colour = COLOURS[names.index(rows[0].fitted_as) % len(COLOURS)]
+        if len(rows) > 1:
+            x, y = zip(*((_milliseconds(row), row.means[measure]) for row in rows), strict=True)
             axes.plot(x, y, color=colour, linewidth=1.5, alpha=0.6, zorder=1)
-        same_fit = [row for one in board.families if one.fitted_as == family.fitted_as for row in one.rows]
-        for row in family.rows:
-            turn = same_fit.index(row)
+        same_fit = [row for others in joined for row in others if row.fitted_as == rows[0].fitted_as]
+        for row in rows:
             axes.errorbar(
                 _milliseconds(row),
-                row.means[board.measure],
-                yerr=row.seed_spread[board.measure] or 0.0,
+                row.means[measure],
+                yerr=row.seed_spread[measure] or 0.0,
                 color=colour,
-                marker=_MARKERS[turn % len(_MARKERS)],
+                marker=_MARKERS[same_fit.index(row) % len(_MARKERS)],
                 markersize=7,
                 capsize=3,
                 linestyle="none",
                 label=row.ranker,
             )
-    _dress(axes, board.topics, "processor time to rank a topic, ms", "{:g}".format)
-    axes.set_ylabel(f"{board.measure}, test")
+    _dress(axes, table.topics, "processor time to rank a topic, ms", "{:g}".format)
+    axes.set_ylabel(f"{measure}, test")
     axes.legend(loc="upper left", bbox_to_anchor=(1.01, 1), frameon=False, fontsize=10)

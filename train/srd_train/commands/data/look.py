@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import islice
+from typing import Any
 
 import tyro
 
@@ -61,27 +62,24 @@ class Head:
         """Show the first topics."""
         if self.topics < 1 or self.documents < 1:
             raise ValueError("--topics and --documents must be at least 1")
-        shown = list(islice(_topics(self.file), self.topics))
+        shown = [_as_json(topic, self.documents) for topic in islice(_topics(self.file), self.topics)]
         if self.json:
-            output.data([_as_json(topic, self.documents) for topic in shown])
+            output.data(shown)
             return 0
         for topic in shown:
-            self._show(topic, output)
+            rows = []
+            for document in topic["documents"]:
+                score = "" if document["retrieval_score"] is None else f"{document['retrieval_score']:.3f}"
+                covers = ", ".join(document["covers"] or ()) or "-"
+                rows.append([document["id"], covers, _short(document["text"] or ""), score])
+            title = f"topic {topic['query_id']}" + (f": {_short(topic['query_text'])}" if topic["query_text"] else "")
+            width = f"vector width {topic['vector_width']}" if topic["vector_width"] else "no vectors"
+            judged = (
+                f"{len(topic['subtopics'])} subtopics" if topic["documents"][0]["covers"] is not None else "not judged"
+            )
+            caption = f"{topic['candidates']} candidates, {judged}, {width}"
+            output.table(title, ["document", "subtopics", "text", "score"], rows, caption, texts=3)
         return 0
-
-    def _show(self, topic: Topic, output: Output) -> None:
-        """One topic as a table of its first candidates."""
-        scores = topic.retrieval_scores
-        rows = []
-        for i in range(min(self.documents, topic.n_candidates)):
-            text = "" if topic.doc_texts is None else _short(topic.doc_texts[i])
-            score = "" if scores is None else f"{scores[i]:.3f}"
-            rows.append([topic.doc_ids[i], ", ".join(_covered(topic, i)) or "-", text, score])
-        title = f"topic {topic.query_id}" + (f": {_short(topic.query_text)}" if topic.query_text else "")
-        width = "no vectors" if topic.vector_width is None else f"vector width {topic.vector_width}"
-        judged = f"{topic.n_subtopics} subtopics" if topic.labelled else "not judged"
-        caption = f"{topic.n_candidates} candidates, {judged}, {width}"
-        output.table(title, ["document", "subtopics", "text", "score"], rows, caption, texts=3)
 
 
 def _topics(source: str) -> Iterable[Topic]:
@@ -96,7 +94,7 @@ def _covered(topic: Topic, candidate: int) -> list[str]:
     return [name for name, grade in zip(topic.subtopic_ids, topic.judgments[candidate], strict=True) if grade >= 1]
 
 
-def _as_json(topic: Topic, documents: int) -> dict[str, object]:
+def _as_json(topic: Topic, documents: int) -> dict[str, Any]:
     """One topic with its first candidates."""
     texts, scores = topic.doc_texts, topic.retrieval_scores
     return {

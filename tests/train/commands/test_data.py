@@ -29,21 +29,6 @@ def trec(tmp_path: Path) -> dict[str, Path]:
     return paths
 
 
-def test_synthetic_topics(srd: Srd, tmp_path: Path) -> None:
-    out = tmp_path / "t.parquet"
-    done = srd.works("data", "build", "synthetic", "tiny", "--topics", "5", "--seed", "3", "--out", out, "--json")
-    assert done.json["topics"] == 5
-    assert done.json["marks"] == ["simulated"]
-    assert read_topics(out).query_ids[0] == "tiny-3-0"
-    assert "leave out --vectors" in srd.fails(
-        "data", "build", "synthetic", "tiny", "--vectors", "lsa", "--out", tmp_path / "u"
-    )
-    assert "unknown synthetic preset 'tinny'. Did you mean tiny?" in srd.fails(
-        "data", "build", "synthetic", "tinny", "--out", tmp_path / "u"
-    )
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["t.parquet"]
-
-
 def test_trec_files_with_vectors(srd: Srd, trec: dict[str, Path], tmp_path: Path) -> None:
     out = tmp_path / "t.parquet"
     words = ["data", "build", "trec", "--out", out]
@@ -88,11 +73,13 @@ def test_simulated_and_transductive_vectors_are_marked(srd: Srd, ambient_folder:
     assert "noise 2" in read_topics(out).name
 
 
-def test_synthetic_topics_take_noise_and_width(srd: Srd, tmp_path: Path) -> None:
+def test_synthetic_topics_take_a_seed_noise_and_width(srd: Srd, tmp_path: Path) -> None:
     out = tmp_path / "t.parquet"
-    words = ("data", "build", "synthetic", "tiny", "--topics", "3", "--out", out)
-    srd.works(*words)
+    words = ("data", "build", "synthetic", "tiny", "--topics", "3", "--seed", "3", "--out", out)
+    done = srd.works(*words, "--json").json
+    assert (done["topics"], done["marks"]) == (3, ["simulated"])
     plain = read_topics(out)
+    assert plain.query_ids[0] == "tiny-3-0"
     srd.works(*words, "--noise", "2")
     assert read_topics(out).name == "synthetic:tiny (noise 2)"
     assert (read_topics(out)[0].doc_vectors != plain[0].doc_vectors).any()
@@ -104,6 +91,8 @@ def test_synthetic_topics_take_noise_and_width(srd: Srd, tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("words", "message"),
     [
+        (("synthetic", "tiny", "--vectors", "lsa"), "leave out --vectors"),
+        (("synthetic", "tinny"), "unknown synthetic preset 'tinny'. Did you mean tiny?"),
         (("synthetic", "wide", "--noise", "2"), "unknown argument of wide_topics: 'noise'"),
         (("synthetic", "tiny", "--noise", "-1"), "noise must be"),
         (("ambient", "none", "--noise", "2"), "--noise is of vectors that are made: give --vectors simulated"),
@@ -116,6 +105,7 @@ def test_an_option_that_nothing_uses_is_an_error(
     srd: Srd, tmp_path: Path, words: tuple[str, ...], message: str
 ) -> None:
     assert message in srd.fails("data", "build", *words, "--out", tmp_path / "t")
+    assert not list(tmp_path.iterdir())
 
 
 def test_head_keeps_odd_ids_as_data(srd: Srd, tmp_path: Path) -> None:

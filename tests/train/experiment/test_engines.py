@@ -93,35 +93,18 @@ def test_a_killed_process_loses_its_cell_alone(tmp_path: Path) -> None:
     assert not list((out / "failed").iterdir())
 
 
-@pytest.mark.parametrize("jobs", [None, 2])
-def test_a_cell_that_fails_is_told_and_the_others_finish(tmp_path: Path, jobs: int | None) -> None:
-    recipe = load_recipe(str(partly_failing(tmp_path)))
-    told: list[str] = []
-    options: dict[str, Any] = {} if jobs is None else {"engine": processes(jobs)}
-    with pytest.raises(FailedCellsError, match="2 of 4 cells failed") as caught:
-        run_benchmark(
-            recipe,
-            tmp_path / "out",
-            report=lambda _, record, __: told.extend([record["error"]["message"]] if "error" in record else []),
-            **options,
-        )
-    assert {record["ranker"] for record in caught.value.records} == {"random"}
-    assert {(record["ranker"], record["fold"]) for record in caught.value.failed} == {("mmr", 1), ("mmr", 2)}
-    assert len(told) == 2
-    assert all("vectors" in message for message in told)
-    assert all("Traceback" in record["error"]["traceback"] for record in caught.value.failed)
-
-
-def test_the_command_tells_of_failed_cells_and_the_report_too(srd: Srd, tmp_path: Path) -> None:
-    file = partly_failing(tmp_path)
-    done = srd("benchmark", file, "--out", tmp_path / "out")
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_cells_that_fail_are_told_and_the_others_finish(srd: Srd, tmp_path: Path, jobs: int) -> None:
+    words = ("benchmark", partly_failing(tmp_path), "--out", tmp_path / "out", "--jobs", jobs)
+    done = srd(*words)
     assert done.code == 1
     assert "mmr, fold 1, seed 0: FAILED, ValueError: " in done.err
     assert "2 of 4 cells failed" in done.err
     assert "random" in done.out
     assert "mmr" not in done.out
-    again = srd("benchmark", file, "--out", tmp_path / "out", "--json")
-    assert [record["ranker"] for record in again.json["failed"]] == ["mmr"] * 2
+    failed = srd(*words, "--json").json["failed"]
+    assert {(record["ranker"], record["fold"]) for record in failed} == {("mmr", 1), ("mmr", 2)}
+    assert all("Traceback" in record["error"]["traceback"] for record in failed)
     problems = srd.works("report", tmp_path / "out", "--json").json["problems"]
     reasons = [problem["why"] for problem in problems if problem["kind"] == "failed"]
     assert len(reasons) == 2

@@ -56,16 +56,10 @@ def test_a_line_is_the_mean_over_seeds_with_their_range() -> None:
     assert (line.x[0], line.x[-1]) == (100, 10_000)
     assert (line.mean[0], line.low[0], line.high[0]) == pytest.approx((0.3, 0.2, 0.4))
     assert (line.mean[-1], line.low[-1], line.high[-1]) == pytest.approx((0.7, 0.6, 0.8))
+    # Nothing is read before a cell's first record or beyond its last.
+    assert curve(found, "seconds", "qmix").x[[0, -1]] == pytest.approx([2, 4])
     # Between its records a curve is a straight line on the logarithmic axis: 1,000 is half way.
     assert np.interp(np.log(1_000), np.log(line.x), line.mean) == pytest.approx(0.5)
-
-
-def test_nothing_is_read_before_a_cells_first_record_or_beyond_its_last() -> None:
-    found = panels(
-        [cell("qmix", 0, [(100, 1, 0.2), (200, 4, 0.6)]), cell("qmix", 1, [(100, 2, 0.4), (200, 8, 0.8)])],
-    )
-    line = curve(found, "seconds", "qmix")
-    assert (line.x[0], line.x[-1]) == pytest.approx((2, 4))
 
 
 def test_folds_are_averaged_before_seeds_are_compared() -> None:

@@ -37,7 +37,7 @@ def test_recipes_that_come_along_hold_together(name: str) -> None:
             wanted = f"{entry.name.split('(')[1].rstrip(')')}@20"
             assert config.measure == config.validation_measure == wanted
     if name in ("du-div", "du-div-1024", "reshaped-trec", "ambient-scoring", "serp-scoring"):
-        assert {"mmr", "qmix", "reinforce", "oracle", "random"} <= {entry.ranker for entry in recipe.rankers}
+        assert {"mmr", "qmix", "mdp-div-batched", "oracle", "random"} <= {entry.ranker for entry in recipe.rankers}
 
 
 def test_m2div_has_its_papers_settings_and_ranks_with_every_budget_in_all_recipes() -> None:

@@ -26,7 +26,7 @@ def quick(name: str) -> Recipe:
     rankers = tuple(
         dataclasses.replace(entry, config={"epochs": 1, "rollouts": 2} if "batched" in entry.ranker else {}, grid={})
         for entry in recipe.rankers
-        if entry.ranker in ("random", "mmr", "oracle", "reinforce") and "tuned" not in entry.name
+        if entry.ranker in ("random", "mmr", "oracle", "mdp-div-batched") and "tuned" not in entry.name
     )
     topics = tuple(dataclasses.replace(entry, run_folds=(1,)) for entry in recipe.topics)
     return dataclasses.replace(recipe, rankers=rankers, topics=topics, seeds=(0,))
@@ -35,7 +35,7 @@ def quick(name: str) -> Recipe:
 def assert_official(recipe: Recipe, qrels: list[Judgment], out: Path) -> None:
     """Run the recipe, and score each run with the official tool."""
     records = run_benchmark(recipe, out)
-    assert {record["ranker"] for record in records} == {"random", "mmr", "oracle", "reinforce"}
+    assert {record["ranker"] for record in records} == {"random", "mmr", "oracle", "mdp-div-batched"}
     names = {name: name.replace(name.split("@")[0], OFFICIAL[name.split("@")[0]]) for name in recipe.measures}
     for record in records:
         run = read_run(out / record["run"])

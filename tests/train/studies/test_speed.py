@@ -107,7 +107,7 @@ def test_memory_is_measured_in_a_process_of_its_own() -> None:
     assert 50 < qmix_memory(topics=300, width=16) < 600
     assert 50 < search_memory(2, 10) < search_memory(8, 2_000) < 600
     cases = memory_cases()
-    names = ["memory mdp-div", "memory reinforce", "memory qmix", "memory sb3 replay", "memory m2div"]
+    names = ["memory mdp-div", "memory mdp-div-batched", "memory qmix", "memory sb3 replay", "memory m2div"]
     assert [case.name for case in cases] == names
     assert cases[-1].target == 1_000
     # A node (37 + 2 K + 4 D bytes) and a row of edges (18 N + 8): K = 5, D = 10, N = 210.

@@ -56,7 +56,7 @@ def memory_cases() -> list[MemoryCase]:
             target=_MDP_DIV_TARGET,
             run=partial(training_memory, ranker),
         )
-        for ranker in ("mdp-div", "reinforce")
+        for ranker in ("mdp-div", "mdp-div-batched")
     ]
     topics, documents, width = _DU_DIV
     what = (

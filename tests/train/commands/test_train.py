@@ -59,7 +59,8 @@ def test_folds_from_a_file(srd: Srd, tiny_file: Path, tmp_path: Path) -> None:
     srd.works("rank", tmp_path / "model", "--topics", tiny_file, "--out", tmp_path / "run")
     assert set(read_run(tmp_path / "run").rankings) == {"tiny-0-4"}
     assert "there is no fold 4; expected 1 to 3" in srd.fails(*words, "--fold", "4", "--out", tmp_path / "x")
-    assert "expected a number" in srd.fails(*words, "--fold", "1/3", "--out", tmp_path / "x")
+    for wrong in ("1/3", "\N{ARABIC-INDIC DIGIT ONE}"):
+        assert "expected a number" in srd.fails(*words, "--fold", wrong, "--out", tmp_path / "x")
     assert "say which with --fold I" in srd.fails(*words, "--out", tmp_path / "x")
 
 

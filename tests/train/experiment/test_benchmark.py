@@ -66,7 +66,7 @@ def test_a_benchmark_is_the_product_of_its_lists_and_each_cell_leaves_a_line_and
         assert {"config", "commit", "versions", "wall_seconds", "cpu_seconds", "environment_steps"} <= record.keys()
 
 
-@given(lost=st.sets(st.integers(0, 11)), how=st.sampled_from(["record", "run", "truncated"]))
+@given(lost=st.sets(st.integers(0, 11)), how=st.sampled_from(["record", "run", "truncated", "garbled"]))
 @settings(max_examples=8, deadline=None)
 def test_what_is_missing_is_run_again_and_nothing_else(
     tmp_path_factory: pytest.TempPathFactory,
@@ -81,13 +81,16 @@ def test_what_is_missing_is_run_again_and_nothing_else(
             (out / before[index]["run"]).unlink()
         elif how == "record":
             record.unlink()
+        elif how == "garbled":
+            content = json.loads(record.read_text())
+            record.write_text(json.dumps({name: value for name, value in content.items() if name != "per_topic"}))
         else:
             record.write_text(record.read_text()[: len(record.read_text()) // 2])
     seen: list[bool] = []
     said: list[str] = []
     after = run_benchmark(PRODUCT, out, report=lambda _cell, _record, found: seen.append(found), notice=said.append)
-    assert len(said) == (len(lost) if how == "truncated" else 0)
-    assert all("is it cut off? Its cell was run again" in notice for notice in said)
+    assert len(said) == (len(lost) if how in ("truncated", "garbled") else 0)
+    assert all("Its cell was run again" in notice for notice in said)
     assert [i for i, found in enumerate(seen) if not found] == sorted(lost)
     assert timeless(after) == timeless(before)
     assert not list(out.rglob("*.partial"))

@@ -33,6 +33,7 @@ from srd_train.experiment.cells import (
 )
 from srd_train.experiment.fit import held
 from srd_train.experiment.recipe import Recipe
+from srd_train.experiment.records import faults
 
 Record = dict[str, Any]
 
@@ -176,6 +177,10 @@ class ResultsFolder:
                 f"{path} was written by another version of srd_gym (schema {version!r}, expected {SCHEMA_VERSION}); "
                 "give another folder with --out, or run its cells again with --fresh"
             )
+        wrong = next(faults(record), None)
+        if wrong is not None:
+            self.unreadable.append(f"{path}: {wrong}")
+            return None
         return record
 
     def write(self, cell: Cell, result: CellResult) -> None:

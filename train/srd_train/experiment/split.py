@@ -126,7 +126,12 @@ def _fold_numbers(text: str, file: Path | None) -> tuple[int, int]:
     """The numbers in "I/N"; 0 for the second in "I", where a file says how many there are."""
     first, slash, second = text.partition("/")
     expected = "a number, such as --fold 1" if file is not None else "two numbers, such as --fold 1/5"
-    if not first.isdecimal() or bool(slash) == (file is not None) or (slash and not second.isdecimal()):
+    if (
+        not text.isascii()  # other alphabets have digits too
+        or not first.isdecimal()
+        or bool(slash) == (file is not None)
+        or (slash and not second.isdecimal())
+    ):
         where = f"with --folds {file}" if file is not None else "without a --folds file"
         raise ValueError(f"--fold {text!r}: expected {expected} ({where})")
     return int(first), int(second or 0)

@@ -6,43 +6,21 @@ One bad record spoils nothing but itself: it is named among the problems, and th
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
-from srd_gym.measures import measure
 from srd_gym.topic import TopicSet
 from srd_train.experiment.cells import SCHEMA_VERSION
 from srd_train.experiment.recipe import Recipe, TopicsEntry, built_in, load_recipe
+from srd_train.experiment.records import Record, faults
 from srd_train.experiment.sources import load_entry
 
-Record = Mapping[str, Any]
 Kind = Literal["failed", "unreadable", "version", "twice", "incomplete", "run", "texts", "left out"]
-Expected = type | tuple[type, ...]
 
 _FOLDERS = ("cells", "failed")
 """Of the files with one record each; that of a failed cell holds `error`."""
-_NUMBER = (int, float)
-_LARGEST = 1e15
-_KEYS: dict[Expected, tuple[str, ...]] = {
-    dict: ("topic_set", "config", "measures", "per_topic", "versions"),
-    str: ("cell", "ranker", "normalizer", "fitted_as", "select_by", "run"),
-    int: ("fold", "seed", "depth"),
-    bool: ("reads_judgments",),
-    _NUMBER: ("fit_cpu_seconds", "rank_cpu_seconds"),
-    (dict, type(None)): ("view", "history"),
-    (str, type(None)): ("commit",),
-    (int, type(None)): ("environment_episodes", "environment_steps"),
-    (*_NUMBER, type(None)): ("validation", "time_budget"),
-}
-"""What a record holds, by its type."""
-_SET_KEYS: dict[Expected, tuple[str, ...]] = {
-    str: ("name", "full_name", "fingerprint"),
-    list: ("marks",),
-    int: ("test",),
-    bool: ("lists",),
-}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -134,64 +112,8 @@ def _parsed(file: Path) -> Record | Problem:
         failure = ": ".join(str(failure[key]) for key in ("type", "message") if failure.get(key)) or json.dumps(failure)
     if failure:
         return Problem(kind="failed", what=str(record.get("cell", "a cell")), why=str(failure))
-    wrong = next(_faults(record), None)
+    wrong = next(faults(record), None)
     return record if wrong is None else Problem(kind="unreadable", what=str(file), why=wrong)
-
-
-def _faults(record: Record) -> Iterator[str]:
-    """What keeps a record from being used; only the first is sure, as it may be what others come of."""
-    topic_set = record.get("topic_set")
-    inner = topic_set if isinstance(topic_set, dict) else {}
-    expected = [(record, key, kind) for kind, keys in _KEYS.items() for key in keys]
-    expected += [(inner, key, kind) for kind, keys in _SET_KEYS.items() for key in keys]
-    for values, key, kind in expected:
-        if key not in values:
-            yield f"no record of a cell: {key} is missing"
-        elif not isinstance(values[key], kind):
-            yield f"no record of a cell: {key} holds {type(values[key]).__name__}"
-    if not all(isinstance(mark, str) for mark in inner["marks"]):
-        yield "no record of a cell: marks holds what is no text"
-    for values, key in ((record, "depth"), (inner, "test")):
-        if values[key] < 1:
-            yield f"no record of a cell: {key} is {values[key]}, expected at least 1"
-    for key in ("fit_cpu_seconds", "rank_cpu_seconds"):
-        if not _is_number(record[key]):
-            yield f"no record of a cell: {key} is {record[key]}, expected a number from 0 up"
-    yield from _faults_of_history(record["history"] or {"measure": "", "records": []})
-    yield from _faults_of_scores(record)
-
-
-def _faults_of_history(history: Mapping[str, Any]) -> Iterator[str]:
-    """What keeps a learner's history from being drawn."""
-    records = history.get("records")
-    if not isinstance(history.get("measure"), str) or not isinstance(records, list):
-        yield "its history has no measure or no records"
-    for entry in records or ():
-        numbers = [entry.get(key) for key in ("validation", "episodes", "seconds")] if isinstance(entry, dict) else [""]
-        if not all(value is None or _is_number(value) for value in numbers) or "validation" not in entry:
-            yield "its history has an entry without validation, or with a value that is no number from 0 up"
-
-
-def _faults_of_scores(record: Record) -> Iterator[str]:
-    """What is wrong with the scores of a record."""
-    if not record["measures"] or not record["per_topic"]:
-        yield "no record of a cell: it scores nothing"
-    for name in record["measures"]:
-        try:
-            measure(name)
-        except (ValueError, TypeError) as error:
-            yield str(error)
-    for where, values in (("", record["measures"]), *((f"topic {q!r}: ", v) for q, v in record["per_topic"].items())):
-        if not isinstance(values, dict) or values.keys() != record["measures"].keys():
-            yield f"{where}expected scores of {', '.join(record['measures'])} and of nothing else"
-        for name, value in values.items():
-            if not _is_number(value):
-                yield f"{where}{name} is {value!r}, expected a number from 0 up"
-
-
-def _is_number(value: object) -> bool:
-    """Whether it is a number from 0 up that sums and plots can take: scores, counts and times are."""
-    return isinstance(value, _NUMBER) and not isinstance(value, bool) and 0 <= value < _LARGEST
 
 
 def _keep(

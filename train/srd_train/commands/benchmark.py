@@ -15,13 +15,13 @@ import tyro
 
 from srd_agents.registry import RANKERS
 from srd_train.commands.options import Command, SomeFile, SomeFolder, overview, parsed
-from srd_train.commands.output import Output
+from srd_train.commands.output import Output, print_table
 from srd_train.experiment.benchmark import FailedCellsError, run_benchmark
 from srd_train.experiment.cells import Cell, Engine, in_process
 from srd_train.experiment.engines.local import processes
 from srd_train.experiment.fit import commit, versions
 from srd_train.experiment.recipe import Recipe, built_in, load_recipe
-from srd_train.report.columns import LEGEND, notes, plain_columns
+from srd_train.report.columns import LEGEND
 from srd_train.report.markup import as_markdown, write_page
 from srd_train.report.pictures import check_format, draw, draw_latency, panels
 from srd_train.report.results import Description
@@ -243,19 +243,6 @@ def engine_named(name: Literal["local", "ray"], jobs: int) -> Engine:
         imported_ray()
         return on_ray
     return in_process if jobs == 1 else processes(jobs)
-
-
-def print_table(table: ResultTable, output: Output, legend: str) -> None:
-    """Show a table; a narrow terminal leaves out the columns that tell the least."""
-    shown = plain_columns(table)
-    output.table(
-        table.title,
-        [column.head for column in shown],
-        [[column.text(row) for column in shown] for row in table.rows],
-        "\n".join(filter(None, [" ".join(notes(table)), legend])),
-        priorities=[column.priority for column in shown],
-        elsewhere="--markdown FILE, --json",
-    )
 
 
 def _point(cell: Cell) -> str:

@@ -7,7 +7,10 @@ import json as json_module
 import sys
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from srd_train.report.tables import ResultTable
 
 Advance = Callable[[int], None]
 """Tells a progress bar that this many more units are done."""
@@ -135,6 +138,21 @@ class Output:
         with Progress(*columns, console=Console(file=sys.stderr), transient=True) as bar:
             task = bar.add_task(str(Text(visible(description))), total=total)
             yield lambda units: bar.advance(task, units)
+
+
+def print_table(table: ResultTable, output: Output, legend: str) -> None:
+    """Show a result table; a narrow terminal leaves out the columns that tell the least."""
+    from srd_train.report.columns import notes, plain_columns
+
+    shown = plain_columns(table)
+    output.table(
+        table.title,
+        [column.head for column in shown],
+        [[column.text(row) for column in shown] for row in table.rows],
+        "\n".join(filter(None, [" ".join(notes(table)), legend])),
+        priorities=[column.priority for column in shown],
+        elsewhere="--markdown FILE, --json",
+    )
 
 
 def _widths(head: str, cells: Sequence[str]) -> tuple[int, int]:

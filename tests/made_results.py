@@ -175,3 +175,22 @@ def write_large(folder: Path, *, topics: int, rankers: int, measures: Sequence[s
         ]
         (folder / one["run"]).write_text("".join(lines), encoding="utf-8")
     return folder
+
+
+def made_runs(folder: Path, *, topics: int = 30) -> dict[str, Path]:
+    """Qrels of made-up topics 1, 2, ... with 12 documents and 3 subtopics, and the runs first, second and third."""
+    rng = np.random.default_rng(0)
+    places = {name: folder / f"{name}.run" for name in ("first", "second", "third")} | {"qrels": folder / "some.qrels"}
+    lines: dict[str, list[str]] = {name: [] for name in places}
+    for query_id in range(1, topics + 1):
+        judged = rng.random((12, 3)) < 0.3
+        for doc, row in enumerate(judged):
+            lines["qrels"] += [f"{query_id} {s + 1} {query_id}-{doc} {int(one)}\n" for s, one in enumerate(row)]
+        for name, noise in (("first", 1.0), ("second", 0.5), ("third", 5.0)):
+            scores = judged.sum(axis=1) + rng.normal(0, noise, 12)
+            lines[name] += [
+                f"{query_id} Q0 {query_id}-{doc} 0 {score:.6f} {name}\n" for doc, score in enumerate(scores)
+            ]
+    for name, path in places.items():
+        path.write_text("".join(lines[name]), encoding="utf-8")
+    return places

@@ -249,9 +249,10 @@ def natural_key(value: str) -> tuple[bool, int, str, str]:
 def claim_query(what: str, owner: dict[str, PathLike], query_id: str, path: PathLike) -> None:
     """Note the file that holds a query; a query in two files is an error."""
     if query_id in owner:
+        hint = "; to compare runs: srd compare" if what == "run" else ""
         raise ValueError(
             f"{what}: query {shown(query_id)} is in both {owner[query_id]} and {path}; several files are parts of one "
-            "whole and must not share a query"
+            f"whole and must not share a query{hint}"
         )
     owner[query_id] = path
 

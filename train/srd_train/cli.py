@@ -72,6 +72,7 @@ TREE = Group(
         "pretrain": Leaf("srd_train.commands.pretrain", "make the weights of relational-pretrained again", "Pretrain"),
         "rank": Leaf("srd_train.commands.rank", "rank topics into a TREC run, or JSON lines as they come"),
         "evaluate": Leaf("srd_train.commands.evaluate", "score a TREC run against diversity qrels", "Evaluate"),
+        "compare": Leaf("srd_train.commands.compare", "compare TREC runs, with intervals and tests", "Compare"),
         "benchmark": Leaf("srd_train.commands.benchmark", "train and compare rankers by a recipe"),
         "report": Leaf(
             "srd_train.commands.report", "a page to look into a benchmark's results, and tables for a text", "Report"
@@ -82,6 +83,7 @@ TREE = Group(
 _EPILOGUE = """Examples:
   srd benchmark smoke
   srd evaluate --qrels web.qrels.gz --run my.run --measures alpha_nDCG@10 ERR_IA@10
+  srd compare bm25.run mine.run --qrels web.qrels.gz
   srd data build synthetic serp --out topics.parquet
   srd train reinforce --topics topics.parquet --fold 1/5 --out model
   srd rank model --topics topics.parquet --k 10 --out model.run

@@ -66,6 +66,7 @@ def test_several_files_are_parts_of_one_run(srd: Srd, files: tuple[Path, Path], 
     assert srd.works("evaluate", "--qrels", qrels, "--run", *parts, "--json").json == whole
     message = srd.fails("evaluate", "--qrels", qrels, "--run", run, parts[0])
     assert "query '1' is in both" in message
+    assert message.endswith("to compare runs: srd compare")
 
 
 @pytest.mark.parametrize(

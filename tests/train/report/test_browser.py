@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from made_results import HOSTILE, record, run_small, write_records
+from made_results import HOSTILE, made_runs, record, run_small, write_records
 
+from srd_gym.data.trec import TopicText, read_qrels, read_run
+from srd_train.report.comparison import compare
 from srd_train.report.markup import write_text
 from srd_train.report.page import report
 
@@ -269,6 +271,31 @@ def test_without_texts_and_runs_it_says_why(browser: Any, tmp_path: Path) -> Non
     assert opened.page.evaluate("window.pwned") is None
     assert opened.complaints == []
     opened.page.close()
+
+
+def test_runs_alone_make_a_page(browser: Any, tmp_path: Path) -> None:
+    made = made_runs(tmp_path, topics=12)
+    runs = {name: read_run(made[name]) for name in ("first", "second", "third")}
+    about = {"1": TopicText(query_text=f"one {HOSTILE}", subtopics={"1": "a side"})}
+    found = compare(read_qrels(made["qrels"]), runs, ["alpha_nDCG@5", "StRecall@5"], topics=about, resamples=200)
+    found.write(html=tmp_path / "page.html")
+    opened = Opened(browser, tmp_path / "page.html")
+    opened.see_all()
+    page = opened.page
+    assert page.locator("h1").inner_text() == "3 runs compared"
+    assert page.locator("#effort, #learning").count() == 0
+    assert sorted(rankers(opened)) == ["first", "second", "third"]
+    assert page.locator("#topic option:checked").inner_text() == f"one {HOSTILE} (1)"
+    assert page.locator("#subtopics bdi").all_inner_texts() == [f"one {HOSTILE}", "a side", "2", "3"]
+    assert page.locator("#lists td[data-doc]").count() == 15
+    assert not page.locator("#seed").is_visible()
+    scores = {record["ranker"]: record["per_topic"]["1"]["alpha_nDCG@5"] for record in found.tables[0].records}
+    names = page.locator("#lists thead bdi").all_inner_texts()
+    values = [float(text) for text in page.locator("#lists .value").all_inner_texts()]
+    assert dict(zip(names, values, strict=True)) == pytest.approx(scores, abs=1e-3)
+    assert page.evaluate("window.pwned") is None
+    assert opened.complaints == []
+    page.close()
 
 
 def test_without_scripts_the_tables_are_there(browser: Any, file: Path) -> None:

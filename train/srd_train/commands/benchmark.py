@@ -21,7 +21,7 @@ from srd_train.experiment.cells import Cell, Engine, in_process
 from srd_train.experiment.engines.local import processes
 from srd_train.experiment.fit import commit, versions
 from srd_train.experiment.recipe import Recipe, built_in, load_recipe
-from srd_train.report.columns import LEGEND
+from srd_train.report.columns import legend_of
 from srd_train.report.markup import as_markdown, write_page
 from srd_train.report.pictures import check_format, draw, draw_latency, panels
 from srd_train.report.results import Description
@@ -109,7 +109,7 @@ class Benchmark:
             output.data(content | {"failed": failed})
             return 1 if failed else 0
         for table in found:
-            print_table(table, output, LEGEND if table is found[-1] else "")
+            print_table(table, output, legend_of(found) if table is found[-1] else "")
         output.text(f"Cells and runs: {out}")
         return 1 if failed else 0
 

@@ -9,10 +9,8 @@ import tyro
 
 from srd_gym.data.trec import read_qrels, read_run
 from srd_gym.measures import evaluate_run
-from srd_train.commands.options import Files
+from srd_train.commands.options import DEFAULT_MEASURES, Files
 from srd_train.commands.output import Output
-
-DEFAULT_MEASURES = ("alpha_nDCG@5", "alpha_nDCG@10", "ERR_IA@10", "StRecall@10", "NRBP")
 
 
 @dataclass(frozen=True, kw_only=True)

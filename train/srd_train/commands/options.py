@@ -20,6 +20,7 @@ Files = Annotated[tuple[Path, ...], tyro.conf.arg(metavar="FILE...")]
 SomeFile = Annotated[Path | None, tyro.conf.arg(metavar="FILE")]
 Folder = Annotated[Path, tyro.conf.arg(metavar="DIR")]
 SomeFolder = Annotated[Path | None, tyro.conf.arg(metavar="DIR")]
+DEFAULT_MEASURES = ("alpha_nDCG@10", "alpha_nDCG@5", "ERR_IA@10", "StRecall@10", "NRBP")
 SomeText = Annotated[str | None, tyro.conf.arg(metavar="TEXT")]
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated
 
 import tyro
 
+from srd_agents.config import check_count
 from srd_train.commands.options import SomeFile, SomeText
 from srd_train.commands.output import Output
 
@@ -51,26 +52,16 @@ class Report:
             ValueError: no record that can be used, or an unknown reference.
             ImportError: jinja2 is not installed.
         """
-        from srd_train.report.markup import write_text
         from srd_train.report.page import report
 
         if not self.results:
             raise ValueError("no results named; expected a folder as `srd benchmark` leaves it, e.g. results/smoke")
-        if self.resamples < 100:
-            raise ValueError(f"--resamples must be at least 100, got {self.resamples}")
+        check_count("--resamples", self.resamples, low=100)
         made = report(self.results, recipes=self.recipe, reference=self.reference, resamples=self.resamples)
-        text, problems = made.html()
         path = self.out or self.results[0] / "report.html"
-        written = {path: text}
-        if self.markdown is not None:
-            written[self.markdown] = made.markdown()
-        if self.latex is not None:
-            written[self.latex] = made.latex()
-        for file, content in written.items():
-            write_text(file, content)
+        written, problems = made.write(html=path, markdown=self.markdown, latex=self.latex)
         if self.json:
-            named = [{"kind": problem.kind, "what": problem.what, "why": problem.why} for problem in problems]
-            output.data({"written": [str(file) for file in written], "problems": named})
+            output.data({"written": list(map(str, written)), "problems": [asdict(problem) for problem in problems]})
             return 0
         for problem in problems:
             output.notice(f"notice: {problem}")

@@ -5,21 +5,20 @@ A new column is one entry of `columns`; numbers of the records are in `Row.media
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from srd_train.report.tables import SIGNIFICANT, ResultTable, Row
 
 SIGNS = {"above": "▲", "below": "▼", "level": "≈", "": ""}
 """How a verdict is shown: a shape each, so that no colour is needed."""
-LEGEND = (
+_LEGEND = (
     "Interval: 95% bootstrap of the mean over topics. p: paired randomisation test of the first measure over topics, "
     f"Holm-adjusted within the table; {SIGNS['above']} significantly above the first reference, {SIGNS['below']} "
     f"significantly below, {SIGNS['level']} no significant difference (p >= {SIGNIFICANT:g}). Wins, ties and losses: "
-    "topics against that reference, by the first measure. Times: processor time, medians over cells, on the machine "
-    "that ran them."
+    "topics against that reference, by the first measure."
 )
-"""What a reader must know of all tables."""
+_TIMES = " Times: processor time, medians over cells, on the machine that ran them."
 _MARKS = {
     "simulated": "Simulated vectors were drawn from the judgments: compare learners by them, not texts.",
     "transductive": "Transductive vectors were fitted on texts of all folds, the test topics' included.",
@@ -91,6 +90,11 @@ def columns(table: ResultTable) -> list[Column]:
 def plain_columns(table: ResultTable) -> list[Column]:
     """Those of the terminal, Markdown and LaTeX."""
     return [column for column in columns(table) if not column.page_only]
+
+
+def legend_of(tables: Sequence[ResultTable]) -> str:
+    """What a reader must know of all these tables."""
+    return _LEGEND + (_TIMES if any(table.timed for table in tables) else "")
 
 
 def notes(table: ResultTable) -> list[str]:

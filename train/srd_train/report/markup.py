@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from srd_gym.files import written_atomically
-from srd_train.report.columns import LEGEND, notes, plain_columns
+from srd_train.report.columns import legend_of, notes, plain_columns
 from srd_train.report.results import Problem
 from srd_train.report.tables import ResultTable
 
@@ -47,7 +47,7 @@ def as_markdown(found: Sequence[ResultTable], problems: Sequence[Problem] = ()) 
         parts.append(f"**{_markdown_text(table.title)}**")
         parts.append(markdown([_markdown_text(head) for head in heads], cells))
         parts.append(_markdown_text(" ".join(notes(table))))
-    parts.append(LEGEND)
+    parts.append(legend_of(found))
     if problems:
         parts += ["**Problems**", "\n".join(f"- {_markdown_text(str(problem))}" for problem in problems)]
     return "\n\n".join(filter(None, parts))
@@ -58,7 +58,7 @@ def as_latex(found: Sequence[ResultTable]) -> str:
     parts = ["% Needs \\usepackage{booktabs, amssymb, graphicx}.\n"]
     for table in found:
         heads, rows = plain_cells(table)
-        caption = " ".join([f"{table.title}.", LEGEND, *notes(table)])
+        caption = " ".join([f"{table.title}.", legend_of([table]), *notes(table)])
         lines = [
             r"\begin{table}[t]",
             r"\centering",

@@ -19,8 +19,8 @@ import numpy as np
 
 from srd_gym.topic import TopicSet
 from srd_train.experiment.fit import versions
-from srd_train.report.columns import LEGEND, Column, columns, notes
-from srd_train.report.markup import as_latex, as_markdown
+from srd_train.report.columns import Column, columns, legend_of, notes
+from srd_train.report.markup import as_latex, as_markdown, write_text
 from srd_train.report.pictures import panels
 from srd_train.report.rankings import ShownRankings, shown_rankings
 from srd_train.report.results import Description, Problem, describe, read_results, topics_of
@@ -44,6 +44,7 @@ _KINDS = {
     "run": "Rankings that cannot be read",
     "texts": "Topics that cannot be shown",
     "left out": "Left out for size",
+    "input": "What to know of the runs",
 }
 
 
@@ -54,12 +55,15 @@ class Report:
     description: Description
     tables: tuple[ResultTable, ...]
     problems: tuple[Problem, ...]
+    topics: TopicSet | None = None
+    """The topics of every table; None: those that the recipes name."""
 
     def html(self) -> tuple[str, list[Problem]]:
         """The page, and all problems: those of the tables, of rankings and of texts."""
         parts, problems = [], list(self.problems)
         for table in self.tables:
-            topics, why = topics_of(table.records[0], self.description)
+            known = self.topics is not None
+            topics, why = (self.topics, None) if known else topics_of(table.records[0], self.description)
             rankings = shown_rankings(table, topics, why, RANKING_BYTES // len(self.tables))
             problems += rankings.problems
             if why is not None:
@@ -77,6 +81,26 @@ class Report:
     def latex(self) -> str:
         """The tables as LaTeX."""
         return as_latex(self.tables)
+
+    def write(
+        self, *, html: Path | None = None, markdown: Path | None = None, latex: Path | None = None
+    ) -> tuple[list[Path], list[Problem]]:
+        """Write the forms that have a path.
+
+        Returns:
+            The files, and all problems, those of the page included.
+        """
+        written: dict[Path, str] = {}
+        problems = list(self.problems)
+        if html is not None:
+            written[html], problems = self.html()
+        if markdown is not None:
+            written[markdown] = self.markdown()
+        if latex is not None:
+            written[latex] = self.latex()
+        for path, text in written.items():
+            write_text(path, text)
+        return list(written), problems
 
 
 def report(
@@ -143,10 +167,11 @@ def page(parts: Sequence[Part], description: Description, problems: Sequence[Pro
         data=_trusted(embedded(data)),
         lists=[_trusted(embedded(part.rankings.topics)) for part in parts],
         tables=[_table(part.table, data["styles"]) for part in parts],
-        legend=LEGEND,
+        legend=legend_of([part.table for part in parts]),
         problems=[(_KINDS[kind], [p for p in problems if p.kind == kind]) for kind in _KINDS],
         any_problem=bool(problems),
         made=_made(parts),
+        timed=any(part.table.timed for part in parts),
         version=versions().get("srd-gym", ""),
         learned=any(entry["curves"] for entry in data["sets"]),
     )
@@ -317,8 +342,8 @@ def _ranker(row: Row) -> dict[str, Any]:
         "reads": row.reads_judgments,
         "means": row.means,
         "intervals": row.intervals,
-        "fit": row.medians["fit_cpu_seconds"],
-        "rank": row.medians["rank_milliseconds"],
+        "fit": row.medians.get("fit_cpu_seconds"),
+        "rank": row.medians.get("rank_milliseconds"),
     }
 
 

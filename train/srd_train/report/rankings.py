@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from srd_gym.data.trec import read_run
+from srd_gym.data.trec import Run, read_run
 from srd_gym.measures import measure
 from srd_gym.measures.reference import Reference
 from srd_gym.topic import Topic, TopicSet
@@ -144,7 +144,8 @@ def _rankings(records: Sequence[Record]) -> tuple[Rankings, list[Problem]]:
     problems = []
     for record in records:
         try:
-            run = read_run(_inside(record["folder"], record["run"]))
+            run = record["run"]
+            run = run if isinstance(run, Run) else read_run(_inside(record["folder"], run))
         except (OSError, ValueError) as error:
             problems.append(Problem(kind="run", what=str(record["run"]), why=f"{error}; its rankings are not shown"))
             continue

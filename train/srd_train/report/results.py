@@ -17,7 +17,7 @@ from srd_train.experiment.recipe import Recipe, TopicsEntry, built_in, load_reci
 from srd_train.experiment.records import Record, faults
 from srd_train.experiment.sources import load_entry
 
-Kind = Literal["failed", "unreadable", "version", "twice", "incomplete", "run", "texts", "left out"]
+Kind = Literal["failed", "unreadable", "version", "twice", "incomplete", "run", "texts", "left out", "input"]
 
 _FOLDERS = ("cells", "failed")
 """Of the files with one record each; that of a failed cell holds `error`."""
@@ -137,13 +137,15 @@ class Description:
     """What the recipes of the results say: title, references and topic sources; empty where no recipe is known."""
 
     recipes: tuple[Recipe, ...] = ()
+    heading: str = "Benchmark results"
+    """The title where no recipe is known."""
 
     @property
     def title(self) -> str:
         """What heads the report."""
         if len(self.recipes) > 1:
             return f"{len(self.recipes)} benchmarks"
-        return self.recipes[0].title if self.recipes else "Benchmark results"
+        return self.recipes[0].title if self.recipes else self.heading
 
     @property
     def about(self) -> tuple[tuple[str, str], ...]:

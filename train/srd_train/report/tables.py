@@ -79,7 +79,7 @@ class ResultTable:
     lists: int | None
     """Lists drawn from them, where they were reshaped."""
     folds: tuple[int, ...]
-    """Folds run."""
+    """Folds run; none where runs of other systems are compared."""
     normalizer: str
     """Where the ideal rankings come from: "pool" or "candidates"."""
     reference: str
@@ -113,10 +113,16 @@ class ResultTable:
     def title(self) -> str:
         """What the table is about, marks and all."""
         marks = "".join(f", {mark} vectors" for mark in self.marks)
-        folds = "fold" if len(self.folds) == 1 else "folds"
+        folds = f", {'fold' if len(self.folds) == 1 else 'folds'} {_ranges(self.folds)}" if self.folds else ""
         ideal = "pool (official)" if self.normalizer == "pool" else "candidates"
-        tested = f"{self.tested} test topics" + (f" ({self.lists:,} lists)" if self.lists else "")
-        return f"{self.topics}: {tested}, {folds} {_ranges(self.folds)}{marks}, ideal of the {ideal}"
+        tested = f"{self.tested} {'test' if self.folds else 'judged'} topics"
+        lists = f" ({self.lists:,} lists)" if self.lists else ""
+        return f"{self.topics}: {tested}{lists}{folds}{marks}, ideal of the {ideal}"
+
+    @property
+    def timed(self) -> bool:
+        """Whether its records tell what fitting and ranking took."""
+        return any(row.medians for row in self.rows)
 
     @property
     def competitors(self) -> tuple[Row, ...]:
@@ -226,7 +232,7 @@ def _table(records: Sequence[Record], description: Description, wanted: str | No
         marks=tuple(topic_set["marks"]),
         tested=len(topic_ids),
         lists=len(ids) if topic_set["lists"] else None,
-        folds=tuple(sorted({record["fold"] for record in records})),
+        folds=tuple(sorted({record["fold"] for record in records if "fold" in record})),
         normalizer=records[0]["normalizer"],
         reference=reference,
         second_reference=second,
@@ -323,8 +329,9 @@ def _medians(records: Sequence[Record]) -> dict[str, float]:
     """Median over cells of every quantity that the records tell; see `Row.medians`."""
     values: dict[str, list[float]] = {}
     for record in records:
-        milliseconds = 1000 * record["rank_cpu_seconds"] / record["topic_set"]["test"]
-        for key, value in {**record, "rank_milliseconds": milliseconds}.items():
+        timed = "rank_cpu_seconds" in record
+        own = {"rank_milliseconds": 1000 * record["rank_cpu_seconds"] / record["topic_set"]["test"]} if timed else {}
+        for key, value in {**record, **own}.items():
             if key not in _NAMES and isinstance(value, (int, float)) and not isinstance(value, bool):
                 values.setdefault(key, []).append(value)
     return {key: float(np.median(several)) for key, several in values.items()}

@@ -33,6 +33,7 @@ const fillExplorer = () => {
   }));
   const seeds = new Set(look.topics.flatMap((topic) => Object.values(topic.lists).flatMap((by) => Object.keys(by))));
   options(byId("seed"), [...seeds].sort((a, b) => a - b).map((seed) => [seed, seed]));
+  byId("seed").parentElement.hidden = seeds.size < 2;
   findTopics();
 };
 
@@ -140,7 +141,7 @@ const drawSubtopics = (topic) => {
 };
 
 const listHead = (topic, name, list, seen) => {
-  if (list === null) return el("th", { scope: "col" }, el("bdi", {}, name), el("span", { class: "none" }, " no ranking: its run is missing"));
+  if (list === null) return el("th", { scope: "col" }, el("bdi", {}, name), el("span", { class: "none" }, " no ranking: its run is missing, or lacks this topic"));
   const value = list.gains ? list.gains.reduce((sum, gain) => sum + gain, 0) / 1e4 : null;
   const head = el("th", { scope: "col" }, el("bdi", {}, name), list.several ? el("small", {}, `seed ${list.seed}`) : null,
     value === null ? null : el("span", { class: "value" }, value.toFixed(3)));

@@ -1,0 +1,214 @@
+"""`srd compare` and its Python twin: the figures, and what is said of odd input."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from made_results import made_runs
+from run_srd import Srd
+
+from srd_gym.data.parquet import write_topics
+from srd_gym.data.trec import load_trec, read_qrels, read_run, write_run
+from srd_gym.measures import evaluate_run
+from srd_train.report.comparison import compare
+from srd_train.report.significance import bootstrap_interval, holm, randomisation_test, wins_ties_losses
+from srd_train.report.tables import ResultTable
+
+MEASURES = ("alpha_nDCG@5", "StRecall@5", "NRBP")
+NAMES = ("first", "second", "third")
+QUICK = ("--resamples", 200, "--measures", *MEASURES)
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> dict[str, Path]:
+    return made_runs(tmp_path)
+
+
+def words(made: dict[str, Path], *names: str) -> list[object]:
+    return ["compare", *(made[name] for name in names or NAMES), "--qrels", made["qrels"], *QUICK]
+
+
+def table_of(qrels: list[Path], runs: dict[str, Path], **options: Any) -> ResultTable:
+    read = {name: read_run(path) for name, path in runs.items()}
+    (table,) = compare(read_qrels(qrels), read, MEASURES, **({"resamples": 200} | options)).tables
+    return table
+
+
+def assert_figures(table: ResultTable, qrels: list[Path], runs: dict[str, Path], reference: str) -> None:
+    """The table says what evaluating each run by itself and testing the scores by hand say."""
+    alone = {name: evaluate_run(read_qrels(qrels), read_run(path), MEASURES) for name, path in runs.items()}
+    rows = {row.ranker: row for row in table.rows}
+    assert table.reference == reference
+    assert list(rows) == sorted(runs, key=lambda name: -alone[name].measures[MEASURES[0]])
+    first = {
+        name: np.array([each.per_topic[query_id][MEASURES[0]] for query_id in sorted(each.per_topic)])
+        for name, each in alone.items()
+    }
+    others = [name for name in rows if name != reference]
+    raw = [randomisation_test(first[n], first[reference], np.random.default_rng(0), resamples=200) for n in others]
+    for name, each in alone.items():
+        assert rows[name].means == pytest.approx(each.measures, abs=1e-12)
+        low, high = rows[name].intervals[MEASURES[0]]
+        expected = bootstrap_interval(first[name], np.random.default_rng(1), resamples=10_000)
+        assert (low, high) == pytest.approx(expected, abs=0.25 * (expected[1] - expected[0]))
+    for name, p_value in zip(others, holm(raw), strict=True):
+        assert rows[name].p_value == p_value
+        assert rows[name].wins_ties_losses == wins_ties_losses(first[name], first[reference])
+    assert rows[reference].p_value is rows[reference].wins_ties_losses is None
+
+
+def test_the_figures_are_those_of_evaluate_and_of_the_tests(made: dict[str, Path]) -> None:
+    runs = {name: made[name] for name in NAMES}
+    assert_figures(table_of([made["qrels"]], runs), [made["qrels"]], runs, "first")
+    assert_figures(table_of([made["qrels"]], runs, reference="third"), [made["qrels"]], runs, "third")
+
+
+@pytest.mark.data
+def test_the_figures_on_the_indri_runs(data_dir: Path, tmp_path: Path) -> None:
+    qrels = sorted((data_dir / "trec-web").glob("*.diversity.qrels.gz"))
+    indri = read_run(sorted((data_dir / "trec-web").glob("*.indri.run.gz")))
+    rng = np.random.default_rng(0)
+    runs = {name: tmp_path / name for name in ("indri", "shuffled", "some")}
+    shuffled = {query_id: [ids[i] for i in rng.permutation(len(ids))] for query_id, ids in indri.rankings.items()}
+    write_run(runs["indri"], indri.rankings, "indri")
+    write_run(runs["shuffled"], shuffled, "shuffled")
+    write_run(runs["some"], {q: ids for q, ids in indri.rankings.items() if int(q) % 9}, "some")
+    table = table_of(qrels, runs)
+    assert table.tested == 198
+    assert_figures(table, qrels, runs, "indri")
+
+
+def test_the_order_of_the_runs_changes_no_figure_but_those_against_the_reference(made: dict[str, Path]) -> None:
+    shown = []
+    for names in itertools.permutations(NAMES):
+        runs = {name: made[name] for name in names}
+        table = table_of([made["qrels"]], runs)
+        assert table.reference == names[0]
+        assert table.rows == table_of([made["qrels"]], dict(reversed(runs.items())), reference=names[0]).rows
+        shown.append([(row.ranker, row.means, row.intervals) for row in table.rows])
+    assert all(each == shown[0] for each in shown)
+
+
+def test_the_command_shows_what_the_function_finds(srd: Srd, made: dict[str, Path], tmp_path: Path) -> None:
+    table = table_of([made["qrels"]], {name: made[name] for name in NAMES}, reference="second")
+    forms = {form: tmp_path / f"made.{form}" for form in ("html", "md", "tex")}
+    files = ("--out", forms["html"], "--markdown", forms["md"], "--latex", forms["tex"])
+    done = srd.works(*words(made), "--reference", made["second"], "--per-topic", "--json", *files)
+    told = done.json
+    rows = {row.ranker: row for row in table.rows}
+    assert (told["reference"], told["measures"], told["topics"]) == ("second", list(MEASURES), 30)
+    assert list(told["runs"]) == list(rows)
+    for name, figures in told["runs"].items():
+        assert figures == json.loads(json.dumps({key: getattr(rows[name], key) for key in figures}))
+    assert told["per_topic"] == {record["ranker"]: record["per_topic"] for record in table.records}
+    assert told["problems"] == []
+    assert told["written"] == [str(path) for path in forms.values()]
+    assert "<h1><bdi>3 runs compared</bdi></h1>" in forms["html"].read_text()
+    title = "3 runs: 30 judged topics, ideal of the pool (official)"
+    assert forms["md"].read_text().startswith(f"**{title}**\n\n| ranker | alpha_nDCG@5 |")
+    assert rf"\caption{{{title}." in forms["tex"].read_text()
+    out = srd.works(*words(made), "--reference", "second", "--per-topic").out
+    assert title in out
+    assert "Holm-adjusted" in out
+    assert "processor time" not in out
+    values = [f"{scores['30'][MEASURES[0]]:.4f}" for scores in told["per_topic"].values()]
+    assert ["30", *values] in [line.split() for line in out.splitlines()]
+
+
+def test_a_topic_file_gives_texts(srd: Srd, made: dict[str, Path], tmp_path: Path) -> None:
+    xml = tmp_path / "topics.xml"
+    topic = '<topic number="{}"><query>words of {}</query><subtopic number="2">a side</subtopic></topic>'
+    xml.write_text(f"<webtrack>{''.join(topic.format(i, i) for i in range(1, 30))}</webtrack>")
+    done = srd.works(*words(made), "--topics", xml, "--out", tmp_path / "a.html")
+    assert "notice: the topic file: 1 of 30 judged topics have no texts there (30)" in done.err
+    assert "words of 29" in (tmp_path / "a.html").read_text()
+    loaded = load_trec(run=made["first"], qrels=made["qrels"])
+    texts = [tuple(f"text of {doc_id}" for doc_id in topic.doc_ids) for topic in loaded]
+    parquet = tmp_path / "topics.parquet"
+    write_topics(
+        parquet, loaded.replace(dataclasses.replace(t, doc_texts=x) for t, x in zip(loaded, texts, strict=True))
+    )
+    assert not srd.works(*words(made), "--topics", parquet, "--out", tmp_path / "b.html").err.count("notice")
+    assert "text of 7-3" in (tmp_path / "b.html").read_text()
+
+
+def without(path: Path, *query_ids: str) -> Path:
+    """The run without some of its queries."""
+    lines = [line for line in path.read_text().splitlines(keepends=True) if line.split()[0] not in query_ids]
+    found = path.with_name(f"part-{path.name}")
+    found.write_text("".join(lines))
+    return found
+
+
+def test_runs_of_other_topics_count_0_or_are_left_out(srd: Srd, made: dict[str, Path]) -> None:
+    made["part"] = without(made["second"], "4", "11")
+    made["part"].write_text(made["part"].read_text() + "99 Q0 d 1 1 t\n")
+    done = srd.works(*words(made, "first", "part"), "--json")
+    alone = srd.works("evaluate", "--qrels", made["qrels"], "--run", made["part"], "--measures", *MEASURES, "--json")
+    assert done.json["runs"]["part-second"]["means"] == pytest.approx(alone.json["measures"], abs=1e-12)
+    assert [(problem["what"], problem["why"]) for problem in done.json["problems"]] == [
+        ("part-second", "no ranking of 2 of 30 judged topics (4, 11); each counts 0"),
+        ("part-second", "rankings without judgments (99); left out"),
+    ]
+    present = srd.works(*words(made, "first", "part"), "--present-only", "--json").json
+    assert present["topics"] == 28
+    both = {name: without(made[name], "4", "11") for name in ("first", "second")}
+    for name, path in (("first", both["first"]), ("part-second", both["second"])):
+        evaluated = evaluate_run(read_qrels(made["qrels"]), read_run(path), MEASURES).mean(present_only=True)
+        assert present["runs"][name]["means"] == pytest.approx(evaluated, abs=1e-12)
+    shown = srd.works(*words(made, "first", "part"), "--present-only")
+    assert "2 runs, on the topics that all of them rank: 28 judged topics" in shown.out
+    assert "notice: part-second: no ranking of 2 of 30 judged topics (4, 11); left out for every run" in shown.err
+
+
+def test_what_cannot_be_compared_is_explained(srd: Srd, made: dict[str, Path], tmp_path: Path) -> None:
+    few = [str(number) for number in range(1, 16)]
+    many = [str(number) for number in range(16, 31)]
+    made |= {"early": without(made["first"], *many), "late": without(made["second"], *few)}
+    for name, text in (("twice", "1 Q0 d 1 2 t\n1 Q0 d 2 1 t\n"), ("foreign", "x Q0 d 1 2 t\n")):
+        made[name] = tmp_path / f"{name}.run"
+        made[name].write_text(text)
+    for names, more, said in (
+        (("first",), (), "expected two runs or more to compare, got 1; `srd evaluate` scores one"),
+        (("first", "second", "first"), (), "is given twice; expected each run once"),
+        (NAMES, ("--reference", "thirdd"), "unknown run to test against, 'thirdd'. Did you mean third"),
+        (("first", "twice"), (), "document 'd' comes twice for query '1'"),
+        (("first", "foreign"), (), "foreign: no query of the run is judged (the run has 'x'"),
+        (("early", "late"), ("--present-only",), "no judged topic is ranked by every run"),
+        (NAMES, ("--resamples", 5), "--resamples must be at least 100, got 5"),
+        (NAMES, ("--measures", "alpha_nDGC@10"), "Did you mean alpha_nDCG"),
+        (NAMES, ("--measures", "NRBP", "P_IA"), "measure 'P_IA' has no cutoff; write P_IA@10"),
+    ):
+        assert said in srd.fails(*words(made, *names), *more)
+    assert "--qrels" in srd("compare", made["first"], made["second"]).err
+
+
+def test_copies_and_runs_of_one_name_are_said(srd: Srd, made: dict[str, Path], tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir()
+    made["copy"] = tmp_path / "other" / "first.run"
+    made["copy"].write_text(made["first"].read_text())
+    done = srd.works(*words(made, "first", "copy", "third"), "--json", "--reference", made["copy"])
+    assert "notice: some runs have files of one name; the table calls each by its path" in done.err
+    assert done.json["reference"] == str(made["copy"])
+    assert done.json["runs"][str(made["first"])]["p_value"] == 1.0
+    assert done.json["runs"][str(made["first"])]["wins_ties_losses"] == [0, 30, 0]
+    (problem,) = done.json["problems"]
+    assert problem["what"] == f"{made['first']}, {made['copy']}"
+    assert problem["why"] == "the same rankings; is one run given twice?"
+
+
+def test_it_never_loads_torch(made: dict[str, Path], tmp_path: Path) -> None:
+    program = (
+        "import sys\nfrom srd_train.cli import main\n"
+        f"code = main({[*map(str, words(made)), '--out', str(tmp_path / 'page.html')]!r})\n"
+        "sys.exit(code or ('torch' in sys.modules) or ('matplotlib' in sys.modules))"
+    )
+    assert subprocess.run([sys.executable, "-c", program], capture_output=True, check=False).returncode == 0

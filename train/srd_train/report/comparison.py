@@ -1,0 +1,176 @@
+"""TREC runs compared by judgments alone: the tables, tests and page of a benchmark, of runs that any system made."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Mapping
+from itertools import combinations
+from typing import Any
+
+from srd_gym.data.trec import Qrels, Run, TopicText, judgment_rows
+from srd_gym.measures import Evaluation, Measure, evaluate_run, measure
+from srd_gym.names import unknown
+from srd_gym.topic import Topic, TopicSet
+from srd_train.experiment.fit import commit, versions
+from srd_train.report.page import Report
+from srd_train.report.results import Description, Problem
+from srd_train.report.tables import complete_tables
+
+_SHOWN = 10
+"""Ranks that the page shows where no measure looks further."""
+
+
+def compare(
+    qrels: Qrels,
+    runs: Mapping[str, Run],
+    measures: Iterable[str | Measure],
+    *,
+    reference: str | None = None,
+    topics: TopicSet | Mapping[str, TopicText] | None = None,
+    present_only: bool = False,
+    resamples: int = 10_000,
+) -> Report:
+    """Score several runs against diversity qrels, and test each against one of them.
+
+    Scores are those of `srd_gym.measures.evaluate_run`; intervals and tests those of a benchmark's report. Every topic
+    of the qrels counts, a missing ranking 0.
+
+    Args:
+        qrels: from `srd_gym.data.trec.read_qrels`.
+        runs: name -> run, from `srd_gym.data.trec.read_run`.
+        measures: measures or their notation; the first is the one that is tested.
+        reference: the run to test against, by its name; None: the first.
+        topics: where the page takes texts from, by query, subtopic and document id: a topic set, or what
+            `srd_gym.data.trec.read_topics_xml` read.
+        present_only: count only the topics that every run ranks.
+        resamples: of intervals and tests.
+
+    Returns:
+        A report with one table (`.tables[0]`: a row for each run, by falling mean; scores by topic), what was odd about
+        the runs (`.problems`), both as `.html()`, `.markdown()` and `.latex()`, and as files by `.write()`.
+
+    Raises:
+        ValueError: fewer than two runs, a reference that is none of them, a run without a judged topic, a measure that
+            cannot be computed, or no topic that every run ranks.
+    """
+    if len(runs) < 2:
+        raise ValueError(f"expected two runs or more to compare, got {len(runs)}; `srd evaluate` scores one")
+    if reference is not None and reference not in runs:
+        raise unknown("run to test against,", reference, runs, "The reference is one of the runs that are compared.")
+    wanted = [measures] if isinstance(measures, str | Measure) else list(measures)
+    scored = {name: _scored(name, qrels, run, wanted) for name, run in runs.items()}
+    unranked = {query_id for each in scored.values() for query_id in each.missing_topics} if present_only else set()
+    if len(unranked) == len(qrels.topics):
+        raise ValueError("no judged topic is ranked by every run, so that none is left to compare them on")
+    shared = {
+        "topic_set": {
+            "name": f"{len(runs)} runs" + (", on the topics that all of them rank" if present_only else ""),
+            "full_name": "TREC runs",
+            "fingerprint": "",
+            "marks": [],
+            "lists": False,
+        },
+        "depth": max(measure(name).cutoff or _SHOWN for name in next(iter(scored.values())).names),
+        "commit": commit(),
+        "versions": versions(),
+    }
+    records = [shared | _record(name, runs[name], each, unranked) for name, each in scored.items()]
+    found, _ = complete_tables(records, reference=reference or next(iter(runs)), resamples=resamples)
+    problems = [*_problems(runs, scored, unranked), *([] if topics is None else _without_texts(qrels, topics))]
+    return Report(
+        description=Description(heading=f"{len(runs)} runs compared"),
+        tables=tuple(found),
+        problems=tuple(problems),
+        topics=_topics(qrels, runs, topics or {}),
+    )
+
+
+def _scored(name: str, qrels: Qrels, run: Run, measures: Iterable[str | Measure]) -> Evaluation:
+    """The scores of a run; that it has none is an error that names it."""
+    try:
+        return evaluate_run(qrels, run, measures)
+    except ValueError as error:
+        if run.rankings.keys() & qrels.topics.keys():
+            raise
+        raise ValueError(f"{name}: {error}") from error
+
+
+def _record(name: str, run: Run, scored: Evaluation, unranked: set[str]) -> dict[str, Any]:
+    """What tables and page need to know of a run, as benchmarks record it of a cell; without seed, fold and times."""
+    per_topic = {query_id: values for query_id, values in scored.per_topic.items() if query_id not in unranked}
+    return {
+        "cell": name,
+        "ranker": name,
+        "fitted_as": name,
+        "view": None,
+        "history": None,
+        "reads_judgments": False,
+        "seed": 0,
+        "normalizer": scored.normalizer,
+        "measures": dataclasses.replace(scored, per_topic=per_topic).measures,
+        "per_topic": per_topic,
+        "run": run,
+    }
+
+
+def _problems(runs: Mapping[str, Run], scored: Mapping[str, Evaluation], unranked: set[str]) -> list[Problem]:
+    """What a reader of the figures must know of the runs."""
+    said: dict[str, list[str]] = {}
+    for name, each in scored.items():
+        if each.missing_topics:
+            counted = "left out for every run" if unranked else "each counts 0"
+            many = f"{each.missing} of {each.topics} judged topics ({_few(each.missing_topics)})"
+            said.setdefault(f"no ranking of {many}; {counted}", []).append(name)
+        if each.unjudged:
+            said.setdefault(f"rankings without judgments ({_few(each.unjudged)}); left out", []).append(name)
+    for one, other in combinations(runs, 2):
+        if runs[one].rankings == runs[other].rankings:
+            said.setdefault("the same rankings; is one run given twice?", []).extend([one, other])
+    return [Problem(kind="input", what=", ".join(dict.fromkeys(names)), why=why) for why, names in said.items()]
+
+
+def _few(query_ids: tuple[str, ...]) -> str:
+    """The first of some ids."""
+    return ", ".join(query_ids[:3]) + (", ..." if len(query_ids) > 3 else "")
+
+
+def _without_texts(qrels: Qrels, topics: TopicSet | Mapping[str, TopicText]) -> list[Problem]:
+    """The judged topics that the topic file lacks."""
+    known = set(topics.query_ids if isinstance(topics, TopicSet) else topics)
+    lacking = tuple(query_id for query_id in qrels.topics if query_id not in known)
+    why = f"{len(lacking)} of {len(qrels.topics)} judged topics have no texts there ({_few(lacking)})"
+    return [Problem(kind="texts", what="the topic file", why=why)] if lacking else []
+
+
+def _topics(qrels: Qrels, runs: Mapping[str, Run], topics: TopicSet | Mapping[str, TopicText]) -> TopicSet:
+    """The judged topics, what any run ranks as their candidates, with the texts that are known."""
+    found = []
+    texts = {topic.query_id: topic for topic in topics} if isinstance(topics, TopicSet) else topics
+    for query_id, judged in qrels.topics.items():
+        doc_ids = tuple(dict.fromkeys(doc for run in runs.values() for doc in run.rankings.get(query_id, ())))
+        if not doc_ids:
+            continue
+        known = texts.get(query_id)
+        about, documents = _texts(known)
+        found.append(
+            Topic(
+                query_id=query_id,
+                query_text=None if known is None else known.query_text,
+                doc_ids=doc_ids,
+                doc_texts=tuple(documents.get(doc_id, "") for doc_id in doc_ids) if documents else None,
+                subtopic_ids=judged.subtopic_ids,
+                subtopic_texts=tuple(about.get(name) or name for name in judged.subtopic_ids),
+                judgments=judgment_rows(judged, doc_ids, judged.subtopic_ids),
+                pool=judged.judgments,
+                pool_ids=judged.doc_ids,
+            )
+        )
+    return TopicSet(found, name="runs")
+
+
+def _texts(known: Topic | TopicText | None) -> tuple[Mapping[str, str], Mapping[str, str]]:
+    """Texts of subtopics and of documents, by their ids."""
+    if not isinstance(known, Topic):
+        return ({} if known is None else known.subtopics), {}
+    subtopics = dict(zip(known.subtopic_ids, known.subtopic_texts or (), strict=False))
+    return subtopics, dict(zip(known.doc_ids, known.doc_texts or (), strict=False))

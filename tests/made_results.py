@@ -16,7 +16,8 @@ from srd_gym.topic import TopicSet
 from srd_train.experiment.benchmark import run_benchmark
 from srd_train.experiment.cells import SCHEMA_VERSION
 from srd_train.experiment.recipe import RankerEntry, Recipe, TopicsEntry, load_recipe
-from srd_train.report.results import Description, Record
+from srd_train.experiment.records import Record
+from srd_train.report.results import Description
 from srd_train.report.tables import ResultTable, complete_tables
 
 TINY = TopicsEntry(name="tiny", source="synthetic:tiny:15:0", folds=3)

@@ -19,7 +19,8 @@ from srd_gym.data.trec import Run, read_run
 from srd_gym.measures import measure
 from srd_gym.measures.reference import Reference
 from srd_gym.topic import Topic, TopicSet
-from srd_train.report.results import Problem, Record
+from srd_train.experiment.records import Record
+from srd_train.report.results import Problem
 from srd_train.report.tables import ResultTable
 
 TEXT_LENGTH = 320

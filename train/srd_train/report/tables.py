@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 
 from srd_gym.data.reshape import origin
 from srd_gym.names import unknown
-from srd_train.report.results import Description, Problem, Record, same_benchmark
+from srd_train.experiment.records import Record
+from srd_train.report.results import Description, Problem, same_benchmark
 from srd_train.report.significance import bootstrap_interval, holm, randomisation_test, wins_ties_losses
 
 SIGNIFICANT = 0.05

@@ -18,8 +18,9 @@ from srd_train.commands.output import Output
 from srd_train.experiment.benchmark import run_benchmark
 from srd_train.experiment.fit import commit, torch_threads, versions
 from srd_train.experiment.recipe import Recipe, load_recipe
+from srd_train.experiment.records import Record
 from srd_train.report.markup import write_page
-from srd_train.report.results import Record, read_results
+from srd_train.report.results import read_results
 from studies.convergence.effort import SetConvergence, convergence
 from studies.convergence.episode_costs import EpisodeCost, episode_costs
 

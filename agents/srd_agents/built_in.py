@@ -106,6 +106,14 @@ BUILT_IN: Mapping[str, Row] = {
     "mdp-div": _learner(
         "mdp_div.agent:MdpDiv", "REINFORCE, one topic at a time, exactly as published (Xia et al. 2017)"
     ),
+    "mdp-div-return-only": _learner(
+        "mdp_div.agent:MdpDiv",
+        "MDP-DIV paid once, at the end of the list (its ReturnOnly)",
+        options={"return_only": True},
+    ),
+    "mdp-div-s-recall": _learner(
+        "mdp_div.agent:MdpDiv", "MDP-DIV paid by subtopic recall (its S-recall)", options={"reward": "StRecall"}
+    ),
     "mdp-div-batched": _learner(
         "mdp_div.agent:MdpDivBatched",
         "MDP-DIV's policy learned in batches of topics and rollouts: baseline, Adam, entropy, clipping",

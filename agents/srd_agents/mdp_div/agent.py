@@ -53,7 +53,7 @@ class PolicyLearner(NetworkLearner[C]):
 
     @cached_property
     def pruning(self) -> Pruning | None:
-        """What takes candidates off offer, in training and in ranking alike."""
+        """What takes candidates off offer in training episodes, and in rankings with `prune_ranking`."""
         return None if self.config.pruning is None else parse_pruning(self.config.pruning)
 
     def _order_features(self) -> int:
@@ -122,7 +122,9 @@ class PolicyLearner(NetworkLearner[C]):
         policy = self._policy()
         if isinstance(policy, GreedyPolicy) and self.config.decoding != "greedy":
             return rankings_of(self.config, topics, k, policy.drafts)
-        return policy.rank_batch(topics, k) if self.pruning is None else policy.rank_pruned(topics, k, self.pruning)
+        if self.pruning is not None and self.config.prune_ranking:
+            return policy.rank_pruned(topics, k, self.pruning)
+        return policy.rank_batch(topics, k)
 
     def _policy(self) -> StepwisePolicy:
         """The current weights, ready to rank; kept until they change."""
@@ -145,15 +147,17 @@ class PolicyLearner(NetworkLearner[C]):
 
 
 class MdpDiv(PolicyLearner[MdpDivConfig]):
-    """MDP-DIV exactly as published: one topic, one sampled episode, one step of plain gradient ascent.
+    """MDP-DIV as published: one topic, one sampled episode, a step of plain gradient ascent after each of its ranks.
 
     Xia, Xu, Lan, Guo, Zeng, Cheng, "Adapting Markov Decision Process for Search Result Diversification", SIGIR 2017:
-    theta += eta * sum_t gamma^t G_t grad log pi(a_t | s_t), its Algorithms 1 and 2; ranking is its Algorithm 3.
+    theta += eta * gamma^t G_t grad log pi(a_t | s_t) for t = 0, 1, ..., its Algorithm 1 (lines 5 to 8), each gradient
+    taken at the weights that the one before left; episodes are its Algorithm 2, ranking is its Algorithm 3. With
+    `update="episode"` the gradients are summed at the weights that the episode was drawn with.
     The gradients run back through the whole recurrence (the published code cuts them short and gives V_q only those of
     the first rank).
 
     Differs from the paper: topics come in a new seeded shuffle each epoch; the weights kept are those that validate
-    best.
+    best; training episodes have 10 ranks, as in its code (`horizon=None`: the whole list).
     """
 
     name: str = "mdp-div"
@@ -175,18 +179,38 @@ class MdpDiv(PolicyLearner[MdpDivConfig]):
     def _update(self, batch: IntArray) -> Mapping[str, float]:
         episodes, log_pi = self._episodes(batch, rollouts=1)
         weights = paper_weights(discounted_returns(episodes.rewards, self.config.gamma), self.config.gamma)
-        chosen = chosen_log_policy(log_pi, episodes.actions)
-        loss = reinforce_loss(chosen, weights, episodes.active).sum()
+        terms = reinforce_loss(chosen_log_policy(log_pi, episodes.actions), weights, episodes.active)
+        if self.config.update == "episode":
+            self._descend(terms.sum())
+        else:
+            self._descend_by_rank(batch, episodes, weights)
+        return {
+            "return": float(episodes.rewards.sum()),
+            "loss": float(terms.detach().sum()),
+            "evaluations": float(episodes.evaluations()),
+        }
+
+    def _descend_by_rank(self, batch: IntArray, episodes: Episodes, weights: torch.Tensor) -> None:
+        """A step for each rank of an episode, its state computed anew with the weights as they are by then."""
+        if self._tensors is None:
+            raise RuntimeError("no topics to train on: `fit` prepares them")
+        inputs = self._tensors.batch(batch)
+        for rank in range(weights.shape[1]):
+            if not weights[0, rank]:  # nothing is earned from here on: no gradient
+                continue
+            known = episodes.at_rank(rank)
+            log_pi = episode_log_policy(self._network, self._network.project(inputs), known)
+            self._descend(
+                reinforce_loss(chosen_log_policy(log_pi, known.actions), weights[:, : rank + 1], known.active).sum()
+            )
+
+    def _descend(self, loss: torch.Tensor) -> None:
+        """Plain gradient descent, one step."""
         parameters = list(self._network.parameters())
         gradients = torch.autograd.grad(loss, parameters, materialize_grads=True)  # zeros for W where T = 1
         with torch.no_grad():
             for parameter, gradient in zip(parameters, gradients, strict=True):
                 parameter.sub_(gradient, alpha=self.config.learning_rate)
-        return {
-            "return": float(episodes.rewards.sum()),
-            "loss": float(loss.detach()),
-            "evaluations": float(episodes.evaluations()),
-        }
 
 
 class MdpDivBatched(PolicyLearner[MdpDivBatchedConfig]):
@@ -195,9 +219,10 @@ class MdpDivBatched(PolicyLearner[MdpDivBatchedConfig]):
     The gradient is REINFORCE's with the leave-one-out baseline (`loss.leave_one_out_advantages`), which leaves its mean
     as it is and takes most of its noise away.
 
-    Differs from the paper: batches, baseline, advantages scaled to unit size per batch, Adam, entropy bonus, gradient
-    clipping, vectors standardised by the training documents, first weights that resemble MMR, hidden width 16, and a
-    linear term for the retrieval order in the logits.
+    Differs from the paper: batches, several episodes a topic, baseline, one step by the gradients of all ranks,
+    advantages scaled to unit size per batch, Adam, entropy bonus, gradient clipping, vectors standardised by the
+    training documents, first weights that resemble MMR, hidden width 16, a linear term for the retrieval order in the
+    logits, and what differs for `mdp-div`.
     """
 
     name: str = "mdp-div-batched"

@@ -22,8 +22,10 @@ class PolicyConfig(LearnerConfig, Decoding):
     device: str = "cpu"
     """Where the policy is trained, in torch's words ("cpu", "cuda"); ranking always runs on the CPU."""
     pruning: str | None = None
-    """What takes candidates off offer, in training and in ranking alike: "knn:0.3", "ranker:0.5:step:FOLDER"
+    """What takes candidates off offer in training episodes: "knn:0.3", "ranker:0.5:step:FOLDER"
     (`srd_gym.pruning.parse_pruning`); None keeps all."""
+    prune_ranking: bool = False
+    """Prune the rankings too, as the training episodes were; the paper (Liu et al. 2018) prunes those alone."""
     policy: Literal["bilinear", "attention"] = "bilinear"
     """"bilinear" is the papers'. "attention" adds to it self-attention over the candidates on offer, computed anew at
     every rank (ours): an expensive policy, for which pruning saves time."""
@@ -53,18 +55,30 @@ class PolicyConfig(LearnerConfig, Decoding):
             check_count("horizon", self.horizon)
         if self.pruning is not None:
             parse_pruning(self.pruning)
-        if self.decoding != "greedy" and (self.policy == "attention" or self.pruning is not None):
-            raise ValueError(f"decoding={self.decoding!r} needs policy='bilinear' and no pruning; else use 'greedy'")
+        if self.prune_ranking and not self.prunes:
+            raise ValueError('prune_ranking=True needs a ranker that prunes; add a strategy, such as pruning="knn:0.3"')
+        if self.decoding != "greedy" and (self.policy == "attention" or self.prune_ranking):
+            raise ValueError(
+                f"decoding={self.decoding!r} needs policy='bilinear' and prune_ranking=False; else use 'greedy'"
+            )
+
+    @property
+    def prunes(self) -> bool:
+        """Whether candidates are taken off offer."""
+        return self.pruning is not None
 
 
 @dataclass(frozen=True, kw_only=True)
 class MdpDivConfig(PolicyConfig):
-    """MDP-DIV as published: one topic, one episode, one step of plain gradient ascent."""
+    """MDP-DIV as published: one topic, one episode, plain gradient ascent after each of its ranks."""
 
     hidden: int = 5
     """Width of the user state."""
     learning_rate: float = 0.01
     """Step size eta, which the paper tunes on validation; it depends on the length of the vectors."""
+    update: Literal["step", "episode"] = "step"
+    """When the weights change: "step" after each rank's gradient, the next one taken at the new weights (Algorithm 1);
+    "episode" once, by the sum of the ranks' gradients, in a quarter of the time."""
     gamma: float = 1.0
     """Discount of later rewards, 0 to 1; the paper's is 1."""
     init: Literal["paper", "code"] = "paper"
@@ -125,6 +139,8 @@ class MdpDivNtnConfig(MdpDivConfig):
     """Epochs of NTN-DIV at most; a fifth of the training topics tells it when to stop."""
     ntn_learning_rate: float = 0.003
     """NTN-DIV's step size (Liu et al. 2018: 0.009)."""
+    ntn_tensor_rate: float = 0.01
+    """Step size of NTN-DIV's tensor and of its w, in shares of `ntn_learning_rate` (the paper: 1)."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -135,8 +151,14 @@ class MdpDivNtnConfig(MdpDivConfig):
         check_count("ntn_slices", self.ntn_slices)
         check_count("ntn_epochs", self.ntn_epochs)
         check_positive("ntn_learning_rate", self.ntn_learning_rate)
+        check_positive("ntn_tensor_rate", self.ntn_tensor_rate)
         if self.pruning is not None:
             raise ValueError(
                 f"this ranker prunes by its own NTN-DIV, so it takes no pruning={self.pruning!r}; "
                 "give that to ranker mdp-div"
             )
+
+    @property
+    def prunes(self) -> bool:
+        """Always, by its own NTN-DIV."""
+        return True

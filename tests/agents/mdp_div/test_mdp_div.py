@@ -199,6 +199,54 @@ def test_first_weights_are_uniform_in_the_papers_or_the_codes_range(tmp_path: Pa
         assert abs(values.mean()) < 0.15 * bound
 
 
+def test_weights_change_after_every_rank_as_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Algorithm 1, lines 5 to 8, with one number for each weight matrix: the second rank's gradient is taken anew."""
+    topic = Topic(
+        query_id="q",
+        doc_ids=("a", "b", "c"),
+        query_vector=np.array([0.7], np.float32),
+        doc_vectors=np.array([[0.3], [-1.1], [0.8]], np.float32),
+        subtopic_ids=("1", "2", "3"),
+        judgments=np.eye(3, dtype=np.int8),
+    )
+    played: list[Any] = []
+
+    def remembered(*args: Any) -> Any:
+        played.append(roll_out(*args))
+        return played[-1]
+
+    monkeypatch.setattr("srd_agents.mdp_div.agent.roll_out", remembered)
+    rate, gamma = 0.5, 0.9
+    ranker = MdpDiv(MdpDivConfig(hidden=1, horizon=2, epochs=1, learning_rate=rate, gamma=gamma))
+    ranker._build(1)
+    ranker._prepare(TopicSet([topic], name="one"), 3)
+    names = ("query_weight", "input_weight", "state_weight", "scoring_weight")
+    vq, v, w, u = (float(ranker._weights()[name].item()) for name in names)
+    ranker._update(np.array([0]))
+    first, second = played[0].actions[0].tolist()
+
+    def sigma(z: float) -> float:
+        return float(1 / (1 + np.exp(-z)))
+
+    def surprise(chosen: int, offered: list[int], u: float, h: float) -> float:
+        """x of the chosen document less its expectation: what the log probability's gradient begins with."""
+        chances = np.exp(x[offered] * u * h)
+        return float(x[chosen] - chances @ x[offered] / chances.sum())
+
+    x, q = np.array([0.3, -1.1, 0.8]), 0.7
+    gain, later = 1.0, 1 / np.log2(3)  # each document covers a subtopic of its own
+    h0 = sigma(vq * q)
+    e = rate * (gain + gamma * later) * surprise(first, [0, 1, 2], u, h0)
+    vq, u = vq + e * u * h0 * (1 - h0) * q, u + e * h0
+    h0 = sigma(vq * q)
+    h1 = sigma(v * x[first] + w * h0)
+    e = rate * gamma * later * surprise(second, [i for i in range(3) if i != first], u, h1)
+    back = e * u * h1 * (1 - h1)
+    vq, v, w, u = vq + back * w * h0 * (1 - h0) * q, v + back * x[first], w + back * h0, u + e * h1
+    found = [float(ranker._weights()[name].item()) for name in names]
+    np.testing.assert_allclose(found, [vq, v, w, u], rtol=0, atol=1e-6)
+
+
 def test_options_out_of_range_are_refused() -> None:
     with pytest.raises(ValueError, match="batch_topics must be 1 for mdp-div"):
         MdpDivConfig(batch_topics=4)

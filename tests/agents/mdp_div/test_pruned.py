@@ -1,4 +1,4 @@
-"""MDP-DIV with pruning: same policy on fewer candidates, in training and in ranking alike."""
+"""MDP-DIV with pruning: same policy on fewer candidates, in training and, where asked for, in ranking."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def test_ranking_with_nothing_pruned_is_plain_ranking(strategy: Any) -> None:
 @pytest.mark.parametrize("name", PRUNED)
 def test_rankings_obey_the_pruning_of_training(name: str) -> None:
     topics = RAGGED
-    ranker = learner(name, epochs=2, hidden=3)
+    ranker = learner(name, epochs=2, hidden=3, prune_ranking=True)
     ranker.fit(topics, seed=1)
     rankings = ranker.rank_batch(topics, 10)
     core = SelectionCore(topics, horizon=10, pruning=ranker.pruning, on_invalid="raise")
@@ -117,6 +117,23 @@ def test_rankings_obey_the_pruning_of_training(name: str) -> None:
         actions = [int(row[rank]) if rank < len(row) else 0 for row in rankings]
         core.step(actions)  # raises where a document was not on offer
     assert core.done.all()
+
+
+@pytest.mark.parametrize("name", PRUNED)
+def test_rankings_are_not_pruned_unless_asked_for(name: str) -> None:
+    ranker = learner(name, epochs=2, hidden=3)
+    ranker.fit(RAGGED, seed=1)
+    assert (
+        ranker.history.records[-1]["evaluations"] < learner("mdp-div", epochs=1).fit(RAGGED).records[-1]["evaluations"]
+    )
+    for one, other in zip(ranker.rank_batch(RAGGED, 10), ranker._policy().rank_batch(RAGGED, 10), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_the_tensors_step_size_reaches_ntn() -> None:
+    ranker = learner("mdp-div-ntn-d", ntn_tensor_rate=1.0)
+    ranker._build(8)
+    assert ranker._ntn.config.tensor_rate == 1.0
 
 
 def test_a_resumed_run_trains_ntn_once_and_keeps_its_time(tmp_path: Any) -> None:
@@ -161,6 +178,13 @@ def test_any_pruning_can_be_given_as_text(name: str) -> None:
     [
         ("mdp-div", {"pruning": "knn:1.5"}, "fraction must be between 0 and 1, got 1.5"),
         ("mdp-div", {"pruning": "nearest"}, "cannot read the pruning description 'nearest'"),
+        ("mdp-div", {"prune_ranking": True}, 'needs a ranker that prunes; add a strategy, such as pruning="knn:0.3"'),
+        (
+            "mdp-div-knn10",
+            {"prune_ranking": True, "decoding": "beam"},
+            "needs policy='bilinear' and prune_ranking=False",
+        ),
+        ("mdp-div-ntn-d", {"ntn_tensor_rate": 0.0}, "ntn_tensor_rate must be above 0"),
         ("mdp-div-ntn-d", {"pruning": "knn:0.1"}, "prunes by its own NTN-DIV, so it takes no pruning='knn:0.1'"),
         ("mdp-div-ntn-e", {"keep": 0.0}, "keep must be above 0, got 0"),
         ("mdp-div-ntn-e", {"keep": 1.5}, "keep must be a finite number from 0.0 to 1.0, got 1.5"),

@@ -26,13 +26,6 @@ from srd_gym.topic import Topic, TopicSet
 NOISE_SWEEP = (0.5, 1.0, 2.0, 4.0, 8.0)
 """Noise levels that results are shown over, from easy to where MMR is no better than a random order."""
 
-SHARED_SETS = frozenset({"du-div"})
-"""Names of the sets whose subtopics get one direction each for all topics, unless the caller says otherwise.
-
-An assumption of the simulation, and a generous one: DU-DIV's file numbers the subtopics 1 to S within every query, so
-nothing in it says that number 3 of two queries is one matter. `shared_subtopics=False` is the other assumption.
-"""
-
 _TOPIC_WEIGHT = 1.0
 """How much of the topic's own direction a relevant document, a subtopic and the query hold."""
 _OFF_TOPIC_WEIGHT = 0.9
@@ -50,7 +43,7 @@ _NEAR_DUPLICATE_NOISE = 0.1
 
 
 def simulate_vectors(
-    topics: TopicSet, *, width: int = 64, noise: float = 1.0, seed: int = 0, shared_subtopics: bool | None = None
+    topics: TopicSet, *, width: int = 64, noise: float = 1.0, seed: int = 0, catalogue: int | None = None
 ) -> TopicSet:
     """Give every topic vectors that are drawn from its judgments.
 
@@ -64,26 +57,44 @@ def simulate_vectors(
         width: F.
         noise: expected length of the noise; the topic's direction has length 1, a subtopic adds half of that.
         seed: at least 0; another seed is another world of directions.
-        shared_subtopics: whether a subtopic id is taken to mean the same in all topics and gets one direction. None:
-            yes for the sets in `SHARED_SETS`, no for others.
+        catalogue: C, directions that all topics share; each topic's subtopics are mapped to different ones, drawn by
+            the seed, so that subtopics recur and their numbers say nothing. None: every topic has its own.
 
     Returns:
         The same topics (order, ids, judgments, pool, retrieval scores) with vectors, marked `simulated`, named like
-        "du-div (simulated, noise 1, shared subtopics)"; a width or seed other than the default is named too.
+        "du-div (simulated, noise 1, catalogue 25)"; a width or seed other than the default is named too.
 
     Raises:
-        ValueError: a topic without judgments or with document vectors of its own, or a number out of its range.
+        ValueError: a topic without judgments or with document vectors of its own, or a number out of its range, or a
+            catalogue smaller than a topic's subtopics.
         TypeError: a number of the wrong kind.
     """
     check_integer("width", width, 1)
     check_integer("seed", seed, 0)
     check_number("noise", noise, 0, 1e3)
-    shared = topics.name in SHARED_SETS if shared_subtopics is None else shared_subtopics
-    known: dict[str, Vectors] = {}
-    made = [_with_vectors(topic, int(width), float(noise), int(seed), known if shared else None) for topic in topics]
+    shared: Vectors | None = None
+    if catalogue is not None:
+        check_integer("catalogue", catalogue, 1)
+        _check_catalogue(topics, catalogue)
+        shared = directions(_generator(seed, "catalogue"), catalogue, width)
+    made = [_with_vectors(topic, int(width), float(noise), int(seed), shared) for topic in topics]
     notes = [f"simulated, noise {noise:g}"]
-    notes += ["shared subtopics"] * shared + [f"width {width}"] * (width != 64) + [f"seed {seed}"] * (seed != 0)
+    notes += (
+        [f"catalogue {catalogue}"] * (catalogue is not None)
+        + [f"width {width}"] * (width != 64)
+        + [f"seed {seed}"] * (seed != 0)
+    )
     return topics.replace(made, name=f"{topics.name} ({', '.join(notes)})", simulated=True)
+
+
+def _check_catalogue(topics: TopicSet, catalogue: int) -> None:
+    """Refuse a catalogue that cannot give each subtopic of a topic a direction."""
+    for topic in topics:
+        if topic.n_subtopics > catalogue:
+            raise ValueError(
+                f"catalogue must have a direction for each subtopic of a topic, got {catalogue}, but topic "
+                f"{topic.query_id!r} has {topic.n_subtopics} subtopics; give at least {topics.max_subtopics}"
+            )
 
 
 def _generator(*key: object) -> np.random.Generator:
@@ -93,8 +104,8 @@ def _generator(*key: object) -> np.random.Generator:
     return np.random.default_rng(int.from_bytes(digest, "little"))
 
 
-def _with_vectors(topic: Topic, width: int, noise: float, seed: int, known: dict[str, Vectors] | None) -> Topic:
-    """The topic with query, document and subtopic vectors; `known` holds the directions that topics share, if any."""
+def _with_vectors(topic: Topic, width: int, noise: float, seed: int, shared: Vectors | None) -> Topic:
+    """The topic with query, document and subtopic vectors; `shared` [C, F] are the directions of the catalogue."""
     if topic.judgments is None:
         raise ValueError(f"topic {topic.query_id!r} has no judgments; only labelled topics can be simulated")
     if topic.doc_vectors is not None:
@@ -103,7 +114,7 @@ def _with_vectors(topic: Topic, width: int, noise: float, seed: int, known: dict
     topic_direction = directions(own, 1, width)
     matters = np.float32(_SUBTOPIC_WEIGHT) * directions(own, _MATTERS, width)
     query_noise = noise_like(own, topic_direction, noise / 2)
-    aspects, title_noise = _subtopics(topic, width, seed, known)
+    aspects, title_noise = _subtopics(topic, width, seed, shared)
     middle = np.float32(_QUERY_SUBTOPIC_WEIGHT) * to_unit_length(aspects.sum(axis=0, keepdims=True))
     scale = np.float32(noise / np.sqrt(width))
     covers = topic.judgments >= 1
@@ -147,17 +158,15 @@ def _document(
     return drawn
 
 
-def _subtopics(topic: Topic, width: int, seed: int, known: dict[str, Vectors] | None) -> tuple[Vectors, Vectors]:
+def _subtopics(topic: Topic, width: int, seed: int, shared: Vectors | None) -> tuple[Vectors, Vectors]:
     """[S, F] what each subtopic adds to a document that covers it, and [S, F] standard normal noise."""
     aspects = np.zeros((topic.n_subtopics, width), dtype=np.float32)
     title_noise = np.zeros_like(aspects)
     for i, subtopic_id in enumerate(topic.subtopic_ids):
         rng = _generator(seed, "subtopic", topic.query_id, subtopic_id)
-        if known is None:
-            aspects[i] = directions(rng, 1, width)[0]
-        else:
-            if subtopic_id not in known:
-                known[subtopic_id] = directions(_generator(seed, "shared subtopic", subtopic_id), 1, width)
-            aspects[i] = known[subtopic_id][0]
+        aspects[i] = directions(rng, 1, width)[0]
         title_noise[i] = rng.standard_normal(width, dtype=np.float32)
+    if shared is not None:
+        drawn = _generator(seed, "mapping", topic.query_id).permutation(len(shared))[: topic.n_subtopics]
+        aspects[np.argsort(topic.subtopic_ids)] = shared[drawn]  # whatever the order of the subtopics
     return np.float32(_SUBTOPIC_WEIGHT) * aspects, title_noise

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from small_topics import refused
 
-from srd_gym.data.simulate import NOISE_SWEEP, SHARED_SETS, simulate_vectors
+from srd_gym.data.simulate import NOISE_SWEEP, simulate_vectors
 from srd_gym.data.synthetic import generate
 from srd_gym.topic import Topic, TopicSet
 
@@ -47,14 +47,15 @@ def test_the_vectors_are_those_that_were_frozen() -> None:
 @given(data=st.data())
 @settings(max_examples=25, deadline=None)
 def test_vectors_do_not_depend_on_the_order_or_presence_of_topics_and_candidates(data: st.DataObject) -> None:
-    topics = judged(n_topics=4, name=data.draw(st.sampled_from(["judged", "du-div"])))
-    reference = simulate_vectors(topics)
+    topics = judged(n_topics=4)
+    catalogue = data.draw(st.sampled_from([None, 25]))
+    reference = simulate_vectors(topics, catalogue=catalogue)
     some = data.draw(st.permutations(range(4)))[: data.draw(st.integers(1, 4))]
     kept = {}
     for i in some:
         order = data.draw(st.permutations(range(topics[i].n_candidates)))
         kept[i] = np.array(order[: data.draw(st.integers(1, len(order)))])
-    moved = simulate_vectors(topics.replace([topics[i].take(kept[i]) for i in some]))
+    moved = simulate_vectors(topics.replace([topics[i].take(kept[i]) for i in some]), catalogue=catalogue)
     for i, topic in zip(some, moved, strict=True):
         np.testing.assert_array_equal(topic.doc_vectors, reference[i].take(kept[i]).doc_vectors)
         np.testing.assert_array_equal(topic.query_vector, reference[i].query_vector)
@@ -84,30 +85,53 @@ def test_a_pool_is_kept() -> None:
     assert simulate_vectors(TopicSet([pooled], name="pooled")).has_pool
 
 
-def mean_direction_cosine(topics: TopicSet) -> float:
-    """Cosine of what subtopic "1" adds to a document, between the first two topics."""
-    added = []
-    for topic in topics[:2]:
-        has = topic.judgments[:, topic.subtopic_ids.index("1")] >= 1
-        mean = topic.doc_vectors[has].mean(axis=0) - topic.doc_vectors[~has].mean(axis=0)
-        added.append(mean / np.linalg.norm(mean))
-    return float(added[0] @ added[1])
+def added_by(topic: Topic, subtopic: int) -> np.ndarray:
+    """[F], the direction that a subtopic adds to a document."""
+    assert topic.doc_vectors is not None
+    assert topic.judgments is not None
+    has = topic.judgments[:, subtopic] >= 1
+    mean = topic.doc_vectors[has].mean(axis=0) - topic.doc_vectors[~has].mean(axis=0)
+    found: np.ndarray = mean / np.linalg.norm(mean)
+    return found
 
 
-def test_subtopics_are_shared_by_du_div_and_private_elsewhere_unless_said_otherwise() -> None:
-    assert frozenset({"du-div"}) == SHARED_SETS
-    rows = np.tile(np.eye(2, dtype=np.int8), (30, 1))
-    ids = tuple(map(str, range(60)))
-    both = [Topic(query_id=q, doc_ids=ids, subtopic_ids=("1", "2"), judgments=rows) for q in ("a", "b")]
-    du_div, other = TopicSet(both, name="du-div"), TopicSet(both, name="other")
-    shared = simulate_vectors(du_div)
-    assert shared.name == "du-div (simulated, noise 1, shared subtopics)"
-    assert mean_direction_cosine(shared) > 0.6
-    assert mean_direction_cosine(simulate_vectors(other, shared_subtopics=True)) > 0.6
-    assert abs(mean_direction_cosine(simulate_vectors(other))) < 0.45
-    private = simulate_vectors(du_div, shared_subtopics=False)
-    assert private.name == "du-div (simulated, noise 1)"
-    assert abs(mean_direction_cosine(private)) < 0.45
+def pages_on(ids: tuple[str, ...], queries: str) -> TopicSet:
+    rows = np.tile(np.eye(len(ids), dtype=np.int8), (60, 1))
+    names = tuple(map(str, range(len(rows))))
+    return TopicSet([Topic(query_id=q, doc_ids=names, subtopic_ids=ids, judgments=rows) for q in queries], name="pages")
+
+
+def test_subtopics_are_private_or_mapped_to_a_catalogue_at_random() -> None:
+    topics = pages_on(("1", "2"), "abcdefgh")
+    private = simulate_vectors(topics, noise=0.1)
+    assert private.name == "pages (simulated, noise 0.1)"
+    firsts = np.array([added_by(topic, 0) for topic in private])
+    assert np.abs(np.triu(firsts @ firsts.T, 1)).max() < 0.6
+    shared = simulate_vectors(topics, noise=0.1, catalogue=2)
+    assert shared.name == "pages (simulated, noise 0.1, catalogue 2)"
+    firsts = np.array([added_by(topic, 0) for topic in shared])
+    same = firsts @ firsts[0] > 0
+    assert 0 < same.sum() < len(same)  # number 1 of some queries is number 2 of others
+    assert np.abs(firsts @ firsts[0]).min() > 0.9  # but both directions recur
+
+
+def test_the_order_of_subtopics_changes_no_vector() -> None:
+    topic = pages_on(("1", "2", "3"), "a")[0]
+    assert topic.judgments is not None
+    turned = replace(topic, subtopic_ids=("3", "1", "2"), judgments=topic.judgments[:, [2, 0, 1]])
+    one, other = (simulate_vectors(TopicSet([each], name="x"), catalogue=9)[0] for each in (topic, turned))
+    # A near-duplicate's common noise is drawn by what it covers, in the order of the topic: one subtopic each here.
+    np.testing.assert_allclose(one.doc_vectors, other.doc_vectors, atol=1e-6)
+
+
+def test_a_catalogue_smaller_than_a_topics_subtopics_is_refused() -> None:
+    topics = pages_on(("1", "2", "3"), "ab")
+    assert len(simulate_vectors(topics, catalogue=3)) == 2
+    message = "got 2, but topic 'a' has 3 subtopics; give at least 3"
+    with pytest.raises(ValueError, match=message):
+        simulate_vectors(topics, catalogue=2)
+    with pytest.raises(ValueError, match="catalogue must be at least 1, got 0"):
+        simulate_vectors(topics, catalogue=0)
 
 
 def test_documents_that_share_a_subtopic_are_closer_and_more_so_with_less_noise() -> None:

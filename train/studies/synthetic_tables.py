@@ -34,14 +34,14 @@ LAMBDAS = (0.0, 0.25, 0.5, 0.75, 0.9, 1.0)
 """What MMR's lambda is chosen from."""
 
 
-def noise_sweep(topics: TopicSet, *, shared_subtopics: bool | None = None) -> Iterator[dict[str, Any]]:
+def noise_sweep(topics: TopicSet, *, catalogue: int | None = None) -> Iterator[dict[str, Any]]:
     """How a random order, MMR and a linear regression fare on simulated vectors, noise by noise.
 
     The topics are cut in two by position: even ones fit the regression and choose MMR's lambda, odd ones are scored.
 
     Args:
         topics: judged topics without vectors.
-        shared_subtopics: as for `simulate_vectors`.
+        catalogue: as for `simulate_vectors`.
 
     Yields:
         For every noise of `NOISE_SWEEP`: `name`, `noise`, `random`, `mmr` (relevance by cosine), `lambda` and
@@ -49,18 +49,17 @@ def noise_sweep(topics: TopicSet, *, shared_subtopics: bool | None = None) -> It
         None where subtopics are private, as then there is nothing that one topic could teach about another.
     """
     for noise in NOISE_SWEEP:
-        simulated = simulate_vectors(topics, noise=noise, shared_subtopics=shared_subtopics)
+        simulated = simulate_vectors(topics, noise=noise, catalogue=catalogue)
         chosen_on, scored_on = simulated[::2], simulated[1::2]
         by_lambda = {each: mean_value(chosen_on, _mmr(chosen_on, each)) for each in LAMBDAS}
         best = max(by_lambda, key=by_lambda.__getitem__)
-        shared = "shared subtopics" in simulated.name
         yield {
             "name": simulated.name,
             "noise": noise,
             "random": random_value(scored_on, seed=0),
             "mmr": mean_value(scored_on, _mmr(scored_on, best)),
             "lambda": best,
-            "linear": mean_value(scored_on, _linear(chosen_on, scored_on)) if shared else None,
+            "linear": mean_value(scored_on, _linear(chosen_on, scored_on)) if catalogue else None,
         }
 
 
@@ -77,7 +76,7 @@ def tables() -> dict[str, str]:
         statistics(topics)
         for topics in (du_div, rl4srd, _trec_indri(root / "trec-web"), load_ambient(root / "ambient"))
     ]
-    sweep = [*noise_sweep(du_div), *noise_sweep(du_div, shared_subtopics=False), *noise_sweep(rl4srd)]
+    sweep = [*noise_sweep(du_div, catalogue=25), *noise_sweep(du_div), *noise_sweep(rl4srd)]
     columns = {"random": ".3f", "mmr": ".3f", "lambda": "g", "linear": ".3f"}
     return {
         "statistics of the presets": markdown(*statistics_table(presets)),

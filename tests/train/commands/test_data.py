@@ -97,6 +97,8 @@ def test_synthetic_topics_take_a_seed_noise_and_width(srd: Srd, tmp_path: Path) 
         (("synthetic", "tiny", "--noise", "-1"), "noise must be"),
         (("ambient", "none", "--noise", "2"), "--noise is of vectors that are made: give --vectors simulated"),
         (("ambient", "none", "--noise", "2", "--vectors", "lsa"), "--noise is of vectors that are made"),
+        (("ambient", "none", "--catalogue", "25"), "--catalogue is of vectors that are made: give --vectors simulated"),
+        (("synthetic", "tiny", "--catalogue", "25"), "leave out --vectors and --catalogue"),
         (("ambient", "none", "--width", "5"), "give --vectors lsa or --vectors simulated with it, or leave it out"),
         (("ambient", "none", "--width", "5", "--vectors", "v.npz"), "--width is of vectors that are made"),
     ],

@@ -98,7 +98,7 @@ def view(name: str = "mcts", **config: Any) -> dict[str, Any]:
         (topics(width=0), "width must be at least 1, got 0"),
         (topics(folds=1), "folds must be at least 2, got 1"),
         (topics(source="ambient", noise=2), "noise is of simulated vectors"),
-        (topics(source="ambient", shared_subtopics=True), "shared_subtopics is of simulated"),
+        (topics(source="ambient", catalogue=25), "catalogue is of simulated"),
         (topics(source="ambient", years=[2009]), "only trec-indri has years to choose, not 'ambient'"),
         (topics(candidates=0), "topics 't': candidates must be at least 1, got 0"),
         (topics(without=["retrieval_score"]), "part of topics 't' to do without: 'retrieval_score'. Did you mean"),

@@ -59,8 +59,9 @@ class TopicsEntry:
     """F of lsa and simulated vectors."""
     noise: float | None = None
     """Of simulated vectors and synthetic topics; None: their default. A list, or "sweep", makes one set for each."""
-    shared_subtopics: bool | None = None
-    """Of simulated vectors: a subtopic id means the same in every topic; None takes the set's usual answer."""
+    catalogue: int | None = None
+    """Of simulated vectors: how many directions all topics share, their subtopics mapped to them at random; None: every
+    topic has directions of its own."""
     limit: int | None = None
     """Keep this many topics, drawn at random (always the same)."""
     candidates: int | None = None
@@ -96,8 +97,8 @@ class TopicsEntry:
             wrong = f"only trec-indri has years to choose, not {self.source!r}"
         elif self.noise is not None and not simulated and not self.source.startswith(_SYNTHETIC):
             wrong = "noise is of simulated vectors and synthetic topics; leave it out"
-        elif self.shared_subtopics is not None and not simulated:
-            wrong = "shared_subtopics is of simulated vectors; leave it out"
+        elif self.catalogue is not None and not simulated:
+            wrong = "catalogue is of simulated vectors; leave it out"
         elif "query_vector" in self.without and self.vectors == "lsa":
             wrong = "lsa gives every query a vector in its fold; take other vectors"
         elif bool(self.published) != bool(self.published_source):

@@ -43,7 +43,7 @@ def with_made_vectors(
     width: int | None = None,
     noise: float = 1.0,
     seed: int = 0,
-    shared_subtopics: bool | None = None,
+    catalogue: int | None = None,
 ) -> TopicSet:
     """The topics with vectors made of their texts (all of them: transductive) or of their judgments (simulated).
 
@@ -53,8 +53,7 @@ def with_made_vectors(
         width: F; None takes the kind's default.
         noise: of simulated vectors.
         seed: of simulated vectors.
-        shared_subtopics: of simulated vectors: a subtopic id means the same in every topic; None takes the set's usual
-            answer.
+        catalogue: of simulated vectors, as `simulate_vectors` takes it.
 
     Raises:
         ValueError: topics without texts, or without judgments.
@@ -75,7 +74,7 @@ def with_made_vectors(
             width=width or _SIMULATED_WIDTH,
             noise=noise,
             seed=seed,
-            shared_subtopics=shared_subtopics,
+            catalogue=catalogue,
         )
     if kind == "lsa":
         vectorizer = LsaVectorizer(width or _LSA_WIDTH).fit_topics(topics)
@@ -99,9 +98,7 @@ def load_entry(entry: TopicsEntry) -> TopicSet:
         topics = topics.replace(topics[int(i)] for i in sorted(chosen))
     if entry.vectors == "simulated":
         noise = 1.0 if entry.noise is None else entry.noise
-        topics = with_made_vectors(
-            topics, "simulated", width=entry.width, noise=noise, shared_subtopics=entry.shared_subtopics
-        )
+        topics = with_made_vectors(topics, "simulated", width=entry.width, noise=noise, catalogue=entry.catalogue)
     if entry.candidates is not None or entry.without:
         topics = topics.replace(_reduced(topic, entry, index) for index, topic in enumerate(topics))
     if entry.reshape is not None:

@@ -40,6 +40,9 @@ class Build(ABC):
     """F of lsa vectors (default 100) and simulated ones (default 64)."""
     noise: float | None = None
     """Of simulated vectors (default 1) and synthetic topics (default: the preset's)."""
+    catalogue: Annotated[int | None, tyro.conf.arg(metavar="INT")] = None
+    """Of simulated vectors: how many directions all topics share; each topic's subtopics are mapped to some of them at
+    random (default: every topic has directions of its own)."""
     seed: int = 0
     """Of simulated vectors and synthetic topics."""
     json: bool = False
@@ -56,9 +59,13 @@ class Build(ABC):
         """Refuse options that nothing would use, before files are read.
 
         Raises:
-            ValueError: --noise or --width without vectors that are made with them.
+            ValueError: --noise, --catalogue or --width without vectors that are made with them.
         """
-        for option, value, kinds in (("noise", self.noise, ("simulated",)), ("width", self.width, MADE_VECTORS)):
+        for option, value, kinds in (
+            ("noise", self.noise, ("simulated",)),
+            ("catalogue", self.catalogue, ("simulated",)),
+            ("width", self.width, MADE_VECTORS),
+        ):
             if value is not None and self.vectors not in kinds:
                 wanted = " or ".join(f"--vectors {kind}" for kind in kinds)
                 raise ValueError(f"--{option} is of vectors that are made: give {wanted} with it, or leave it out")
@@ -78,7 +85,8 @@ class Build(ABC):
         made = self.vectors if self.vector_file is None else None
         if made is not None:
             noise = 1.0 if self.noise is None else self.noise
-            topics = with_made_vectors(topics, made, width=self.width, noise=noise, seed=self.seed)
+            options = {"width": self.width, "seed": self.seed, "catalogue": self.catalogue}
+            topics = with_made_vectors(topics, made, noise=noise, **options)
         if self.query_vectors is not None:
             topics = attach_vectors(
                 topics, queries=read_vectors(self.query_vectors, part="query"), missing=self.missing
@@ -169,8 +177,11 @@ class Synthetic(Build):
 
     def check(self) -> None:
         """Refuse vectors from elsewhere."""
-        if self.vectors is not None or self.query_vectors is not None:
-            raise ValueError(f"synthetic topics come with vectors: leave out --vectors (presets: {', '.join(PRESETS)})")
+        if (self.vectors, self.query_vectors, self.catalogue) != (None, None, None):
+            presets = ", ".join(PRESETS)
+            raise ValueError(
+                f"synthetic topics come with vectors: leave out --vectors and --catalogue (presets: {presets})"
+            )
 
     def load(self) -> TopicSet:
         """Generated topics."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 from srd_agents.config import check_between, check_count, check_positive
 from srd_agents.decoding import Decoding
@@ -15,6 +15,7 @@ from srd_gym.pruning import parse_pruning
 class PolicyConfig(LearnerConfig, Decoding):
     """What both MDP-DIV learners share."""
 
+    RANKING_OPTIONS: ClassVar[tuple[str, ...]] = (*Decoding.RANKING_OPTIONS, "prune_ranking")
     reward: str = "alpha_DCG"
     """The measure whose gains are the rewards (alpha_DCG, StRecall, ...); without a cutoff it counts to the horizon."""
     horizon: int | None = 10

@@ -198,3 +198,14 @@ def test_bad_options_are_named(name: str, options: dict[str, Any], message: str)
 
 def test_every_variant_is_in_the_registry() -> None:
     assert set(PRUNED) < set(RANKERS)
+
+
+def test_the_same_weights_rank_with_and_without_pruning() -> None:
+    ranker = learner("mdp-div-knn30", epochs=1)
+    ranker.fit(RAGGED, seed=0)
+    pruned = ranker.ranking_with(prune_ranking=True)
+    for one, other in zip(
+        pruned.rank_batch(RAGGED, 10), ranker._policy().rank_pruned(RAGGED, 10, KNN(0.3)), strict=True
+    ):
+        np.testing.assert_array_equal(one, other)
+    assert not ranker.config.prune_ranking

@@ -103,9 +103,7 @@ BUILT_IN: Mapping[str, Row] = {
         "greedy on the judgments themselves: the upper reference, no competitor",
         needs=("judgments",),
     ),
-    "mdp-div": _learner(
-        "mdp_div.agent:MdpDiv", "REINFORCE, one topic at a time, exactly as published (Xia et al. 2017)"
-    ),
+    "mdp-div": _learner("mdp_div.agent:MdpDiv", "REINFORCE, one topic at a time, as published (Xia et al. 2017)"),
     "mdp-div-return-only": _learner(
         "mdp_div.agent:MdpDiv",
         "MDP-DIV paid once, at the end of the list (its ReturnOnly)",

@@ -39,7 +39,11 @@ RENAMED: dict[str, str] = {"m2div": "mcts"}
 """Name in the files -> name now, of rankers, table rows, topic sets and measures."""
 EPOCHS = 3
 PARTS = ("weights", "smoke", "heuristics")
+BEFORE = {"update": "episode", "prune_ranking": True}
+"""What the pruned rows of MDP-DIV did before they did as published."""
 OPTIONS: dict[str, dict[str, Any]] = {
+    "mdp-div": {"update": "episode"},
+    **dict.fromkeys(("mdp-div-knn10", "mdp-div-knn20", "mdp-div-knn30", "mdp-div-ntn-d", "mdp-div-ntn-e"), BEFORE),
     "mdp-div-batched, attention": {"policy": "attention"},
     "m2div, attention": {"attention": 8},
     "m2div, search": {"rank_by": "search", "rank_simulations": 16},

@@ -85,8 +85,9 @@ class Build(ABC):
         made = self.vectors if self.vector_file is None else None
         if made is not None:
             noise = 1.0 if self.noise is None else self.noise
-            options = {"width": self.width, "seed": self.seed, "catalogue": self.catalogue}
-            topics = with_made_vectors(topics, made, noise=noise, **options)
+            topics = with_made_vectors(
+                topics, made, width=self.width, noise=noise, seed=self.seed, catalogue=self.catalogue
+            )
         if self.query_vectors is not None:
             topics = attach_vectors(
                 topics, queries=read_vectors(self.query_vectors, part="query"), missing=self.missing

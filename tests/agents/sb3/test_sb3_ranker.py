@@ -205,7 +205,7 @@ def test_no_pruning_description_runs_code(attack: Attack, tmp_path: Path) -> Non
                 SelectionEnv(TOPICS, pruning=ByRanker(named, 0.5, when=when)).reset(seed=0)
     named = tmp_path / "named"
     write_heuristic(named, RANKERS.find("mmr"), {}, 8, {})
-    learner = make_ranker("mdp-div-batched", epochs=1, pruning=f"ranker:0.5:reset:{named}")
+    learner = make_ranker("mdp-div-batched", epochs=1, prune_ranking=True, pruning=f"ranker:0.5:reset:{named}")
     learner.fit(TOPICS)
     learner.save(tmp_path / "genuine")
     load_ranker(tmp_path / "genuine").rank(TOPICS[0], 3)

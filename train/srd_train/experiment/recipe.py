@@ -60,8 +60,7 @@ class TopicsEntry:
     noise: float | None = None
     """Of simulated vectors and synthetic topics; None: their default. A list, or "sweep", makes one set for each."""
     catalogue: int | None = None
-    """Of simulated vectors: how many directions all topics share, their subtopics mapped to them at random; None: every
-    topic has directions of its own."""
+    """Of simulated vectors: directions that topics share, their subtopics mapped to them at random; None: none."""
     limit: int | None = None
     """Keep this many topics, drawn at random (always the same)."""
     candidates: int | None = None

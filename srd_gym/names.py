@@ -10,10 +10,12 @@ from typing import Any, TypeVar
 import numpy as np
 
 F = TypeVar("F", bound=Callable[..., None])
+_FEW = 5
+"""Names that are listed even where near ones are suggested."""
 
 
 def unknown(kind: str, given: str, known: Iterable[str], hint: str = "") -> ValueError:
-    """The error for a name that is not in a registry; it suggests the nearest names.
+    """The error for a name that is not in a registry; it suggests the nearest names, or lists all.
 
     Args:
         kind: what the name stands for, as the user calls it ("measure", "ranker").
@@ -27,8 +29,10 @@ def unknown(kind: str, given: str, known: Iterable[str], hint: str = "") -> Valu
     names = sorted(known)
     folded = {name.casefold(): name for name in names}
     near = [folded[match] for match in difflib.get_close_matches(given.casefold(), folded, n=3, cutoff=0.5)]
-    advice = f"Did you mean {' or '.join(near)}?" if near else f"Known: {', '.join(names)}."
-    return ValueError(f"unknown {kind} {given!r}. {advice}{' ' + hint if hint else ''}")
+    advice = [f"Did you mean {' or '.join(near)}?"] if near else []
+    if not near or len(names) <= _FEW:
+        advice.append(f"Known: {', '.join(names)}.")
+    return ValueError(" ".join(filter(None, [f"unknown {kind} {given!r}.", *advice, hint])))
 
 
 def check_option(name: str, given: object, known: Iterable[str]) -> None:

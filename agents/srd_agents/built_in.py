@@ -126,7 +126,7 @@ BUILT_IN: Mapping[str, Row] = {
     ),
     "m2div": _learner(
         "mcts.agent:Mcts",
-        "the same with the settings of M2Div as published (Feng et al. 2018)",
+        "mcts with the settings of M2Div as published (Feng et al. 2018)",
         options={
             "batch_topics": 1,
             "root": "puct",
@@ -206,7 +206,7 @@ BUILT_IN: Mapping[str, Row] = {
     ),
     "ma4div": _learner(
         "qmix.agent:Qmix",
-        "the same with the settings of MA4DIV as published for DU-DIV's lists of 15 (Chen et al. 2025)",
+        "qmix with the settings of MA4DIV as published for DU-DIV's lists of 15 (Chen et al. 2025)",
         options={
             "reward": "alpha_nDCG@5 + alpha_nDCG@15",
             "state": "flat",

@@ -32,6 +32,9 @@ class Diversified(NamedTuple):
     """[K] or [B, K] float64, 1 / rank (ranks from 1), and 0 beside -1. They fall along the ranking, so that whatever
     sorts by score keeps it; a ranker says which document comes next, not how good it is, and no more do they."""
 
+    def __repr__(self) -> str:
+        return f"Diversified(indices={np.array2string(self.indices, separator=', ', threshold=20)}, scores=1/rank)"
+
     def topics(self) -> list[Diversified]:
         """The rows of a batch without -1, each a result of its own; of one topic, itself alone."""
         if self.indices.ndim == 1:
@@ -84,6 +87,8 @@ def diversify(
             (near names are suggested), subtopics for one that cannot use them, or what the ranker itself refuses
             (vectors of another width, no query vector).
     """
+    if np.ndim(k):
+        raise TypeError("k must be a whole number (documents wanted), got an array; scores go by name: scores=...")
     k = int(k) if isinstance(k, np.integer) else k
     check_count("k", k)
     chosen = as_ranker(ranker)

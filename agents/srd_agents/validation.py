@@ -29,8 +29,8 @@ class Validation:
         self.topics = topics
         normalizer = normalizer or default_normalizer(topics)
         chosen = measure(by, normalizer=normalizer)
-        self.name = str(chosen)
-        """The measure in canonical notation."""
+        self.name = str(measure(by))
+        """The measure in canonical notation, with a normalizer only where it names one itself."""
         self.depth = min(chosen.cutoff or topics.max_candidates, topics.max_candidates)
         """Documents asked of the ranker per topic."""
         references = [Reference.of(topic, normalizer) for topic in topics]

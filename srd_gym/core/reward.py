@@ -53,13 +53,13 @@ def bind_reward(
 
 
 def table_measures(
-    arrays: TopicArrays, what: Iterable[str | Measure], horizon: int, normalizer: Normalizer | None
+    arrays: TopicArrays, what: str | Measure | Iterable[str | Measure], horizon: int, normalizer: Normalizer | None
 ) -> dict[str, BoundMeasure]:
     """Measures as tables print them, by the names that they have there (a cutoff left out is the horizon).
 
     Args:
         arrays: the topics.
-        what: names, or measures.
+        what: names, or measures; one of them alone is one.
         horizon: K, ranks that will ever be filled.
         normalizer: as for `bind_reward`.
 
@@ -68,7 +68,7 @@ def table_measures(
         ValueError: an unknown measure.
     """
     found: dict[str, BoundMeasure] = {}
-    for item in what:
+    for item in [what] if isinstance(what, str | Measure) else what:
         asked = measure(item)
         chosen = measure(asked, normalizer=normalizer)
         # Tables print the normalizer that all measures share beside them, and only a measure's own in its name.

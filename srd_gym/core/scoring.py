@@ -63,7 +63,7 @@ class ScoringCore:
         self.ties = ties
         self._paid = self._bind(reward, normalizer)
         self._table_measures = table_measures(
-            self.arrays, [*_several(reward), *measures], self.arrays.max_candidates, normalizer
+            self.arrays, [*_several(reward), *_several(measures)], self.arrays.max_candidates, normalizer
         )
         self.depth = max(bound.ranks for bound in self._paid)
         """L: ranks below it earn nothing."""

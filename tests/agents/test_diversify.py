@@ -34,6 +34,8 @@ def test_it_is_the_ranker() -> None:
     found = diversify(query, documents, 5)
     assert isinstance(found, Diversified)
     assert found.topics() == [found]
+    assert repr(found) == f"Diversified(indices={found.indices.tolist()}, scores=1/rank)"
+    assert len(repr(diversify(query, np.tile(documents, (20, 1)), 200))) < 120
     assert found.indices.tolist() == make_ranker("cautious").rank(topic(query, documents), 5).tolist()
     mmr = diversify(query, documents, 5, "mmr")
     assert mmr.indices.tolist() == make_ranker("mmr").rank(topic(query, documents), 5).tolist()
@@ -224,6 +226,7 @@ GOOD = [[1.0, 0.0], [0.0, 1.0]]
         (([1, 0], GOOD, 0), ValueError, "k must be at least 1, got 0"),
         (([1, 0], GOOD, 2.0), TypeError, "k must be a whole number, got 2.0"),
         (([1, 0], GOOD, True), TypeError, "k must be a whole number"),
+        (([1, 0], GOOD, np.ones(200)), TypeError, "got an array; scores go by name: scores="),
         (([1, 0], [], 1), ValueError, "doc_vectors must be .*got 1 dimension;"),
         (([1, 0], np.empty((0, 2)), 1), ValueError, r"at least one document and one column, got shape \(0, 2\)"),
         (([], [[], []], 1), ValueError, r"at least one document and one column, got shape \(2, 0\)"),

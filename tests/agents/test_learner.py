@@ -63,7 +63,7 @@ def test_it_learns_and_records() -> None:
     history = toy.fit(TRAIN, VALIDATION, seed=1, progress=seen.append)
     assert [record["epoch"] for record in history.records] == [0, 1, 2, 3, 4, 5]
     assert [record["topics"] for record in history.records] == [0, 10, 20, 30, 40, 50]
-    assert history.measure == "alpha_nDCG(normalizer='candidates')@10"
+    assert history.measure == "alpha_nDCG@10"
     assert history.stopped_by == "epochs"
     values = [record["validation"] for record in history.records]
     assert history.best_validation == max(values) > 0.7

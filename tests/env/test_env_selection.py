@@ -137,6 +137,7 @@ def test_measures_at_the_end_are_those_of_an_evaluation(what: Any, normalizer: A
     ({"reward": "gain"}, ValueError, "reward='gain' says when to pay: write pay='step'"),
     ({"reward": "return_only"}, ValueError, "reward='return_only' says when to pay: write pay='end'"),
     ({"horzion": 3}, TypeError, "unknown argument of .*'horzion'. Did you mean horizon"),
+    ({"measures": "StRecal@10"}, ValueError, r"unknown measure 'StRecal'\. Did you mean StRecall"),
 ])  # fmt: skip
 def test_old_and_unknown_arguments_are_answered(arguments: dict[str, Any], error: Any, message: str) -> None:
     refused(lambda: gym.make("SRD-v0", **arguments), message, error)

@@ -64,7 +64,7 @@ def test_query_vectors_come_by_id_or_text(srd: Srd, trec: dict[str, Path], tmp_p
 def test_simulated_and_transductive_vectors_are_marked(srd: Srd, ambient_folder: Path, tmp_path: Path) -> None:
     out = tmp_path / "t.parquet"
     words = ("data", "build", "ambient", ambient_folder, "--out", out)
-    srd.works(*words)
+    assert "no vectors (texts wait for them)" in srd.works(*words).err
     assert read_topics(out).vector_width is None
     srd.works(*words, "--vectors", "lsa", "--width", "5")
     assert read_topics(out).marks == ("transductive",)

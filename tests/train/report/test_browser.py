@@ -83,6 +83,14 @@ def test_it_opens_without_a_complaint_and_asks_for_nothing(opened: Opened, file:
     assert opened.page.locator("#lists td[data-doc]").count() == 15
 
 
+def test_paper_has_every_part(browser: Any, file: Path) -> None:
+    opened = Opened(browser, file)
+    opened.page.pdf()
+    for part in ("#learning svg.chart", "#effort svg.chart", "#differences svg.chart", "#lists td[data-doc]"):
+        assert opened.page.locator(part).count() >= 1, part
+    opened.page.close()
+
+
 def test_texts_with_markup_stay_texts(opened: Opened) -> None:
     opened.see_all()
     page = opened.page

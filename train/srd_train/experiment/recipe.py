@@ -209,7 +209,7 @@ class Recipe:
     """Another ranker that they are tested against, each pair of tests in its own column."""
     about: str = ""
     """What the benchmark shows, for the page it is on."""
-    measures: tuple[str, ...] = ("alpha_nDCG@5", "alpha_nDCG@10", "ERR_IA@10", "StRecall@10")
+    measures: tuple[str, ...] = ("alpha_nDCG@10", "alpha_nDCG@5", "ERR_IA@10", "StRecall@10")
     """What is measured; the first is the one the test is on."""
     select_by: str = "alpha_nDCG@10"
     """What grids are chosen by on the validation topics."""

@@ -97,7 +97,8 @@ class Build(ABC):
             about = {"file": str(self.out), "name": topics.name, "topics": len(topics)}
             output.data({**about, "vector_width": topics.vector_width, "marks": list(topics.marks)})
             return 0
-        width = f"vector width {topics.vector_width}" if topics.vector_width else "no vectors (texts wait for them)"
+        then = "texts wait for them" if any(topic.doc_texts for topic in topics) else "--vectors adds some"
+        width = f"vector width {topics.vector_width}" if topics.vector_width else f"no vectors ({then})"
         output.notice(", ".join([f"{self.out}: {len(topics)} topics", width, *topics.marks]))
         return 0
 

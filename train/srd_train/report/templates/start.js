@@ -60,6 +60,7 @@ const start = () => {
     }
   }, { rootMargin: "400px" });
   for (const part of parts) watcher.observe(byId(part.id));
+  window.addEventListener("beforeprint", () => parts.forEach(ready)); // paper shows all of it at once
   let width = window.innerWidth;
   window.addEventListener("resize", () => {
     if (window.innerWidth === width) return; // a phone's address bar comes and goes

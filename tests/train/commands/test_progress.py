@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import contextlib
 import re
 from pathlib import Path
 
@@ -8,6 +9,7 @@ from made_results import recipe_file
 from run_srd import Srd
 
 from srd_train.commands.benchmark import TimeLeft
+from srd_train.commands.output import Output
 from srd_train.experiment.recipe import RankerEntry, Recipe, TopicsEntry
 
 
@@ -79,6 +81,39 @@ def test_at_the_end_nothing_is_left(recipe: Recipe) -> None:
                 left.add(topics, row, 3.0, found=False)
     assert str(left) == "16 of 16 cells"
     assert left.seconds == 0.0
+
+
+def test_the_bar_moves_within_a_cell_and_ends_at_whole_cells(
+    srd: Srd, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    steps: list[float] = []
+    monkeypatch.setattr(Output, "progress", lambda *_: contextlib.nullcontext(steps.append))
+    learner = 'ranker = "listmle"\nconfig = { epochs = 3, patience = 0 }'
+    srd.works("benchmark", recipe_file(tmp_path, "mmr", learner), "--out", tmp_path / "out")
+    assert sum(steps) == 2.0
+    assert sum(0 < step < 1 for step in steps) >= 3
+
+
+def test_what_is_missing_is_told_before_the_first_cell(
+    srd: Srd, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("SRD_DATA_DIR", raising=False)
+    weights = 'ranker = "relational-pretrained"\nconfig = { checkpoint = "none/seed-{seed}.npz" }'
+    tiny = 'source = "synthetic:tiny:12"'
+    for ranker, topics, message in (
+        (weights, tiny, "row 'relational-pretrained' .*none/seed-0.npz"),
+        ("mmr", f'{tiny}\n[[topics]]\nname = "real"\nsource = "ambient"', "real files, but SRD_DATA_DIR is unset"),
+        ("mmr", f'source = "{tmp_path}/none.parquet"', "topic file.*none.parquet"),
+    ):
+        recipe = recipe_file(tmp_path, "random", ranker, topics=topics)
+        assert re.search(message, srd.fails("benchmark", recipe, "--out", tmp_path / "out"))
+        assert not (tmp_path / "out").exists()
+
+
+def test_recipes_say_how_long_they_train_and_what_they_need(srd: Srd) -> None:
+    text = srd.works("benchmark", "--help").out
+    assert re.search(r"smoke .* \(1\.5 min\)\n", text)
+    assert re.search(r"transfer-indri .* \(2 min; needs trec-web/, weights of srd pretrain\)\n", text)
 
 
 def test_every_finished_cell_tells_the_time_left(srd: Srd, tmp_path: Path) -> None:

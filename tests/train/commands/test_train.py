@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -81,6 +82,21 @@ def test_mmr_takes_the_lambda_that_is_best_on_validation(srd: Srd, tiny_file: Pa
     ).json
     assert fixed["config"]["lambda_"] == 0.25
     assert fixed["chosen"] == {}
+
+
+def test_what_was_not_learned_and_not_diversified_is_said(
+    srd: Srd, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = ("train", "listmle", "--topics", "synthetic:tiny:30", *QUICK, "--out")
+    assert "nothing" not in srd.works(*words, tmp_path / "learned").err
+    values = iter((0.9, 0.5, 0.5, 0.5))
+    monkeypatch.setattr(Learner, "validated", lambda *_: next(values))
+    done = srd.works(*words, tmp_path / "not")
+    assert re.search(r"no epoch beat the first weights.*learned nothing; MMR validates at 0\.\d{3}\n", done.err)
+    assert re.search(r"best epoch +0 of 3", done.out)
+    monkeypatch.setattr("srd_train.experiment.fit.combinations", lambda _: [{"lambda_": 1.0}])
+    done = srd.works("train", "mmr", "--topics", "synthetic:tiny:30", "--out", tmp_path / "mmr")
+    assert "nothing is diversified" in done.err
 
 
 def weights_of(folder: Path) -> bytes:

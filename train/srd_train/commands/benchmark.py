@@ -8,11 +8,13 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import tyro
 
+from srd_agents.history import OnProgress, Progress
 from srd_agents.registry import RANKERS
 from srd_train.commands.options import Command, SomeFile, SomeFolder, overview, parsed
 from srd_train.commands.output import Output, print_table
@@ -20,7 +22,7 @@ from srd_train.experiment.benchmark import FailedCellsError, run_benchmark
 from srd_train.experiment.cells import Cell, Engine, in_process
 from srd_train.experiment.engines.local import processes
 from srd_train.experiment.fit import commit, versions
-from srd_train.experiment.recipe import Recipe, built_in, load_recipe
+from srd_train.experiment.recipe import FOLDERS, Recipe, built_in, load_recipe
 from srd_train.report.columns import legend_of
 from srd_train.report.markup import as_markdown, write_page
 from srd_train.report.pictures import check_format, draw, draw_latency, panels
@@ -117,16 +119,24 @@ class Benchmark:
         self, recipe: Recipe, out: Path, output: Output
     ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
         """All cells with a progress bar, and a line for each that was run: the finished ones, and those that failed."""
-        there = 0
+        there, shown = 0, 0.0
         left = TimeLeft(recipe)
         failed: list[dict[str, Any]] = []
         with output.progress(recipe.name, left.total) as advance:
 
+            def on_progress(progress: Progress) -> None:
+                nonlocal shown
+                share = (progress.epoch + progress.topics_done / progress.topics) / progress.epochs
+                share = max(shown, int(64 * share) / 64)  # sixty-fourths add up exactly
+                advance(share - shown)
+                shown = share
+
             def report(cell: Cell, record: dict[str, Any], found: bool) -> None:
-                nonlocal there
+                nonlocal there, shown
                 there += found
                 left.add(cell.topics.name, cell.row, record["wall_seconds"], found=found)
-                advance(1)
+                advance(1 - shown)
+                shown = 0.0
                 if "error" in record:
                     why = f"{record['error']['type']}: {record['error']['message']}"
                     output.notice(f"{_point(cell)}: FAILED, {why}; {left}")
@@ -140,7 +150,7 @@ class Benchmark:
                     out,
                     fresh=self.fresh,
                     trust=self.trust,
-                    engine=engine_named(self.engine, self.jobs),
+                    engine=engine_named(self.engine, self.jobs, on_progress),
                     report=report,
                     notice=output.notice,
                 )
@@ -160,9 +170,20 @@ class Benchmark:
 def parse(args: Sequence[str], prog: str) -> Command:
     """The command from its words."""
     if list(args[:1]) in (["-h"], ["--help"]):
-        recipes = {name: load_recipe(str(path)).title for name, path in built_in().items()}
-        return overview(_USAGE, Benchmark, "Recipes:", recipes)
+        recipes = {name: _about(load_recipe(name)) for name in built_in()}
+        return overview(
+            _USAGE, Benchmark, "Recipes (minutes of training on one processor; needs below SRD_DATA_DIR):", recipes
+        )
     return parsed(Benchmark, args, prog)
+
+
+def _about(recipe: Recipe) -> str:
+    """A recipe's line in a list."""
+    needs = sorted({f"{FOLDERS[entry.source]}/" for entry in recipe.topics if entry.source in FOLDERS})
+    needs += ["weights of srd pretrain"] if any("checkpoint" in entry.config for entry in recipe.rankers) else []
+    more = [] if recipe.minutes is None else [f"{recipe.minutes:g} min"]
+    more += [f"needs {', '.join(needs)}"] if needs else []
+    return recipe.title + (f" ({'; '.join(more)})" if more else "")
 
 
 class TimeLeft:
@@ -226,7 +247,7 @@ class TimeLeft:
         return sum(alike) / len(alike) if alike else None
 
 
-def engine_named(name: Literal["local", "ray"], jobs: int) -> Engine:
+def engine_named(name: Literal["local", "ray"], jobs: int, on_progress: OnProgress | None = None) -> Engine:
     """Where cells run, as the options say.
 
     Raises:
@@ -242,7 +263,7 @@ def engine_named(name: Literal["local", "ray"], jobs: int) -> Engine:
             )
         imported_ray()
         return on_ray
-    return in_process if jobs == 1 else processes(jobs)
+    return partial(in_process, on_progress=on_progress) if jobs == 1 else processes(jobs)
 
 
 def _point(cell: Cell) -> str:

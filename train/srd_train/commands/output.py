@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 if TYPE_CHECKING:
     from srd_train.report.tables import ResultTable
 
-Advance = Callable[[int], None]
+Advance = Callable[[float], None]
 """Tells a progress bar that this many more units are done."""
 _UNFOLDED = 100_000
 """Characters in a line of a file or a pipe."""

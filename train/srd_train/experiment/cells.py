@@ -16,13 +16,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from srd_agents.history import OnProgress
 from srd_agents.registry import RANKERS
 from srd_gym.measures import evaluate
 from srd_gym.protocols import IntArray, checked_rankings
 from srd_gym.topic import TopicSet
 from srd_train.experiment.fit import Fitted, Session, all_options, commit, fit_ranker, versions
 from srd_train.experiment.recipe import RankerEntry, Recipe, TopicsEntry, View
-from srd_train.experiment.sources import folds_path, load_entry
+from srd_train.experiment.sources import check_files, folds_path, load_entry
 from srd_train.experiment.split import Split, are_lists, split_topics, with_lsa
 
 SCHEMA_VERSION = 2
@@ -99,6 +100,9 @@ def tasks(recipe: Recipe, *, trust: bool = False) -> Iterator[Task]:
                 f"recipe {recipe.name!r}: row {ranker.name!r} (ranker {ranker.ranker!r}) reads a file that can run any "
                 "code in it; give the command --trust if you trust the recipe and the file"
             )
+        _check_weights(ranker, ranker.seeds or recipe.seeds)
+    for entry in recipe.topics:
+        check_files(entry)  # of all sets, before hours of work on the first
     for entry in recipe.topics:
         topics = load_entry(entry)
         content = topics.fingerprint
@@ -157,13 +161,13 @@ def failure(cell: Cell, error: BaseException, wall_seconds: float = 0.0) -> Cell
     return CellResult(rankings=None, record={**_about(cell), "error": reason, "wall_seconds": wall_seconds})
 
 
-def in_process(tasks: Iterable[Task]) -> Iterator[tuple[Cell, CellResult]]:
-    """The engine that runs one task after the other, in this process."""
+def in_process(tasks: Iterable[Task], on_progress: OnProgress | None = None) -> Iterator[tuple[Cell, CellResult]]:
+    """The engine that runs one task after the other, in this process, and can tell how far a training is."""
     for task in tasks:
-        yield from zip(task.cells, run_fit(task.cells, task.topics), strict=True)
+        yield from zip(task.cells, run_fit(task.cells, task.topics, on_progress), strict=True)
 
 
-def run_fit(cells: Sequence[Cell], topics: TopicSet) -> Iterator[CellResult]:
+def run_fit(cells: Sequence[Cell], topics: TopicSet, on_progress: OnProgress | None = None) -> Iterator[CellResult]:
     """Run cells that differ only in their view: fit once, then rank with each view in turn.
 
     Choose and train on the fold's training and validation topics, then open its test topics, once. An error ends its
@@ -172,13 +176,14 @@ def run_fit(cells: Sequence[Cell], topics: TopicSet) -> Iterator[CellResult]:
     Args:
         cells: of one fit, at least one.
         topics: the whole topic set that they name.
+        on_progress: called while a learner trains.
 
     Yields:
         The result of each, in their order, as soon as it is known.
     """
     clock = _Clock()
     try:
-        fit = _fit(cells[0], topics)
+        fit = _fit(cells[0], topics, on_progress)
     except Exception as error:
         yield from (failure(cell, error, clock.read()[0]) for cell in cells)
         return
@@ -204,7 +209,7 @@ class _Fit:
     """With splitting and vectors."""
 
 
-def _fit(cell: Cell, topics: TopicSet) -> _Fit:
+def _fit(cell: Cell, topics: TopicSet, on_progress: OnProgress | None) -> _Fit:
     """Split off the fold, with vectors fitted on its training texts where the recipe says so, and fit the ranker."""
     whole = _Clock()
     file = folds_path(cell.topics)
@@ -218,7 +223,7 @@ def _fit(cell: Cell, topics: TopicSet) -> _Fit:
         cell.ranker.config,
         split,
         # A cell comes from `tasks`, which has refused what the caller does not trust.
-        Session(seed=cell.seed, time_budget=cell.ranker.time_budget, trust=True),
+        Session(seed=cell.seed, time_budget=cell.ranker.time_budget, trust=True, on_progress=on_progress),
         grid=cell.ranker.grid,
         select_by=cell.select_by,
     )
@@ -311,6 +316,18 @@ class _Clock:
     def read(self) -> tuple[float, float]:
         """Wall time, and processor time of all threads of this process."""
         return time.perf_counter() - self._wall, time.process_time() - self._cpu
+
+
+def _check_weights(ranker: RankerEntry, seeds: Iterable[int]) -> None:
+    """Refuse a row whose files are missing; whatever else is wrong with it, its cells say."""
+    spec = RANKERS.find(ranker.ranker)
+    for seed in () if spec.learns or spec.foreign_code else seeds:
+        try:
+            spec.build(spec.configure(**ranker.config), seed=seed)
+        except FileNotFoundError as error:
+            raise FileNotFoundError(f"row {ranker.name!r} needs a file that is not there: {error}") from error
+        except Exception:
+            return
 
 
 def _applies(ranker: RankerEntry, topics: TopicSet) -> bool:

@@ -27,7 +27,9 @@ from srd_train.experiment.fit import all_options
 Entry = TypeVar("Entry", "TopicsEntry", "View", "RankerEntry", "Recipe")
 
 SUFFIX = ".toml"
-SOURCES = ("words", "ambient", "rl4srd", "trec-indri", "dssa-sample", "du-div")
+FOLDERS = {name: name for name in ("ambient", "rl4srd", "dssa-sample", "du-div")} | {"trec-indri": "trec-web"}
+"""Topic sets of real files, and where these are below SRD_DATA_DIR."""
+SOURCES = ("words", *FOLDERS)
 """Topic sets by name, besides files and synthetic ones."""
 _SYNTHETIC = "synthetic:"
 _PRESETS = (*PRESETS, "wide")
@@ -217,6 +219,8 @@ class Recipe:
     """Documents ranked per topic."""
     seeds: tuple[int, ...] = (0,)
     """Of the rankers."""
+    minutes: float | None = None
+    """What fitting takes in all its cells, in minutes of one processor; None: unknown."""
 
     def __post_init__(self) -> None:
         if not 0 < len(self.name) <= _LONGEST_NAME or "/" in self.name or "\0" in self.name:

@@ -25,9 +25,10 @@ from srd_gym.data import (
     simulate_vectors,
 )
 from srd_gym.data.reshape import reshape
+from srd_gym.files import existing_file
 from srd_gym.names import unknown
 from srd_gym.topic import Topic, TopicSet
-from srd_train.experiment.recipe import TopicsEntry
+from srd_train.experiment.recipe import FOLDERS, TopicsEntry
 
 DATA_VARIABLE = "SRD_DATA_DIR"
 """The environment variable that says where the recipes' real files are."""
@@ -84,6 +85,21 @@ def with_made_vectors(
 
     model = kind.removeprefix("model:")
     return embed_topics(topics, lambda texts: embed_texts(model, texts))
+
+
+def check_files(entry: TopicsEntry) -> None:
+    """Refuse an entry whose files are missing, before any is read.
+
+    Raises:
+        FileNotFoundError: the message names what is missing.
+    """
+    if entry.source in FOLDERS:
+        matching(FOLDERS[entry.source])
+    elif Path(entry.source).suffix:
+        existing_file(entry.source, "topic file")
+    for pattern in (*entry.qrels, *([] if entry.vectors in (None, *MADE_VECTORS) else [str(entry.vectors)])):
+        matching(pattern)
+    folds_path(entry)
 
 
 def load_entry(entry: TopicsEntry) -> TopicSet:

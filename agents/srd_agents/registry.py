@@ -23,6 +23,11 @@ GROUP = "srd_gym.rankers"
 """The entry-point group in which other distributions announce rankers: name -> "module:SPEC" of a `RankerSpec`."""
 
 
+@dataclass(frozen=True)
+class NoOptions:
+    """Of a ranker that takes none: its class is called without arguments."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class RankerSpec:
     """A ranker as the registry knows it."""
@@ -91,7 +96,8 @@ class RankerSpec:
             raise TypeError(f"ranker {self.name!r} takes {self.config_class.__name__}, got {type(config).__name__}")
         if seed is not None and hasattr(config, "seed"):
             config = replace(config, seed=seed)
-        made: Any = self.ranker_class(config, **({"trust": True} if self.foreign_code else {}))
+        given = () if isinstance(config, NoOptions) else (config,)
+        made: Any = self.ranker_class(*given, **({"trust": True} if self.foreign_code else {}))
         if self.learns:
             made.name = self.name  # several names can share a class
         ranker: Ranker = made
@@ -128,6 +134,23 @@ class Registry(Mapping[str, RankerSpec]):
                 "expected a srd_agents.registry.RankerSpec"
             )
         return spec
+
+    def add(self, path: str, kind: type[Any]) -> None:
+        """Know a class of the user's own by its "module:Class", in this process.
+
+        Args:
+            path: its name from now on.
+            kind: called without arguments, or with an instance of the dataclass that its `config_class` is. One with
+                `fit` must be a `srd_agents.learner.Learner`.
+        """
+        options = getattr(kind, "config_class", NoOptions)
+        self.built_in[path] = RankerSpec(
+            name=path,
+            summary=(kind.__doc__ or "").partition("\n")[0],
+            config_path=f"{options.__module__}:{options.__qualname__}",
+            class_path=path,
+            learns=hasattr(kind, "fit"),
+        )
 
     def __iter__(self) -> Iterator[str]:
         yield from self.built_in

@@ -24,7 +24,14 @@ _ALIASES = {
     "irec": "StRecall",
     "d#ndcg": "Dsharp_nDCG",
 }
-_FOLDED = {name.casefold().replace("_", ""): name for name in MEASURES} | _ALIASES
+
+
+def _key(name: str) -> str:
+    """One spelling of a name."""
+    return name.casefold().replace("-", "").replace("_", "")
+
+
+_FOLDED = {_key(name): name for name in MEASURES} | _ALIASES
 
 
 def measure(
@@ -65,14 +72,21 @@ def measure(
     return replace(found, **changes) if changes else found
 
 
+def add_measure(name: str, kind: type[Measure]) -> None:
+    """Know a measure of the user's own by this name, in this process."""
+    kind.name, MEASURES[name], _FOLDED[_key(name)] = name, kind, name
+
+
 def _parsed(text: str) -> Measure:
     """The measure that a text stands for."""
     match = _PATTERN.fullmatch(text)
     if match is None:
         raise ValueError(f"cannot read measure {text!r}; expected NAME@k or NAME(parameter=value, ...)@k")
-    key = match["name"].casefold().replace("-", "").replace("_", "")
+    key = _key(match["name"])
     if key not in _FOLDED:
-        raise unknown("measure", match["name"], MEASURES, "Write it as NAME@k, e.g. alpha_nDCG@10.")
+        own = "One of your own is known where its recipe, or --measures, comes with --trust."
+        hint = own if ":" in match["name"] else "Write it as NAME@k, e.g. alpha_nDCG@10."
+        raise unknown("measure", match["name"], MEASURES, hint)
     kind = MEASURES[_FOLDED[key]]
     given = _parameters(text, kind, match["parameters"] or "")
     if match["cutoff"] is not None:

@@ -70,8 +70,8 @@ class Benchmark:
     """Where cells run: "local", or "ray": on the Ray cluster that RAY_ADDRESS names or that runs here, else on a Ray
     started for it."""
     trust: bool = False
-    """Let rows of the recipe read files that can run any code (ranker sb3): only for recipes and files that you, or
-    people you trust, have made."""
+    """Let the recipe run code: rankers and measures given as "module:NAME", and files that can run any (ranker sb3).
+    Only for recipes and files that you, or people you trust, have made."""
     markdown: SomeFile = None
     """Also write the tables as a Markdown file; one with the recipe's marks (<!-- NAME: begin -->, <!-- NAME: end -->)
     keeps its text around them."""
@@ -91,7 +91,7 @@ class Benchmark:
         Raises:
             ValueError, FileNotFoundError: a recipe that cannot be read, or topics that are missing.
         """
-        recipe = load_recipe(self.recipe)
+        recipe = load_recipe(self.recipe, trust=self.trust)
         for picture in (self.curves, self.latency):
             if picture is not None:
                 check_format(picture)

@@ -11,6 +11,7 @@ from srd_gym.data.trec import read_qrels, read_run
 from srd_gym.measures import evaluate_run
 from srd_train.commands.options import DEFAULT_MEASURES, Files
 from srd_train.commands.output import Output
+from srd_train.experiment.own import import_own
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,6 +34,8 @@ class Evaluate:
     """Show every topic's values too."""
     present_only: bool = False
     """Average over the topics that the run ranks only (what pyndeval does)."""
+    trust: bool = False
+    """Let --measures run code: "module:NAME@k", a measure of one's own."""
     json: bool = False
     """Print JSON: measures (name -> mean), topics, missing, and with --per-topic per_topic."""
 
@@ -45,6 +48,7 @@ class Evaluate:
         """
         if not self.measures:
             raise ValueError("no measure named; expected at least one after --measures, such as alpha_nDCG@10")
+        import_own(self.measures, trust=self.trust)
         evaluation = evaluate_run(read_qrels(self.qrels), read_run(self.run), self.measures)
         if not evaluation.per_topic:
             raise ValueError("no topic is judged in the qrels; expected at least one line with a judgment")

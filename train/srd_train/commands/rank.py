@@ -16,6 +16,7 @@ from srd_gym.data.trec import write_run
 from srd_train.commands.options import Command, SomeFile, SomeText, joined, overview, parsed, ranker_options
 from srd_train.commands.output import Output
 from srd_train.experiment.engines.ray import imported_ray
+from srd_train.experiment.own import import_own
 from srd_train.serving.json_lines import rank_lines
 from srd_train.serving.models import Model, load_model
 from srd_train.serving.ranking import Job, rank_on_ray, rank_stream
@@ -55,8 +56,8 @@ class Rank:
     engine: Literal["local", "ray"] = "local"
     """"ray" ranks the files with Ray Data, on the cluster that RAY_ADDRESS names or that runs here."""
     trust: bool = False
-    """Let a ranker read a file that can run any code (sb3: a zip file of Stable-Baselines3): only for files that you or
-    people you trust have made."""
+    """Let a ranker run code: "module:Class" of one's own, or a file that can run any (sb3: a zip file of
+    Stable-Baselines3). Only for what you or people you trust have made."""
     json: bool = False
     """Print JSON about the run written."""
 
@@ -76,6 +77,8 @@ def parse(args: Sequence[str], prog: str) -> Command:
     if not words or words[0].startswith("-"):
         raise ValueError(f"name a model folder or a ranker first: {prog} DIR|RANKER --topics FILE --out RUN")
     target = words.pop(0)
+    if not Path(target).is_dir():
+        import_own(target, trust="--trust" in words)
     spec = None if Path(target).is_dir() or target not in RANKERS else RANKERS.find(target)
     if spec is None or spec.learns:
         return RankCommand(target, parsed(Rank, words, f"{prog} {target}"), {})

@@ -22,6 +22,7 @@ from srd_gym.measures import evaluate
 from srd_gym.protocols import IntArray, checked_rankings
 from srd_gym.topic import TopicSet
 from srd_train.experiment.fit import Fitted, Session, all_options, commit, fit_ranker, versions
+from srd_train.experiment.own import import_own
 from srd_train.experiment.recipe import RankerEntry, Recipe, TopicsEntry, View
 from srd_train.experiment.sources import check_files, folds_path, load_entry
 from srd_train.experiment.split import Split, are_lists, split_topics, with_lsa
@@ -181,8 +182,10 @@ def run_fit(cells: Sequence[Cell], topics: TopicSet, on_progress: OnProgress | N
     Yields:
         The result of each, in their order, as soon as it is known.
     """
-    clock = _Clock()
+    clock, first = _Clock(), cells[0]
     try:
+        # For processes that have not read the recipe; cells come from `tasks`, which has refused what is not trusted.
+        import_own([first.ranker.ranker, first.ranker.config, first.measures, first.select_by], trust=True)
         fit = _fit(cells[0], topics, on_progress)
     except Exception as error:
         yield from (failure(cell, error, clock.read()[0]) for cell in cells)
@@ -246,6 +249,12 @@ def _rank_and_record(cell: Cell, fit: _Fit) -> CellResult:
         rankings.update(zip(chunk.query_ids, ranker.rank_batch(chunk, cell.depth), strict=True))
     ranking = clock.read()
     checked_rankings([rankings[topic.query_id] for topic in test], test, cell.ranker.ranker)
+    for topic in test:
+        wanted, came = min(cell.depth, topic.n_candidates), len(rankings[topic.query_id])
+        if came != wanted:
+            raise ValueError(
+                f"ranker {cell.ranker.ranker!r} ranked {came} documents of topic {topic.query_id!r}, expected {wanted}"
+            )
     evaluation = evaluate(test, rankings, cell.measures)
     ids = {topic.query_id: [topic.doc_ids[i] for i in rankings[topic.query_id]] for topic in test}
     wall, cpu = clock.read()

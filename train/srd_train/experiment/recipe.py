@@ -23,6 +23,7 @@ from srd_gym.measures import measure
 from srd_gym.names import unknown
 from srd_gym.reading import reading
 from srd_train.experiment.fit import all_options
+from srd_train.experiment.own import import_own
 
 Entry = TypeVar("Entry", "TopicsEntry", "View", "RankerEntry", "Recipe")
 
@@ -145,7 +146,7 @@ class RankerEntry:
     """A ranker of a benchmark with its options."""
 
     ranker: str
-    """Its name in the registry."""
+    """Its name in the registry, or "module:Class" of one's own."""
     name: str = ""
     """Its name in the tables; by default the ranker's name."""
     config: Mapping[str, Any] = field(default_factory=dict)
@@ -212,7 +213,7 @@ class Recipe:
     about: str = ""
     """What the benchmark shows, for the page it is on."""
     measures: tuple[str, ...] = ("alpha_nDCG@10", "alpha_nDCG@5", "ERR_IA@10", "StRecall@10")
-    """What is measured; the first is the one the test is on."""
+    """What is measured ("module:NAME@k": one's own); the first is the one the test is on."""
     select_by: str = "alpha_nDCG@10"
     """What grids are chosen by on the validation topics."""
     depth: int = 10
@@ -266,8 +267,12 @@ def built_in() -> dict[str, Path]:
     return {path.name.removesuffix(SUFFIX): path for path in sorted(folder.glob(f"*{SUFFIX}"))}
 
 
-def load_recipe(name_or_path: str) -> Recipe:
+def load_recipe(name_or_path: str, *, trust: bool = False) -> Recipe:
     """A recipe by name, or from a file ending in .toml.
+
+    Args:
+        name_or_path: which.
+        trust: import the rankers and measures that it names as "module:NAME".
 
     Raises:
         ValueError: an unknown name, or a file that is no recipe; the message says what is wrong in it.
@@ -284,6 +289,7 @@ def load_recipe(name_or_path: str) -> Recipe:
     with reading(path, "recipe", "TOML", advice):
         text = path.read_text(encoding="utf-8")
         content = tomllib.loads(text)
+    import_own([content.get(key) for key in ("rankers", "measures", "select_by")], trust=trust)
     with reading(path, "recipe", "a recipe", advice):
         return recipe_from(content, path.name.removesuffix(SUFFIX), str(path), text)
 

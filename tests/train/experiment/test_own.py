@@ -1,0 +1,106 @@
+"""Rankers and measures of the user's own, named "module:NAME": only with trust, and judged as all others are."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+from made_results import recipe_file
+from run_srd import Srd
+
+from srd_agents.registry import RANKERS, load_ranker
+from srd_gym.measures import MEASURES, notation
+
+CODE = """
+import numpy as np
+from srd_gym.measures import Measure, Term
+
+class Early(Measure):
+    def _terms(self, statistics, depth):
+        return (Term(self._cut(0.8 ** np.arange(depth)), np.array([1.0] + [0.0] * depth), statistics.weights),)
+
+class Last:
+    shift, most = 0, 99
+    def rank(self, topic, k):
+        return np.arange(topic.n_candidates)[::-1][: min(k, self.most)] + self.shift
+    def rank_batch(self, topics, k):
+        return [self.rank(topic, k) for topic in topics]
+
+class Few(Last):
+    most = 2
+
+class Foreign(Last):
+    shift = 1000
+
+class Twice(Last):
+    def rank(self, topic, k):
+        return np.zeros(k, dtype=int)
+"""
+
+
+@pytest.fixture(autouse=True)
+def _own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "own_code.py").write_text(CODE)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    monkeypatch.delitem(sys.modules, "own_code", raising=False)
+    monkeypatch.setattr(RANKERS, "built_in", dict(RANKERS.built_in))
+    for names in (MEASURES, notation._FOLDED):
+        for name in [name for name in names if ":" in name]:
+            monkeypatch.delitem(names, name)
+
+
+def recipe(folder: Path, *rankers: str) -> Path:
+    path = recipe_file(folder, *rankers, "mmr")
+    path.write_text(path.read_text().replace('["alpha_nDCG@5"]', '["own_code:Early@5", "alpha_nDCG@5"]'))
+    return path
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_bad_rankings_fail_their_cell_by_name_and_the_others_go_on(srd: Srd, tmp_path: Path, jobs: int) -> None:
+    bad = {"Few": "ranked 2 documents of topic", "Foreign": "does not have", "Twice": "twice"}
+    path = recipe(tmp_path, "own_code:Last", *(f"own_code:{name}" for name in bad))
+    words = ("benchmark", path, "--out", "out", "--trust", "--jobs", jobs)
+    done = srd(*words)
+    assert done.code == 1
+    for name, message in bad.items():
+        assert f"ranker 'own_code:{name}'" in done.err
+        assert message in done.err
+    told = json.loads(srd(*words, "--json").out)
+    assert [row["ranker"] for row in told["tables"][0]["rows"]] == ["own_code:Last", "mmr"]
+    assert next(iter(told["tables"][0]["rows"][0]["means"])) == "own_code:Early@5"
+    srd.works("report", "out", "--recipe", path, "--trust", "--resamples", "100")
+
+
+def test_a_learner_is_paid_by_ones_own_measure(srd: Srd, tmp_path: Path) -> None:
+    own = '"own_code:Early@5"'
+    learner = f'ranker = "reinforce"\nconfig = {{ epochs = 1, reward = {own}, validation_measure = {own} }}'
+    done = srd.works("benchmark", recipe(tmp_path, learner), "--out", "out", "--trust", "--json")
+    assert done.json["failed"] == []
+
+
+def test_nothing_runs_without_trust(srd: Srd, tmp_path: Path) -> None:
+    path = recipe(tmp_path, "own_code:Last")
+    qrels, run = tmp_path / "q", tmp_path / "r"
+    qrels.write_text("1 1 a 1\n")
+    run.write_text("1 Q0 a 1 1 t\n")
+    rank = ("rank", "own_code:Last", "--topics", "synthetic:tiny:3", "--out", "run")
+    evaluate = ("evaluate", "--qrels", qrels, "--run", run, "--measures", "own_code:Early@5")
+    for words in (("benchmark", path), ("report", "out", "--recipe", path), rank, evaluate):
+        refused = srd.fails(*words) if words[0] != "report" else srd(*words).err
+        assert "is code, which would run: give the command --trust" in refused
+    with pytest.raises(ValueError, match="unknown ranker 'own_code:Last'"):
+        load_ranker("own_code:Last")
+    assert "own_code" not in sys.modules
+    srd.works(*rank, "--trust")
+    assert srd.works(*evaluate, "--trust", "--json").json["measures"] == {"own_code:Early@5": 1.0}
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [("own_code:Lst", "the module has no 'Lst'"), ("own_code:np", "expected the class")],
+)
+def test_what_is_neither_is_refused(srd: Srd, name: str, message: str) -> None:
+    assert message in srd.fails("rank", name, "--topics", "synthetic:tiny:3", "--out", "run", "--trust")

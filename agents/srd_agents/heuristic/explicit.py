@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Sequence
 from typing import ClassVar
 
@@ -11,15 +11,16 @@ import numpy as np
 from srd_agents.config import check_count
 from srd_agents.heuristic.blocks import blocks_of_equal_shape
 from srd_agents.heuristic.config import ExplicitConfig
+from srd_agents.heuristic.stepwise import Progress, Stepwise
 from srd_agents.heuristic.vectors import Rows, min_max, rows_of
-from srd_gym.protocols import BoolArray, IntArray, ScoreArray
+from srd_gym.protocols import IntArray, ScoreArray
 from srd_gym.topic import FloatArray, Topic
 
 _BLOCK = 1 << 18
 """Estimates worked on at once."""
 
 
-class Explicit(ABC):
+class Explicit(Stepwise):
     """A greedy ranker that is told the subtopics; subclasses say how documents change what is still to be covered.
 
     States are [B, S] float64 for B topics side by side with N candidates and S subtopics each.
@@ -50,21 +51,9 @@ class Explicit(ABC):
             rankings.update(zip(block, chosen, strict=True))
         return [rankings[index] for index in range(len(topics))]
 
-    def score(self, topic: Topic, selected: IntArray, allowed: BoolArray) -> ScoreArray:
-        """The score of each candidate as the next document: [N] float64; minus infinity where not allowed.
-
-        Args:
-            topic: the topic.
-            selected: [r] int64, candidates ranked so far.
-            allowed: [N] bool.
-        """
-        value, coverage, weights = self._prepared([topic])
-        state = self._fresh(weights)
-        for index in selected:
-            self._cover(state, coverage[:, index])
-        scores = value + self._gains(coverage, weights, state)
-        allowed_scores: ScoreArray = np.where(allowed, scores[0], -np.inf)
-        return allowed_scores
+    def progress(self, topic: Topic) -> Progress:
+        """An empty ranking of the topic."""
+        return _ExplicitProgress(self, *self._prepared([topic]))
 
     @abstractmethod
     def _value(self, topic: Topic) -> ScoreArray:
@@ -105,6 +94,21 @@ class Explicit(ABC):
             values.append(self._value(topic))
             weights.append(_weights(topic))
         return np.stack(values), np.stack(coverage), np.stack(weights)
+
+
+class _ExplicitProgress(Progress):
+    """The choice for one topic, step by step."""
+
+    def __init__(self, ranker: Explicit, value: ScoreArray, coverage: ScoreArray, weights: ScoreArray) -> None:
+        self._ranker, self._value, self._coverage, self._weights = ranker, value, coverage, weights
+        self._state = ranker._fresh(weights)
+
+    def scores(self) -> ScoreArray:
+        scores: ScoreArray = (self._value + self._ranker._gains(self._coverage, self._weights, self._state))[0]
+        return scores
+
+    def add(self, document: int) -> None:
+        self._ranker._cover(self._state, self._coverage[:, document])
 
 
 def coverage_of(rows: Rows, subtopics: FloatArray, scaling: str, sharpness: float = 1.0) -> ScoreArray:

@@ -14,8 +14,9 @@ from abc import ABC, abstractmethod
 
 import numpy as np
 
+from srd_agents.heuristic.stepwise import Progress
 from srd_agents.heuristic.vectors import Rows, rows_of
-from srd_gym.protocols import IntArray
+from srd_gym.protocols import IntArray, ScoreArray
 from srd_gym.topic import FloatArray
 
 LAZY_FROM = 1 << 17
@@ -89,18 +90,33 @@ def select(vectors: FloatArray, value: FloatArray, k: int, objective: Objective)
     return ranking
 
 
-def next_scores(vectors: FloatArray, value: FloatArray, selected: IntArray, objective: Objective) -> FloatArray:
-    """Scores of one topic's N candidates as the next document, once these are chosen: [N] float32."""
-    if not len(selected):
-        return value
-    # One topic, as in `select`: the same sums, so that ties fall alike.
-    rows, state = rows_of(vectors[None]), objective.fresh((1, len(value)))
-    directions = np.empty((1, len(selected), vectors.shape[-1]), dtype=np.float32)
-    for position, index in enumerate(selected):
-        directions[:, position] = objective.direction(rows.unit((0, [index])), directions[:, :position])
-        objective.fold(state, rows.project(directions[:, position]))
-    scores: FloatArray = objective.score(value[None], state)[0]
-    return scores
+class GreedyProgress(Progress):
+    """The greedy choice for one topic, step by step.
+
+    Args:
+        vectors: [N, F] float32.
+        value: [N] float32, as for `select`.
+        objective: the rest of the score.
+    """
+
+    def __init__(self, vectors: FloatArray, value: FloatArray, objective: Objective) -> None:
+        # One topic, as in `select`: the same sums, so that ties fall alike.
+        self._rows, self._state = rows_of(vectors[None]), objective.fresh((1, len(value)))
+        self._value, self._objective = value, objective
+        self._directions, self._count = np.empty((1, *vectors.shape), dtype=np.float32), 0
+
+    def scores(self) -> ScoreArray:
+        """[N]."""
+        scores = self._objective.score(self._value[None], self._state)[0] if self._count else self._value
+        return scores.astype(np.float64)
+
+    def add(self, document: int) -> None:
+        """Choose a candidate."""
+        position, self._count = self._count, self._count + 1
+        earlier = self._directions[:, :position]
+        direction = self._objective.direction(self._rows.unit((0, [document])), earlier)
+        self._directions[:, position] = direction
+        self._objective.fold(self._state, self._rows.project(direction))
 
 
 def _select_lazily(vectors: FloatArray, value: FloatArray, k: int, objective: Objective) -> IntArray:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Sequence
 from typing import ClassVar
 
@@ -11,13 +11,14 @@ import numpy as np
 from srd_agents.config import check_count
 from srd_agents.heuristic.blocks import blocks_of_equal_shape
 from srd_agents.heuristic.config import TradeOffConfig
-from srd_agents.heuristic.greedy import BLOCK, Objective, next_scores, select
+from srd_agents.heuristic.greedy import BLOCK, GreedyProgress, Objective, select
+from srd_agents.heuristic.stepwise import Stepwise
 from srd_agents.heuristic.vectors import min_max, rows_of
-from srd_gym.protocols import BoolArray, IntArray, ScoreArray
+from srd_gym.protocols import IntArray
 from srd_gym.topic import FloatArray, Topic
 
 
-class TradeOff(ABC):
+class TradeOff(Stepwise):
     """A greedy ranker by vectors; subclasses say what a document's value and the objective are."""
 
     title: ClassVar[str]
@@ -46,17 +47,9 @@ class TradeOff(ABC):
             rankings.update(zip(block, ranked, strict=True))
         return [rankings[index] for index in range(len(topics))]
 
-    def score(self, topic: Topic, selected: IntArray, allowed: BoolArray) -> ScoreArray:
-        """The score of each candidate as the next document: [N] float64; minus infinity where not allowed.
-
-        Args:
-            topic: the topic.
-            selected: [r] int64, candidates ranked so far.
-            allowed: [N] bool.
-        """
-        vectors, value = topic.require_vectors(self.title), self._valued(topic)
-        scores = next_scores(vectors, value, selected, self._objective())
-        return np.where(allowed, scores.astype(np.float64), -np.inf)
+    def progress(self, topic: Topic) -> GreedyProgress:
+        """An empty ranking of the topic."""
+        return GreedyProgress(topic.require_vectors(self.title), self._valued(topic), self._objective())
 
     @abstractmethod
     def _value(self, relevance: FloatArray) -> FloatArray:

@@ -10,12 +10,13 @@ import numpy as np
 
 from srd_agents.config import check_count
 from srd_agents.heuristic.blocks import blocks_of_equal_shape
+from srd_agents.heuristic.stepwise import Progress, Stepwise
 from srd_agents.heuristic.vectors import rows_of
 from srd_agents.relational.config import PretrainedConfig
 from srd_agents.relational.forward import Weights, first_layer, greedy, offered_share, one_pass, scores
 from srd_agents.relational.relations import Array, Ranked, Relations, relate
 from srd_gym.files import PathLike
-from srd_gym.protocols import BoolArray, IntArray, ScoreArray
+from srd_gym.protocols import IntArray, ScoreArray
 from srd_gym.reading import open_npz
 from srd_gym.topic import FloatArray, Topic
 
@@ -27,7 +28,7 @@ _BLOCK = 1 << 19
 """Vector entries worked on at once: a block fits the processor's cache."""
 
 
-class Pretrained:
+class Pretrained(Stepwise):
     """The relational ranker with the weights that come with the package: nothing to train, vectors of any model.
 
     It looks at vectors, and at the query's vector and the retrieval scores where a topic has them. It was trained on
@@ -59,9 +60,9 @@ class Pretrained:
         check_count("k", k)
         return rank_topics(self.weights, topics, k, greedy if self.config.strategy == "greedy" else one_pass)
 
-    def score(self, topic: Topic, selected: IntArray, allowed: BoolArray) -> ScoreArray:
-        """The score of each candidate as the next document: [N] float64, minus infinity where not allowed."""
-        return np.where(allowed, next_scores(self.weights, topic, selected), -np.inf)
+    def progress(self, topic: Topic) -> Progress:
+        """An empty ranking of the topic."""
+        return _RelationalProgress(self.weights, topic)
 
 
 @lru_cache(maxsize=2)
@@ -108,15 +109,21 @@ def rank_topics(
     return [rankings[index] for index in range(len(topics))]
 
 
-def next_scores(weights: Weights, topic: Topic, selected: IntArray) -> ScoreArray:
-    """The score of each candidate after these were ranked: [N] float64."""
-    relations = relations_of([topic])
-    ranked = Ranked(relations)
-    for document in selected:
-        ranked.add(np.array([[document]]))
-    share = offered_share(np.ones((1, topic.n_candidates), np.bool_))
-    found: ScoreArray = scores(weights, first_layer(weights, relations), ranked, share)[0, 0].astype(np.float64)
-    return found
+class _RelationalProgress(Progress):
+    """The greedy choice for one topic, step by step."""
+
+    def __init__(self, weights: Weights, topic: Topic) -> None:
+        relations = relations_of([topic])
+        self._weights, self._ranked = weights, Ranked(relations)
+        self._fixed = first_layer(weights, relations)
+        self._share = offered_share(np.ones((1, topic.n_candidates), np.bool_))
+
+    def scores(self) -> ScoreArray:
+        found = scores(self._weights, self._fixed, self._ranked, self._share)[0, 0]
+        return np.asarray(found, np.float64)
+
+    def add(self, document: int) -> None:
+        self._ranked.add(np.array([[document]]))
 
 
 def relations_of(topics: Sequence[Topic]) -> Relations:

@@ -28,7 +28,7 @@ _DOUBT = 1e-4
 """What a fast matrix product may be off by; pairs so close to the limit are compared once more, exactly."""
 _IN_TURN = ExplicitConfig(lambda_=1.0, coverage="subtopic", sharpness=8.0)
 """Options of PM-2 by which subtopics take turns."""
-_MOST = 1 - 1e-6
+EQUAL = 1 - 1e-6
 """A limit of 1 means this: rounding leaves the cosine of two equal vectors just below 1."""
 
 
@@ -36,10 +36,12 @@ _MOST = 1 - 1e-6
 class CautiousConfig:
     """Options of the cautious ranker."""
 
-    copies: float = 0.98
-    """Cosine from which on a document is a near copy of one shown before it; above 0, at most 1."""
+    copies: float | None = 0.98
+    """Cosine from which on a document is a near copy of one shown before it; above 0, at most 1. None: off."""
 
     def __post_init__(self) -> None:
+        if self.copies is None:
+            return
         check_between("copies", self.copies, 0.0, 1.0)
         check_positive("copies", self.copies)
 
@@ -75,7 +77,7 @@ class Cautious:
         check_count("k", k)
         groups: defaultdict[Ranker, list[int]] = defaultdict(list)
         for index, topic in enumerate(topics):
-            groups[self._ranker_of(topic)].append(index)
+            groups[self.ranker_of(topic)].append(index)
         rankings: dict[int, IntArray] = {}
         for ranker, members in groups.items():
             found = ranker.rank_batch([topics[index] for index in members], k)
@@ -83,7 +85,7 @@ class Cautious:
                 rankings[index] = self._copies_last(ranker, topics[index], ranking)
         return [rankings[index] for index in range(len(topics))]
 
-    def _ranker_of(self, topic: Topic) -> Ranker:
+    def ranker_of(self, topic: Topic) -> Ranker:
         """What ranks the topic before copies are moved."""
         if topic.subtopic_vectors is not None and len(topic.subtopic_vectors):
             return _made(PM2, _IN_TURN)
@@ -92,6 +94,8 @@ class Cautious:
     def _copies_last(self, ranker: Ranker, topic: Topic, ranking: IntArray) -> IntArray:
         """As many documents as the ranking has, near copies after all others; it is ranked on where some are moved."""
         vectors = topic.require_vectors("cautious")
+        if self.config.copies is None:
+            return ranking
         wanted = len(ranking)
         while True:
             copies = near_copies(vectors[ranking], self.config.copies)
@@ -114,7 +118,7 @@ def near_copies(vectors: FloatArray, limit: float) -> BoolArray:
         vectors: [P, F] float32, in the order in which the documents are shown.
         limit: cosine from which on they are, above 0.
     """
-    limit = min(limit, _MOST)
+    limit = min(limit, EQUAL)
     rows = rows_of(vectors)
     units = rows.unit(slice(None))
     copies = np.zeros(len(vectors), dtype=np.bool_)

@@ -7,16 +7,20 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from srd_agents.cautious import Cautious
 from srd_agents.config import check_count
+from srd_agents.constraints import COPIES, check_limits, limits_of, show
+from srd_agents.diversity import ByRelevance, with_diversity
 from srd_agents.registry import RANKERS, load_ranker
 from srd_gym.files import PathLike
-from srd_gym.protocols import IntArray, Ranker, ScoreArray, checked_ranking, checked_rankings
+from srd_gym.protocols import IntArray, Ranker, ScoreArray
 from srd_gym.topic import Topic
 
 DEFAULT_RANKER = "cautious"
@@ -27,7 +31,7 @@ class Diversified(NamedTuple):
     """Documents chosen, best first: of one topic, or of the topics of a batch, one a row."""
 
     indices: IntArray
-    """[K] or [B, K] int64, positions among the documents given; -1 where a topic of a batch has fewer than K."""
+    """[K] or [B, K] int64, positions among the documents given; -1 where fewer than K of a batch's topic are shown."""
     scores: ScoreArray
     """[K] or [B, K] float64, 1 / rank (ranks from 1), and 0 beside -1. They fall along the ranking, so that whatever
     sorts by score keeps it; a ranker says which document comes next, not how good it is, and no more do they."""
@@ -51,6 +55,13 @@ def diversify(
     scores: ArrayLike | Sequence[ArrayLike | None] | None = None,
     *,
     subtopics: ArrayLike | Sequence[ArrayLike | None] | None = None,
+    diversity: float | None = None,
+    copies: float | None = COPIES,
+    groups: Any = None,
+    max_per_group: int | None = None,
+    costs: ArrayLike | Sequence[ArrayLike | None] | None = None,
+    budget: float | None = None,
+    shown: ArrayLike | Sequence[ArrayLike | None] | None = None,
 ) -> Diversified:
     """The k documents to show of those retrieved: relevant, and different from one another.
 
@@ -63,9 +74,12 @@ def diversify(
     | query_vector | [F] or None | [B, F], or B arrays [F] or None, or None |
     | scores | [N] or None | [B, N], or B arrays [N] or None, or None |
     | subtopics | [S, F] or None | [B, S, F], or B arrays [S, F] or None, or None |
-    | result | [min(k, N)] | [B, min(k, largest N)] |
+    | groups, costs | [N] or None | B of them, or None |
+    | shown | [P] or None | B of them, or None |
+    | result | [at most min(k, N)] | [B, at most min(k, largest N)] |
 
-    A batch gives the same rankings as its topics one by one.
+    Fewer than min(k, N) are shown only where `groups`, `costs` or `shown` leave fewer. A batch gives the same rankings
+    as its topics one by one.
 
     Args:
         query_vector: of the query, in the documents' vector space; None where there is none.
@@ -77,6 +91,16 @@ def diversify(
             documents' order then says nothing, but that the earlier one wins a tie.
         subtopics: vectors of what the query may mean or ask about (query suggestions, facets, senses), in the
             documents' space; None, or none of them, where nobody knows.
+        diversity: from 0 (exactly the order of relevance, near copies included) to 1 (difference only), for the
+            rankers of `srd_agents.diversity.TAKE_IT`; None lets the ranker decide.
+        copies: cosine from which on a document is a near copy of one shown before it; unless diversity is 0, near
+            copies come last. None: they come wherever the ranker puts them.
+        groups: an id (text or whole number) of each document: its site, its author, the text it is a passage of.
+        max_per_group: documents that may be shown of each group, those in `shown` among them.
+        costs: of each document, at least 0, such as its tokens.
+        budget: what the documents chosen may cost in all; a document that no longer fits is passed over.
+        shown: positions of documents that were shown before: they are not shown again, what is chosen differs from
+            them as from documents chosen earlier, and they cost nothing.
 
     Returns:
         Indices and scores, best first.
@@ -84,35 +108,62 @@ def diversify(
     Raises:
         TypeError: k is no whole number, something holds no numbers, or ranker is none of the above.
         ValueError: k below 1, no documents, shapes that do not match, numbers that are not finite, an unknown ranker
-            (near names are suggested), subtopics for one that cannot use them, or what the ranker itself refuses
-            (vectors of another width, no query vector).
+            (near names are suggested), subtopics or diversity for one that cannot use them, groups, costs or shown that
+            do not fit the documents, or what the ranker itself refuses (vectors of another width, no query vector).
     """
     if np.ndim(k):
         raise TypeError("k must be a whole number (documents wanted), got an array; scores go by name: scores=...")
     k = int(k) if isinstance(k, np.integer) else k
     check_count("k", k)
-    chosen = as_ranker(ranker)
-    if subtopics is not None:
-        _check_uses_subtopics(chosen)
+    chosen, copies = prepared(ranker, diversity, copies, subtopics=subtopics is not None)
+    check_limits(copies=copies, groups=groups, max_per_group=max_per_group, costs=costs, budget=budget)
     dimensions = _dimensions(doc_vectors)
     if dimensions not in (2, 3):
         raise ValueError(
             "doc_vectors must be [N, F] (one topic), or [B, N, F] or B arrays [N, F] (a batch), "
             f"got {dimensions} dimension{'' if dimensions == 1 else 's'}; np.stack makes one array of many vectors"
         )
-    if dimensions == 2:
-        topic, order = retrieved("0", None, query_vector, doc_vectors, scores, subtopics)
-        indices = _positions(checked_ranking(chosen.rank(topic, k), topic, chosen), order)
-        return Diversified(indices, _falling(len(indices)).copy())
-    documents = _each("doc_vectors", doc_vectors, None)
-    queries = _each("query_vector", query_vector, len(documents))
-    first_stage = _each("scores", scores, len(documents))
-    named = _each("subtopics", subtopics, len(documents))
-    parts = zip(queries, documents, first_stage, named, strict=True)
-    given = [retrieved(str(b), None, *part) for b, part in enumerate(parts)]
-    topics = [topic for topic, _ in given]
-    rankings = checked_rankings(chosen.rank_batch(topics, k), topics, chosen)
-    return _stacked([_positions(ranking, order) for ranking, (_, order) in zip(rankings, given, strict=True)])
+    parts = {"query_vector": query_vector, "doc_vectors": doc_vectors, "scores": scores, "subtopics": subtopics}
+    parts |= {"groups": groups, "costs": costs, "shown": shown}
+    count = 1 if dimensions == 2 else len(_each("doc_vectors", doc_vectors, None))
+    each = [[part] if dimensions == 2 else _each(name, part, count) for name, part in parts.items()]
+    given, limits = [], []
+    for b, (*part, group_ids, prices, before) in enumerate(zip(*each, strict=True)):
+        topic, order = retrieved(str(b), None, *part)
+        given.append((topic, order))
+        limits.append(
+            limits_of(
+                topic,
+                order,
+                copies=copies,
+                groups=group_ids,
+                max_per_group=max_per_group,
+                costs=prices,
+                budget=budget,
+                shown=before,
+            )
+        )
+    rankings = show(chosen, [topic for topic, _ in given], k, limits)
+    rows = [_positions(ranking, order) for ranking, (_, order) in zip(rankings, given, strict=True)]
+    return _stacked(rows) if dimensions == 3 else Diversified(rows[0], _falling(len(rows[0])).copy())
+
+
+def prepared(
+    ranker: PathLike | Ranker | None, diversity: float | None, copies: float | None, *, subtopics: bool = False
+) -> tuple[Ranker, float | None]:
+    """What is to rank, and from which cosine on near copies are to come last.
+
+    Raises:
+        TypeError: no ranker, or diversity is no number.
+        ValueError: an unknown ranker, or one that cannot use subtopics or diversity, or diversity out of range.
+    """
+    chosen = as_ranker(ranker)
+    if subtopics:
+        _check_uses_subtopics(chosen)
+    if copies is None and isinstance(chosen, Cautious):
+        chosen = Cautious(replace(chosen.config, copies=None))
+    chosen = with_diversity(chosen, diversity)
+    return chosen, None if isinstance(chosen, ByRelevance) else copies
 
 
 def as_ranker(ranker: PathLike | Ranker | None) -> Ranker:

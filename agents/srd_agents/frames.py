@@ -12,13 +12,17 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from srd_agents.config import check_count
-from srd_agents.diversify import as_ranker, retrieved
+from srd_agents.constraints import COPIES, Limits, check_limits, limits_of, show
+from srd_agents.diversify import prepared, retrieved
 from srd_gym.files import PathLike
-from srd_gym.protocols import Ranker, checked_rankings
+from srd_gym.protocols import Ranker
+from srd_gym.topic import Topic
 
 if TYPE_CHECKING:
     import pandas as pd
 
+_LIMITING = ("groups", "costs", "shown")
+"""What columns may say of what may be shown."""
 Lookup = Callable[[list[str]], ArrayLike]
 """Vectors of texts or document numbers: a list of n gives [n, F]."""
 
@@ -41,10 +45,17 @@ class FrameRanker:
             list of docnos; it is asked once a frame, for every docno once.
         query_vectors: the column that holds the query's vector [F] (its first row counts), or a function that gives the
             vectors [n, F] of a list of query texts, such as a model's `encode`; None where there are none.
+        diversity: as for `srd_agents.diversify`, and so are the following.
+        copies: cosine from which on a document is a near copy.
+        groups: the column of ids of each document's group.
+        max_per_group: documents that may be shown of a query's group.
+        costs: the column of costs.
+        budget: what the documents of a query may cost in all.
+        shown: the column that says (True or False) which documents were shown before; they are left out.
 
     Raises:
         TypeError: k is no whole number, or ranker is none of the above.
-        ValueError: k below 1, or an unknown ranker.
+        ValueError: k below 1, an unknown ranker, or what `srd_agents.diversify` refuses of the others.
     """
 
     def __init__(
@@ -54,10 +65,20 @@ class FrameRanker:
         *,
         doc_vectors: str | Lookup = "doc_vec",
         query_vectors: str | Lookup | None = "query_vec",
+        diversity: float | None = None,
+        copies: float | None = COPIES,
+        groups: str | None = None,
+        max_per_group: int | None = None,
+        costs: str | None = None,
+        budget: float | None = None,
+        shown: str | None = None,
     ) -> None:
         if k is not None:
             check_count("k", k)
-        self.ranker = as_ranker(ranker)
+        self.ranker, self.copies = prepared(ranker, diversity, copies)
+        check_limits(copies=copies, groups=groups, max_per_group=max_per_group, costs=costs, budget=budget)
+        self.max_per_group, self.budget = max_per_group, budget
+        self.limiting = {name: column for name, column in zip(_LIMITING, (groups, costs, shown), strict=True) if column}
         self.k = k
         self.doc_vectors = doc_vectors
         self.query_vectors = query_vectors
@@ -87,8 +108,8 @@ class FrameRanker:
             for rows, query in zip(groups, queries, strict=True)
         ]
         depth = self.k or max((len(rows) for rows in groups), default=1)
-        topics = [topic for topic, _ in given]
-        rankings = checked_rankings(self.ranker.rank_batch(topics, depth), topics, self.ranker)
+        limits = self._limits(frame, groups, given)
+        rankings = show(self.ranker, [topic for topic, _ in given], depth, limits)
         chosen = [
             rows[ranking if order is None else order[ranking]]
             for rows, ranking, (_, order) in zip(groups, rankings, given, strict=True)
@@ -100,9 +121,35 @@ class FrameRanker:
 
     __call__ = transform
 
+    def _limits(
+        self,
+        frame: pd.DataFrame,
+        groups: Sequence[NDArray[np.int64]],
+        given: Sequence[tuple[Topic, NDArray[np.int64] | None]],
+    ) -> list[Limits]:
+        """What may be shown of each query."""
+        columns = {name: frame[column].to_numpy() for name, column in self.limiting.items()}
+        limits = []
+        for rows, (topic, order) in zip(groups, given, strict=True):
+            of_query: dict[str, Any] = {name: None for name in _LIMITING}
+            of_query |= {name: values[rows].tolist() for name, values in columns.items()}
+            if of_query["shown"] is not None:
+                of_query["shown"] = np.flatnonzero(of_query["shown"])
+            limits.append(
+                limits_of(
+                    topic,
+                    order,
+                    copies=self.copies,
+                    max_per_group=self.max_per_group,
+                    budget=self.budget,
+                    **of_query,
+                )
+            )
+        return limits
+
     def _check_columns(self, frame: pd.DataFrame) -> None:
         """Refuse a frame without what is asked for, and ids that are not text."""
-        columns = ["qid", "docno"]
+        columns = ["qid", "docno", *self.limiting.values()]
         columns += [self.doc_vectors] if isinstance(self.doc_vectors, str) else []
         if isinstance(self.query_vectors, str):
             columns.append(self.query_vectors)

@@ -63,7 +63,8 @@ def test_scores_may_come_in_any_order(name: str, n: int, k: int, seed: int) -> N
     query, documents, scores = vectors(n, seed=seed)
     order = np.argsort(-scores)
     wanted = order[make_ranker(name).rank(topic(query, documents[order], scores[order]), k)]
-    found = diversify(query, documents, k, name, scores=scores)
+    copies = 0.98 if name == DEFAULT_RANKER else None
+    found = diversify(query, documents, k, name, scores=scores, copies=copies)
     assert found.indices.tolist() == wanted.tolist()
     assert len(found.indices) == min(k, n)
     assert sorted(set(found.indices.tolist())) == sorted(found.indices.tolist())

@@ -9,7 +9,7 @@ from typing import Any
 from srd_agents.config import check_count
 from srd_agents.diversify import as_ranker
 from srd_agents.integrations import library
-from srd_agents.integrations.ranking import best_first, embeddings_of, named, scores_of, with_diversity
+from srd_agents.integrations.ranking import best_first, embeddings_of, named, ranker_of, scores_of
 from srd_gym.files import PathLike
 from srd_gym.protocols import Ranker
 
@@ -30,7 +30,7 @@ class DiverseRanker:
     Args:
         top_k: documents kept; None keeps (and ranks) all.
         diversity: from 0 (relevance only) to 1 (difference only); None lets the ranker decide.
-        ranker: a ranker, its name ("mmr", "msd", "dpp") or the folder of a trained one; None is MMR where diversity is
+        ranker: a ranker, its name such as "mmr" or the folder of a trained one; None is MMR where diversity is
             given, else `srd_agents.diversify.DEFAULT_RANKER`.
 
     Raises:
@@ -48,7 +48,7 @@ class DiverseRanker:
         self.ranker = ranker
         # A folder is read once, not at every run.
         self._loaded = None if ranker is None else as_ranker(ranker)
-        with_diversity(self._loaded, diversity)
+        ranker_of(self._loaded, diversity)
 
     def to_dict(self) -> dict[str, Any]:
         """What a pipeline's YAML holds of it.
@@ -96,7 +96,7 @@ class DiverseRanker:
         top_k = self.top_k if top_k is None else top_k
         if top_k is not None:
             check_count("top_k", top_k)
-        ranker = with_diversity(self._loaded, self.diversity if diversity is None else diversity)
+        ranker = ranker_of(self._loaded, self.diversity if diversity is None else diversity)
         if not documents:
             return {"documents": []}
         names = named("document", [document.id for document in documents])

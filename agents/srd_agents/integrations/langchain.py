@@ -11,8 +11,8 @@ from srd_agents.integrations.ranking import (
     diversity_of,
     embeddings_of,
     named,
+    ranker_of,
     scores_of,
-    with_diversity,
 )
 from srd_gym.protocols import Ranker
 
@@ -44,7 +44,7 @@ class DiverseCompressor(BaseDocumentCompressor):
     lambda_mult: float | None = Field(default=None, ge=0.0, le=1.0)
     """Weight of relevance: 1 is least diverse, 0 most; None lets the ranker decide."""
     ranker: Any = None
-    """A ranker, its name ("mmr", "msd", "dpp") or the folder of a trained one; None is MMR where `lambda_mult` is
+    """A ranker, its name such as "mmr" or the folder of a trained one; None is MMR where `lambda_mult` is
     given, else `srd_agents.diversify.DEFAULT_RANKER`."""
     score_key: str | None = None
     """Where in a document's metadata its score stands, higher is better."""
@@ -56,7 +56,7 @@ class DiverseCompressor(BaseDocumentCompressor):
     def _make_ranker(self) -> DiverseCompressor:
         if self.embeddings is None and self.vector_key is None:
             raise ValueError("documents have no vectors: give embeddings=, or vector_key= where metadata holds vectors")
-        self._ranker = with_diversity(self.ranker, diversity_of(self.lambda_mult), option="lambda_mult")
+        self._ranker = ranker_of(self.ranker, diversity_of(self.lambda_mult), option="lambda_mult")
         return self
 
     def compress_documents(

@@ -11,8 +11,8 @@ from srd_agents.integrations.ranking import (
     diversity_of,
     embeddings_of,
     named,
+    ranker_of,
     scores_of,
-    with_diversity,
 )
 from srd_gym.protocols import Ranker
 
@@ -51,14 +51,14 @@ class DiversePostprocessor(BaseNodePostprocessor):
     )
     ranker: Any = Field(
         default=None,
-        description='A ranker, its name ("mmr", "msd", "dpp") or the folder of a trained one; None is MMR where '
+        description='A ranker, its name such as "mmr" or the folder of a trained one; None is MMR where '
         "mmr_threshold is given, else srd_agents.diversify.DEFAULT_RANKER.",
     )
     _ranker: Ranker = PrivateAttr()
 
     @model_validator(mode="after")
     def _make_ranker(self) -> DiversePostprocessor:
-        self._ranker = with_diversity(self.ranker, diversity_of(self.mmr_threshold), option="mmr_threshold")
+        self._ranker = ranker_of(self.ranker, diversity_of(self.mmr_threshold), option="mmr_threshold")
         return self
 
     @classmethod

@@ -8,11 +8,11 @@ from srd_agents.config import check_between
 from srd_agents.frames import FrameRanker, Lookup
 from srd_agents.integrations import library
 from srd_agents.integrations.ranking import (
-    CheckedRanker,
+    checked,
     diversity_of,
     embeddings_of,
+    ranker_of,
     speaking_of_queries,
-    with_diversity,
 )
 from srd_gym.files import PathLike
 from srd_gym.protocols import Ranker
@@ -32,7 +32,7 @@ class DiverseReranker(pt.Transformer):
     of the scores stays and near copies come last (`srd_agents.cautious`), unless another ranker is named.
 
     Args:
-        ranker: a ranker, its name ("mmr", "msd", "dpp") or the folder of a trained one, which is read at every call
+        ranker: a ranker, its name such as "mmr" or the folder of a trained one, which is read at every call
             (`load_ranker(folder)` reads it once); None is MMR where Lambda is given, else
             `srd_agents.diversify.DEFAULT_RANKER`.
         k: documents kept of each query; None keeps (and ranks) all.
@@ -93,7 +93,5 @@ class DiverseReranker(pt.Transformer):
         """What ranks, made at every call: `pt.GridSearch` and its like set parameters as attributes."""
         if self.Lambda is not None:
             check_between("Lambda", self.Lambda, 0.0, 1.0)
-        ranker = with_diversity(self.ranker, diversity_of(self.Lambda), option="Lambda")
-        return FrameRanker(
-            CheckedRanker(ranker), self.k, doc_vectors=self.doc_vectors, query_vectors=self.query_vectors
-        )
+        ranker = ranker_of(self.ranker, diversity_of(self.Lambda), option="Lambda")
+        return FrameRanker(checked(ranker), self.k, doc_vectors=self.doc_vectors, query_vectors=self.query_vectors)

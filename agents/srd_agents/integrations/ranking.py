@@ -1,11 +1,10 @@
-"""What the adapters share: vectors and scores taken off documents, a ranker's weight of diversity, a ranking checked.
+"""What the adapters share: vectors and scores taken off documents, the default ranker, a ranking checked.
 
 Errors speak as those libraries do, of queries and documents. Shapes: N documents of a query, F vector width.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -14,8 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from srd_agents.config import check_between
+from srd_agents.cautious import Cautious
 from srd_agents.diversify import Diversified, as_ranker, diversify
+from srd_agents.diversity import ByRelevance, with_diversity
+from srd_agents.heuristic.stepwise import Stepwise
 from srd_agents.heuristic.trade_off import TradeOff
 from srd_agents.heuristic.vectors import rows_of
 from srd_gym.files import PathLike
@@ -23,35 +24,29 @@ from srd_gym.protocols import IntArray, Ranker
 from srd_gym.topic import Topic
 
 
-def with_diversity(ranker: PathLike | Ranker | None, diversity: float | None, *, option: str = "diversity") -> Ranker:
-    """The ranker with this weight of diversity: MMR, MSD or DPP with lambda = 1 - diversity.
-
-    0 is the order of relevance, and a weight like any other; None leaves the ranker as it is.
+def ranker_of(ranker: PathLike | Ranker | None, diversity: float | None, *, option: str = "diversity") -> Ranker:
+    """The ranker at this diversity; None is MMR where diversity is given, as in those libraries, else `DEFAULT_RANKER`.
 
     Args:
-        ranker: as `srd_agents.diversify` takes it; None is MMR where diversity is given, else `DEFAULT_RANKER`.
+        ranker: as `srd_agents.diversify` takes it.
         diversity: from 0 (relevance only) to 1 (difference only), or None.
-        option: what the library calls the weight, for errors.
+        option: what the library calls it, for errors.
 
     Raises:
         TypeError: ranker is nothing that ranks, or diversity no number.
-        ValueError: diversity outside [0, 1], or a ranker without such a weight.
+        ValueError: diversity outside [0, 1], or a ranker that takes none.
     """
-    if diversity is None:
-        return as_ranker(ranker)
-    check_between(option, diversity, 0.0, 1.0)
-    chosen = as_ranker("mmr" if ranker is None else ranker)
-    if not isinstance(chosen, TradeOff):
-        raise ValueError(
-            f"{option} weighs relevance against difference, which ranker {_name(ranker)} does not: leave {option} out, "
-            "or take 'mmr', 'msd' or 'dpp'"
-        )
-    return type(chosen)(dataclasses.replace(chosen.config, lambda_=1.0 - diversity))
+    return with_diversity(as_ranker("mmr" if ranker is None and diversity is not None else ranker), diversity, option)
 
 
 def diversity_of(relevance: float | None) -> float | None:
     """The weight of diversity in libraries that weigh relevance: 1 less it; None stays None."""
     return None if relevance is None else 1.0 - relevance
+
+
+def checked(ranker: Ranker, query: str | None = None) -> Ranker:
+    """The ranker, its answers checked unless it is one of ours that can be followed step by step."""
+    return ranker if isinstance(ranker, Stepwise | Cautious | ByRelevance) else CheckedRanker(ranker, query)
 
 
 class CheckedRanker:
@@ -140,7 +135,7 @@ def best_first(
     elif scores is None:
         scores = np.arange(len(vectors), 0.0, -1.0).tolist()
     with speaking_of_queries(query):
-        found = diversify(asked, vectors[order], k, CheckedRanker(ranker, query), scores=scores)
+        found = diversify(asked, vectors[order], k, checked(ranker, query), scores=scores)
     return found._replace(indices=order[found.indices])
 
 
@@ -215,6 +210,8 @@ def speaking_of_queries(query: str | None = None) -> Iterator[None]:
 
 def _weighs_cosines(ranker: Ranker) -> bool:
     """Whether relevance without scores is the cosine with the query."""
+    if isinstance(ranker, ByRelevance):
+        return ranker.relevance in ("auto", "cosine")
     return isinstance(ranker, TradeOff) and ranker.config.relevance in ("auto", "cosine")
 
 

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from srd_agents.config import check_count
 from srd_agents.integrations import library
-from srd_agents.integrations.ranking import best_first, with_diversity
+from srd_agents.integrations.ranking import best_first, ranker_of
 from srd_gym.files import PathLike
 from srd_gym.protocols import IntArray, Ranker, ScoreArray
 
@@ -34,7 +34,7 @@ class DiverseNeighbors(BaseEstimator):
         n_neighbors: documents shown for a query.
         n_candidates: nearest documents among which they are chosen.
         diversity: from 0 (relevance only) to 1 (difference only); None lets the ranker decide.
-        ranker: a ranker, its name ("mmr", "msd", "dpp") or the folder of a trained one; None is MMR where diversity is
+        ranker: a ranker, its name such as "mmr" or the folder of a trained one; None is MMR where diversity is
             given, else `srd_agents.diversify.DEFAULT_RANKER`.
     """
 
@@ -64,7 +64,7 @@ class DiverseNeighbors(BaseEstimator):
         """
         check_count("n_neighbors", self.n_neighbors)
         check_count("n_candidates", self.n_candidates)
-        self.ranker_ = with_diversity(self.ranker, self.diversity)
+        self.ranker_ = ranker_of(self.ranker, self.diversity)
         self.documents_ = validate_data(self, X, dtype=np.float32)
         self.nearest_ = NearestNeighbors(metric="cosine").fit(self.documents_)
         return self

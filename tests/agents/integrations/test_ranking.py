@@ -17,9 +17,9 @@ from srd_agents.integrations.ranking import (
     diversity_of,
     embeddings_of,
     named,
+    ranker_of,
     scores_of,
     speaking_of_queries,
-    with_diversity,
 )
 from srd_gym.data.synthetic import generate
 from srd_gym.topic import Topic
@@ -28,26 +28,17 @@ VECTORS = np.random.default_rng(0).normal(size=(9, 4)).astype(np.float32)
 QUERY = np.random.default_rng(1).normal(size=4).astype(np.float32)
 
 
-@pytest.mark.parametrize("name", ["mmr", "msd", "dpp"])
-@pytest.mark.parametrize("clone_of", ["name", "object"])
-def test_diversity_is_one_less_lambda_and_keeps_other_options(name: str, clone_of: str) -> None:
-    given: Any = name if clone_of == "name" else make_ranker(name, lambda_=0.1, relevance="cosine")
-    for diversity in (0.0, 0, 0.25, 1, 1.0):
-        made: Any = with_diversity(given, diversity)
-        assert made.config.lambda_ == 1 - diversity
-        assert made.config.relevance == ("auto" if clone_of == "name" else "cosine")
-        assert type(made) is type(make_ranker(name))
-
-
-def test_without_diversity_the_ranker_stays_and_without_both_the_default_ranks() -> None:
-    given = make_ranker("mmr", lambda_=0.1)
-    assert with_diversity(given, None) is given
-    assert type(with_diversity(None, None)).__name__ == "Cautious"
-    made: Any = with_diversity(None, 0.25)
+def test_mmr_ranks_where_only_diversity_is_given_and_without_both_the_default() -> None:
+    ranked = make_ranker("mmr", lambda_=0.1)
+    assert ranker_of(ranked, None) is ranked
+    assert type(ranker_of(None, None)).__name__ == "Cautious"
+    made: Any = ranker_of(None, 0.25)
     assert made.config == MMRConfig(lambda_=0.75)
     assert diversity_of(None) is None
     assert diversity_of(0) == 1
     assert diversity_of(1) == 0
+    with pytest.raises(ValueError, match=r"Lambda must be a finite number from 0.0 to 1.0, got 1.5"):
+        ranker_of(None, 1.5, option="Lambda")
 
 
 @given(seed=st.integers(0, 2**32 - 1), name=st.sampled_from(["mmr", "msd", "dpp"]), scored=st.booleans())
@@ -56,7 +47,7 @@ def test_no_diversity_is_the_order_of_relevance_copies_included(seed: int, name:
     vectors = generator.normal(size=(8, 3)).astype(np.float32)
     vectors[generator.integers(8, size=2)] = vectors[0]
     scores = generator.integers(4, size=8).astype(float)
-    ranker = with_diversity(name, 0.0)
+    ranker = ranker_of(name, 0.0)
     found = best_first(ranker, 8, vectors, query="the query", scores=scores.tolist() if scored else None).indices
     assert found.tolist() == (np.argsort(-scores, kind="stable") if scored else np.arange(8)).tolist()
 
@@ -64,7 +55,7 @@ def test_no_diversity_is_the_order_of_relevance_copies_included(seed: int, name:
 def test_relevance_without_scores() -> None:
     cosines = VECTORS @ QUERY / np.linalg.norm(VECTORS, axis=1)
     by_cosine = np.argsort(-cosines, kind="stable")
-    weighing, other = with_diversity("mmr", 0.5), with_diversity(None, None)
+    weighing, other = ranker_of("mmr", 0.5), ranker_of(None, None)
     found = best_first(weighing, 5, VECTORS, query="the query", query_vector=QUERY).indices
     expected = diversify(QUERY, VECTORS[by_cosine], 5, make_ranker("mmr")).indices
     assert found.tolist() == by_cosine[expected].tolist()

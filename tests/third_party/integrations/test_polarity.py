@@ -96,9 +96,9 @@ def test_a_weight_out_of_range_is_refused(adapter: Adapter, called: Any, weight:
 @EVERY
 def test_a_ranker_without_a_weight_refuses_one(adapter: Adapter, called: Any) -> None:
     with pytest.raises(
-        ValueError, match=r"(?i)ranker 'cautious' does not: leave \w+ out, or take 'mmr', 'msd' or 'dpp'"
+        ValueError, match=r"ranker 'RandomOrder' does not: leave \w+ out, or take one that does: mmr, msd"
     ):
-        adapter(np.ones(2), np.eye(2), np.ones(2), 1, 0.5, "cautious")
+        adapter(np.ones(2), np.eye(2), np.ones(2), 1, 0.5, "random")
 
 
 class Wrong:

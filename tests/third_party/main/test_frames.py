@@ -55,6 +55,35 @@ def test_each_query_is_ranked_as_diversify_ranks_it(k: int, ranker: str | None) 
     assert (found["title"] == found["docno"] + " of " + found["qid"]).all()
 
 
+def test_diversity_and_what_may_be_shown_are_those_of_diversify() -> None:
+    given = frame()
+    given = given.assign(site=given["docno"].str[1:].astype(int) % 2, tokens=1.0, seen=given["docno"] == "d5")
+    ranker = FrameRanker("mmr", diversity=0.5, groups="site", max_per_group=2, costs="tokens", budget=3.0, shown="seen")
+    found = ranker.transform(given)
+    for qid, rows in given.groupby("qid"):
+        wanted = diversify(
+            rows["query_vec"].iloc[0],
+            np.stack(rows["doc_vec"].tolist()),
+            len(rows),
+            "mmr",
+            rows["score"].to_numpy(),
+            diversity=0.5,
+            groups=rows["site"].to_numpy(),
+            max_per_group=2,
+            costs=rows["tokens"].to_numpy(),
+            budget=3.0,
+            shown=np.flatnonzero(rows["seen"]),
+        ).indices
+        assert found[found["qid"] == qid]["docno"].tolist() == rows["docno"].iloc[wanted].tolist()
+        assert 0 < len(wanted) <= 3
+    with pytest.raises(ValueError, match="the frame has no column 'group'"):
+        FrameRanker("mmr", groups="group", max_per_group=1).transform(given)
+    with pytest.raises(ValueError, match="costs and budget belong together"):
+        FrameRanker("mmr", costs="tokens")
+    with pytest.raises(ValueError, match="leave diversity out"):
+        FrameRanker("random", diversity=0.5)
+
+
 def test_without_k_all_are_kept() -> None:
     given = frame()
     found = FrameRanker("mmr")(given)

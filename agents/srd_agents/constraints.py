@@ -1,0 +1,292 @@
+"""What may be shown of a topic's candidates, and the choice of a ranker within that.
+
+Shapes: N candidates of a topic, P of them shown before, K chosen.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from srd_agents.cautious import EQUAL, Cautious, near_copies
+from srd_agents.config import check_between, check_count, check_positive
+from srd_agents.heuristic.stepwise import Progress, Stepwise
+from srd_agents.heuristic.vectors import rows_of
+from srd_gym.protocols import (
+    BoolArray,
+    IntArray,
+    Ranker,
+    ScoreArray,
+    SequentialScorer,
+    checked_ranking,
+    checked_rankings,
+)
+from srd_gym.topic import Topic
+
+COPIES = 0.98
+"""Cosine from which on a document is a near copy, unless another is asked for."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    """What may be shown of one topic."""
+
+    copies: float | None = None
+    """Cosine from which on a document is a near copy of one shown before it, and comes last; None: anywhere."""
+    groups: IntArray | None = None
+    """[N] numbers of groups."""
+    max_per_group: int = 0
+    """Documents that may be shown of each group, those shown before among them."""
+    costs: ScoreArray | None = None
+    """[N] at least 0."""
+    budget: float = 0.0
+    """What the documents chosen may cost in all."""
+    shown: tuple[int, ...] = ()
+    """[P] candidates shown before, which are not shown again."""
+
+    def only_copies(self, limit: float | None) -> bool:
+        """Whether it asks for nothing but that copies from this cosine on come last."""
+        return self.copies == limit and self.groups is None and self.costs is None and not self.shown
+
+    def kept_by(self, topic: Topic, ranking: IntArray) -> bool:
+        """Whether nothing stands in the way of this ranking; a greedy ranker would then choose it stepwise, too."""
+        if self.shown:
+            return False
+        if self.copies is not None and near_copies(topic.require_vectors("copies=")[ranking], self.copies).any():
+            return False
+        if self.groups is not None and np.bincount(self.groups[ranking]).max(initial=0) > self.max_per_group:
+            return False
+        return self.costs is None or not len(ranking) or bool(np.cumsum(self.costs[ranking])[-1] <= self.budget)
+
+    def choose(self, topic: Topic, k: int, progress: Progress) -> IntArray:
+        """The candidate of the highest score that may be shown, again and again, ties to the earlier: [at most k]."""
+        offer, chosen = _Offer(topic, self), list[int]()
+        for document in self.shown:
+            offer.note(document)
+            progress.add(document)
+        while len(chosen) < k:
+            scores = np.where(offer.allowed(), progress.scores(), -np.inf)
+            document = int(scores.argmax())
+            if scores[document] == -np.inf:
+                break
+            chosen.append(document)
+            offer.take(document)
+            if len(chosen) < k:
+                progress.add(document)
+        return np.array(chosen, dtype=np.int64)
+
+
+class _Offer:
+    """What may come next."""
+
+    def __init__(self, topic: Topic, limits: Limits) -> None:
+        self._limits = limits
+        self._left = np.ones(topic.n_candidates, dtype=np.bool_)
+        self._copies = np.zeros_like(self._left)
+        self._spent = 0.0
+        if limits.groups is not None:
+            self._counts = np.zeros(limits.groups.max(initial=0) + 1, dtype=np.int64)
+        if limits.copies is not None:
+            self._rows = rows_of(topic.require_vectors("copies="))
+
+    def allowed(self) -> BoolArray:
+        """[N] those that fit; near copies only where nothing else does."""
+        limits, allowed = self._limits, self._left.copy()
+        if limits.groups is not None:
+            allowed &= self._counts[limits.groups] < limits.max_per_group
+        if limits.costs is not None:
+            allowed &= self._spent + limits.costs <= limits.budget
+        fresh: BoolArray = allowed & ~self._copies
+        return fresh if fresh.any() else allowed
+
+    def note(self, document: int) -> None:
+        """Take note of a document that is shown: it comes no more, and its copies and its group's others later."""
+        self._left[document] = False
+        if self._limits.groups is not None:
+            self._counts[self._limits.groups[document]] += 1
+        if self._limits.copies is not None and not self._copies[document]:
+            self._copies |= self._rows.project(self._rows.unit(document)) >= self._limits.copies
+
+    def take(self, document: int) -> None:
+        """Show a document and pay for it."""
+        self.note(document)
+        if self._limits.costs is not None:
+            self._spent += float(self._limits.costs[document])
+
+
+class _Made(Progress):
+    """A ranking that is made already."""
+
+    def __init__(self, ranking: IntArray, count: int) -> None:
+        self._scores = np.full(count, -np.inf)
+        self._scores[ranking] = -np.arange(len(ranking))
+
+    def scores(self) -> ScoreArray:
+        return self._scores
+
+    def add(self, document: int) -> None:
+        pass
+
+
+class _Asked(Progress):
+    """What a ranker says that scores candidates, but keeps nothing between steps."""
+
+    def __init__(self, ranker: SequentialScorer, topic: Topic) -> None:
+        self._ranker, self._topic, self._selected = ranker, topic, list[int]()
+
+    def scores(self) -> ScoreArray:
+        allowed = np.ones(self._topic.n_candidates, dtype=np.bool_)
+        allowed[self._selected] = False
+        return self._ranker.score(self._topic, np.array(self._selected, dtype=np.int64), allowed)
+
+    def add(self, document: int) -> None:
+        self._selected.append(document)
+
+
+def show(ranker: Ranker, topics: Sequence[Topic], k: int, limits: Sequence[Limits]) -> list[IntArray]:
+    """Rankings of topics within their limits, [at most min(k, N)] each.
+
+    A ranker that scores candidates in the light of those chosen chooses among what is left at each step, those shown
+    before counting as chosen; of any other the whole ranking is filtered.
+
+    Raises:
+        ValueError: what the ranker refuses, or an answer of it that is no ranking.
+    """
+    rankings = checked_rankings(ranker.rank_batch(topics, k), topics, ranker)
+    if isinstance(ranker, Cautious) and all(limit.only_copies(ranker.config.copies) for limit in limits):
+        return rankings  # it puts copies last itself
+    return [
+        ranking if limit.kept_by(topic, ranking) else limit.choose(topic, k, _progress(ranker, topic))
+        for topic, ranking, limit in zip(topics, rankings, limits, strict=True)
+    ]
+
+
+def _progress(ranker: Ranker, topic: Topic) -> Progress:
+    """The topic's ranking, to be made or made already."""
+    if isinstance(ranker, Cautious):
+        ranker = ranker.ranker_of(topic)
+    if isinstance(ranker, Stepwise):
+        return ranker.progress(topic)
+    if isinstance(ranker, SequentialScorer):
+        return _Asked(ranker, topic)
+    return _Made(checked_ranking(ranker.rank(topic, topic.n_candidates), topic, ranker), topic.n_candidates)
+
+
+def limits_of(
+    topic: Topic,
+    order: IntArray | None,
+    *,
+    copies: float | None,
+    groups: Any,
+    max_per_group: int | None,
+    costs: Any,
+    budget: float | None,
+    shown: Any,
+) -> Limits:
+    """What may be shown of a topic, from what a caller says of the documents given.
+
+    Args:
+        topic: its candidates stand in their own order.
+        order: [N] the document given that each candidate is; None: the same.
+        copies: cosine from which on a document is a near copy.
+        groups: [N] ids, or None.
+        max_per_group: of each group, those shown before among them.
+        costs: [N], or None.
+        budget: of the documents chosen.
+        shown: [P] documents shown before, or None.
+
+    Raises:
+        TypeError: something of another type.
+        ValueError: other lengths, a value out of range, or one of a pair without the other.
+    """
+    query_id, count = topic.query_id, topic.n_candidates
+    copies = None if copies is None else min(copies, EQUAL)
+    if groups is None and costs is None and shown is None:
+        return Limits(copies=copies)
+    order = np.arange(count) if order is None else order
+    prices = None if costs is None else _costs(query_id, costs, count)[order]
+    if prices is not None and budget is not None and budget < prices.min():
+        warnings.warn(
+            f"topic {query_id!r}: no document fits a budget of {budget}, the cheapest costs {prices.min()}; "
+            "nothing is shown",
+            stacklevel=3,
+        )
+    return Limits(
+        copies=copies,
+        groups=None if groups is None else _group_numbers(query_id, groups, count)[order],
+        max_per_group=max_per_group or 0,
+        costs=prices,
+        budget=budget or 0.0,
+        shown=() if shown is None else _shown(query_id, shown, np.argsort(order)),
+    )
+
+
+def check_limits(
+    *, copies: float | None, groups: Any, max_per_group: int | None, costs: Any, budget: float | None
+) -> None:
+    """Refuse what no topic can make sense of.
+
+    Raises:
+        TypeError: something of another type.
+        ValueError: a value out of range, or one of a pair without the other.
+    """
+    if copies is not None:
+        check_between("copies", copies, 0.0, 1.0)
+        check_positive("copies", copies)
+    if (groups is None) != (max_per_group is None):
+        raise ValueError("groups and max_per_group belong together, got only one of them; give both or neither")
+    if max_per_group is not None:
+        check_count("max_per_group", max_per_group)
+    if (costs is None) != (budget is None):
+        raise ValueError("costs and budget belong together, got only one of them; give both or neither")
+    if budget is not None:
+        check_between("budget", budget, 0.0)
+
+
+def _row(query_id: str, name: str, values: Any, count: int | None, kinds: str, what: str) -> NDArray[Any]:
+    """The values in one row, of these kinds of types."""
+    try:
+        row = np.asarray(values)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise ValueError(f"topic {query_id!r}: {name} cannot be read as one row of {what}: {error}") from error
+    if row.ndim != 1 or (count is not None and len(row) != count):
+        wanted = "[P]" if count is None else f"({count},): one a document"
+        raise ValueError(f"topic {query_id!r}: {name} have shape {row.shape}, expected {wanted}")
+    if row.size and row.dtype.kind not in kinds:
+        raise TypeError(f"topic {query_id!r}: {name} must hold {what}, got {row.dtype}; is one of them missing?")
+    return row
+
+
+def _group_numbers(query_id: str, groups: Any, count: int) -> IntArray:
+    """[N] groups numbered from 0."""
+    ids = _row(query_id, "groups", groups, count, "iubU", "ids (text or whole numbers)")
+    numbers: IntArray = np.unique(ids, return_inverse=True)[1].astype(np.int64)
+    return numbers
+
+
+def _costs(query_id: str, costs: Any, count: int) -> ScoreArray:
+    """[N] float64."""
+    prices: ScoreArray = _row(query_id, "costs", costs, count, "iuf", "numbers").astype(np.float64)
+    wrong = np.flatnonzero(~(np.isfinite(prices) & (prices >= 0)))
+    if len(wrong):
+        raise ValueError(
+            f"topic {query_id!r}: costs must be finite and at least 0, got {prices[wrong[0]]} (document {wrong[0]})"
+        )
+    return prices
+
+
+def _shown(query_id: str, shown: Any, candidate_of: IntArray) -> tuple[int, ...]:
+    """[P] the candidates that these documents are, each once."""
+    positions = _row(query_id, "shown", shown, None, "iu", "whole numbers (positions)").astype(np.int64)
+    wrong = positions[(positions < 0) | (positions >= len(candidate_of))]
+    if len(wrong):
+        raise ValueError(
+            f"topic {query_id!r}: shown names document {wrong[0]}, where there are {len(candidate_of)}, numbered from "
+            "0; -1 fills up the rows of a batch, topics() leaves it out"
+        )
+    return tuple(dict.fromkeys(candidate_of[positions].tolist()))

@@ -1,0 +1,242 @@
+"""What may be shown, and how diverse it is to be: laws of `diversity`, near copies, groups, budgets and pages."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from srd_agents import diversify, make_ranker
+from srd_agents.diversity import TAKE_IT
+from srd_agents.registry import RANKERS
+from srd_gym.data import load_ambient
+from srd_gym.topic import Topic
+
+STEPS = (0.0, 0.25, 0.5, 0.75, 1.0)
+EXPLICIT = ("xquad", "pm2")
+
+
+class Reversed:
+    """A ranker that is followed by no step: the last candidate first."""
+
+    def rank(self, topic: Topic, k: int) -> Any:
+        return np.arange(topic.n_candidates)[::-1][:k]
+
+    def rank_batch(self, topics: Any, k: int) -> Any:
+        return [self.rank(topic, k) for topic in topics]
+
+
+class Scorer(Reversed):
+    """The same, asked for scores at each step."""
+
+    def score(self, topic: Topic, selected: Any, allowed: Any) -> Any:
+        assert not allowed[selected].any()
+        return np.arange(topic.n_candidates, dtype=float)
+
+
+RANKED = [None, *TAKE_IT, "retrieval-order", Reversed(), Scorer()]
+
+
+def case(seed: int, n: int = 12) -> dict[str, Any]:
+    """Documents with copies among them, scores with ties, in no order."""
+    generator = np.random.default_rng(seed)
+    documents = generator.normal(size=(n, 4))
+    documents[generator.integers(n, size=n // 3)] = documents[0] * 2
+    scores = generator.integers(5, size=n).astype(float)
+    return {"query_vector": generator.normal(size=4), "doc_vectors": documents, "scores": scores}
+
+
+def asked(seed: int, ranker: Any) -> dict[str, Any]:
+    named = ranker in EXPLICIT or (ranker == "cautious" and seed % 2)
+    return {**case(seed), "ranker": ranker, "subtopics": np.eye(4)[:3] if named else None}
+
+
+def copies_of(documents: Any, earlier: Any) -> Any:
+    units = documents / np.linalg.norm(documents, axis=1, keepdims=True)
+    return (units @ units[earlier].T >= 0.98).any(axis=1)
+
+
+@pytest.mark.parametrize("ranker", TAKE_IT)
+@given(seed=st.integers(0, 2**32 - 1), k=st.integers(1, 14))
+@settings(max_examples=25, deadline=None)
+def test_zero_is_the_order_of_relevance_copies_included(ranker: str, seed: int, k: int) -> None:
+    given = asked(seed, ranker)
+    found = diversify(**given, k=k, diversity=0).indices
+    assert found.tolist() == np.argsort(-given["scores"], kind="stable")[:k].tolist()
+    documents, query = given["doc_vectors"], given["query_vector"]
+    cosines = documents @ query / np.linalg.norm(documents, axis=1) / np.linalg.norm(query)
+    by_cosine = diversify(**{**given, "scores": None}, k=k, diversity=0.0).indices
+    np.testing.assert_allclose(cosines[by_cosine], np.sort(cosines)[::-1][:k], atol=1e-6)
+
+
+@pytest.mark.parametrize("ranker", ["pm2", "relational-pretrained", "cautious"])
+def test_without_scores_and_query_candidates_stand_as_they_came(ranker: str) -> None:
+    given = {**asked(1, ranker), "scores": None, "query_vector": None}
+    assert diversify(**given, k=12, diversity=0).indices.tolist() == list(range(12))
+    if ranker != "pm2":
+        assert diversify(**given, k=12, diversity=0.5).indices.tolist() != list(range(12))
+
+
+def test_mmr_with_lambda_one_less_and_cautious_as_mmr() -> None:
+    given = asked(0, "mmr")
+    wanted = diversify(**{**given, "ranker": make_ranker("mmr", lambda_=0.25)}, k=9).indices.tolist()
+    for ranker in ("mmr", "cautious", make_ranker("mmr", lambda_=0.9), None):
+        assert diversify(**{**given, "ranker": ranker}, k=9, diversity=0.75).indices.tolist() == wanted
+
+
+def test_rankers_that_take_no_diversity_name_those_that_do() -> None:
+    assert set(TAKE_IT) <= set(RANKERS)
+    for ranker in ("random", "retrieval-order", Reversed()):
+        with pytest.raises(ValueError, match=r"does not: leave diversity out, or take one that does: mmr, .*cautious"):
+            diversify(**{**case(0), "ranker": ranker}, k=3, diversity=0.5)
+    for wrong in (-0.1, 1.1, float("nan")):
+        with pytest.raises(ValueError, match="diversity must be a finite number"):
+            diversify(**case(0), k=3, diversity=wrong)
+    with pytest.raises(TypeError, match="diversity"):
+        diversify(**case(0), k=3, diversity="much")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("ranker", RANKED, ids=str)
+@given(seed=st.integers(0, 2**32 - 1), k=st.integers(1, 14), data=st.data())
+@settings(max_examples=25, deadline=None)
+def test_limits_hold(ranker: Any, seed: int, k: int, data: st.DataObject) -> None:
+    given = asked(seed, ranker)
+    documents, n = given["doc_vectors"], len(given["doc_vectors"])
+    diversity = data.draw(st.sampled_from([None, 0.3, 1.0])) if ranker is None or ranker in TAKE_IT else None
+    groups = data.draw(st.none() | st.lists(st.sampled_from("abc"), min_size=n, max_size=n))
+    costs = data.draw(st.none() | st.lists(st.sampled_from([0.0, 0.1, 1.0, 3.5]), min_size=n, max_size=n))
+    shown = data.draw(st.lists(st.integers(0, n - 1), max_size=5, unique=True))
+    most, budget = data.draw(st.integers(1, 3)), data.draw(st.sampled_from([0.3, 2.0, 5.0])) + min(costs or [0])
+    found = diversify(
+        **given,
+        k=k,
+        diversity=diversity,
+        groups=groups,
+        max_per_group=None if groups is None else most,
+        costs=costs,
+        budget=None if costs is None else budget,
+        shown=shown,
+    ).indices.tolist()
+    assert len(set(found)) == len(found) <= k
+    assert not set(found) & set(shown)
+    counts = {group: sum(groups[i] == group for i in (*shown, *found)) for group in "abc"} if groups else {}
+    assert all(sum(groups[i] == group for i in found) == 0 or count <= most for group, count in counts.items())
+    spent = sum(costs[i] for i in found) if costs else 0.0
+    assert spent <= budget
+    left = [i for i in range(n) if i not in (*shown, *found)]
+    if len(found) < k:  # only because nothing else fits
+        assert all((groups and counts[groups[i]] >= most) or (costs and spent + costs[i] > budget) for i in left)
+    if not groups and not costs and len(found):  # copies come last, those of documents shown before among them
+        late = [bool(copies_of(documents, [*shown, *found[:r]])[i]) for r, i in enumerate(found)]
+        assert late == sorted(late)
+
+
+def test_by_hand() -> None:
+    documents, scores = [[1, 0, 0], [1, 0, 0.01], [0, 1, 0], [0, 0, 1], [0.6, 0.8, 0]], [5, 4, 3, 2, 1]
+    given: dict[str, Any] = {"query_vector": None, "doc_vectors": documents, "k": 5, "scores": scores}
+    assert diversify(**given).indices.tolist() == [0, 2, 3, 4, 1]
+    assert diversify(**given, copies=None).indices.tolist() == [0, 1, 2, 3, 4]
+    assert diversify(**given, ranker="retrieval-order").indices.tolist() == [0, 2, 3, 4, 1]
+    assert diversify(**given, groups=["x", "y", "x", "x", "y"], max_per_group=1).indices.tolist() == [0, 4]
+    assert diversify(**given, costs=[4, 1, 3, 2, 0], budget=6).indices.tolist() == [0, 3, 4]
+    assert diversify(**given, shown=[0, 3]).indices.tolist() == [2, 4, 1]
+    assert diversify(**given, shown=[0, 3], groups=[1, 2, 1, 3, 4], max_per_group=1).indices.tolist() == [4, 1]
+    # Scores fall to 1, 3/4, 1/2, 1/4, 0: MMR takes 3 before 4, whose cosine with 2 is 0.8, though 1 stands before.
+    assert diversify(**given, ranker="mmr", shown=[2]).indices.tolist() == [0, 3, 4, 1]
+    given["scores"] = [1, 2, 3, 4, 5]
+    assert diversify(**given, costs=[1, 1, 1, 1, 9], budget=2).indices.tolist() == [3, 2]
+
+
+def test_a_batch_is_its_topics_one_by_one_and_ends_in_minus_one() -> None:
+    parts = [case(seed, n) for seed, n in ((0, 5), (1, 9), (2, 3))]
+    batch = {name: [part[name] for part in parts] for name in parts[0]}
+    groups, costs = [[0, 0, 0, 0, 0], None, ["a", "b", "a"]], [None, None, [1, 2, 3]]
+    shown: list[Any] = [[0], None, []]
+    rest: Any = {"max_per_group": 2, "budget": 3.0, "ranker": "mmr", "k": 4, "diversity": 0.5}
+    found = diversify(**batch, **rest, groups=groups, costs=costs, shown=shown)
+    assert found.indices.shape == (3, 4)
+    assert (found.indices[0] >= 0).sum() == 1
+    for b, row in enumerate(found.topics()):
+        pairs: dict[str, Any] = {"groups": groups[b], "costs": costs[b], "shown": shown[b], **rest}
+        pairs |= {} if groups[b] is not None else {"max_per_group": None}
+        pairs |= {} if costs[b] is not None else {"budget": None}
+        np.testing.assert_array_equal(row.indices, diversify(**parts[b], **pairs).indices)
+
+
+def test_page_after_page_shows_everything_once() -> None:
+    given, pages = asked(3, "dpp"), list[int]()
+    for _ in range(4):
+        pages += diversify(**given, k=3, shown=pages).indices.tolist()
+    assert pages == diversify(**given, k=12).indices.tolist()
+    assert diversify(**given, k=3, shown=pages).indices.tolist() == []
+
+
+def test_a_budget_below_every_cost_is_told() -> None:
+    with pytest.warns(UserWarning, match=r"topic '0': no document fits a budget of 1.0, the cheapest costs 2.0"):
+        found = diversify(**case(0), k=3, costs=[2] * 12, budget=1.0)
+    assert found.indices.tolist() == found.scores.tolist() == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ({"groups": ["a"], "max_per_group": 1}, ValueError, r"groups have shape \(1,\), expected \(12,\): one a doc"),
+        ({"groups": ["a"] * 12}, ValueError, "groups and max_per_group belong together"),
+        ({"max_per_group": 2}, ValueError, "groups and max_per_group belong together"),
+        ({"groups": ["a"] * 12, "max_per_group": 0}, ValueError, "max_per_group must be at least 1, got 0"),
+        ({"groups": [None] * 12, "max_per_group": 1}, TypeError, "groups must hold ids .*got object; is one of them"),
+        ({"groups": [0.5] * 12, "max_per_group": 1}, TypeError, "groups must hold ids .*got float64"),
+        ({"costs": [1, 2], "budget": 1}, ValueError, r"costs have shape \(2,\), expected \(12,\)"),
+        ({"costs": [1] * 12}, ValueError, "costs and budget belong together"),
+        ({"budget": 1.0}, ValueError, "costs and budget belong together"),
+        ({"costs": [1] * 11 + [-1], "budget": 1}, ValueError, r"at least 0, got -1.0 \(document 11\)"),
+        ({"costs": [float("inf")] * 12, "budget": 1}, ValueError, "costs must be finite and at least 0, got inf"),
+        ({"costs": ["1"] * 12, "budget": 1}, TypeError, "costs must hold numbers, got <U1"),
+        ({"costs": [1] * 12, "budget": -1}, ValueError, "budget must be a finite number at least 0"),
+        ({"shown": [12]}, ValueError, "shown names document 12, where there are 12, numbered from 0"),
+        ({"shown": [0, -1]}, ValueError, r"shown names document -1, .*topics\(\) leaves it out"),
+        ({"shown": [[0]]}, ValueError, r"shown have shape \(1, 1\), expected \[P\]"),
+        ({"shown": [0.0]}, TypeError, "shown must hold whole numbers"),
+        ({"copies": 0}, ValueError, "copies must be above 0"),
+        ({"copies": 1.5}, ValueError, "copies must be a finite number from 0.0 to 1.0"),
+    ],
+)
+def test_bad_input_is_named(arguments: dict[str, Any], error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        diversify(**case(0), k=3, **arguments)
+
+
+def test_zero_vectors_and_half_precision() -> None:
+    documents = np.zeros((4, 3), dtype=np.float16)
+    documents[2] = [1, 2, 3]
+    for diversity in (0.0, 0.5, 1.0):
+        found = diversify(documents[2], documents, 4, "dpp", [4, 3, 2, 1], diversity=diversity, shown=[0])
+        assert sorted(found.indices.tolist()) == [1, 2, 3]
+
+
+@pytest.mark.data
+@pytest.mark.skipif("SRD_DATA_DIR" not in os.environ, reason="SRD_DATA_DIR names no folder of data sets")
+@pytest.mark.parametrize("scored", [True, False])
+@pytest.mark.parametrize("ranker", [name for name in TAKE_IT if name not in EXPLICIT])
+def test_more_diversity_shows_documents_that_are_less_alike(ranker: str, scored: bool) -> None:
+    folder = Path(os.environ["SRD_DATA_DIR"]) / "ambient"
+    topics = load_ambient(folder, vectors=folder / "minilm-384.npz")
+    given: dict[str, Any] = {
+        "query_vector": [topic.query_vector for topic in topics],
+        "doc_vectors": [topic.doc_vectors for topic in topics],
+        "scores": [topic.retrieval_scores for topic in topics] if scored else None,
+    }
+    alike = []
+    for diversity in STEPS:
+        shown = diversify(**given, k=10, ranker=ranker, diversity=diversity).indices
+        units = [documents[row] for documents, row in zip(given["doc_vectors"], shown, strict=True)]
+        units = [rows / np.linalg.norm(rows, axis=1, keepdims=True) for rows in units]
+        alike.append(np.mean([(rows @ rows.T)[np.triu_indices(10, 1)].mean() for rows in units]))
+        assert diversity == 0 or max((rows @ rows.T)[np.triu_indices(10, 1)].max() for rows in units) < 0.98
+    assert (np.diff(alike) <= 0.005).all(), alike
+    assert alike[-1] < alike[0] - 0.1

@@ -1,8 +1,8 @@
 """Topic sets from everywhere: TREC files, AMBIENT, MDP-DIV's and DU-DIV's files, Parquet, and a generator.
 
 `load_topics` takes what the environments and the command take as `topics`. The loaders of published sets are
-`load_trec`, `load_ambient`, `load_rl4srd` and `load_du_div`; what they have to say without stopping (documents left
-out, columns ignored) is a `DataNotice` warning.
+`load_trec`, `load_texts`, `load_ambient`, `load_rl4srd` and `load_du_div`; what they have to say without stopping
+(documents left out, columns ignored) is a `DataNotice` warning.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from srd_gym.data.simulate import simulate_vectors
 from srd_gym.data.splits import read_folds
 from srd_gym.data.streams import DataNotice
 from srd_gym.data.synthetic import generate
+from srd_gym.data.texts import load_texts
 from srd_gym.data.trec import load_trec, read_qrels, read_run, read_topics_xml, write_run
 from srd_gym.data.vectors import VectorTable, embed_texts, read_vectors
 from srd_gym.files import PathLike
@@ -39,6 +40,7 @@ __all__ = [
     "load_ambient",
     "load_du_div",
     "load_rl4srd",
+    "load_texts",
     "load_topics",
     "load_trec",
     "read_folds",
@@ -89,7 +91,7 @@ def load_topics(source: TopicSet | PathLike) -> TopicSet:
         ) from error
     if path.is_dir():
         raise ValueError(
-            f"topics: {path} is a folder; make a Parquet file of a published set with `srd data build ambient|rl4srd|"
+            f"topics: {path} is a folder; make a Parquet file of it with `srd data build texts|ambient|rl4srd|"
             "du-div DIR --out FILE`, or load it in Python with srd_gym.data.load_ambient and its like"
         )
     if not path.exists():

@@ -13,6 +13,7 @@ import unicodedata
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from os import PathLike as _OsPathLike
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,7 +72,7 @@ def path_list(paths: Paths, what: str) -> list[PathLike]:
     return several
 
 
-def read_qrels(paths: Paths) -> Qrels:
+def read_qrels(paths: Paths, *, twice: Literal["error", "highest"] = "error") -> Qrels:
     """Diversity judgments from lines "topic subtopic document judgment".
 
     The rules are the official tool's (ndeval, as packaged by pyndeval): a judgment >= 1 is relevant, 0, negative and
@@ -81,6 +82,7 @@ def read_qrels(paths: Paths) -> Qrels:
 
     Args:
         paths: one file or several parts.
+        twice: what to do about a pair that is judged several times: stop, or take the highest judgment.
 
     Returns:
         The judgments of each topic that has a line.
@@ -100,7 +102,7 @@ def read_qrels(paths: Paths) -> Qrels:
         part.values.append(_grade(judgment, path, number))
         part.lines.append(number)
     _check_size(parts.values())
-    return Qrels(topics={query_id: part.finish() for query_id, part in parts.items()})
+    return Qrels(topics={query_id: part.finish(twice) for query_id, part in parts.items()})
 
 
 def read_run(paths: Paths) -> Run:
@@ -182,12 +184,12 @@ class _QrelsPart:
     values: list[int] = field(default_factory=list)
     lines: list[int] = field(default_factory=list)
 
-    def finish(self) -> TopicQrels:
+    def finish(self, twice: str) -> TopicQrels:
         """The judgments as a matrix, its subtopics sorted, an irrelevant subtopic 0 left out."""
         rows, columns = np.array(self.rows), np.array(self.columns)
         cells = rows * len(self.subtopics) + columns
         _, first = np.unique(cells, return_index=True)
-        if first.size < cells.size:
+        if first.size < cells.size and twice == "error":
             again = int(np.setdiff1d(np.arange(cells.size), first)[0])
             doc_id = list(self.docs)[self.rows[again]]
             subtopic_id = list(self.subtopics)[self.columns[again]]
@@ -196,7 +198,8 @@ class _QrelsPart:
                 f"{shown(subtopic_id)} of topic {shown(self.query_id)}; keep one of the lines"
             )
         judgments = np.zeros((len(self.docs), len(self.subtopics)), dtype=np.int8)
-        judgments[rows, columns] = self.values
+        rising = np.argsort(self.values, kind="stable")  # of several judgments of a pair the last, the highest, stays
+        judgments[rows[rising], columns[rising]] = np.array(self.values)[rising]
         kept = [s for s in self.subtopics if s != "0" or (judgments[:, self.subtopics[s]] >= 1).any()]
         kept.sort(key=natural_key)
         chosen = np.ascontiguousarray(judgments[:, [self.subtopics[s] for s in kept]])

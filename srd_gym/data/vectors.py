@@ -15,6 +15,7 @@ The format is told by the file's first bytes. No pickle is ever read.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -110,13 +111,31 @@ class VectorTable:
         return self.vectors[[self._index[name] for name in ids]]
 
 
-def read_vectors(path: PathLike, *, part: Part = "document", only: Collection[str] | None = None) -> VectorTable:
+def numbered_ids(ids: Iterable[str]) -> list[str]:
+    """The ids, each once: of one that comes several times the second is "id~2", and so on."""
+    seen: set[str] = set()
+    counts: Counter[str] = Counter()
+    names = []
+    for own_id in ids:
+        name = own_id
+        while name in seen:
+            counts[own_id] += 1
+            name = f"{own_id}~{counts[own_id] + 1}"
+        seen.add(name)
+        names.append(name)
+    return names
+
+
+def read_vectors(
+    path: PathLike, *, part: Part = "document", only: Collection[str] | None = None, number_twice: bool = False
+) -> VectorTable:
     """Read vectors from a TSV, .npy, .npz or Parquet file (see the module's table).
 
     Args:
         path: the file.
         part: which arrays of an .npz to take where it holds several kinds; without such names, `ids` and `vectors`.
         only: keep the vectors of these ids only: a file larger than memory can be read for a small set.
+        number_twice: ids of an .npz that come several times are those of `numbered_ids`.
 
     Raises:
         FileNotFoundError: no such file.
@@ -132,14 +151,19 @@ def read_vectors(path: PathLike, *, part: Part = "document", only: Collection[st
     if start[:4] == b"PK\x03\x04":
         with open_npz(path, _WHAT, _ADVICE) as arrays:
             names = _npz_names(arrays, path, part)
-            return _kept(_ids_of(arrays[names[0]], source), arrays[names[1]], wanted, source)
+            ids = _ids_of(arrays[names[0]], source)
+            return _kept(numbered_ids(ids) if number_twice else ids, arrays[names[1]], wanted, source)
     if start[:4] == b"PAR1":
         return table_of(path, _parquet_entries(path, wanted))
     return table_of(path, _tsv_entries(path, wanted))
 
 
-def read_vector_parts(path: PathLike) -> dict[Part, VectorTable]:
+def read_vector_parts(path: PathLike, *, number_twice: bool = False) -> dict[Part, VectorTable]:
     """All kinds of vectors that a file holds: an .npz may hold several, any other file holds documents' vectors.
+
+    Args:
+        path: the file.
+        number_twice: as for `read_vectors`; in an .npz.
 
     Raises:
         FileNotFoundError, ValueError: as `read_vectors`.
@@ -149,7 +173,7 @@ def read_vector_parts(path: PathLike) -> dict[Part, VectorTable]:
         others: tuple[Part, ...] = ("query", "subtopic")
         with open_npz(path, _WHAT, _ADVICE) as arrays:
             parts += [part for part in others if f"{part}_ids" in arrays]
-    return {part: read_vectors(path, part=part) for part in parts}
+    return {part: read_vectors(path, part=part, number_twice=number_twice) for part in parts}
 
 
 def embed_texts(model: PathLike, texts: Sequence[str]) -> FloatArray:

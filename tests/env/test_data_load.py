@@ -45,7 +45,7 @@ def test_bad_names_say_what_was_expected(source: str, message: str) -> None:
 
 
 def test_other_sources_say_what_to_do(tmp_path: Path) -> None:
-    refused(lambda: load_topics(tmp_path), r"is a folder; make a Parquet file of a published set with `srd data build")
+    refused(lambda: load_topics(tmp_path), r"is a folder; make a Parquet file of it with `srd data build")
     with pytest.raises(FileNotFoundError, match=r'no file at absent\.parquet; give the path .* or "synthetic:serp"'):
         load_topics("absent.parquet")
     refused(lambda: load_topics(7), r"topics must be a TopicSet, .* got 7 \(int\)", TypeError)

@@ -24,6 +24,7 @@ from srd_gym.data import (
     load_ambient,
     load_du_div,
     load_rl4srd,
+    load_texts,
     load_trec,
     read_folds,
     read_qrels,
@@ -147,6 +148,18 @@ def make_ambient(folder: Path) -> None:
 
 def read_ambient(folder: Path) -> object:
     return load_ambient(folder)
+
+
+def make_texts(folder: Path) -> None:
+    texts = [{"_id": name, "title": "t", "text": f"text of {name}"} for name in ("a", "b", "a")]
+    entries = {"corpus": texts, "queries": texts[:1], "subtopics": [{"query_id": "a", "_id": "s", "text": "x"}]}
+    for name, lines in entries.items():
+        (folder / f"{name}.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    (folder / "diversity.qrels").write_text("a s a 1\na s b 0\n")
+
+
+def read_texts(folder: Path) -> object:
+    return load_texts(folder, retrieve="none")
 
 
 def make_du_div(folder: Path) -> None:

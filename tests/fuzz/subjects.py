@@ -96,6 +96,7 @@ SUBJECTS: dict[str, Subject] = {
         FileSubject("topics-xml", files.make_xml, files.read_xml, files.damage_xml),
         FileSubject("trec", files.make_trec, files.read_trec),
         FileSubject("ambient", files.make_ambient, files.read_ambient),
+        FileSubject("texts", files.make_texts, files.read_texts),
         FileSubject("du-div", files.make_du_div, files.read_du_div, files.damage_json),
         FileSubject("rl4srd", files.make_rl4srd, files.read_rl4srd, files.damage_json),
         FileSubject("json-vectors", files.make_json_vectors, files.read_json_vectors, files.damage_json),

@@ -8,8 +8,6 @@ Shapes: N candidates, S subtopics, F vector width, T topics.
 
 from __future__ import annotations
 
-import gzip
-from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -18,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from srd_agents.registry import make_ranker
-from srd_gym.data import LsaVectorizer, load_ambient
+from srd_gym.data import LsaVectorizer, load_ambient, load_texts
 from srd_gym.files import written_atomically
 from srd_gym.measures import evaluate
 from srd_gym.protocols import IntArray, Ranker
@@ -87,38 +85,6 @@ class Given:
         return [self.rank(topic, k) for topic in topics]
 
 
-def load_texts(folder: Path) -> TopicSet:
-    """A collection of texts/ with the nearest documents of the whole corpus by cosine as candidates."""
-    # Not by srd_gym.data.read_vectors: ids of key-points come twice, for two texts each, and judgments hold for both.
-    with np.load(folder / "minilm-384.npz", allow_pickle=False) as arrays:
-        doc_ids, vectors = arrays["document_ids"], arrays["document_vectors"].astype(np.float32)
-        queries = dict(zip(arrays["query_ids"].tolist(), arrays["query_vectors"].astype(np.float32), strict=True))
-    units = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
-    judged: defaultdict[str, defaultdict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
-    with gzip.open(folder / "diversity.qrels.gz", "rt", encoding="utf-8") as lines:
-        for line in lines:
-            query, subtopic, document, judgment = line.split()
-            if int(judgment) > 0:
-                judged[query][subtopic].add(document)
-    topics = []
-    for query_id, subtopics in judged.items():
-        vector = queries[query_id]
-        scores = units @ (vector / np.linalg.norm(vector))
-        nearest = np.argsort(-scores, kind="stable")[:DEPTH]
-        ids = doc_ids[nearest].tolist()
-        topic = Topic(
-            query_id=query_id,
-            doc_ids=tuple(ids),
-            query_vector=vector,
-            doc_vectors=units[nearest],
-            retrieval_scores=scores[nearest],
-            subtopic_ids=tuple(subtopics),
-            judgments=np.array([[d in covering for covering in subtopics.values()] for d in ids], dtype=np.int8),
-        )
-        topics.append(topic)
-    return TopicSet(topics, name=folder.name).trainable()
-
-
 def collections(root: Path) -> Iterator[tuple[str, TopicSet]]:
     """Titles and topic sets; none names its subtopics."""
     yield "AMBIENT, MiniLM vectors", without_subtopics(ambient(root))
@@ -131,7 +97,9 @@ def collections(root: Path) -> Iterator[tuple[str, TopicSet]]:
             without_subtopics(texts.replace(by_id[q] for q in texts.query_ids)),
         )
     for name in ("key-points", "perspectives"):
-        yield f"{name}, MiniLM vectors", load_texts(root / "texts" / name)
+        folder = root / "texts" / name
+        texts = load_texts(folder, vectors=folder / "minilm-384.npz", depth=DEPTH, missing="drop")
+        yield f"{name}, MiniLM vectors", without_subtopics(texts.trainable())
 
 
 def ambient(root: Path) -> TopicSet:

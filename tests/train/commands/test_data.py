@@ -47,6 +47,26 @@ def test_trec_files_with_vectors(srd: Srd, trec: dict[str, Path], tmp_path: Path
     assert topics.has_pool
 
 
+def test_texts_by_a_first_stage(srd: Srd, tmp_path: Path) -> None:
+    folder, out = tmp_path / "mine", tmp_path / "t.parquet"
+    folder.mkdir()
+    texts = ["a cat swims", "a cat sleeps", "a fast car", "a car stands", ""]
+    for name, entries in (("corpus", texts), ("queries", ["cat car", "ship"])):
+        lines = [json.dumps({"_id": str(number), "text": text}) for number, text in enumerate(entries)]
+        (folder / f"{name}.jsonl").write_text("\n".join(lines))
+    (folder / "diversity.qrels").write_text("0 animal 0 1\n0 vehicle 2 1\n")
+    words = ("data", "build", "texts", folder, "--out", out)
+    assert "a first stage by cosine needs vectors" in srd.fails(*words)
+    told = srd.works(*words, "--vectors", "lsa", "--width", "3", "--depth", "3").err
+    assert "1 documents have no text and are left out: '4'" in told
+    assert "1 queries have no candidates and are left out: '1'" in told
+    topics = read_topics(out)
+    assert topics.transductive
+    assert (topics.vector_width, topics.max_candidates, topics.name) == (3, 3, "mine")
+    srd.works(*words, "--retrieve", "none", "--vectors", "simulated")
+    assert sorted(read_topics(out)[0].doc_ids) == ["0", "2"]
+
+
 def test_query_vectors_come_by_id_or_text(srd: Srd, trec: dict[str, Path], tmp_path: Path) -> None:
     out, queries = tmp_path / "t.parquet", tmp_path / "queries.tsv"
     trec["vectors"].write_text("a\t1 2\nb\t3 4\nx\t5 6\nc\t0 0\n")

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Literal
 
 import tyro
 
-from srd_gym.data import attach_vectors, read_vectors
+from srd_gym.data import LsaVectorizer, attach_vectors, embed_texts, read_vectors
 from srd_gym.data.ambient import load_ambient
+from srd_gym.data.attach import Embedding
 from srd_gym.data.du_div import load_du_div
 from srd_gym.data.parquet import write_topics
 from srd_gym.data.rl4srd import load_rl4srd
 from srd_gym.data.synthetic import PRESETS, generate
+from srd_gym.data.texts import Retrieve, load_texts
 from srd_gym.data.trec import load_trec
 from srd_gym.topic import TopicSet
 from srd_train.commands.options import File, Files, SomeFile
@@ -71,7 +74,7 @@ class Build(ABC):
                 raise ValueError(f"--{option} is of vectors that are made: give {wanted} with it, or leave it out")
 
     @abstractmethod
-    def load(self) -> TopicSet:
+    def load(self, output: Output) -> TopicSet:
         """The topics of the source, with vectors where a file has them."""
 
     def execute(self, output: Output) -> int:
@@ -81,9 +84,9 @@ class Build(ABC):
             FileNotFoundError, ValueError: what the source or the vectors lack; the message says what to do.
         """
         self.check()
-        topics = self.load()
+        topics = self.load(output)
         made = self.vectors if self.vector_file is None else None
-        if made is not None:
+        if made is not None and topics.vector_width is None:
             noise = 1.0 if self.noise is None else self.noise
             topics = with_made_vectors(
                 topics, made, width=self.width, noise=noise, seed=self.seed, catalogue=self.catalogue
@@ -122,9 +125,44 @@ class Ambient(FolderBuild):
       srd data build ambient ambient --vectors ambient/minilm-384.npz --out ambient.parquet
     """
 
-    def load(self) -> TopicSet:
+    def load(self, output: Output) -> TopicSet:
         """AMBIENT's topics."""
         return load_ambient(self.folder, vectors=self.vector_file, missing=self.missing)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Texts(FolderBuild):
+    """Make a topic file from any collection of texts; a first stage finds the candidates in the whole corpus.
+
+    The folder holds corpus.jsonl, queries.jsonl, and where at hand subtopics.jsonl and diversity.qrels (plain or .gz).
+
+    Examples:
+      srd data build texts my-texts --vectors lsa --out mine.parquet
+      srd data build texts my-texts --retrieve bm25 --out texts.parquet
+    """
+
+    retrieve: Retrieve = "cosine"
+    """The first stage. cosine: needs --vectors, of documents and queries. bm25: needs the package bm25s. none: the
+    judged documents of each query, in a fixed shuffle."""
+    depth: int = 100
+    """Candidates of a query, at most."""
+
+    def load(self, output: Output) -> TopicSet:
+        """The folder's topics."""
+        vectors: Path | LsaVectorizer | Embedding | None = self.vector_file
+        if self.vectors == "lsa":
+            vectors = LsaVectorizer(self.width or 100)
+        elif self.vectors is not None and self.vectors.startswith("model:"):
+            vectors = partial(embed_texts, self.vectors.removeprefix("model:"))
+        with output.progress("retrieve") as advance:
+            return load_texts(
+                self.folder,
+                vectors=vectors,
+                retrieve=self.retrieve,
+                depth=self.depth,
+                missing=self.missing,
+                advance=advance,
+            )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -141,7 +179,7 @@ class Rl4srd(FolderBuild):
     qrels: Files = ()
     """Official diversity judgments, which give the pool; without them the ideal comes from the candidates."""
 
-    def load(self) -> TopicSet:
+    def load(self, output: Output) -> TopicSet:
         """MDP-DIV's topics."""
         qrels = self.qrels or None
         return load_rl4srd(self.folder, documents=self.vector_file, qrels=qrels, missing=self.missing)
@@ -158,7 +196,7 @@ class DuDiv(FolderBuild):
       srd data build du-div du-div --vectors simulated --noise 2 --out topics.parquet
     """
 
-    def load(self) -> TopicSet:
+    def load(self, output: Output) -> TopicSet:
         """DU-DIV's topics."""
         return load_du_div(self.folder, documents=self.vector_file, missing=self.missing)
 
@@ -185,7 +223,7 @@ class Synthetic(Build):
                 f"synthetic topics come with vectors: leave out --vectors and --catalogue (presets: {presets})"
             )
 
-    def load(self) -> TopicSet:
+    def load(self, output: Output) -> TopicSet:
         """Generated topics."""
         given = {name: value for name in ("noise", "width") if (value := getattr(self, name)) is not None}
         topics = generate(self.preset, n_topics=self.topics, seed=self.seed, **given)
@@ -208,7 +246,7 @@ class Trec(Build):
     topics: Files = ()
     """Topics files (XML) with query and subtopic texts."""
 
-    def load(self) -> TopicSet:
+    def load(self, output: Output) -> TopicSet:
         """TREC's topics."""
         return load_trec(
             qrels=self.qrels or None,

@@ -1,0 +1,208 @@
+"""Collections of texts: the plain files, the first stages over them, and what they tell and refuse."""
+
+from __future__ import annotations
+
+import gzip
+import importlib.util
+import json
+import os
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from srd_gym.data import DataNotice, LsaVectorizer, load_texts
+from srd_gym.data.vectors import numbered_ids
+
+DOCUMENTS = [
+    ("cat", "Jaguar", "a big cat that swims"),
+    ("car", "Jaguar", "a fast car"),
+    ("os", "", "the jaguar operating system of a computer"),
+    ("tea", "", "tea with milk"),
+    ("car", "", "used jaguar cars and their prices"),
+]
+"""Ids, titles, texts; "car" stands for two texts."""
+VECTORS = np.array([[1, 0, 0], [0, 1, 0], [0, 0, 1], [-1, -1, -1], [0.1, 0.9, 0]], dtype=np.float16)
+
+
+def collection(folder: Path, **files: list[str]) -> Path:
+    """The files of a small collection, some gzipped; those given replace lines."""
+    folder.mkdir()
+    lines: dict[str, list[str]] = {
+        "corpus": [json.dumps({"_id": i, "title": title, "text": text}) for i, title, text in DOCUMENTS],
+        "queries": [json.dumps({"_id": "q1", "text": "jaguar"}), json.dumps({"_id": "q2", "text": "milk"})],
+        "subtopics": [json.dumps({"query_id": "q1", "_id": s, "text": s}) for s in ("animal", "vehicle")],
+        "qrels": ["q1 animal cat 1", "q1 vehicle car 1", "q1 system os 1", "q1 system tea 0"],
+    } | files
+    for name, ending in (("corpus", "jsonl"), ("queries", "jsonl"), ("subtopics", "jsonl")):
+        if lines[name]:
+            (folder / f"{name}.{ending}").write_text("\n".join(lines[name]) + "\n", encoding="utf-8")
+    if lines["qrels"]:
+        with gzip.open(folder / "diversity.qrels.gz", "wt", encoding="utf-8") as file:
+            file.write("\n".join(lines["qrels"]) + "\n")
+    return folder
+
+
+def vectors(folder: Path, documents: Any = VECTORS) -> Path:
+    np.savez(
+        folder / "vectors.npz",
+        document_ids=np.array([own_id for own_id, *_ in DOCUMENTS][: len(documents)]),
+        document_vectors=documents,
+        query_ids=np.array(["q1", "q2"]),
+        query_vectors=np.array([[0.2, 1, 0.1], [-1, -1, -1]], dtype=np.float16),
+        subtopic_ids=np.array(["q1\tanimal", "q1\tvehicle", "q1\tsystem"]),
+        subtopic_vectors=VECTORS[:3],
+    )
+    return folder / "vectors.npz"
+
+
+def quiet(folder: Path, **options: Any) -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DataNotice)
+        return load_texts(folder, **options)
+
+
+def test_the_nearest_documents_of_the_whole_corpus(tmp_path: Path) -> None:
+    folder = collection(tmp_path / "mine")
+    topics = quiet(folder, vectors=vectors(folder), depth=4)
+    assert (topics.name, topics.query_ids, topics.transductive) == ("mine", ("q1", "q2"), False)
+    topic = topics[0]
+    assert topic.doc_ids == ("car~2", "car", "cat", "os")
+    assert topic.doc_texts is not None
+    assert topic.doc_texts[:2] == ("used jaguar cars and their prices", "Jaguar. a fast car")
+    assert topic.query_text == "jaguar"
+    assert topic.subtopic_ids == ("animal", "vehicle", "system")
+    assert topic.subtopic_texts == ("animal", "vehicle", "")
+    units = VECTORS.astype(np.float32)[[4, 1, 0, 2]]
+    units /= np.linalg.norm(units, axis=1, keepdims=True)
+    query = np.array([0.2, 1, 0.1]) / np.linalg.norm([0.2, 1, 0.1])
+    np.testing.assert_allclose(topic.retrieval_scores, units @ query, atol=1e-3)
+    np.testing.assert_array_equal(topic.judgments, [[0, 1, 0], [0, 1, 0], [1, 0, 0], [0, 0, 1]])
+    assert topic.pool_ids == ("cat", "car", "car~2", "os", "tea")
+    np.testing.assert_array_equal(topic.doc_vectors, VECTORS.astype(np.float32)[[4, 1, 0, 2]])
+    np.testing.assert_array_equal(topic.subtopic_vectors, VECTORS[:3])
+    assert topics[1].judgments is None
+
+
+def test_what_is_odd_is_counted_and_named(tmp_path: Path) -> None:
+    documents = [json.dumps({"_id": "cat", "text": "a cat"}), json.dumps({"_id": "none", "title": " ", "text": " "})]
+    documents += [json.dumps({"_id": "cat", "text": "another cat"}), ""]
+    folder = collection(
+        tmp_path / "odd",
+        corpus=documents,
+        queries=[json.dumps({"_id": q, "text": text}) for q, text in (("q1", "cat"), ("q3", "of"), ("q1", "dog"))],
+        subtopics=[json.dumps({"query_id": "q1", "_id": "animal", "text": text}) for text in ("cats", "dogs")],
+        qrels=["q1 animal cat 0", "q1 animal cat 1", "q1 animal dog 1", "q9 x cat 1"],
+    )
+    with pytest.warns(DataNotice) as told:
+        topics = load_texts(folder, vectors=LsaVectorizer(2))
+    texts = "\n".join(str(notice.message) for notice in told)
+    for wanted in (
+        "1 ids of corpus.jsonl stand for several texts each, which are kept as id, id~2, ...: 'cat'",
+        "1 documents have no text and are left out: 'none'",
+        "1 queries come twice: the first of each stays: 'q1'",
+        "1 subtopics come twice: the first of each stays: 'animal of q1'",
+        "1 judged documents are not in corpus.jsonl: 'dog'",
+        "1 judged queries are not in queries.jsonl and are left out: 'q9'",
+        "1 queries have no candidates and are left out: 'q3'",
+    ):
+        assert f"odd: {wanted}" in texts
+    assert topics.transductive
+    (topic,) = topics
+    assert sorted(topic.doc_ids) == ["cat", "cat~2"]
+    np.testing.assert_array_equal(topic.judgments, [[1], [1]])
+    assert topic.pool_ids == ("cat", "cat~2", "dog")
+
+
+def test_without_a_first_stage_the_judged_documents_stand_in_a_shuffle(tmp_path: Path) -> None:
+    folder = collection(tmp_path / "mine")
+    (topic,) = quiet(folder, retrieve="none")
+    assert sorted(topic.doc_ids) == ["car", "car~2", "cat", "os", "tea"]
+    assert topic.retrieval_scores is topic.doc_vectors is None
+    assert topic.doc_ids == quiet(folder, retrieve="none")[0].doc_ids != ("cat", "car", "car~2", "os", "tea")
+
+
+def test_a_function_makes_vectors(tmp_path: Path) -> None:
+    folder = collection(tmp_path / "mine", subtopics=[], qrels=[])
+    seen: list[int] = []
+    topics = quiet(folder, vectors=lambda texts: np.array([[len(t), 1.0] for t in texts]), depth=2, advance=seen.append)
+    assert [topic.n_candidates for topic in topics] == [2, 2]
+    assert seen == [1, 1]
+    assert not topics.transductive
+
+
+@pytest.mark.skipif(importlib.util.find_spec("bm25s") is None, reason="bm25s is not installed")
+def test_bm25_finds_documents_with_a_word_of_the_query(tmp_path: Path) -> None:
+    folder = collection(tmp_path / "mine")
+    topics = quiet(folder, retrieve="bm25")
+    assert sorted(topics[0].doc_ids) == ["car", "car~2", "cat", "os"]
+    assert topics[1].doc_ids == ("tea",)
+    assert topics[0].doc_vectors is None
+    assert (np.diff(topics[0].retrieval_scores) <= 0).all()
+    assert quiet(folder, retrieve="bm25", vectors=vectors(folder))[0].doc_vectors is not None
+
+
+@pytest.mark.skipif(importlib.util.find_spec("bm25s") is not None, reason="bm25s is installed")
+def test_bm25_that_is_not_there_says_what_brings_it(tmp_path: Path) -> None:
+    with pytest.raises(ImportError, match=r"needs bm25s, .*srd-gym\[text\].*or take cosine"):
+        quiet(collection(tmp_path / "mine"), retrieve="bm25")
+
+
+@pytest.mark.parametrize(
+    ("name", "line", "message"),
+    [
+        ("corpus", '{"_id": "x"', r"corpus.jsonl:1: not JSON .*expected one object a line"),
+        ("corpus", "[" * 100_000, r"corpus.jsonl:1: not JSON"),
+        ("corpus", "[1]", r"corpus.jsonl:1: expected a JSON object \{...\}, got '\[1\]'"),
+        ("corpus", '{"_id": 7, "text": "x"}', r"corpus.jsonl:1: expected text under '_id', got '7'"),
+        ("corpus", '{"_id": "", "text": "x"}', r"expected text under '_id'"),
+        ("queries", '{"_id": "q"}', r"queries.jsonl:1: expected text under 'text', got 'None'"),
+        ("subtopics", '{"_id": "s", "text": "x"}', r"subtopics.jsonl:1: expected text under 'query_id'"),
+        ("qrels", "q1 animal cat", r"diversity.qrels.gz:1"),
+    ],
+)
+def test_broken_lines_are_named(tmp_path: Path, name: str, line: str, message: str) -> None:
+    folder = collection(tmp_path / "broken", **{name: [line]})
+    with pytest.raises(ValueError, match=message):
+        quiet(folder, vectors=LsaVectorizer(2))
+
+
+def test_what_is_missing_is_told(tmp_path: Path) -> None:
+    folder = collection(tmp_path / "mine")
+    with pytest.raises(ValueError, match="cosine needs vectors: give a file or lsa, or retrieve by bm25 or none"):
+        load_texts(folder)
+    with pytest.raises(ValueError, match=r"1 documents or queries have no vector in .*\(document 'car~2'\)"):
+        quiet(folder, vectors=vectors(folder, VECTORS[:4]))
+    dropped = quiet(folder, vectors=vectors(folder, VECTORS[:4]), missing="drop")
+    assert dropped[0].doc_ids == ("car", "cat", "os", "tea")
+    np.savez(folder / "vectors.npz", ids=np.array(["cat"]), vectors=VECTORS[:1])
+    with pytest.raises(ValueError, match="has no vectors of queries, which a first stage by cosine needs"):
+        quiet(folder, vectors=folder / "vectors.npz")
+    with pytest.raises(ValueError, match=r"no judged query in its diversity\.qrels"):
+        quiet(collection(tmp_path / "unjudged", qrels=[]), retrieve="none")
+    with pytest.raises(ValueError, match="no query has candidates"):
+        quiet(collection(tmp_path / "foreign", qrels=["q1 s elsewhere 1"]), retrieve="none")
+    with pytest.raises(FileNotFoundError, match=r"no corpus\.jsonl or corpus\.jsonl\.gz"):
+        load_texts(tmp_path, retrieve="none")
+    with pytest.raises(ValueError, match="unknown first stage 'bm52'"):
+        load_texts(folder, retrieve="bm52")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="depth"):
+        load_texts(folder, retrieve="none", depth=0)
+
+
+def test_ids_are_numbered_apart() -> None:
+    assert numbered_ids(["a", "b", "a", "a~2", "a"]) == ["a", "b", "a~2", "a~2~2", "a~3"]
+
+
+@pytest.mark.data
+@pytest.mark.skipif("SRD_DATA_DIR" not in os.environ, reason="SRD_DATA_DIR names no folder of data sets")
+def test_key_points_with_its_ids_of_two_texts() -> None:
+    folder = Path(os.environ["SRD_DATA_DIR"]) / "texts" / "key-points"
+    with pytest.warns(DataNotice, match="689 ids of corpus.jsonl stand for several texts each"):
+        topics = load_texts(folder, vectors=folder / "minilm-384.npz", missing="drop")
+    assert len(topics) == 31
+    assert len(topics.trainable()) == 30
+    assert topics.max_candidates == 100
+    assert any(doc_id.endswith("~2") for topic in topics for doc_id in topic.doc_ids)

@@ -17,7 +17,7 @@ export OMP_NUM_THREADS ?= 1
 export PYTHONHASHSEED ?= 0
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: help demo test check format lint types imports spelling wheel test-wheel test-minimal test-third-party guard fuzz kills docs speed convergence ways default-ranker clean
+.PHONY: help demo test check format lint types imports spelling wheel test-wheel test-minimal test-third-party fuzz kills docs speed convergence ways default-ranker clean
 
 help:
 	@echo "make demo    install, then train and compare rankers on the embedded topics"
@@ -107,10 +107,6 @@ test-minimal: $(MINIMAL)/.ready wheel
 # Every loader with damaged files, every call with odd arguments; ARGS are its options (ARGS=--help).
 fuzz: $(READY)
 	PYTHONPATH=.:agents:train:tests $(BIN)/python -m fuzz $(ARGS)
-
-# While code is rearranged: scores and weights stay what they were, to the last bit.
-guard: $(READY)
-	$(BIN)/python tests/golden/before/make.py
 
 # What is killed is run again and comes to the same; ARGS are its options (ARGS=--help).
 kills: $(READY)

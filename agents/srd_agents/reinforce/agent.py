@@ -152,7 +152,7 @@ class Reinforce(NetworkLearner[ReinforceConfig]):
             pruning=pruning,
         )
         self._known = PaddedRelations(topics)
-        self._optimizer = torch.optim.Adam(self._network.parameters(), lr=self.config.learning_rate)
+        self._optimizer = torch.optim.Adam(self._network.parameters(), lr=self.config.learning_rate, fused=True)
         self._mean = self._parameters() if self.config.average else None
         self._updates, self._updates_an_epoch = 0, -(-len(topics) // self.config.batch_topics)
         self._policy = None

@@ -110,8 +110,8 @@ def test_memory_is_measured_in_a_process_of_its_own() -> None:
     names = ["memory mdp-div", "memory mdp-div-batched", "memory qmix", "memory sb3 replay", "memory m2div"]
     assert [case.name for case in cases] == names
     assert cases[-1].target == 1_000
-    # A node (37 + 2 K + 4 D bytes) and a row of edges (18 N + 8): K = 5, D = 10, N = 210.
-    assert "a simulation takes at most 3,875 bytes" in cases[-1].what
+    # A node (36 + 2 K + 4 D bytes) and a row of edges (18 N + 8): K = 5, D = 10, N = 210.
+    assert "a simulation takes at most 3,874 bytes" in cases[-1].what
 
 
 def test_a_race_of_searches_counts_the_simulations_made() -> None:

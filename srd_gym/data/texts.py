@@ -81,7 +81,8 @@ def load_texts(
             unless it is (the set is then marked transductive); or a function from texts to vectors; or None.
         retrieve: the first stage; "cosine" needs vectors of documents and queries.
         depth: candidates of a query, at most.
-        missing: what to do about documents, queries or subtopics without a vector in the file: "error" or "drop".
+        missing: what to do about documents or queries without a vector in the file: "error" or "drop". A topic of which
+            a subtopic has none gets no subtopic vectors.
         advance: told of every query for which candidates were sought.
 
     Raises:
@@ -112,8 +113,9 @@ def load_texts(
     )
     if not tables:
         return topics
-    named = tables.get("subtopic") if any(topic.n_subtopics for topic in topics) else None
-    return attach_vectors(topics, tables["document"], queries=tables.get("query"), subtopics=named, missing=missing)
+    topics = attach_vectors(topics, tables["document"], queries=tables.get("query"), missing=missing)
+    # Judgments may name subtopics that have no text and so no vector: their topics can do without.
+    return attach_vectors(topics, subtopics=tables["subtopic"], missing="drop") if "subtopic" in tables else topics
 
 
 def _read(folder: Path) -> _Collection:

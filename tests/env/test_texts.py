@@ -201,7 +201,7 @@ def test_ids_are_numbered_apart() -> None:
 def test_key_points_with_its_ids_of_two_texts() -> None:
     folder = Path(os.environ["SRD_DATA_DIR"]) / "texts" / "key-points"
     with pytest.warns(DataNotice, match="689 ids of corpus.jsonl stand for several texts each"):
-        topics = load_texts(folder, vectors=folder / "minilm-384.npz", missing="drop")
+        topics = load_texts(folder, vectors=folder / "minilm-384.npz")
     assert len(topics) == 31
     assert len(topics.trainable()) == 30
     assert topics.max_candidates == 100

@@ -98,7 +98,7 @@ def collections(root: Path) -> Iterator[tuple[str, TopicSet]]:
         )
     for name in ("key-points", "perspectives"):
         folder = root / "texts" / name
-        texts = load_texts(folder, vectors=folder / "minilm-384.npz", depth=DEPTH, missing="drop")
+        texts = load_texts(folder, vectors=folder / "minilm-384.npz", depth=DEPTH)
         yield f"{name}, MiniLM vectors", without_subtopics(texts.trainable())
 
 

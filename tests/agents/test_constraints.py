@@ -101,7 +101,9 @@ def test_rankers_that_take_no_diversity_name_those_that_do() -> None:
         diversify(**case(0), k=3, diversity="much")  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("ranker", RANKED, ids=str)
+@pytest.mark.parametrize(
+    "ranker", RANKED, ids=lambda ranker: ranker if isinstance(ranker, str) else type(ranker).__name__
+)
 @given(seed=st.integers(0, 2**32 - 1), k=st.integers(1, 14), data=st.data())
 @settings(max_examples=25, deadline=None)
 def test_limits_hold(ranker: Any, seed: int, k: int, data: st.DataObject) -> None:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import copy
 import hashlib
 import json
-import logging
 import platform
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -37,7 +36,7 @@ from srd_agents.storage import (
     write_arrays,
     write_json,
 )
-from srd_agents.validation import Validation
+from srd_agents.validation import Validation, checked_topics
 from srd_gym.files import PathLike
 from srd_gym.names import unknown
 from srd_gym.protocols import IntArray, checked_rankings
@@ -45,9 +44,6 @@ from srd_gym.reading import reading
 from srd_gym.topic import Topic, TopicSet
 
 __all__ = ["Learner", "LearnerConfig"]
-
-logger = logging.getLogger("srd_agents")
-
 
 C = TypeVar("C", bound=LearnerConfig)
 
@@ -233,7 +229,7 @@ class Learner(ABC, Generic[C]):
         if time_budget is not None:
             check_positive("time_budget", time_budget)
         self.check_device()
-        trainable, excluded = _checked_topics(self.name, topics, validation)
+        trainable, excluded = checked_topics(self.name, topics, validation)
         self._resuming = resume
         self.pretraining_seconds = self.pretraining_cpu_seconds = 0.0
         self.prepare(trainable, seed)
@@ -346,61 +342,6 @@ def _fingerprint(content: Mapping[str, Any]) -> str:
     """A digest of the part of a model's config that its weights depend on."""
     parts = [content[key] for key in ("ranker", "vector_width", "seed", "config")]
     return hashlib.blake2b(json.dumps(parts, sort_keys=True).encode(), digest_size=16).hexdigest()
-
-
-def _checked_topics(name: str, topics: TopicSet, validation: TopicSet | None) -> tuple[TopicSet, list[str]]:
-    """The topics that can be learned from, and the ids of those that cannot.
-
-    Raises:
-        ValueError: unlabelled topics, shared queries, missing vectors, other widths, or nothing to learn from.
-    """
-    _check_part(name, topics, "training")
-    if validation is not None:
-        _check_part(name, validation, "validation")
-        _check_pair(name, topics, validation)
-    trainable = topics.trainable()
-    excluded = sorted(set(topics.query_ids) - set(trainable.query_ids))
-    if not len(trainable):
-        raise ValueError(f"ranker {name!r}: none of the {len(topics)} training topics has a relevant candidate")
-    if excluded:
-        logger.warning(
-            "%d of %d training topics have no relevant candidate and are left out of training: %s",
-            len(excluded), len(topics), ", ".join(excluded[:10]) + (", ..." if len(excluded) > 10 else ""),
-        )  # fmt: skip
-    return trainable, excluded
-
-
-def _check_part(name: str, part: TopicSet, what: str) -> None:
-    """Topics of one part are there, judged, and have vectors."""
-    if not len(part):
-        raise ValueError(f"ranker {name!r}: the {what} set has no topics")
-    unlabelled = [topic.query_id for topic in part if not topic.labelled]
-    if unlabelled:
-        raise ValueError(
-            f"ranker {name!r}: {len(unlabelled)} of {len(part)} {what} topics have no judgments "
-            f"({', '.join(unlabelled[:5])}{', ...' if len(unlabelled) > 5 else ''}); learning needs judged topics: "
-            "leave the others out with TopicSet.select"
-        )
-    if part.vector_width is None:
-        raise ValueError(
-            f"ranker {name!r}: the {what} topics have no document vectors; make them with "
-            "`srd train --vectors lsa` (from texts) or `srd data build ... --vectors FILE`"
-        )
-
-
-def _check_pair(name: str, topics: TopicSet, validation: TopicSet) -> None:
-    """Training and validation agree on the width and share no query."""
-    if validation.vector_width != topics.vector_width:
-        raise ValueError(
-            f"ranker {name!r}: training vectors have width {topics.vector_width}, "
-            f"validation vectors {validation.vector_width}; both need the same vectors"
-        )
-    shared = sorted(set(topics.query_ids) & set(validation.query_ids))
-    if shared:
-        raise ValueError(
-            f"ranker {name!r}: {len(shared)} queries are in training and in validation ({', '.join(shared[:5])}); "
-            "split by query id, as TopicSet.folds does"
-        )
 
 
 def _versions() -> dict[str, str]:

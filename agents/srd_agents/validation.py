@@ -1,7 +1,8 @@
-"""Scoring a ranker on judged topics with one measure, again and again: references and ideals are computed once."""
+"""The topics of a training: what can be learned from, and what scores a ranker on judged topics again and again."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 
 import numpy as np
@@ -9,6 +10,8 @@ import numpy as np
 from srd_gym.measures import Measure, Normalizer, Reference, default_normalizer, measure
 from srd_gym.protocols import IntArray, Ranker, ScoreArray
 from srd_gym.topic import GradeArray, Topic, TopicSet
+
+logger = logging.getLogger("srd_agents")
 
 
 class Validation:
@@ -62,3 +65,58 @@ def judged(topic: Topic) -> GradeArray:
     if topic.judgments is None:
         raise ValueError(f"topic {topic.query_id!r} has no judgments; this needs judged topics")
     return topic.judgments
+
+
+def checked_topics(name: str, topics: TopicSet, validation: TopicSet | None) -> tuple[TopicSet, list[str]]:
+    """The topics that can be learned from, and the ids of those that cannot.
+
+    Raises:
+        ValueError: unlabelled topics, shared queries, missing vectors, other widths, or nothing to learn from.
+    """
+    _check_part(name, topics, "training")
+    if validation is not None:
+        _check_part(name, validation, "validation")
+        _check_pair(name, topics, validation)
+    trainable = topics.trainable()
+    excluded = sorted(set(topics.query_ids) - set(trainable.query_ids))
+    if not len(trainable):
+        raise ValueError(f"ranker {name!r}: none of the {len(topics)} training topics has a relevant candidate")
+    if excluded:
+        logger.warning(
+            "%d of %d training topics have no relevant candidate and are left out of training: %s",
+            len(excluded), len(topics), ", ".join(excluded[:10]) + (", ..." if len(excluded) > 10 else ""),
+        )  # fmt: skip
+    return trainable, excluded
+
+
+def _check_part(name: str, part: TopicSet, what: str) -> None:
+    """Topics of one part are there, judged, and have vectors."""
+    if not len(part):
+        raise ValueError(f"ranker {name!r}: the {what} set has no topics")
+    unlabelled = [topic.query_id for topic in part if not topic.labelled]
+    if unlabelled:
+        raise ValueError(
+            f"ranker {name!r}: {len(unlabelled)} of {len(part)} {what} topics have no judgments "
+            f"({', '.join(unlabelled[:5])}{', ...' if len(unlabelled) > 5 else ''}); learning needs judged topics: "
+            "leave the others out with TopicSet.select"
+        )
+    if part.vector_width is None:
+        raise ValueError(
+            f"ranker {name!r}: the {what} topics have no document vectors; make them with "
+            "`srd train --vectors lsa` (from texts) or `srd data build ... --vectors FILE`"
+        )
+
+
+def _check_pair(name: str, topics: TopicSet, validation: TopicSet) -> None:
+    """Training and validation agree on the width and share no query."""
+    if validation.vector_width != topics.vector_width:
+        raise ValueError(
+            f"ranker {name!r}: training vectors have width {topics.vector_width}, "
+            f"validation vectors {validation.vector_width}; both need the same vectors"
+        )
+    shared = sorted(set(topics.query_ids) & set(validation.query_ids))
+    if shared:
+        raise ValueError(
+            f"ranker {name!r}: {len(shared)} queries are in training and in validation ({', '.join(shared[:5])}); "
+            "split by query id, as TopicSet.folds does"
+        )

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import copy
-import dataclasses
 import logging
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -21,7 +19,6 @@ from srd_agents.networks.inputs import log_policy, padded_inputs
 from srd_agents.networks.learner import NetworkLearner
 from srd_agents.storage import Tree
 from srd_gym.core import SelectionCore
-from srd_gym.names import unknown
 from srd_gym.protocols import IntArray, ScoreArray
 from srd_gym.topic import Topic, TopicSet
 
@@ -53,19 +50,6 @@ class Mcts(NetworkLearner[MctsConfig]):
     only_training: ClassVar[tuple[str, ...]] = ("_optimizer", "_simulator", "_topics")
 
     # Ranking.
-
-    def ranking_with(self, **options: Any) -> Self:
-        """The same trained ranker, with its weights and other options of ranking (`MctsConfig.RANKING_OPTIONS`).
-
-        Raises:
-            ValueError: an option that training depends on, an unknown one, or a value out of range.
-        """
-        for name in options:
-            if name not in MctsConfig.RANKING_OPTIONS:
-                raise unknown("option of ranking of ranker 'mcts':", name, MctsConfig.RANKING_OPTIONS)
-        twin = copy.copy(self)
-        twin.config = dataclasses.replace(self.config, **options)
-        return twin
 
     def _rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
         by = self.config.rank_by

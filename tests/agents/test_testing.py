@@ -237,7 +237,7 @@ class Broken(NoisyLinear):
             return [np.arange(min(k, topic.n_candidates)) for topic in topics]
         if self.law == "peeks":
             return [r if t.judgments is not None else r[::-1] for r, t in zip(rankings, topics, strict=True)]
-        return [ranking.astype(np.int32) for ranking in rankings] if self.law == "int32" else rankings
+        return rankings
 
     def rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
         width = topics[0].vector_width if topics else None
@@ -268,7 +268,6 @@ class Broken(NoisyLinear):
     ("turned when loaded", "loaded, its 'w' differs"),
     ("another name", "loaded, its name is 'other', not 'noisy-linear'"),
     ("looks at its neighbours", "they must agree"),
-    ("int32", "rankings must be int64, got int32"),
     ("by position", "with its candidates in another order"),
     ("peeks", "its ranking depends on its labels"),
     ("shared queries", "validation on unlabelled topics must be refused with a ValueError"),

@@ -202,9 +202,11 @@ class Reinforce(NetworkLearner[ReinforceConfig]):
             keep = np.float32(min(self.config.average, 1 - 1 / self._updates))
             for name, array in self._parameters().items():
                 self._mean[name] = keep * self._mean[name] + (1 - keep) * array
-        paid = [float(part.rewards.sum()) for part in parts]
+        paid = sum(float(part.rewards.sum()) for part in parts)
+        if not all(bool(parameter.isfinite().all()) for parameter in self._network.parameters()):
+            paid = math.nan  # the training loop says what that means
         return {
-            "return": sum(paid) / (len(batch) * self.config.rollouts),
+            "return": paid / (len(batch) * self.config.rollouts),
             "entropy": sum(spreads),
             "evaluations": sum(part.evaluations() for part in parts) / len(batch),
         }

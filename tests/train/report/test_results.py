@@ -144,11 +144,11 @@ def test_without_mmr_the_best_competitor_is_the_reference(tmp_path: Path) -> Non
 
 def test_recipes_that_come_along_are_found_by_their_names(small: tuple[Path, Path]) -> None:
     serp = {**record()["topic_set"], "name": "serp"}
-    rankers = ("mmr", "mdp-div", "oracle")
+    rankers = ("mmr", "mdp-div-batched", "oracle")
     place = {"topic_set": serp, "folder": Path("results")}
     description = describe([record(name, **place) for name in rankers])
     assert description.references[0] == "mmr"
-    assert description.rankers.index("mdp-div") < description.rankers.index("oracle")
+    assert description.rankers.index("mdp-div-batched") < description.rankers.index("oracle")
     assert describe([record("nobody", **place)]).recipes == ()
     measures = dict.fromkeys(load_recipe("serp-scoring").measures, 0.5)
     random = [record("random", measures=measures, **place)]

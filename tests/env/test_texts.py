@@ -87,6 +87,7 @@ def test_the_nearest_documents_of_the_whole_corpus(tmp_path: Path) -> None:
 
 
 def test_what_is_odd_is_counted_and_named(tmp_path: Path) -> None:
+    pytest.importorskip("sklearn", reason='LSA needs scikit-learn: pip install "srd-gym[text]"')
     documents = [json.dumps({"_id": "cat", "text": "a cat"}), json.dumps({"_id": "none", "title": " ", "text": " "})]
     documents += [json.dumps({"_id": "cat", "text": "another cat"}), ""]
     folder = collection(

@@ -12,6 +12,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from srd_agents.config import check_count
 from srd_agents.decoding import rankings_of
 from srd_agents.networks.checkpoint import load_module, load_optimizer, module_arrays, optimizer_tree
 from srd_agents.networks.inputs import Inputs, chosen_log_policy, log_policy
@@ -277,6 +278,7 @@ class Reinforce(NetworkLearner[ReinforceConfig]):
         self._rng.bit_generator.state = state["generator"]
         learned = dict(self._network.named_parameters())
         self._mean = {name: shown[name] for name in learned} if self.config.average else None
+        check_count("updates", state["updates"], low=0)
         self._updates = state["updates"]
         self._policy = None
 

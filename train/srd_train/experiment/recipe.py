@@ -6,7 +6,6 @@ Entries refuse what cannot be, whoever makes them; of a file's mistakes the line
 from __future__ import annotations
 
 import os
-import re
 import tomllib
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import MISSING, Field, dataclass, field
@@ -24,6 +23,7 @@ from srd_gym.names import unknown
 from srd_gym.reading import reading
 from srd_train.experiment.fit import all_options
 from srd_train.experiment.own import import_own
+from srd_train.experiment.places import RecipeFile, named_in
 
 Entry = TypeVar("Entry", "TopicsEntry", "View", "RankerEntry", "Recipe")
 
@@ -307,7 +307,7 @@ def recipe_from(content: Mapping[str, Any], name: str, where: str, text: str = "
     Raises:
         ValueError: unknown or missing keys, unknown rankers, topic sets or measures; the message gives file and line.
     """
-    file = _File(where, text.splitlines())
+    file = RecipeFile(where, text.splitlines())
     topics = [
         _entry(TopicsEntry, single, file, "topics", index)
         for index, table in enumerate(_tables(content, "topics", where))
@@ -339,30 +339,8 @@ def _one_each_noise(table: dict[str, Any]) -> list[dict[str, Any]]:
     return [{**table, "noise": level, "name": f"{table.get('name', '')} noise {name}".strip()} for level, name in shown]
 
 
-@dataclass(frozen=True)
-class _File:
-    """Where a recipe is written."""
-
-    name: str
-    """As errors call it."""
-    lines: list[str]
-
-    def place(self, words: list[str], array: str, index: int) -> str:
-        """The line of the first of these words that a table of an array has ("": of none), as in "mine.toml, line 12".
-
-        A table that is written inline has no head, and is looked for everywhere.
-        """
-        heads = [i for i, line in enumerate(self.lines) if array and line.replace(" ", "").startswith(f"[[{array}]]")]
-        start = heads[index] if index < len(heads) else 0
-        for word in words:
-            for number, line in enumerate(self.lines[start:], start=start + 1):
-                if not line.lstrip().startswith("#") and _holds(line, word):
-                    return f"{self.name}, line {number}"
-        return f"{self.name}, line {start + 1}" if heads else self.name
-
-
 def _entry(
-    kind: type[Entry], table: Mapping[str, Any], file: _File, array: str = "", index: int = 0, **made: Any
+    kind: type[Entry], table: Mapping[str, Any], file: RecipeFile, array: str = "", index: int = 0, **made: Any
 ) -> Entry:
     """A dataclass from a table, in which lists become tuples.
 
@@ -385,7 +363,7 @@ def _entry(
             raise ValueError(f"{array}: {', '.join(missing)} missing; expected at least {', '.join(needed)}")
         return config_from(kind, {**_frozen(table), **made}, array or "recipe")
     except (TypeError, ValueError) as error:
-        raise ValueError(f"{file.place(_named(table, str(error)), array, index)}: {error}") from error
+        raise ValueError(f"{file.place(named_in(table, str(error)), array, index)}: {error}") from error
 
 
 def _frozen(value: Any) -> Any:
@@ -393,17 +371,3 @@ def _frozen(value: Any) -> Any:
     if isinstance(value, list):
         return tuple(_frozen(item) for item in value)
     return {key: _frozen(item) for key, item in value.items()} if isinstance(value, Mapping) else value
-
-
-def _named(value: Any, message: str) -> list[str]:
-    """The texts and keys in a value that a message names, the innermost first."""
-    if isinstance(value, str):
-        return [value] if repr(value) in message else []
-    inner = value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ()
-    found = [word for item in sorted(inner, key=lambda item: isinstance(item, str)) for word in _named(item, message)]
-    return found + ([key for key in value if _holds(message, key)] if isinstance(value, Mapping) else [])
-
-
-def _holds(text: str, word: str) -> bool:
-    """Whether a text has a word."""
-    return re.search(rf"(?<![\w-]){re.escape(word)}(?![\w-])", text) is not None

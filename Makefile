@@ -17,7 +17,7 @@ export OMP_NUM_THREADS ?= 1
 export PYTHONHASHSEED ?= 0
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: help demo test check format lint types imports spelling wheel test-wheel test-minimal test-third-party fuzz kills docs speed convergence ways default-ranker clean
+.PHONY: help demo test check format lint types imports spelling wheel test-wheel test-minimal test-third-party fuzz kills docs speed ways default-ranker clean
 
 help:
 	@echo "make demo    install, then train and compare rankers on the embedded topics"
@@ -28,7 +28,6 @@ help:
 	@echo "make fuzz    damaged files and odd arguments, 100,000 cases each; its options: ARGS=--help"
 	@echo "make kills   kill commands at random moments, run them again, compare; its options: ARGS=--help"
 	@echo "make speed   the speed table; its options: ARGS=--help"
-	@echo "make convergence  how soon rankers become good; its options: ARGS=--help"
 	@echo "make default-ranker  the table of what ranks where no ranker is named"
 	@echo "make test-third-party  install the other libraries beside .venv, and learn and rank with each of them"
 
@@ -113,7 +112,7 @@ kills: $(READY)
 	PYTHONPATH=.:agents:train $(BIN)/python tests/fuzz/kills.py $(ARGS)
 
 # The experiments behind pages of the documentation; ARGS are their options (ARGS=--help).
-speed convergence ways: $(READY)
+speed ways: $(READY)
 	PYTHONPATH=.:agents:train $(BIN)/python -m studies $@ $(ARGS)
 
 # It reads the real files, below $SRD_DATA_DIR, and writes docs/results/default-ranker.md.

@@ -1,1 +1,1 @@
-"""The experiments behind pages of the documentation, run from the checkout: `make speed`, `make convergence`."""
+"""The experiments behind pages of the documentation, run from the checkout: `make speed`."""

@@ -9,9 +9,6 @@ from srd_train.cli import Group, Leaf, main
 TREE = Group(
     "The experiments behind pages of the documentation.",
     {
-        "convergence": Leaf(
-            "studies.convergence.run", "how soon rankers become good, with and without pruning", "Convergence"
-        ),
         "speed": Leaf("studies.speed.run", "the speed table, side by side with peers"),
         "ways": Leaf("studies.ways", "how many of our files common calls enter", "Ways"),
     },

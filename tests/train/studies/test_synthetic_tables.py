@@ -7,13 +7,11 @@ from srd_gym.topic import TopicSet
 from studies.synthetic_tables import noise_sweep
 
 
-def test_learning_helps_less_with_more_noise() -> None:
-    topics = generate("serp", n_topics=400)
+def test_mmr_comes_down_to_a_random_order_with_more_noise() -> None:
+    topics = generate("serp", n_topics=100)
     judged = [replace(topic, doc_vectors=None, query_vector=None, subtopic_vectors=None) for topic in topics]
-    rows = list(noise_sweep(TopicSet(judged, name="judged"), catalogue=25))
-    values = [row["linear"] for row in rows]
-    assert values == sorted(values, reverse=True)
-    assert values[0] > rows[0]["mmr"] > rows[0]["random"]
-    assert rows[0]["name"] == "judged (simulated, noise 0.5, catalogue 25)"
-    private = next(noise_sweep(TopicSet(judged[:20], name="judged")))
-    assert private["linear"] is None
+    rows = list(noise_sweep(TopicSet(judged, name="judged")))
+    leads = [row["mmr"] - row["random"] for row in rows]
+    assert leads[0] > 0.03
+    assert abs(leads[-1]) < 0.02
+    assert rows[0]["name"] == "judged (simulated, noise 0.5)"

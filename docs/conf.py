@@ -6,6 +6,8 @@ import re
 from importlib.metadata import version as version_of
 from typing import Any
 
+from docutils import nodes
+
 project = "srd_gym"
 author = "The srd_gym developers"
 copyright = author
@@ -59,6 +61,7 @@ python_use_unqualified_type_names = True
 def setup(app: Any) -> None:
     """Tell Sphinx of the functions below."""
     app.connect("source-read", link_to_pages)
+    app.connect("doctree-read", shelve_results)
     app.connect("autodoc-process-docstring", from_markdown, priority=400)  # before napoleon
     app.connect("autodoc-process-signature", as_written)
 
@@ -71,6 +74,15 @@ def link_to_pages(app: Any, page: str, source: list[str]) -> None:
     )
     # Included pages stand at the top, where docs/ is a folder.
     source[0] = source[0].replace("](docs/", "](/")
+
+
+def shelve_results(app: Any, doctree: Any) -> None:
+    """Call a page of results by its recipe in the sidebar, and keep it out of the search: tables name everything."""
+    folder, _, recipe = app.env.docname.partition("/")
+    if folder == "results" and recipe:
+        entry = next(app.env.tocs[app.env.docname].findall(nodes.reference))
+        entry.children = [nodes.Text(recipe)]
+        app.env.metadata[app.env.docname]["no-search"] = ""
 
 
 def from_markdown(app: Any, what: str, name: str, item: Any, options: Any, lines: list[str]) -> None:

@@ -11,9 +11,8 @@ import torch
 
 from srd_agents.decoding import rankings_of
 from srd_agents.features import ORDER_FEATURES
-from srd_agents.mdp_div.attentive import AttentivePolicyNetwork, AttentiveRanking
 from srd_agents.mdp_div.config import MdpDivBatchedConfig, MdpDivConfig, PolicyConfig
-from srd_agents.mdp_div.greedy import GreedyPolicy, StepwisePolicy
+from srd_agents.mdp_div.greedy import GreedyPolicy
 from srd_agents.mdp_div.network import PolicyNetwork
 from srd_agents.mdp_div.rollout import Episodes, episode_log_policy, roll_out
 from srd_agents.networks.checkpoint import (
@@ -86,14 +85,7 @@ class PolicyLearner(NetworkLearner[C]):
         return self._policy().logits(topic, selected, allowed)
 
     def _build(self, vector_width: int) -> None:
-        hidden, order = self.config.hidden, self._order_features()
-        if self.config.policy == "attention":
-            width, heads = self.config.attention_width, self.config.attention_heads
-            self._network = AttentivePolicyNetwork(
-                vector_width, hidden, attention_width=width, heads=heads, order_features=order
-            )
-        else:
-            self._network = PolicyNetwork(vector_width, hidden, order_features=order)
+        self._network = PolicyNetwork(vector_width, self.config.hidden, order_features=self._order_features())
         self._greedy = None
 
     def _set_weights(self, weights: Weights) -> None:
@@ -120,16 +112,14 @@ class PolicyLearner(NetworkLearner[C]):
 
     def _rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
         policy = self._policy()
-        if isinstance(policy, GreedyPolicy) and self.config.decoding != "greedy":
+        if self.config.decoding != "greedy":
             return rankings_of(self.config, topics, k, policy.drafts)
         if self.pruning is not None and self.config.prune_ranking:
             return policy.rank_pruned(topics, k, self.pruning)
         return policy.rank_batch(topics, k)
 
-    def _policy(self) -> StepwisePolicy:
+    def _policy(self) -> GreedyPolicy:
         """The current weights, ready to rank; kept until they change."""
-        if isinstance(self._network, AttentivePolicyNetwork):
-            return AttentiveRanking(self._network)
         if self._greedy is None:
             weights = self._weights()
             shift, scale = weights.pop("shift"), weights.pop("scale")

@@ -27,13 +27,6 @@ class PolicyConfig(LearnerConfig, Decoding):
     (`srd_gym.pruning.parse_pruning`); None keeps all."""
     prune_ranking: bool = False
     """Prune the rankings too, as the training episodes were; the paper (Liu et al. 2018) prunes those alone."""
-    policy: Literal["bilinear", "attention"] = "bilinear"
-    """"bilinear" is the papers'. "attention" adds to it self-attention over the candidates on offer, computed anew at
-    every rank (ours): an expensive policy, for which pruning saves time."""
-    attention_width: int = 32
-    """Width of the attention."""
-    attention_heads: int = 2
-    """Heads that share it."""
     hidden: int = 16
     """Width of the user state."""
     learning_rate: float = 0.002
@@ -45,23 +38,14 @@ class PolicyConfig(LearnerConfig, Decoding):
         super().__post_init__()
         check_count("hidden", self.hidden)
         check_positive("learning_rate", self.learning_rate)
-        check_count("attention_width", self.attention_width)
-        check_count("attention_heads", self.attention_heads)
-        if self.attention_width % self.attention_heads:
-            raise ValueError(
-                f"attention_width must be a multiple of attention_heads, got {self.attention_width} and "
-                f"{self.attention_heads}"
-            )
         if self.horizon is not None:
             check_count("horizon", self.horizon)
         if self.pruning is not None:
             parse_pruning(self.pruning)
         if self.prune_ranking and not self.prunes:
             raise ValueError('prune_ranking=True needs a ranker that prunes; add a strategy, such as pruning="knn:0.3"')
-        if self.decoding != "greedy" and (self.policy == "attention" or self.prune_ranking):
-            raise ValueError(
-                f"decoding={self.decoding!r} needs policy='bilinear' and prune_ranking=False; else use 'greedy'"
-            )
+        if self.decoding != "greedy" and self.prune_ranking:
+            raise ValueError(f"decoding={self.decoding!r} needs prune_ranking=False; else use 'greedy'")
 
     @property
     def prunes(self) -> bool:

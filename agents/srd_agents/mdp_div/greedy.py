@@ -5,10 +5,8 @@ Shapes: M topics, N candidates, F vector width, H hidden width.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,75 +23,8 @@ _CHUNK = 32
 """Topics ranked together: enough to spread the cost of a numpy call, few enough to stay in the processor's cache."""
 
 
-class Begun(Protocol):
-    """A topic as a policy sees it, and what was ranked of it."""
-
-    def logits(self, offered: IntArray) -> NDArray[np.floating]:
-        """Of the candidates on offer ([C] int64): [C]."""
-
-    def rank(self, document: int) -> None:
-        """Put this document at the next rank."""
-
-
-class StepwisePolicy(ABC):
-    """A trained policy that is asked rank by rank, topic by topic."""
-
-    @abstractmethod
-    def begin(self, topic: Topic) -> Begun:
-        """A topic with vectors of the width trained on, before its first rank."""
-
-    def rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
-        """The first k documents of each topic, best first: [min(k, N)] int64 each."""
-        return self.rank_pruned(topics, k, None)
-
-    def rank_pruned(self, topics: Sequence[Topic], k: int, strategy: Pruning | None) -> list[IntArray]:
-        """`rank_batch` with candidates taken off offer by a strategy; only those on offer are evaluated.
-
-        As many candidates stay on offer as there are ranks left.
-        """
-        return [self._rank_one(topic, min(k, topic.n_candidates), strategy) for topic in topics]
-
-    def logits(self, topic: Topic, selected: IntArray, allowed: BoolArray | None = None) -> ScoreArray:
-        """The logits after these documents were ranked: [N] float64, minus infinity where not on offer.
-
-        Args:
-            topic: with vectors of the width trained on.
-            selected: [r] int64, in order.
-            allowed: [N] bool, the candidates on offer; None: all that are not selected.
-        """
-        begun = self.begin(topic)
-        for document in selected:
-            begun.rank(int(document))
-        on_offer = np.ones(topic.n_candidates, bool) if allowed is None else allowed.copy()
-        on_offer[selected] = False
-        found = np.full(topic.n_candidates, -np.inf)
-        offered = np.flatnonzero(on_offer)
-        if len(offered):
-            found[offered] = begun.logits(offered)
-        return found
-
-    def _rank_one(self, topic: Topic, ranks: int, strategy: Pruning | None) -> IntArray:
-        begun, pruner = self.begin(topic), None
-        here, allowed = np.zeros(1, np.int64), np.ones((1, topic.n_candidates), bool)
-        if strategy is not None:
-            pruner = Pruner(strategy, TopicArrays(TopicSet([topic], name=topic.query_id)), ranks)
-            allowed = pruner.at_reset(here, np.array([ranks]))
-        ranking = np.full((1, ranks), -1, np.int64)
-        for rank in range(ranks):
-            offered = np.flatnonzero(allowed[0])
-            best = ranking[0, rank] = offered[begun.logits(offered).argmax()]
-            allowed[0, best] = False
-            if rank + 1 < ranks:
-                if pruner is not None:
-                    left = np.array([ranks - rank - 1])
-                    allowed = pruner.after_step(here, ranking, ranking[0, rank : rank + 1], allowed, left)
-                begun.rank(int(best))
-        found: IntArray = ranking[0]
-        return found
-
-
 @dataclass(frozen=True, kw_only=True)
-class GreedyPolicy(StepwisePolicy):
+class GreedyPolicy:
     """The weights of a policy with the shift and scale of the vectors folded in.
 
     A topic's ranking does not depend on the topics ranked beside it, to the last bit: matrix products are taken topic
@@ -136,16 +67,53 @@ class GreedyPolicy(StepwisePolicy):
         )
 
     def rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
-        """As `StepwisePolicy.rank_batch`, some topics at a time."""
+        """The first k documents of each topic, best first: [min(k, N)] int64 each."""
         out: list[IntArray] = []
         for start in range(0, len(topics), _CHUNK):
             out.extend(self._rank_chunk(topics[start : start + _CHUNK], k))
         return out
 
-    def begin(self, topic: Topic) -> _Begun:
-        """The topic before its first rank."""
-        vectors = topic.require_vectors("a learned ranker")
-        return _Begun(self, vectors, vectors @ self.scoring_weight.T, self._prior(topic), self._initial(topic))
+    def rank_pruned(self, topics: Sequence[Topic], k: int, strategy: Pruning) -> list[IntArray]:
+        """`rank_batch` with candidates taken off offer by a strategy; only those on offer are evaluated.
+
+        As many candidates stay on offer as there are ranks left.
+        """
+        return [self._rank_one(topic, min(k, topic.n_candidates), strategy) for topic in topics]
+
+    def logits(self, topic: Topic, selected: IntArray, allowed: BoolArray | None = None) -> ScoreArray:
+        """The logits after these documents were ranked: [N] float64, minus infinity where not on offer.
+
+        Args:
+            topic: with vectors of the width trained on.
+            selected: [r] int64, in order.
+            allowed: [N] bool, the candidates on offer; None: all that are not selected.
+        """
+        begun = _Begun(self, topic)
+        for document in selected:
+            begun.rank(int(document))
+        on_offer = np.ones(topic.n_candidates, bool) if allowed is None else allowed.copy()
+        on_offer[selected] = False
+        found = np.full(topic.n_candidates, -np.inf)
+        offered = np.flatnonzero(on_offer)
+        if len(offered):
+            found[offered] = begun.logits(offered)
+        return found
+
+    def _rank_one(self, topic: Topic, ranks: int, strategy: Pruning) -> IntArray:
+        begun, here = _Begun(self, topic), np.zeros(1, np.int64)
+        pruner = Pruner(strategy, TopicArrays(TopicSet([topic], name=topic.query_id)), ranks)
+        allowed = pruner.at_reset(here, np.array([ranks]))
+        ranking = np.full((1, ranks), -1, np.int64)
+        for rank in range(ranks):
+            offered = np.flatnonzero(allowed[0])
+            best = ranking[0, rank] = offered[begun.logits(offered).argmax()]
+            allowed[0, best] = False
+            if rank + 1 < ranks:
+                left = np.array([ranks - rank - 1])
+                allowed = pruner.after_step(here, ranking, ranking[0, rank : rank + 1], allowed, left)
+                begun.rank(int(best))
+        found: IntArray = ranking[0]
+        return found
 
     def drafts(self, topics: Sequence[Topic], rankings: int) -> _Drafts:
         """Empty rankings, as many of each of these topics of equal size, for `srd_agents.decoding`."""
@@ -203,8 +171,10 @@ class GreedyPolicy(StepwisePolicy):
 class _Begun:
     """A topic and what was ranked of it, in numpy."""
 
-    def __init__(self, policy: GreedyPolicy, vectors: Floats, rows: Floats, prior: Floats, state: Floats) -> None:
-        self._policy, self._vectors, self._rows, self._prior, self._state = policy, vectors, rows, prior, state
+    def __init__(self, policy: GreedyPolicy, topic: Topic) -> None:
+        self._policy, self._vectors = policy, topic.require_vectors("a learned ranker")
+        self._rows = self._vectors @ policy.scoring_weight.T
+        self._prior, self._state = policy._prior(topic), policy._initial(topic)
 
     def logits(self, offered: IntArray) -> Floats:
         """Of the candidates on offer, [C]."""

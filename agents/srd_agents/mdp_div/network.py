@@ -10,9 +10,8 @@ are not the paper's; its section 4 states the same three formulas:
 Documents enter only through U'x and V x, both of width H. They are computed once for a topic and shared by all ranks
 and all of its rollouts, so that no step touches the F-wide vectors.
 
-Whoever acts, learns or ranks asks a policy through `project`, `states` and `next_state`, and `logits` (all candidates)
-or `offered_logits` (those on offer, gathered): a policy of another kind gives these and needs nothing else.
-`srd_agents.mdp_div.greedy` is the same policy in numpy, for ranking.
+Whoever acts or learns asks the policy through `project`, `states` and `next_state`, and `logits` (all candidates) or
+`offered_logits` (those on offer, gathered). `srd_agents.mdp_div.greedy` is the same policy in numpy, for ranking.
 
 Shapes: M topics, R rollouts of each, L states of a topic, N candidates, F vector width, H hidden width, T ranks.
 """
@@ -40,8 +39,6 @@ class Projection(NamedTuple):
     """[M, H], the state h_0."""
     prior: Tensor | None = None
     """[M, N], what the retrieval order adds to each candidate's logit; None where the policy does not look at it."""
-    rows: Tensor | None = None
-    """[M, N, W], what the attention among candidates starts from (`attentive`); None where there is none."""
 
     def detach(self) -> Projection:
         """The same numbers outside the gradient's graph."""
@@ -59,9 +56,6 @@ class PolicyNetwork(ShiftAndScale):
         hidden: H; the paper uses 5.
         order_features: D, columns of the retrieval order that add a linear term to the logits; 0 as in the paper.
     """
-
-    gathers = False
-    """Whether it must be asked through `offered_logits`, pruning or not."""
 
     def __init__(self, width: int, hidden: int, *, order_features: int = 0) -> None:
         super().__init__(width)
@@ -174,19 +168,21 @@ class PolicyNetwork(ShiftAndScale):
         found = (states[0] @ scoring[0].T)[None] if one else torch.bmm(states, scoring.transpose(1, 2))
         return found if prior is None else found + prior[:, None]
 
-    def offered_logits(self, known: Projection, places: Tensor, real: Tensor | None, state: Tensor) -> Tensor:
+    def offered_logits(self, known: Projection, places: Tensor, state: Tensor) -> Tensor:
         """`logits` of the candidates on offer, evaluated for no other.
 
         Args:
             known: the projection of M topics.
             places: [B, C] int64, candidates on offer, counted through all topics: topic * N + candidate.
-            real: [B, C] bool, those that are not padding; None: all.
             state: [B, H].
 
         Returns:
-            [B, C]; padding means nothing.
+            [B, C].
         """
-        return self._bilinear(known, places, state)
+        # index_select, as its gradient is several times faster than that of plain indexing.
+        rows = known.scoring.flatten(0, 1).index_select(0, places.flatten()).view(*places.shape, -1)
+        found = (rows * state[:, None]).sum(-1)
+        return found if known.prior is None else found + known.prior.flatten()[places]
 
     def episode_logits(self, known: Projection, states: Tensor, allowed: Tensor, active: Tensor) -> Tensor:
         """`offered_logits` of whole episodes at once, with gradients.
@@ -204,20 +200,8 @@ class PolicyNetwork(ShiftAndScale):
         episode, rank, candidate = wanted.nonzero(as_tuple=True)
         places = episode // (len(wanted) // len(known.scoring)) * wanted.shape[2] + candidate
         reached = states.flatten(0, 1).index_select(0, episode * wanted.shape[1] + rank)
-        found = self._bilinear(known, places[:, None], reached).squeeze(1)
+        found = self.offered_logits(known, places[:, None], reached).squeeze(1)
         return torch.zeros(wanted.shape, dtype=found.dtype, device=found.device).masked_scatter(wanted, found)
-
-    @staticmethod
-    def _bilinear(known: Projection, places: Tensor, state: Tensor) -> Tensor:
-        """The logits x'U h, prior included, of candidates at [B, C] places, given states [B, H]: [B, C]."""
-        found = (rows_at(known.scoring, places) * state[:, None]).sum(-1)
-        return found if known.prior is None else found + known.prior.flatten()[places]
-
-
-def rows_at(rows: Tensor, places: Tensor) -> Tensor:
-    """Rows [M, N, W] at [B, C] places, counted through all topics: [B, C, W]."""
-    # index_select, as its gradient is several times faster than that of plain indexing.
-    return rows.flatten(0, 1).index_select(0, places.flatten()).view(*places.shape, -1)
 
 
 def on_offer_side_by_side(allowed: BoolArray, device: torch.device) -> tuple[Tensor, Tensor]:

@@ -77,7 +77,7 @@ def roll_out(
     known = projection.detach()
     n_topics, n = known.scoring.shape[:2]
     place = known.scoring.device
-    gathered = core.pruning is not None or network.gathers
+    gathered = core.pruning is not None
     count, ranks = n_topics * rollouts, int(core.length.max())
     actions = np.zeros((count, ranks), np.int64)
     allowed = np.zeros((count, ranks, n), np.bool_)
@@ -92,7 +92,7 @@ def roll_out(
         allowed[:, rank] = core.allowed[:, :n]
         if gathered:
             offered, real = on_offer_side_by_side(allowed[:, rank], place)
-            logits = network.offered_logits(known, first_row[:, None] + offered, real, state)
+            logits = network.offered_logits(known, first_row[:, None] + offered, state)
             drawn = offered.gather(1, _draw(logits, real, generator)[:, None]).squeeze(1)
         else:
             logits = network.logits(known, state.view(n_topics, rollouts, -1)).view(count, n)

@@ -182,7 +182,7 @@ def test_any_pruning_can_be_given_as_text(name: str) -> None:
         (
             "mdp-div-knn10",
             {"prune_ranking": True, "decoding": "beam"},
-            "needs policy='bilinear' and prune_ranking=False",
+            "needs prune_ranking=False",
         ),
         ("mdp-div-ntn-d", {"ntn_tensor_rate": 0.0}, "ntn_tensor_rate must be above 0"),
         ("mdp-div-ntn-d", {"pruning": "knn:0.1"}, "prunes by its own NTN-DIV, so it takes no pruning='knn:0.1'"),

@@ -156,13 +156,10 @@ class BoundPruning(Protocol):
     """A pruning strategy that knows its topics.
 
     It must depend on nothing but its arguments (all read-only): snapshots, batches and single episodes are then pruned
-    alike. Both methods return `[B, N] bool`, the candidates that stay; what is not allowed already stays forbidden
-    unless `readmits` is true. `after_step` is asked only for episodes that go on. At least `needed` candidates of each
-    episode must stay: fewer is an error of the strategy.
+    alike. Both methods return `[B, N] bool`, the candidates that stay; what is not allowed already stays forbidden.
+    `after_step` is asked only for episodes that go on. At least `needed` candidates of each episode must stay: fewer is
+    an error of the strategy.
     """
-
-    readmits: bool
-    """Whether a dropped (never a ranked) candidate may come back."""
 
     def at_reset(self, topic_index: IntArray, allowed: BoolArray, needed: IntArray) -> BoolArray:
         """The candidates on offer at the first rank.

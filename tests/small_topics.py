@@ -87,14 +87,9 @@ class EvenOnly:
     """Test-only pruning: after the first rank drops candidates with odd indices, as far as the ranks to fill allow."""
 
     at_once: bool = False
-    back: bool = False
 
     def bind(self, topics: TopicArrays, horizon: int) -> EvenOnly:
         return self
-
-    @property
-    def readmits(self) -> bool:
-        return self.back
 
     def at_reset(self, topic: IntArray, allowed: BoolArray, needed: IntArray) -> BoolArray:
         return self._keep(allowed, needed) if self.at_once else allowed
@@ -102,8 +97,6 @@ class EvenOnly:
     def after_step(
         self, topic: IntArray, ranking: IntArray, action: IntArray, allowed: BoolArray, needed: IntArray
     ) -> BoolArray:
-        if self.back:
-            return np.ones_like(allowed)
         return self._keep(allowed, needed)
 
     def _keep(self, allowed: BoolArray, needed: IntArray) -> BoolArray:
@@ -114,8 +107,6 @@ class EvenOnly:
 @dataclass(frozen=True)
 class KeepAll:
     """Test-only pruning that drops nothing."""
-
-    readmits: bool = False
 
     def bind(self, topics: TopicArrays, horizon: int) -> KeepAll:
         return self
@@ -132,7 +123,6 @@ class KeepNone:
     """A broken strategy."""
 
     wrong: str = "few"
-    readmits: bool = False
 
     def bind(self, topics: TopicArrays, horizon: int) -> KeepNone:
         return self

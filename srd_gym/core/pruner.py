@@ -37,12 +37,7 @@ class Pruner:
     ) -> BoolArray:
         """[B, N] bool, the candidates on offer at the next rank. Arguments as `BoundPruning.after_step`."""
         kept = self._bound.after_step(shown(topic_index), shown(ranking), shown(action), shown(allowed), shown(needed))
-        may = allowed
-        if self._bound.readmits:
-            may = self._present[topic_index]
-            row, rank = np.nonzero(ranking >= 0)
-            may[row, ranking[row, rank]] = False
-        return self._checked(kept, may, needed)
+        return self._checked(kept, allowed, needed)
 
     def _checked(self, kept: BoolArray, may: BoolArray, needed: IntArray) -> BoolArray:
         """What stays on offer, if it suffices for the ranks to fill."""

@@ -34,8 +34,7 @@ class ByRanker:
     `when="step"` (E): after each selection the ranker (`SequentialScorer`) scores what is on offer given the documents
     ranked so far; its first ones stay. Drops are final: as the number kept is a share of the initial candidates, this
     prunes once, after the first selection, and the ranker is not asked again while there is nothing to drop.
-    `readmit=True` chooses among all unranked documents at each step instead, dropped ones included (ours, not the
-    paper's). Nothing is pruned below the ranks still to fill. Ties go to the earlier candidate.
+    Nothing is pruned below the ranks still to fill. Ties go to the earlier candidate.
 
     The ranker must always answer alike; with "reset" it is asked once a topic.
 
@@ -45,7 +44,6 @@ class ByRanker:
         keep: a float in (0, 1] is a share of the topic's candidates, rounded down; a whole number is a count, at
             least 1.
         when: "reset" or "step".
-        readmit: with "step": choose among all unranked documents.
 
     Raises:
         TypeError: arguments of the wrong kind; when bound, an object that cannot rank ("reset") or score ("step").
@@ -55,7 +53,6 @@ class ByRanker:
     ranker: Any
     keep: float
     when: When = "reset"
-    readmit: bool = False
     kind: str = field(default="by_ranker", init=False)
 
     def __post_init__(self) -> None:
@@ -66,8 +63,6 @@ class ByRanker:
             check_integer("keep, a number of candidates,", self.keep, 1)
         else:
             check_number("keep, a share of the candidates,", self.keep, np.nextafter(0, 1), 1)
-        if self.readmit and self.when == "reset":
-            raise ValueError("readmit=True chooses anew at each step, so it needs when='step'")
         if not isinstance(self.ranker, str):
             self._check_able(self.ranker)
 
@@ -100,7 +95,7 @@ class ByRanker:
     def describe(self) -> str:
         """The notation that `parse_pruning` reads: "ranker:0.5:step:models/ntn-div"; objects by their class."""
         ranker = self.ranker if isinstance(self.ranker, str) else f"<{type(self.ranker).__name__}>"
-        return f"ranker:{self.keep}:{self.when}{'-readmit' if self.readmit else ''}:{ranker}"
+        return f"ranker:{self.keep}:{self.when}:{ranker}"
 
     def _check_able(self, ranker: Any) -> None:
         """Refuse a ranker that lacks the method which is called."""
@@ -123,9 +118,7 @@ class BoundByRanker:
     """
 
     def __init__(self, strategy: ByRanker, ranker: Any, arrays: TopicArrays) -> None:
-        self.readmits = strategy.readmit
-        self._strategy, self._ranker = strategy, ranker
-        self._topics, self._present = arrays.topics, arrays.present
+        self._strategy, self._ranker, self._topics = strategy, ranker, arrays.topics
         self._best: dict[int, IntArray] = {}
 
     def at_reset(self, topic_index: IntArray, allowed: BoolArray, needed: IntArray) -> BoolArray:
@@ -153,11 +146,7 @@ class BoundByRanker:
             selected = ranking[episode][ranking[episode] >= 0]
             if not len(selected):
                 continue  # nothing to go by yet
-            pool = allowed[episode]
-            if self.readmits:
-                pool = self._present[index].copy()
-                pool[selected] = False
-            kept[episode] = self._first(index, selected, pool, self._size(index, int(needed[episode])))
+            kept[episode] = self._first(index, selected, allowed[episode], self._size(index, int(needed[episode])))
         return kept
 
     def _size(self, topic_index: int, needed: int) -> int:

@@ -21,7 +21,7 @@ class Chain:
 
     Raises:
         TypeError: something that is no strategy.
-        ValueError: no strategy; when bound, one that re-admits, as it would bring back what the others dropped.
+        ValueError: no strategy.
     """
 
     strategies: tuple[Any, ...]
@@ -36,14 +36,7 @@ class Chain:
 
     def bind(self, topics: TopicArrays, horizon: int) -> BoundChain:
         """The strategies at work on these topics."""
-        bound = tuple(strategy.bind(topics, horizon) for strategy in self.strategies)
-        for strategy, one in zip(self.strategies, bound, strict=True):
-            if one.readmits and len(bound) > 1:
-                raise ValueError(
-                    f"{type(strategy).__name__} re-admits candidates and so would bring back what the other strategies "
-                    "of the chain dropped; use it alone, or without re-admission"
-                )
-        return BoundChain(bound, any(one.readmits for one in bound))
+        return BoundChain(tuple(strategy.bind(topics, horizon) for strategy in self.strategies))
 
     def describe(self) -> str:
         """The notation that `parse_pruning` reads: "knn:0.1+ranker:0.5:reset:mmr"."""
@@ -55,12 +48,11 @@ class BoundChain:
     """`Chain` on known topics."""
 
     parts: tuple[BoundPruning, ...]
-    readmits: bool
 
     def at_reset(self, topic_index: IntArray, allowed: BoolArray, needed: IntArray) -> BoolArray:
         """What all strategies leave at the first rank: [B, N] bool."""
         for part in self.parts:
-            allowed = self._joined(part, part.at_reset(topic_index, allowed, needed), allowed)
+            allowed = allowed & part.at_reset(topic_index, allowed, needed)
         return allowed
 
     def after_step(
@@ -68,12 +60,8 @@ class BoundChain:
     ) -> BoolArray:
         """What all strategies leave at the next rank: [B, N] bool."""
         for part in self.parts:
-            allowed = self._joined(part, part.after_step(topic_index, ranking, action, allowed, needed), allowed)
+            allowed = allowed & part.after_step(topic_index, ranking, action, allowed, needed)
         return allowed
-
-    def _joined(self, part: BoundPruning, kept: BoolArray, allowed: BoolArray) -> BoolArray:
-        """What a strategy keeps of what it was shown; one that re-admits stands alone."""
-        return kept if part.readmits else kept & allowed
 
 
 def _described(strategy: Pruning) -> str:

@@ -85,7 +85,6 @@ class BoundKNN:
 
     strategy: KNN
     table: NeighbourTable
-    readmits: bool = False
 
     def at_reset(self, topic_index: IntArray, allowed: BoolArray, needed: IntArray) -> BoolArray:
         """All candidates: [B, N] bool."""

@@ -15,7 +15,7 @@ from srd_gym.pruning.knn import KNN
 
 _HOW = (
     'Write "knn:FRACTION[:METRIC]" or "knn:K[:METRIC]" (K a whole number), "ranker:KEEP:WHEN:NAME_OR_FOLDER" '
-    '(WHEN: reset, step or step-readmit), or several joined by "+".'
+    '(WHEN: reset or step), or several joined by "+".'
 )
 
 _NEXT = re.compile(r"\+(?=\s*(?:knn|ranker):)")
@@ -67,9 +67,9 @@ def _one(part: str, text: str) -> Pruning:
         size = _number(rest[0], text)
         metric: Any = rest[1] if len(rest) == 2 else "euclidean"
         return KNN(k=size, metric=metric) if isinstance(size, int) else KNN(size, metric=metric)
-    if kind == "ranker" and len(rest) == 3 and rest[1] in ("reset", "step", "step-readmit") and rest[2]:
-        when: Any = "reset" if rest[1] == "reset" else "step"
-        return ByRanker(rest[2], _number(rest[0], text), when=when, readmit=rest[1] == "step-readmit")
+    if kind == "ranker" and len(rest) == 3 and rest[1] in ("reset", "step") and rest[2]:
+        when: Any = rest[1]
+        return ByRanker(rest[2], _number(rest[0], text), when=when)
     raise ValueError(f"cannot read the pruning description {text!r}. {_HOW}")
 
 

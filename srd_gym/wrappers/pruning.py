@@ -73,7 +73,6 @@ class RankerPruning(_Pruned):
         ranker: as `ByRanker`.
         keep: as `ByRanker`.
         when: as `ByRanker`.
-        readmit: as `ByRanker`.
 
     Raises:
         TypeError: another environment, or as `ByRanker`.
@@ -86,7 +85,6 @@ class RankerPruning(_Pruned):
         ranker: Any,
         keep: float,
         when: When = "reset",
-        readmit: bool = False,
     ) -> None:
-        strategy = ByRanker(ranker, keep, when=when, readmit=readmit)
-        super().__init__(env, strategy, ranker=strategy.ranker, keep=keep, when=when, readmit=readmit)
+        strategy = ByRanker(ranker, keep, when=when)
+        super().__init__(env, strategy, ranker=strategy.ranker, keep=keep, when=when)

@@ -47,12 +47,10 @@ STRATEGIES: list[Any] = [
     ByRanker(ById(), 0.5),
     ByRanker(ById(), 3),
     ByRanker(ById(), 0.5, when="step"),
-    ByRanker(ById(), 0.3, when="step", readmit=True),
     Chain((KNN(0.2), ByRanker(ById(), 0.5))),
     Chain((ByRanker(ById(), 4, when="step"), KNN(k=1))),
     EvenOnly(),
     EvenOnly(at_once=True),
-    EvenOnly(at_once=True, back=True),
 ]
 each_strategy = pytest.mark.parametrize("pruning", STRATEGIES, ids=str)
 
@@ -69,7 +67,7 @@ def play(core: SelectionCore, generator: np.random.Generator, *, waste: float = 
     return masks
 
 
-NOTHING = [KNN(0.0), ByRanker(ById(), 1.0), ByRanker(ById(), 99, when="step", readmit=True), KeepAll(), KeepAll(True)]
+NOTHING = [KNN(0.0), ByRanker(ById(), 1.0), ByRanker(ById(), 99, when="step"), KeepAll()]
 
 
 @given(seeds, st.sampled_from(NOTHING))
@@ -91,9 +89,8 @@ def test_drops_are_final_and_every_rank_can_be_filled(pruning: Any, seed: int) -
     topics = random_topics(seed)
     core = SelectionCore(topics, horizon=5, pruning=pruning, on_invalid="raise")
     masks = play(core, np.random.default_rng(seed))
-    if not (getattr(pruning, "readmit", False) or getattr(pruning, "back", False)):
-        for before, after in itertools.pairwise(masks):
-            assert not (after & ~before).any()
+    for before, after in itertools.pairwise(masks):
+        assert not (after & ~before).any()
     for row, length in zip(core.ranking, core.length, strict=True):
         filled = row[row >= 0]
         assert len(filled) == length == len(set(filled.tolist()))
@@ -204,24 +201,7 @@ def test_by_ranker_at_reset_keeps_the_rankers_first_half() -> None:
     assert np.flatnonzero(core.allowed[0]).tolist() == [1, 6]
 
 
-def test_by_ranker_at_each_step_prunes_once_unless_it_readmits() -> None:
-    topic = line([0, 1, 2, 3, 4, 5, 6, 7])
-    literal = SelectionCore(TopicSet([topic], name="test"), horizon=4, pruning=ByRanker(ById(), 0.5, when="step"))
-    again = SelectionCore(
-        TopicSet([topic], name="test"), horizon=4, pruning=ByRanker(ById(), 0.5, when="step", readmit=True)
-    )
-    masks: dict[str, list[list[int]]] = {"literal": [], "again": []}
-    for name, core in (("literal", literal), ("again", again)):
-        core.reset([0])
-        for action in (0, 7, 6):
-            core.step([action])
-            masks[name].append(np.flatnonzero(core.allowed[0]).tolist())
-    assert masks["literal"] == [[4, 5, 6, 7], [4, 5, 6], [4, 5]]
-    # After 7 all others score alike (their sum and distance add up), so the first four unranked are kept.
-    assert masks["again"] == [[4, 5, 6, 7], [1, 2, 3, 4], [1, 2, 3, 4]]
-
-
-def test_a_literal_step_ranker_is_not_asked_while_nothing_is_to_drop() -> None:
+def test_by_ranker_at_each_step_prunes_once_and_is_asked_once() -> None:
     asked = []
 
     class Counting(ById):
@@ -229,8 +209,12 @@ def test_a_literal_step_ranker_is_not_asked_while_nothing_is_to_drop() -> None:
             asked.append(len(selected))
             return super().score(topic, selected, allowed)
 
-    core = SelectionCore(random_topics(0, 1, n=20), horizon=6, pruning=ByRanker(Counting(), 0.5, when="step"))
-    play(core, np.random.default_rng(0))
+    topics = TopicSet([line([0, 1, 2, 3, 4, 5, 6, 7])], name="test")
+    core = SelectionCore(topics, horizon=4, pruning=ByRanker(Counting(), 0.5, when="step"))
+    core.reset([0])
+    for action, left in ((0, [4, 5, 6, 7]), (7, [4, 5, 6]), (6, [4, 5])):
+        core.step([action])
+        assert np.flatnonzero(core.allowed[0]).tolist() == left
     assert asked == [1]
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from gymnasium.envs.registration import EnvSpec
 from numpy.testing import assert_allclose, assert_array_equal
-from small_topics import EvenOnly, KeepAll, KeepNone, random_topics, refused
+from small_topics import KeepAll, KeepNone, random_topics, refused
 
 import srd_gym  # noqa: F401 registers the environments
 import srd_gym.pruning.distances as distances
@@ -42,7 +42,6 @@ from srd_gym.wrappers import KNNPruning, RankerPruning
         (lambda: ByRanker("mmr", 1.5), ValueError, "keep, a share .* and 1, got 1.5"),
         (lambda: ByRanker("mmr", True), TypeError, "keep, a number of candidates, must be an integer, got True"),
         (lambda: ByRanker("mmr", 0.5, when="steps"), ValueError, "unknown moment to prune 'steps'"),
-        (lambda: ByRanker("mmr", 0.5, readmit=True), ValueError, "readmit=True .* needs when='step'"),
         (lambda: ByRanker(object(), 0.5), TypeError, "needs `rank` and `rank_batch`.*which object lacks"),
         (lambda: ByRanker(object(), 0.5, when="step"), TypeError, "needs `score`.*which object lacks"),
         (lambda: Chain(()), ValueError, "Chain needs at least one strategy"),
@@ -109,11 +108,6 @@ def test_broken_scores_are_named(answer: Any, message: str) -> None:
     refused(lambda: core.step([0]), message)
 
 
-def test_a_readmitting_strategy_cannot_be_chained() -> None:
-    with pytest.raises(ValueError, match="KeepAll re-admits candidates and so would bring back"):
-        SelectionCore(random_topics(0), pruning=Chain((KNN(0.3), KeepAll(readmits=True))))
-
-
 def test_topics_without_vectors_are_refused_when_distances_are_needed() -> None:
     topics = TopicSet([Topic(query_id="q", doc_ids=tuple("abcd"))], name="bare")
     core = SelectionCore(topics, horizon=2, pruning=KNN(k=1))
@@ -122,7 +116,7 @@ def test_topics_without_vectors_are_refused_when_distances_are_needed() -> None:
 
 
 @pytest.mark.parametrize("text", ["knn:0.3", "knn:20", "knn:0.1:cosine", "ranker:0.5:reset:mmr",
-                                  "ranker:0.5:step:models/ntn", "ranker:7:step-readmit:C:/models/ntn",
+                                  "ranker:0.5:step:models/ntn", "ranker:7:step:C:/models/ntn",
                                   "knn:0.1+ranker:0.5:step:mmr",
                                   "ranker:3:reset:c++/ntn+knn:5"])  # fmt: skip
 def test_the_notation_is_read_back(text: str) -> None:
@@ -214,17 +208,6 @@ def test_wrappers_are_rebuilt_from_the_specification() -> None:
 def test_wrappers_refuse_other_environments() -> None:
     with pytest.raises(TypeError, match="pruning wrappers go around SRD-v0, got CartPoleEnv"):
         KNNPruning(gym.make("CartPole-v1"), 0.3)
-
-
-# what a simulator asks of any strategy
-
-
-def test_a_strategy_may_readmit_but_never_a_ranked_document() -> None:
-    core = SelectionCore(random_topics(0, n=6), horizon=3, pruning=EvenOnly(at_once=True, back=True), max_candidates=7)
-    core.reset([0])
-    assert np.flatnonzero(core.allowed[0]).tolist() == [0, 2, 4]
-    core.step([2])
-    assert np.flatnonzero(core.allowed[0]).tolist() == [0, 1, 3, 4, 5]
 
 
 def test_nothing_is_pruned_below_the_ranks_to_fill() -> None:

@@ -115,9 +115,6 @@ class MdpDivNtnConfig(MdpDivConfig):
     """Share of a topic's candidates that stays on offer, rounded down."""
     when: Literal["reset", "step"] = "reset"
     """"reset": NTN-DIV ranks once, before the first rank (the paper's D); "step": after each rank (E)."""
-    readmit: bool = False
-    """With "step": choose among all unranked documents at each rank, dropped ones included; the paper's drops are
-    final."""
     ntn_slices: int = 7
     """Slices of NTN-DIV's tensor (Liu et al. 2018: 100)."""
     ntn_epochs: int = 40
@@ -131,8 +128,6 @@ class MdpDivNtnConfig(MdpDivConfig):
         super().__post_init__()
         check_between("keep", self.keep, 0.0, 1.0)
         check_positive("keep", self.keep)
-        if self.readmit and self.when == "reset":
-            raise ValueError("readmit=True chooses anew at each rank, so it needs when='step'")
         check_count("ntn_slices", self.ntn_slices)
         check_count("ntn_epochs", self.ntn_epochs)
         check_positive("ntn_learning_rate", self.ntn_learning_rate)

@@ -31,7 +31,7 @@ class MdpDivNtn(MdpDiv):
     """MDP-DIV-NTN(D) and (E): the policy sees the half of the candidates that NTN-DIV puts first.
 
     D: it ranks a topic's candidates once. E (`when="step"`): it chooses after each rank, given what was selected; drops
-    are final, so read literally it prunes once, after the first rank; `readmit` chooses among all unranked documents.
+    are final, so it prunes once, after the first rank.
 
     NTN-DIV is trained before the policy, on the same training topics (a fifth of them, drawn from the seed, tells it
     when to stop), and its weights are part of this model and of its checkpoints. Its training counts in the history's
@@ -69,7 +69,7 @@ class MdpDivNtn(MdpDiv):
         self._ntn._build(vector_width)
         self._memory = _Remembering(self._ntn)
         config = self.config
-        self.pruning = ByRanker(self._memory, config.keep, when=config.when, readmit=config.readmit)
+        self.pruning = ByRanker(self._memory, config.keep, when=config.when)
 
     def _prepare(self, topics: TopicSet, seed: int) -> None:
         if not self._resuming:  # a checkpoint has its weights

@@ -188,7 +188,6 @@ def test_any_pruning_can_be_given_as_text(name: str) -> None:
         ("mdp-div-ntn-d", {"pruning": "knn:0.1"}, "prunes by its own NTN-DIV, so it takes no pruning='knn:0.1'"),
         ("mdp-div-ntn-e", {"keep": 0.0}, "keep must be above 0, got 0"),
         ("mdp-div-ntn-e", {"keep": 1.5}, "keep must be a finite number from 0.0 to 1.0, got 1.5"),
-        ("mdp-div-ntn-d", {"readmit": True}, "readmit=True chooses anew at each rank, so it needs when='step'"),
     ],
 )
 def test_bad_options_are_named(name: str, options: dict[str, Any], message: str) -> None:

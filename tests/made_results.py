@@ -119,7 +119,7 @@ def record(ranker: str = "mmr", **changes: Any) -> dict[str, Any]:
     made = {
         "schema_version": SCHEMA_VERSION,
         "cell": name,
-        "topic_set": {**topic_set, "test": 3, "lists": False},
+        "topic_set": {**topic_set, "test": 3},
         "ranker": ranker,
         "fitted_as": ranker,
         "view": None,

@@ -144,7 +144,6 @@ def test_a_reader_that_goes_away_is_no_error(tmp_path: Path) -> None:
     "words",
     [
         "data build synthetic tiny --out a --seed -1",
-        "data reshape synthetic:tiny:5 --out a --seed -1",
         "train mmr --topics synthetic:tiny:5 --out a --seed -1",
         "train reinforce --topics synthetic:tiny:5 --out a --seed -1",
         "train mmr --topics synthetic:tiny:5 --out a --fold 1/2 --fold-seed -1",

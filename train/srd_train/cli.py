@@ -63,9 +63,6 @@ TREE = Group(
             {
                 "build": Group("Make a topic file from a data set.", _BUILD),
                 "describe": Leaf("srd_train.commands.data.look", "the statistics of a topic file", "Describe"),
-                "reshape": Leaf(
-                    "srd_train.commands.data.reshape", "lists of equal size from each topic's candidates", "Reshape"
-                ),
                 "head": Leaf("srd_train.commands.data.look", "the first topics of a topic file", "Head"),
             },
         ),

@@ -103,7 +103,6 @@ def view(name: str = "mcts", **config: Any) -> dict[str, Any]:
         (topics(candidates=0), "topics 't': candidates must be at least 1, got 0"),
         (topics(without=["retrieval_score"]), "part of topics 't' to do without: 'retrieval_score'. Did you mean"),
         (topics(source="ambient", without=["query_vector"], vectors="lsa"), "lsa gives every query a vector"),
-        (topics(reshape={"list_sise": 3}), "Did you mean list_size"),
         (topics(published={"random": 0.5}), "published figures and published_source belong together"),
         (topics(published_source="a paper"), "published figures and published_source belong together"),
         (
@@ -206,8 +205,8 @@ views = []
         (2, f"depth = {10**30}", "recipe: depth must be a number of at most 64 bits, got one of 100 bits"),
         (6, "noise = nan", "topics: noise must be a finite number, got nan"),
         (6, 'noise = ["a"]', "topics: noise must be a number, got 'a' (str)"),
-        (6, "reshape = 3", "topics: reshape must be a table, got 3 (int)"),
-        (6, "reshape = { lists = 1.5 }", "topics: 'lists' in reshape must be a whole number, got 1.5 (float)"),
+        (6, "published = 3", "topics: published must be a table, got 3 (int)"),
+        (6, "published = { mmr = 'a' }", "topics: 'mmr' in published must be a number, got 'a' (str)"),
         (9, "time_budget = 2020-01-01", "rankers: time_budget must be a number, got datetime.date(2020, 1, 1) (date)"),
         (13, "grid = { lambda_ = 0.5 }", "rankers: 'lambda_' in grid must be a list, got 0.5 (float)"),
         (13, 'grid = { lambda_ = ["a"] }', "ranker 'mmr': lambda_ must be a number, got 'a' (str)"),

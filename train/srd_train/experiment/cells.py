@@ -25,7 +25,7 @@ from srd_train.experiment.fit import Fitted, Session, all_options, commit, fit_r
 from srd_train.experiment.own import import_own
 from srd_train.experiment.recipe import RankerEntry, Recipe, TopicsEntry, View
 from srd_train.experiment.sources import check_files, folds_path, load_entry
-from srd_train.experiment.split import Split, are_lists, split_topics, with_lsa
+from srd_train.experiment.split import Split, split_topics, with_lsa
 
 SCHEMA_VERSION = 2
 """Of a cell's JSON line; rises when its keys change their meaning."""
@@ -265,7 +265,6 @@ def _rank_and_record(cell: Cell, fit: _Fit) -> CellResult:
         "train": len(split.train),
         "validation": len(split.validation),
         "test": len(test),
-        "lists": are_lists(test),
     }
     about, records = _about(cell), (fitted.history or {}).get("records", ())
     last = records[-1] if records else {}

@@ -39,7 +39,6 @@ LACKING = ("retrieval_scores", "query_vector")
 NEEDS = ("retrieval order", "query")
 """What a row can ask of topics beside what its ranker needs anyway."""
 _LONGEST_NAME = 60
-RESHAPE_OPTIONS = ("list_size", "lists", "min_relevant", "seed")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,9 +70,6 @@ class TopicsEntry:
     without: tuple[str, ...] = ()
     """What to remove from the topics, to see who needs it: "retrieval_scores" (the candidates are shuffled then, as of
     any set without a retrieval order), "query_vector", or both."""
-    reshape: Mapping[str, int] | None = None
-    """Draw lists of equal size from each topic (options of `srd_gym.data.reshape.reshape`: list_size, lists,
-    min_relevant, seed), after vectors were simulated; folds are by the original topics."""
     folds: int = 5
     """How many folds to split the set into."""
     folds_file: str | None = None
@@ -119,7 +115,6 @@ class TopicsEntry:
         for fold in self.run_folds:
             check_count(f"{whose}: a fold of run_folds", fold)
         _check_known(f"part of {whose} to do without:", self.without, LACKING)
-        _check_known(f"option of reshape in {whose}:", self.reshape or (), RESHAPE_OPTIONS)
 
     def _check_source(self) -> None:
         """Refuse topic sets that do not exist, before hours of work; a file is looked for when it is read."""

@@ -28,7 +28,6 @@ _SET_KEYS: dict[Expected, tuple[str, ...]] = {
     str: ("name", "full_name", "fingerprint"),
     list: ("marks",),
     int: ("test",),
-    bool: ("lists",),
 }
 
 

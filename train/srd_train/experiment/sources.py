@@ -24,7 +24,6 @@ from srd_gym.data import (
     load_trec,
     simulate_vectors,
 )
-from srd_gym.data.reshape import reshape
 from srd_gym.files import existing_file
 from srd_gym.names import unknown
 from srd_gym.topic import Topic, TopicSet
@@ -117,9 +116,6 @@ def load_entry(entry: TopicsEntry) -> TopicSet:
         topics = with_made_vectors(topics, "simulated", width=entry.width, noise=noise, catalogue=entry.catalogue)
     if entry.candidates is not None or entry.without:
         topics = topics.replace(_reduced(topic, entry, index) for index, topic in enumerate(topics))
-    if entry.reshape is not None:
-        # Vectors come first: drawn list by list they would differ between the lists of a topic.
-        return reshape(topics, **entry.reshape)
     return topics
 
 

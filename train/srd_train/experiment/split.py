@@ -11,14 +11,11 @@ from typing import Any
 import numpy as np
 
 from srd_gym.data.lsa import LsaVectorizer
-from srd_gym.data.reshape import origin, reshaped_folds
 from srd_gym.data.splits import read_folds
 from srd_gym.topic import TopicSet
 
 VALIDATION_SHARE = 0.2
 """Of the topics, where no fold is named."""
-_LISTS = ", lists of "
-"""In the name of every set that `srd_gym.data.reshape.reshape` made."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,7 +37,7 @@ class Split:
 def split_topics(
     topics: TopicSet, *, fold: str | None = None, folds: Path | None = None, fold_seed: int = 0, seed: int = 0
 ) -> Split:
-    """Split a topic set; all lists that were drawn from one topic (`srd data reshape`) come into one part.
+    """Split a topic set.
 
     Args:
         topics: the whole set.
@@ -57,15 +54,11 @@ def split_topics(
             raise ValueError("--folds names a file of test sets: say which with --fold I")
         return _hold_out(topics, seed)
     index, count = _fold_numbers(fold, folds)
-    lists = are_lists(topics)
     how: dict[str, Any]
     if folds is not None:
-        test_sets = read_folds(folds)
-        parts = reshaped_folds(topics, test_sets) if lists else topics.folds_from(test_sets)
-        how = {"folds_file": folds.name}
+        parts, how = topics.folds_from(read_folds(folds)), {"folds_file": folds.name}
     else:
-        parts = reshaped_folds(topics, count, fold_seed) if lists else topics.folds(count, fold_seed)
-        how = {"fold_seed": fold_seed}
+        parts, how = topics.folds(count, fold_seed), {"fold_seed": fold_seed}
     if not 1 <= index <= len(parts):
         raise ValueError(f"there is no fold {index}; expected 1 to {len(parts)}")
     part = parts[index - 1]
@@ -74,16 +67,6 @@ def split_topics(
             raise ValueError(f"fold {index} of {part.count}: the {name} part has no topics; use fewer folds")
     how = {"fold": index, "folds": part.count, **how}
     return Split(train=part.train, validation=part.validation, test=part.test, description=how)
-
-
-def are_lists(topics: TopicSet) -> bool:
-    """Whether the set holds lists drawn from topics by `srd data reshape`: its name and all its ids say so."""
-    if _LISTS not in topics.name:
-        return False
-    try:
-        return all(origin(query_id) for query_id in topics.query_ids)
-    except ValueError:
-        return False
 
 
 def with_lsa(split: Split, width: int, vectorizer: LsaVectorizer | None = None) -> Split:
@@ -107,17 +90,11 @@ def with_lsa(split: Split, width: int, vectorizer: LsaVectorizer | None = None) 
 
 def _hold_out(topics: TopicSet, seed: int) -> Split:
     """The last fifth of a shuffle for validation, no test part."""
-    lists = are_lists(topics)
-    members: dict[str, list[int]] = {}
-    for index, query_id in enumerate(topics.query_ids):
-        members.setdefault(origin(query_id) if lists else query_id, []).append(index)
-    groups = list(members.values())
-    held = round(len(groups) * VALIDATION_SHARE)
-    if held < 1 or held >= len(groups):
-        raise ValueError(f"expected at least 3 topics to train and validate on, got {len(groups)}")
-    order = np.random.default_rng(seed).permutation(len(groups))
-    chosen = [sorted(i for group in part for i in groups[int(group)]) for part in (order[held:], order[:held])]
-    parts = [topics.replace(topics[i] for i in part) for part in chosen]
+    held = round(len(topics) * VALIDATION_SHARE)
+    if held < 1 or held >= len(topics):
+        raise ValueError(f"expected at least 3 topics to train and validate on, got {len(topics)}")
+    order = np.random.default_rng(seed).permutation(len(topics))
+    parts = [topics.replace(topics[int(i)] for i in sorted(part)) for part in (order[held:], order[:held])]
     how = {"validation_share": VALIDATION_SHARE, "seed": seed}
     return Split(train=parts[0], validation=parts[1], test=None, description=how)
 

@@ -68,7 +68,6 @@ def compare(
             "full_name": "TREC runs",
             "fingerprint": "",
             "marks": [],
-            "lists": False,
         },
         "depth": max(measure(name).cutoff or _SHOWN for name in next(iter(scored.values())).names),
         "commit": commit(),

@@ -1,8 +1,7 @@
 """Result tables, computed from the cells' files alone: means, intervals, spread over seeds, paired tests.
 
 Scores of a ranker's seeds are averaged topic by topic; topics are what intervals and tests resample. Every topic of a
-set that was tested counts once, whatever its fold. Lists drawn from one topic (`srd data reshape`) are no independent
-witnesses: their scores are averaged first, and count as that topic's.
+set that was tested counts once, whatever its fold.
 
 Shapes: T topics.
 """
@@ -16,7 +15,6 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from srd_gym.data.reshape import origin
 from srd_gym.names import unknown
 from srd_train.experiment.records import Record
 from srd_train.report.results import Description, Problem, same_benchmark
@@ -77,8 +75,6 @@ class ResultTable:
     """"simulated", "transductive"."""
     tested: int
     """Topics that were tested on."""
-    lists: int | None
-    """Lists drawn from them, where they were reshaped."""
     folds: tuple[int, ...]
     """Folds run; none where runs of other systems are compared."""
     normalizer: str
@@ -117,8 +113,7 @@ class ResultTable:
         folds = f", {'fold' if len(self.folds) == 1 else 'folds'} {_ranges(self.folds)}" if self.folds else ""
         ideal = "pool (official)" if self.normalizer == "pool" else "candidates"
         tested = f"{self.tested} {'test' if self.folds else 'judged'} topics"
-        lists = f" ({self.lists:,} lists)" if self.lists else ""
-        return f"{self.topics}: {tested}{lists}{folds}{marks}, ideal of the {ideal}"
+        return f"{self.topics}: {tested}{folds}{marks}, ideal of the {ideal}"
 
     @property
     def timed(self) -> bool:
@@ -201,11 +196,9 @@ def _table(records: Sequence[Record], description: Description, wanted: str | No
         resamples: of intervals and tests.
     """
     topic_set, measures = records[0]["topic_set"], tuple(records[0]["measures"])
-    ids = {query_id for record in records for query_id in record["per_topic"]}
-    owner = {query_id: origin(query_id) if topic_set["lists"] else query_id for query_id in ids}
-    topic_ids = tuple(sorted(set(owner.values())))
+    topic_ids = tuple(sorted({query_id for record in records for query_id in record["per_topic"]}))
     by_ranker = _in_order(records, description.rankers)
-    by_seed = {name: _scores(own, measures, topic_ids, owner) for name, own in by_ranker.items()}
+    by_seed = {name: _scores(own, measures, topic_ids) for name, own in by_ranker.items()}
     scores = {m: {name: values[m].mean(axis=0) for name, values in by_seed.items()} for m in measures}
     competitors = [name for name, own in by_ranker.items() if not own[0]["reads_judgments"]]
     described, second = description.references
@@ -232,7 +225,6 @@ def _table(records: Sequence[Record], description: Description, wanted: str | No
         full_name=topic_set["full_name"],
         marks=tuple(topic_set["marks"]),
         tested=len(topic_ids),
-        lists=len(ids) if topic_set["lists"] else None,
         folds=tuple(sorted({record["fold"] for record in records if "fold" in record})),
         normalizer=records[0]["normalizer"],
         reference=reference,
@@ -338,20 +330,13 @@ def _medians(records: Sequence[Record]) -> dict[str, float]:
     return {key: float(np.median(several)) for key, several in values.items()}
 
 
-def _scores(
-    records: Sequence[Record], measures: Sequence[str], topic_ids: Sequence[str], owner: Mapping[str, str]
-) -> dict[str, Scores]:
-    """Measure -> [seeds, T] scores, in the order of `topic_ids`; `owner` names the topic that a list was drawn from."""
-    by_seed: dict[int, dict[str, list[Mapping[str, float]]]] = {}
+def _scores(records: Sequence[Record], measures: Sequence[str], topic_ids: Sequence[str]) -> dict[str, Scores]:
+    """Measure -> [seeds, T] scores, in the order of `topic_ids`."""
+    by_seed: dict[int, dict[str, Mapping[str, float]]] = {}
     for record in records:
-        of_seed = by_seed.setdefault(record["seed"], {})
-        for query_id, values in record["per_topic"].items():
-            of_seed.setdefault(owner[query_id], []).append(values)
+        by_seed.setdefault(record["seed"], {}).update(record["per_topic"])
     several = [[per_topic[topic] for topic in topic_ids] for _, per_topic in sorted(by_seed.items())]
-    return {
-        name: np.array([[sum(v[name] for v in values) / len(values) for values in of_seed] for of_seed in several])
-        for name in measures
-    }
+    return {name: np.array([[values[name] for values in of_seed] for of_seed in several]) for name in measures}
 
 
 def _spread(by_seed: Scores) -> float | None:

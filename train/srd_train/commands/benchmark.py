@@ -27,10 +27,11 @@ from srd_train.report.columns import legend_of
 from srd_train.report.markup import as_markdown, write_page
 from srd_train.report.pictures import check_format, draw, draw_latency, panels
 from srd_train.report.results import Description
+from srd_train.report.scores import check_scores_path, write_scores
 from srd_train.report.tables import ResultTable, complete_tables
 
 _USAGE = """srd benchmark NAME|RECIPE.toml [--out DIR] [--fresh] [--jobs N] [--engine local|ray] [--trust]
-                     [--markdown FILE] [--curves FILE] [--latency FILE] [--json]"""
+                     [--markdown FILE] [--scores FILE] [--curves FILE] [--latency FILE] [--json]"""
 _CURVES_TITLE = "Learning curves: validation measure against episodes and against time"
 _CURVES_LEGEND = (
     "Lines are means over seeds and folds, bands the range over seeds; both axes of effort are logarithmic. "
@@ -75,6 +76,8 @@ class Benchmark:
     markdown: SomeFile = None
     """Also write the tables as a Markdown file; one with the recipe's marks (<!-- NAME: begin -->, <!-- NAME: end -->)
     keeps its text around them."""
+    scores: SomeFile = None
+    """Also write the scores of all cells, topic by topic, as a small file (.parquet) to make the tables from again."""
     curves: SomeFile = None
     """Also draw the learning curves (.png or .svg); a page that --markdown writes shows them."""
     latency: SomeFile = None
@@ -95,17 +98,14 @@ class Benchmark:
         for picture in (self.curves, self.latency):
             if picture is not None:
                 check_format(picture)
+        if self.scores is not None:
+            check_scores_path(self.scores)
         out = self.out or Path("results") / recipe.name
         records, failed = self._run_cells(recipe, out, output)
         found, problems = complete_tables(records, Description(recipes=(recipe,)))
         for problem in problems:
             output.notice(str(problem))
-        if self.curves is not None:
-            draw(panels([record for table in found for record in table.records]), self.curves)
-        if self.latency is not None:
-            draw_latency(found, self.latency)
-        if self.markdown is not None:
-            _write_markdown(self, recipe, found)
+        _write_files(self, recipe, found)
         if self.json:
             content = {"recipe": recipe.name, "out": str(out), "tables": [table.as_dict() for table in found]}
             output.data(content | {"failed": failed})
@@ -269,6 +269,19 @@ def engine_named(name: Literal["local", "ray"], jobs: int, on_progress: OnProgre
 def _point(cell: Cell) -> str:
     """Names a cell."""
     return f"{cell.topics.name}, {cell.row}, fold {cell.fold}, seed {cell.seed}"
+
+
+def _write_files(options: Benchmark, recipe: Recipe, found: Sequence[ResultTable]) -> None:
+    """Scores, pictures and page, as the options say."""
+    records = [record for table in found for record in table.records]
+    if options.scores is not None:
+        write_scores(options.scores, records)
+    if options.curves is not None:
+        draw(panels(records), options.curves)
+    if options.latency is not None:
+        draw_latency(found, options.latency)
+    if options.markdown is not None:
+        _write_markdown(options, recipe, found)
 
 
 def _write_markdown(options: Benchmark, recipe: Recipe, found: Sequence[ResultTable]) -> None:

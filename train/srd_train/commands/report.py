@@ -36,6 +36,8 @@ class Report:
     """Also write the tables as Markdown."""
     latex: SomeFile = None
     """Also write the tables as LaTeX (booktabs)."""
+    scores: SomeFile = None
+    """Also write the scores, topic by topic, as a small file (.parquet) that tables can be made from again."""
     recipe: Annotated[tuple[str, ...], tyro.conf.arg(metavar="NAME|FILE...")] = ()
     """The recipes of the results; those that come along are found without it."""
     reference: SomeText = None
@@ -64,7 +66,7 @@ class Report:
             load_recipe(name, trust=self.trust)  # knows its own measures from here on
         made = report(self.results, recipes=self.recipe, reference=self.reference, resamples=self.resamples)
         path = self.out or self.results[0] / "report.html"
-        written, problems = made.write(html=path, markdown=self.markdown, latex=self.latex)
+        written, problems = made.write(html=path, markdown=self.markdown, latex=self.latex, scores=self.scores)
         if self.json:
             output.data({"written": list(map(str, written)), "problems": [asdict(problem) for problem in problems]})
             return 0

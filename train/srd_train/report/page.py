@@ -24,6 +24,7 @@ from srd_train.report.markup import as_latex, as_markdown, write_text
 from srd_train.report.pictures import panels
 from srd_train.report.rankings import ShownRankings, shown_rankings
 from srd_train.report.results import Description, Problem, describe, read_results, topics_of
+from srd_train.report.scores import write_scores
 from srd_train.report.tables import ResultTable, Row, Scores, complete_tables
 
 SCRIPTS = ("elements.js", "scales.js", "tables.js", "charts.js", "pairs.js", "explorer.js", "start.js")
@@ -83,7 +84,12 @@ class Report:
         return as_latex(self.tables)
 
     def write(
-        self, *, html: Path | None = None, markdown: Path | None = None, latex: Path | None = None
+        self,
+        *,
+        html: Path | None = None,
+        markdown: Path | None = None,
+        latex: Path | None = None,
+        scores: Path | None = None,
     ) -> tuple[list[Path], list[Problem]]:
         """Write the forms that have a path.
 
@@ -98,9 +104,11 @@ class Report:
             written[markdown] = self.markdown()
         if latex is not None:
             written[latex] = self.latex()
+        if scores is not None:
+            write_scores(scores, [record for table in self.tables for record in table.records])
         for path, text in written.items():
             write_text(path, text)
-        return list(written), problems
+        return [*written, *([] if scores is None else [scores])], problems
 
 
 def report(

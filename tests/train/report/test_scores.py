@@ -1,0 +1,72 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from made_results import record, run_small, table_of, write_records
+from run_srd import Srd
+
+from srd_train.report.results import describe, read_results
+from srd_train.report.scores import read_scores, write_scores
+from srd_train.report.tables import complete_tables
+
+
+def test_tables_of_stored_scores_are_those_of_the_records(tmp_path: Path) -> None:
+    results, recipe = run_small(tmp_path)
+    records = read_results([results]).records
+    write_scores(tmp_path / "kept.parquet", records)
+    description = describe(records, [str(recipe)])
+    kept, problems = complete_tables(read_scores(tmp_path / "kept.parquet"), description)
+    assert not problems
+    for table, original in zip(kept, complete_tables(records, description)[0], strict=True):
+        assert (table.title, table.commits, table.folds) == (original.title, original.commits, original.folds)
+        for row, other in zip(table.rows, original.rows, strict=True):
+            assert (row.ranker, row.seeds, row.verdict) == (other.ranker, other.seeds, other.verdict)
+            assert row.means == pytest.approx(other.means, abs=1e-7)
+            assert row.medians == pytest.approx({key: other.medians[key] for key in row.medians}, rel=1e-6)
+
+
+def test_any_tool_can_read_them(tmp_path: Path) -> None:
+    write_scores(tmp_path / "kept.parquet", [record("mmr"), record("oracle")])
+    rows = pq.read_table(tmp_path / "kept.parquet").to_pylist()
+    shown = ("topics", "ranker", "fold", "seed", "topic")
+    assert [rows[0][key] for key in shown] == ["made", "mmr", 1, 0, "q0"]
+    assert rows[4]["alpha_nDCG@5"] == pytest.approx(0.16)
+    assert len(rows) == 6
+
+
+def test_equal_records_make_equal_files(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        write_scores(tmp_path / f"{name}.parquet", [record("mmr")])
+    assert (tmp_path / "one.parquet").read_bytes() == (tmp_path / "two.parquet").read_bytes()
+
+
+def test_commands_write_them(tmp_path: Path, srd: Srd) -> None:
+    results = write_records(tmp_path / "results", [record("mmr"), record("random")])
+    made = srd.works(
+        "report", results, "--scores", tmp_path / "kept.parquet", "--out", tmp_path / "page.html", "--json"
+    )
+    assert str(tmp_path / "kept.parquet") in made.json["written"]
+    assert table_of(read_scores(tmp_path / "kept.parquet")).tested == 3
+    assert "expected a file ending in .parquet" in srd.fails("report", results, "--scores", "kept.csv")
+    assert "expected a file ending in .parquet" in srd.fails("benchmark", "smoke", "--scores", "kept.csv")
+
+
+def test_what_is_no_file_of_scores_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "kept.parquet"
+    with pytest.raises(FileNotFoundError):
+        read_scores(path)
+    write_scores(path, [record("mmr")])
+    pq.write_table(pq.read_table(path).replace_schema_metadata(None), path)
+    with pytest.raises(ValueError, match=r"kept\.parquet: .*version None, expected '1'"):
+        read_scores(path)
+    path.write_bytes(b"none")
+    with pytest.raises(ValueError, match=r"kept\.parquet"):
+        read_scores(path)
+
+
+def test_runs_of_other_systems_have_none(tmp_path: Path) -> None:
+    run = {key: value for key, value in record("mmr").items() if key != "fold"}
+    with pytest.raises(ValueError, match="keep the run files"):
+        write_scores(tmp_path / "kept.parquet", [run])

@@ -1,0 +1,226 @@
+"""A collection of texts, and the topics that a first stage makes of it: candidates found in its whole corpus."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from srd_gym.data.attach import Embedding, Missing, attach_vectors
+from srd_gym.data.first_stage import BM25, Cosine, FirstStage
+from srd_gym.data.labels import label_free_order
+from srd_gym.data.lsa import LsaVectorizer
+from srd_gym.data.streams import notice
+from srd_gym.data.trec import judgment_rows
+from srd_gym.data.trec_files import TopicQrels
+from srd_gym.data.vectors import Part, VectorTable, read_vector_parts
+from srd_gym.files import PathLike
+from srd_gym.names import check_integer, check_option
+from srd_gym.reading import shown
+from srd_gym.topic import FloatArray, GradeArray, Topic, TopicSet
+
+Retrieve = Literal["cosine", "bm25", "none"]
+"""First stages; none: the candidates are a query's judged documents, in a fixed shuffle."""
+
+WHAT = "texts"
+_FEW = 3
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Collection:
+    """Documents, queries, subtopics and judgments."""
+
+    folder: Path
+    documents: dict[str, str]
+    """Texts by id, ids made distinct."""
+    same_id: dict[str, list[str]]
+    """For ids that stand for several texts: what these are called."""
+    queries: dict[str, str]
+    subtopics: dict[str, dict[str, str]]
+    """Texts by id, by query."""
+    judged: dict[str, TopicQrels]
+
+
+def check_first_stage(retrieve: Retrieve, depth: int, *, vectors: bool) -> None:
+    """Refuse a first stage that cannot be, before anything is read.
+
+    Args:
+        retrieve: the first stage.
+        depth: candidates of a query, at most.
+        vectors: whether there are any.
+
+    Raises:
+        ValueError, TypeError: the message says what to give.
+    """
+    check_option("first stage", retrieve, ("cosine", "bm25", "none"))
+    check_integer("depth", depth, 1)
+    if retrieve == "cosine" and not vectors:
+        raise ValueError("a first stage by cosine needs vectors: give a file or lsa, or retrieve by bm25 or none")
+
+
+def topics_of(
+    found: Collection,
+    *,
+    vectors: PathLike | LsaVectorizer | Embedding | None,
+    retrieve: Retrieve,
+    depth: int,
+    missing: Missing,
+    advance: Callable[[int], None] | None,
+) -> TopicSet:
+    """The topics of a collection; `load_texts` says what the arguments are.
+
+    Raises:
+        ImportError: bm25s or scikit-learn is not installed.
+        ValueError: what the first stage needs is not there, or vectors are missing.
+    """
+    if retrieve == "none" and not found.judged:
+        raise ValueError(
+            f"{WHAT}: {found.folder} has no judged query in its diversity.qrels, so there are no judged documents to "
+            "stand for candidates; retrieve by cosine or bm25"
+        )
+    tables = _tables(found, vectors)
+    if retrieve == "none":
+        candidates: _Candidates = _Judged(found)
+    else:
+        candidates = _Found(found, tables, retrieve, int(depth), missing)
+    topics = TopicSet(
+        _topics(found, candidates, advance),
+        name=found.folder.resolve().name,
+        transductive=isinstance(vectors, LsaVectorizer),
+    )
+    if not tables:
+        return topics
+    topics = attach_vectors(topics, tables["document"], queries=tables.get("query"), missing=missing)
+    # Judgments may name subtopics that have no text and so no vector: their topics can do without.
+    return attach_vectors(topics, subtopics=tables["subtopic"], missing="drop") if "subtopic" in tables else topics
+
+
+def tell(folder: Path, what: str, names: Sequence[str] | dict[str, Any]) -> None:
+    """A notice that counts and names, where there is anything to name."""
+    if names:
+        listed = list(names)
+        more = f" and {len(listed) - _FEW} more" if len(listed) > _FEW else ""
+        notice(f"{folder}: {len(listed)} {what}: {', '.join(map(shown, listed[:_FEW]))}{more}")
+
+
+def _tables(found: Collection, vectors: PathLike | LsaVectorizer | Embedding | None) -> dict[Part, VectorTable]:
+    """Vectors of documents, queries and subtopics, as far as they are known."""
+    if vectors is None:
+        return {}
+    subtopics = {f"{q}.{s}": text for q, texts in found.subtopics.items() for s, text in texts.items() if text}
+    if not isinstance(vectors, LsaVectorizer) and not callable(vectors):
+        tables = read_vector_parts(vectors, number_twice=True)
+        if "subtopic" in tables:
+            table = tables["subtopic"]
+            ids = [name.replace("\t", ".", 1) for name in table.ids]
+            tables["subtopic"] = VectorTable(ids, table.vectors, source=table.source)
+        return tables
+    if isinstance(vectors, LsaVectorizer) and not vectors.fitted:
+        vectors.fit(found.documents.values())
+    embed = vectors.transform if isinstance(vectors, LsaVectorizer) else vectors
+    texts: dict[Part, dict[str, str]] = {"document": found.documents, "query": found.queries}
+    if all(text for of_query in found.subtopics.values() for text in of_query.values()) and subtopics:
+        texts["subtopic"] = subtopics
+    return {
+        part: VectorTable(list(of_part), embed(list(of_part.values())), source=str(found.folder))
+        for part, of_part in texts.items()
+    }
+
+
+class _Judged:
+    """Candidates without a first stage: the judged documents of a query that are in the corpus."""
+
+    def __init__(self, found: Collection) -> None:
+        self._found = found
+
+    def __call__(self, query_id: str) -> tuple[Sequence[str], FloatArray | None]:
+        """Ids in a fixed shuffle, and no scores."""
+        judged = self._found.judged.get(query_id)
+        names = () if judged is None else _names(self._found, judged.doc_ids)
+        return label_free_order(query_id, (name for name in names if name in self._found.documents)), None
+
+
+class _Found:
+    """Candidates that a first stage finds."""
+
+    def __init__(
+        self, found: Collection, tables: dict[Part, VectorTable], retrieve: str, depth: int, missing: Missing
+    ) -> None:
+        self._found, self._depth = found, depth
+        self._ids, self._queries = list(found.documents), tables.get("query")
+        if retrieve == "bm25":
+            self._stage: FirstStage = BM25(list(found.documents.values()))
+            return
+        if self._queries is None:
+            raise ValueError(
+                f"{WHAT}: {tables['document'].source} has no vectors of queries, which a first stage by cosine needs; "
+                "give an .npz with query_ids and query_vectors as well, or retrieve by bm25"
+            )
+        absent = [f"document {shown(name)}" for name in found.documents if name not in tables["document"]]
+        absent += [f"query {shown(name)}" for name in found.queries if name not in self._queries]
+        if absent and missing == "error":
+            raise ValueError(
+                f"{found.folder}: {len(absent)} documents or queries have no vector in {tables['document'].source} "
+                f"({', '.join(absent[:_FEW])}); give a file that holds them all, or leave out what has none: "
+                'missing="drop" (--missing drop)'
+            )
+        tell(found.folder, "documents or queries have no vector and are left out", absent)
+        self._ids = [name for name in self._ids if name in tables["document"]]
+        self._stage = Cosine(tables["document"].rows(self._ids))
+
+    def __call__(self, query_id: str) -> tuple[Sequence[str], FloatArray | None]:
+        """Ids, best first, and their scores."""
+        known = self._queries is not None and query_id in self._queries
+        vector = self._queries.rows([query_id])[0] if self._queries is not None and known else None
+        best, scores = self._stage.find(self._found.queries[query_id], vector, self._depth)
+        return [self._ids[row] for row in best], scores
+
+
+_Candidates = _Judged | _Found
+
+
+def _topics(found: Collection, candidates: _Candidates, advance: Callable[[int], None] | None) -> Iterator[Topic]:
+    """The topics of the queries for which there are candidates."""
+    without = []
+    for query_id in found.queries:
+        doc_ids, scores = candidates(query_id)
+        if len(doc_ids):
+            yield _topic(found, query_id, doc_ids, scores)
+        else:
+            without.append(query_id)
+        if advance is not None:
+            advance(1)
+    tell(found.folder, "queries have no candidates and are left out", without)
+    if len(without) == len(found.queries):
+        raise ValueError(f"{WHAT}: {found.folder}: no query has candidates; do queries and corpus belong together?")
+
+
+def _topic(found: Collection, query_id: str, doc_ids: Sequence[str], scores: FloatArray | None) -> Topic:
+    """One topic."""
+    judged, listed = found.judged.get(query_id), found.subtopics.get(query_id, {})
+    subtopic_ids = [*listed, *(s for s in (judged.subtopic_ids if judged else ()) if s not in listed)]
+    texts = tuple(listed.get(s, "") for s in subtopic_ids)
+    own_ids = {name: own_id for own_id, names in found.same_id.items() for name in names}
+    pool_ids = None if judged is None else _names(found, judged.doc_ids)
+
+    def rows(names: Sequence[str]) -> GradeArray | None:
+        return None if judged is None else judgment_rows(judged, [own_ids.get(n, n) for n in names], subtopic_ids)
+
+    return Topic(
+        query_id=query_id,
+        query_text=found.queries[query_id] or None,
+        doc_ids=tuple(doc_ids),
+        doc_texts=tuple(found.documents[name] for name in doc_ids),
+        retrieval_scores=scores,
+        subtopic_ids=tuple(subtopic_ids),
+        subtopic_texts=texts if any(texts) else None,
+        judgments=rows(doc_ids),
+        pool=None if pool_ids is None else rows(pool_ids),
+        pool_ids=pool_ids,
+    )
+
+
+def _names(found: Collection, own_ids: Sequence[str]) -> tuple[str, ...]:
+    """What the documents of these ids are called."""
+    return tuple(name for own_id in own_ids for name in found.same_id.get(own_id, [own_id]))

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from srd_gym.data.attach import Embedding, Missing, attach_vectors
-from srd_gym.data.first_stage import BM25, Cosine, FirstStage
+from srd_gym.data.first_stage import BM25, Cosine, FirstStage, Hybrid
 from srd_gym.data.labels import label_free_order
 from srd_gym.data.lsa import LsaVectorizer
 from srd_gym.data.streams import notice
@@ -20,10 +20,11 @@ from srd_gym.names import check_integer, check_option
 from srd_gym.reading import shown
 from srd_gym.topic import FloatArray, GradeArray, Topic, TopicSet
 
-Retrieve = Literal["cosine", "bm25", "none"]
-"""First stages; none: the candidates are a query's judged documents, in a fixed shuffle."""
+Retrieve = Literal["cosine", "bm25", "hybrid", "none"]
+"""First stages. hybrid: cosine and BM25 together. none: a query's judged documents, in a fixed shuffle."""
 
 WHAT = "texts"
+_BY_VECTORS = ("cosine", "hybrid")
 _FEW = 3
 
 
@@ -40,6 +41,13 @@ class Collection:
     subtopics: dict[str, dict[str, str]]
     """Texts by id, by query."""
     judged: dict[str, TopicQrels]
+    indexed: dict[str, str] | None = None
+    """What BM25 finds each document by, where that is not its text."""
+
+    @property
+    def name(self) -> str:
+        """The folder's."""
+        return self.folder.resolve().name
 
 
 def check_first_stage(retrieve: Retrieve, depth: int, *, vectors: bool) -> None:
@@ -53,10 +61,10 @@ def check_first_stage(retrieve: Retrieve, depth: int, *, vectors: bool) -> None:
     Raises:
         ValueError, TypeError: the message says what to give.
     """
-    check_option("first stage", retrieve, ("cosine", "bm25", "none"))
+    check_option("first stage", retrieve, get_args(Retrieve))
     check_integer("depth", depth, 1)
-    if retrieve == "cosine" and not vectors:
-        raise ValueError("a first stage by cosine needs vectors: give a file or lsa, or retrieve by bm25 or none")
+    if retrieve in _BY_VECTORS and not vectors:
+        raise ValueError(f"a first stage by {retrieve} needs vectors: give a file or lsa, or retrieve by bm25 or none")
 
 
 def topics_of(
@@ -79,18 +87,22 @@ def topics_of(
             f"{WHAT}: {found.folder} has no judged query in its diversity.qrels, so there are no judged documents to "
             "stand for candidates; retrieve by cosine or bm25"
         )
-    tables = _tables(found, vectors)
+    if isinstance(vectors, LsaVectorizer) and not vectors.fitted:
+        vectors.fit(found.documents.values())
     if retrieve == "none":
         candidates: _Candidates = _Judged(found)
+        tables: Tables = {}
     else:
+        tables = _tables(found, vectors, found.documents) if retrieve in _BY_VECTORS else {}
         candidates = _Found(found, tables, retrieve, int(depth), missing)
     topics = TopicSet(
-        _topics(found, candidates, advance),
-        name=found.folder.resolve().name,
-        transductive=isinstance(vectors, LsaVectorizer),
+        _topics(found, candidates, advance), name=found.name, transductive=isinstance(vectors, LsaVectorizer)
     )
-    if not tables:
+    if vectors is None:
         return topics
+    # A stage that needs no vectors spares embedding what it does not find.
+    wanted = dict.fromkeys(doc_id for topic in topics for doc_id in topic.doc_ids)
+    tables = tables or _tables(found, vectors, wanted)
     topics = attach_vectors(topics, tables["document"], queries=tables.get("query"), missing=missing)
     # Judgments may name subtopics that have no text and so no vector: their topics can do without.
     return attach_vectors(topics, subtopics=tables["subtopic"], missing="drop") if "subtopic" in tables else topics
@@ -104,11 +116,13 @@ def tell(folder: Path, what: str, names: Sequence[str] | dict[str, Any]) -> None
         notice(f"{folder}: {len(listed)} {what}: {', '.join(map(shown, listed[:_FEW]))}{more}")
 
 
-def _tables(found: Collection, vectors: PathLike | LsaVectorizer | Embedding | None) -> dict[Part, VectorTable]:
-    """Vectors of documents, queries and subtopics, as far as they are known."""
+Tables = dict[Part, VectorTable]
+
+
+def _tables(found: Collection, vectors: PathLike | LsaVectorizer | Embedding | None, doc_ids: Iterable[str]) -> Tables:
+    """Vectors of queries, subtopics and at least these documents, as far as they are known."""
     if vectors is None:
         return {}
-    subtopics = {f"{q}.{s}": text for q, texts in found.subtopics.items() for s, text in texts.items() if text}
     if not isinstance(vectors, LsaVectorizer) and not callable(vectors):
         tables = read_vector_parts(vectors, number_twice=True)
         if "subtopic" in tables:
@@ -116,14 +130,14 @@ def _tables(found: Collection, vectors: PathLike | LsaVectorizer | Embedding | N
             ids = [name.replace("\t", ".", 1) for name in table.ids]
             tables["subtopic"] = VectorTable(ids, table.vectors, source=table.source)
         return tables
-    if isinstance(vectors, LsaVectorizer) and not vectors.fitted:
-        vectors.fit(found.documents.values())
     embed = vectors.transform if isinstance(vectors, LsaVectorizer) else vectors
-    texts: dict[Part, dict[str, str]] = {"document": found.documents, "query": found.queries}
+    subtopics = {f"{q}.{s}": text for q, texts in found.subtopics.items() for s, text in texts.items() if text}
+    texts: dict[Part, dict[str, str]] = {"document": {name: found.documents[name] for name in doc_ids}}
+    texts["query"] = found.queries
     if all(text for of_query in found.subtopics.values() for text in of_query.values()) and subtopics:
         texts["subtopic"] = subtopics
     return {
-        part: VectorTable(list(of_part), embed(list(of_part.values())), source=str(found.folder))
+        part: VectorTable(list(of_part), embed(list(of_part.values())), source=found.name)
         for part, of_part in texts.items()
     }
 
@@ -149,25 +163,33 @@ class _Found:
     ) -> None:
         self._found, self._depth = found, depth
         self._ids, self._queries = list(found.documents), tables.get("query")
-        if retrieve == "bm25":
-            self._stage: FirstStage = BM25(list(found.documents.values()))
-            return
+        stages: list[FirstStage] = []
+        if retrieve in _BY_VECTORS:
+            self._ids = self._with_vectors(tables["document"], missing)
+            stages.append(Cosine(tables["document"].rows(self._ids)))
+        if retrieve != "cosine":
+            indexed = found.indexed or found.documents
+            stages.append(BM25([indexed[name] for name in self._ids]))
+        self._stage = stages[0] if len(stages) == 1 else Hybrid(stages)
+
+    def _with_vectors(self, documents: VectorTable, missing: Missing) -> list[str]:
+        """The documents that have a vector."""
+        found = self._found
         if self._queries is None:
             raise ValueError(
-                f"{WHAT}: {tables['document'].source} has no vectors of queries, which a first stage by cosine needs; "
-                "give an .npz with query_ids and query_vectors as well, or retrieve by bm25"
+                f"{WHAT}: {documents.source} has no vectors of queries, which a first stage by cosine needs; give an "
+                ".npz with query_ids and query_vectors as well, or retrieve by bm25"
             )
-        absent = [f"document {shown(name)}" for name in found.documents if name not in tables["document"]]
+        absent = [f"document {shown(name)}" for name in found.documents if name not in documents]
         absent += [f"query {shown(name)}" for name in found.queries if name not in self._queries]
         if absent and missing == "error":
             raise ValueError(
-                f"{found.folder}: {len(absent)} documents or queries have no vector in {tables['document'].source} "
+                f"{found.folder}: {len(absent)} documents or queries have no vector in {documents.source} "
                 f"({', '.join(absent[:_FEW])}); give a file that holds them all, or leave out what has none: "
                 'missing="drop" (--missing drop)'
             )
         tell(found.folder, "documents or queries have no vector and are left out", absent)
-        self._ids = [name for name in self._ids if name in tables["document"]]
-        self._stage = Cosine(tables["document"].rows(self._ids))
+        return [name for name in found.documents if name in documents]
 
     def __call__(self, query_id: str) -> tuple[Sequence[str], FloatArray | None]:
         """Ids, best first, and their scores."""

@@ -1,4 +1,4 @@
-"""A first stage over a whole corpus: the documents nearest to each query, by cosine or by BM25.
+"""A first stage over a whole corpus: the documents nearest to each query, by cosine, by BM25, or by both.
 
 Shapes: M documents of the corpus, F vector width, K documents found.
 """
@@ -14,13 +14,16 @@ from numpy.typing import NDArray
 
 from srd_gym.topic import FloatArray
 
+_FUSION = 60
+"""What Cormack et al. add to a rank."""
+
 
 class FirstStage(ABC):
     """Scores every document of a corpus for a query."""
 
     @abstractmethod
     def scores(self, text: str, vector: FloatArray | None) -> FloatArray | None:
-        """[M] higher is better; None where the query says nothing.
+        """[M] higher is better, -inf: not found; None where the query says nothing.
 
         Args:
             text: the query's.
@@ -33,6 +36,7 @@ class FirstStage(ABC):
         if scores is None:
             return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float32)
         best = np.argsort(-scores, kind="stable")[:depth]
+        best = best[scores[best] > -np.inf]
         return best, scores[best]
 
 
@@ -77,21 +81,39 @@ class BM25(FirstStage):
         self._index.index(self._words(texts), show_progress=False)
 
     def scores(self, text: str, vector: FloatArray | None) -> FloatArray | None:
-        """[M]; None where no document has a word of the query."""
+        """[M], -inf without a word of the query; None where no document has one."""
         words = [word for word in self._words([text])[0] if word in self._index.vocab_dict]
         if not words:
             return None
-        found: FloatArray = np.asarray(self._index.get_scores(words), dtype=np.float32)
-        return found
-
-    def find(self, text: str, vector: FloatArray | None, depth: int) -> tuple[NDArray[np.int64], FloatArray]:
-        """As of any first stage, but only documents that have a word of the query."""
-        best, scores = super().find(text, vector, depth)
-        return best[scores > 0], scores[scores > 0]
+        found = np.asarray(self._index.get_scores(words), dtype=np.float32)
+        return np.where(found > 0, found, np.float32(-np.inf))
 
     def _words(self, texts: Sequence[str]) -> list[list[str]]:
         words: list[list[str]] = self._bm25s.tokenize(list(texts), return_ids=False, show_progress=False)
         return words
+
+
+class Hybrid(FirstStage):
+    """By reciprocal rank fusion (Cormack et al. 2009): the sum over stages of 1 / (60 + rank).
+
+    Args:
+        stages: over the same M documents; one that does not find a document adds nothing to it.
+    """
+
+    def __init__(self, stages: Sequence[FirstStage]) -> None:
+        self._stages = stages
+
+    def scores(self, text: str, vector: FloatArray | None) -> FloatArray | None:
+        """[M], -inf where no stage finds a document; None where none finds any."""
+        fused: FloatArray | None = None
+        for stage in self._stages:
+            found = stage.scores(text, vector)
+            if found is None:
+                continue
+            best, _ = stage.find(text, vector, found.size)
+            fused = np.zeros_like(found) if fused is None else fused
+            fused[best] += 1 / (_FUSION + np.arange(1, best.size + 1, dtype=np.float32))
+        return None if fused is None else np.where(fused > 0, fused, np.float32(-np.inf))
 
 
 def unit_rows(vectors: FloatArray) -> FloatArray:

@@ -20,18 +20,17 @@ pair judged several times has the highest judgment. Of a subtopic that comes twi
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from srd_gym.data.attach import Embedding, Missing
 from srd_gym.data.collection import WHAT, Collection, Retrieve, check_first_stage, tell, topics_of
+from srd_gym.data.jsonl import entries, text_of
 from srd_gym.data.lsa import LsaVectorizer
 from srd_gym.data.streams import existing_folder, needed_file, with_optional_gz
 from srd_gym.data.trec_files import read_qrels
 from srd_gym.data.vectors import numbered_ids
 from srd_gym.files import PathLike
-from srd_gym.reading import json_value, numbered_lines, shown
 from srd_gym.topic import TopicSet
 
 
@@ -54,7 +53,8 @@ def load_texts(
         vectors: vectors by document id (any format of `srd_gym.data.vectors`; an .npz may hold those of queries and of
             subtopics, named "query<TAB>subtopic", as well); or a `LsaVectorizer`, which is fitted on the whole corpus
             unless it is (the set is then marked transductive); or a function from texts to vectors; or None.
-        retrieve: the first stage; "cosine" needs vectors of documents and queries.
+        retrieve: the first stage. "cosine" needs vectors of documents and queries; "bm25" their texts; "hybrid" fuses
+            both by reciprocal ranks; "none" takes a query's judged documents in a fixed shuffle.
         depth: candidates of a query, at most.
         missing: what to do about documents or queries without a vector in the file: "error" or "drop". A topic of which
             a subtopic has none gets no subtopic vectors.
@@ -73,7 +73,7 @@ def load_texts(
 
 def _read(folder: Path) -> Collection:
     """The files, with notices of what is odd about them."""
-    given = [(entry["_id"], _text(entry)) for entry in _entries(needed_file(folder, "corpus.jsonl", WHAT), "_id")]
+    given = [(entry["_id"], text_of(entry)) for entry in entries(needed_file(folder, "corpus.jsonl", WHAT), "_id")]
     ids = numbered_ids([own_id for own_id, _ in given])
     same_id: defaultdict[str, list[str]] = defaultdict(list)
     for distinct, (own_id, _) in zip(ids, given, strict=True):
@@ -84,15 +84,15 @@ def _read(folder: Path) -> Collection:
     tell(folder, "documents have no text and are left out", [name for name, text in texts.items() if not text])
     queries: dict[str, str] = {}
     twice = []
-    for entry in _entries(needed_file(folder, "queries.jsonl", WHAT), "_id"):
+    for entry in entries(needed_file(folder, "queries.jsonl", WHAT), "_id"):
         twice += [entry["_id"]] * (entry["_id"] in queries)
-        queries.setdefault(entry["_id"], _text(entry))
+        queries.setdefault(entry["_id"], text_of(entry))
     tell(folder, "queries come twice: the first of each stays", twice)
     subtopics: defaultdict[str, dict[str, str]] = defaultdict(dict)
     place, twice = with_optional_gz(folder, "subtopics.jsonl"), []
-    for entry in () if place is None else _entries(place, "query_id", "_id"):
+    for entry in () if place is None else entries(place, "query_id", "_id"):
         twice += [f"{entry['_id']} of {entry['query_id']}"] * (entry["_id"] in subtopics[entry["query_id"]])
-        subtopics[entry["query_id"]].setdefault(entry["_id"], _text(entry))
+        subtopics[entry["query_id"]].setdefault(entry["_id"], text_of(entry))
     tell(folder, "subtopics come twice: the first of each stays", twice)
     qrels = with_optional_gz(folder, "diversity.qrels")
     judged = {} if qrels is None else read_qrels(qrels, twice="highest").topics
@@ -108,27 +108,3 @@ def _read(folder: Path) -> Collection:
         subtopics=subtopics,
         judged=judged,
     )
-
-
-def _entries(path: Path, *keys: str) -> Iterator[dict[str, Any]]:
-    """The object of each line, its ids and texts checked to be text."""
-    for number, line in numbered_lines(path, WHAT):
-        if not line.strip():
-            continue
-        place = f"{WHAT}: {path}:{number}"
-        try:
-            entry = json_value(line)
-        except (ValueError, RecursionError) as error:
-            raise ValueError(f"{place}: not JSON ({error}): {shown(line)}; expected one object a line") from error
-        if not isinstance(entry, dict):
-            raise ValueError(f"{place}: expected a JSON object {{...}}, got {shown(line)}")
-        for key in (*keys, "text"):
-            if not isinstance(entry.get(key), str) or (key in keys and not entry[key]):
-                raise ValueError(f"{place}: expected text under {key!r}, got {shown(repr(entry.get(key)))}")
-        yield entry
-
-
-def _text(entry: dict[str, Any]) -> str:
-    """Title and text."""
-    title = entry.get("title")
-    return ". ".join(part.strip() for part in (title, entry["text"]) if isinstance(part, str) and part.strip())

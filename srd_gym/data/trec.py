@@ -7,11 +7,14 @@ an error. Ids are text and kept as they stand.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 
 from srd_gym.data.attach import Missing
 from srd_gym.data.json_vectors import attach_files
+from srd_gym.data.jsonl import entries, text_of
 from srd_gym.data.streams import notice
 from srd_gym.data.trec_files import (
     Paths,
@@ -70,6 +73,7 @@ def load_trec(
     topics: Paths | None = None,
     vectors: PathLike | None = None,
     query_vectors: PathLike | None = None,
+    texts: Paths | None = None,
     missing: Missing = "error",
     name: str = "trec",
 ) -> TopicSet:
@@ -86,6 +90,8 @@ def load_trec(
         topics: topics XML with query and subtopic texts; None: no texts.
         vectors: vectors by document id (`srd_gym.data.vectors`, or JSON {id: [numbers]}).
         query_vectors: vectors by query id or by query text.
+        texts: documents' texts, JSON lines in BEIR's format (`{"_id": ..., "title": ..., "text": ...}`). A document
+            that is in none has an empty text, with a `DataNotice`.
         missing: what to do about documents (and queries) without a vector: "error" or "drop".
         name: the set's name.
 
@@ -95,25 +101,27 @@ def load_trec(
     """
     rankings = read_run(run)
     judged = {} if qrels is None else read_qrels(qrels).topics
-    texts = None if topics is None else read_topics_xml(topics)
-    unknown_id = None if texts is None else next((q for q in rankings.rankings if q not in texts), None)
+    queries = None if topics is None else read_topics_xml(topics)
+    unknown_id = None if queries is None else next((q for q in rankings.rankings if q not in queries), None)
     if unknown_id is not None:
         raise ValueError(
             f"topics XML: query {shown(unknown_id)} of the run is in none of the topics files "
             f"({', '.join(map(str, path_list(topics or (), 'topics XML')))}); give the file that holds it as well, or "
             "no topics file at all"
         )
-    unranked = [q for q in dict.fromkeys([*(texts or ()), *judged]) if q not in rankings.rankings]
+    unranked = [q for q in dict.fromkeys([*(queries or ()), *judged]) if q not in rankings.rankings]
     if unranked:
         few = ", ".join(unranked[:3]) + (", ..." if len(unranked) > 3 else "")
         notice(f"{name}: the run ranks nothing for {len(unranked)} topics ({few}); they have no candidates: left out")
     loaded = TopicSet(
         (
-            _trec_topic(query_id, rankings, judged.get(query_id), None if texts is None else texts[query_id])
+            _trec_topic(query_id, rankings, judged.get(query_id), None if queries is None else queries[query_id])
             for query_id in rankings.rankings
         ),
         name=name,
     )
+    if texts is not None:
+        loaded = _with_texts(loaded, texts)
     return attach_files(loaded, vectors, query_vectors, missing)
 
 
@@ -130,6 +138,27 @@ def judgment_rows(qrels: TopicQrels, doc_ids: Sequence[str], subtopic_ids: Seque
     # One more row and column of zeros stands for what was not judged; index -1 finds it.
     padded = np.pad(qrels.judgments, ((0, 1), (0, 1)))
     return np.ascontiguousarray(padded[np.ix_(rows, columns)])
+
+
+def _with_texts(topics: TopicSet, paths: Paths) -> TopicSet:
+    """The topics with the texts of their documents."""
+    wanted = {doc_id for topic in topics for doc_id in topic.doc_ids}
+    found: dict[str, str] = {}
+    files = path_list(paths, "texts")
+    for path in files:
+        found |= {entry["_id"]: text_of(entry) for entry in entries(Path(path), "_id") if entry["_id"] in wanted}
+    if not found:
+        raise ValueError(
+            f"texts: none of the {len(wanted):,} documents that the run ranks is in {', '.join(map(str, files))}; "
+            "give the corpus that the run was made of"
+        )
+    absent = sorted(wanted - found.keys())
+    if absent:
+        few = ", ".join(map(shown, absent[:3])) + (", ..." if len(absent) > 3 else "")
+        notice(f"{topics.name}: {len(absent):,} of {len(wanted):,} documents have no text ({few}); theirs is empty")
+    return topics.replace(
+        replace(topic, doc_texts=tuple(found.get(doc_id, "") for doc_id in topic.doc_ids)) for topic in topics
+    )
 
 
 def _trec_topic(query_id: str, run: Run, qrels: TopicQrels | None, text: TopicText | None) -> Topic:

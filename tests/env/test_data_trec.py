@@ -228,6 +228,17 @@ def test_a_topic_without_judgments_is_unlabelled(files: dict[str, Path]) -> None
     assert load_trec(run=files["run"])[0].n_subtopics == 0
 
 
+def test_texts_come_from_a_corpus(files: dict[str, Path], tmp_path: Path) -> None:
+    lines = '{"_id": "a", "title": "The car", "text": "is fast"}\n{"_id": "c", "text": "a cat"}\n'
+    with pytest.warns(DataNotice, match=r"trec: 1 of 3 documents have no text \('b'\); theirs is empty"):
+        topic = load_trec(**files, texts=put(tmp_path / "corpus.jsonl", lines))[0]
+    assert topic.doc_texts == ("The car. is fast", "", "a cat")
+    refused(
+        lambda: load_trec(**files, texts=put(tmp_path / "other.jsonl", '{"_id": "z", "text": "z"}\n')),
+        "none of the 3 documents that the run ranks is in .*other.jsonl; give the corpus that the run was made of",
+    )
+
+
 def test_a_query_in_no_topics_file_is_an_error(files: dict[str, Path]) -> None:
     put(files["run"], "7 Q0 a 1 3 x\n")
     refused(lambda: load_trec(**files), "query '7' of the run is in none of the topics files")

@@ -7,6 +7,7 @@ import importlib.util
 import json
 import os
 import warnings
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -143,6 +144,32 @@ def test_bm25_finds_documents_with_a_word_of_the_query(tmp_path: Path) -> None:
     assert topics[0].doc_vectors is None
     assert (np.diff(topics[0].retrieval_scores) <= 0).all()
     assert quiet(folder, retrieve="bm25", vectors=vectors(folder))[0].doc_vectors is not None
+
+
+@pytest.mark.skipif(importlib.util.find_spec("bm25s") is None, reason="bm25s is not installed")
+def test_hybrid_finds_what_either_finds_and_fuses_the_ranks(tmp_path: Path) -> None:
+    folder = collection(tmp_path / "mine")
+    by = {how: quiet(folder, vectors=vectors(folder), retrieve=how)[0] for how in ("cosine", "bm25", "hybrid")}
+    assert set(by["hybrid"].doc_ids) == set(by["cosine"].doc_ids)
+    fused = dict.fromkeys(by["hybrid"].doc_ids, 0.0)
+    for how in ("cosine", "bm25"):
+        for rank, doc_id in enumerate(by[how].doc_ids, start=1):
+            fused[doc_id] += 1 / (60 + rank)
+    np.testing.assert_allclose(by["hybrid"].retrieval_scores, [fused[name] for name in by["hybrid"].doc_ids], rtol=1e-6)
+
+
+@pytest.mark.skipif(importlib.util.find_spec("bm25s") is None, reason="bm25s is not installed")
+def test_only_candidates_are_embedded_where_the_first_stage_needs_no_vectors(tmp_path: Path) -> None:
+    seen: list[str] = []
+
+    def embed(texts: Sequence[str]) -> Any:
+        seen.extend(texts)
+        return np.ones((len(texts), 2), dtype=np.float32)
+
+    query = [json.dumps({"_id": "q2", "text": "milk"})]
+    topics = quiet(collection(tmp_path / "mine", subtopics=[], queries=query, qrels=[]), vectors=embed, retrieve="bm25")
+    assert topics[0].doc_ids == ("tea",)
+    assert seen == ["tea with milk", "milk"]
 
 
 @pytest.mark.skipif(importlib.util.find_spec("bm25s") is not None, reason="bm25s is installed")

@@ -143,8 +143,8 @@ class Texts(FolderBuild):
     """
 
     retrieve: Retrieve = "cosine"
-    """The first stage. cosine: needs --vectors, of documents and queries. bm25: needs the package bm25s. none: the
-    judged documents of each query, in a fixed shuffle."""
+    """The first stage. cosine: needs --vectors, of documents and queries. bm25: needs the package bm25s. hybrid: both,
+    fused by reciprocal ranks. none: the judged documents of each query, in a fixed shuffle."""
     depth: int = 100
     """Candidates of a query, at most."""
 
@@ -246,6 +246,8 @@ class Trec(Build):
     """Diversity judgments, plain or gzip; without them the topics can be ranked, not trained on."""
     topics: Files = ()
     """Topics files (XML) with query and subtopic texts."""
+    texts: Files = ()
+    """The documents' texts: JSON lines in BEIR's format (corpus.jsonl), plain or gzip; --vectors lsa needs them."""
 
     def load(self, output: Output) -> TopicSet:
         """TREC's topics."""
@@ -253,6 +255,7 @@ class Trec(Build):
             qrels=self.qrels or None,
             run=self.run,
             topics=self.topics or None,
+            texts=self.texts or None,
             vectors=self.vector_file,
             missing=self.missing,
         )

@@ -15,6 +15,9 @@ from srd_gym.measures import MEASURES, notation
 
 CODE = """
 import numpy as np
+import torch
+from torch import nn
+from srd_agents.networks.learner import NetworkLearner
 from srd_gym.measures import Measure, Term
 
 class Early(Measure):
@@ -27,6 +30,23 @@ class Last:
         return np.arange(topic.n_candidates)[::-1][: min(k, self.most)] + self.shift
     def rank_batch(self, topics, k):
         return [self.rank(topic, k) for topic in topics]
+
+class Mean(NetworkLearner):
+    def _build(self, vector_width):
+        self._network = nn.Linear(vector_width, 1)
+    def _prepare(self, topics, seed):
+        torch.manual_seed(seed)
+        self._build(self.vector_width)
+    def _update(self, batch):
+        with torch.no_grad():
+            self._network.bias += 1
+        return {"seen": float(len(batch))}
+    def _training_state(self):
+        return {}
+    def _restore_training(self, state):
+        pass
+    def _rank_batch(self, topics, k):
+        return [np.arange(topic.n_candidates)[:k] for topic in topics]
 
 class Few(Last):
     most = 2
@@ -81,6 +101,22 @@ def test_a_learner_is_paid_by_ones_own_measure(srd: Srd, tmp_path: Path) -> None
     assert done.json["failed"] == []
 
 
+def test_ones_own_learner_is_trained_and_its_folder_ranks(srd: Srd, tmp_path: Path) -> None:
+    train = ("train", "own_code:Mean", "--topics", "synthetic:tiny:20", "--out", "model", "--epochs", "2")
+    measure = ("--validation-measure", "own_code:Early@5")
+    rank = ("rank", "model", "--topics", "synthetic:tiny:20", "--out", "run", "--all")
+    refusal = "is code, which would run: give the command --trust"
+    assert refusal in srd.fails(*train)
+    assert refusal in srd.fails("train", "listmle", *train[2:], *measure)
+    assert refusal in srd.fails("train", "mmr", *train[2:6], "--select-by", "own_code:Early@5")
+    srd.works(*train, *measure, "--trust")
+    assert json.loads(Path("model/config.json").read_text())["ranker"] == "own_code:Mean"
+    del RANKERS.built_in["own_code:Mean"]  # as in another process
+    assert refusal in srd.fails(*rank)
+    srd.works(*rank, "--trust")
+    assert "has nothing to train" in srd.fails("train", "own_code:Last", *train[2:6], "--trust")
+
+
 def test_nothing_runs_without_trust(srd: Srd, tmp_path: Path) -> None:
     path = recipe(tmp_path, "own_code:Last")
     qrels, run = tmp_path / "q", tmp_path / "r"
@@ -88,7 +124,9 @@ def test_nothing_runs_without_trust(srd: Srd, tmp_path: Path) -> None:
     run.write_text("1 Q0 a 1 1 t\n")
     rank = ("rank", "own_code:Last", "--topics", "synthetic:tiny:3", "--out", "run")
     evaluate = ("evaluate", "--qrels", qrels, "--run", run, "--measures", "own_code:Early@5")
-    for words in (("benchmark", path), ("report", "out", "--recipe", path), rank, evaluate):
+    compare = ("compare", run, tmp_path / "s", "--qrels", qrels, "--measures", "own_code:Early@5", "--resamples", 100)
+    (tmp_path / "s").write_text(run.read_text())
+    for words in (("benchmark", path), ("report", "out", "--recipe", path), rank, evaluate, compare):
         refused = srd.fails(*words) if words[0] != "report" else srd(*words).err
         assert "is code, which would run: give the command --trust" in refused
     with pytest.raises(ValueError, match="unknown ranker 'own_code:Last'"):
@@ -96,6 +134,7 @@ def test_nothing_runs_without_trust(srd: Srd, tmp_path: Path) -> None:
     assert "own_code" not in sys.modules
     srd.works(*rank, "--trust")
     assert srd.works(*evaluate, "--trust", "--json").json["measures"] == {"own_code:Early@5": 1.0}
+    assert srd.works(*compare, "--trust", "--json").json["runs"]["s"]["means"] == {"own_code:Early@5": 1.0}
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from srd_gym.data.trec import TopicText, read_qrels, read_run, read_topics_xml
 from srd_gym.topic import TopicSet
 from srd_train.commands.options import DEFAULT_MEASURES, Files, SomeFile, SomeText
 from srd_train.commands.output import Output, print_table
+from srd_train.experiment.own import import_own
 from srd_train.report.tables import ResultTable
 
 
@@ -54,6 +55,8 @@ class Compare:
     """Also write the table as LaTeX (booktabs)."""
     resamples: int = 10_000
     """Of bootstrap intervals and randomisation tests."""
+    trust: bool = False
+    """Let --measures run code: "module:NAME@k", a measure of one's own."""
     json: bool = False
     """Print JSON: the figures of each run, the problems, and what was written."""
 
@@ -69,6 +72,7 @@ class Compare:
         from srd_train.report.comparison import compare
 
         check_count("--resamples", self.resamples, low=100)
+        import_own(self.measures, trust=self.trust)
         named = _named(self.runs, output)
         made = compare(
             read_qrels(self.qrels),

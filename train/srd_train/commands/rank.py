@@ -56,8 +56,8 @@ class Rank:
     engine: Literal["local", "ray"] = "local"
     """"ray" ranks the files with Ray Data, on the cluster that RAY_ADDRESS names or that runs here."""
     trust: bool = False
-    """Let a ranker run code: "module:Class" of one's own, or a file that can run any (sb3: a zip file of
-    Stable-Baselines3). Only for what you or people you trust have made."""
+    """Let a ranker run code: "module:Class" of one's own, a folder trained from such, or a file that can run any (sb3:
+    a zip file of Stable-Baselines3). Only for what you or people you trust have made."""
     json: bool = False
     """Print JSON about the run written."""
 

@@ -31,6 +31,7 @@ from srd_train.commands.options import (
 )
 from srd_train.commands.output import Output
 from srd_train.experiment.fit import Fitted, Session, Trial, commit, fit_ranker, held, topics_seen
+from srd_train.experiment.own import import_own
 from srd_train.experiment.split import Split, split_topics, with_lsa
 from srd_train.experiment.tensorboard import EventLog
 from srd_train.serving.models import VECTORIZER_FOLDER, saved_vectorizer, write_heuristic
@@ -50,6 +51,7 @@ class Train:
       srd train mdp-div --topics texts.parquet --vectors lsa --out model --time-budget 600
       srd train mdp-div --topics texts.parquet --vectors lsa --out model --time-budget 1200 --resume
       srd train reinforce --topics topics.parquet --out model --tensorboard logs/mdp
+      srd train policy:MyPolicy --topics topics.parquet --out model --trust
     """
 
     topics: Annotated[str, tyro.conf.arg(metavar="FILE|synthetic:PRESET")]
@@ -78,6 +80,8 @@ class Train:
     """Also write the figures of every epoch into this folder, for TensorBoard."""
     select_by: str = "alpha_nDCG@10"
     """What a heuristic's parameters are chosen by (a learner: --validation-measure)."""
+    trust: bool = False
+    """Let RANKER, a measure or a reward be code of one's own, "module:NAME"."""
     json: bool = False
     """Print JSON: ranker, config, chosen, validation, folder."""
 
@@ -96,14 +100,18 @@ def parse(args: Sequence[str], prog: str) -> Command:
         )
     if not words or words[0].startswith("-"):
         raise ValueError(f"name the ranker first: {prog} RANKER --topics FILE --out DIR (`{prog} --help` lists them)")
-    spec = RANKERS.find(words.pop(0))
+    name = words.pop(0)
+    import_own(name, trust="--trust" in words)
+    spec = RANKERS.find(name)
     if spec.foreign_code:
         raise ValueError(f"ranker {spec.name!r} is trained elsewhere: rank with `srd rank {spec.name} --help`")
     own = {entry.name for entry in dataclasses.fields(Train)}
     tuned = spec.parameters_to_tune
     both = joined(Train, ranker_options(spec.configure(), tuned=tuned, taken=own))
     options = parsed(both, words, f"{prog} {spec.name}")
-    return TrainCommand(spec, options.command, given_options(options.ranker, tuned))
+    config = given_options(options.ranker, tuned)
+    import_own([options.command.select_by, config], trust=options.command.trust)
+    return TrainCommand(spec, options.command, config)
 
 
 @dataclass(frozen=True)

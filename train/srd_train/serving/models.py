@@ -14,6 +14,7 @@ from srd_gym.data.lsa import LsaVectorizer
 from srd_gym.protocols import Ranker
 from srd_gym.topic import TopicSet
 from srd_train.experiment.fit import versions
+from srd_train.experiment.own import import_own
 
 VECTORIZER_FOLDER = "vectorizer"
 """Inside a model folder: the vectoriser that was fitted on the training topics' texts."""
@@ -60,7 +61,7 @@ def load_model(
         name_or_folder: what `srd rank` was given.
         config: options of a heuristic by name.
         seed: of a heuristic that draws.
-        trust: let a ranker by name run other people's code; a folder never may.
+        trust: let a ranker by name, or code of one's own that a folder names ("module:NAME"), run.
 
     Raises:
         ValueError: neither a model folder nor a ranker that needs no training, or one that is not trusted; the message
@@ -68,9 +69,13 @@ def load_model(
     """
     folder = Path(name_or_folder)
     if not folder.is_dir():
+        import_own(name_or_folder, trust=trust)
         spec = find_untrained(name_or_folder)
         return Model(ranker=spec.build(spec.configure(**(config or {})), seed=seed, trust=trust), name=spec.name)
-    if not (folder / CONFIG_FILE).is_file() and (folder / "state.safetensors").is_file():
+    if (folder / CONFIG_FILE).is_file():
+        named = read_model_config(folder)
+        import_own([named["ranker"], named["config"]], trust=trust)
+    elif (folder / "state.safetensors").is_file():
         raise ValueError(f"{folder} holds an unfinished training run; finish it with `srd train ... --resume`")
     ranker = load_ranker(folder)
     content = read_model_config(folder)

@@ -84,7 +84,7 @@ def recipe_file(folder: Path, *rankers: str, topics: str = 'source = "synthetic:
 def table_of(records: Sequence[Record], made_of: Recipe | None = None, **options: Any) -> ResultTable:
     """The only table of these records."""
     description = None if made_of is None else Description(recipes=(made_of,))
-    (table,), problems = complete_tables(records, description, **({"resamples": 200} | options))
+    (table,), problems = complete_tables(records, description, **options)
     assert not problems
     return table
 

@@ -24,7 +24,7 @@ from srd_gym.topic import Topic, TopicSet
 from srd_train.experiment.fit import commit, versions
 from srd_train.experiment.sources import data_root
 from srd_train.report.markup import markdown
-from srd_train.report.significance import bootstrap_interval, randomisation_test
+from srd_train.report.significance import interval, paired_test
 
 PAGE = Path(__file__).parents[2] / "docs" / "results" / "default-ranker.md"
 MEASURE = "alpha_nDCG@10"
@@ -47,8 +47,8 @@ queries, the results and the order of a web engine), `key-points` (debate motion
 cosine with the query, whose order is that cosine's; queries without a relevant candidate are left out. LSA vectors are
 fitted on each fold's training texts (5 folds, inductive).
 
-{MEASURE}, ideal of the candidates. Differences are against the first row, with their 95% bootstrap interval over
-topics; p is the paired randomisation test's, not adjusted: adjusting could only hide harm. No ranker sees judgments,
+{MEASURE}, ideal of the candidates. Differences are against the first row, with their 95% interval over
+topics; p is the paired t test's, not adjusted: adjusting could only hide harm. No ranker sees judgments,
 and none but those of the last table sees subtopics. `random` is the mean over {len(SEEDS)} shuffles. In
 `key-points` 689 ids stand for two texts each, of different motions; a judgment holds for both.
 
@@ -154,9 +154,9 @@ def table(rows: dict[str, Scores]) -> str:
     for name, scores in rows.items():
         against = ["-"] * 3
         if scores is not reference:
-            difference, rng = scores - reference, np.random.default_rng(0)
-            low, high = bootstrap_interval(difference, rng)
-            p = randomisation_test(scores, reference, rng)
+            difference = scores - reference
+            low, high = interval(difference)
+            p = paired_test(scores, reference)
             against = [
                 f"{difference.mean():+.3f}",
                 f"[{low:+.3f}, {high:+.3f}]",

@@ -91,7 +91,7 @@ def test_bad_rankings_fail_their_cell_by_name_and_the_others_go_on(srd: Srd, tmp
     told = json.loads(srd(*words, "--json").out)
     assert [row["ranker"] for row in told["tables"][0]["rows"]] == ["own_code:Last", "mmr"]
     assert next(iter(told["tables"][0]["rows"][0]["means"])) == "own_code:Early@5"
-    srd.works("report", "out", "--recipe", path, "--trust", "--resamples", "100")
+    srd.works("report", "out", "--recipe", path, "--trust")
 
 
 def test_a_learner_is_paid_by_ones_own_measure(srd: Srd, tmp_path: Path) -> None:
@@ -124,7 +124,7 @@ def test_nothing_runs_without_trust(srd: Srd, tmp_path: Path) -> None:
     run.write_text("1 Q0 a 1 1 t\n")
     rank = ("rank", "own_code:Last", "--topics", "synthetic:tiny:3", "--out", "run")
     evaluate = ("evaluate", "--qrels", qrels, "--run", run, "--measures", "own_code:Early@5")
-    compare = ("compare", run, tmp_path / "s", "--qrels", qrels, "--measures", "own_code:Early@5", "--resamples", 100)
+    compare = ("compare", run, tmp_path / "s", "--qrels", qrels, "--measures", "own_code:Early@5")
     (tmp_path / "s").write_text(run.read_text())
     for words in (("benchmark", path), ("report", "out", "--recipe", path), rank, evaluate, compare):
         refused = srd.fails(*words) if words[0] != "report" else srd(*words).err

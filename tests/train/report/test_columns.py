@@ -40,10 +40,10 @@ def test_a_new_column_is_one_entry_and_one_key_of_the_record(
         )
         return [*columns(table), energy]
 
-    assert all("joules" not in form for form in forms(report([results], resamples=200)))
+    assert all("joules" not in form for form in forms(report([results])))
     for module in (columns_module, page_module):
         monkeypatch.setattr(module, "columns", with_joules)
-    for form in forms(report([results], resamples=200)):
+    for form in forms(report([results])):
         assert form.count("joules") == 1
         assert form.count("1,234.5 J") == 3
     energy = Column(head="joules", value=lambda _: 1.0, form=lambda _: "1.0 J", priority=12)
@@ -55,7 +55,7 @@ def test_a_new_column_is_one_entry_and_one_key_of_the_record(
 def test_every_form_has_the_heads_and_cells_of_the_list(results: Path) -> None:
     table = table_of(read_results([results]).records)
     shown = columns(table)
-    markdown, latex, page = (" ".join(form.split()) for form in forms(report([results], resamples=200)))
+    markdown, latex, page = (" ".join(form.split()) for form in forms(report([results])))
     for column in shown:
         texts = [column.text(row) for row in table.rows]
         for form in (page,) if column.page_only else (markdown, latex, page):

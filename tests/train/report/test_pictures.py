@@ -142,7 +142,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> list[ResultTable]:
         topics=tuple(TopicsEntry(name=f"tiny {n}", source=f"synthetic:tiny:{n}:0", run_folds=(1,)) for n in (15, 20)),
     )
     records = run_benchmark(made, tmp_path_factory.mktemp("results"))
-    return complete_tables(records, Description(recipes=(made,)), resamples=50)[0]
+    return complete_tables(records, Description(recipes=(made,)))[0]
 
 
 def test_rows_of_one_fit_that_differ_in_numbers_alone_are_joined(found: list[ResultTable]) -> None:

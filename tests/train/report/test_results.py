@@ -3,11 +3,14 @@ from __future__ import annotations
 import os
 import shutil
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 from made_results import record, run_small, table_of, write_records
 
 from srd_train.experiment.recipe import load_recipe
+from srd_train.report.markup import as_markdown
 from srd_train.report.page import report
 from srd_train.report.results import describe, read_results
 from srd_train.report.tables import complete_tables
@@ -69,7 +72,7 @@ def test_a_failed_cell_is_shown_with_its_reason_and_its_seed_is_left_out(tmp_pat
     write_records(tmp_path, [record("mmr"), second, record("random"), broken])
     found = read_results([tmp_path])
     assert [str(problem) for problem in found.problems] == ["made.random.fold2.seed0: ZeroDivisionError: by zero"]
-    (table,), lacking = complete_tables(found.records, resamples=200)
+    (table,), lacking = complete_tables(found.records)
     assert [row.ranker for row in table.rows] == ["mmr"]
     assert lacking[0].what == "made, random, seed 0"
     assert "1 of 4 test topics have no scores" in lacking[0].why
@@ -90,7 +93,7 @@ def test_other_topics_or_measures_are_other_tables(tmp_path: Path) -> None:
     other = {**record()["topic_set"], "fingerprint": "1" * 16}
     one = write_records(tmp_path / "one", [record("mmr"), record("random")])
     two = write_records(tmp_path / "two", [record("mmr", topic_set=other), record("oracle", topic_set=other)])
-    tables, _ = complete_tables(read_results([one, two]).records, resamples=200)
+    tables, _ = complete_tables(read_results([one, two]).records)
     assert [[row.ranker for row in table.rows] for table in tables] == [["mmr", "random"], ["mmr", "oracle"]]
 
 
@@ -106,12 +109,12 @@ def test_the_numbers_are_those_of_the_records(tmp_path: Path) -> None:
     assert by_name["random"].wins_ties_losses == (1, 1, 2)
     assert by_name["mmr"].wins_ties_losses is None
     assert by_name["random"].medians["rank_milliseconds"] == pytest.approx(300 / 4)
-    assert made.scores["alpha_nDCG@5"]["random"].tolist() == pytest.approx(scores["random"])
+    assert made.scores["alpha_nDCG@5"]["random"][0].tolist() == pytest.approx(scores["random"])
     assert by_name["random"].verdict == "level"
     assert made.reference == "mmr"
 
 
-def test_scores_are_means_over_seeds(tmp_path: Path) -> None:
+def test_scores_are_by_seed_and_topic(tmp_path: Path) -> None:
     def scores(*values: float) -> dict[str, dict[str, float]]:
         return {query_id: {"alpha_nDCG@5": value} for query_id, value in zip("78", values, strict=True)}
 
@@ -121,7 +124,37 @@ def test_scores_are_means_over_seeds(tmp_path: Path) -> None:
     ]
     made = table_of(read_results([write_records(tmp_path, records)]).records)
     assert made.topic_ids == ("7", "8")
-    assert made.scores["alpha_nDCG@5"]["mmr"].tolist() == pytest.approx([0.1, 0.7])
+    np.testing.assert_allclose(made.scores["alpha_nDCG@5"]["mmr"], [[0.2, 0.6], [0.0, 0.8]])
+
+
+def test_what_was_trained_with_too_few_seeds_is_marked_and_not_tested() -> None:
+    def several(name: str, seeds: int, shift: float, **changes: object) -> list[dict[str, Any]]:
+        topics = np.linspace(0.2, 0.4, 12)
+        return [
+            record(
+                name,
+                seed=seed,
+                cell=f"{name}.{seed}",
+                per_topic={
+                    f"q{i:02d}": {"alpha_nDCG@5": v + shift + 0.01 * (seed + i % 3)} for i, v in enumerate(topics)
+                },
+                **changes,
+            )
+            for seed in range(seeds)
+        ]
+
+    history = {"measure": "alpha_nDCG@5", "records": []}
+    learner, once, twice = (several(f"trained {n}", n, 0.3 + 0.1 * n, history=history) for n in (3, 1, 2))
+    table = table_of([*several("mmr", 1, 0.0), *several("heuristic", 1, 0.1), *learner, *once, *twice])
+    rows = {row.ranker: row for row in table.rows}
+    assert [name for name, row in rows.items() if row.too_few_seeds] == ["trained 1", "trained 2"]
+    assert [name for name, row in rows.items() if row.verdict == "above"] == ["heuristic", "trained 3"]
+    assert rows["trained 1"].p_value is rows["trained 1"].second_p_value is None
+    assert table.best == rows["trained 3"].means["alpha_nDCG@5"]
+    assert "† Trained with fewer than 3 seeds, so not tested: trained 1; trained 2." in as_markdown([table])
+    assert "| trained 1 | 0.7" in as_markdown([table])
+    against = table_of([*several("mmr", 1, 0.0), *learner, *once], reference="trained 1")
+    assert all(row.p_value is None for row in against.rows)
 
 
 def test_without_mmr_the_best_competitor_is_the_reference(tmp_path: Path) -> None:
@@ -134,7 +167,7 @@ def test_without_mmr_the_best_competitor_is_the_reference(tmp_path: Path) -> Non
     assert table_of(found).reference == "two"
     assert table_of(found, reference="one").reference == "one"
     with pytest.raises(ValueError, match=r"unknown ranker in the results 'on'. Did you mean one"):
-        complete_tables(found, reference="on", resamples=200)
+        complete_tables(found, reference="on")
 
 
 def test_recipes_that_come_along_are_found_by_their_names(small: tuple[Path, Path]) -> None:
@@ -165,7 +198,7 @@ def test_missing_runs_and_topics_that_changed_leave_a_report_without_them(
     gone.unlink()
     broken = next((copy / "runs").glob("web.random.*"))
     broken.write_text("not a run\n")
-    made = report([copy], recipes=[str(recipe)], resamples=200)
+    made = report([copy], recipes=[str(recipe)])
     text, problems = made.html()
     runs = {problem.what: problem.why for problem in problems if problem.kind == "run"}
     assert set(runs) == {f"runs/{gone.name}", f"runs/{broken.name}"}
@@ -174,12 +207,12 @@ def test_missing_runs_and_topics_that_changed_leave_a_report_without_them(
     lost = changed.replace("topics.parquet", "lost.parquet")
     other = tmp_path / "other.toml"
     other.write_text(lost)
-    _, problems = report([copy], recipes=[str(other)], resamples=200).html()
+    _, problems = report([copy], recipes=[str(other)]).html()
     reasons = {problem.what: problem.why for problem in problems if problem.kind == "texts"}
     assert "cannot be read: " in reasons["tiny & <b>bold</b>"]
     assert "lost.parquet" in reasons["tiny & <b>bold</b>"]
     assert "are no longer those that were ranked" in reasons["web"]
-    _, problems = report([copy], resamples=200).html()
+    _, problems = report([copy]).html()
     assert any("no recipe is known" in problem.why for problem in problems)
 
 
@@ -187,7 +220,7 @@ def test_a_record_cannot_make_the_page_show_files_from_elsewhere(tmp_path: Path)
     secret = tmp_path / "secret.run"
     secret.write_text("q0 Q0 secret-document 1 1 x\n")
     write_records(tmp_path / "results", [record("mmr", run="../secret.run"), record("random", run=str(secret))])
-    text, problems = report([tmp_path / "results"], resamples=200).html()
+    text, problems = report([tmp_path / "results"]).html()
     assert "secret-document" not in text
     assert [problem.why for problem in problems if problem.kind == "run"] == [
         "it leads out of the folder of results; its rankings are not shown"

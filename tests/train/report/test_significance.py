@@ -1,70 +1,112 @@
 from __future__ import annotations
 
-import itertools
+import math
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
+from scipy import stats
 
-from srd_train.report.significance import bootstrap_interval, holm, randomisation_test, wins_ties_losses
+from srd_train.report.significance import difference_interval, holm, interval, paired_test, wins_ties_losses
 
 # Scores on a grid, as measures are: differences of 1e-38 would ask about rounding, not about the test.
-scores = st.lists(st.integers(0, 1000).map(lambda n: n / 1000), min_size=1, max_size=8)
+scores = st.lists(st.integers(0, 1000).map(lambda n: n / 1000), min_size=2, max_size=8)
 
 
-def rng() -> np.random.Generator:
-    return np.random.default_rng(0)
+def test_error_of_topics_and_seeds_by_hand() -> None:
+    # Means by topic 0.3, 0.5: variance 0.02, a part of 0.02 / 2. By seed 0.3, 0.4, 0.5: 0.01, and 0.01 / 3.
+    first = [[0.2, 0.4], [0.3, 0.5], [0.4, 0.6]]
+    variance = 0.02 / 2 + 0.01 / 3
+    freedom = variance**2 / ((0.02 / 2) ** 2 / 1 + (0.01 / 3) ** 2 / 2)
+    t = 0.4 / math.sqrt(variance)
+    assert paired_test(first, [0.0, 0.0]) == pytest.approx(2 * stats.t.sf(t, freedom))
+    reach = stats.t.ppf(0.975, freedom) * math.sqrt(variance)
+    assert difference_interval(first, [0.0, 0.0]) == pytest.approx((0.4 - reach, 0.4 + reach))
 
 
-def test_p_of_three_equal_gains_by_hand() -> None:
-    # Of the 8 sign flips of (1, 1, 1), two have a mean of size 1: all plus and all minus.
-    assert randomisation_test([2, 3, 4], [1, 2, 3], rng()) == 2 / 8
+def test_seeds_of_both_rankers_count_and_are_not_paired() -> None:
+    one = np.array([[0.2, 0.4], [0.3, 0.5], [0.4, 0.6]])
+    other = np.array([[0.1, 0.1], [0.3, 0.3], [0.5, 0.5]])
+    variance = 0.02 / 2 + 0.01 / 3 + 0.04 / 3
+    freedom = variance**2 / ((0.02 / 2) ** 2 / 1 + (0.01 / 3) ** 2 / 2 + (0.04 / 3) ** 2 / 2)
+    expected = 2 * stats.t.sf(0.1 / math.sqrt(variance), freedom)
+    assert paired_test(one, other) == pytest.approx(expected)
+    assert paired_test(one[::-1], other) == pytest.approx(expected)
 
 
-def test_p_of_mixed_differences_by_hand() -> None:
-    # Flips of (3, 1, -1), sums 5 3 3 1 -1 -3 -3 -5: six are at least 3 from 0.
-    assert randomisation_test([3, 1, 0], [0, 0, 1], rng()) == 6 / 8
-
-
-@given(scores)
+@given(scores, st.integers(0, 2**32 - 1))
 @settings(max_examples=40, deadline=None)
-def test_p_of_small_samples_is_the_share_of_all_flips(differences: list[float]) -> None:
-    observed = abs(sum(differences))
-    sums = [
-        abs(sum(sign * d for sign, d in zip(signs, differences, strict=True)))
-        for signs in itertools.product((1, -1), repeat=len(differences))
-    ]
-    expected = np.mean([value >= observed * (1 - 1e-9) - 1e-12 for value in sums])
-    assert randomisation_test(differences, np.zeros(len(differences)), rng()) == pytest.approx(expected)
+def test_with_one_seed_each_it_is_the_paired_t_test(first: list[float], seed: int) -> None:
+    second = np.random.default_rng(seed).random(len(first))
+    expected = stats.ttest_rel(first, second)
+    assert paired_test(first, second) == pytest.approx(expected.pvalue)
+    ends = expected.confidence_interval()
+    assert difference_interval(first, second) == pytest.approx((ends.low, ends.high))
 
 
 @given(scores)
 @settings(max_examples=20, deadline=None)
 def test_nothing_differs_from_itself(values: list[float]) -> None:
-    assert randomisation_test(values, values, rng()) == 1.0
+    assert paired_test(values, values) == 1.0
+    assert paired_test([values] * 3, values) == 1.0
 
 
-def test_p_of_many_topics_finds_a_shift_and_no_shift() -> None:
+def test_equal_differences_count_signs() -> None:
+    # Of the 8 signs of (1, 1, 1), two have a mean of size 1: all plus and all minus.
+    assert paired_test([2, 3, 4], [1, 2, 3]) == 2 / 8
+    assert paired_test([2], [1]) == 1.0
+
+
+def made(rng: np.random.Generator, topics: NDArray[np.float64], seeds: int, by_seed: float) -> NDArray[np.float64]:
+    """Scores of a ranker that is as good as any other: a normal error by topic, by seed and by both."""
+    mean = topics + rng.normal(0, 0.05, topics.size)
+    return mean + rng.normal(0, by_seed, (seeds, 1)) + rng.normal(0, 0.03, (seeds, topics.size))
+
+
+@pytest.mark.parametrize(("seeds", "by_seed"), [((3, 1), 0.0), ((3, 3), 0.01), ((3, 3), 0.05), ((5, 3), 0.02)])
+def test_rankers_that_differ_by_chance_alone_are_told_apart_rarely(seeds: tuple[int, int], by_seed: float) -> None:
+    rng, found, held = np.random.default_rng(0), 0, 0
+    for _ in range(1000):
+        topics = rng.normal(0.5, 0.2, 40)
+        one = made(rng, topics, seeds[0], by_seed)
+        other = made(rng, topics, seeds[1], by_seed if seeds[1] > 1 else 0.0)
+        found += paired_test(one, other) < 0.05
+        low, high = interval(one)
+        held += low <= 0.5 <= high
+    assert found <= 65, "at most 50 of 1000 expected, with a standard deviation of 7"
+    assert held >= 935
+
+
+def test_a_test_that_saw_topics_alone_would_find_chance_too_often() -> None:
+    rng, found = np.random.default_rng(0), 0
+    for _ in range(300):
+        topics = rng.normal(0.5, 0.2, 40)
+        one, other = (made(rng, topics, 3, 0.02).mean(axis=0) for _ in range(2))
+        found += paired_test(one, other) < 0.05
+    assert found > 45, "what `paired_test` is for: 15 of 300 expected of an honest test"
+
+
+def test_many_topics_show_a_shift() -> None:
     base = np.random.default_rng(1).random(500)
-    assert randomisation_test(base + 0.1, base, rng()) < 0.001
-    noise = np.random.default_rng(2).normal(size=500)
-    assert randomisation_test(base + noise - noise.mean(), base, rng()) > 0.9
+    noise = np.random.default_rng(2).normal(0, 0.1, (3, 500))
+    assert paired_test(base + 0.1 + noise, base) < 0.001
 
 
-def test_the_interval_holds_the_mean_and_shrinks_with_topics() -> None:
+def test_the_interval_holds_the_mean_shrinks_with_topics_and_stays_in_their_range() -> None:
     values = np.random.default_rng(1).random(400)
-    low, high = bootstrap_interval(values, rng())
+    low, high = interval(values)
     assert low < values.mean() < high
     assert high - low == pytest.approx(2 * 1.96 * values.std() / 20, rel=0.1)
-    assert bootstrap_interval(values, rng()) == (low, high)
-    narrow = bootstrap_interval(values, rng(), level=0.5)
+    narrow = interval(values, level=0.5)
     assert narrow[1] - narrow[0] < high - low
+    assert interval([1.0, 1.0, 0.9]) == pytest.approx((0.9, 1.0))
 
 
 @pytest.mark.parametrize("values", [[0.5], [0.25, 0.25, 0.25]])
 def test_values_without_spread_have_a_point_as_interval(values: list[float]) -> None:
-    assert bootstrap_interval(values, rng()) == (values[0], values[0])
+    assert interval(values) == (values[0], values[0])
 
 
 def test_holm_by_hand() -> None:
@@ -74,10 +116,10 @@ def test_holm_by_hand() -> None:
 
 
 def test_scores_must_be_finite_numbers_of_the_same_topics() -> None:
-    for values in ([], [np.nan], [[0.5]]):
+    for values in ([], [np.nan], [[[0.5]]]):
         with pytest.raises(ValueError, match="finite scores"):
-            bootstrap_interval(values, rng())
-    for compare in (wins_ties_losses, lambda first, second: randomisation_test(first, second, rng())):
+            interval(values)
+    for compare in (wins_ties_losses, paired_test, difference_interval):
         with pytest.raises(ValueError, match="same topics, got 2 and 1"):
             compare([0.1, 0.2], [0.1])
 

@@ -10,7 +10,6 @@ from typing import Annotated
 
 import tyro
 
-from srd_agents.config import check_count
 from srd_gym.data import load_topics
 from srd_gym.data.trec import TopicText, read_qrels, read_run, read_topics_xml
 from srd_gym.topic import TopicSet
@@ -24,7 +23,7 @@ from srd_train.report.tables import ResultTable
 class Compare:
     """Compare TREC runs by diversity qrels: means with 95% intervals, and tests against one of the runs.
 
-    Scores are those of `srd evaluate`. p is of the paired randomisation test of the first measure, Holm-adjusted.
+    Scores are those of `srd evaluate`. p is of the paired test over topics of the first measure, Holm-adjusted.
     Means are over all judged topics: one without a ranking counts 0. Join the files of one run with cat.
 
     Examples:
@@ -53,8 +52,6 @@ class Compare:
     """Also write the table as Markdown."""
     latex: SomeFile = None
     """Also write the table as LaTeX (booktabs)."""
-    resamples: int = 10_000
-    """Of bootstrap intervals and randomisation tests."""
     trust: bool = False
     """Let --measures run code: "module:NAME@k", a measure of one's own."""
     json: bool = False
@@ -71,7 +68,6 @@ class Compare:
         from srd_train.report.columns import legend_of
         from srd_train.report.comparison import compare
 
-        check_count("--resamples", self.resamples, low=100)
         import_own(self.measures, trust=self.trust)
         named = _named(self.runs, output)
         made = compare(
@@ -81,7 +77,6 @@ class Compare:
             reference=next((name for name, path in named.items() if self.reference == str(path)), self.reference),
             topics=_texts(self.topics),
             present_only=self.present_only,
-            resamples=self.resamples,
         )
         written, problems = made.write(html=self.out, markdown=self.markdown, latex=self.latex)
         (table,) = made.tables

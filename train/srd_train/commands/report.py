@@ -8,7 +8,6 @@ from typing import Annotated
 
 import tyro
 
-from srd_agents.config import check_count
 from srd_train.commands.options import SomeFile, SomeText
 from srd_train.commands.output import Output
 from srd_train.experiment.recipe import load_recipe
@@ -42,8 +41,6 @@ class Report:
     """The recipes of the results; those that come along are found without it."""
     reference: SomeText = None
     """The ranker to test against, by its name in the tables; by default the recipe's."""
-    resamples: int = 10_000
-    """Of bootstrap intervals and randomisation tests."""
     trust: bool = False
     """Let --recipe run code: the measures and rankers that it gives as "module:NAME"."""
     json: bool = False
@@ -61,10 +58,9 @@ class Report:
 
         if not self.results:
             raise ValueError("no results named; expected a folder as `srd benchmark` leaves it, e.g. results/smoke")
-        check_count("--resamples", self.resamples, low=100)
         for name in self.recipe:
             load_recipe(name, trust=self.trust)  # knows its own measures from here on
-        made = report(self.results, recipes=self.recipe, reference=self.reference, resamples=self.resamples)
+        made = report(self.results, recipes=self.recipe, reference=self.reference)
         path = self.out or self.results[0] / "report.html"
         written, problems = made.write(html=path, markdown=self.markdown, latex=self.latex, scores=self.scores)
         if self.json:

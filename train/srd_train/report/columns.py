@@ -8,12 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from srd_train.report.tables import SIGNIFICANT, ResultTable, Row
+from srd_train.report.tables import FEWEST_SEEDS, SIGNIFICANT, ResultTable, Row
 
 SIGNS = {"above": "▲", "below": "▼", "level": "≈", "": ""}
 """How a verdict is shown: a shape each, so that no colour is needed."""
+FEW = "†"
+"""Behind the mean of a row that was trained with too few seeds."""
 _LEGEND = (
-    "Interval: 95% bootstrap of the mean over topics. p: paired randomisation test of the first measure over topics, "
+    "Interval: 95% of the mean, over topics and seeds. p: paired t test of the first measure over topics and seeds, "
     f"Holm-adjusted within the table; {SIGNS['above']} significantly above the first reference, {SIGNS['below']} "
     f"significantly below, {SIGNS['level']} no significant difference (p >= {SIGNIFICANT:g}). Wins, ties and losses: "
     "topics against that reference, by the first measure."
@@ -53,7 +55,12 @@ def columns(table: ResultTable) -> list[Column]:
     first, *others = table.measures
     every = [
         Column(head="ranker", value=lambda row: row.ranker, form=lambda row: row.ranker, priority=0),
-        _mean(first, priority=0),
+        Column(
+            head=first,
+            value=lambda row: row.means[first],
+            form=lambda row: f"{row.means[first]:.4f}" + (f" {FEW}" if row.too_few_seeds else ""),
+            priority=0,
+        ),
         _number("published", lambda row: table.published.get(row.ranker), "{:.4f}".format, priority=3),
         _interval(first, head="95% interval", priority=2),
         Column(
@@ -77,7 +84,7 @@ def columns(table: ResultTable) -> list[Column]:
         ),
     ]
     for name in others:
-        every += [_mean(name, priority=5), _interval(name, head=f"{name}, 95% interval", page_only=True)]
+        every += [_mean(name), _interval(name, head=f"{name}, 95% interval", page_only=True)]
     every += [
         _median("episodes", "environment_episodes", "{:,.0f}".format, priority=10),
         _median("steps", "environment_steps", "{:,.0f}".format, priority=11),
@@ -103,12 +110,14 @@ def notes(table: ResultTable) -> list[str]:
     for row in table.rows:
         fits.setdefault(row.fitted_as, []).append(row.ranker)
     oracles = ", ".join(row.ranker for row in table.rows if row.reads_judgments)
+    few = "; ".join(row.ranker for row in table.rows if row.too_few_seeds)
     timed = ", ".join(
         f"{row.ranker} ({row.medians['time_budget']:g} s)" for row in table.rows if "time_budget" in row.medians
     )
     return [
         *(_MARKS.get(mark, f"Vectors: {mark}.") for mark in table.marks),
         *([f"Reads the judgments, and so competes with nobody: {oracles}."] if oracles else []),
+        *([f"{FEW} Trained with fewer than {FEWEST_SEEDS} seeds, so not tested: {few}."] if few else []),
         *([f"Published: {table.published_source}."] if table.published else []),
         *(
             f"One fit ({name}, a seed and fold) serves {len(rows)} rows: {'; '.join(rows)}."
@@ -129,9 +138,9 @@ def _median(head: str, key: str, form: Callable[[float], str], *, priority: int)
     return _number(head, lambda row: row.medians.get(key), form, priority=priority)
 
 
-def _mean(name: str, *, priority: int) -> Column:
-    """Means of a measure."""
-    return _number(name, lambda row: row.means[name], "{:.4f}".format, priority=priority)
+def _mean(name: str) -> Column:
+    """Means of another measure than the first."""
+    return _number(name, lambda row: row.means[name], "{:.4f}".format, priority=5)
 
 
 def _interval(name: str, *, head: str, priority: int = 0, page_only: bool = False) -> Column:

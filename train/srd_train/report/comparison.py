@@ -28,7 +28,6 @@ def compare(
     reference: str | None = None,
     topics: TopicSet | Mapping[str, TopicText] | None = None,
     present_only: bool = False,
-    resamples: int = 10_000,
 ) -> Report:
     """Score several runs against diversity qrels, and test each against one of them.
 
@@ -43,7 +42,6 @@ def compare(
         topics: where the page takes texts from, by query, subtopic and document id: a topic set, or what
             `srd_gym.data.trec.read_topics_xml` read.
         present_only: count only the topics that every run ranks.
-        resamples: of intervals and tests.
 
     Returns:
         A report with one table (`.tables[0]`: a row for each run, by falling mean; scores by topic), what was odd about
@@ -74,7 +72,7 @@ def compare(
         "versions": versions(),
     }
     records = [shared | _record(name, runs[name], each, unranked) for name, each in scored.items()]
-    found, _ = complete_tables(records, reference=reference or next(iter(runs)), resamples=resamples)
+    found, _ = complete_tables(records, reference=reference or next(iter(runs)))
     problems = [*_problems(runs, scored, unranked), *([] if topics is None else _without_texts(qrels, topics))]
     return Report(
         description=Description(heading=f"{len(runs)} runs compared"),

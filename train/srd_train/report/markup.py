@@ -32,6 +32,7 @@ _LATEX = {
     "▲": r"$\blacktriangle$",
     "▼": r"$\blacktriangledown$",
     "≈": r"$\approx$",
+    "†": r"$\dagger$",
     "\n": " ",
 }
 _MARKS = "<!-- {}: {} -->"

@@ -116,7 +116,6 @@ def report(
     *,
     recipes: Sequence[str] = (),
     reference: str | None = None,
-    resamples: int = 10_000,
 ) -> Report:
     """Read results and compare.
 
@@ -124,14 +123,13 @@ def report(
         paths: folders of results.
         recipes: of the results, by name or file; those that come along are found by themselves.
         reference: the ranker to test against, by its name in the tables; by default the recipe's.
-        resamples: of intervals and tests.
 
     Raises:
         FileNotFoundError, ValueError: nothing that a report could be made of; the message says why.
     """
     results = read_results(paths)
     description = describe(results.records, recipes)
-    found, problems = complete_tables(results.records, description, reference=reference, resamples=resamples)
+    found, problems = complete_tables(results.records, description, reference=reference)
     return Report(description=description, tables=tuple(found), problems=(*results.problems, *problems))
 
 
@@ -220,7 +218,6 @@ def _table(table: ResultTable, styles: dict[str, int]) -> dict[str, Any]:
     """A result table for the template."""
     _, *numbers = columns(table)
     first = table.measures[0]
-    best = max(row.means[first] for row in table.competitors)
     ends = [end for row in table.competitors for end in row.intervals[first]]
     return {
         "title": table.title,
@@ -233,7 +230,7 @@ def _table(table: ResultTable, styles: dict[str, int]) -> dict[str, Any]:
                 "style": styles[row.ranker],
                 "reads": row.reads_judgments,
                 "reference": row.ranker == table.reference,
-                "best": not row.reads_judgments and row.means[first] == best,
+                "best": not (row.reads_judgments or row.too_few_seeds) and row.means[first] == table.best,
                 "verdict": row.verdict,
                 "plot": _plot(row, first, min(ends), max(ends)),
                 "cells": _cells(row, numbers),
@@ -366,7 +363,7 @@ def _queries(ids: Sequence[str], topics: TopicSet | None) -> list[str] | None:
 
 def _packed(scores: Mapping[str, Scores], rankers: Sequence[str]) -> str:
     """[rankers, topics] scores as base64 of float32: five characters a number, good to seven digits."""
-    table = np.stack([scores[name] for name in rankers]).astype("<f4")
+    table = np.stack([scores[name].mean(axis=0) for name in rankers]).astype("<f4")
     return base64.b64encode(table.tobytes()).decode("ascii")
 
 

@@ -1,9 +1,9 @@
 """Result tables, computed from the cells' files alone: means, intervals, spread over seeds, paired tests.
 
-Scores of a ranker's seeds are averaged topic by topic; topics are what intervals and tests resample. Every topic of a
-set that was tested counts once, whatever its fold.
+Intervals and tests see topics and seeds. What was trained with fewer than three seeds is shown but not tested: nobody
+knows how another training would come out. Every topic of a set that was tested counts once, whatever its fold.
 
-Shapes: T topics.
+Shapes: S seeds, T topics.
 """
 
 from __future__ import annotations
@@ -13,20 +13,20 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from srd_gym.names import unknown
 from srd_train.experiment.records import Record
 from srd_train.report.results import Description, Problem, same_benchmark
-from srd_train.report.significance import bootstrap_interval, holm, randomisation_test, wins_ties_losses
+from srd_train.report.significance import Scores, holm, interval, paired_test, wins_ties_losses
 
 SIGNIFICANT = 0.05
 """Differences with an adjusted p value below it are significant."""
+FEWEST_SEEDS = 3
+"""What was trained with fewer is not tested, and no claim is made of it."""
 _USUAL_REFERENCE = "mmr"
 _NAMES = ("schema_version", "fold", "seed", "depth")
 """Numbers of a record that are no quantities."""
 
-Scores = NDArray[np.float64]
 Verdict = Literal["above", "below", "level", ""]
 
 
@@ -38,14 +38,16 @@ class Row:
     means: dict[str, float]
     """Measure -> mean over topics."""
     intervals: dict[str, tuple[float, float]]
-    """Measure -> 95% bootstrap interval of the mean, over topics."""
+    """Measure -> 95% interval of the mean, over topics and seeds."""
     seeds: tuple[int, ...]
     """Seeds run."""
+    too_few_seeds: bool
+    """Whether it was trained, with fewer than three seeds."""
     seed_spread: dict[str, float | None]
     """Measure -> standard deviation of the seeds' means; None for one seed."""
     p_value: float | None
-    """Of the paired randomisation test of the first measure against the reference, Holm-adjusted over the table's rows;
-    None for the reference itself and for rankers that read the judgments."""
+    """Of the paired test of the first measure against the reference, over topics and seeds, Holm-adjusted over the
+    table's rows; None for the reference itself, for rankers that read the judgments and where seeds are too few."""
     second_p_value: float | None
     """As `p_value`, against the second reference where there is one."""
     verdict: Verdict
@@ -95,7 +97,7 @@ class ResultTable:
     topic_ids: tuple[str, ...] = field(repr=False)
     """The T topics that were tested on."""
     scores: Mapping[str, Mapping[str, Scores]] = field(repr=False, compare=False)
-    """Measure -> ranker -> [T] mean over seeds."""
+    """Measure -> ranker -> [S, T]."""
     records: tuple[Record, ...] = field(repr=False)
     """What the table is made of."""
 
@@ -125,13 +127,18 @@ class ResultTable:
         """The rows that do not read the judgments; all where every one does."""
         return tuple(row for row in self.rows if not row.reads_judgments) or self.rows
 
+    @property
+    def best(self) -> float | None:
+        """The highest mean of the first measure among competitors with seeds enough; None where there is none."""
+        means = [row.means[self.measures[0]] for row in self.competitors if not row.too_few_seeds]
+        return max(means, default=None)
+
 
 def complete_tables(
     records: Sequence[Record],
     description: Description | None = None,
     *,
     reference: str | None = None,
-    resamples: int = 10_000,
 ) -> tuple[list[ResultTable], list[Problem]]:
     """One table for each topic set, and what is left out of them: rankers and seeds that were not run on all topics.
 
@@ -141,7 +148,6 @@ def complete_tables(
             name follow by falling mean.
         reference: the ranker (its name in the tables) to test against, instead of the description's; where neither was
             run on a topic set mmr, else the best that reads no judgments.
-        resamples: of intervals and tests.
 
     Raises:
         ValueError: no such reference, or no ranker was run on all topics of a set anywhere.
@@ -158,7 +164,7 @@ def complete_tables(
         complete, incomplete = _complete_runs(group)
         problems += incomplete
         if complete:
-            found.append(_table(complete, description, reference, resamples))
+            found.append(_table(complete, description, reference))
     if not found:
         shown = "; ".join(map(str, problems[:3]))
         raise ValueError(f"no ranker was run on all topics of a set ({shown}); run the benchmark to its end")
@@ -186,37 +192,29 @@ def _complete_runs(records: Sequence[Record]) -> tuple[list[Record], list[Proble
     return complete, problems
 
 
-def _table(records: Sequence[Record], description: Description, wanted: str | None, resamples: int) -> ResultTable:
+def _table(records: Sequence[Record], description: Description, wanted: str | None) -> ResultTable:
     """The table of one topic set.
 
     Args:
         records: of rankers and seeds that were run on all its topics.
         description: as of `complete_tables`.
         wanted: the reference, where one is named.
-        resamples: of intervals and tests.
     """
     topic_set, measures = records[0]["topic_set"], tuple(records[0]["measures"])
     topic_ids = tuple(sorted({query_id for record in records for query_id in record["per_topic"]}))
     by_ranker = _in_order(records, description.rankers)
     by_seed = {name: _scores(own, measures, topic_ids) for name, own in by_ranker.items()}
-    scores = {m: {name: values[m].mean(axis=0) for name, values in by_seed.items()} for m in measures}
+    scores = {m: {name: values[m] for name, values in by_seed.items()} for m in measures}
     competitors = [name for name, own in by_ranker.items() if not own[0]["reads_judgments"]]
+    tested = {name: scores[measures[0]][name] for name in competitors if not _too_few_seeds(by_ranker[name])}
     described, second = description.references
     best = max(sorted(competitors or by_ranker), key=lambda name: _cell_mean(by_ranker[name]))
     reference = next(n for n in (wanted, described, _USUAL_REFERENCE, best) if n in by_ranker)
     second = second if second in by_ranker and second != reference else None
-    first = scores[measures[0]]
-    p_values = [_p_values(first, competitors, name, resamples) for name in (reference, second)]
-    rng = np.random.default_rng(0)
+    p_values = [_p_values(tested, name) for name in (reference, second)]
+    first = scores[measures[0]][reference]
     rows = [
-        _row(
-            own,
-            by_seed[name],
-            None if name == reference else first[reference],
-            [values.get(name) for values in p_values],
-            resamples,
-            rng,
-        )
+        _row(own, by_seed[name], None if name == reference else first, [values.get(name) for values in p_values])
         for name, own in by_ranker.items()
     ]
     figures = [entry for entry in description.entries(topic_set["name"]) if entry.published]
@@ -263,26 +261,22 @@ def _row(
     by_seed: Mapping[str, Scores],
     reference: Scores | None,
     p_values: Sequence[float | None],
-    resamples: int,
-    rng: np.random.Generator,
 ) -> Row:
     """One ranker's row.
 
     Args:
         records: its cells.
-        by_seed: measure -> [seeds, T] scores, the first measure first.
-        reference: [T] scores of the reference by that measure; None for the reference itself.
+        by_seed: measure -> [S, T] scores, the first measure first.
+        reference: [S, T] scores of the reference by that measure; None for the reference itself.
         p_values: against the reference, and against the second one.
-        resamples: of the intervals.
-        rng: draws them.
     """
-    mean = {measure: values.mean(axis=0) for measure, values in by_seed.items()}
-    first = next(iter(mean.values()))
+    first = next(iter(by_seed.values()))
     return Row(
         ranker=records[0]["ranker"],
-        means={measure: float(values.mean()) for measure, values in mean.items()},
-        intervals={measure: bootstrap_interval(values, rng, resamples=resamples) for measure, values in mean.items()},
+        means={measure: float(values.mean()) for measure, values in by_seed.items()},
+        intervals={measure: interval(values) for measure, values in by_seed.items()},
         seeds=tuple(sorted({record["seed"] for record in records})),
+        too_few_seeds=_too_few_seeds(records),
         seed_spread={measure: _spread(values) for measure, values in by_seed.items()},
         p_value=p_values[0],
         second_p_value=p_values[1],
@@ -295,18 +289,18 @@ def _row(
     )
 
 
-def _p_values(
-    scores: Mapping[str, Scores], competitors: Sequence[str], reference: str | None, resamples: int
-) -> dict[str, float]:
-    """Competitor -> Holm-adjusted p value; empty where there is no reference."""
-    if reference is None:
+def _too_few_seeds(records: Sequence[Record]) -> bool:
+    """Whether a ranker was trained, with fewer than three seeds."""
+    return records[0]["history"] is not None and len({record["seed"] for record in records}) < FEWEST_SEEDS
+
+
+def _p_values(scores: Mapping[str, Scores], reference: str | None) -> dict[str, float]:
+    """Ranker -> Holm-adjusted p value; empty where there is no reference, or one with too few seeds."""
+    if reference not in scores:
         return {}
-    tested = [name for name in competitors if name != reference]
-    raw = [
-        randomisation_test(scores[name], scores[reference], np.random.default_rng(0), resamples=resamples)
-        for name in tested
-    ]
-    return dict(zip(tested, holm(raw), strict=True))
+    others = [name for name in scores if name != reference]
+    raw = [paired_test(scores[name], scores[reference]) for name in others]
+    return dict(zip(others, holm(raw), strict=True))
 
 
 def _verdict(p_value: float | None, scores: Scores, reference: Scores | None) -> Verdict:
@@ -331,7 +325,7 @@ def _medians(records: Sequence[Record]) -> dict[str, float]:
 
 
 def _scores(records: Sequence[Record], measures: Sequence[str], topic_ids: Sequence[str]) -> dict[str, Scores]:
-    """Measure -> [seeds, T] scores, in the order of `topic_ids`."""
+    """Measure -> [S, T] scores, in the order of `topic_ids`."""
     by_seed: dict[int, dict[str, Mapping[str, float]]] = {}
     for record in records:
         by_seed.setdefault(record["seed"], {}).update(record["per_topic"])

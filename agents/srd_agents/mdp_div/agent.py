@@ -11,9 +11,10 @@ import torch
 
 from srd_agents.decoding import rankings_of
 from srd_agents.features import ORDER_FEATURES
+from srd_agents.mdp_div.ascent import ascend
 from srd_agents.mdp_div.config import MdpDivBatchedConfig, MdpDivConfig, PolicyConfig
 from srd_agents.mdp_div.greedy import GreedyPolicy
-from srd_agents.mdp_div.network import PolicyNetwork
+from srd_agents.mdp_div.network import PolicyNetwork, Projection
 from srd_agents.mdp_div.rollout import Episodes, episode_log_policy, roll_out
 from srd_agents.networks.checkpoint import (
     generator_array,
@@ -21,7 +22,7 @@ from srd_agents.networks.checkpoint import (
     load_optimizer,
     optimizer_tree,
 )
-from srd_agents.networks.inputs import TopicTensors, chosen_log_policy
+from srd_agents.networks.inputs import Inputs, TopicTensors, chosen_log_policy
 from srd_agents.networks.learner import NetworkLearner
 from srd_agents.reinforce.loss import (
     discounted_returns,
@@ -126,13 +127,23 @@ class PolicyLearner(NetworkLearner[C]):
             self._greedy = GreedyPolicy.of(weights, shift, scale)
         return self._greedy
 
-    def _episodes(self, batch: IntArray, rollouts: int) -> tuple[Episodes, torch.Tensor]:
-        """Roll out episodes of these topics; with them log pi of every candidate at every rank, [B, T, N]."""
-        if self._core is None or self._tensors is None:
+    def _inputs(self, batch: IntArray) -> Inputs:
+        """What the network sees of these topics."""
+        if self._tensors is None:
+            raise RuntimeError("no topics to train on: `fit` prepares them")
+        return self._tensors.batch(batch)
+
+    def _rolled_out(self, batch: IntArray, rollouts: int) -> tuple[Episodes, Projection]:
+        """Episodes of these topics, and the projection, with its graph, that they were drawn with."""
+        if self._core is None:
             raise RuntimeError("no topics to train on: `fit` prepares them")
         self._greedy = None  # the caller is about to change the weights
-        projection = self._network.project(self._tensors.batch(batch))
-        episodes = roll_out(self._network, projection, self._core, batch, rollouts, self._generator)
+        projection = self._network.project(self._inputs(batch))
+        return roll_out(self._network, projection, self._core, batch, rollouts, self._generator), projection
+
+    def _episodes(self, batch: IntArray, rollouts: int) -> tuple[Episodes, torch.Tensor]:
+        """Roll out episodes of these topics; with them log pi of every candidate at every rank, [B, T, N]."""
+        episodes, projection = self._rolled_out(batch, rollouts)
         return episodes, episode_log_policy(self._network, projection, episodes)
 
 
@@ -167,32 +178,47 @@ class MdpDiv(PolicyLearner[MdpDivConfig]):
         )
 
     def _update(self, batch: IntArray) -> Mapping[str, float]:
+        if self.config.update == "step":
+            return self._ascend_by_rank(batch)
         episodes, log_pi = self._episodes(batch, rollouts=1)
-        weights = paper_weights(discounted_returns(episodes.rewards, self.config.gamma), self.config.gamma)
-        terms = reinforce_loss(chosen_log_policy(log_pi, episodes.actions), weights, episodes.active)
-        if self.config.update == "episode":
-            self._descend(terms.sum())
-        else:
-            self._descend_by_rank(batch, episodes, weights)
+        terms = reinforce_loss(chosen_log_policy(log_pi, episodes.actions), self._worth(episodes), episodes.active)
+        self._descend(terms.sum())
+        return self._told(episodes, float(terms.detach().sum()))
+
+    def _ascend_by_rank(self, batch: IntArray) -> Mapping[str, float]:
+        """A step for each rank of an episode, its state computed anew with the weights as they are by then."""
+        episodes, _ = self._rolled_out(batch, rollouts=1)
+        queries, documents, _, _ = self._inputs(batch)
+        network = self._network
+        # No vector of the query stays no vector: the state begins at sigma(0).
+        query = torch.where((queries != 0).any(), (queries[0] - network.shift) / network.scale, 0.0)
+        weights = {name: parameter.detach().cpu().numpy() for name, parameter in network.named_parameters()}
+        loss = ascend(
+            weights,
+            query.cpu().numpy(),
+            ((documents[0] - network.shift) / network.scale).cpu().numpy(),
+            episodes.actions[0].cpu().numpy(),
+            episodes.allowed[0].cpu().numpy(),
+            (self._worth(episodes) * episodes.active)[0].cpu().numpy(),
+            self.config.learning_rate,
+        )
+        with torch.no_grad():
+            for name, parameter in network.named_parameters():
+                parameter.copy_(torch.from_numpy(weights[name]))
+        return self._told(episodes, loss)
+
+    def _worth(self, episodes: Episodes) -> torch.Tensor:
+        """[1, T], gamma^t G_t."""
+        return paper_weights(discounted_returns(episodes.rewards, self.config.gamma), self.config.gamma)
+
+    @staticmethod
+    def _told(episodes: Episodes, loss: float) -> Mapping[str, float]:
+        """What histories say of an update."""
         return {
             "return": float(episodes.rewards.sum()),
-            "loss": float(terms.detach().sum()),
+            "loss": loss,
             "evaluations": float(episodes.evaluations()),
         }
-
-    def _descend_by_rank(self, batch: IntArray, episodes: Episodes, weights: torch.Tensor) -> None:
-        """A step for each rank of an episode, its state computed anew with the weights as they are by then."""
-        if self._tensors is None:
-            raise RuntimeError("no topics to train on: `fit` prepares them")
-        inputs = self._tensors.batch(batch)
-        for rank in range(weights.shape[1]):
-            if not weights[0, rank]:  # nothing is earned from here on: no gradient
-                continue
-            known = episodes.at_rank(rank)
-            log_pi = episode_log_policy(self._network, self._network.project(inputs), known)
-            self._descend(
-                reinforce_loss(chosen_log_policy(log_pi, known.actions), weights[:, : rank + 1], known.active).sum()
-            )
 
     def _descend(self, loss: torch.Tensor) -> None:
         """Plain gradient descent, one step."""

@@ -35,17 +35,6 @@ class Episodes(NamedTuple):
     gathered: bool = False
     """Whether the policy looks at the candidates on offer alone, gathered, instead of at all of a topic at once."""
 
-    def at_rank(self, rank: int) -> Episodes:
-        """The episodes up to a rank, of which that rank alone counts as filled."""
-        active = torch.zeros_like(self.active[:, : rank + 1])
-        active[:, rank] = self.active[:, rank]
-        return self._replace(
-            actions=self.actions[:, : rank + 1],
-            allowed=self.allowed[:, : rank + 1],
-            rewards=self.rewards[:, : rank + 1],
-            active=active,
-        )
-
     def evaluations(self) -> int:
         """How many candidates the policy had to choose among, over all ranks and episodes."""
         return int((self.allowed.sum(-1) * self.active).sum())

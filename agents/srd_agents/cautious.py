@@ -26,8 +26,8 @@ _BLOCK = 256
 """Documents compared with all others at once."""
 _DOUBT = 1e-4
 """What a fast matrix product may be off by; pairs so close to the limit are compared once more, exactly."""
-_IN_TURN = ExplicitConfig(lambda_=1.0, coverage="subtopic", sharpness=8.0)
-"""Options of PM-2 by which subtopics take turns."""
+_NAMED = ExplicitConfig(coverage="standardised", sharpness=1.5, query_weight=0.2)
+"""Options of PM-2 for named subtopics, some of which may be missing or irrelevant (docs/results/subtopics.md)."""
 EQUAL = 1 - 1e-6
 """A limit of 1 means this: rounding leaves the cosine of two equal vectors just below 1."""
 
@@ -49,7 +49,7 @@ class CautiousConfig:
 class Cautious:
     """Does what did no harm on the real texts tried, for topics without judgments, and shows near copies last.
 
-    A topic with subtopic vectors is ranked by PM-2: subtopics take turns, each with its best document left. Else one
+    A topic with subtopic vectors is ranked by PM-2 with options that bear missing and irrelevant subtopics. Else one
     with retrieval scores keeps its order. Else the relational ranker ranks it with the weights that come with the
     package, with or without a query vector: of the rankers tried on real texts whose scores were taken away it is the
     only one that is nowhere significantly below a random order (docs/results/default-ranker.md).
@@ -88,7 +88,7 @@ class Cautious:
     def ranker_of(self, topic: Topic) -> Ranker:
         """What ranks the topic before copies are moved."""
         if topic.subtopic_vectors is not None and len(topic.subtopic_vectors):
-            return _made(PM2, _IN_TURN)
+            return _made(PM2, _NAMED)
         return _made(Pretrained if topic.retrieval_scores is None else RetrievalOrder)
 
     def _copies_last(self, ranker: Ranker, topic: Topic, ranking: IntArray) -> IntArray:

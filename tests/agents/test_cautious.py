@@ -46,8 +46,8 @@ def drawn(n: int, seed: int, kind: str = "scores", copied: int = 0, width: int =
 
 def without_copies(topic: Topic, kind: str) -> list[int]:
     """What it ranks before copies are moved, all of it."""
-    options: dict[str, Any] = {"lambda_": 1.0, "coverage": "subtopic", "sharpness": 8.0} if kind == "subtopics" else {}
-    return make_ranker(KINDS[kind], **options).rank(topic, topic.n_candidates).tolist()
+    options: dict[str, Any] = {"coverage": "standardised", "sharpness": 1.5, "query_weight": 0.2}
+    return make_ranker(KINDS[kind], **options if kind == "subtopics" else {}).rank(topic, topic.n_candidates).tolist()
 
 
 def plain_copies_last(topic: Topic, ranking: list[int], limit: float = 0.98) -> list[int]:

@@ -59,11 +59,16 @@ class ExplicitConfig(HeuristicConfig):
     lambda_: Share = 0.5
     """xQuAD: weight of relevance, 0 (only subtopics) to 1 (only relevance). PM-2: weight of the subtopic whose turn it
     is, 0 to 1; the others share the rest."""
-    coverage: Literal["topic", "subtopic", "cosine"] = "topic"
+    coverage: Literal["topic", "subtopic", "cosine", "standardised"] = "topic"
     """How far a document covers a subtopic: their cosine, "cosine" (below 0 is 0), "topic" (scaled to [0, 1] over all
-    pairs of the topic) or "subtopic" (scaled to [0, 1] over the candidates, for each subtopic)."""
+    pairs of the topic), "subtopic" (scaled to [0, 1] over the candidates, for each subtopic), or "standardised" (how
+    far it stands out of both: e to the power of its standard score among all pairs and half of that for its subtopic,
+    by the largest of the topic)."""
     sharpness: Positive = 1.0
     """Power that this is raised to: above 1, documents that resemble many subtopics a little cover them less."""
+    query_weight: Share = 0.0
+    """Weight of the query as one more subtopic, where it has a vector: 1 is that of a subtopic on average. Above 0, a
+    few subtopics that no document covers, or that miss most of what the query means, do less harm."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,6 +12,7 @@ from srd_agents.config import check_count
 from srd_agents.heuristic.blocks import blocks_of_equal_shape
 from srd_agents.heuristic.config import ExplicitConfig
 from srd_agents.heuristic.stepwise import Progress, Stepwise
+from srd_agents.heuristic.trade_off import standardised
 from srd_agents.heuristic.vectors import Rows, min_max, rows_of
 from srd_gym.protocols import IntArray, ScoreArray
 from srd_gym.topic import FloatArray, Topic
@@ -44,16 +45,17 @@ class Explicit(Stepwise):
         """`rank` of every topic; topics with equally many candidates and subtopics are ranked side by side."""
         check_count("k", k)
         rankings: dict[int, IntArray] = {}
-        shapes = [(topic.n_candidates, topic.n_subtopics) for topic in topics]
+        named = [self._named(topic) for topic in topics]
+        shapes = [(topic.n_candidates, len(weights)) for topic, (_, weights) in zip(topics, named, strict=True)]
         for block in blocks_of_equal_shape(shapes, _BLOCK):
-            value, coverage, weights = self._prepared([topics[index] for index in block])
+            value, coverage, weights = self._prepared([topics[i] for i in block], [named[i] for i in block])
             chosen = self._select(value, coverage, weights, min(k, value.shape[1]))
             rankings.update(zip(block, chosen, strict=True))
         return [rankings[index] for index in range(len(topics))]
 
     def progress(self, topic: Topic) -> Progress:
         """An empty ranking of the topic."""
-        return _ExplicitProgress(self, *self._prepared([topic]))
+        return _ExplicitProgress(self, *self._prepared([topic], [self._named(topic)]))
 
     @abstractmethod
     def _value(self, topic: Topic) -> ScoreArray:
@@ -84,16 +86,25 @@ class Explicit(Stepwise):
             self._cover(state, coverage[each, chosen])
         return ranking
 
-    def _prepared(self, topics: Sequence[Topic]) -> tuple[ScoreArray, ScoreArray, ScoreArray]:
+    def _named(self, topic: Topic) -> tuple[FloatArray, ScoreArray]:
+        """Vectors [S, F] of what is to be covered, and weights [S] that sum to 1."""
+        vectors, weights = _subtopic_vectors(topic, self.title), _weights(topic)
+        share = self.config.query_weight / len(weights)
+        if share and topic.query_vector is not None:
+            vectors = np.vstack([vectors, topic.query_vector])
+            weights = np.append(weights, share) / (1.0 + share)
+        return vectors, weights
+
+    def _prepared(
+        self, topics: Sequence[Topic], named: Sequence[tuple[FloatArray, ScoreArray]]
+    ) -> tuple[ScoreArray, ScoreArray, ScoreArray]:
         """Values [B, N], estimates [B, N, S] and weights [B, S] of B topics of equal size."""
-        values, coverage, weights = [], [], []
-        for topic in topics:
+        values, coverage = [], []
+        for topic, (subtopics, _) in zip(topics, named, strict=True):
             rows = rows_of(topic.require_vectors(self.title))
-            subtopics = _subtopic_vectors(topic, self.title)
             coverage.append(coverage_of(rows, subtopics, self.config.coverage, self.config.sharpness))
             values.append(self._value(topic))
-            weights.append(_weights(topic))
-        return np.stack(values), np.stack(coverage), np.stack(weights)
+        return np.stack(values), np.stack(coverage), np.stack([weights for _, weights in named])
 
 
 class _ExplicitProgress(Progress):
@@ -122,6 +133,9 @@ def coverage_of(rows: Rows, subtopics: FloatArray, scaling: str, sharpness: floa
         subtopics: [S, F] float32.
         scaling: "cosine": negative ones count as 0. "topic": scaled to [0, 1] over all N x S pairs. "subtopic": scaled
             to [0, 1] over the candidates, for each subtopic. Where all to be scaled are equal, all are 1.
+            "standardised": exp(z + z_t / 2) by its largest value, with standard scores z over all N x S pairs and z_t
+            over the candidates, for each subtopic: an irrelevant subtopic, which no candidate is near, then counts
+            little, as with "topic", and one that all candidates are near does not count for each of them.
         sharpness: power that the scaled cosine is raised to.
 
     Returns:
@@ -133,6 +147,10 @@ def coverage_of(rows: Rows, subtopics: FloatArray, scaling: str, sharpness: floa
         cosines = min_max(cosines)
     elif scaling == "subtopic":
         cosines = np.stack([min_max(column) for column in cosines.T], axis=1)
+    elif scaling == "standardised":
+        apart = standardised(cosines.ravel()).reshape(cosines.shape).astype(np.float64)
+        apart += np.stack([standardised(column) for column in cosines.T], axis=1) / 2
+        cosines = np.exp(apart - apart.max())
     estimates: ScoreArray = np.clip(cosines, 0.0, 1.0).astype(np.float64) ** sharpness
     return estimates
 

@@ -43,6 +43,13 @@ def plain_coverage(topic: Topic, scaling: str) -> Any:
     cosines /= np.linalg.norm(documents, axis=1)[:, None] * np.linalg.norm(subtopics, axis=1)
     if scaling == "cosine":
         return np.maximum(cosines, 0)
+    if scaling == "standardised":
+        over_all, over_column = [
+            (cosines - cosines.mean(axis=axis)) / np.where((spread := cosines.std(axis=axis)) > 1e-6, spread, np.inf)
+            for axis in (None, 0)
+        ]
+        apart = over_all + over_column / 2
+        return np.exp(apart - apart.max())
     axis = None if scaling == "topic" else 0
     low, high = cosines.min(axis=axis, keepdims=True), cosines.max(axis=axis, keepdims=True)
     return np.where(high == low, 1.0, (cosines - low) / np.where(high == low, 1.0, high - low))
@@ -91,26 +98,45 @@ def plain_pm2(topic: Topic, coverage: Any, lambda_: float, selected: list[int]) 
     n=st.integers(1, 12),
     s=st.integers(1, 6),
     lambda_=st.sampled_from([0.0, 0.3, 0.5, 0.9, 1.0]),
-    scaling=st.sampled_from(["topic", "subtopic", "cosine"]),
+    scaling=st.sampled_from(["topic", "subtopic", "cosine", "standardised"]),
     sharpness=st.sampled_from([1, 2.5]),
+    query_weight=st.sampled_from([0, 0.3]),
     weighted=st.booleans(),
     seed=st.integers(0, 9999),
 )
 @settings(max_examples=80, deadline=None)
 def test_explicit_rankers_are_their_formulas(
-    name: str, n: int, s: int, lambda_: float, scaling: str, sharpness: float, weighted: bool, seed: int
+    name: str,
+    n: int,
+    s: int,
+    lambda_: float,
+    scaling: str,
+    sharpness: float,
+    query_weight: float,
+    weighted: bool,
+    seed: int,
 ) -> None:
     topic = drawn(n, s, seed)
     if not weighted:
         topic = replace(topic, subtopic_weights=np.ones(s))
     options: dict[str, Any] = {"relevance": "raw_scores"} if name == "xquad" else {}
+    options["query_weight"] = query_weight
     ranker: Any = make_ranker(name, lambda_=lambda_, coverage=scaling, sharpness=sharpness, **options)
-    coverage, plain = plain_coverage(topic, scaling) ** sharpness, plain_xquad if name == "xquad" else plain_pm2
     ranking, allowed = ranker.rank(topic, n + 3), np.ones(n, dtype=bool)
+    told = topic
+    if query_weight:
+        assert topic.subtopic_weights is not None
+        told = replace(
+            topic,
+            subtopic_ids=(*topic.subtopic_ids, "query"),
+            subtopic_vectors=np.vstack([topic.subtopic_vectors, topic.query_vector]),
+            subtopic_weights=np.append(topic.subtopic_weights, query_weight * topic.subtopic_weights.mean()),
+        )
+    coverage, plain = plain_coverage(told, scaling) ** sharpness, plain_xquad if name == "xquad" else plain_pm2
     assert sorted(ranking.tolist()) == list(range(n))
     for rank, chosen in enumerate(ranking.tolist()):
         scores = ranker.score(topic, ranking[:rank], allowed)
-        wanted = np.array(plain(topic, coverage, lambda_, ranking[:rank].tolist()))
+        wanted = np.array(plain(told, coverage, lambda_, ranking[:rank].tolist()))
         np.testing.assert_allclose(scores[allowed], wanted[allowed], atol=3e-6)
         assert int(scores.argmax()) == chosen
         allowed[chosen] = False

@@ -1,4 +1,4 @@
-"""Files, safely: what is to be read is there, and nothing is ever half written."""
+"""Writing files, safely: nothing is ever half written."""
 
 from __future__ import annotations
 
@@ -23,34 +23,6 @@ PARTIAL = ".partial"
 
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 """Errors of writing that name no file."""
-
-
-def existing_file(path: PathLike, what: str, *, pipe: bool = False) -> Path:
-    """The path, if it is a file with something in it.
-
-    Args:
-        path: where to look.
-        what: what the file should hold, for the error.
-        pipe: a pipe or device will do too; whether something is in it shows when it is read.
-
-    Raises:
-        FileNotFoundError: no such file.
-        ValueError: a path that no file can have, a folder, an empty file, or a pipe where none will do.
-    """
-    if "\0" in os.fspath(path):
-        raise ValueError(f"{what}: {os.fspath(path)!r} holds a zero byte; no path can")
-    found = Path(path)
-    if not found.exists():
-        raise FileNotFoundError(f"{what}: no file at {found}; check the path")
-    if found.is_dir():
-        raise ValueError(f"{what}: {found} is a folder; expected a file")
-    if not found.is_file():
-        if pipe:
-            return found
-        raise ValueError(f"{what}: {found} is a pipe or a device; expected a file: write it to one first")
-    if found.stat().st_size == 0:
-        raise ValueError(f"{what}: {found} is empty; expected at least one line")
-    return found
 
 
 @contextlib.contextmanager

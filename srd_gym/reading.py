@@ -16,12 +16,13 @@ import zipfile
 import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from srd_gym.files import PathLike, existing_file
+from srd_gym.files import PathLike
 
 GROWTH = "SRD_MAX_GROWTH"
 """The environment variable that says how many times larger than its file the content of a file may be."""
@@ -30,6 +31,34 @@ _USUAL_GROWTH = 100
 _ALWAYS = 16 * 2**20
 _GZIP_MAGIC = b"\x1f\x8b"
 _SHOWN = 80
+
+
+def existing_file(path: PathLike, what: str, *, pipe: bool = False) -> Path:
+    """The path, if it is a file with something in it.
+
+    Args:
+        path: where to look.
+        what: what the file should hold, for the error.
+        pipe: a pipe or device will do too; whether something is in it shows when it is read.
+
+    Raises:
+        FileNotFoundError: no such file.
+        ValueError: a path that no file can have, a folder, an empty file, or a pipe where none will do.
+    """
+    if "\0" in os.fspath(path):
+        raise ValueError(f"{what}: {os.fspath(path)!r} holds a zero byte; no path can")
+    found = Path(path)
+    if not found.exists():
+        raise FileNotFoundError(f"{what}: no file at {found}; check the path")
+    if found.is_dir():
+        raise ValueError(f"{what}: {found} is a folder; expected a file")
+    if not found.is_file():
+        if pipe:
+            return found
+        raise ValueError(f"{what}: {found} is a pipe or a device; expected a file: write it to one first")
+    if found.stat().st_size == 0:
+        raise ValueError(f"{what}: {found} is empty; expected at least one line")
+    return found
 
 
 @dataclass(slots=True)

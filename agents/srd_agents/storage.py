@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from srd_agents.config import check_count, check_type
-from srd_gym.files import PathLike, existing_file, written_atomically
-from srd_gym.reading import json_value, read_json_object, reading
+from srd_gym.files import PathLike, written_atomically
+from srd_gym.reading import existing_file, json_value, read_json_object, reading
 
 SCHEMA_VERSION = 2
 """Of model folders; rises when older ones can no longer be read."""

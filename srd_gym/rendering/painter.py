@@ -23,9 +23,8 @@ class Painter:
     Copies (of environments) begin with an empty sheet and no window.
     """
 
-    def __init__(self) -> None:
-        self._picture: Picture | None = None
-        self._window: _Window | None = None
+    _picture: Picture | None = None
+    _window: _Window | None = None
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         return type(self)()

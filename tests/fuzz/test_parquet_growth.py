@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from srd_gym.data import arrow, generate, pages, read_topics, read_vectors, write_topics
+from srd_gym.data import arrow, generate, read_topics, read_vectors, write_topics
 from srd_gym.data.parquet import SCHEMA, iter_query_ids
 from srd_gym.reading import GROWTH
 
@@ -93,8 +93,8 @@ def test_what_is_counted_is_what_is_read(tmp_path: Path) -> None:
     topics = generate("serp", n_topics=30, seed=0)
     write_topics(tmp_path / "t.parquet", topics)
     with pq.ParquetFile(tmp_path / "t.parquet") as file:
-        counted = sum(pages.unfolded_bytes(file, tmp_path / "t.parquet", 0, SCHEMA.names))
-        vectors_only = sum(pages.unfolded_bytes(file, tmp_path / "t.parquet", 0, ["doc_vectors"]))
+        counted = sum(arrow.unfolded_bytes(file, tmp_path / "t.parquet", 0, SCHEMA.names))
+        vectors_only = sum(arrow.unfolded_bytes(file, tmp_path / "t.parquet", 0, ["doc_vectors"]))
     size = sum(topic.doc_vectors.nbytes for topic in topics if topic.doc_vectors is not None)
     assert size <= vectors_only < 1.1 * size + 10 * 1024
     assert vectors_only < counted < 2 * size + 17 * 1024
@@ -114,9 +114,9 @@ def test_what_is_counted_is_what_is_read(tmp_path: Path) -> None:
 )
 def test_what_is_not_thrift_is_refused(data: bytes) -> None:
     with pytest.raises((ValueError, IndexError)):
-        pages._struct(data, 0)  # type: ignore[arg-type]
+        arrow._struct(data, 0)  # type: ignore[arg-type]
 
 
 def test_what_is_thrift_is_read() -> None:
     text = b"\x15\x03\x1c\x11\x22\x00\x19\x23\x01\x00\x18\x02ab\x17" + b"\0" * 8 + b"\x05\x0c\x80\x01\x00"
-    assert pages._struct(text, 0)[0] == {1: -2, 2: {1: True, 3: False}, 3: [1, 0], 4: None, 5: 0, 6: 64}  # type: ignore[arg-type]
+    assert arrow._struct(text, 0)[0] == {1: -2, 2: {1: True, 3: False}, 3: [1, 0], 4: None, 5: 0, 6: 64}  # type: ignore[arg-type]

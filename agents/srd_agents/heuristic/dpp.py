@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from srd_agents.heuristic.greedy import Objective
-from srd_agents.heuristic.trade_off import TradeOff, standardised
+from srd_agents.heuristic.greedy import Objective, TradeOff, standardised
 from srd_gym.topic import FloatArray
 
 SPANNED = 1e-6

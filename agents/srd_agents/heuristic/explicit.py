@@ -9,11 +9,10 @@ from typing import ClassVar
 import numpy as np
 
 from srd_agents.config import check_count
-from srd_agents.heuristic.blocks import blocks_of_equal_shape
 from srd_agents.heuristic.config import ExplicitConfig
+from srd_agents.heuristic.greedy import standardised
 from srd_agents.heuristic.stepwise import Progress, Stepwise
-from srd_agents.heuristic.trade_off import standardised
-from srd_agents.heuristic.vectors import Rows, min_max, rows_of
+from srd_agents.heuristic.vectors import Rows, blocks_of_equal_shape, min_max, rows_of
 from srd_gym.protocols import IntArray, ScoreArray
 from srd_gym.topic import FloatArray, Topic
 

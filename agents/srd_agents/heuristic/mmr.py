@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from srd_agents.heuristic.config import MMRConfig
-from srd_agents.heuristic.greedy import Objective
-from srd_agents.heuristic.trade_off import TradeOff
+from srd_agents.heuristic.greedy import Objective, TradeOff
 from srd_gym.topic import FloatArray
 
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from srd_agents.heuristic.greedy import LAZY_FROM, Objective
-from srd_agents.heuristic.trade_off import TradeOff
+from srd_agents.heuristic.greedy import LAZY_FROM, Objective, TradeOff
 from srd_agents.heuristic.vectors import Rows, rows_of
 from srd_gym.protocols import IntArray
 from srd_gym.topic import FloatArray

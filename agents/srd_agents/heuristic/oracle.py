@@ -7,11 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from srd_agents.config import check_count
-from srd_agents.heuristic.blocks import blocks_of_equal_shape
 from srd_agents.heuristic.config import OracleConfig
+from srd_agents.heuristic.vectors import blocks_of_equal_shape
 from srd_agents.validation import judged
 from srd_gym.measures import BoundMeasure, Reference, greedy_rankings, measure
-from srd_gym.measures.ideal import preference
+from srd_gym.measures.reference import preference
 from srd_gym.protocols import BoolArray, IntArray, ScoreArray
 from srd_gym.topic import Topic
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from srd_agents.heuristic.config import XQuADConfig
 from srd_agents.heuristic.explicit import Explicit
-from srd_agents.heuristic.trade_off import relevance_of
+from srd_agents.heuristic.greedy import relevance_of
 from srd_gym.protocols import ScoreArray
 from srd_gym.topic import Topic
 

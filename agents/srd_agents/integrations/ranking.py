@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from srd_agents.cautious import Cautious
 from srd_agents.diversify import Diversified, as_ranker, diversify
 from srd_agents.diversity import ByRelevance, with_diversity
+from srd_agents.heuristic.greedy import TradeOff
 from srd_agents.heuristic.stepwise import Stepwise
-from srd_agents.heuristic.trade_off import TradeOff
 from srd_agents.heuristic.vectors import rows_of
 from srd_gym.files import PathLike
 from srd_gym.protocols import IntArray, Ranker

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from srd_agents.heuristic.blocks import blocks_of_equal_shape
+from srd_agents.heuristic.vectors import blocks_of_equal_shape
 from srd_agents.relational.ranker import relations_of
 from srd_agents.relational.relations import ANCHORS, CONTEXT, STATIC, Relations
 from srd_gym.protocols import IntArray

@@ -9,9 +9,8 @@ from importlib.resources import as_file, files
 import numpy as np
 
 from srd_agents.config import check_count
-from srd_agents.heuristic.blocks import blocks_of_equal_shape
 from srd_agents.heuristic.stepwise import Progress, Stepwise
-from srd_agents.heuristic.vectors import rows_of
+from srd_agents.heuristic.vectors import blocks_of_equal_shape, rows_of
 from srd_agents.relational.config import PretrainedConfig
 from srd_agents.relational.forward import Weights, first_layer, greedy, offered_share, one_pass, scores
 from srd_agents.relational.relations import Array, Ranked, Relations, relate

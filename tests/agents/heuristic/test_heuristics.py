@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from srd_agents import make_ranker
-from srd_agents.heuristic.blocks import blocks_of_equal_shape
+from srd_agents.heuristic.vectors import blocks_of_equal_shape
 from srd_gym.measures import Reference, measure
 from srd_gym.topic import Topic
 

@@ -17,10 +17,9 @@ from srd_agents.config import check_count, check_positive, config_from
 from srd_agents.registry import RANKERS
 from srd_gym.data.simulate import NOISE_SWEEP
 from srd_gym.data.synthetic import PRESETS
-from srd_gym.files import existing_file
 from srd_gym.measures import measure
 from srd_gym.names import unknown
-from srd_gym.reading import reading
+from srd_gym.reading import existing_file, reading
 from srd_train.experiment.fit import all_options
 from srd_train.experiment.own import import_own
 from srd_train.experiment.places import RecipeFile, named_in

@@ -24,8 +24,8 @@ from srd_gym.data import (
     load_trec,
     simulate_vectors,
 )
-from srd_gym.files import existing_file
 from srd_gym.names import unknown
+from srd_gym.reading import existing_file
 from srd_gym.topic import Topic, TopicSet
 from srd_train.experiment.recipe import FOLDERS, TopicsEntry
 

@@ -13,9 +13,9 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from srd_agents.features import relevance_features
-from srd_agents.heuristic.blocks import blocks_of_equal_shape
 from srd_agents.heuristic.config import OracleConfig
 from srd_agents.heuristic.oracle import Oracle
+from srd_agents.heuristic.vectors import blocks_of_equal_shape
 from srd_agents.networks.attention import initialise
 from srd_agents.networks.checkpoint import load_optimizer, optimizer_tree
 from srd_agents.networks.inputs import Inputs, Standardizer, inputs_of

@@ -1,8 +1,8 @@
-"""Topic sets from everywhere: TREC files, AMBIENT, MDP-DIV's and DU-DIV's files, Parquet, and a generator.
+"""Topic sets from everywhere: TREC files, texts, WordNet, AMBIENT, MDP-DIV's and DU-DIV's files, Parquet, a generator.
 
 `load_topics` takes what the environments and the command take as `topics`. The loaders of published sets are
-`load_trec`, `load_texts`, `load_ambient`, `load_rl4srd` and `load_du_div`; what they have to say without stopping
-(documents left out, columns ignored) is a `DataNotice` warning.
+`load_trec`, `load_texts`, `load_wordnet`, `load_ambient`, `load_rl4srd` and `load_du_div`; what they have to say and
+stop nothing by (documents left out, columns ignored) is a `DataNotice` warning.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from srd_gym.data.synthetic import generate
 from srd_gym.data.texts import load_texts
 from srd_gym.data.trec import load_trec, read_qrels, read_run, read_topics_xml, write_run
 from srd_gym.data.vectors import VectorTable, embed_texts, read_vectors
+from srd_gym.data.wordnet import load_wordnet
 from srd_gym.files import PathLike
 from srd_gym.topic import TopicSet
 
@@ -43,6 +44,7 @@ __all__ = [
     "load_texts",
     "load_topics",
     "load_trec",
+    "load_wordnet",
     "read_folds",
     "read_qrels",
     "read_run",
@@ -91,8 +93,8 @@ def load_topics(source: TopicSet | PathLike) -> TopicSet:
         ) from error
     if path.is_dir():
         raise ValueError(
-            f"topics: {path} is a folder; make a Parquet file of it with `srd data build texts|ambient|rl4srd|"
-            "du-div DIR --out FILE`, or load it in Python with srd_gym.data.load_ambient and its like"
+            f"topics: {path} is a folder; make a Parquet file of it with `srd data build texts|wordnet|ambient|"
+            "rl4srd|du-div DIR --out FILE`, or load it in Python with srd_gym.data.load_ambient and its like"
         )
     if not path.exists():
         raise FileNotFoundError(

@@ -20,6 +20,7 @@ from srd_gym.data.rl4srd import load_rl4srd
 from srd_gym.data.synthetic import PRESETS, generate
 from srd_gym.data.texts import load_texts
 from srd_gym.data.trec import load_trec
+from srd_gym.data.wordnet import Index, PartOfSpeech, load_wordnet
 from srd_gym.topic import TopicSet
 from srd_train.commands.options import File, Files, SomeFile
 from srd_train.commands.output import Output
@@ -58,6 +59,15 @@ class Build(ABC):
         if self.vectors is None or self.vectors in MADE_VECTORS or self.vectors.startswith("model:"):
             return None
         return Path(self.vectors)
+
+    @property
+    def any_vectors(self) -> Path | LsaVectorizer | Embedding | None:
+        """What --vectors names, for sources that retrieve by vectors."""
+        if self.vectors == "lsa":
+            return LsaVectorizer(self.width or 100)
+        if self.vectors is not None and self.vectors.startswith("model:"):
+            return partial(embed_texts, self.vectors.removeprefix("model:"))
+        return self.vector_file
 
     def check(self) -> None:
         """Refuse options that nothing would use, before files are read.
@@ -150,16 +160,55 @@ class Texts(FolderBuild):
 
     def load(self, output: Output) -> TopicSet:
         """The folder's topics."""
-        vectors: Path | LsaVectorizer | Embedding | None = self.vector_file
-        if self.vectors == "lsa":
-            vectors = LsaVectorizer(self.width or 100)
-        elif self.vectors is not None and self.vectors.startswith("model:"):
-            vectors = partial(embed_texts, self.vectors.removeprefix("model:"))
         with output.progress("retrieve") as advance:
             return load_texts(
                 self.folder,
-                vectors=vectors,
+                vectors=self.any_vectors,
                 retrieve=self.retrieve,
+                depth=self.depth,
+                missing=self.missing,
+                advance=advance,
+            )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wordnet(FolderBuild):
+    """Make a topic file of ambiguous words from the files of WordNet's database.
+
+    A topic is a word, its subtopics are its senses, its candidates what BM25 finds among all glosses; those that
+    WordNet links to a sense are relevant to it. The folder holds data.noun, index.noun, and so on (Debian: package
+    wordnet-base, /usr/share/wordnet).
+
+    Examples:
+      srd data build wordnet /usr/share/wordnet --out nouns.parquet
+      srd data build wordnet /usr/share/wordnet --skip 600 --words 300 --index glosses --out more-nouns.parquet
+      srd data build wordnet /usr/share/wordnet --pos verb --index glosses --vectors model:my-model --out verbs.parquet
+    """
+
+    words: int = 600
+    """Words to draw, in an order fixed by their spelling; a third to a half of them become topics."""
+    skip: int = 0
+    """Pass over so many words first: sets with other words share none."""
+    senses: int = 3
+    """Senses of a word, at least."""
+    pos: PartOfSpeech = "noun"
+    """Part of speech of the words."""
+    index: Index = "hypernyms"
+    """What BM25 finds documents by: glosses with the words of their hypernyms, or glosses alone."""
+    depth: int = 100
+    """Candidates of a word, at most."""
+
+    def load(self, output: Output) -> TopicSet:
+        """The words' topics."""
+        with output.progress("retrieve") as advance:
+            return load_wordnet(
+                self.folder,
+                words=self.words,
+                skip=self.skip,
+                senses=self.senses,
+                pos=self.pos,
+                index=self.index,
+                vectors=self.any_vectors,
                 depth=self.depth,
                 missing=self.missing,
                 advance=advance,

@@ -1,0 +1,229 @@
+"""WordNet (Miller 1995; Princeton University) as a collection of texts: ambiguous words, and glosses about them.
+
+The folder is the database's own (`data.noun`, `index.noun`, `data.verb`, ...; Debian: package wordnet-base, folder
+/usr/share/wordnet; the format is wndb(5WN)). Every synset of every part of speech is a document, its text the synset's
+words and gloss. A query is a word of one part of speech, its subtopics are the word's senses, with their texts. A
+document is relevant to a sense if it is the sense, or WordNet links the two directly (hypernyms, hyponyms, parts,
+wholes, derivations, ...; a link of single words counts for these words only).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, get_args
+
+import numpy as np
+
+from srd_gym.data.attach import Embedding, Missing
+from srd_gym.data.collection import Collection, Retrieve, check_first_stage, tell, topics_of
+from srd_gym.data.lsa import LsaVectorizer
+from srd_gym.data.streams import existing_folder
+from srd_gym.data.trec_files import TopicQrels
+from srd_gym.files import PathLike
+from srd_gym.names import check_integer, check_option
+from srd_gym.reading import numbered_lines, shown
+from srd_gym.topic import Topic, TopicSet
+
+PartOfSpeech = Literal["noun", "verb"]
+"""Of the words that are queries."""
+Index = Literal["hypernyms", "glosses"]
+"""What BM25 finds documents by. hypernyms: the gloss and the words of the hypernyms. glosses: the gloss alone."""
+
+_WHAT = "WordNet"
+_FILES = {"noun": "n", "verb": "v", "adj": "a", "adv": "r"}
+_HYPERNYMS = ("@", "@i")
+_COVERED, _CANDIDATES = 2, 20
+"""Senses that must have a relevant candidate, and candidates that there must be: fewer leave nothing to choose."""
+_DATA = re.compile(r"(\d{8}) \d\d ([nvasr]) ([0-9a-f]{2}) (.*?) ?\| ?(.*)")
+_INDEX = re.compile(r"(\S+) ([nvar]) \d+ .*?((?: \d{8})+) *")
+_PLAIN = re.compile(r"[a-z]{3,}")
+"""Queries are single words: a collocation is hardly ever ambiguous."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Synset:
+    """An entry of the database."""
+
+    words: tuple[str, ...]
+    gloss: str
+    pointers: tuple[tuple[str, str, int], ...]
+    """Symbol, id of the other synset, and number of the word that it is a link of (from 1 on; 0: of all)."""
+
+
+def load_wordnet(
+    folder: PathLike,
+    *,
+    words: int = 600,
+    skip: int = 0,
+    senses: int = 3,
+    pos: PartOfSpeech = "noun",
+    index: Index = "hypernyms",
+    vectors: PathLike | LsaVectorizer | Embedding | None = None,
+    retrieve: Retrieve = "bm25",
+    depth: int = 100,
+    missing: Missing = "error",
+    advance: Callable[[int], None] | None = None,
+) -> TopicSet:
+    """Topics of ambiguous words.
+
+    Words stand in an order that their spelling alone fixes (a hash), so that sets with other `skip` share no word.
+    Those with fewer than 20 candidates, or with fewer than two senses that have a relevant one, are left out, with a
+    `DataNotice`.
+
+    Args:
+        folder: holds the database's files.
+        words: how many to draw; a third to a half of them become topics.
+        skip: how many to pass over first.
+        senses: a word's, at least.
+        pos: the words' part of speech.
+        index: what BM25 finds documents by.
+        vectors: as of `load_texts`.
+        retrieve: the first stage, as of `load_texts`.
+        depth: candidates of a word, at most.
+        missing: as of `load_texts`.
+        advance: told of every word for which candidates were sought.
+
+    Raises:
+        FileNotFoundError: no such folder, or a file is not in it.
+        ImportError: bm25s or scikit-learn is not installed.
+        ValueError: a malformed line (file and line are named), no such words, or as `load_texts`.
+    """
+    check_first_stage(retrieve, depth, vectors=vectors is not None)
+    for name, value, low in (("words", words, 1), ("skip", skip, 0), ("senses", senses, 2)):
+        check_integer(name, value, low)
+    check_option("part of speech", pos, get_args(PartOfSpeech))
+    check_option("index", index, get_args(Index))
+    place = existing_folder(folder, _WHAT)
+    synsets = {own_id: synset for name in _FILES for own_id, synset in _synsets(place, name)}
+    drawn = _words(place, pos, senses)[skip : skip + words]
+    if not drawn:
+        raise ValueError(f"{_WHAT}: {place}: no {pos}s of {senses} senses or more are left behind the first {skip}")
+    topics = topics_of(
+        _collection(place, synsets, dict(drawn), pos, index),
+        vectors=vectors,
+        retrieve=retrieve,
+        depth=depth,
+        missing=missing,
+        advance=advance,
+    )
+    kept = [topic for topic in topics if _is_ambiguous(topic)]
+    without = sorted({word for word, _ in drawn} - {topic.query_id for topic in kept})
+    rule = f"fewer than {_CANDIDATES} candidates, or fewer than {_COVERED} senses among them"
+    tell(place, f"of {len(drawn)} words have {rule}: left out", without)
+    if not kept:
+        raise ValueError(f"{_WHAT}: {place}: all of {len(drawn)} words have {rule}; draw more of them")
+    return topics.replace(kept, name=f"wordnet {pos}s")
+
+
+def _is_ambiguous(topic: Topic) -> bool:
+    """Whether there is something to choose among its candidates."""
+    covered = 0 if topic.judgments is None else int(topic.judgments.any(axis=0).sum())
+    return covered >= _COVERED and topic.n_candidates >= _CANDIDATES
+
+
+def _synsets(folder: Path, name: str) -> Iterator[tuple[str, _Synset]]:
+    """The entries of a data file by id, such as "00001740-n"."""
+    path = folder / f"data.{name}"
+    for number, line in numbered_lines(path, _WHAT):
+        if line.startswith("  ") or not line.strip():
+            continue  # the licence
+        try:
+            yield _synset(line)
+        except (ValueError, IndexError) as error:
+            raise ValueError(f"{_WHAT}: {path}:{number}: no entry as wndb(5WN) has them: {shown(line)}") from error
+
+
+def _synset(line: str) -> tuple[str, _Synset]:
+    """The entry in a line.
+
+    Raises:
+        ValueError, IndexError: there is none.
+    """
+    match = _DATA.fullmatch(line.rstrip())
+    if match is None:
+        raise ValueError
+    offset, kind, count, rest, gloss = match.groups()
+    fields, n = rest.split(" "), int(count, 16)
+    words = tuple(re.sub(r"\(\w+\)$", "", word).replace("_", " ") for word in fields[: 2 * n : 2])
+    wanted = 4 * int(fields[2 * n])
+    pointers = fields[2 * n + 1 : 2 * n + 1 + wanted]
+    if len(pointers) != wanted:
+        raise ValueError
+    return f"{offset}-{_part(kind)}", _Synset(
+        words=words,
+        gloss=gloss.strip(),
+        pointers=tuple(
+            (symbol, f"{other}-{_part(kind)}", int(numbers[:2], 16))
+            for symbol, other, kind, numbers in zip(*(pointers[i::4] for i in range(4)), strict=True)
+        ),
+    )
+
+
+def _part(kind: str) -> str:
+    """The part of speech; satellites stand in the file of adjectives."""
+    return "a" if kind == "s" else kind
+
+
+def _words(folder: Path, pos: PartOfSpeech, senses: int) -> list[tuple[str, list[str]]]:
+    """Plain words with so many senses and the ids of these, in the order of their hashes."""
+    path, found = folder / f"index.{pos}", []
+    for number, line in numbered_lines(path, _WHAT):
+        if line.startswith("  ") or not line.strip():
+            continue
+        match = _INDEX.fullmatch(line)
+        if match is None:
+            raise ValueError(f"{_WHAT}: {path}:{number}: no entry as wndb(5WN) has them: {shown(line)}")
+        word, kind, offsets = match.groups()
+        # Numbers of fields before the offsets look like counts, never like offsets: these have eight digits.
+        ids = [f"{offset}-{kind}" for offset in offsets.split()]
+        if _PLAIN.fullmatch(word) and len(ids) >= senses:
+            found.append((word, ids))
+    return sorted(found, key=lambda entry: hashlib.sha256(entry[0].encode()).digest())
+
+
+def _collection(
+    folder: Path, synsets: dict[str, _Synset], senses: dict[str, list[str]], pos: PartOfSpeech, index: Index
+) -> Collection:
+    """Documents, and the words with their senses and judgments."""
+    for word, ids in senses.items():
+        unknown = [own_id for own_id in ids if own_id not in synsets]
+        if unknown:
+            raise ValueError(
+                f"{_WHAT}: {folder}: sense {unknown[0]} of {shown(word)} in index.{pos} is in no data file; the files "
+                "must be of one version"
+            )
+    texts = {own_id: f"{', '.join(synset.words)}: {synset.gloss}" for own_id, synset in synsets.items()}
+    return Collection(
+        folder=folder,
+        documents=texts,
+        same_id={},
+        queries={word: word for word in senses},
+        subtopics={word: {own_id: texts[own_id] for own_id in ids} for word, ids in senses.items()},
+        judged={word: _judged(synsets, word, ids) for word, ids in senses.items()},
+        indexed={own_id: _indexed(synsets, synset, index) for own_id, synset in synsets.items()},
+    )
+
+
+def _indexed(synsets: dict[str, _Synset], synset: _Synset, index: Index) -> str:
+    """What BM25 finds a document by."""
+    if index == "glosses":
+        return synset.gloss
+    above = [synsets[other].words for symbol, other, _ in synset.pointers if symbol in _HYPERNYMS and other in synsets]
+    return " ".join([synset.gloss, *(word for words in above for word in words)])
+
+
+def _judged(synsets: dict[str, _Synset], word: str, senses: list[str]) -> TopicQrels:
+    """The senses of a word and all that WordNet links to them."""
+    linked: dict[str, set[str]] = {}
+    for sense in senses:
+        synset = synsets[sense]
+        number = next((i for i, own in enumerate(synset.words, start=1) if own.lower() == word), 0)
+        others = {other for _, other, of in synset.pointers if of in (0, number) and other in synsets}
+        linked[sense] = {sense, *others}
+    doc_ids = tuple(sorted(set().union(*linked.values())))
+    judgments = np.array([[doc_id in linked[sense] for sense in senses] for doc_id in doc_ids], dtype=np.int8)
+    return TopicQrels(doc_ids=doc_ids, subtopic_ids=tuple(senses), judgments=judgments)

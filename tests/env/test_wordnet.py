@@ -1,0 +1,171 @@
+"""WordNet's files: entries, words, links, what is left out, what is refused; on a dictionary made here."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from srd_gym.data import DataNotice, load_wordnet
+
+pytestmark = [
+    pytest.mark.skipif(importlib.util.find_spec("bm25s") is None, reason="bm25s is not installed"),
+    pytest.mark.filterwarnings("ignore::srd_gym.data.DataNotice"),
+]
+LICENCE = "  1 This software and database is being provided to you, the LICENSEE\n"
+
+
+@dataclass
+class Dictionary:
+    """Files of the form of wndb(5WN), from entries by number."""
+
+    lines: dict[str, list[str]] = field(default_factory=lambda: {name: [] for name in ("noun", "verb", "adj", "adv")})
+    index: dict[str, list[str]] = field(default_factory=lambda: {"noun": [], "verb": []})
+
+    def add(
+        self, number: int, words: str, gloss: str, *links: tuple[str, int, str], name: str = "noun", kind: str = "n"
+    ) -> None:
+        """An entry; links are symbol, number, and source and target words."""
+        own = words.split()
+        pointers = "".join(f"{symbol} {other:08d} n {numbers} " for symbol, other, numbers in links)
+        named = " ".join(f"{word} 0" for word in own)
+        line = f"{number:08d} 03 {kind} {len(own):02x} {named} {len(links):03d} {pointers}"
+        self.lines[name].append(f"{line}{'01 + 02 00 ' if name == 'verb' else ''}| {gloss}  \n")
+
+    def word(self, word: str, *numbers: int, name: str = "noun") -> None:
+        """A word and its senses."""
+        offsets = " ".join(f"{number:08d}" for number in numbers)
+        self.index[name].append(f"{word} {name[0]} {len(numbers)} 2 @ ~ {len(numbers)} 1 {offsets}  \n")
+
+    def write(self, folder: Path) -> Path:
+        """All files."""
+        folder.mkdir()
+        for name, lines in self.lines.items():
+            (folder / f"data.{name}").write_text(LICENCE + "".join(lines), encoding="utf-8")
+        for name, lines in self.index.items():
+            (folder / f"index.{name}").write_text(LICENCE + "".join(lines), encoding="utf-8")
+        return folder
+
+
+def dictionary() -> Dictionary:
+    """A "bank" of three senses, of which two have kinds, and others that only speak of banks."""
+    made = Dictionary()
+    made.add(1, "bank money_box", "a bank for coins", ("@", 4, "0000"), ("+", 5, "0201"), ("+", 6, "0101"))
+    made.add(2, "bank", "sloping land", ("~", 50, "0000"))
+    made.add(3, "bank", "a flight of a plane")
+    made.add(4, "container", "holds things")
+    made.add(5, "boxer", "of the other word, near a bank")
+    made.add(6, "banker", "works in a bank")
+    for number in range(50, 75):
+        link = (("@", 2, "0000"),) if number == 50 else ()
+        made.add(number, f"river_{number}", f"water number {number} near a bank", *link)
+    made.add(80, "shore", "above the water", ("@", 2, "0000"))
+    made.add(90, "big(p)", "of a bank", name="adj", kind="s")
+    made.add(91, "lean", "as a plane in a bank", name="verb", kind="v")
+    made.word("bank", 1, 2, 3)
+    made.word("lone", 4)
+    made.word("river_bank", 1, 2, 3)
+    return made
+
+
+def load(folder: Path, **options: Any) -> Any:
+    return load_wordnet(folder, **{"index": "glosses", **options})
+
+
+def test_a_word_with_its_senses_and_what_is_linked_to_them(tmp_path: Path) -> None:
+    (topic,) = load(dictionary().write(tmp_path / "dict"))
+    assert topic.query_id == topic.query_text == "bank"
+    assert topic.subtopic_ids == ("00000001-n", "00000002-n", "00000003-n")
+    assert topic.subtopic_texts[0] == "bank, money box: a bank for coins"
+    covers = {
+        doc_id: {s[7] for s, grade in zip(topic.subtopic_ids, row, strict=True) if grade}
+        for doc_id, row in zip(topic.doc_ids, topic.judgments, strict=True)
+    }
+    assert covers["00000001-n"] == {"1"}, "the sense itself"
+    assert covers["00000006-n"] == {"1"}, "a link of this word"
+    assert covers["00000005-n"] == set(), "a link of the other word of the sense"
+    assert covers["00000050-n"] == {"2"}
+    assert {"00000090-a", "00000091-v"} <= covers.keys(), "all parts of speech are documents"
+    assert "00000002-n" not in covers, "its gloss has no bank"
+    texts = dict(zip(topic.doc_ids, topic.doc_texts, strict=True))
+    assert texts["00000090-a"] == "big: of a bank"
+    assert topic.pool_ids == tuple(f"{n:08d}-n" for n in (1, 2, 3, 4, 6, 50))
+
+
+def test_hypernyms_are_found_by_their_words(tmp_path: Path) -> None:
+    folder = dictionary().write(tmp_path / "dict")
+    shore = "00000080-n"
+    assert shore not in load(folder)[0].doc_ids
+    assert shore in load(folder, index="hypernyms")[0].doc_ids
+
+
+def test_words_are_drawn_in_a_fixed_order_without_overlap(tmp_path: Path) -> None:
+    made = dictionary()
+    for word in ("tide", "coast"):
+        made.word(word, 1, 50, 2)
+    for number in range(100, 130):
+        made.add(number, f"x_{number}", f"tide and coast {number}", ("@", 2, "0000"))
+    made.lines["noun"][0] = made.lines["noun"][0].replace("a bank for coins", "a bank for coins of tide and coast")
+    made.lines["noun"][1] = made.lines["noun"][1].replace("sloping land", "sloping land of tide and coast")
+    folder = made.write(tmp_path / "dict")
+    everything = load(folder).query_ids
+    assert sorted(everything) == ["bank", "coast", "tide"]
+    first, rest = load(folder, words=1), load(folder, words=2, skip=1)
+    assert first.query_ids + rest.query_ids == everything
+    assert [t.doc_ids for t in rest] == [t.doc_ids for t in load(folder)][1:]
+
+
+def test_words_with_nothing_to_choose_are_left_out(tmp_path: Path) -> None:
+    made = dictionary()
+    made.word("coin", 1, 2, 3)
+    with pytest.warns(DataNotice, match=r"1 of 2 words have fewer than 20 candidates, .* left out: 'coin'"):
+        assert load(made.write(tmp_path / "dict")).query_ids == ("bank",)
+    with pytest.raises(ValueError, match=r"all of 2 words have fewer than .*; draw more of them"):
+        load(tmp_path / "dict", depth=19)
+
+
+def test_damaged_files_and_odd_options_are_refused(tmp_path: Path) -> None:
+    folder = dictionary().write(tmp_path / "dict")
+    with pytest.raises(ValueError, match="no nouns of 3 senses or more are left behind the first 9"):
+        load(folder, skip=9)
+    with pytest.raises(ValueError, match="senses"):
+        load(folder, senses=1)
+    with pytest.raises(ValueError, match="unknown part of speech 'adj'"):
+        load(folder, pos="adj")
+    with pytest.raises(ValueError, match="unknown index 'words'"):
+        load(folder, index="words")
+    with pytest.raises(FileNotFoundError, match="no folder"):
+        load(tmp_path / "elsewhere")
+    for file, line, message in (
+        ("data.noun", "00000001 03 n 01 bank", r"data\.noun:2: no entry as wndb\(5WN\) has them"),
+        ("data.noun", "00000001 03 n 01 bank 0 002 @ 00000002 n 0000 | gloss", "no entry"),
+        ("index.noun", "bank n 3", r"index\.noun:2: no entry"),
+        ("index.noun", "bank n 3 1 @ 3 1 00000001 00000002 00099999", r"sense 00099999-n of 'bank' .* one version"),
+    ):
+        broken = dictionary().write(tmp_path / f"{file}-{len(line)}")
+        (broken / file).write_text(f"{LICENCE}{line}\n", encoding="utf-8")
+        with pytest.raises(ValueError, match=message):
+            load(broken)
+    (folder / "data.adv").unlink()
+    with pytest.raises(FileNotFoundError, match=r"data\.adv"):
+        load(folder)
+
+
+def test_vectors_are_made_of_what_was_found(tmp_path: Path) -> None:
+    folder = dictionary().write(tmp_path / "dict")
+    topics = load(folder, vectors=lambda texts: np.array([[len(text), 1.0] for text in texts], dtype=np.float32))
+    assert topics[0].doc_vectors.shape == (topics[0].n_candidates, 2)
+    assert topics[0].subtopic_vectors.shape == (3, 2)
+
+
+@pytest.mark.data
+@pytest.mark.skipif("SRD_WORDNET" not in os.environ, reason="SRD_WORDNET names no folder of WordNet's files")
+def test_wordnet_itself() -> None:
+    topics = load_wordnet(os.environ["SRD_WORDNET"], words=30)
+    assert len(topics) >= 8
+    assert topics.query_ids == load_wordnet(os.environ["SRD_WORDNET"], words=30).query_ids

@@ -18,7 +18,8 @@ from srd_agents.cautious import Cautious
 from srd_agents.config import check_count
 from srd_agents.constraints import COPIES, check_limits, limits_of, show
 from srd_agents.diversity import ByRelevance, with_diversity
-from srd_agents.registry import RANKERS, load_ranker
+from srd_agents.registry import load_ranker
+from srd_agents.subtopics import Lookup, check_uses_subtopics, embedded
 from srd_gym.files import PathLike
 from srd_gym.protocols import IntArray, Ranker, ScoreArray
 from srd_gym.topic import Topic
@@ -54,7 +55,9 @@ def diversify(
     ranker: PathLike | Ranker | None = None,
     scores: ArrayLike | Sequence[ArrayLike | None] | None = None,
     *,
-    subtopics: ArrayLike | Sequence[ArrayLike | None] | None = None,
+    subtopics: ArrayLike | Sequence[str] | Sequence[ArrayLike | Sequence[str] | None] | None = None,
+    subtopic_weights: ArrayLike | Sequence[ArrayLike | None] | None = None,
+    embed: Lookup | None = None,
     diversity: float | None = None,
     copies: float | None = COPIES,
     groups: Any = None,
@@ -73,7 +76,8 @@ def diversify(
     | doc_vectors | [N, F] | [B, N, F], or B arrays [N, F] whose N may differ |
     | query_vector | [F] or None | [B, F], or B arrays [F] or None, or None |
     | scores | [N] or None | [B, N], or B arrays [N] or None, or None |
-    | subtopics | [S, F] or None | [B, S, F], or B arrays [S, F] or None, or None |
+    | subtopics | [S, F], S texts, or None | [B, S, F], or B of [S, F], S texts or None, or None |
+    | subtopic_weights | [S] or None | B of them, or None |
     | groups, costs | [N] or None | B of them, or None |
     | shown | [P] or None | B of them, or None |
     | result | [at most min(k, N)] | [B, at most min(k, largest N)] |
@@ -89,8 +93,11 @@ def diversify(
             or a `Ranker`. A folder is read at every call: to call often, pass `load_ranker(folder)`.
         scores: of the first stage, higher is better, on any scale and in any order; None where there are none: the
             documents' order then says nothing, but that the earlier one wins a tie.
-        subtopics: vectors of what the query may mean or ask about (query suggestions, facets, senses), in the
-            documents' space; None, or none of them, where nobody knows.
+        subtopics: what the query may mean or ask about (query suggestions, facets, senses, aspects that a language
+            model lists): vectors in the documents' space, or texts and `embed`; None, or none of them, where nobody
+            knows.
+        subtopic_weights: how much each of them counts, above 0; None: all alike.
+        embed: makes vectors [n, F] of a list of n texts, such as a model's `encode`; it is asked once.
         diversity: from 0 (exactly the order of relevance, near copies included) to 1 (difference only), for the
             rankers of `srd_agents.diversity.TAKE_IT`; None lets the ranker decide.
         copies: cosine from which on a document is a near copy of one shown before it; unless diversity is 0, near
@@ -108,8 +115,9 @@ def diversify(
     Raises:
         TypeError: k is no whole number, something holds no numbers, or ranker is none of the above.
         ValueError: k below 1, no documents, shapes that do not match, numbers that are not finite, an unknown ranker
-            (near names are suggested), subtopics or diversity for one that cannot use them, groups, costs or shown that
-            do not fit the documents, or what the ranker itself refuses (vectors of another width, no query vector).
+            (near names are suggested), subtopics or diversity for one that cannot use them, texts without embed,
+            groups, costs or shown that do not fit the documents, or what the ranker itself refuses (vectors of another
+            width, no query vector).
     """
     if np.ndim(k):
         raise TypeError("k must be a whole number (documents wanted), got an array; scores go by name: scores=...")
@@ -124,11 +132,13 @@ def diversify(
             f"got {dimensions} dimension{'' if dimensions == 1 else 's'}; np.stack makes one array of many vectors"
         )
     parts = {"query_vector": query_vector, "doc_vectors": doc_vectors, "scores": scores, "subtopics": subtopics}
-    parts |= {"groups": groups, "costs": costs, "shown": shown}
+    parts |= {"subtopic_weights": subtopic_weights, "groups": groups, "costs": costs, "shown": shown}
     count = 1 if dimensions == 2 else len(_each("doc_vectors", doc_vectors, None))
-    each = [[part] if dimensions == 2 else _each(name, part, count) for name, part in parts.items()]
+    each = {name: [part] if dimensions == 2 else _each(name, part, count) for name, part in parts.items()}
+    if subtopics is not None:
+        each["subtopics"] = embedded(each["subtopics"], embed)
     given, limits = [], []
-    for b, (*part, group_ids, prices, before) in enumerate(zip(*each, strict=True)):
+    for b, (*part, group_ids, prices, before) in enumerate(zip(*each.values(), strict=True)):
         topic, order = retrieved(str(b), None, *part)
         given.append((topic, order))
         limits.append(
@@ -159,7 +169,7 @@ def prepared(
     """
     chosen = as_ranker(ranker)
     if subtopics:
-        _check_uses_subtopics(chosen)
+        check_uses_subtopics(chosen)
     if copies is None and isinstance(chosen, Cautious):
         chosen = Cautious(replace(chosen.config, copies=None))
     chosen = with_diversity(chosen, diversity)
@@ -190,6 +200,7 @@ def retrieved(
     doc_vectors: Any,
     scores: Any,
     subtopics: Any = None,
+    subtopic_weights: Any = None,
 ) -> tuple[Topic, IntArray | None]:
     """The topic that a ranker is to see: an unlabelled one, its candidates in the order of their scores.
 
@@ -200,6 +211,7 @@ def retrieved(
         doc_vectors: [N, F].
         scores: [N], or None: the candidates then stay as they are and have no retrieval order.
         subtopics: [S, F], or None.
+        subtopic_weights: [S], or None.
 
     Returns:
         The topic, and for each of its candidates its position among the documents given (None: the same).
@@ -226,6 +238,7 @@ def retrieved(
             documents, first_stage = documents[order], first_stage[order]
             ids = ids if doc_ids is None else tuple([ids[i] for i in order.tolist()])
     named = None if subtopics is None else _subtopic_vectors(query_id, subtopics)
+    weights = None if subtopic_weights is None else _numbers(query_id, "subtopic_weights", subtopic_weights)
     topic = Topic(
         query_id=query_id,
         doc_ids=ids,
@@ -234,20 +247,9 @@ def retrieved(
         retrieval_scores=first_stage,
         subtopic_ids=() if named is None else _numbered(len(named)),
         subtopic_vectors=named,
+        subtopic_weights=weights,
     )
     return topic, order
-
-
-def _check_uses_subtopics(ranker: Ranker) -> None:
-    """Refuse subtopics for a ranker of ours that would not look at them; of others nothing is known."""
-    path = f"{type(ranker).__module__}:{type(ranker).__qualname__}"
-    able = [spec for spec in RANKERS.built_in.values() if "subtopic vectors" in (*spec.needs, *spec.uses)]
-    unable = [spec.name for spec in RANKERS.built_in.values() if spec.class_path == path and spec not in able]
-    if unable:
-        raise ValueError(
-            f"ranker {unable[0]!r} cannot use subtopics; leave subtopics= out, or take one that can: "
-            f"{', '.join(spec.name for spec in able)}"
-        )
 
 
 def _subtopic_vectors(query_id: str, subtopics: Any) -> NDArray[Any] | None:

@@ -9,11 +9,12 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from srd_agents.config import check_count
 from srd_agents.constraints import COPIES, Limits, check_limits, limits_of, show
 from srd_agents.diversify import prepared, retrieved
+from srd_agents.subtopics import Lookup, embedded, looked_up
 from srd_gym.files import PathLike
 from srd_gym.protocols import Ranker
 from srd_gym.topic import Topic
@@ -23,8 +24,8 @@ if TYPE_CHECKING:
 
 _LIMITING = ("groups", "costs", "shown")
 """What columns may say of what may be shown."""
-Lookup = Callable[[list[str]], ArrayLike]
-"""Vectors of texts or document numbers: a list of n gives [n, F]."""
+Names = Callable[[list[str]], Sequence[Any]]
+"""Subtopics of queries: a list of n texts gives n of texts [S] or vectors [S, F], or None."""
 
 
 class FrameRanker:
@@ -45,6 +46,10 @@ class FrameRanker:
             list of docnos; it is asked once a frame, for every docno once.
         query_vectors: the column that holds the query's vector [F] (its first row counts), or a function that gives the
             vectors [n, F] of a list of query texts, such as a model's `encode`; None where there are none.
+        subtopics: the column that holds the query's subtopics (its first row counts; a missing one is none), or a
+            function that gives those of a list of query texts: of each a list of texts, vectors [S, F], or None.
+        subtopic_weights: the column that holds a weight of each of the query's subtopics; None: they count alike.
+        embed: gives the vectors [n, F] of subtopics that are texts; None: query_vectors, where that is a function.
         diversity: as for `srd_agents.diversify`, and so are the following.
         copies: cosine from which on a document is a near copy.
         groups: the column of ids of each document's group.
@@ -65,6 +70,9 @@ class FrameRanker:
         *,
         doc_vectors: str | Lookup = "doc_vec",
         query_vectors: str | Lookup | None = "query_vec",
+        subtopics: str | Names | None = None,
+        subtopic_weights: str | None = None,
+        embed: Lookup | None = None,
         diversity: float | None = None,
         copies: float | None = COPIES,
         groups: str | None = None,
@@ -75,13 +83,15 @@ class FrameRanker:
     ) -> None:
         if k is not None:
             check_count("k", k)
-        self.ranker, self.copies = prepared(ranker, diversity, copies)
+        self.ranker, self.copies = prepared(ranker, diversity, copies, subtopics=subtopics is not None)
         check_limits(copies=copies, groups=groups, max_per_group=max_per_group, costs=costs, budget=budget)
         self.max_per_group, self.budget = max_per_group, budget
         self.limiting = {name: column for name, column in zip(_LIMITING, (groups, costs, shown), strict=True) if column}
         self.k = k
         self.doc_vectors = doc_vectors
         self.query_vectors = query_vectors
+        self.subtopics, self.subtopic_weights = subtopics, subtopic_weights
+        self.embed = query_vectors if embed is None and callable(query_vectors) else embed
 
     def transform(self, frame: pd.DataFrame) -> pd.DataFrame:
         """The frame re-ranked; the one given is left as it is.
@@ -95,6 +105,7 @@ class FrameRanker:
         groups = [np.sort(rows) for rows in frame.groupby("qid", sort=False, observed=True).indices.values()]
         groups.sort(key=lambda rows: int(rows[0]))
         documents, queries = self._document_vectors(frame), self._query_vectors(frame, groups)
+        named, weights = self._named(frame, groups), _of_queries(frame, self.subtopic_weights, groups)
         qids, docnos = frame["qid"].tolist(), frame["docno"].tolist()
         scores = frame["score"].tolist() if "score" in frame.columns else None
         given = [
@@ -104,8 +115,9 @@ class FrameRanker:
                 query,
                 documents(rows),
                 None if scores is None else [scores[row] for row in rows],
+                *subtopics,
             )
-            for rows, query in zip(groups, queries, strict=True)
+            for rows, query, *subtopics in zip(groups, queries, named, weights, strict=True)
         ]
         depth = self.k or max((len(rows) for rows in groups), default=1)
         limits = self._limits(frame, groups, given)
@@ -151,10 +163,9 @@ class FrameRanker:
         """Refuse a frame without what is asked for, and ids that are not text."""
         columns = ["qid", "docno", *self.limiting.values()]
         columns += [self.doc_vectors] if isinstance(self.doc_vectors, str) else []
-        if isinstance(self.query_vectors, str):
-            columns.append(self.query_vectors)
-        elif self.query_vectors is not None:
-            columns.append("query")
+        of_query = (self.query_vectors, self.subtopics, self.subtopic_weights)
+        columns += [column for column in of_query if isinstance(column, str)]
+        columns += ["query"] if any(callable(lookup) for lookup in of_query) else []
         missing = [name for name in columns if name not in frame.columns]
         if missing:
             raise ValueError(
@@ -179,28 +190,32 @@ class FrameRanker:
             column = frame[self.doc_vectors].tolist()
             return lambda rows: [column[row] for row in rows]
         codes, docnos = frame["docno"].factorize()
-        vectors = _looked_up("doc_vectors", self.doc_vectors, docnos.tolist())
+        vectors = looked_up("doc_vectors", self.doc_vectors, docnos.tolist())
         return lambda rows: vectors[codes[rows]]
 
     def _query_vectors(self, frame: pd.DataFrame, groups: Sequence[NDArray[np.int64]]) -> Sequence[Any]:
         """The vector [F] of each query, or None for each."""
-        if self.query_vectors is None:
-            return [None] * len(groups)
-        if isinstance(self.query_vectors, str):
-            column = frame[self.query_vectors].tolist()
-            return [column[rows[0]] for rows in groups]
-        texts = frame["query"].tolist()
-        return list(_looked_up("query_vectors", self.query_vectors, [texts[rows[0]] for rows in groups]))
+        if self.query_vectors is None or isinstance(self.query_vectors, str):
+            return _of_queries(frame, self.query_vectors, groups)
+        return list(looked_up("query_vectors", self.query_vectors, _of_queries(frame, "query", groups)))
+
+    def _named(self, frame: pd.DataFrame, groups: Sequence[NDArray[np.int64]]) -> list[Any]:
+        """The vectors [S, F] of each query's subtopics, or None."""
+        if self.subtopics is None or isinstance(self.subtopics, str):
+            named = _of_queries(frame, self.subtopics, groups)
+        else:
+            named = list(self.subtopics(_of_queries(frame, "query", groups))) if groups else []
+            if len(named) != len(groups):
+                raise ValueError(
+                    f"subtopics was asked about {len(groups)} queries and gave {len(named)} lists; expected one each"
+                )
+        # A missing value of a data frame is NaN.
+        return embedded([None if isinstance(each, float) else each for each in named], self.embed)
 
 
-def _looked_up(name: str, lookup: Lookup, keys: list[str]) -> NDArray[Any]:
-    """What a function of the user's gives for these, one row each."""
-    if not keys:
-        return np.empty((0, 0))
-    vectors = np.asarray(lookup(keys))
-    if vectors.ndim != 2 or len(vectors) != len(keys):
-        raise ValueError(
-            f"{name} was asked for {len(keys)} vectors and gave an array of shape {vectors.shape}; expected "
-            f"[{len(keys)}, F], one row each, in their order"
-        )
-    return vectors
+def _of_queries(frame: pd.DataFrame, column: str | None, groups: Sequence[NDArray[np.int64]]) -> list[Any]:
+    """What a column says of each query, in its first row; None for each where there is no column."""
+    if column is None:
+        return [None] * len(groups)
+    values = frame[column].tolist()
+    return [values[rows[0]] for rows in groups]

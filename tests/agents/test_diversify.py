@@ -160,6 +160,74 @@ def test_subtopics_that_nobody_looks_at_are_refused() -> None:
     assert diversify(query, documents, 4, Theirs(), subtopics=np.eye(4)[:2]).indices.tolist() == [0, 1]
 
 
+SENSES = {"cat": [1.0, 0, 0, 0], "car": [0, 1.0, 0, 0], "system": [0, 0, 1.0, 0]}
+
+
+def embed(texts: list[str]) -> list[list[float]]:
+    """A model of three words; it takes nothing but lists of text."""
+    assert type(texts) is list
+    return [SENSES[text] for text in texts]
+
+
+def test_subtopics_may_be_texts() -> None:
+    query, documents, scores = vectors(30)
+    wanted = diversify(query, documents, 6, scores=scores, subtopics=list(SENSES.values())).indices.tolist()
+    for texts in (list(SENSES), tuple(SENSES), np.array(list(SENSES))):
+        found = diversify(query, documents, 6, scores=scores, subtopics=texts, embed=embed)
+        assert found.indices.tolist() == wanted
+    asked: list[list[str]] = []
+
+    def counted(texts: list[str]) -> Any:
+        asked.append(texts)
+        return torch.tensor(embed(texts))
+
+    named: list[Any] = [["car"], None, [], np.eye(4)[:2], ("cat", "system")]
+    batch = diversify(None, [documents] * 5, 6, scores=[scores] * 5, subtopics=named, embed=counted)
+    assert asked == [["car", "cat", "system"]]
+    for row, texts in zip(batch.topics(), named, strict=True):
+        alone = diversify(None, documents, 6, scores=scores, subtopics=texts, embed=embed)
+        np.testing.assert_array_equal(row.indices, alone.indices)
+
+
+def test_subtopics_may_weigh() -> None:
+    senses = np.eye(4)[:2]
+    documents = np.eye(4)[[3, 0, 1, 0, 1, 0, 1]] + 0.1 * np.random.default_rng(0).random((7, 4))
+    given: dict[str, Any] = {"k": 3, "ranker": "pm2", "copies": None}
+    heavy = diversify(None, documents, **given, subtopics=senses, subtopic_weights=[9, 1]).indices.tolist()
+    assert sorted(heavy) == [1, 3, 5]
+    batch = diversify(None, [documents] * 2, **given, subtopics=[senses] * 2, subtopic_weights=[[1, 9], None])
+    assert sorted(batch.indices[0].tolist()) == [2, 4, 6]
+    alike = diversify(None, documents, **given, subtopics=senses, subtopic_weights=[1, 1]).indices
+    np.testing.assert_array_equal(batch.indices[1], alike)
+    np.testing.assert_array_equal(alike, diversify(None, documents, **given, subtopics=senses).indices)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ({"subtopics": ["cat", "car"]}, ValueError, r"subtopics are texts \('cat', ...\): give embed="),
+        ({"subtopics": "cat", "embed": embed}, TypeError, "must be a list of texts .*got one text: 'cat'"),
+        ({"subtopics": ["cat", None], "embed": embed}, TypeError, "all be texts or all be vectors, got texts and None"),
+        ({"subtopics": ["cat"], "embed": "model"}, TypeError, "embed must be a function .*got str"),
+        ({"subtopics": ["cat"], "embed": lambda texts: [1, 2]}, ValueError, r"asked for 1 vectors .*shape \(2,\)"),
+        ({"subtopics": ["cat"], "embed": lambda texts: [[1, 2]]}, ValueError, r"shape \(1, 2\), expected \(1, 4\)"),
+        (
+            {"subtopics": np.eye(4), "subtopic_weights": [1, 2]},
+            ValueError,
+            r"weights has shape \(2,\), expected \(4,\)",
+        ),
+        ({"subtopics": np.eye(4), "subtopic_weights": [1, 2, 0, 1]}, ValueError, "weights must be positive, got 0"),
+        ({"subtopics": np.eye(4), "subtopic_weights": ["a"] * 4}, TypeError, "subtopic_weights must hold numbers"),
+        ({"subtopic_weights": [1, 2]}, ValueError, r"weights has shape \(2,\), expected \(0,\)"),
+        ({"subtopics": ["cat"], "embed": embed, "ranker": "mmr"}, ValueError, "'mmr' cannot use subtopics"),
+    ],
+)
+def test_odd_subtopics_are_named(arguments: dict[str, Any], error: type[Exception], message: str) -> None:
+    query, documents, scores = vectors()
+    with pytest.raises(error, match=message):
+        diversify(query, documents, 4, scores=scores, **arguments)
+
+
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, np.int8, np.int64, np.uint8])
 def test_any_numbers(dtype: Any) -> None:
     generator = np.random.default_rng(2)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from srd_agents.config import check_between
-from srd_agents.frames import FrameRanker, Lookup
+from srd_agents.frames import FrameRanker, Names
 from srd_agents.integrations import library
 from srd_agents.integrations.ranking import (
     checked,
@@ -14,6 +14,7 @@ from srd_agents.integrations.ranking import (
     ranker_of,
     speaking_of_queries,
 )
+from srd_agents.subtopics import Lookup
 from srd_gym.files import PathLike
 from srd_gym.protocols import Ranker
 
@@ -42,6 +43,9 @@ class DiverseReranker(pt.Transformer):
             docnos.
         query_vectors: the column that holds the query's vector, or a function that gives the vectors of a list of query
             texts, for rankers that look at it; None where there are none.
+        subtopics: the column that holds the query's subtopics, or a function that names those of a list of query texts,
+            as for `srd_agents.frames.FrameRanker`; ranker None is then `srd_agents.diversify.DEFAULT_RANKER`.
+        embed: gives the vectors of subtopics that are texts; None: query_vectors, where that is a function.
 
     Raises:
         TypeError: an argument of another type.
@@ -56,6 +60,8 @@ class DiverseReranker(pt.Transformer):
         Lambda: float | None = None,
         doc_vectors: str | Lookup = "doc_vec",
         query_vectors: str | Lookup | None = None,
+        subtopics: str | Names | None = None,
+        embed: Lookup | None = None,
     ) -> None:
         super().__init__()
         self.ranker = ranker
@@ -63,6 +69,8 @@ class DiverseReranker(pt.Transformer):
         self.Lambda = Lambda
         self.doc_vectors = doc_vectors
         self.query_vectors = query_vectors
+        self.subtopics = subtopics
+        self.embed = embed
         self._frame_ranker()
 
     def __repr__(self) -> str:
@@ -77,9 +85,9 @@ class DiverseReranker(pt.Transformer):
             ValueError: a document without a vector, vectors of two widths, a document that comes twice for a query,
                 numbers that are missing or not finite, or what the ranker refuses.
         """
-        columns = ["qid", "docno", *(name for name in (self.doc_vectors, self.query_vectors) if isinstance(name, str))]
-        if self.query_vectors is not None and not isinstance(self.query_vectors, str):
-            columns.append("query")
+        named = (self.doc_vectors, self.query_vectors, self.subtopics)
+        columns = ["qid", "docno", *(name for name in named if isinstance(name, str))]
+        columns += ["query"] if any(callable(name) for name in named[1:]) else []
         pt.validate.columns(inp, includes=columns, context=self)
         if isinstance(self.doc_vectors, str) and len(inp):
             names = [
@@ -93,5 +101,13 @@ class DiverseReranker(pt.Transformer):
         """What ranks, made at every call: `pt.GridSearch` and its like set parameters as attributes."""
         if self.Lambda is not None:
             check_between("Lambda", self.Lambda, 0.0, 1.0)
-        ranker = ranker_of(self.ranker, diversity_of(self.Lambda), option="Lambda")
-        return FrameRanker(checked(ranker), self.k, doc_vectors=self.doc_vectors, query_vectors=self.query_vectors)
+        named = self.subtopics is not None
+        ranker = ranker_of(self.ranker, diversity_of(self.Lambda), option="Lambda", subtopics=named)
+        return FrameRanker(
+            checked(ranker),
+            self.k,
+            doc_vectors=self.doc_vectors,
+            query_vectors=self.query_vectors,
+            subtopics=self.subtopics,
+            embed=self.embed,
+        )

@@ -19,24 +19,33 @@ from srd_agents.diversity import ByRelevance, with_diversity
 from srd_agents.heuristic.greedy import TradeOff
 from srd_agents.heuristic.stepwise import Stepwise
 from srd_agents.heuristic.vectors import rows_of
+from srd_agents.subtopics import Lookup, check_uses_subtopics
 from srd_gym.files import PathLike
 from srd_gym.protocols import IntArray, Ranker
 from srd_gym.topic import Topic
 
 
-def ranker_of(ranker: PathLike | Ranker | None, diversity: float | None, *, option: str = "diversity") -> Ranker:
-    """The ranker at this diversity; None is MMR where diversity is given, as in those libraries, else `DEFAULT_RANKER`.
+def ranker_of(
+    ranker: PathLike | Ranker | None, diversity: float | None, *, option: str = "diversity", subtopics: bool = False
+) -> Ranker:
+    """The ranker at this diversity.
+
+    None is MMR where diversity is given and no subtopics are, as in those libraries, else `DEFAULT_RANKER`.
 
     Args:
         ranker: as `srd_agents.diversify` takes it.
         diversity: from 0 (relevance only) to 1 (difference only), or None.
         option: what the library calls it, for errors.
+        subtopics: whether there are any.
 
     Raises:
         TypeError: ranker is nothing that ranks, or diversity no number.
-        ValueError: diversity outside [0, 1], or a ranker that takes none.
+        ValueError: diversity outside [0, 1], or a ranker that takes none, or cannot use subtopics.
     """
-    return with_diversity(as_ranker("mmr" if ranker is None and diversity is not None else ranker), diversity, option)
+    chosen = as_ranker("mmr" if ranker is None and diversity is not None and not subtopics else ranker)
+    if subtopics:
+        check_uses_subtopics(chosen)
+    return with_diversity(chosen, diversity, option)
 
 
 def diversity_of(relevance: float | None) -> float | None:
@@ -105,6 +114,8 @@ def best_first(
     query: str,
     query_vector: Any = None,
     scores: Sequence[float] | None = None,
+    subtopics: Any = None,
+    embed: Lookup | None = None,
 ) -> Diversified:
     """The k documents to show of one query, by `srd_agents.diversify`.
 
@@ -119,6 +130,8 @@ def best_first(
         query: what errors call it: "query 'jaguar'".
         query_vector: [F], or None.
         scores: [N], higher is better, or None.
+        subtopics: S texts or vectors [S, F], or None.
+        embed: gives the vectors of texts.
 
     Raises:
         TypeError: k is no whole number, or the query's vector holds no numbers.
@@ -135,7 +148,9 @@ def best_first(
     elif scores is None:
         scores = np.arange(len(vectors), 0.0, -1.0).tolist()
     with speaking_of_queries(query):
-        found = diversify(asked, vectors[order], k, checked(ranker, query), scores=scores)
+        found = diversify(
+            asked, vectors[order], k, checked(ranker, query), scores=scores, subtopics=subtopics, embed=embed
+        )
     return found._replace(indices=order[found.indices])
 
 

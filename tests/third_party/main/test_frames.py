@@ -203,3 +203,65 @@ def test_bad_options_are_named() -> None:
         FrameRanker("mrm")
     with pytest.raises(TypeError, match="ranker must be a name"):
         FrameRanker(7)  # type: ignore[arg-type]
+
+
+SENSES = {"jaguar": ["cat", "car"], "java": ["island"]}
+SENSE_VECTORS = {"cat": [1.0, 0, 0, 0], "car": [0, 1.0, 0, 0], "island": [0, 0, 1.0, 0]}
+
+
+def embed(texts: list[str]) -> list[list[float]]:
+    return [SENSE_VECTORS[text] for text in texts]
+
+
+def with_senses(given: pd.DataFrame, qid: str, **weights: Any) -> list[str]:
+    rows = given[given["qid"] == qid]
+    indices = diversify(
+        rows["query_vec"].iloc[0],
+        np.stack(rows["doc_vec"].tolist()),
+        4,
+        scores=rows["score"].to_numpy(),
+        subtopics=SENSES[rows["query"].iloc[0]],
+        embed=embed,
+        **weights,
+    ).indices
+    return rows["docno"].iloc[indices].tolist()
+
+
+def test_subtopics_come_from_a_column_or_a_function() -> None:
+    given = frame()
+    texts = given.assign(senses=given["query"].map(SENSES))
+    vectors = given.assign(senses=[np.array(embed(SENSES[query])) for query in given["query"]])
+    weighed = texts.assign(weights=[[5.0, 1.0] if query == "jaguar" else [1.0] for query in texts["query"]])
+    by_query = lambda queries: [SENSES[query] for query in queries]  # noqa: E731
+    for given_frame, ranker, weights in (
+        (texts, FrameRanker(k=4, subtopics="senses", embed=embed), None),
+        (vectors, FrameRanker(k=4, subtopics="senses"), None),
+        (given, FrameRanker(k=4, subtopics=by_query, embed=embed), None),
+        (weighed, FrameRanker(k=4, subtopics="senses", subtopic_weights="weights", embed=embed), [5.0, 1.0]),
+    ):
+        found = ranker.transform(given_frame)
+        assert found[found["qid"] == "q2"]["docno"].tolist() == with_senses(given, "q2")
+        jaguar = found[found["qid"] == "q1"]["docno"].tolist()
+        assert jaguar == with_senses(given, "q1", **({"subtopic_weights": weights} if weights else {}))
+    assert FrameRanker(k=4, subtopics="senses", embed=embed).transform(texts.iloc[:0]).empty
+
+
+def test_the_model_of_queries_embeds_subtopics_and_some_queries_have_none() -> None:
+    def model(names: list[str]) -> list[Any]:
+        return [QUERIES[name] if name in QUERIES else SENSE_VECTORS[name] for name in names]
+
+    given = frame().assign(senses=lambda rows: rows["query"].map({"java": ["island"]}))  # NaN for the other
+    found = FrameRanker(k=4, query_vectors=model, subtopics="senses").transform(given)
+    assert found[found["qid"] == "q2"]["docno"].tolist() == with_senses(given, "q2")
+    assert found[found["qid"] == "q1"]["docno"].tolist() == expected(given, "q1", 4, ranker=None)
+
+
+def test_odd_subtopics_are_refused() -> None:
+    with pytest.raises(ValueError, match="'mmr' cannot use subtopics"):
+        FrameRanker("mmr", subtopics="senses")
+    with pytest.raises(ValueError, match="the frame has no column 'senses'"):
+        FrameRanker(subtopics="senses").transform(frame())
+    with pytest.raises(ValueError, match="subtopics was asked about 2 queries and gave 1 lists"):
+        FrameRanker(subtopics=lambda queries: [[]]).transform(frame())
+    with pytest.raises(ValueError, match=r"subtopics are texts \('island', ...\): give embed="):
+        FrameRanker(subtopics=lambda queries: [["island"]] * 2).transform(frame())

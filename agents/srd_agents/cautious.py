@@ -17,7 +17,7 @@ from srd_agents.config import check_between, check_count, check_positive
 from srd_agents.heuristic.config import ExplicitConfig
 from srd_agents.heuristic.order import RetrievalOrder
 from srd_agents.heuristic.pm2 import PM2
-from srd_agents.heuristic.vectors import Rows, rows_of
+from srd_agents.heuristic.vectors import LARGE, SMALL, Rows, rows_of
 from srd_agents.relational.ranker import Pretrained
 from srd_gym.protocols import BoolArray, IntArray, Ranker
 from srd_gym.topic import FloatArray, Topic
@@ -119,6 +119,8 @@ def near_copies(vectors: FloatArray, limit: float) -> BoolArray:
         limit: cosine from which on they are, above 0.
     """
     limit = min(limit, EQUAL)
+    if len(vectors) <= _BLOCK and _all_apart(vectors, limit - _DOUBT):
+        return np.zeros(len(vectors), dtype=np.bool_)
     rows = rows_of(vectors)
     units = rows.unit(slice(None))
     copies = np.zeros(len(vectors), dtype=np.bool_)
@@ -128,6 +130,17 @@ def near_copies(vectors: FloatArray, limit: float) -> BoolArray:
                 later = Rows(rows.vectors[first + 1 :], rows.scale[first + 1 :])
                 copies[first + 1 :] |= later.project(units[first]) >= limit
     return copies
+
+
+def _all_apart(vectors: FloatArray, limit: float) -> bool:
+    """Whether a look at all products shows that no cosine reaches the limit; False where it does not show that."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        products = vectors @ vectors.T
+    squares = products.diagonal()
+    if not (squares.min(initial=1) >= SMALL and squares.max(initial=1) <= LARGE):
+        return False
+    lengths = np.sqrt(squares)
+    return np.count_nonzero(products >= limit * lengths * lengths[:, None]) <= len(vectors)
 
 
 def _suspects(units: FloatArray, start: int, limit: float) -> NDArray[np.int64]:

@@ -20,7 +20,7 @@ class HeuristicConfig:
 
 
 @dataclass(frozen=True, kw_only=True)
-class RetrievalOrderConfig(HeuristicConfig):
+class RetrievalOrderConfig:
     """Retrieval order has no options."""
 
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from srd_gym.topic import FloatArray
 
-_SMALL, _LARGE = np.float32(1e-30), np.float32(1e30)
+SMALL, LARGE = np.float32(1e-30), np.float32(1e30)
 """Squared lengths between which float32 is exact enough."""
 
 
@@ -49,7 +49,7 @@ def rows_of(vectors: FloatArray) -> Rows:
     """
     with np.errstate(over="ignore"):
         squares: FloatArray = np.vecdot(vectors, vectors)
-    extreme = (squares < _SMALL) | (squares > _LARGE)
+    extreme = (squares < SMALL) | (squares > LARGE)
     if not extreme.any():
         return Rows(vectors, np.reciprocal(np.sqrt(squares)))
     squares[extreme] = 1

@@ -11,10 +11,10 @@ import torch
 
 from srd_agents.decoding import rankings_of
 from srd_agents.features import ORDER_FEATURES
-from srd_agents.mdp_div.ascent import ascend
+from srd_agents.mdp_div.ascent import ascend, play
 from srd_agents.mdp_div.config import MdpDivBatchedConfig, MdpDivConfig, PolicyConfig
 from srd_agents.mdp_div.greedy import GreedyPolicy
-from srd_agents.mdp_div.network import PolicyNetwork, Projection
+from srd_agents.mdp_div.network import PolicyNetwork
 from srd_agents.mdp_div.rollout import Episodes, episode_log_policy, roll_out
 from srd_agents.networks.checkpoint import (
     generator_array,
@@ -133,17 +133,17 @@ class PolicyLearner(NetworkLearner[C]):
             raise RuntimeError("no topics to train on: `fit` prepares them")
         return self._tensors.batch(batch)
 
-    def _rolled_out(self, batch: IntArray, rollouts: int) -> tuple[Episodes, Projection]:
-        """Episodes of these topics, and the projection, with its graph, that they were drawn with."""
+    def _simulator_in_use(self) -> SelectionCore:
+        """The simulator, for an update of the weights."""
         if self._core is None:
             raise RuntimeError("no topics to train on: `fit` prepares them")
-        self._greedy = None  # the caller is about to change the weights
-        projection = self._network.project(self._inputs(batch))
-        return roll_out(self._network, projection, self._core, batch, rollouts, self._generator), projection
+        self._greedy = None
+        return self._core
 
     def _episodes(self, batch: IntArray, rollouts: int) -> tuple[Episodes, torch.Tensor]:
         """Roll out episodes of these topics; with them log pi of every candidate at every rank, [B, T, N]."""
-        episodes, projection = self._rolled_out(batch, rollouts)
+        core, projection = self._simulator_in_use(), self._network.project(self._inputs(batch))
+        episodes = roll_out(self._network, projection, core, batch, rollouts, self._generator)
         return episodes, episode_log_policy(self._network, projection, episodes)
 
 
@@ -181,44 +181,38 @@ class MdpDiv(PolicyLearner[MdpDivConfig]):
         if self.config.update == "step":
             return self._ascend_by_rank(batch)
         episodes, log_pi = self._episodes(batch, rollouts=1)
-        terms = reinforce_loss(chosen_log_policy(log_pi, episodes.actions), self._worth(episodes), episodes.active)
+        terms = reinforce_loss(
+            chosen_log_policy(log_pi, episodes.actions), self._worth(episodes.rewards), episodes.active
+        )
         self._descend(terms.sum())
-        return self._told(episodes, float(terms.detach().sum()))
+        return self._told(float(episodes.rewards.sum()), float(terms.detach().sum()), episodes.evaluations())
 
     def _ascend_by_rank(self, batch: IntArray) -> Mapping[str, float]:
         """A step for each rank of an episode, its state computed anew with the weights as they are by then."""
-        episodes, _ = self._rolled_out(batch, rollouts=1)
+        core, network = self._simulator_in_use(), self._network
         queries, documents, _, _ = self._inputs(batch)
-        network = self._network
         # No vector of the query stays no vector: the state begins at sigma(0).
-        query = torch.where((queries != 0).any(), (queries[0] - network.shift) / network.scale, 0.0)
+        query = torch.where((queries != 0).any(), (queries[0] - network.shift) / network.scale, 0.0).cpu().numpy()
+        vectors = ((documents[0] - network.shift) / network.scale).cpu().numpy()
         weights = {name: parameter.detach().cpu().numpy() for name, parameter in network.named_parameters()}
-        loss = ascend(
-            weights,
-            query.cpu().numpy(),
-            ((documents[0] - network.shift) / network.scale).cpu().numpy(),
-            episodes.actions[0].cpu().numpy(),
-            episodes.allowed[0].cpu().numpy(),
-            (self._worth(episodes) * episodes.active)[0].cpu().numpy(),
-            self.config.learning_rate,
-        )
+        core.reset(batch)
+        draws = torch.rand(int(core.length[0]), device=network.shift.device, generator=self._generator)
+        episode = play(weights, query, vectors, core, draws.cpu().numpy())
+        worth = self._worth(torch.from_numpy(episode.rewards)[None])[0].numpy()
+        loss = ascend(weights, query, vectors, episode, worth, self.config.learning_rate)
         with torch.no_grad():
             for name, parameter in network.named_parameters():
                 parameter.copy_(torch.from_numpy(weights[name]))
-        return self._told(episodes, loss)
+        return self._told(episode.rewards.sum(), loss, episode.offered.sum())
 
-    def _worth(self, episodes: Episodes) -> torch.Tensor:
+    def _worth(self, rewards: torch.Tensor) -> torch.Tensor:
         """[1, T], gamma^t G_t."""
-        return paper_weights(discounted_returns(episodes.rewards, self.config.gamma), self.config.gamma)
+        return paper_weights(discounted_returns(rewards, self.config.gamma), self.config.gamma)
 
     @staticmethod
-    def _told(episodes: Episodes, loss: float) -> Mapping[str, float]:
+    def _told(paid: float, loss: float, evaluations: float) -> Mapping[str, float]:
         """What histories say of an update."""
-        return {
-            "return": float(episodes.rewards.sum()),
-            "loss": loss,
-            "evaluations": float(episodes.evaluations()),
-        }
+        return {"return": float(paid), "loss": loss, "evaluations": float(evaluations)}
 
     def _descend(self, loss: torch.Tensor) -> None:
         """Plain gradient descent, one step."""

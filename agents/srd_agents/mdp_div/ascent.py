@@ -1,7 +1,7 @@
-"""The paper's update: after each rank of an episode a step of gradient ascent, its gradient written out.
+"""The paper's algorithm: an episode of one topic, then for each of its ranks a step along a gradient written out.
 
-Xia et al., "Adapting Markov Decision Process for Search Result Diversification", SIGIR 2017, Algorithm 1, lines 5 to 8.
-Numpy, as autograd takes most of its time for bookkeeping where H is 5 and a gradient is taken for every rank.
+Xia et al., "Adapting Markov Decision Process for Search Result Diversification", SIGIR 2017, Algorithms 1 and 2.
+Numpy, as torch takes most of its time for bookkeeping where H is 5 and every rank has a gradient of its own.
 
 Shapes: T ranks, N candidates, F vector width, H hidden width.
 """
@@ -9,32 +9,72 @@ Shapes: T ranks, N candidates, F vector width, H hidden width.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from srd_gym.core import SelectionCore
 from srd_gym.protocols import BoolArray, IntArray
 
 Floats = NDArray[np.floating]
+
+
+class Episode(NamedTuple):
+    """What one episode did and earned."""
+
+    actions: IntArray
+    """[T], the documents ranked."""
+    offered: BoolArray
+    """[T, N], what was on offer at each rank."""
+    rewards: Floats
+    """[T]."""
+
+
+def play(
+    weights: Mapping[str, Floats], query: Floats, documents: Floats, core: SelectionCore, levels: Floats
+) -> Episode:
+    """Act in the simulator until its one episode ends, each action drawn from the policy.
+
+    Args:
+        weights: `query_weight`, `input_weight` [H, F], `state_weight` [H, H] and `scoring_weight` [F, H].
+        query: [F]; zeros where the topic has none.
+        documents: [N, F].
+        core: the simulator, just reset to the topic.
+        levels: as many uniform numbers from 0 to 1 as the episode has ranks.
+    """
+    scoring, inputs = documents @ weights["scoring_weight"], documents @ weights["input_weight"].T
+    state = _sigma(weights["query_weight"] @ query)
+    actions, rewards = np.zeros(len(levels), np.int64), np.zeros(len(levels))
+    offered = np.zeros((len(levels), len(documents)), np.bool_)
+    with np.errstate(over="ignore", invalid="ignore"):  # of a policy that diverged: the loss says so
+        for rank, level in enumerate(levels):
+            offered[rank] = core.allowed[0, : len(documents)]
+            there = np.flatnonzero(offered[rank])
+            logits = scoring[there] @ state
+            cumulated = np.exp(logits - logits.max()).cumsum()
+            place = int(cumulated.searchsorted(level * cumulated[-1], side="right"))
+            actions[rank] = chosen = int(there[min(place, len(there) - 1)])
+            rewards[rank] = core.step_episode(0, chosen)[0]
+            state = _sigma(inputs[chosen] + weights["state_weight"] @ state)
+    return Episode(actions, offered, rewards)
 
 
 def ascend(
     weights: Mapping[str, Floats],
     query: Floats,
     documents: Floats,
-    actions: IntArray,
-    offered: BoolArray,
+    episode: Episode,
     worth: Floats,
     rate: float,
 ) -> float:
     """Change the weights in place by rate * worth_t * grad log pi(a_t | s_t) for t = 0, 1, ..., one after the other.
 
     Args:
-        weights: `query_weight`, `input_weight` [H, F], `state_weight` [H, H] and `scoring_weight` [F, H].
-        query: [F]; zeros where the topic has none.
-        documents: [N, F].
-        actions: [T], the documents ranked.
-        offered: [T, N], what was on offer at each rank.
+        weights: as of `play`.
+        query: as there.
+        documents: as there.
+        episode: what was played.
         worth: [T], gamma^t G_t; ranks of worth 0 are passed over, as their gradient is 0.
         rate: the step size.
 
@@ -42,18 +82,18 @@ def ascend(
         - sum_t worth_t log pi(a_t | s_t), each at the weights it was taken at.
     """
     first, into, carry, scoring = (weights[f"{name}_weight"] for name in ("query", "input", "state", "scoring"))
-    ranked, loss = documents[actions], 0.0
+    ranked, loss = documents[episode.actions], 0.0
     with np.errstate(over="ignore", invalid="ignore"):  # of a policy that diverged: the loss says so
         for rank in np.flatnonzero(worth):
             before = ranked[:rank]
             states = _states(first @ query, before @ into.T, carry)
-            there = np.flatnonzero(offered[rank])
+            there = np.flatnonzero(episode.offered[rank])
             vectors = documents[there]
             logits = vectors @ (scoring @ states[-1])
             logits -= logits.max()
             chances = np.exp(logits)
             chances /= chances.sum()
-            place = int(np.searchsorted(there, actions[rank]))
+            place = int(np.searchsorted(there, episode.actions[rank]))
             loss -= float(worth[rank]) * float(logits[place] - np.log(np.exp(logits).sum()))
             # x of the chosen document less its expectation: the gradient with regard to U h.
             surprise = ranked[rank] - chances @ vectors

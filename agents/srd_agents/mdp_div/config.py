@@ -63,7 +63,7 @@ class MdpDivConfig(PolicyConfig):
     """Step size eta, which the paper tunes on validation; it depends on the length of the vectors."""
     update: Literal["step", "episode"] = "step"
     """When the weights change: "step" after each rank's gradient, the next one taken at the new weights (Algorithm 1);
-    "episode" once, by the sum of the ranks' gradients, in a quarter of the time."""
+    "episode" once, by the sum of the ranks' gradients."""
     gamma: float = 1.0
     """Discount of later rewards, 0 to 1; the paper's is 1."""
     init: Literal["paper", "code"] = "paper"

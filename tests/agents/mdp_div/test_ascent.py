@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from srd_agents.mdp_div.ascent import ascend
+from srd_agents.mdp_div.ascent import Episode, ascend
 from srd_agents.mdp_div.network import PolicyNetwork
 from srd_agents.mdp_div.rollout import Episodes, episode_log_policy
 from srd_agents.networks.inputs import Inputs, chosen_log_policy
@@ -43,7 +43,7 @@ def test_a_step_is_autograds_through_the_whole_recurrence(rank: int, query: bool
     weights = {name: parameter.detach().numpy().copy() for name, parameter in zip(names, parameters, strict=True)}
     centred = (given - network.shift) / network.scale if query else given
     vectors = ((documents - network.shift) / network.scale).numpy()
-    loss = ascend(weights, centred.numpy(), vectors, actions, offered, worth, 0.3)
+    loss = ascend(weights, centred.numpy(), vectors, Episode(actions, offered, worth), worth, 0.3)
     assert loss == pytest.approx(-value.item())
     for name, parameter, gradient in zip(names, parameters, gradients, strict=True):
         np.testing.assert_allclose(weights[name], (parameter + 0.3 * gradient).detach().numpy(), atol=1e-12)

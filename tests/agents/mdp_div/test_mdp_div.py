@@ -15,6 +15,7 @@ from small_topics import ragged
 from srd_agents.features import order_features, padded_order_features
 from srd_agents.learner import Learner
 from srd_agents.mdp_div.agent import MdpDiv, MdpDivBatched
+from srd_agents.mdp_div.ascent import play
 from srd_agents.mdp_div.config import MdpDivBatchedConfig, MdpDivConfig
 from srd_agents.mdp_div.greedy import GreedyPolicy
 from srd_agents.mdp_div.network import PolicyNetwork
@@ -212,10 +213,10 @@ def test_weights_change_after_every_rank_as_by_hand(monkeypatch: pytest.MonkeyPa
     played: list[Any] = []
 
     def remembered(*args: Any) -> Any:
-        played.append(roll_out(*args))
+        played.append(play(*args))
         return played[-1]
 
-    monkeypatch.setattr("srd_agents.mdp_div.agent.roll_out", remembered)
+    monkeypatch.setattr("srd_agents.mdp_div.agent.play", remembered)
     rate, gamma = 0.5, 0.9
     ranker = MdpDiv(MdpDivConfig(hidden=1, horizon=2, epochs=1, learning_rate=rate, gamma=gamma))
     ranker._build(1)
@@ -223,7 +224,7 @@ def test_weights_change_after_every_rank_as_by_hand(monkeypatch: pytest.MonkeyPa
     names = ("query_weight", "input_weight", "state_weight", "scoring_weight")
     vq, v, w, u = (float(ranker._weights()[name].item()) for name in names)
     ranker._update(np.array([0]))
-    first, second = played[0].actions[0].tolist()
+    first, second = played[0].actions.tolist()
 
     def sigma(z: float) -> float:
         return float(1 / (1 + np.exp(-z)))

@@ -13,6 +13,7 @@ from weakref import WeakValueDictionary
 
 from srd_gym.data.ambient import load_ambient
 from srd_gym.data.attach import attach_vectors, embed_topics
+from srd_gym.data.composed import compose_topics
 from srd_gym.data.du_div import load_du_div
 from srd_gym.data.lsa import LsaVectorizer
 from srd_gym.data.parquet import TopicWriter, iter_topics, read_topics, write_topics
@@ -34,6 +35,7 @@ __all__ = [
     "TopicWriter",
     "VectorTable",
     "attach_vectors",
+    "compose_topics",
     "embed_texts",
     "embed_topics",
     "generate",

@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
+
 import numpy as np
 from numpy.typing import NDArray
 
 Vectors = NDArray[np.float32]
+
+
+def generator_of(*key: object) -> np.random.Generator:
+    """A generator that depends on the key alone, on every machine (Python's own hash differs between runs)."""
+    # JSON keeps ("a", "bc") and ("ab", "c") apart, and escapes whatever an id may hold.
+    digest = hashlib.blake2b(json.dumps(key).encode(), digest_size=16).digest()
+    return np.random.default_rng(int.from_bytes(digest, "little"))
 
 
 def directions(rng: np.random.Generator, count: int, width: int) -> Vectors:

@@ -12,14 +12,12 @@ Shapes: N candidates, S subtopics, F vector width.
 
 from __future__ import annotations
 
-import hashlib
 import itertools
-import json
 from dataclasses import replace
 
 import numpy as np
 
-from srd_gym.data.directions import Vectors, directions, noise_like, to_unit_length
+from srd_gym.data.directions import Vectors, directions, generator_of, noise_like, to_unit_length
 from srd_gym.names import check_integer, check_number
 from srd_gym.topic import Topic, TopicSet
 
@@ -76,7 +74,7 @@ def simulate_vectors(
     if catalogue is not None:
         check_integer("catalogue", catalogue, 1)
         _check_catalogue(topics, catalogue)
-        shared = directions(_generator(seed, "catalogue"), catalogue, width)
+        shared = directions(generator_of(seed, "catalogue"), catalogue, width)
     made = [_with_vectors(topic, int(width), float(noise), int(seed), shared) for topic in topics]
     notes = [f"simulated, noise {noise:g}"]
     notes += (
@@ -97,20 +95,13 @@ def _check_catalogue(topics: TopicSet, catalogue: int) -> None:
             )
 
 
-def _generator(*key: object) -> np.random.Generator:
-    """A generator that depends on the key alone, on every machine (Python's own hash differs between runs)."""
-    # JSON keeps ("a", "bc") and ("ab", "c") apart, and escapes whatever an id may hold.
-    digest = hashlib.blake2b(json.dumps(key).encode(), digest_size=16).digest()
-    return np.random.default_rng(int.from_bytes(digest, "little"))
-
-
 def _with_vectors(topic: Topic, width: int, noise: float, seed: int, shared: Vectors | None) -> Topic:
     """The topic with query, document and subtopic vectors; `shared` [C, F] are the directions of the catalogue."""
     if topic.judgments is None:
         raise ValueError(f"topic {topic.query_id!r} has no judgments; only labelled topics can be simulated")
     if topic.doc_vectors is not None:
         raise ValueError(f"topic {topic.query_id!r} has document vectors already; simulate only where there are none")
-    own = _generator(seed, "topic", topic.query_id)
+    own = generator_of(seed, "topic", topic.query_id)
     topic_direction = directions(own, 1, width)
     matters = np.float32(_SUBTOPIC_WEIGHT) * directions(own, _MATTERS, width)
     query_noise = noise_like(own, topic_direction, noise / 2)
@@ -119,7 +110,7 @@ def _with_vectors(topic: Topic, width: int, noise: float, seed: int, shared: Vec
     scale = np.float32(noise / np.sqrt(width))
     covers = topic.judgments >= 1
     rows = [
-        _document(_generator(seed, "document", topic.query_id, doc_id), topic, covered, seed, aspects, matters, scale)
+        _document(generator_of(seed, "document", topic.query_id, doc_id), topic, covered, seed, aspects, matters, scale)
         for doc_id, covered in zip(topic.doc_ids, covers.tolist(), strict=True)
     ]
     on_topic = np.where(covers.any(axis=1), _TOPIC_WEIGHT, _OFF_TOPIC_WEIGHT).astype(np.float32)
@@ -151,7 +142,7 @@ def _document(
         vector = matters[pair].sum(axis=0)
         contents = pair
     if repeats:
-        group = _generator(seed, "duplicates", topic.query_id, contents)
+        group = generator_of(seed, "duplicates", topic.query_id, contents)
         common = group.standard_normal(aspects.shape[1:], dtype=np.float32)
         deviation = common + np.float32(_NEAR_DUPLICATE_NOISE) * deviation
     drawn: Vectors = vector + scale * deviation
@@ -163,10 +154,10 @@ def _subtopics(topic: Topic, width: int, seed: int, shared: Vectors | None) -> t
     aspects = np.zeros((topic.n_subtopics, width), dtype=np.float32)
     title_noise = np.zeros_like(aspects)
     for i, subtopic_id in enumerate(topic.subtopic_ids):
-        rng = _generator(seed, "subtopic", topic.query_id, subtopic_id)
+        rng = generator_of(seed, "subtopic", topic.query_id, subtopic_id)
         aspects[i] = directions(rng, 1, width)[0]
         title_noise[i] = rng.standard_normal(width, dtype=np.float32)
     if shared is not None:
-        drawn = _generator(seed, "mapping", topic.query_id).permutation(len(shared))[: topic.n_subtopics]
+        drawn = generator_of(seed, "mapping", topic.query_id).permutation(len(shared))[: topic.n_subtopics]
         aspects[np.argsort(topic.subtopic_ids)] = shared[drawn]  # whatever the order of the subtopics
     return np.float32(_SUBTOPIC_WEIGHT) * aspects, title_noise

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -99,6 +100,8 @@ def view(name: str = "mcts", **config: Any) -> dict[str, Any]:
         (topics(folds=1), "folds must be at least 2, got 1"),
         (topics(source="ambient", noise=2), "noise is of simulated vectors"),
         (topics(source="ambient", catalogue=25), "catalogue is of simulated"),
+        (topics(source="du-div", texts="texts/key-points", vectors="simulated"), "texts compose the vectors"),
+        (topics(source="du-div", recur=True), "recur is of vectors composed of texts"),
         (topics(source="ambient", years=[2009]), "only trec-indri has years to choose, not 'ambient'"),
         (topics(candidates=0), "topics 't': candidates must be at least 1, got 0"),
         (topics(without=["retrieval_score"]), "part of topics 't' to do without: 'retrieval_score'. Did you mean"),
@@ -250,6 +253,27 @@ def test_real_files_need_the_variable(monkeypatch: pytest.MonkeyPatch, tmp_path:
     monkeypatch.setenv("SRD_DATA_DIR", str(tmp_path / "none"))
     with pytest.raises(FileNotFoundError, match="is no folder"):
         load_entry(entry)
+
+
+@pytest.mark.data
+@pytest.mark.usefixtures("data_dir")
+@pytest.mark.parametrize("recur", [False, True])
+def test_composed_topics_follow_the_folds_of_their_entry(recur: bool) -> None:
+    entry = TopicsEntry(name="composed", source="du-div", texts="texts/key-points", recur=recur, limit=300)
+    split = split_topics(load_entry(entry), fold="2/5")
+    assert split.test is not None
+    assert split.test.marks == ("simulated",)
+    parts = [
+        {snippet for topic in part for text in topic.doc_texts or () for snippet in text.split(" / ")}
+        for part in (split.train, split.validation, split.test)
+    ]
+    assert all(parts)
+    # Arguments of two motions may be worded alike; else folds share none.
+    assert max(len(parts[2] & other) for other in parts[:2]) < 0.01 * len(parts[2])
+    about = [{text for topic in part for text in topic.subtopic_texts or ()} for part in (split.train, split.test)]
+    assert bool(about[0] & about[1]) == recur
+    with pytest.raises(ValueError, match="word-senses has too few subtopics to compose from: part 1 of 5"):
+        load_entry(replace(entry, texts="texts/word-senses", recur=False))
 
 
 @pytest.mark.data

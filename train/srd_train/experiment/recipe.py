@@ -62,6 +62,11 @@ class TopicsEntry:
     """Of simulated vectors and synthetic topics; None: their default. A list, or "sweep", makes one set for each."""
     catalogue: int | None = None
     """Of simulated vectors: directions that topics share, their subtopics mapped to them at random; None: none."""
+    texts: str | None = None
+    """A folder of texts below SRD_DATA_DIR, with one .npz of vectors: the topics' vectors are composed of its snippets
+    (`srd_gym.data.composed`), no snippet and no subtopic in two folds."""
+    recur: bool = False
+    """Of composed vectors: subtopics recur in all folds, with other snippets."""
     limit: int | None = None
     """Keep this many topics, drawn at random (always the same)."""
     candidates: int | None = None
@@ -96,6 +101,10 @@ class TopicsEntry:
             wrong = "noise is of simulated vectors and synthetic topics; leave it out"
         elif self.catalogue is not None and not simulated:
             wrong = "catalogue is of simulated vectors; leave it out"
+        elif self.texts is not None and self.vectors is not None:
+            wrong = "texts compose the vectors; leave vectors out"
+        elif self.recur and self.texts is None:
+            wrong = "recur is of vectors composed of texts; leave it out"
         elif "query_vector" in self.without and self.vectors == "lsa":
             wrong = "lsa gives every query a vector in its fold; take other vectors"
         elif bool(self.published) != bool(self.published_source):

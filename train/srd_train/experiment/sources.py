@@ -14,14 +14,17 @@ import numpy as np
 from srd_gym.data import (
     DataNotice,
     LsaVectorizer,
+    compose_topics,
     embed_texts,
     embed_topics,
     generate,
     load_ambient,
     load_du_div,
     load_rl4srd,
+    load_texts,
     load_topics,
     load_trec,
+    read_folds,
     simulate_vectors,
 )
 from srd_gym.names import unknown
@@ -34,6 +37,7 @@ DATA_VARIABLE = "SRD_DATA_DIR"
 MADE_VECTORS = ("lsa", "simulated")
 """Vectors that are made of the topics, not read from a file."""
 _LSA_WIDTH, _SIMULATED_WIDTH = 100, 64
+_NPZ = "*.npz"
 
 
 def with_made_vectors(
@@ -96,7 +100,9 @@ def check_files(entry: TopicsEntry) -> None:
         matching(FOLDERS[entry.source])
     elif Path(entry.source).suffix:
         existing_file(entry.source, "topic file")
-    for pattern in (*entry.qrels, *([] if entry.vectors in (None, *MADE_VECTORS) else [str(entry.vectors)])):
+    named = [] if entry.vectors in (None, *MADE_VECTORS) else [str(entry.vectors)]
+    named += [] if entry.texts is None else [f"{entry.texts}/{_NPZ}"]
+    for pattern in (*entry.qrels, *named):
         matching(pattern)
     folds_path(entry)
 
@@ -114,6 +120,8 @@ def load_entry(entry: TopicsEntry) -> TopicSet:
     if entry.vectors == "simulated":
         noise = 1.0 if entry.noise is None else entry.noise
         topics = with_made_vectors(topics, "simulated", width=entry.width, noise=noise, catalogue=entry.catalogue)
+    if entry.texts is not None:
+        topics = _composed(topics, entry, entry.texts)
     if entry.candidates is not None or entry.without:
         topics = topics.replace(_reduced(topic, entry, index) for index, topic in enumerate(topics))
     return topics
@@ -156,6 +164,18 @@ def folds_path(entry: TopicsEntry) -> Path | None:
         return None
     own = Path(entry.folds_file)
     return own if own.is_file() else matching(entry.folds_file)[0]
+
+
+def _composed(topics: TopicSet, entry: TopicsEntry, texts: str) -> TopicSet:
+    """The topics with vectors composed of texts, along the folds that the entry names."""
+    (vectors, *more), folds = matching(f"{texts}/{_NPZ}"), folds_path(entry)
+    if more:
+        raise ValueError(f"topics {entry.name!r}: {texts} holds several files of vectors; expected one .npz")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DataNotice)  # of texts and queries that nothing is composed of
+        collection = load_texts(vectors.parent, vectors=vectors, retrieve="none")
+    parts = topics.folds(entry.folds, 0) if folds is None else topics.folds_from(read_folds(folds))
+    return compose_topics(topics, collection, [part.test.query_ids for part in parts], recur=entry.recur)
 
 
 def _loaded(entry: TopicsEntry) -> TopicSet:

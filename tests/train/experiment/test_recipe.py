@@ -106,6 +106,12 @@ def view(name: str = "mcts", **config: Any) -> dict[str, Any]:
         (topics(candidates=0), "topics 't': candidates must be at least 1, got 0"),
         (topics(without=["retrieval_score"]), "part of topics 't' to do without: 'retrieval_score'. Did you mean"),
         (topics(source="ambient", without=["query_vector"], vectors="lsa"), "lsa gives every query a vector"),
+        (
+            topics(retrieve="bm25"),
+            "only wordnet and texts/NAME have a first stage to choose, not 'synthetic:tiny:12:0'",
+        ),
+        (topics(source="texts/key-points", retrieve="bm52"), "Did you mean bm25"),
+        (topics(average="all"), "average and collection belong together"),
         (topics(published={"random": 0.5}), "published figures and published_source belong together"),
         (topics(published_source="a paper"), "published figures and published_source belong together"),
         (

@@ -6,7 +6,7 @@ import os
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
@@ -24,6 +24,7 @@ from srd_train.experiment.engines.local import processes
 from srd_train.experiment.fit import commit, versions
 from srd_train.experiment.recipe import FOLDERS, Recipe, built_in, load_recipe
 from srd_train.report.columns import legend_of
+from srd_train.report.macro import MacroTable, collection_cells, macro_cells, macro_markdown, macro_tables
 from srd_train.report.markup import as_markdown, write_page
 from srd_train.report.pictures import check_format, draw, draw_latency, panels
 from srd_train.report.results import Description
@@ -103,15 +104,20 @@ class Benchmark:
         out = self.out or Path("results") / recipe.name
         records, failed = self._run_cells(recipe, out, output)
         found, problems = complete_tables(records, Description(recipes=(recipe,)))
+        averages = macro_tables(found, Description(recipes=(recipe,)))
         for problem in problems:
             output.notice(str(problem))
-        _write_files(self, recipe, found)
+        _write_files(self, recipe, found, averages)
         if self.json:
             content = {"recipe": recipe.name, "out": str(out), "tables": [table.as_dict() for table in found]}
+            content |= {"averages": [asdict(table) for table in averages]} if averages else {}
             output.data(content | {"failed": failed})
             return 1 if failed else 0
         for table in found:
             print_table(table, output, legend_of(found) if table is found[-1] else "")
+        for average in averages:
+            output.table(average.title, *macro_cells(average))
+            output.table(f"{average.name}, by collection", *collection_cells(average))
         output.text(f"Cells and runs: {out}")
         return 1 if failed else 0
 
@@ -271,7 +277,9 @@ def _point(cell: Cell) -> str:
     return f"{cell.topics.name}, {cell.row}, fold {cell.fold}, seed {cell.seed}"
 
 
-def _write_files(options: Benchmark, recipe: Recipe, found: Sequence[ResultTable]) -> None:
+def _write_files(
+    options: Benchmark, recipe: Recipe, found: Sequence[ResultTable], averages: Sequence[MacroTable]
+) -> None:
     """Scores, pictures and page, as the options say."""
     records = [record for table in found for record in table.records]
     if options.scores is not None:
@@ -281,16 +289,18 @@ def _write_files(options: Benchmark, recipe: Recipe, found: Sequence[ResultTable
     if options.latency is not None:
         draw_latency(found, options.latency)
     if options.markdown is not None:
-        _write_markdown(options, recipe, found)
+        _write_markdown(options, recipe, found, averages)
 
 
-def _write_markdown(options: Benchmark, recipe: Recipe, found: Sequence[ResultTable]) -> None:
+def _write_markdown(
+    options: Benchmark, recipe: Recipe, found: Sequence[ResultTable], averages: Sequence[MacroTable]
+) -> None:
     """The tables as a page (what, by which command, of which commit), or within the marks of a page that has them."""
     path = options.markdown or Path(f"{recipe.name}.md")
     commits = sorted({name for table in found for name in table.commits})
     software = ", ".join(f"{name} {number}" for name, number in versions().items())
     command = f"srd benchmark {options.recipe}"
-    parts = [as_markdown(found)]
+    parts = [macro_markdown(averages), as_markdown(found)]
     for option, picture, title, legend in (
         ("curves", options.curves, _CURVES_TITLE, _CURVES_LEGEND),
         ("latency", options.latency, _LATENCY_TITLE, _LATENCY_LEGEND),
@@ -300,6 +310,6 @@ def _write_markdown(options: Benchmark, recipe: Recipe, found: Sequence[ResultTa
             place = os.path.relpath(picture, path.parent).replace(os.sep, "/")
             parts.append(f"![{title}]({place})\n\n{legend}")
     parts.append(f"Made by `{command}`, cells at commit {', '.join(commits)} ({software}).")
-    part = "\n\n".join(parts)
+    part = "\n\n".join(filter(None, parts))
     about = " ".join(recipe.about.split())
     write_page(path, recipe.name, part, "\n\n".join(filter(None, (f"# {recipe.title}", about, part))))

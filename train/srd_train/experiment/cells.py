@@ -29,8 +29,12 @@ from srd_train.experiment.split import Split, split_topics, with_lsa
 
 SCHEMA_VERSION = 2
 """Of a cell's JSON line; rises when its keys change their meaning."""
-_NOT_HASHED = {"ranker": ("views", "needs"), "topics": ("published", "published_source")}
-"""What else a fit serves for, where a row stands, and what tables show beside it: other values make no other cell."""
+_NOT_HASHED = {
+    "ranker": ("views", "needs"),
+    "topics": ("published", "published_source", "average", "collection", "retrieve"),
+}
+"""What else a fit serves for, where a row stands, what tables show beside it, and what the fingerprint of the topics
+tells as well: other values make no other cell."""
 _RANK_CHUNK = 64
 _LONGEST_PART = 80
 """Letters of a name that a file name takes over: file systems allow 255 in all, and the hash tells cells apart."""

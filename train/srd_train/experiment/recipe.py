@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 
 from srd_agents.config import check_count, check_positive, config_from
 from srd_agents.registry import RANKERS
+from srd_gym.data.collection import Retrieve
 from srd_gym.data.simulate import NOISE_SWEEP
 from srd_gym.data.synthetic import PRESETS
 from srd_gym.measures import measure
@@ -27,13 +28,16 @@ from srd_train.experiment.places import RecipeFile, named_in
 Entry = TypeVar("Entry", "TopicsEntry", "View", "RankerEntry", "Recipe")
 
 SUFFIX = ".toml"
-FOLDERS = {name: name for name in ("ambient", "rl4srd", "dssa-sample", "du-div")} | {"trec-indri": "trec-web"}
+COLLECTIONS = tuple(f"texts/{name}" for name in ("perspectives", "key-points", "author-names", "word-senses"))
+"""Collections of texts, whose candidates a first stage finds."""
+FOLDERS = {name: name for name in ("ambient", "rl4srd", "dssa-sample", "du-div", "wordnet", *COLLECTIONS)}
+FOLDERS |= {"trec-indri": "trec-web"}
 """Topic sets of real files, and where these are below SRD_DATA_DIR."""
 SOURCES = ("words", *FOLDERS)
 """Topic sets by name, besides files and synthetic ones."""
 _SYNTHETIC = "synthetic:"
 _PRESETS = (*PRESETS, "wide")
-LACKING = ("retrieval_scores", "query_vector")
+LACKING = ("retrieval_scores", "query_vector", "subtopics", "pool")
 """What can be removed from topics."""
 NEEDS = ("retrieval order", "query")
 """What a row can ask of topics beside what its ranker needs anyway."""
@@ -48,7 +52,7 @@ class TopicsEntry:
     """Its name in the tables."""
     source: str
     """A Parquet file, "words", "synthetic:PRESET[:TOPICS[:SEED]]", or real files: ambient, rl4srd, trec-indri,
-    dssa-sample or du-div."""
+    dssa-sample, du-div, wordnet, or texts/NAME."""
     vectors: str | None = None
     """None: those of the source. "lsa": fitted on the training fold only. "simulated": drawn from the judgments.
     Otherwise a file below SRD_DATA_DIR."""
@@ -56,6 +60,8 @@ class TopicsEntry:
     """Official judgments below SRD_DATA_DIR (patterns), for rl4srd: they give the pool."""
     years: tuple[int, ...] = ()
     """Of trec-indri: only the topics of these years of the Web Track; none named: all of them."""
+    retrieve: Retrieve | None = None
+    """Of texts/NAME and wordnet: the first stage, as of `srd data build texts`; None: bm25."""
     width: int = 64
     """F of lsa and simulated vectors."""
     noise: float | None = None
@@ -73,13 +79,18 @@ class TopicsEntry:
     """Keep only this many candidates of each topic, the first ones; a smaller topic stays whole."""
     without: tuple[str, ...] = ()
     """What to remove from the topics, to see who needs it: "retrieval_scores" (the candidates are shuffled then, as of
-    any set without a retrieval order), "query_vector", or both."""
+    any set without a retrieval order), "query_vector", "subtopics" (their texts and vectors), "pool" (the ideal is then
+    the candidates'; topics without a relevant one go)."""
     folds: int = 5
     """How many folds to split the set into."""
     folds_file: str | None = None
     """Published test sets instead, in a file here or below SRD_DATA_DIR."""
     run_folds: tuple[int, ...] = ()
     """Only these folds; none named: all of them."""
+    average: str = ""
+    """Which macro-average it is part of, if any; see `srd_train.report.macro`. No part of a cell."""
+    collection: str = ""
+    """Sets of one collection count once in a macro-average. No part of a cell."""
     published: Mapping[str, float] = field(default_factory=dict)
     """Row's name in the tables -> its figure in a paper, of the recipe's first measure. Shown beside ours; no part of
     a cell."""
@@ -105,6 +116,10 @@ class TopicsEntry:
             wrong = "texts compose the vectors; leave vectors out"
         elif self.recur and self.texts is None:
             wrong = "recur is of vectors composed of texts; leave it out"
+        elif self.retrieve is not None and self.source not in (*COLLECTIONS, "wordnet"):
+            wrong = f"only wordnet and texts/NAME have a first stage to choose, not {self.source!r}"
+        elif bool(self.average) != bool(self.collection):
+            wrong = "average and collection belong together; give both or neither"
         elif "query_vector" in self.without and self.vectors == "lsa":
             wrong = "lsa gives every query a vector in its fold; take other vectors"
         elif bool(self.published) != bool(self.published_source):

@@ -24,13 +24,14 @@ from srd_gym.data import (
     load_texts,
     load_topics,
     load_trec,
+    load_wordnet,
     read_folds,
     simulate_vectors,
 )
 from srd_gym.names import unknown
 from srd_gym.reading import existing_file
 from srd_gym.topic import Topic, TopicSet
-from srd_train.experiment.recipe import FOLDERS, TopicsEntry
+from srd_train.experiment.recipe import COLLECTIONS, FOLDERS, TopicsEntry
 
 DATA_VARIABLE = "SRD_DATA_DIR"
 """The environment variable that says where the recipes' real files are."""
@@ -124,6 +125,8 @@ def load_entry(entry: TopicsEntry) -> TopicSet:
         topics = _composed(topics, entry, entry.texts)
     if entry.candidates is not None or entry.without:
         topics = topics.replace(_reduced(topic, entry, index) for index, topic in enumerate(topics))
+    if "pool" in entry.without:
+        topics = topics.trainable()
     return topics
 
 
@@ -137,7 +140,7 @@ def data_root() -> Path:
     if not root:
         raise FileNotFoundError(
             f"the recipe needs real files, but {DATA_VARIABLE} is unset; set it to the folder that holds trec-web/, "
-            "ambient/, rl4srd/ and du-div/ (`srd benchmark smoke` needs none)"
+            "ambient/, rl4srd/, du-div/, texts/ and wordnet/ (`srd benchmark smoke` needs none)"
         )
     folder = Path(root)
     if not folder.is_dir():
@@ -184,6 +187,13 @@ def _loaded(entry: TopicsEntry) -> TopicSet:
     qrels = [path for pattern in entry.qrels for path in matching(pattern)]
     if entry.source == "ambient":
         return load_ambient(data_root() / "ambient", vectors=file)
+    if entry.source in (*COLLECTIONS, "wordnet"):
+        with warnings.catch_warnings():
+            warnings.simplefilter(
+                "ignore", DataNotice
+            )  # `srd data build` tells; a benchmark reads them again and again
+            load = load_wordnet if entry.source == "wordnet" else load_texts
+            return load(data_root() / FOLDERS[entry.source], vectors=file, retrieve=entry.retrieve or "bm25")
     if entry.source == "du-div":
         return load_du_div(data_root() / "du-div", documents=file)
     if entry.source == "rl4srd":
@@ -245,4 +255,8 @@ def _reduced(topic: Topic, entry: TopicsEntry, topic_index: int) -> Topic:
     if "retrieval_scores" in entry.without:
         order = np.random.default_rng([0, topic_index]).permutation(topic.n_candidates)  # another for each topic
         topic = replace(topic.take(order), retrieval_scores=None)
+    if "subtopics" in entry.without:
+        topic = replace(topic, subtopic_texts=None, subtopic_vectors=None)
+    if "pool" in entry.without:
+        topic = replace(topic, pool=None, pool_ids=None)
     return replace(topic, query_vector=None) if "query_vector" in entry.without else topic

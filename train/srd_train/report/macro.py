@@ -1,0 +1,214 @@
+"""Macro-averages: one figure for several topic sets, in which every collection counts the same.
+
+A recipe's topic sets say which `average` they are part of and which `collection` they show (with other vectors,
+another first stage). A topic's score is its mean over the sets of its collection and over seeds; a collection's is the
+mean over its topics; a macro-average is the mean over collections.
+
+Shapes: T topics of a collection.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from srd_train.report.markup import markdown
+from srd_train.report.results import Description
+from srd_train.report.significance import holm
+from srd_train.report.tables import ResultTable
+
+Scores = NDArray[np.float64]
+
+_ORDERS = ("retrieval-order", "random")
+"""The order that rankers were given, the first of these that all sets have: without scores it is a shuffle."""
+_RESAMPLES = 10_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comparison:
+    """A ranker against another."""
+
+    difference: float
+    interval: tuple[float, float]
+    """95% bootstrap interval of the difference, topics drawn within each collection."""
+    p_value: float
+    """Two-sided, of the randomisation test that flips topics' differences, Holm-adjusted over the table's rows."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class MacroRow:
+    """A ranker."""
+
+    ranker: str
+    mean: float
+    """The macro-average."""
+    collections: Mapping[str, float]
+    """Mean of each collection."""
+    against: Mapping[str, Comparison]
+    """Against each reference; none for itself and for rankers that read the judgments."""
+    by_collection: Mapping[str, Comparison]
+    """Against the given order, collection by collection; not adjusted."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class MacroTable:
+    """A macro-average, a row a ranker."""
+
+    name: str
+    measure: str
+    sets: Mapping[str, tuple[str, ...]]
+    """Topic sets of each collection."""
+    topics: Mapping[str, int]
+    """T of each collection."""
+    references: tuple[str, ...]
+    """The given order, and the recipe's reference."""
+    rows: tuple[MacroRow, ...]
+
+    @property
+    def title(self) -> str:
+        """What it is a mean of."""
+        parts = ", ".join(f"{name} ({self.topics[name]} topics, {len(sets)} sets)" for name, sets in self.sets.items())
+        return f"{self.name}: {self.measure}, mean over {parts}"
+
+
+def macro_tables(tables: Sequence[ResultTable], description: Description) -> list[MacroTable]:
+    """The macro-averages that the recipes name, of rankers that all their topic sets have.
+
+    Args:
+        tables: of `complete_tables`.
+        description: the recipes.
+    """
+    groups: dict[str, dict[str, list[ResultTable]]] = {}
+    for table in tables:
+        for entry in description.entries(table.topics)[:1]:
+            if entry.average:
+                groups.setdefault(entry.average, {}).setdefault(entry.collection, []).append(table)
+    return [_macro_table(name, group, description) for name, group in groups.items()]
+
+
+def macro_markdown(tables: Sequence[MacroTable]) -> str:
+    """The tables for a Markdown page: the averages, then each collection against the given order."""
+    parts = []
+    for table in tables:
+        heads, rows = macro_cells(table)
+        parts += [f"**{table.title}**", markdown(heads, rows)]
+        heads, rows = collection_cells(table)
+        parts += [f"{table.name}, by collection; in brackets the 95% interval of the difference from the given order:"]
+        parts.append(markdown(heads, rows))
+    return "\n\n".join(parts)
+
+
+def macro_cells(table: MacroTable) -> tuple[list[str], list[list[str]]]:
+    """Heads and rows: the macro-average and its differences."""
+    heads = ["ranker", table.measure]
+    for reference in table.references:
+        heads += [f"less {reference}", "95% interval", "p"]
+    rows = []
+    for row in table.rows:
+        cells = [row.ranker, f"{row.mean:.3f}"]
+        for reference in table.references:
+            cells += _comparison_cells(row.against.get(reference))
+        rows.append(cells)
+    return heads, rows
+
+
+def collection_cells(table: MacroTable) -> tuple[list[str], list[list[str]]]:
+    """Heads and rows: every collection's mean, with the difference from the given order."""
+    rows = []
+    for row in table.rows:
+        cells = [row.ranker]
+        for name, mean in row.collections.items():
+            difference, interval, _ = _comparison_cells(row.by_collection.get(name))
+            cells.append(f"{mean:.3f}" + (f" ({difference} {interval})" if difference != "-" else ""))
+        rows.append(cells)
+    return ["ranker", *table.sets], rows
+
+
+def _comparison_cells(found: Comparison | None) -> tuple[str, str, str]:
+    """Difference, interval and p."""
+    if found is None:
+        return "-", "-", "-"
+    low, high = found.interval
+    p = "< 0.001" if found.p_value < 0.001 else f"{found.p_value:.3f}"
+    return f"{found.difference:+.3f}", f"[{low:+.3f}, {high:+.3f}]", p
+
+
+def _macro_table(name: str, group: Mapping[str, Sequence[ResultTable]], description: Description) -> MacroTable:
+    """One macro-average."""
+    tables = [table for several in group.values() for table in several]
+    measure = tables[0].measures[0]
+    rankers = [row for row in tables[0].rows if all(row.ranker in table.scores[measure] for table in tables)]
+    scores = {
+        row.ranker: {collection: _scores(several, measure, row.ranker) for collection, several in group.items()}
+        for row in rankers
+    }
+    order = next((wanted for wanted in _ORDERS if wanted in scores), None)
+    wanted = (order, description.references[0])
+    references = tuple(dict.fromkeys(one for one in wanted if one is not None and one in scores))
+    tested = [row.ranker for row in rankers if not row.reads_judgments]
+    against = {one: _against(scores, tested, one) for one in references}
+    return MacroTable(
+        name=name,
+        measure=measure,
+        sets={collection: tuple(table.topics for table in several) for collection, several in group.items()},
+        topics={collection: values.size for collection, values in scores[rankers[0].ranker].items()},
+        references=references,
+        rows=tuple(
+            MacroRow(
+                ranker=ranker,
+                mean=float(np.mean([values.mean() for values in own.values()])),
+                collections={collection: float(values.mean()) for collection, values in own.items()},
+                against={one: found[ranker] for one, found in against.items() if ranker in found},
+                by_collection={
+                    collection: _compared([values - scores[order][collection]])
+                    for collection, values in own.items()
+                    if order is not None and ranker in against[order]
+                },
+            )
+            for ranker, own in scores.items()
+        ),
+    )
+
+
+def _scores(tables: Sequence[ResultTable], measure: str, ranker: str) -> Scores:
+    """[T] of a collection: means over the sets that have the topic."""
+    found: dict[str, list[float]] = {}
+    for table in tables:
+        for query_id, score in zip(table.topic_ids, table.scores[measure][ranker], strict=True):
+            found.setdefault(query_id, []).append(float(score))
+    return np.array([np.mean(found[query_id]) for query_id in sorted(found)])
+
+
+def _against(
+    scores: Mapping[str, Mapping[str, Scores]], tested: Sequence[str], reference: str
+) -> dict[str, Comparison]:
+    """Every tested ranker against the reference."""
+    found = {
+        name: _compared([values - scores[reference][collection] for collection, values in scores[name].items()])
+        for name in tested
+        if name != reference
+    }
+    adjusted = holm([comparison.p_value for comparison in found.values()])
+    return {
+        name: Comparison(difference=one.difference, interval=one.interval, p_value=p)
+        for (name, one), p in zip(found.items(), adjusted, strict=True)
+    }
+
+
+def _compared(differences: Sequence[Scores]) -> Comparison:
+    """The macro-average of differences: a [T] for each collection."""
+    rng = np.random.default_rng(0)
+    observed = float(np.mean([values.mean() for values in differences]))
+    drawn, flipped = np.zeros(_RESAMPLES), np.zeros(_RESAMPLES)
+    for values in differences:
+        for start in range(0, _RESAMPLES, 1000):
+            part = slice(start, start + 1000)
+            drawn[part] += rng.choice(values, size=(1000, values.size)).mean(axis=1)
+            flipped[part] += (rng.choice((-1.0, 1.0), size=(1000, values.size)) * values).mean(axis=1)
+    low, high = np.quantile(drawn / len(differences), (0.025, 0.975))
+    # 1e-12: sums in another order must not lose a flip that is exactly as far from 0.
+    as_far = int((np.abs(flipped) / len(differences) >= abs(observed) - 1e-12).sum())
+    return Comparison(difference=observed, interval=(float(low), float(high)), p_value=(1 + as_far) / (1 + _RESAMPLES))

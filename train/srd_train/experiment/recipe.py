@@ -105,27 +105,25 @@ class TopicsEntry:
     def __post_init__(self) -> None:
         whose = f"topics {self.name!r}"
         simulated = self.vectors == "simulated"
-        wrong = ""
-        if self.years and self.source != "trec-indri":
-            wrong = f"only trec-indri has years to choose, not {self.source!r}"
-        elif self.noise is not None and not simulated and not self.source.startswith(_SYNTHETIC):
-            wrong = "noise is of simulated vectors and synthetic topics; leave it out"
-        elif self.catalogue is not None and not simulated:
-            wrong = "catalogue is of simulated vectors; leave it out"
-        elif self.texts is not None and self.vectors is not None:
-            wrong = "texts compose the vectors; leave vectors out"
-        elif self.recur and self.texts is None:
-            wrong = "recur is of vectors composed of texts; leave it out"
-        elif self.retrieve is not None and self.source not in (*COLLECTIONS, "wordnet"):
-            wrong = f"only wordnet and texts/NAME have a first stage to choose, not {self.source!r}"
-        elif bool(self.average) != bool(self.collection):
-            wrong = "average and collection belong together; give both or neither"
-        elif "query_vector" in self.without and self.vectors == "lsa":
-            wrong = "lsa gives every query a vector in its fold; take other vectors"
-        elif bool(self.published) != bool(self.published_source):
-            wrong = "published figures and published_source belong together; give both or neither"
-        if wrong:
-            raise ValueError(f"{whose}: {wrong}")
+        wrong = {
+            f"only trec-indri has years to choose, not {self.source!r}": self.years and self.source != "trec-indri",
+            "noise is of simulated vectors and synthetic topics; leave it out": self.noise is not None
+            and not simulated
+            and not self.source.startswith(_SYNTHETIC),
+            "catalogue is of simulated vectors; leave it out": self.catalogue is not None and not simulated,
+            "texts compose the vectors; leave vectors out": self.texts is not None and self.vectors is not None,
+            "recur is of vectors composed of texts; leave it out": self.recur and self.texts is None,
+            f"only wordnet and texts/NAME have a first stage to choose, not {self.source!r}": self.retrieve is not None
+            and self.source not in (*COLLECTIONS, "wordnet"),
+            "average and collection belong together; give both or neither": bool(self.average) != bool(self.collection),
+            "lsa gives every query a vector in its fold; take other vectors": "query_vector" in self.without
+            and self.vectors == "lsa",
+            "published figures and published_source belong together; give both or neither": bool(self.published)
+            != bool(self.published_source),
+        }
+        for what, holds in wrong.items():
+            if holds:
+                raise ValueError(f"{whose}: {what}")
         self._check_values(whose)
 
     def _check_values(self, whose: str) -> None:

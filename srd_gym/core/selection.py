@@ -98,7 +98,7 @@ class SelectionCore(Episodes):
         self._more_measures = table_measures(self.arrays, measures, self.horizon, normalizer)
         bound = self.reward.measure
         self.covers = self.arrays.covers(1 if bound is None else bound.rel)
-        self._plain = None if bound is None or bound.needs_grades else self._in_numbers(bound)
+        self._plain = None if bound is None else self._in_numbers(bound)
         self.pruning: Pruning | None = None
         self._pruner: Pruner | None = None
         if pruning is not None:
@@ -227,12 +227,12 @@ class SelectionCore(Episodes):
 
     def episode_measures(self, episode: int) -> dict[str, float]:
         """`measures` of one episode alone, as Python floats."""
-        topic_index, plain = self._topic_index.item(episode), self._plain_measures
-        if plain is None or not self.arrays.labelled[topic_index]:
+        topic_index = self._topic_index.item(episode)
+        if not self.arrays.labelled[topic_index]:
             return {name: value.item() for name, value in self.measures([episode]).items()}
         values = {} if self.reward.measure is not None else {self.reward.name: self.episode_return(episode)}
         ranking = self._ranking[episode].tolist()
-        for name, measure in plain.items():
+        for name, measure in self._plain_measures.items():
             values.setdefault(name, measure.value(topic_index, ranking))
         return values
 
@@ -260,10 +260,8 @@ class SelectionCore(Episodes):
         return table_measures(self.arrays, own, self.horizon, self._normalizer) | self._more_measures
 
     @cached_property
-    def _plain_measures(self) -> dict[str, PlainMeasure] | None:
-        """The same in Python numbers; None where one of them looks at grades."""
-        if any(bound.needs_grades for bound in self._table_measures.values()):
-            return None
+    def _plain_measures(self) -> dict[str, PlainMeasure]:
+        """The same in Python numbers."""
         return {name: self._in_numbers(bound) for name, bound in self._table_measures.items()}
 
     def _in_numbers(self, bound: BoundMeasure) -> PlainMeasure:
@@ -322,8 +320,7 @@ class SelectionCore(Episodes):
         topic_index, coverage = self._topic_index[episodes], self._coverage[episodes]
         gain = np.zeros(len(topic_index))
         if (bound := self.reward.measure) is not None:
-            rows = covered * self.arrays.judgments[topic_index, action] if bound.needs_grades else covered
-            gain = bound.step_gains(rows, coverage, at, topic_index)
+            gain = bound.step_gains(covered, coverage, at, topic_index)
         if self.reward.custom is None:
             return gain
         paid = np.flatnonzero(active & self.arrays.labelled[topic_index])

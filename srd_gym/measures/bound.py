@@ -34,8 +34,6 @@ class Term:
     """[K + 1] float64 by how often a subtopic was covered before."""
     weights: ScoreArray
     """[T, S] float64: subtopic weight, scale, coefficient and divisor of each topic in one number; 0 for padding."""
-    linear: bool = False
-    """Whether j_s is the grade itself (0 below the relevance level) rather than 1 or 0."""
 
     def adds(self, weights: ScoreArray, coverage: NDArray[np.integer[Any]]) -> ScoreArray:
         """What covering a subtopic once more adds before the discount: the weights given times the novelty."""
@@ -48,8 +46,7 @@ class BoundMeasure:
     """A measure that knows its topics: a sum of terms, each a few plain arrays.
 
     Made by `Measure.bind`. Simulators may read the arrays directly; the methods do the same sums for whole batches.
-    Judgments come as `bool` (covers or not) or as integer grades, which count where >= `rel`; a measure with a
-    linear term (`needs_grades`) must see grades.
+    Judgments come as `bool` (covers or not) or as integer grades, which count where >= `rel`.
     """
 
     measure: Measure
@@ -60,11 +57,6 @@ class BoundMeasure:
     """K, the number of ranks that `discounts` and `novelty` serve."""
     terms: tuple[Term, ...]
     """The summands."""
-
-    @property
-    def needs_grades(self) -> bool:
-        """Whether some term looks at grades, not only at covered or not."""
-        return any(term.linear for term in self.terms)
 
     @property
     def ranks(self) -> int:
@@ -183,8 +175,7 @@ class BoundMeasure:
         gains = np.zeros(judgments.shape[:2])
         for term in self.terms:
             worth = term.adds(term.weights[topics], coverage) * term.discounts[ranks].reshape(-1, 1)
-            grades = np.where(covers, judgments, 0) if term.linear else covers
-            gains += np.einsum("bns,bs->bn", grades, worth)
+            gains += np.einsum("bns,bs->bn", covers, worth)
         return gains
 
     def step_gains(
@@ -207,8 +198,7 @@ class BoundMeasure:
         if not covers.shape[-1]:
             return gains
         for term in self.terms:
-            grades = rows * covers if term.linear else covers
-            adds = grades * term.adds(term.weights[topic_index], coverage)
+            adds = covers * term.adds(term.weights[topic_index], coverage)
             gains += np.add.accumulate(adds, axis=-1)[..., -1] * term.discounts[rank]
         return gains
 
@@ -232,8 +222,6 @@ class BoundMeasure:
         values = np.zeros(count)
         for term in self.terms:
             adds = term.adds(term.weights.take(cell), before) * term.discounts.take(rank)
-            if term.linear:
-                adds *= rows.reshape(-1).take(flat)
             values += np.bincount(item, weights=adds, minlength=count)
         return values
 

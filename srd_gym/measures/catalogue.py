@@ -19,7 +19,6 @@ from srd_gym.measures.reference import fill_ideal_gains
 from srd_gym.protocols import ScoreArray
 
 Normalization = Literal["ndeval", "chapelle"]
-Gains = Literal["binary", "linear"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -261,35 +260,28 @@ class MAPIA(Measure):
 
 @dataclass(frozen=True, kw_only=True)
 class _GlobalGain(StRecall):
-    """Measures with the global gain sum_s w_s g_s of a document."""
-
-    gains: Gains = "binary"
-    """Gain of a relevant judgment: "binary" 1, "linear" its grade."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self._one_of("gains", ("binary", "linear"))
+    """Measures with the global gain sum_s w_s j_s of a document."""
 
     def _global_gain(self, statistics: Statistics, depth: int, coefficient: float) -> Term:
         """D-nDCG times a coefficient."""
-        linear = self.gains == "linear"
         cutoff = self.cutoff or depth
         ideal = np.zeros(len(statistics.references))
         for row, reference in enumerate(statistics.references):
-            best = reference.ideal_global_gains(self.rel, linear)[:cutoff]
+            best = reference.ideal_global_gains(self.rel)[:cutoff]
             ideal[row] = np.dot(best, log_discounts(len(best)))
         weights = _ratio(coefficient * statistics.weights, ideal)
-        return Term(self._cut(log_discounts(depth)), np.ones(depth + 1), weights, linear)
+        return Term(self._cut(log_discounts(depth)), np.ones(depth + 1), weights)
 
 
 @dataclass(frozen=True, kw_only=True)
 class DNDCG(_GlobalGain):
     """D_nDCG@k: Sakai & Song, "Evaluating diversified search results using per-intent graded relevance", SIGIR 2011.
 
-    nDCG (discount 1/log2(1 + r)) of the global gain sum_s w_s g_s; the ideal ranking falls by global gain.
+    nDCG (discount 1/log2(1 + r)) of the global gain sum_s w_s j_s; the ideal ranking falls by global gain.
 
-    Parameters: gains "binary" or "linear" (the grade itself); rel from 1 up. The paper's intent probabilities are the
-    subtopic weights; their sum cancels.
+    Parameters: rel from 1 up. The paper's intent probabilities are the subtopic weights; their sum cancels.
+
+    Differs from the paper: a judgment of at least rel counts 1, as in all measures here; the paper adds grades.
     """
 
     name: ClassVar[str] = "D_nDCG"
@@ -302,10 +294,10 @@ class DNDCG(_GlobalGain):
 class DsharpNDCG(_GlobalGain):
     """Dsharp_nDCG@k (D#-nDCG): Sakai & Song, SIGIR 2011; gamma * I-rec@k + (1 - gamma) * D_nDCG@k.
 
-    Parameters: gamma 0 to 1; gains "binary" or "linear"; rel from 1 up.
+    Parameters: gamma 0 to 1; rel from 1 up.
 
-    Differs from the paper: I-rec divides by the S' subtopics that a relevant reference document covers, and weighs
-    them where subtopics have weights (the paper's intents all have one, and count alike).
+    Differs from the paper: as `DNDCG`; I-rec divides by the S' subtopics that a relevant reference document covers, and
+    weighs them where subtopics have weights (the paper's intents all have one, and count alike).
     """
 
     name: ClassVar[str] = "Dsharp_nDCG"

@@ -35,13 +35,11 @@ def greedy_rankings(bound: BoundMeasure, judgments: Rows, allowed: BoolArray, to
     count, n, width = judgments.shape
     open_to: NDArray[np.bool_] = np.array(allowed, dtype=np.bool_)
     covers = bound.covers(judgments)
-    # Grades are looked at only by measures with linear gains; booleans are cheaper for all others.
-    seen_by_measure = judgments if bound.needs_grades else covers
     coverage = np.zeros((count, width), dtype=np.int64)
     rankings = np.full((count, min(bound.depth, n)), -1, dtype=np.int64)
     items = np.arange(count)
     for rank in range(rankings.shape[1]):
-        gains = bound.candidate_gains(seen_by_measure, coverage, rank, topic_index)
+        gains = bound.candidate_gains(covers, coverage, rank, topic_index)
         offered = np.where(open_to, gains, -1.0)
         top = offered.max(axis=1, keepdims=True)
         best = (offered >= top - _ROUNDING * np.abs(top)).argmax(axis=1)

@@ -53,7 +53,7 @@ class Reference:
         if self.weights.shape != (width,):
             raise ValueError(f"expected one weight for each of {width} subtopics, got shape {self.weights.shape}")
         self._cascade: dict[tuple[float, int], ScoreArray] = {}
-        self._global: dict[tuple[int, bool], ScoreArray] = {}
+        self._global: dict[int, ScoreArray] = {}
 
     @classmethod
     def of(cls, topic: Topic, normalizer: Normalizer) -> Reference:
@@ -104,14 +104,11 @@ class Reference:
             fill_ideal_gains([self], alpha, rel, depth)
         return self._cascade[alpha, rel]
 
-    def ideal_global_gains(self, rel: int, linear: bool) -> ScoreArray:
-        """[P] float64, global gains sum_s w_s g_s of all pool documents, largest first (Sakai & Song 2011)."""
-        key = (rel, linear)
-        if key not in self._global:
-            covers = self.pool >= rel
-            gains = np.where(covers, self.pool, 0) if linear else covers
-            self._global[key] = np.sort(np.einsum("ps,s->p", gains, self.weights))[::-1]
-        return self._global[key]
+    def ideal_global_gains(self, rel: int) -> ScoreArray:
+        """[P] float64, global gains sum_s w_s j_s of all pool documents, largest first (Sakai & Song 2011)."""
+        if rel not in self._global:
+            self._global[rel] = np.sort(np.einsum("ps,s->p", self.pool >= rel, self.weights))[::-1]
+        return self._global[rel]
 
     def _useful_rows(self, rel: int) -> NDArray[np.bool_]:
         """[U, S] bool: rows of documents that cover something, in order of preference."""

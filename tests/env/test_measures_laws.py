@@ -68,7 +68,6 @@ def measures(draw: st.DrawFn) -> Measure:
         "alpha": st.sampled_from([0.0, 0.25, 0.5, 0.875, 1.0]),
         "beta": st.sampled_from([0.0, 0.5, 0.8]),
         "gamma": st.sampled_from([0.0, 0.3, 0.5, 1.0]),
-        "gains": st.sampled_from(["binary", "linear"]),
         "normalization": st.sampled_from(["ndeval", None, *(["chapelle"] if kind.name == "ERR_IA" else [])]),
     }
     fields = kind.__dataclass_fields__
@@ -123,9 +122,7 @@ def best_first(case: Case, m: Measure, depth: int) -> Ranking:
 
 
 def grade_sum(case: Case, document: int, m: Measure) -> float:
-    row = case.pool[document]
-    linear = m.gains == "linear"
-    return float(sum(w * (g if linear else 1) for w, g in zip(case.weights, row, strict=True) if g >= m.rel))
+    return float(sum(w for w, g in zip(case.weights, case.pool[document], strict=True) if g >= m.rel))
 
 
 def err(case: Case, ranking: Ranking, subtopic: int, m: Measure) -> float:
@@ -225,8 +222,7 @@ def test_gains_sum_to_values_and_indices_score_like_rows(case: Case, m: Measure)
     np.testing.assert_allclose(bound.gains(rows, [0]).sum(axis=1), values, rtol=0, atol=1e-12)
     padded = np.array([case.ranking + [-1] * (9 - len(case.ranking))])
     assert bound.score_rankings(padded, case.pool[None, : case.n], [0]) == pytest.approx(values, abs=0)
-    if not bound.needs_grades:
-        assert bound.values(rows >= m.rel, [0]) == pytest.approx(values, abs=0)
+    assert bound.values(rows >= m.rel, [0]) == pytest.approx(values, abs=0)
 
 
 @settings(max_examples=200, deadline=None)
@@ -341,7 +337,7 @@ def test_many_rankings_are_cut_into_blocks_that_change_nothing() -> None:
     rankings = np.argsort(rng.random((4_000, 30)), axis=1)[:, :20].astype(np.int32)
     rankings[rng.random(rankings.shape) < 0.1] = -1
     rows = np.where((rankings >= 0)[:, :, None], judgments[topic[:, None], rankings], 0)
-    for name in ("alpha_nDCG@10", "MAP_IA", "Dsharp_nDCG(gains=linear, rel=2)@15"):
+    for name in ("alpha_nDCG@10", "MAP_IA", "Dsharp_nDCG(rel=2)@15"):
         bound = measure(name).bind([Reference(pool) for pool in judgments], 20)
         expected = bound.gains(rows, topic).sum(axis=1)
         np.testing.assert_allclose(bound.score_rankings(rankings, judgments, topic), expected, rtol=0, atol=1e-12)

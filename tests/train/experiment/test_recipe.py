@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from srd_agents.registry import RANKERS
-from srd_gym.data.simulate import NOISE_SWEEP
 from srd_gym.data.synthetic import generate
 from srd_train.experiment import fit
 from srd_train.experiment.cells import tasks
@@ -49,19 +48,6 @@ def test_m2div_has_its_papers_settings_and_ranks_with_every_budget_in_all_recipe
     assert len(entries) == 2
     assert entries[0] == entries[1]
     assert [view.config.get("rank_simulations") for view in entries[0].views] == [None, 0, 16, 64, 256, 1024]
-
-
-def test_a_sweep_is_one_topic_set_for_each_noise() -> None:
-    entry = {"name": "serp", "source": "synthetic:serp:12:0", "noise": "sweep"}
-    recipe = recipe_from({**SMALL, "topics": [entry]}, "r", "r.toml")
-    assert [single.noise for single in recipe.topics] == list(NOISE_SWEEP)
-    sets = [load_entry(single) for single in recipe.topics]
-    assert len({topics.name for topics in sets}) == len(NOISE_SWEEP)
-    # The same judgments at every noise; only the vectors differ.
-    for topics in sets[1:]:
-        assert topics.query_ids == sets[0].query_ids
-        assert (topics[0].judgments == sets[0][0].judgments).all()
-        assert (topics[0].doc_vectors != sets[0][0].doc_vectors).any()
 
 
 def topics(**options: Any) -> dict[str, Any]:
@@ -213,7 +199,7 @@ views = []
         (2, 'seeds = "12"', "recipe: seeds must be a list, as ['12'], got '12' (str)"),
         (2, f"depth = {10**30}", "recipe: depth must be a number of at most 64 bits, got one of 100 bits"),
         (6, "noise = nan", "topics: noise must be a finite number, got nan"),
-        (6, 'noise = ["a"]', "topics: noise must be a number, got 'a' (str)"),
+        (6, 'noise = ["a"]', "topics: noise must be a number, got ('a',) (tuple)"),
         (6, "published = 3", "topics: published must be a table, got 3 (int)"),
         (6, "published = { mmr = 'a' }", "topics: 'mmr' in published must be a number, got 'a' (str)"),
         (9, "time_budget = 2020-01-01", "rankers: time_budget must be a number, got datetime.date(2020, 1, 1) (date)"),

@@ -16,7 +16,6 @@ from typing import Any, TypeVar
 from srd_agents.config import check_count, check_positive, config_from
 from srd_agents.registry import RANKERS
 from srd_gym.data.collection import Retrieve
-from srd_gym.data.simulate import NOISE_SWEEP
 from srd_gym.data.synthetic import PRESETS
 from srd_gym.measures import measure
 from srd_gym.names import unknown
@@ -65,7 +64,7 @@ class TopicsEntry:
     width: int = 64
     """F of lsa and simulated vectors."""
     noise: float | None = None
-    """Of simulated vectors and synthetic topics; None: their default. A list, or "sweep", makes one set for each."""
+    """Of simulated vectors; None: the default."""
     catalogue: int | None = None
     """Of simulated vectors: directions that topics share, their subtopics mapped to them at random; None: none."""
     texts: str | None = None
@@ -107,9 +106,7 @@ class TopicsEntry:
         simulated = self.vectors == "simulated"
         wrong = {
             f"only trec-indri has years to choose, not {self.source!r}": self.years and self.source != "trec-indri",
-            "noise is of simulated vectors and synthetic topics; leave it out": self.noise is not None
-            and not simulated
-            and not self.source.startswith(_SYNTHETIC),
+            "noise is of simulated vectors; leave it out": self.noise is not None and not simulated,
             "catalogue is of simulated vectors; leave it out": self.catalogue is not None and not simulated,
             "texts compose the vectors; leave vectors out": self.texts is not None and self.vectors is not None,
             "recur is of vectors composed of texts; leave it out": self.recur and self.texts is None,
@@ -314,8 +311,7 @@ def recipe_from(content: Mapping[str, Any], name: str, where: str, text: str = "
     """A recipe from parsed TOML.
 
     Args:
-        content: the tables; `topics`, `rankers` and a ranker's `views` are arrays of tables. A list as a topic set's
-            `noise` (or "sweep") makes one topic set for each value.
+        content: the tables; `topics`, `rankers` and a ranker's `views` are arrays of tables.
         name: of the recipe, where the content gives none.
         where: the file, for errors.
         text: what the file holds, for their lines.
@@ -325,9 +321,8 @@ def recipe_from(content: Mapping[str, Any], name: str, where: str, text: str = "
     """
     file = RecipeFile(where, text.splitlines())
     topics = [
-        _entry(TopicsEntry, single, file, "topics", index)
+        _entry(TopicsEntry, table, file, "topics", index)
         for index, table in enumerate(_tables(content, "topics", where))
-        for single in _one_each_noise(table)
     ]
     rankers = []
     for index, table in enumerate(_tables(content, "rankers", where)):
@@ -343,16 +338,6 @@ def _tables(values: Mapping[str, Any], key: str, where: str) -> list[dict[str, A
     if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
         raise ValueError(f"{where}: expected [[{key}]] tables, one for each")
     return tables
-
-
-def _one_each_noise(table: dict[str, Any]) -> list[dict[str, Any]]:
-    """One table for each noise level, named after it."""
-    noise = table.get("noise")
-    levels = list(NOISE_SWEEP) if noise == "sweep" else noise
-    if not isinstance(levels, list):
-        return [table]
-    shown = ((level, f"{level:g}" if isinstance(level, (int, float)) else level) for level in levels)
-    return [{**table, "noise": level, "name": f"{table.get('name', '')} noise {name}".strip()} for level, name in shown]
 
 
 def _entry(

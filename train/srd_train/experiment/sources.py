@@ -17,7 +17,6 @@ from srd_gym.data import (
     compose_topics,
     embed_texts,
     embed_topics,
-    generate,
     load_ambient,
     load_du_div,
     load_rl4srd,
@@ -211,8 +210,6 @@ def _loaded(entry: TopicsEntry) -> TopicSet:
             )
     if file is not None:
         raise ValueError(f"topics {entry.name!r}: {entry.source} brings its own vectors; leave vectors out")
-    if entry.noise is not None and entry.vectors is None:
-        return _with_noise(entry.source, entry.noise)
     return load_topics(entry.source)
 
 
@@ -228,25 +225,6 @@ def _indri(qrels: Sequence[Path], years: Sequence[int] = (), **options: Any) -> 
         topics=parts("topics.xml"),
         **options,
     )
-
-
-def _with_noise(source: str, noise: float) -> TopicSet:
-    """Synthetic topics at another noise than their preset's.
-
-    Args:
-        source: "synthetic:PRESET[:TOPICS[:SEED]]".
-        noise: expected length of the noise in a vector.
-
-    Raises:
-        ValueError: not such a source.
-    """
-    kind, _, rest = source.partition(":")
-    preset, *numbers = rest.split(":")
-    if kind != "synthetic" or len(numbers) > 2 or not all(number.isdecimal() for number in numbers):
-        raise ValueError(f"only synthetic topics and simulated vectors have a noise to set, not {source!r}")
-    count, seed = (*(int(number) for number in numbers), *(1000, 0)[len(numbers) :])
-    topics = generate(preset, n_topics=count, seed=seed, noise=noise)
-    return topics.replace(topics, name=f"{topics.name} (noise {noise:g})")
 
 
 def _reduced(topic: Topic, entry: TopicsEntry, topic_index: int) -> Topic:

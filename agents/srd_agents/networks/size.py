@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -31,34 +30,20 @@ def check_fits(owner: str, config: Any, vector_width: int, build: Callable[[Any]
         build: makes the network of such options.
 
     Raises:
-        ValueError: the message names the options that are too large, by trying their defaults one by one.
+        ValueError: the message names the option that is furthest above its default.
     """
     limit = _memory() // _COPIES
     if _fits(lambda: build(config), limit):
         return
-    defaults = type(config)()
-    larger = [
-        name for name, value in vars(config).items() if type(value) is int and value > (getattr(defaults, name) or 0)
-    ]
-
-    def would_fit(names: Sequence[str]) -> bool:
-        return _fits(lambda: build(_usual(config, defaults, names)), limit)
-
-    guilty = [name for name in larger if would_fit([name])] or (larger if would_fit(larger) else [])
-    named = ", ".join(f"{name} = {getattr(config, name)}" for name in guilty)
+    defaults = vars(type(config)())
+    times = {name: value / (defaults[name] or 1) for name, value in vars(config).items() if type(value) is int}
+    most = max(times, key=times.__getitem__, default="")
+    named = f"{most} = {getattr(config, most)}" if times.get(most, 0) > 1 else ""
     raise ValueError(
         f"ranker {owner!r} needs more memory than there is: its network for vectors of width {vector_width} takes "
         f"over {limit:,} bytes (a quarter of this machine's memory) or has over {_MOST_TENSORS:,} tensors; make "
         f"{f'{named} smaller' if named else 'the vectors shorter'}"
     )
-
-
-def _usual(config: Any, defaults: Any, names: Sequence[str]) -> Any:
-    """The options, some as they are by default; as they are where these do not go with the others."""
-    try:
-        return dataclasses.replace(config, **{name: getattr(defaults, name) for name in names})
-    except ValueError:
-        return config
 
 
 def _fits(build: Callable[[], None], limit: int) -> bool:

@@ -14,9 +14,8 @@ import torch
 from srd_agents.networks.checkpoint import load_module, load_optimizer, module_arrays, optimizer_tree
 from srd_agents.networks.learner import NetworkLearner
 from srd_agents.sb3.config import MaskablePpoConfig
-from srd_agents.sb3.network import CandidateNetwork
+from srd_agents.sb3.network import CandidateNetwork, next_scores, rank_greedily
 from srd_agents.sb3.randomness import PrivateRandomness
-from srd_agents.sb3.ranking import next_scores, rank_greedily
 from srd_agents.storage import Tree
 from srd_gym.core import SelectionCore
 from srd_gym.protocols import BoolArray, IntArray, ScoreArray

@@ -1,5 +1,7 @@
 """The network behind our SB3 policies: it scores candidates one like the other, given what is ranked already.
 
+It ranks topics too, greedily, and needs torch alone.
+
 Shapes: B states, U topics, N candidates, F vector width, K ranks of the ranking given, H hidden width.
 """
 
@@ -8,14 +10,17 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from srd_agents.features import ORDER_FEATURES
+from srd_agents.features import ORDER_FEATURES, order_columns
 from srd_agents.networks.attention import dense, initialise
 from srd_agents.networks.directions import Directions, ranked_so_far
-from srd_agents.networks.inputs import Inputs, Standardizer
+from srd_agents.networks.inputs import Inputs, Standardizer, inputs_of
+from srd_gym.protocols import IntArray, ScoreArray
+from srd_gym.topic import Topic
 
 _RELATIONS = 3  # of a candidate: to the query, to the nearest ranked document, to the ranked documents' mean
 
@@ -106,3 +111,55 @@ def _cosines(topics: Inputs, ranking: Tensor, which: Tensor | None) -> Tensor:
         count = taken.sum(1, keepdim=True).clamp(min=1).to(near.dtype)
         mean = (near * taken[:, None]).sum(2) / count
         return torch.stack([query, nearest, mean], dim=2)
+
+
+@torch.inference_mode()
+def rank_greedily(network: CandidateNetwork, topic: Topic, k: int) -> IntArray:
+    """The candidate of the highest score at each rank, the first of equals: [min(k, N)] int64.
+
+    Topics go one by one: in a batch, a topic's scores would depend on the others in their last bit.
+    """
+    count = min(k, topic.n_candidates)
+    inputs, place = topic_inputs(network, topic), network.inputs.shift.device
+    ranking = torch.full((1, count), -1, dtype=torch.int64, device=place)
+    allowed = torch.ones((1, topic.n_candidates), dtype=torch.bool, device=place)
+    for rank in range(count):
+        scores = network(inputs, ranking).scores
+        best = int(scores.masked_fill(~allowed, -torch.inf).argmax())
+        ranking[0, rank] = best
+        allowed[0, best] = False
+    found: IntArray = ranking[0].cpu().numpy().copy()
+    return found
+
+
+@torch.inference_mode()
+def next_scores(network: CandidateNetwork, topic: Topic, selected: IntArray) -> ScoreArray:
+    """The score of each candidate after these were ranked: [N] float64.
+
+    Args:
+        network: of the topic's width.
+        topic: the topic.
+        selected: [r] int64, candidates ranked so far, in order.
+    """
+    place = network.inputs.shift.device
+    ranking = torch.from_numpy(np.append(selected, -1).astype(np.int64))[None].to(place)
+    judged = network(topic_inputs(network, topic), ranking)
+    scores: ScoreArray = judged.scores[0].cpu().numpy().astype(np.float64)
+    return scores
+
+
+def topic_inputs(network: CandidateNetwork, topic: Topic) -> Inputs:
+    """What the network sees of one topic.
+
+    Raises:
+        ValueError: no vectors, or of another width than the network's.
+    """
+    if topic.vector_width != network.width:
+        raise ValueError(
+            f"the policy was built for document vectors of width {network.width}, but topic {topic.query_id!r} has "
+            f"{topic.vector_width or 'none'}; make its vectors the same way as those of training"
+        )
+    seen, n = inputs_of([topic], network.inputs.shift), topic.n_candidates
+    scores = np.zeros(n, np.float32) if topic.retrieval_scores is None else topic.retrieval_scores
+    order = order_columns(scores[None], np.ones((1, n), np.bool_))
+    return seen._replace(features=torch.from_numpy(order).to(seen.documents.device))

@@ -126,7 +126,7 @@ class SB3Ranker:
         Raises:
             ValueError: k below 1, or a topic of another width, or (stock policies) with more candidates than it knows.
         """
-        from srd_agents.sb3.ranking import rank_greedily
+        from srd_agents.sb3.network import rank_greedily
 
         check_count("k", k)
         if self._network is not None:

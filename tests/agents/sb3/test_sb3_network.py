@@ -11,11 +11,7 @@ from small_topics import random_topics
 
 from srd_agents.features import order_columns
 from srd_agents.networks.inputs import Inputs
-from srd_agents.sb3.lookup import TopicLookup
-from srd_agents.sb3.network import CandidateNetwork
-from srd_agents.sb3.ranking import next_scores, rank_greedily
-from srd_gym.core import TopicArrays
-from srd_gym.topic import TopicSet
+from srd_agents.sb3.network import CandidateNetwork, next_scores, rank_greedily
 
 WIDTH, HIDDEN, N, K = 5, 8, 7, 4
 
@@ -129,17 +125,6 @@ def test_ranking_takes_the_best_at_each_rank(seed: int) -> None:
             allowed[ranking[:rank]] = False
             scores = next_scores(network, topic, ranking[:rank])
             assert scores[candidate] == pytest.approx(scores[allowed].max(), abs=1e-6)
-
-
-def test_the_lookup_gives_what_a_topic_shows() -> None:
-    topics = TopicSet(random_topics(5, count=4), name="four")
-    arrays = TopicArrays.of(topics)
-    found, which = TopicLookup(arrays)(torch.tensor([3, 1, 3]))
-    assert which.tolist() == [1, 0, 1]
-    for row, index in enumerate([1, 3]):
-        np.testing.assert_array_equal(found.documents[row].numpy(), arrays.documents[index])
-        np.testing.assert_array_equal(found.queries[row].numpy(), arrays.queries[index])
-    assert not TopicLookup(arrays).state_dict()
 
 
 def test_another_width_is_refused() -> None:

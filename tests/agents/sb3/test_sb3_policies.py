@@ -11,9 +11,10 @@ import gymnasium as gym
 import numpy as np
 import pytest
 import torch
-from small_topics import EvenOnly
+from small_topics import EvenOnly, random_topics
 
 import srd_gym  # noqa: F401 - registers the environments
+from srd_gym.core import TopicArrays
 from srd_gym.data.synthetic import generate
 from srd_gym.envs import SelectionEnv
 from srd_gym.topic import TopicSet
@@ -24,7 +25,7 @@ contrib = pytest.importorskip("sb3_contrib")
 from sb3_contrib.common.maskable.utils import get_action_masks  # noqa: E402 - after the skip
 from stable_baselines3.common.vec_env import DummyVecEnv, SubprocVecEnv  # noqa: E402
 
-from srd_agents.sb3.extractor import CandidateExtractor  # noqa: E402
+from srd_agents.sb3.extractor import CandidateExtractor, TopicLookup  # noqa: E402
 from srd_agents.sb3.policies import (  # noqa: E402
     MaskablePointerPolicy,
     PointerDQNPolicy,
@@ -270,3 +271,14 @@ def test_a_replay_holds_what_the_spaces_say(observation: str, transition: int) -
     arrays = [*buffer.observations.values(), *buffer.next_observations.values()]
     arrays += [buffer.actions, buffer.rewards, buffer.dones, buffer.timeouts]
     assert sum(array.nbytes for array in arrays) / 10 == pytest.approx(transition, rel=0.02)
+
+
+def test_the_lookup_gives_what_a_topic_shows() -> None:
+    topics = TopicSet(random_topics(5, count=4), name="four")
+    arrays = TopicArrays.of(topics)
+    found, which = TopicLookup(arrays)(torch.tensor([3, 1, 3]))
+    assert which.tolist() == [1, 0, 1]
+    for row, index in enumerate([1, 3]):
+        np.testing.assert_array_equal(found.documents[row].numpy(), arrays.documents[index])
+        np.testing.assert_array_equal(found.queries[row].numpy(), arrays.queries[index])
+    assert not TopicLookup(arrays).state_dict()

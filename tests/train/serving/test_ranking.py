@@ -17,7 +17,6 @@ from srd_gym.data.parquet import TopicWriter, write_topics
 from srd_gym.data.synthetic import generate
 from srd_gym.data.trec import read_run
 from srd_gym.topic import Topic
-from srd_train.serving import topic_stream as module
 from srd_train.serving.topic_stream import topic_stream
 
 
@@ -78,11 +77,6 @@ def test_an_id_in_two_files_is_named_before_anything_is_ranked(srd: Srd, parts: 
     message = srd.fails("rank", "mmr", "--topics", parts, "--out", tmp_path / "run")
     assert f"query id {first!r} comes twice" in message
     assert not (tmp_path / "run").exists()
-
-
-def test_equal_hashes_of_different_ids_are_no_error(parts: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "hash", lambda _query_id: 7, raising=False)
-    assert topic_stream(str(parts)).count() == 30
 
 
 def test_files_of_different_widths_are_one_set_no_more(srd: Srd, parts: Path, tmp_path: Path) -> None:

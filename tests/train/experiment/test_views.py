@@ -13,7 +13,6 @@ from run_srd import Srd
 
 from srd_agents.registry import make_ranker
 from srd_gym.data.trec import read_run
-from srd_train.commands.benchmark import TimeLeft
 from srd_train.experiment import cells
 from srd_train.experiment.benchmark import run_benchmark
 from srd_train.experiment.cells import tasks
@@ -59,7 +58,7 @@ def fits(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def test_one_fit_serves_every_view(fits: list[str], tmp_path: Path) -> None:
     records = run_benchmark(with_views(), tmp_path)
     assert fits == ["random"] * 2 + ["mcts"] * 2  # one for each fold
-    assert TimeLeft(with_views()).total == len(records) == 2 * 5
+    assert with_views().cells == len(records) == 2 * 5
     by_row = {record["ranker"]: record for record in records if record["fold"] == 1}
     assert list(by_row) == ["random", "raw", "by value", "search 0", "search 9"]
     learned = [by_row[name] for name in list(by_row)[1:]]

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import os
-import time
-from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -15,7 +12,6 @@ from typing import Annotated, Any, Literal
 import tyro
 
 from srd_agents.history import OnProgress, Progress
-from srd_agents.registry import RANKERS
 from srd_train.commands.options import Command, SomeFile, SomeFolder, overview, parsed
 from srd_train.commands.output import Output, print_table
 from srd_train.experiment.benchmark import FailedCellsError, run_benchmark
@@ -125,10 +121,9 @@ class Benchmark:
         self, recipe: Recipe, out: Path, output: Output
     ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
         """All cells with a progress bar, and a line for each that was run: the finished ones, and those that failed."""
-        there, shown = 0, 0.0
-        left = TimeLeft(recipe)
+        there, done, shown, total = 0, 0, 0.0, recipe.cells
         failed: list[dict[str, Any]] = []
-        with output.progress(recipe.name, left.total) as advance:
+        with output.progress(recipe.name, total) as advance:
 
             def on_progress(progress: Progress) -> None:
                 nonlocal shown
@@ -138,17 +133,18 @@ class Benchmark:
                 shown = share
 
             def report(cell: Cell, record: dict[str, Any], found: bool) -> None:
-                nonlocal there, shown
-                there += found
-                left.add(cell.topics.name, cell.row, record["wall_seconds"], found=found)
+                nonlocal there, done, shown
+                there, done = there + found, done + 1
                 advance(1 - shown)
                 shown = 0.0
                 if "error" in record:
                     why = f"{record['error']['type']}: {record['error']['message']}"
-                    output.notice(f"{_point(cell)}: FAILED, {why}; {left}")
+                    output.notice(f"{_point(cell)}: FAILED, {why}; {done} of {total} cells")
                 elif not found and not output.json:
                     name, value = next(iter(record["measures"].items()))
-                    output.notice(f"{_point(cell)}: {name} {value:.4f} ({record['wall_seconds']:.1f} s); {left}")
+                    output.notice(
+                        f"{_point(cell)}: {name} {value:.4f} ({record['wall_seconds']:.1f} s); {done} of {total} cells"
+                    )
 
             try:
                 records = run_benchmark(
@@ -190,67 +186,6 @@ def _about(recipe: Recipe) -> str:
     more = [] if recipe.minutes is None else [f"{recipe.minutes:g} min"]
     more += [f"needs {', '.join(needs)}"] if needs else []
     return recipe.title + (f" ({'; '.join(more)})" if more else "")
-
-
-class TimeLeft:
-    """Estimates the time that a recipe's unfinished cells will take.
-
-    A cell is expected to take what cells of its row took on the same topics, else on other topics; else a learner takes
-    the mean of the learners seen, and what does not learn takes nothing. How these seconds of work become seconds on
-    the clock (several processes, a busy machine) is estimated from the cells done in this run.
-
-    Args:
-        recipe: the product.
-        clock: gives seconds; for tests.
-    """
-
-    def __init__(self, recipe: Recipe, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock, self._began, self._work = clock, clock(), 0.0
-        self._left: Counter[tuple[str, str]] = Counter()
-        self._learners = {row for one in recipe.rankers if RANKERS.find(one.ranker).learns for row in one.rows}
-        for topics in recipe.topics:
-            for ranker in recipe.rankers:
-                for row in ranker.rows:
-                    self._left[topics.name, row] += len(topics.fold_numbers) * len(ranker.seeds or recipe.seeds)
-        self.total = self._left.total()
-        self._took: dict[tuple[str, str], list[float]] = {}
-
-    def add(self, topics: str, row: str, seconds: float, *, found: bool) -> None:
-        """A cell is finished.
-
-        Args:
-            topics: its topic set.
-            row: its row of the tables.
-            seconds: what it took, or had taken when it was run.
-            found: it was finished before this run.
-        """
-        self._left[topics, row] -= 1
-        self._took.setdefault((topics, row), []).append(seconds)
-        self._work += 0.0 if found else seconds
-
-    @property
-    def seconds(self) -> float | None:
-        """Seconds left; None where a row is left of which nothing is known."""
-        pace = (self._clock() - self._began) / self._work if self._work else 1.0
-        expected = [(count, self._expected(*key)) for key, count in self._left.items() if count > 0]
-        known = [count * each for count, each in expected if each is not None]
-        return pace * sum(known) if len(known) == len(expected) else None
-
-    def __str__(self) -> str:
-        """As in: 3 of 12 cells, about 0:02:05 left."""
-        finished, seconds = self.total - self._left.total(), self.seconds
-        about = "time left unknown" if seconds is None else f"about {timedelta(seconds=round(seconds))} left"
-        return f"{finished} of {self.total} cells" + (f", {about}" if finished < self.total else "")
-
-    def _expected(self, topics: str, row: str) -> float | None:
-        """Seconds that one more cell of a row takes; None: unknown."""
-        same = self._took.get((topics, row)) or [
-            s for (_, name), took in self._took.items() if name == row for s in took
-        ]
-        if not same and row not in self._learners:
-            return 0.0
-        alike = same or [s for (_, name), took in self._took.items() if name in self._learners for s in took]
-        return sum(alike) / len(alike) if alike else None
 
 
 def engine_named(name: Literal["local", "ray"], jobs: int, on_progress: OnProgress | None = None) -> Engine:

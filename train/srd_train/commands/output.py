@@ -126,7 +126,14 @@ class Output:
             yield lambda _units: None
             return
         from rich.console import Console
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+        from rich.progress import (
+            BarColumn,
+            MofNCompleteColumn,
+            Progress,
+            TextColumn,
+            TimeElapsedColumn,
+            TimeRemainingColumn,
+        )
         from rich.text import Text
 
         columns = (
@@ -134,6 +141,7 @@ class Output:
             BarColumn(),
             MofNCompleteColumn(),
             TimeElapsedColumn(),
+            TimeRemainingColumn(),
         )
         with Progress(*columns, console=Console(file=sys.stderr), transient=True) as bar:
             task = bar.add_task(str(Text(visible(description))), total=total)

@@ -236,6 +236,12 @@ class Recipe:
     minutes: float | None = None
     """What fitting takes in all its cells, in minutes of one processor; None: unknown."""
 
+    @property
+    def cells(self) -> int:
+        """How many cells it has at most."""
+        folds = sum(len(entry.fold_numbers) for entry in self.topics)
+        return folds * sum(len(entry.seeds or self.seeds) * len(entry.rows) for entry in self.rankers)
+
     def __post_init__(self) -> None:
         if not 0 < len(self.name) <= _LONGEST_NAME or "/" in self.name or "\0" in self.name:
             raise ValueError(

@@ -17,13 +17,14 @@ export OMP_NUM_THREADS ?= 1
 export PYTHONHASHSEED ?= 0
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: help demo test check format lint types imports spelling wheel test-wheel test-minimal test-third-party fuzz kills docs speed ways default-ranker clean
+.PHONY: help demo test check format lint types imports spelling wheel test-wheel test-minimal test-third-party fuzz kills docs results speed ways default-ranker clean
 
 help:
 	@echo "make demo    install, then train and compare rankers on the embedded topics"
 	@echo "make test    install, then run the tests"
 	@echo "make check   everything that must hold before a change lands"
 	@echo "make docs    build the documentation into docs/_build/html"
+	@echo "make results  its tables from the stored scores, and whether its claims hold; its options: ARGS=--help"
 	@echo "make format  let ruff rewrite what it can"
 	@echo "make fuzz    damaged files and odd arguments, 100,000 cases each; its options: ARGS=--help"
 	@echo "make kills   kill commands at random moments, run them again, compare; its options: ARGS=--help"
@@ -110,6 +111,10 @@ fuzz: $(READY)
 # What is killed is run again and comes to the same; ARGS are its options (ARGS=--help).
 kills: $(READY)
 	PYTHONPATH=.:agents:train $(BIN)/python tests/fuzz/kills.py $(ARGS)
+
+# Tables and claims of the documentation from the scores in docs/results; no data set is read.
+results: $(READY)
+	PYTHONPATH=.:agents:train $(BIN)/python -m studies claims $(ARGS)
 
 # The experiments behind pages of the documentation; ARGS are their options (ARGS=--help).
 speed ways: $(READY)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import sys
 from importlib.metadata import version as version_of
+from pathlib import Path
 from typing import Any
 
 from docutils import nodes
@@ -60,10 +62,23 @@ python_use_unqualified_type_names = True
 
 def setup(app: Any) -> None:
     """Tell Sphinx of the functions below."""
+    app.connect("builder-inited", check_claims)
     app.connect("source-read", link_to_pages)
     app.connect("doctree-read", shelve_results)
     app.connect("autodoc-process-docstring", from_markdown, priority=400)  # before napoleon
     app.connect("autodoc-process-signature", as_written)
+
+
+def check_claims(app: Any) -> None:
+    """Build nothing where a page says what the stored scores do not."""
+    from sphinx.errors import ExtensionError
+
+    sys.path.insert(0, str(Path(app.srcdir).parent / "train"))  # studies are no part of the wheel
+    from studies.claims.check import faults
+
+    found = faults(Path(app.srcdir))
+    if found:
+        raise ExtensionError("\n".join(["what the pages say must be what the stored scores say:", *found]))
 
 
 def link_to_pages(app: Any, page: str, source: list[str]) -> None:

@@ -9,6 +9,7 @@ from srd_train.cli import Group, Leaf, main
 TREE = Group(
     "The experiments behind pages of the documentation.",
     {
+        "claims": Leaf("studies.claims.run", "tables from stored scores, and whether claims hold", "Claims"),
         "speed": Leaf("studies.speed.run", "the speed table, side by side with peers"),
         "ways": Leaf("studies.ways", "how many of our files common calls enter", "Ways"),
     },

@@ -88,8 +88,8 @@ def columns(table: ResultTable) -> list[Column]:
     every += [
         _median("episodes", "environment_episodes", "{:,.0f}".format, priority=10),
         _median("steps", "environment_steps", "{:,.0f}".format, priority=11),
-        _median("fit CPU seconds", "fit_cpu_seconds", _short, priority=8),
-        _median("ms a topic", "rank_milliseconds", _short, priority=9),
+        _median("fit CPU seconds", "fit_cpu_seconds", short, priority=8),
+        _median("ms a topic", "rank_milliseconds", short, priority=9),
     ]
     return [column for column in every if any(column.value(row) is not None for row in table.rows)]
 
@@ -155,7 +155,7 @@ def _interval(name: str, *, head: str, priority: int = 0, page_only: bool = Fals
     )
 
 
-def _short(value: float) -> str:
+def short(value: float) -> str:
     """A time as text, with two or three digits."""
     if value >= 100:
         return f"{value:,.0f}"

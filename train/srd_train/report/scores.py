@@ -1,7 +1,7 @@
 """Scores that stay: what the tables of a page are made of, as one small Parquet file beside it.
 
 A row is one topic of one cell: `topics` (the set's name), `ranker` (its row in the tables), `fold`, `seed`, `topic`
-(query id), a float32 column a measure, and what tables say of the cell besides. Any tool that reads Parquet can check
+(query id), a column a measure, and what tables say of the cell besides. Any tool that reads Parquet can check
 the page.
 """
 
@@ -55,7 +55,7 @@ def write_scores(path: Path, records: Sequence[Record]) -> None:
         raise ValueError("scores are kept of a benchmark's cells; runs of other systems have none: keep the run files")
     measures = list(dict.fromkeys(name for record in records for name in record["measures"]))
     schema = pa.schema(
-        [*_POINT.items(), *((name, pa.float32()) for name in measures), *_ABOUT.items()],
+        [*_POINT.items(), *((name, pa.float64()) for name in measures), *_ABOUT.items()],
         metadata={_KEY: json.dumps({"version": _VERSION, "measures": measures}).encode()},
     )
     rows = [_rows(record, schema) for record in records]
@@ -104,7 +104,7 @@ def _rows(record: Record, schema: pa.Schema) -> pa.Table:
 def _record(rows: pa.Table, measures: Sequence[str]) -> dict[str, Any]:
     """The record of a cell's rows."""
     (first,) = rows.slice(0, 1).to_pylist()
-    columns = {name: rows[name].to_numpy().astype(np.float64) for name in measures if first[name] is not None}
+    columns = {name: rows[name].to_numpy() for name in measures if first[name] is not None}
     scored = zip(*(values.tolist() for values in columns.values()), strict=True)
     each = [dict(zip(columns, values, strict=True)) for values in scored]
     return {

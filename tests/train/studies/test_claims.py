@@ -1,0 +1,263 @@
+"""What the documentation says of results is what the stored scores say; and what the check finds where it is not."""
+
+from __future__ import annotations
+
+import dataclasses
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from made_results import record
+from run_srd import Srd
+
+from srd_train.report.scores import write_scores
+from srd_train.report.significance import paired_test
+from srd_train.report.tables import complete_tables
+from studies.claims import check
+from studies.claims.book import Allowed, Pivot, Situation, read_book
+from studies.claims.claim import Claim, faults
+from studies.claims.generated import decision_table, pivot_table
+from studies.claims.prose import decimals
+from studies.claims.run import DOCS
+from studies.claims.stored import Stored
+
+MEASURE = "alpha_nDCG@5"
+
+
+def cells(ranker: str, mean: float, seeds: int = 1, **changes: Any) -> list[dict[str, Any]]:
+    """Cells of twelve topics; learned where there are several seeds."""
+    history = {"measure": MEASURE, "records": []} if seeds > 1 else None
+    return [
+        record(
+            ranker,
+            cell=f"made.{ranker}.{seed}",
+            seed=seed,
+            per_topic={f"q{i:02d}": {MEASURE: mean + 0.01 * (i % 3) + 0.001 * seed * (i % 2)} for i in range(12)},
+            **{"history": history} | changes,
+        )
+        for seed in range(seeds)
+    ]
+
+
+@pytest.fixture
+def stored(tmp_path: Path) -> Stored:
+    """The scores of a made-up recipe: mmr at 0.50, worse at 0.30, equal at 0.50, learner at 0.61, hasty at 0.70."""
+    hasty = cells("hasty", 0.69, history={"measure": MEASURE, "records": []})
+    learned = cells("learner", 0.6, 3, environment_steps=200)
+    noisy = cells("noisy", 0.49)
+    for number, scores in enumerate(noisy[0]["per_topic"].values()):
+        scores[MEASURE] += 0.1 * (-1) ** number
+    records = [*cells("mmr", 0.49), *cells("worse", 0.29), *noisy, *learned, *hasty]
+    write_scores(tmp_path / "smoke.parquet", records)
+    return Stored(tmp_path)
+
+
+def claim(sentence: str = "learner is above mmr", **changes: Any) -> Claim:
+    """A claim that holds."""
+    about = {"id": "one", "recipe": "smoke", "rows": ("learner", "mmr"), "relation": "significant"}
+    return Claim(sentence=sentence, **{**about, **changes})
+
+
+def test_the_documentation_says_what_the_scores_say() -> None:
+    assert check.faults(DOCS) == []
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"sentence": "learner has 0.61 and mmr 0.500, a lead of 0.11"},
+        {"relation": "greater"},
+        {"relation": "at_least", "value": 0.49},
+        {"relation": "at_least", "times": 1.2},
+        {"relation": "not_worse", "rows": ("mmr", "mmr"), "margin": 0.01},
+        {"relation": "level", "rows": ("noisy", "mmr")},
+        {"topics": ["made"], "rows": ("learner", "mmr", "worse"), "p": 0.001},
+        {"measure": "fit_cpu_seconds", "relation": "at_least", "times": 1.0, "sentence": "takes 1.0 s"},
+    ],
+)
+def test_what_the_scores_bear_stands(stored: Stored, changes: dict[str, Any]) -> None:
+    assert list(faults([claim(**changes)], stored)) == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"rows": ("mmr", "learner")}, "no longer holds on made: mmr 0.5000, learner 0.6105"),
+        ({"rows": ("noisy", "mmr")}, "no longer holds"),
+        ({"rows": ("mmr", "learner"), "relation": "greater"}, "no longer holds"),
+        ({"relation": "level"}, "no longer holds"),
+        ({"rows": ("mmr", "learner"), "relation": "not_worse", "margin": 0.05}, "no longer holds"),
+        ({"relation": "at_least", "value": 0.6}, "no longer holds on made: learner 0.5000"),
+        ({"relation": "at_least", "times": 1.3}, "no longer holds"),
+        ({"sentence": "learner has 0.62"}, "0.62 is no figure of it (made: learner 0.6105, mmr 0.5000, p ="),
+        ({"recipe": "smok"}, "unknown recipe with stored scores 'smok'. Did you mean smoke?"),
+        ({"topics": ["maid"]}, "unknown topic set of smoke 'maid'. Did you mean made?"),
+        ({"rows": ("learner", "mmm")}, "unknown row of made 'mmm'. Did you mean mmr?"),
+        ({"measure": "alpha_nDCG@50"}, "unknown measure of made 'alpha_nDCG@50'"),
+        ({"rows": ("hasty", "mmr")}, "'hasty' on made has 1 seed(s); a trained row needs 3"),
+    ],
+)
+def test_what_they_do_not_bear_is_told(stored: Stored, changes: dict[str, Any], said: str) -> None:
+    (fault,) = faults([claim(**changes)], stored)
+    assert fault.startswith("claim 'one'")
+    assert said in fault.replace("learner 0.5000, learner", "learner 0.5000")
+
+
+def test_p_values_of_a_recipe_are_adjusted_together(stored: Stored) -> None:
+    noisy = claim(rows=("learner", "noisy"))
+    table = stored.table("smoke", "made")
+    first, second = (table.scores[MEASURE][name] for name in noisy.rows)
+    raw = paired_test(first, second)
+    alone = dataclasses.replace(noisy, p=1.5 * raw)
+    assert list(faults([alone], stored)) == []
+    weak = [dataclasses.replace(alone, id=f"more {i}") for i in range(2)]
+    assert len(list(faults([alone, *weak], stored))) == 3
+
+
+def test_claims_that_cannot_be_checked_are_refused() -> None:
+    with pytest.raises(ValueError, match="expected two rows or more for 'greater'"):
+        claim(rows=("one",), relation="greater")
+    with pytest.raises(ValueError, match="either a `value` or `times`"):
+        claim(relation="at_least")
+    with pytest.raises(ValueError, match="either a text or a pattern"):
+        Allowed(why="both", text="0.5", pattern="0.5")
+
+
+def test_the_file_of_claims_is_checked(tmp_path: Path) -> None:
+    path = tmp_path / "claims.toml"
+    entry = '[[claim]]\nid = "a"\nsentence = "s"\nrecipe = "r"\nrows = ["x", "y"]\nrelation = "{}"\n'
+    path.write_text(entry.format("greater") * 2)
+    with pytest.raises(ValueError, match="claims of one id: a"):
+        read_book(path)
+    path.write_text(entry.format("graeter"))
+    with pytest.raises(ValueError, match="Did you mean greater"):
+        read_book(path)
+    path.write_text("unchekced = []")
+    with pytest.raises(ValueError, match="Did you mean unchecked"):
+        read_book(path)
+    path.write_text("x =")
+    with pytest.raises(ValueError, match=r"claims.toml: not TOML"):
+        read_book(path)
+
+
+PAGE = """# Title 1.5
+
+MMR has 0.79, *the [learner](page-0.1.md)
+has* `x` 0.927 (`0.1`, version 0.2.0, alpha = 0.5).
+
+```text
+0.4
+```
+
+<!-- table: begin -->
+| 0.3 |
+<!-- table: end -->
+
+| 0.61 | <!-- 0.2 --> $0.9$ |
+"""
+
+
+def test_decimals_of_prose_are_found_wherever_they_stand() -> None:
+    found = [each.split()[0] for each in decimals(PAGE, [], [])]
+    assert found == ["1.5", "0.79", "0.927", "0.5", "0.61"]
+    sentences, patterns = ["the learner has `x` 0.927", "0.61"], [r"alpha = [\d.]+"]
+    assert [each.split()[0] for each in decimals(PAGE, sentences, patterns)] == ["1.5", "0.79"]
+
+
+@pytest.fixture
+def docs(tmp_path: Path) -> Path:
+    """A copy of the documentation."""
+    shutil.copy(DOCS.parent / "README.md", tmp_path)
+    shutil.copytree(DOCS, tmp_path / "docs", ignore=shutil.ignore_patterns("_build", "*.svg", "*.png", "api"))
+    return tmp_path / "docs"
+
+
+def flip(path: Path, ranker: str, topics: int) -> None:
+    """Turn the first scores of a ranker around: 0.9 becomes 0.1."""
+    table = pq.read_table(path)
+    name = next(name for name in table.column_names if "@" in name)
+    values, rankers = table[name].to_numpy().copy(), np.array(table["ranker"].to_pylist())
+    chosen = np.flatnonzero(rankers == ranker)[:topics]
+    values[chosen] = 1 - values[chosen]
+    place = table.column_names.index(name)
+    pq.write_table(table.set_column(place, table.schema.field(name), pa.array(values)), path)
+
+
+def test_a_single_stored_score_that_is_flipped_fails(docs: Path) -> None:
+    flip(docs / "results" / "smoke.parquet", "reinforce", 1)
+    found = check.faults(docs)
+    assert any("docs/results/smoke.md is not what its scores say, as in '| reinforce | 0.9256" in one for one in found)
+
+
+def test_claims_fail_with_the_scores_that_bore_them(docs: Path) -> None:
+    flip(docs / "results" / "smoke.parquet", "reinforce", 360)
+    assert any(one.startswith("claim 'smoke-learners'") and "no longer holds" in one for one in check.faults(docs))
+
+
+def test_a_result_in_prose_fails(docs: Path) -> None:
+    page = docs / "index.md"
+    page.write_text(page.read_text() + "\nOur ranker has 0.987 there.\n")
+    (fault,) = check.faults(docs)
+    assert fault.startswith('index.md: 0.987 in "')
+    assert fault.endswith("make it a claim, let a table say it, or delete it")
+
+
+def test_what_is_listed_for_nothing_fails(docs: Path) -> None:
+    (docs / "results" / "new.md").write_text("# New\n")
+    shutil.copy(docs / "results" / "smoke.parquet", docs / "results" / "lonely.parquet")
+    text = (docs / "claims.toml").read_text()
+    lists = 'without_scores = [\n    "gone.md",'
+    text = text.replace("without_scores = [", lists).replace(
+        "unchecked = [", 'unchecked = [\n    "index.md", "gone.md",'
+    )
+    more = '[[claim]]\nid = "nowhere"\nsentence = "stands nowhere"\nrecipe = "smoke"\nrows = ["reinforce", "mmr"]\n'
+    allowed = '[[allowed]]\nwhy = "no reason"\ntext = "0.12345 is nowhere"\n'
+    (docs / "claims.toml").write_text(f'{text}\n{more}relation = "greater"\n{allowed}')
+    found = "\n".join(check.faults(docs))
+    for said in (
+        "results/new.md has no scores beside it",
+        "results/lonely.parquet has no page beside it",
+        "`without_scores` names gone.md",
+        "index.md: nothing is left to check",
+        "`unchecked` names gone.md, which is no page",
+        "claim 'nowhere' stands on no page",
+        "allowed text that stands on no page: 0.12345 is nowhere",
+    ):
+        assert said in found
+
+
+def test_the_table_of_situations_by_hand(stored: Stored) -> None:
+    one = Situation(situation="s", use="`u`", recipe="smoke", topics="made", ranker="learner", order="worse", mmr="mmr")
+    *_, line = decision_table([one, dataclasses.replace(one, ranker="mmr", mmr="", order="noisy")], stored).splitlines()
+    assert line.startswith("| s | `u` | +0.000 [")
+    assert line.endswith("| - | - | 100 ms |")
+    trained = decision_table([one], stored).splitlines()[2]
+    assert "| **+0.311** [+0.3" in trained
+    assert "| **+0.111** [+0.1" in trained
+    assert trained.endswith("| 1.00 s | 100 ms |")
+
+
+def test_pivot_tables_by_hand(stored: Stored) -> None:
+    columns = {"MMR": "mmr", "learner": "learner", "quick": "hasty", "none": "xquad"}
+    pivot = Pivot(name="p", lines={"all": "smoke: made"}, columns=columns, above=("mmr",))
+    assert pivot_table(pivot, stored).splitlines()[2] == "| all | 0.500 | **0.611** | 0.700 † | - |"
+
+
+def test_the_command_makes_tables_and_says_what_fails(docs: Path, study: Srd, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("studies.claims.run.DOCS", docs)
+    study.works("claims", "--check")
+    page = docs / "results" / "smoke.md"
+    before = page.read_text()
+    page.write_text(before.replace("| mmr | 0.8077", "| mmr | 0.9077"))
+    assert study("claims", "--check").code == 1
+    assert str(page) in study.works("claims").err
+    assert page.read_text() == before
+
+
+def test_stored_tables_are_those_of_the_records(stored: Stored) -> None:
+    made, _ = complete_tables(cells("mmr", 0.49))
+    assert stored.table("smoke", "made").topic_ids == made[0].topic_ids

@@ -1,0 +1,122 @@
+"""The parts of pages that are made from stored scores: tables of recipes, and those that docs/claims.toml describes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+from srd_train.report.columns import FEW, short
+from srd_train.report.markup import as_markdown, markdown
+from srd_train.report.significance import Scores, difference_interval, holm, paired_test
+from srd_train.report.tables import SIGNIFICANT, ResultTable
+from studies.claims.book import Book, Pivot, Situation
+from studies.claims.stored import Stored, row_of, scores_of
+
+DECISION = "which ranker"
+"""The marks of the table that says which ranker to use."""
+_TABLES = re.compile(r"^\*\*.*?(?=^!\[|^Made by )", re.DOTALL | re.MULTILINE)
+_MARKED = re.compile(r"<!-- ([^\n]*?): begin -->\n(.*?)\n<!-- \1: end -->", re.DOTALL)
+
+
+def remade(text: str, name: str, book: Book, stored: Stored) -> str:
+    """A page with its generated parts as the stored scores make them now; what else it says stays.
+
+    Args:
+        text: of the page.
+        name: of the recipe whose page it is, or any other name.
+        book: describes tables.
+        stored: the scores.
+    """
+    tables = {table.name: table for table in book.tables}
+
+    def part(found: re.Match[str]) -> str:
+        mark, old = found[1], found[2]
+        if mark == DECISION:
+            new = decision_table(book.situations, stored)
+        elif mark in tables:
+            new = pivot_table(tables[mark], stored)
+        elif mark in stored.recipes:
+            new = of_recipe(old, mark, stored)
+        else:
+            return found[0]
+        return f"<!-- {mark}: begin -->\n{new}\n<!-- {mark}: end -->"
+
+    text = _MARKED.sub(part, text)
+    return of_recipe(text, name, stored) if name in stored.recipes and not _MARKED.search(text) else text
+
+
+def of_recipe(text: str, recipe: str, stored: Stored) -> str:
+    """A page that `srd benchmark --markdown` wrote, with its tables made anew; title, pictures and origin stay."""
+    made = as_markdown(stored.tables(recipe))
+    return _TABLES.sub(lambda _: f"{made}\n\n", text, count=1)
+
+
+def decision_table(situations: Sequence[Situation], stored: Stored) -> str:
+    """Which ranker to use where."""
+    heads = ("you have", "use", "over the untouched order", "over MMR as it comes", "to train", "to rank a topic")
+    return markdown(heads, [_situation(one, stored) for one in situations])
+
+
+def _situation(one: Situation, stored: Stored) -> list[str]:
+    """A line."""
+    table = stored.table(one.recipe, one.topics)
+    row = row_of(table, one.ranker)
+    fit, rank = (row.medians.get(key, 0.0) for key in ("fit_cpu_seconds", "rank_milliseconds"))
+    trained = "environment_steps" in row.medians or row.seed_spread[table.measures[0]] is not None
+    return [
+        one.situation,
+        one.use,
+        *(gain(table, one.ranker, other) for other in (one.order, one.mmr)),
+        f"{short(fit)} s" if trained else "-",
+        f"{short(rank)} ms",
+    ]
+
+
+def gain(table: ResultTable, ranker: str, other: str) -> str:
+    """The difference of two rows in the first measure, with its interval, bold where it is significant."""
+    if not other:
+        return "-"
+    one, two = (scores_of(table, name, table.measures[0]) for name in (ranker, other))
+    low, high = difference_interval(one, two)
+    mark = "**" if paired_test(one, two) < SIGNIFICANT and not _few(table, (ranker, other)) else ""
+    return f"{mark}{one.mean() - two.mean():+.3f}{mark} [{low:+.3f}, {high:+.3f}]"
+
+
+def pivot_table(pivot: Pivot, stored: Stored) -> str:
+    """Means of the first measure, three digits; bold where significantly above the rows it names."""
+    rows = []
+    for label, where in pivot.lines.items():
+        recipe, _, topics = where.partition(": ")
+        table = stored.table(recipe, topics)
+        by_name = table.scores[table.measures[0]]
+        bold = _significant(table, by_name, [name for name in pivot.columns.values() if name in by_name], pivot.above)
+        rows.append([label, *(_mean(table, by_name, name, bold) for name in pivot.columns.values())])
+    return markdown((pivot.head, *pivot.columns), rows)
+
+
+def _mean(table: ResultTable, by_name: Mapping[str, Scores], name: str, bold: set[str]) -> str:
+    """A cell of a pivot table."""
+    if name not in by_name:
+        return "-"
+    text = f"{by_name[name].mean():.3f}" + (f" {FEW}" if _few(table, [name]) else "")
+    return f"**{text}**" if name in bold else text
+
+
+def _significant(
+    table: ResultTable, by_name: Mapping[str, Scores], names: Sequence[str], above: Sequence[str]
+) -> set[str]:
+    """The rows significantly above all of `above` that the table has, adjusted by Holm's method over the line."""
+    against = [name for name in above if name in by_name]
+    pairs = [(n, a) for n in names for a in against if n != a and n not in above and not _few(table, (n, a))]
+    adjusted = holm([paired_test(by_name[n], by_name[a]) for n, a in pairs])
+    won = {
+        pair
+        for pair, p in zip(pairs, adjusted, strict=True)
+        if p < SIGNIFICANT and by_name[pair[0]].mean() > by_name[pair[1]].mean()
+    }
+    return {n for n, _ in pairs if all((n, a) in won for a in against)}
+
+
+def _few(table: ResultTable, names: Sequence[str]) -> bool:
+    """Whether any of these rows was trained with too few seeds."""
+    return any(row_of(table, name).too_few_seeds for name in names)

@@ -1,0 +1,43 @@
+"""`make results`: every table of the documentation from the stored scores, and whether its claims hold."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from srd_train.commands.output import Output
+from srd_train.report.markup import write_text
+from studies.claims.book import read_book
+from studies.claims.check import faults, remade_pages
+from studies.claims.stored import Stored
+
+DOCS = Path(__file__).resolve().parents[3] / "docs"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Claims:
+    """Make the tables of the documentation from the scores in docs/results, then hold every claim against them.
+
+    Examples:
+      make results
+      make results ARGS=--check
+    """
+
+    check: bool = False
+    """Change nothing."""
+
+    def execute(self, output: Output) -> int:
+        """Write and check.
+
+        Returns:
+            0, or 1 where something does not hold.
+        """
+        if not self.check:
+            for path, text, new in remade_pages(DOCS, read_book(DOCS / "claims.toml"), Stored(DOCS / "results")):
+                if text != new:
+                    write_text(path, new)
+                    output.notice(str(path))
+        found = faults(DOCS)
+        for fault in found:
+            output.notice(fault)
+        return 1 if found else 0

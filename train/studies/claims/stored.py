@@ -1,0 +1,76 @@
+"""The tables of the recipes' pages, made from the scores that lie beside them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from srd_gym.names import unknown
+from srd_train.report.results import describe
+from srd_train.report.scores import read_scores
+from srd_train.report.significance import Scores
+from srd_train.report.tables import ResultTable, Row, complete_tables
+
+
+class Stored:
+    """Tables by recipe and topic set; each file is read once.
+
+    Args:
+        folder: of the pages and their scores.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._tables: dict[str, list[ResultTable]] = {}
+
+    @property
+    def recipes(self) -> list[str]:
+        """Those with scores."""
+        return sorted(path.stem for path in self.folder.glob("*.parquet"))
+
+    def tables(self, recipe: str) -> list[ResultTable]:
+        """The tables of a recipe's page.
+
+        Raises:
+            ValueError: a recipe without scores.
+        """
+        if recipe not in self.recipes:
+            raise unknown("recipe with stored scores", recipe, self.recipes, "`srd benchmark --scores` writes them.")
+        if recipe not in self._tables:
+            records = read_scores(self.folder / f"{recipe}.parquet")
+            self._tables[recipe], _ = complete_tables(records, describe(records, [recipe]))
+        return self._tables[recipe]
+
+    def table(self, recipe: str, topics: str) -> ResultTable:
+        """The table of a topic set.
+
+        Raises:
+            ValueError: an unknown recipe or topic set.
+        """
+        by_name = {table.topics: table for table in self.tables(recipe)}
+        if topics not in by_name:
+            raise unknown(f"topic set of {recipe}", topics, by_name)
+        return by_name[topics]
+
+
+def row_of(table: ResultTable, ranker: str) -> Row:
+    """The row of a ranker.
+
+    Raises:
+        ValueError: there is none.
+    """
+    rows = {row.ranker: row for row in table.rows}
+    if ranker not in rows:
+        raise unknown(f"row of {table.topics}", ranker, rows)
+    return rows[ranker]
+
+
+def scores_of(table: ResultTable, ranker: str, measure: str) -> Scores:
+    """[S, T] scores of a ranker.
+
+    Raises:
+        ValueError: no such row, or a measure that the table lacks.
+    """
+    row_of(table, ranker)
+    if measure not in table.scores:
+        raise unknown(f"measure of {table.topics}", measure, table.scores)
+    return table.scores[measure][ranker]

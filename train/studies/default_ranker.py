@@ -156,7 +156,7 @@ def table(rows: dict[str, Scores]) -> str:
         if scores is not reference:
             difference = scores - reference
             low, high = interval(difference)
-            p = paired_test(scores, reference)
+            p = paired_test((scores, reference))
             against = [
                 f"{difference.mean():+.3f}",
                 f"[{low:+.3f}, {high:+.3f}]",

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from made_results import recipe, record, table_of
+from scipy import stats
 
 from srd_train.experiment.recipe import TopicsEntry
 from srd_train.report.macro import collection_cells, macro_cells, macro_markdown, macro_tables
@@ -27,7 +29,7 @@ def table(name: str, topic_ids: tuple[str, ...], **scores: list[float]) -> Resul
     made = table_of([record()])
     rows = tuple(replace(made.rows[0], ranker=ranker, reads_judgments=ranker == "oracle") for ranker in scores)
     measure = made.measures[0]
-    arrays = {ranker: np.array(values) for ranker, values in scores.items()}
+    arrays = {ranker: np.atleast_2d(values) for ranker, values in scores.items()}
     return replace(made, topics=name, topic_ids=topic_ids, rows=rows, scores={measure: arrays})
 
 
@@ -59,10 +61,10 @@ def test_topics_then_collections_are_averaged() -> None:
 def test_intervals_and_tests_are_over_topics_within_collections() -> None:
     (found,) = macro_tables(tables(), DESCRIPTION)
     against = found.rows[1].against["random"]
-    low, high = against.interval
-    assert low == pytest.approx((0 + 0.1) / 2)
-    assert high == pytest.approx((0.2 + 0.1) / 2)
-    assert against.p_value < 0.05
+    # By topic 0.2, 0.1 and 0 in the small collection, 0.1 everywhere in the large one.
+    reach = stats.t.ppf(0.975, 2) * 0.1 / math.sqrt(3) / 2
+    assert against.interval == pytest.approx((0.1 - reach, 0.1 + reach))
+    assert against.p_value == pytest.approx(2 * stats.t.sf(0.1 / (0.1 / math.sqrt(3) / 2), 2))
     assert found.rows[1].by_collection["large"].interval == pytest.approx((0.1, 0.1))
     assert found.rows[1].by_collection["small"].p_value > 0.1
 

@@ -21,9 +21,9 @@ def test_error_of_topics_and_seeds_by_hand() -> None:
     variance = 0.02 / 2 + 0.01 / 3
     freedom = variance**2 / ((0.02 / 2) ** 2 / 1 + (0.01 / 3) ** 2 / 2)
     t = 0.4 / math.sqrt(variance)
-    assert paired_test(first, [0.0, 0.0]) == pytest.approx(2 * stats.t.sf(t, freedom))
+    assert paired_test((first, [0.0, 0.0])) == pytest.approx(2 * stats.t.sf(t, freedom))
     reach = stats.t.ppf(0.975, freedom) * math.sqrt(variance)
-    assert difference_interval(first, [0.0, 0.0]) == pytest.approx((0.4 - reach, 0.4 + reach))
+    assert difference_interval((first, [0.0, 0.0])) == pytest.approx((0.4 - reach, 0.4 + reach))
 
 
 def test_seeds_of_both_rankers_count_and_are_not_paired() -> None:
@@ -32,8 +32,24 @@ def test_seeds_of_both_rankers_count_and_are_not_paired() -> None:
     variance = 0.02 / 2 + 0.01 / 3 + 0.04 / 3
     freedom = variance**2 / ((0.02 / 2) ** 2 / 1 + (0.01 / 3) ** 2 / 2 + (0.04 / 3) ** 2 / 2)
     expected = 2 * stats.t.sf(0.1 / math.sqrt(variance), freedom)
-    assert paired_test(one, other) == pytest.approx(expected)
-    assert paired_test(one[::-1], other) == pytest.approx(expected)
+    assert paired_test((one, other)) == pytest.approx(expected)
+    assert paired_test((one[::-1], other)) == pytest.approx(expected)
+
+
+def test_collections_count_alike_by_hand() -> None:
+    # Means by topic: 0.3, 0.5 and 0.1, 0.1, 0.4; of the collections: 0.4 and 0.2.
+    first = [
+        np.array([[0.2, 0.4], [0.3, 0.5], [0.4, 0.6]]),
+        np.array([[0.2, 0.2, 0.5], [0.0, 0.0, 0.0], [0.1, 0.1, 0.7]]),
+    ]
+    pairs = [(scores, np.zeros(scores.shape[1])) for scores in first]
+    seeds = np.mean([scores.mean(axis=1) for scores in first], axis=0).var(ddof=1) / 3
+    topics = 0.02 / 2 / 4, 0.03 / 3 / 4
+    variance = sum(topics) + seeds
+    freedom = variance**2 / (topics[0] ** 2 / 1 + topics[1] ** 2 / 2 + seeds**2 / 2)
+    assert paired_test(*pairs) == pytest.approx(2 * stats.t.sf(0.3 / math.sqrt(variance), freedom))
+    reach = stats.t.ppf(0.975, freedom) * math.sqrt(variance)
+    assert difference_interval(*pairs) == pytest.approx((0.3 - reach, 0.3 + reach))
 
 
 @given(scores, st.integers(0, 2**32 - 1))
@@ -41,22 +57,22 @@ def test_seeds_of_both_rankers_count_and_are_not_paired() -> None:
 def test_with_one_seed_each_it_is_the_paired_t_test(first: list[float], seed: int) -> None:
     second = np.random.default_rng(seed).random(len(first))
     expected = stats.ttest_rel(first, second)
-    assert paired_test(first, second) == pytest.approx(expected.pvalue)
+    assert paired_test((first, second)) == pytest.approx(expected.pvalue)
     ends = expected.confidence_interval()
-    assert difference_interval(first, second) == pytest.approx((ends.low, ends.high))
+    assert difference_interval((first, second)) == pytest.approx((ends.low, ends.high))
 
 
 @given(scores)
 @settings(max_examples=20, deadline=None)
 def test_nothing_differs_from_itself(values: list[float]) -> None:
-    assert paired_test(values, values) == 1.0
-    assert paired_test([values] * 3, values) == 1.0
+    assert paired_test((values, values)) == 1.0
+    assert paired_test(([values] * 3, values)) == 1.0
 
 
 def test_equal_differences_count_signs() -> None:
     # Of the 8 signs of (1, 1, 1), two have a mean of size 1: all plus and all minus.
-    assert paired_test([2, 3, 4], [1, 2, 3]) == 2 / 8
-    assert paired_test([2], [1]) == 1.0
+    assert paired_test(([2, 3, 4], [1, 2, 3])) == 2 / 8
+    assert paired_test(([2], [1])) == 1.0
 
 
 def made(rng: np.random.Generator, topics: NDArray[np.float64], seeds: int, by_seed: float) -> NDArray[np.float64]:
@@ -72,7 +88,7 @@ def test_rankers_that_differ_by_chance_alone_are_told_apart_rarely(seeds: tuple[
         topics = rng.normal(0.5, 0.2, 40)
         one = made(rng, topics, seeds[0], by_seed)
         other = made(rng, topics, seeds[1], by_seed if seeds[1] > 1 else 0.0)
-        found += paired_test(one, other) < 0.05
+        found += paired_test((one, other)) < 0.05
         low, high = interval(one)
         held += low <= 0.5 <= high
     assert found <= 65, "at most 50 of 1000 expected, with a standard deviation of 7"
@@ -84,14 +100,14 @@ def test_a_test_that_saw_topics_alone_would_find_chance_too_often() -> None:
     for _ in range(300):
         topics = rng.normal(0.5, 0.2, 40)
         one, other = (made(rng, topics, 3, 0.02).mean(axis=0) for _ in range(2))
-        found += paired_test(one, other) < 0.05
+        found += paired_test((one, other)) < 0.05
     assert found > 45, "what `paired_test` is for: 15 of 300 expected of an honest test"
 
 
 def test_many_topics_show_a_shift() -> None:
     base = np.random.default_rng(1).random(500)
     noise = np.random.default_rng(2).normal(0, 0.1, (3, 500))
-    assert paired_test(base + 0.1 + noise, base) < 0.001
+    assert paired_test((base + 0.1 + noise, base)) < 0.001
 
 
 def test_the_interval_holds_the_mean_shrinks_with_topics_and_stays_in_their_range() -> None:
@@ -119,7 +135,7 @@ def test_scores_must_be_finite_numbers_of_the_same_topics() -> None:
     for values in ([], [np.nan], [[[0.5]]]):
         with pytest.raises(ValueError, match="finite scores"):
             interval(values)
-    for compare in (wins_ties_losses, paired_test, difference_interval):
+    for compare in (wins_ties_losses, lambda *pair: paired_test(pair), lambda *pair: difference_interval(pair)):
         with pytest.raises(ValueError, match="same topics, got 2 and 1"):
             compare([0.1, 0.2], [0.1])
 

@@ -111,7 +111,7 @@ def test_p_values_of_a_recipe_are_adjusted_together(stored: Stored) -> None:
     noisy = claim(rows=("learner", "noisy"))
     table = stored.table("smoke", "made")
     first, second = (table.scores[MEASURE][name] for name in noisy.rows)
-    raw = paired_test(first, second)
+    raw = paired_test((first, second))
     alone = dataclasses.replace(noisy, p=1.5 * raw)
     assert list(faults([alone], stored)) == []
     weak = [dataclasses.replace(alone, id=f"more {i}") for i in range(2)]

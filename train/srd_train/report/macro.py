@@ -4,7 +4,7 @@ A recipe's topic sets say which `average` they are part of and which `collection
 another first stage). A topic's score is its mean over the sets of its collection and over seeds; a collection's is the
 mean over its topics; a macro-average is the mean over collections.
 
-Shapes: T topics of a collection.
+Shapes: S seeds, T topics of a collection.
 """
 
 from __future__ import annotations
@@ -13,18 +13,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from srd_train.report.markup import markdown
 from srd_train.report.results import Description
-from srd_train.report.significance import holm
+from srd_train.report.significance import Scores, difference_interval, holm, paired_test
 from srd_train.report.tables import ResultTable
-
-Scores = NDArray[np.float64]
 
 _ORDERS = ("retrieval-order", "random")
 """The order that rankers were given, the first of these that all sets have: without scores it is a shuffle."""
-_RESAMPLES = 10_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,9 +29,9 @@ class Comparison:
 
     difference: float
     interval: tuple[float, float]
-    """95% bootstrap interval of the difference, topics drawn within each collection."""
+    """95% interval of the difference, over the topics of each collection and seeds."""
     p_value: float
-    """Two-sided, of the randomisation test that flips topics' differences, Holm-adjusted over the table's rows."""
+    """Two-sided, of the paired test over topics and seeds, Holm-adjusted over the table's rows."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,12 +77,17 @@ def macro_tables(tables: Sequence[ResultTable], description: Description) -> lis
         tables: of `complete_tables`.
         description: the recipes.
     """
+    return [_macro_table(name, group, description) for name, group in averaged(tables, description).items()]
+
+
+def averaged(tables: Sequence[ResultTable], description: Description) -> dict[str, dict[str, list[ResultTable]]]:
+    """Macro-average -> collection -> the tables of its topic sets."""
     groups: dict[str, dict[str, list[ResultTable]]] = {}
     for table in tables:
         for entry in description.entries(table.topics)[:1]:
             if entry.average:
                 groups.setdefault(entry.average, {}).setdefault(entry.collection, []).append(table)
-    return [_macro_table(name, group, description) for name, group in groups.items()]
+    return groups
 
 
 def macro_markdown(tables: Sequence[MacroTable]) -> str:
@@ -142,7 +143,9 @@ def _macro_table(name: str, group: Mapping[str, Sequence[ResultTable]], descript
     measure = tables[0].measures[0]
     rankers = [row for row in tables[0].rows if all(row.ranker in table.scores[measure] for table in tables)]
     scores = {
-        row.ranker: {collection: _scores(several, measure, row.ranker) for collection, several in group.items()}
+        row.ranker: {
+            collection: collection_scores(several, measure, row.ranker) for collection, several in group.items()
+        }
         for row in rankers
     }
     order = next((wanted for wanted in _ORDERS if wanted in scores), None)
@@ -154,7 +157,7 @@ def _macro_table(name: str, group: Mapping[str, Sequence[ResultTable]], descript
         name=name,
         measure=measure,
         sets={collection: tuple(table.topics for table in several) for collection, several in group.items()},
-        topics={collection: values.size for collection, values in scores[rankers[0].ranker].items()},
+        topics={collection: values.shape[1] for collection, values in scores[rankers[0].ranker].items()},
         references=references,
         rows=tuple(
             MacroRow(
@@ -163,7 +166,7 @@ def _macro_table(name: str, group: Mapping[str, Sequence[ResultTable]], descript
                 collections={collection: float(values.mean()) for collection, values in own.items()},
                 against={one: found[ranker] for one, found in against.items() if ranker in found},
                 by_collection={
-                    collection: _compared([values - scores[order][collection]])
+                    collection: _compared([values], [scores[order][collection]])
                     for collection, values in own.items()
                     if order is not None and ranker in against[order]
                 },
@@ -173,13 +176,13 @@ def _macro_table(name: str, group: Mapping[str, Sequence[ResultTable]], descript
     )
 
 
-def _scores(tables: Sequence[ResultTable], measure: str, ranker: str) -> Scores:
-    """[T] of a collection: means over the sets that have the topic."""
-    found: dict[str, list[float]] = {}
+def collection_scores(tables: Sequence[ResultTable], measure: str, ranker: str) -> Scores:
+    """[S, T] of a collection: means over the sets that have the topic."""
+    found: dict[str, list[Scores]] = {}
     for table in tables:
-        for query_id, score in zip(table.topic_ids, table.scores[measure][ranker], strict=True):
-            found.setdefault(query_id, []).append(float(score))
-    return np.array([np.mean(found[query_id]) for query_id in sorted(found)])
+        for query_id, scores in zip(table.topic_ids, table.scores[measure][ranker].T, strict=True):
+            found.setdefault(query_id, []).append(scores)
+    return np.array([np.mean(found[query_id], axis=0) for query_id in sorted(found)]).T
 
 
 def _against(
@@ -187,7 +190,7 @@ def _against(
 ) -> dict[str, Comparison]:
     """Every tested ranker against the reference."""
     found = {
-        name: _compared([values - scores[reference][collection] for collection, values in scores[name].items()])
+        name: _compared(list(scores[name].values()), list(scores[reference].values()))
         for name in tested
         if name != reference
     }
@@ -198,17 +201,11 @@ def _against(
     }
 
 
-def _compared(differences: Sequence[Scores]) -> Comparison:
-    """The macro-average of differences: a [T] for each collection."""
-    rng = np.random.default_rng(0)
-    observed = float(np.mean([values.mean() for values in differences]))
-    drawn, flipped = np.zeros(_RESAMPLES), np.zeros(_RESAMPLES)
-    for values in differences:
-        for start in range(0, _RESAMPLES, 1000):
-            part = slice(start, start + 1000)
-            drawn[part] += rng.choice(values, size=(1000, values.size)).mean(axis=1)
-            flipped[part] += (rng.choice((-1.0, 1.0), size=(1000, values.size)) * values).mean(axis=1)
-    low, high = np.quantile(drawn / len(differences), (0.025, 0.975))
-    # 1e-12: sums in another order must not lose a flip that is exactly as far from 0.
-    as_far = int((np.abs(flipped) / len(differences) >= abs(observed) - 1e-12).sum())
-    return Comparison(difference=observed, interval=(float(low), float(high)), p_value=(1 + as_far) / (1 + _RESAMPLES))
+def _compared(first: Sequence[Scores], second: Sequence[Scores]) -> Comparison:
+    """Two rankers by their [S, T] scores of each collection."""
+    pairs = list(zip(first, second, strict=True))
+    return Comparison(
+        difference=float(np.mean([one.mean() - other.mean() for one, other in pairs])),
+        interval=difference_interval(*pairs),
+        p_value=paired_test(*pairs),
+    )

@@ -42,47 +42,43 @@ def interval(scores: ArrayLike, *, level: float = 0.95) -> tuple[float, float]:
     """
     values = _checked("scores", scores)
     topics = values.mean(axis=0)
-    low, high = _around(topics, (values,), level)
+    low, high = _around(_estimate([topics], [[values]]), level)
     return max(low, float(topics.min())), min(high, float(topics.max()))
 
 
-def difference_interval(first: ArrayLike, second: ArrayLike, *, level: float = 0.95) -> tuple[float, float]:
-    """The interval of the first ranker's mean less the second's, over topics and both rankers' seeds.
+def difference_interval(*pairs: tuple[ArrayLike, ArrayLike], level: float = 0.95) -> tuple[float, float]:
+    """The interval of one ranker's mean less another's, over topics and both rankers' seeds.
 
     Args:
-        first: [S, T] scores of one ranker.
-        second: [S', T] scores of the other, same topics, same order.
+        pairs: [S, T] scores of the first and [S', T] of the second, same topics, same order; several pairs are several
+            collections, and the mean is that of the collections' means.
         level: of confidence, in (0, 1).
 
     Raises:
         ValueError: different numbers of topics, none, or scores that are not finite.
     """
-    one, other = _pair(first, second)
-    return _around(one.mean(axis=0) - other.mean(axis=0), (one, other), level)
+    return _around(_estimate(*_differences(pairs)), level)
 
 
-def paired_test(first: ArrayLike, second: ArrayLike) -> float:
+def paired_test(*pairs: tuple[ArrayLike, ArrayLike]) -> float:
     """Two-sided p value of equal means over topics and seeds.
 
     Where the difference is the same on all topics and seeds there is no error to divide by: p is the share of the 2^T
     signs of the topics at least as far from 0 (Fisher 1935), 2^(1-T).
 
     Args:
-        first: [S, T] scores of one ranker.
-        second: [S', T] scores of the other, same topics, same order.
+        pairs: as of `difference_interval`.
 
     Raises:
         ValueError: different numbers of topics, none, or scores that are not finite.
     """
-    one, other = _pair(first, second)
-    topics = one.mean(axis=0) - other.mean(axis=0)
-    error, freedom = _error(topics, (one, other))
-    mean = abs(float(topics.mean()))
-    if mean < _ROUNDING:
+    topics, rankers = _differences(pairs)
+    mean, error, freedom = _estimate(topics, rankers)
+    if abs(mean) < _ROUNDING:
         return 1.0
     if error < _ROUNDING:
-        return 2.0 ** (1 - topics.size)
-    return float(2 * _student().stdtr(freedom, -mean / error))
+        return 2.0 ** (1 - sum(part.size for part in topics))
+    return float(2 * _student().stdtr(freedom, -abs(mean) / error))
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
@@ -118,21 +114,39 @@ def wins_ties_losses(first: ArrayLike, second: ArrayLike, *, tolerance: float = 
     return wins, difference.size - wins - losses, losses
 
 
-def _around(topics: Scores, rankers: Sequence[Scores], level: float) -> tuple[float, float]:
-    """The ends of the interval around a mean over topics."""
-    error, freedom = _error(topics, rankers)
-    mean = float(topics.mean())
+def _around(estimate: tuple[float, float, float], level: float) -> tuple[float, float]:
+    """The ends of the interval around a mean with this error and these degrees of freedom."""
+    mean, error, freedom = estimate
     reach = float(_student().stdtrit(freedom, (1 + level) / 2)) * error if error else 0.0
     return mean - reach, mean + reach
 
 
-def _error(topics: Scores, rankers: Sequence[Scores]) -> tuple[float, float]:
-    """Standard error and degrees of freedom of the mean of [T] numbers that [S, T] scores of rankers make."""
-    margins = [topics, *(scores.mean(axis=1) for scores in rankers)]
-    parts = [(float(margin.var(ddof=1)) / margin.size, margin.size - 1) for margin in margins if margin.size > 1]
+def _estimate(topics: Sequence[Scores], rankers: Sequence[Sequence[Scores]]) -> tuple[float, float, float]:
+    """Mean, standard error and degrees of freedom.
+
+    Args:
+        topics: [T] numbers of each collection; the mean is that of their means.
+        rankers: of each ranker in them its [S, T] scores of each collection.
+    """
+    seeds = [np.mean([scores.mean(axis=1) for scores in several], axis=0) for several in rankers]
+    margins = [*((margin, len(topics)) for margin in topics), *((margin, 1) for margin in seeds)]
+    parts = [
+        (float(margin.var(ddof=1)) / margin.size / collections**2, margin.size - 1)
+        for margin, collections in margins
+        if margin.size > 1
+    ]
     variance = sum(part for part, _ in parts)
     spread = sum(part**2 / freedom for part, freedom in parts)
-    return math.sqrt(variance), variance**2 / spread if spread else 1.0
+    mean = float(np.mean([margin.mean() for margin in topics]))
+    return mean, math.sqrt(variance), variance**2 / spread if spread else 1.0
+
+
+def _differences(pairs: Sequence[tuple[ArrayLike, ArrayLike]]) -> tuple[list[Scores], list[list[Scores]]]:
+    """[T] differences of each collection, and both rankers' [S, T] scores of each."""
+    checked = [_pair(*pair) for pair in pairs]
+    return [one.mean(axis=0) - other.mean(axis=0) for one, other in checked], [
+        list(n) for n in zip(*checked, strict=True)
+    ]
 
 
 def _pair(first: ArrayLike, second: ArrayLike) -> tuple[Scores, Scores]:

@@ -41,6 +41,8 @@ class Row:
     """Measure -> 95% interval of the mean, over topics and seeds."""
     seeds: tuple[int, ...]
     """Seeds run."""
+    trained: bool
+    """Whether it learned; what is drawn or chosen is not trained."""
     too_few_seeds: bool
     """Whether it was trained, with fewer than three seeds."""
     seed_spread: dict[str, float | None]
@@ -276,6 +278,7 @@ def _row(
         means={measure: float(values.mean()) for measure, values in by_seed.items()},
         intervals={measure: interval(values) for measure, values in by_seed.items()},
         seeds=tuple(sorted({record["seed"] for record in records})),
+        trained=records[0]["history"] is not None,
         too_few_seeds=_too_few_seeds(records),
         seed_spread={measure: _spread(values) for measure, values in by_seed.items()},
         p_value=p_values[0],
@@ -299,7 +302,7 @@ def _p_values(scores: Mapping[str, Scores], reference: str | None) -> dict[str, 
     if reference not in scores:
         return {}
     others = [name for name in scores if name != reference]
-    raw = [paired_test(scores[name], scores[reference]) for name in others]
+    raw = [paired_test((scores[name], scores[reference])) for name in others]
     return dict(zip(others, holm(raw), strict=True))
 
 

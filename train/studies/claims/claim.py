@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Literal
 
 from srd_train.report.significance import difference_interval, holm, paired_test
 from srd_train.report.tables import FEWEST_SEEDS, ResultTable
-from studies.claims.stored import Stored, row_of, scores_of
+from studies.claims.stored import Stored, mean_of, row_of, scores_of
 
 DECIMAL = re.compile(r"(?<![\w.])\d+\.(\d+)(?![\w]|\.\d)")
 """A number with decimals, no part of a version or a name."""
@@ -26,7 +27,7 @@ class Claim:
     recipe: str
     """Whose stored scores bear it."""
     topics: Sequence[str] = ()
-    """Topic sets of the recipe; none named: all of them."""
+    """Topic sets of the recipe, or its macro-averages; none named: all topic sets."""
     rows: tuple[str, ...]
     """The first is held against each of the others; all of them where the relation takes a `value`."""
     relation: Literal["greater", "at_least", "not_worse", "significant", "level"]
@@ -102,32 +103,30 @@ def comparisons(claim: Claim, stored: Stored) -> Iterator[Comparison]:
     names = claim.topics or [table.topics for table in stored.tables(claim.recipe)]
     others = claim.rows if claim.value is not None else claim.rows[1:]
     for name in names:
-        table = stored.table(claim.recipe, name)
-        for row in claim.rows:
+        collections = stored.collections(claim.recipe, name)
+        for row, table in product(claim.rows, (table for several in collections for table in several)):
             if row_of(table, row).too_few_seeds:
                 seeds = len(row_of(table, row).seeds)
                 raise ValueError(f"{row!r} on {name} has {seeds} seed(s); a trained row needs {FEWEST_SEEDS}")
         for other in others:
-            yield _compared(claim, table, other)
+            yield _compared(claim, name, collections, other)
 
 
-def _compared(claim: Claim, table: ResultTable, other: str) -> Comparison:
-    """Two rows on one topic set."""
-    measure = claim.measure or table.measures[0]
+def _compared(claim: Claim, topics: str, collections: list[list[ResultTable]], other: str) -> Comparison:
+    """Two rows on one topic set, or on the collections of a macro-average."""
     first = other if claim.value is not None else claim.rows[0]
-    costs = [row_of(table, name).medians.get(measure) for name in (first, other)]
+    costs = [row_of(collections[0][0], name).medians.get(claim.measure) for name in (first, other)]
     if costs[0] is not None and costs[1] is not None:
-        return Comparison(
-            claim=claim, topics=table.topics, other=other, means=(costs[0], costs[1]), p=None, interval=None
-        )
-    one, two = (scores_of(table, name, measure) for name in (first, other))
+        return Comparison(claim=claim, topics=topics, other=other, means=(costs[0], costs[1]), p=None, interval=None)
+    one, two = (scores_of(collections, name, claim.measure) for name in (first, other))
+    pairs = list(zip(one, two, strict=True))
     return Comparison(
         claim=claim,
-        topics=table.topics,
+        topics=topics,
         other=other,
-        means=(float(one.mean()), float(two.mean())),
-        p=paired_test(one, two),
-        interval=difference_interval(one, two),
+        means=(mean_of(one), mean_of(two)),
+        p=paired_test(*pairs),
+        interval=difference_interval(*pairs),
     )
 
 

@@ -6,11 +6,11 @@ import re
 from collections.abc import Mapping, Sequence
 
 from srd_train.report.columns import FEW, short
-from srd_train.report.markup import as_markdown, markdown
+from srd_train.report.markup import markdown
 from srd_train.report.significance import Scores, difference_interval, holm, paired_test
 from srd_train.report.tables import SIGNIFICANT, ResultTable
 from studies.claims.book import Book, Pivot, Situation
-from studies.claims.stored import Stored, row_of, scores_of
+from studies.claims.stored import Stored, mean_of, row_of, scores_of
 
 DECISION = "which ranker"
 """The marks of the table that says which ranker to use."""
@@ -47,8 +47,7 @@ def remade(text: str, name: str, book: Book, stored: Stored) -> str:
 
 def of_recipe(text: str, recipe: str, stored: Stored) -> str:
     """A page that `srd benchmark --markdown` wrote, with its tables made anew; title, pictures and origin stay."""
-    made = as_markdown(stored.tables(recipe))
-    return _TABLES.sub(lambda _: f"{made}\n\n", text, count=1)
+    return _TABLES.sub(lambda _: f"{stored.markdown(recipe)}\n\n", text, count=1)
 
 
 def decision_table(situations: Sequence[Situation], stored: Stored) -> str:
@@ -59,27 +58,28 @@ def decision_table(situations: Sequence[Situation], stored: Stored) -> str:
 
 def _situation(one: Situation, stored: Stored) -> list[str]:
     """A line."""
-    table = stored.table(one.recipe, one.topics)
-    row = row_of(table, one.ranker)
+    collections = stored.collections(one.recipe, one.topics)
+    row = row_of(collections[0][0], one.ranker)
     fit, rank = (row.medians.get(key, 0.0) for key in ("fit_cpu_seconds", "rank_milliseconds"))
-    trained = "environment_steps" in row.medians or row.seed_spread[table.measures[0]] is not None
     return [
         one.situation,
         one.use,
-        *(gain(table, one.ranker, other) for other in (one.order, one.mmr)),
-        f"{short(fit)} s" if trained else "-",
+        *(gain(collections, one.ranker, other) for other in (one.order, one.mmr)),
+        f"{short(fit)} s" if row.trained else "-",
         f"{short(rank)} ms",
     ]
 
 
-def gain(table: ResultTable, ranker: str, other: str) -> str:
+def gain(collections: list[list[ResultTable]], ranker: str, other: str) -> str:
     """The difference of two rows in the first measure, with its interval, bold where it is significant."""
     if not other:
         return "-"
-    one, two = (scores_of(table, name, table.measures[0]) for name in (ranker, other))
-    low, high = difference_interval(one, two)
-    mark = "**" if paired_test(one, two) < SIGNIFICANT and not _few(table, (ranker, other)) else ""
-    return f"{mark}{one.mean() - two.mean():+.3f}{mark} [{low:+.3f}, {high:+.3f}]"
+    one, two = (scores_of(collections, name) for name in (ranker, other))
+    pairs = list(zip(one, two, strict=True))
+    low, high = difference_interval(*pairs)
+    few = any(_few(table, (ranker, other)) for several in collections for table in several)
+    mark = "**" if paired_test(*pairs) < SIGNIFICANT and not few else ""
+    return f"{mark}{mean_of(one) - mean_of(two):+.3f}{mark} [{low:+.3f}, {high:+.3f}]"
 
 
 def pivot_table(pivot: Pivot, stored: Stored) -> str:
@@ -108,7 +108,7 @@ def _significant(
     """The rows significantly above all of `above` that the table has, adjusted by Holm's method over the line."""
     against = [name for name in above if name in by_name]
     pairs = [(n, a) for n in names for a in against if n != a and n not in above and not _few(table, (n, a))]
-    adjusted = holm([paired_test(by_name[n], by_name[a]) for n, a in pairs])
+    adjusted = holm([paired_test((by_name[n], by_name[a])) for n, a in pairs])
     won = {
         pair
         for pair, p in zip(pairs, adjusted, strict=True)

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
+
 from srd_gym.names import unknown
-from srd_train.report.results import describe
+from srd_train.report.macro import averaged, collection_scores, macro_markdown, macro_tables
+from srd_train.report.markup import as_markdown
+from srd_train.report.results import Description, describe
 from srd_train.report.scores import read_scores
 from srd_train.report.significance import Scores
 from srd_train.report.tables import ResultTable, Row, complete_tables
@@ -21,6 +25,7 @@ class Stored:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._tables: dict[str, list[ResultTable]] = {}
+        self._descriptions: dict[str, Description] = {}
 
     @property
     def recipes(self) -> list[str]:
@@ -37,8 +42,26 @@ class Stored:
             raise unknown("recipe with stored scores", recipe, self.recipes, "`srd benchmark --scores` writes them.")
         if recipe not in self._tables:
             records = read_scores(self.folder / f"{recipe}.parquet")
-            self._tables[recipe], _ = complete_tables(records, describe(records, [recipe]))
+            self._descriptions[recipe] = describe(records, [recipe])
+            self._tables[recipe], _ = complete_tables(records, self._descriptions[recipe])
         return self._tables[recipe]
+
+    def markdown(self, recipe: str) -> str:
+        """All tables of a recipe's page."""
+        tables = self.tables(recipe)
+        averages = macro_markdown(macro_tables(tables, self._descriptions[recipe]))
+        return "\n\n".join(filter(None, (averages, as_markdown(tables))))
+
+    def collections(self, recipe: str, topics: str) -> list[list[ResultTable]]:
+        """The tables of a topic set, or of a macro-average by this name: those of each of its collections.
+
+        Raises:
+            ValueError: an unknown recipe or name.
+        """
+        averages = averaged(self.tables(recipe), self._descriptions[recipe])
+        if topics in averages:
+            return list(averages[topics].values())
+        return [[self.table(recipe, topics)]]
 
     def table(self, recipe: str, topics: str) -> ResultTable:
         """The table of a topic set.
@@ -64,13 +87,20 @@ def row_of(table: ResultTable, ranker: str) -> Row:
     return rows[ranker]
 
 
-def scores_of(table: ResultTable, ranker: str, measure: str) -> Scores:
-    """[S, T] scores of a ranker.
+def scores_of(collections: list[list[ResultTable]], ranker: str, measure: str = "") -> list[Scores]:
+    """[S, T] scores of a ranker on each collection; by the first measure unless one is named.
 
     Raises:
-        ValueError: no such row, or a measure that the table lacks.
+        ValueError: no such row, or a measure that a table lacks.
     """
-    row_of(table, ranker)
-    if measure not in table.scores:
-        raise unknown(f"measure of {table.topics}", measure, table.scores)
-    return table.scores[measure][ranker]
+    measure = measure or collections[0][0].measures[0]
+    for table in (table for several in collections for table in several):
+        row_of(table, ranker)
+        if measure not in table.scores:
+            raise unknown(f"measure of {table.topics}", measure, table.scores)
+    return [collection_scores(several, measure, ranker) for several in collections]
+
+
+def mean_of(scores: list[Scores]) -> float:
+    """The mean over collections of the means over seeds and topics."""
+    return float(np.mean([one.mean() for one in scores]))

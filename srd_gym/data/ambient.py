@@ -13,24 +13,40 @@ Ids are text: "1.1" and "1.10" are two results. A result's text is its title and
 engine's order; it came without scores, so `retrieval_scores` are 1 / rank. Every result is judged against every
 subtopic and nothing but the results was judged, so the candidates are all there is: topics have no pool, and the ideal
 ranking is the candidates'.
+
+Files of other sets differ in details, and are read as they come: names of files and columns in any case, other names
+for the columns of ids and texts, blank lines, blanks around ids, and results without a title or snippet. Whether their
+numbers are ranks of a search engine is for the caller to know (`order`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Literal, get_args
 
 import numpy as np
 
 from srd_gym.data.attach import Missing, attach_vectors
+from srd_gym.data.first_stage import BM25, Cosine
+from srd_gym.data.labels import label_free_order
 from srd_gym.data.streams import existing_folder, notice
 from srd_gym.data.vectors import read_vector_parts
 from srd_gym.files import PathLike
+from srd_gym.names import check_option
 from srd_gym.reading import numbered_lines, shown
-from srd_gym.topic import Topic, TopicSet
+from srd_gym.topic import FloatArray, Topic, TopicSet
+
+Order = Literal["file", "none", "bm25", "cosine"]
+"""Of the candidates. file: by the numbers in the ids of results. none: a fixed shuffle, no scores. bm25, cosine: by the
+score of query and result."""
 
 _WHAT = "AMBIENT"
 _DIGITS = 9
+_FEW = 3
+_ID = re.compile(r"\s*\d[\d.]*\s*")
 _COLUMNS = {
     "topics.txt": ("ID", "description"),
     "subTopics.txt": ("ID", "description"),
@@ -43,7 +59,13 @@ Texts = dict[str, dict[str, str]]
 
 
 def load_ambient(
-    folder: PathLike, *, vectors: PathLike | None = None, missing: Missing = "error", name: str = "ambient"
+    folder: PathLike,
+    *,
+    vectors: PathLike | None = None,
+    order: Order = "file",
+    strict: bool = False,
+    missing: Missing = "error",
+    name: str = "ambient",
 ) -> TopicSet:
     """The topics of a folder in AMBIENT's format.
 
@@ -51,22 +73,32 @@ def load_ambient(
         folder: holds the four files (plain text, UTF-8).
         vectors: vectors by result id (any format of `srd_gym.data.vectors`); an .npz may hold those of queries and
             subtopics as well (`query_ids`, `query_vectors`, `subtopic_ids`, `subtopic_vectors`).
+        order: of the candidates: "file" where the numbers of the results are a search engine's ranks; "none" where they
+            are not; "bm25" or "cosine" (needs vectors of results and queries) for an order of ours.
+        strict: refuse a relation of a subtopic with a result that its topic does not have; else such relations are left
+            out, with a `DataNotice`.
         missing: what to do about results (queries, subtopics) without a vector: "error" or "drop".
         name: the set's name.
 
     Raises:
         FileNotFoundError: no such folder, or a file is not in it.
-        ValueError: a malformed line, an id twice, or an id that refers to nothing; the message gives file and line.
+        ImportError: order "bm25", and bm25s is not installed.
+        ValueError: a malformed line, an id twice, or an id that refers to nothing; the message gives file and line. No
+            vectors of what order "cosine" needs.
     """
+    check_option("order", order, get_args(Order))
+    if order == "cosine" and vectors is None:
+        raise ValueError("an order by cosine needs vectors of results and queries; give an .npz that holds them")
     place = existing_folder(folder, _WHAT)
     queries: dict[str, str] = {}
-    for line, (query_id, text) in _lines(place, "topics.txt"):
+    for line, (given, text) in _lines(place, "topics.txt"):
+        query_id = given.strip()
         if query_id in queries:
             raise ValueError(f"{line}: topic {shown(query_id)} comes twice; keep one of the lines")
         queries[query_id] = text
     subtopics = _read_texts(place, "subTopics.txt", queries)
     results = _read_texts(place, "results.txt", queries)
-    covered = _read_relations(place, subtopics, results)
+    covered = _read_relations(place, subtopics, results, strict)
     empty = [query_id for query_id in queries if not results[query_id]]
     if empty:
         notice(f"{name}: {len(empty)} topics have no result and are left out: {', '.join(empty[:3])}")
@@ -78,35 +110,54 @@ def load_ambient(
         ),
         name=name,
     )
-    if vectors is None:
-        return topics
-    tables = read_vector_parts(vectors)
-    return attach_vectors(
-        topics, tables["document"], queries=tables.get("query"), subtopics=tables.get("subtopic"), missing=missing
-    )
+    if vectors is not None:
+        tables = read_vector_parts(vectors)
+        topics = attach_vectors(
+            topics, tables["document"], queries=tables.get("query"), subtopics=tables.get("subtopic"), missing=missing
+        )
+    return topics if order == "file" else _reordered(topics, order)
 
 
 def _lines(folder: Path, name: str) -> Iterator[tuple[str, list[str]]]:
-    """Place ("file:line") and fields of each line after the header."""
-    columns = _COLUMNS[name]
-    for number, line in numbered_lines(folder / name, _WHAT):
-        place = f"{_WHAT}: {folder / name}:{number}"
+    """Place ("file:line") and fields of each line after the header, as the columns stand in AMBIENT."""
+    columns, places = _COLUMNS[name], None
+    path = next((path for path in sorted(folder.iterdir()) if path.name.lower() == name.lower()), folder / name)
+    for number, line in numbered_lines(folder / name if (folder / name).exists() else path, _WHAT):
+        if not line.strip():
+            continue
+        place = f"{_WHAT}: {path}:{number}"
         fields = line.split("\t")
+        if places is None:
+            places = _header(fields, columns, place, line)
+            continue
+        while len(fields) > len(columns) and not fields[-1].strip():
+            fields.pop()
+        if name == "results.txt" and 1 < len(fields) < len(columns):
+            fields += [""] * (len(columns) - len(fields))
         if len(fields) != len(columns):
             raise ValueError(
                 f"{place}: expected {len(columns)} tab-separated fields ({', '.join(columns)}), got {len(fields)}: "
                 f"{shown(line)}"
             )
-        if number > 1:
-            yield place, fields
-        elif tuple(fields) != columns:
-            raise ValueError(f"{place}: expected the header {', '.join(columns)}, got {shown(line)}")
+        yield place, [fields[i] for i in places]
+
+
+def _header(fields: list[str], columns: tuple[str, ...], place: str, line: str) -> list[int]:
+    """Where AMBIENT's columns are among those of a file: by their names, else in their order."""
+    names = [field.strip().lower() for field in fields]
+    wanted = [column.lower() for column in columns]
+    if set(wanted) <= set(names):
+        return [names.index(column) for column in wanted]
+    if len(fields) != len(columns) or _ID.fullmatch(fields[0]):
+        raise ValueError(f"{place}: expected the header {', '.join(columns)}, got {shown(line)}")
+    return list(range(len(columns)))
 
 
 def _read_texts(folder: Path, name: str, queries: dict[str, str]) -> Texts:
     """Texts of subtopics or results by id, by topic."""
     texts: Texts = {query_id: {} for query_id in queries}
-    for place, (own_id, *columns) in _lines(folder, name):
+    for place, (given, *columns) in _lines(folder, name):
+        own_id = given.strip()
         query_id, _, number = own_id.rpartition(".")
         if query_id not in texts:
             raise ValueError(f'{place}: id {shown(own_id)} must be "topic.number" with a topic of topics.txt')
@@ -119,19 +170,68 @@ def _read_texts(folder: Path, name: str, queries: dict[str, str]) -> Texts:
     return texts
 
 
-def _read_relations(folder: Path, subtopics: Texts, results: Texts) -> set[tuple[str, str]]:
+def _read_relations(folder: Path, subtopics: Texts, results: Texts, strict: bool) -> set[tuple[str, str]]:
     """Pairs (subtopic id, result id)."""
     pairs: set[tuple[str, str]] = set()
-    for place, (subtopic_id, result_id) in _lines(folder, "STRel.txt"):
+    elsewhere = []
+    for place, fields in _lines(folder, "STRel.txt"):
+        subtopic_id, result_id = (field.strip() for field in fields)
         query_id = subtopic_id.rpartition(".")[0]
         if subtopic_id not in subtopics.get(query_id, ()):
             raise ValueError(f"{place}: subtopic {shown(subtopic_id)} is not in subTopics.txt")
-        if result_id not in results[query_id]:
-            raise ValueError(
-                f"{place}: result {shown(result_id)} is not in results.txt as a result of topic {shown(query_id)}"
-            )
-        pairs.add((subtopic_id, result_id))
+        if result_id in results[query_id]:
+            pairs.add((subtopic_id, result_id))
+            continue
+        what = f"result {shown(result_id)} is not in results.txt as a result of topic {shown(query_id)}"
+        if strict:
+            raise ValueError(f"{place}: {what}")
+        elsewhere.append(what)
+    if elsewhere:
+        more = f" and {len(elsewhere) - _FEW} more" if len(elsewhere) > _FEW else ""
+        notice(
+            f"{folder}: {len(elsewhere)} relations point at no result of their topic and are left out "
+            f"({'; '.join(elsewhere[:_FEW])}{more})"
+        )
     return pairs
+
+
+def _reordered(topics: TopicSet, order: Order) -> TopicSet:
+    """The topics in an order that the numbers of their results do not decide, not even between equal scores."""
+    shuffled = []
+    for topic in topics:
+        rows = [topic.doc_ids.index(doc_id) for doc_id in label_free_order(topic.query_id, topic.doc_ids)]
+        shuffled.append(replace(topic.take(rows), retrieval_scores=None))
+    if order == "none":
+        return topics.replace(shuffled)
+    scores = _bm25(shuffled) if order == "bm25" else [_cosines(topic) for topic in shuffled]
+    best = [np.argsort(-own, kind="stable") for own in scores]
+    return topics.replace(
+        replace(topic.take(rows), retrieval_scores=own[rows])
+        for topic, own, rows in zip(shuffled, scores, best, strict=True)
+    )
+
+
+def _bm25(topics: Sequence[Topic]) -> list[FloatArray]:
+    """[N] of each query and its results, frequencies of words taken from all results; 0 without a common word."""
+    stage = BM25([text for topic in topics for text in topic.doc_texts or ()])
+    found, start = [], 0
+    for topic in topics:
+        scores = stage.scores(topic.query_text or "", None)
+        own = np.zeros(topic.n_candidates) if scores is None else scores[start : start + topic.n_candidates]
+        found.append(np.maximum(own, 0).astype(np.float32))
+        start += topic.n_candidates
+    return found
+
+
+def _cosines(topic: Topic) -> FloatArray:
+    """[N] of the query and the results."""
+    scores = Cosine(topic.require_vectors("an order by cosine")).scores("", topic.query_vector)
+    if scores is None:
+        raise ValueError(
+            f"{_WHAT}: topic {shown(topic.query_id)} has no query vector, which an order by cosine needs; give an .npz "
+            "with query_ids and query_vectors, or take order bm25"
+        )
+    return scores
 
 
 def _topic(

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+import importlib.util
 import json
 from pathlib import Path
 
 import numpy as np
 import pytest
 from run_srd import Srd
+from small_wordnet import dictionary
 
 from srd_gym.data.parquet import read_topics, write_topics
 from srd_gym.topic import Topic, TopicSet
@@ -65,6 +67,31 @@ def test_texts_by_a_first_stage(srd: Srd, tmp_path: Path) -> None:
     assert (topics.vector_width, topics.max_candidates, topics.name) == (3, 3, "mine")
     srd.works(*words, "--retrieve", "none", "--vectors", "simulated")
     assert sorted(read_topics(out)[0].doc_ids) == ["0", "2"]
+
+
+@pytest.mark.skipif(importlib.util.find_spec("bm25s") is None, reason="bm25s is not installed")
+def test_wordnet_and_orders_by_bm25(srd: Srd, ambient_folder: Path, tmp_path: Path) -> None:
+    out = tmp_path / "t.parquet"
+    folder = dictionary().write(tmp_path / "dict")
+    words = ("data", "build", "wordnet", folder, "--index", "glosses", "--out", out)
+    assert "1 topics, vector width 2" in srd.works(*words, "--vectors", "lsa", "--width", "2").err
+    assert read_topics(out).name == "wordnet nouns"
+    assert "no nouns of 9 senses or more" in srd.fails(*words, "--senses", "9")
+    words = ("data", "build", "ambient", ambient_folder, "--out", out)
+    srd.works(*words, "--order", "none", "--strict")
+    assert not read_topics(out).has_retrieval_order
+    srd.works(*words, "--order", "bm25")
+    assert read_topics(out).has_retrieval_order
+
+
+def test_a_run_gets_texts_from_a_corpus(srd: Srd, trec: dict[str, Path], tmp_path: Path) -> None:
+    out, corpus = tmp_path / "t.parquet", tmp_path / "corpus.jsonl"
+    corpus.write_text(
+        "\n".join(json.dumps({"_id": d, "text": f"text{d} word{i % 3} other"}) for i, d in enumerate("abcxyz"))
+    )
+    words = ("data", "build", "trec", "--run", trec["run"], "--texts", corpus, "--out", out)
+    srd.works(*words, "--vectors", "lsa", "--width", "2")
+    assert (read_topics(out).marks, read_topics(out).vector_width) == (("transductive",), 2)
 
 
 def test_query_vectors_come_by_id_or_text(srd: Srd, trec: dict[str, Path], tmp_path: Path) -> None:

@@ -1,9 +1,16 @@
 import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
+from run_srd import Srd
 
+from srd_gym.data.parquet import write_topics
 from srd_gym.data.synthetic import generate
+from srd_gym.measures import greedy_ideal
 from srd_gym.topic import Topic, TopicSet
 from srd_train.report.topic_statistics import statistics, statistics_table
 
@@ -52,3 +59,25 @@ def test_marks_and_retrieval_order_are_shown() -> None:
     assert found["values"]["oracle"] >= found["values"]["retrieval order"] > 0
     _, rows = statistics_table([found, statistics(by_hand())])
     assert ["vectors", "width 8, simulated", "none"] in rows
+
+
+def ordered(topics: TopicSet, place: Callable[[Topic], NDArray[np.int64]]) -> TopicSet:
+    """The topics with candidates and scores in an order."""
+    return topics.replace(
+        replace(topic.take(place(topic)), retrieval_scores=-np.arange(topic.n_candidates, dtype=np.float32))
+        for topic in topics
+    )
+
+
+def test_an_order_that_is_too_good_or_too_bad_is_told(srd: Srd, tmp_path: Path) -> None:
+    topics = generate("web", n_topics=20, seed=0)
+    assert statistics(topics)["odd_order"] is None
+    ideal = ordered(topics, lambda t: greedy_ideal(t.judgments, ids=t.doc_ids, depth=t.n_candidates))
+    assert "nearly the oracle's" in statistics(ideal)["odd_order"]
+    upside_down = ordered(topics, lambda t: np.argsort(t.judgments.sum(axis=1), kind="stable"))
+    assert "less than a random order's" in statistics(upside_down)["odd_order"]
+    shuffled = ordered(topics, lambda t: np.random.default_rng(0).permutation(t.n_candidates))
+    assert statistics(shuffled)["odd_order"] is None
+    assert statistics(upside_down[:9])["odd_order"] is None, "too few topics to tell"
+    write_topics(tmp_path / "odd.parquet", upside_down)
+    assert "notice: the retrieval order has" in srd.works("data", "describe", tmp_path / "odd.parquet").err

@@ -16,7 +16,12 @@ MEASURE = "alpha_nDCG@10"
 SHUFFLES = 10
 """Random orders that the value of a random order is the mean of."""
 
+_ENOUGH_TOPICS, _LITTLE, _NEARLY_ALL, _SIGNIFICANT = 10, 0.02, 0.9, 2.58
+"""An order is odd on 10 topics or more, if it has 90% of what the oracle has over chance, or less than chance by more
+than 0.02 and 2.58 standard errors (p < 0.01)."""
+
 Rankings = dict[str, NDArray[np.int64]]
+Scores = NDArray[np.float64]
 
 
 def statistics(topics: TopicSet, *, seed: int = 0) -> dict[str, Any]:
@@ -33,8 +38,9 @@ def statistics(topics: TopicSet, *, seed: int = 0) -> dict[str, Any]:
         JSON-ready: `name`, `marks`, `topics`, `judged`, `without_relevant`, `vector_width`, `candidates` (min, median,
         max), `subtopics` (min, mean, max), `relevant_share`, `subtopics_per_relevant_document`,
         `largest_subtopic_share` (documents that cover the topic's most frequent subtopic), `redundancy` (mean over
-        pairs of relevant documents of shared / united subtopics), `normalizer`, and `values`: MEASURE of "random",
-        "retrieval order" (None where there is none) and "oracle" (greedy, from the candidates).
+        pairs of relevant documents of shared / united subtopics), `normalizer`, `values`: MEASURE of "random",
+        "retrieval order" (None where there is none) and "oracle" (greedy, from the candidates), and `odd_order`: a
+        sentence where the retrieval order is suspiciously good or bad against chance, else None.
     """
     sizes = [topic.n_candidates for topic in topics]
     tables = [topic.judgments >= 1 for topic in topics if topic.judgments is not None]
@@ -55,7 +61,7 @@ def statistics(topics: TopicSet, *, seed: int = 0) -> dict[str, Any]:
         "largest_subtopic_share": _mean([table.mean(axis=0).max() for table in with_relevant]),
         "redundancy": _mean([value for table in tables if (value := _redundancy(table)) is not None]),
         "normalizer": default_normalizer(topics),
-        "values": _reference_values(topics, seed),
+        **_reference_values(topics, seed),
     }
 
 
@@ -89,18 +95,53 @@ def statistics_table(columns: Sequence[dict[str, Any]]) -> tuple[tuple[str, ...]
     return heads, [[label, *(show(column) for column in columns)] for label, show in rows]
 
 
-def _reference_values(topics: TopicSet, seed: int) -> dict[str, float | None]:
-    """MEASURE of a random order, of the retrieval order and of the greedy oracle."""
+def _reference_values(topics: TopicSet, seed: int) -> dict[str, Any]:
+    """MEASURE of a random order, of the retrieval order and of the greedy oracle; and what is odd about the order."""
     judged = topics.replace(topic for topic in topics if topic.labelled)
     if not len(judged):
-        return {"random": None, "retrieval order": None, "oracle": None}
-    as_retrieved = {topic.query_id: np.arange(topic.n_candidates) for topic in judged}
+        return {"values": {"random": None, "retrieval order": None, "oracle": None}, "odd_order": None}
     best = {t.query_id: greedy_ideal(t.judgments, ids=t.doc_ids, depth=10) for t in judged if t.judgments is not None}
+    chance, oracle = _random_values(judged, seed), _topic_values(judged, best)
+    order = None
+    if judged.has_retrieval_order:
+        order = _topic_values(judged, {topic.query_id: np.arange(topic.n_candidates) for topic in judged})
+    values = {"random": chance, "retrieval order": order, "oracle": oracle}
     return {
-        "random": random_value(judged, seed),
-        "retrieval order": mean_value(judged, as_retrieved) if judged.has_retrieval_order else None,
-        "oracle": mean_value(judged, best),
+        "values": {name: None if own is None else float(own.mean()) for name, own in values.items()},
+        "odd_order": None if order is None else _odd_order(chance, order, oracle),
     }
+
+
+def _odd_order(chance: Scores, order: Scores, oracle: Scores) -> str | None:
+    """What is odd about a retrieval order, from scores by topic."""
+    if order.size < _ENOUGH_TOPICS:
+        return None
+    gain, room = order - chance, float((oracle - chance).mean())
+    if room > _LITTLE and gain.mean() > _NEARLY_ALL * room:
+        return (
+            f"the retrieval order has {order.mean():.3f}, nearly the oracle's {oracle.mean():.3f}: does it come from "
+            "the judgments? Then shuffle the candidates and leave the scores out, or retrieve anew"
+        )
+    if gain.mean() < -_LITTLE and gain.mean() < -_SIGNIFICANT * gain.std(ddof=1) / np.sqrt(gain.size):
+        return (
+            f"the retrieval order has {order.mean():.3f}, less than a random order's {chance.mean():.3f}: are scores "
+            "or ranks the wrong way round, or is it no retrieval order at all?"
+        )
+    return None
+
+
+def _topic_values(topics: TopicSet, rankings: Rankings) -> Scores:
+    """MEASURE of each topic."""
+    per_topic = evaluate(topics, rankings, [MEASURE]).per_topic
+    return np.array([per_topic[query_id][MEASURE] for query_id in topics.query_ids])
+
+
+def _random_values(topics: TopicSet, seed: int) -> Scores:
+    """MEASURE of each topic, the mean over `SHUFFLES` random orders."""
+    rng = np.random.default_rng(seed)
+    shuffles = ({t.query_id: rng.permutation(t.n_candidates) for t in topics} for _ in range(SHUFFLES))
+    mean: Scores = np.mean([_topic_values(topics, rankings) for rankings in shuffles], axis=0)
+    return mean
 
 
 def mean_value(topics: TopicSet, rankings: Rankings) -> float:
@@ -110,9 +151,7 @@ def mean_value(topics: TopicSet, rankings: Rankings) -> float:
 
 def random_value(topics: TopicSet, seed: int) -> float:
     """Mean of MEASURE over `SHUFFLES` random orders of every topic."""
-    rng = np.random.default_rng(seed)
-    shuffles = ({t.query_id: rng.permutation(t.n_candidates) for t in topics} for _ in range(SHUFFLES))
-    return float(np.mean([mean_value(topics, rankings) for rankings in shuffles]))
+    return float(_random_values(topics, seed).mean())
 
 
 def _redundancy(table: NDArray[np.bool_]) -> float | None:

@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 import tyro
 
 from srd_gym.data import LsaVectorizer, attach_vectors, embed_texts, read_vectors
-from srd_gym.data.ambient import load_ambient
+from srd_gym.data.ambient import Order, load_ambient
 from srd_gym.data.attach import Embedding
 from srd_gym.data.collection import Retrieve
 from srd_gym.data.du_div import load_du_div
@@ -134,11 +134,20 @@ class Ambient(FolderBuild):
     Examples:
       srd data build ambient ambient --out texts.parquet
       srd data build ambient ambient --vectors ambient/minilm-384.npz --out ambient.parquet
+      srd data build ambient other-set --order bm25 --out other.parquet
     """
+
+    order: Order = "file"
+    """Of the candidates. file: the numbers of the results are a search engine's ranks. none: they are not, shuffle.
+    bm25 (needs the package bm25s), cosine (needs --vectors of results and queries): an order of ours."""
+    strict: bool = False
+    """Stop at relations that point at another topic's results, which are left out otherwise."""
 
     def load(self, output: Output) -> TopicSet:
         """AMBIENT's topics."""
-        return load_ambient(self.folder, vectors=self.vector_file, missing=self.missing)
+        return load_ambient(
+            self.folder, vectors=self.vector_file, order=self.order, strict=self.strict, missing=self.missing
+        )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -38,6 +38,8 @@ class Describe:
         else:
             heads, rows = statistics_table([described])
             output.table("Statistics", heads, rows)
+            if described["odd_order"]:
+                output.notice(f"notice: {described['odd_order']}")
         return 0
 
 

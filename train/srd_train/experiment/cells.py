@@ -14,6 +14,8 @@ import time
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 from srd_agents.history import OnProgress
@@ -221,9 +223,7 @@ def _fit(cell: Cell, topics: TopicSet, on_progress: OnProgress | None) -> _Fit:
     whole = _Clock()
     file = folds_path(cell.topics)
     fold = str(cell.fold) if file is not None else f"{cell.fold}/{cell.topics.folds}"
-    split = split_topics(topics, fold=fold, folds=file)
-    if cell.topics.vectors == "lsa":
-        split = with_lsa(split, cell.topics.width)
+    split = _split(topics, fold, file, cell.topics.width if cell.topics.vectors == "lsa" else None)
     alone = _Clock()
     fitted = fit_ranker(
         cell.ranker.ranker,
@@ -235,6 +235,13 @@ def _fit(cell: Cell, topics: TopicSet, on_progress: OnProgress | None) -> _Fit:
         select_by=cell.select_by,
     )
     return _Fit(topics=topics, split=split, fitted=fitted, time=alone.read(), until_ranking=whole.read())
+
+
+@lru_cache(maxsize=5)
+def _split(topics: TopicSet, fold: str, file: Path | None, lsa_width: int | None) -> Split:
+    """The fold. Kept for the next rows: fitting LSA takes longer than most of them."""
+    split = split_topics(topics, fold=fold, folds=file)
+    return split if lsa_width is None else with_lsa(split, lsa_width)
 
 
 def _rank_and_record(cell: Cell, fit: _Fit) -> CellResult:

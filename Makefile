@@ -17,7 +17,7 @@ export OMP_NUM_THREADS ?= 1
 export PYTHONHASHSEED ?= 0
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: help demo test check format lint types imports spelling wheel test-wheel test-minimal test-third-party fuzz kills docs results speed ways default-ranker clean
+.PHONY: help demo test check format lint types imports spelling wheel test-wheel test-minimal test-third-party fuzz kills docs results speed ways default-ranker subtopics clean
 
 help:
 	@echo "make demo    install, then train and compare rankers on the embedded topics"
@@ -30,6 +30,7 @@ help:
 	@echo "make kills   kill commands at random moments, run them again, compare; its options: ARGS=--help"
 	@echo "make speed   the speed table; its options: ARGS=--help"
 	@echo "make default-ranker  the table of what ranks where no ranker is named"
+	@echo "make subtopics       the table of what named subtopics bring, right and wrong"
 	@echo "make test-third-party  install the other libraries beside .venv, and learn and rank with each of them"
 
 $(READY): pyproject.toml constraints.txt
@@ -120,9 +121,9 @@ results: $(READY)
 speed ways: $(READY)
 	PYTHONPATH=.:agents:train $(BIN)/python -m studies $@ $(ARGS)
 
-# It reads the real files, below $SRD_DATA_DIR, and writes docs/results/default-ranker.md.
-default-ranker: $(READY)
-	PYTHONPATH=.:agents:train $(BIN)/python -m studies.default_ranker
+# They read the real files, below $SRD_DATA_DIR, and write docs/results/default-ranker.md and docs/results/subtopics.md.
+default-ranker subtopics: $(READY)
+	PYTHONPATH=.:agents:train $(BIN)/python -m studies.$(subst -,_,$@)
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis dist docs/_build

@@ -1,0 +1,42 @@
+"""The study of named subtopics: what is named, and its tables, on a few topics made here."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from srd_gym.data import generate
+from studies import subtopics as study
+
+
+def test_what_is_named() -> None:
+    topics = generate("tiny", n_topics=5, seed=0)
+    own = [{tuple(row) for row in np.asarray(topic.subtopic_vectors).tolist()} for topic in topics]
+    for kind in study.NAMED:
+        for index, told in enumerate(study.named(kind, topics)):
+            rows = [tuple(row) for row in np.asarray(told.subtopic_vectors).tolist()]
+            right = [row for row in rows if row in own[index]]
+            count = len(own[index])
+            half = (count + 1) // 2
+            wrong = {"half + wrong": half, "all + wrong": count, "wrong": count}.get(kind, 0)
+            assert len(rows) - len(right) == wrong
+            assert len(set(right)) == {"half": half, "half + wrong": half, "one": 1, "wrong": 0}.get(kind, count)
+            assert all(any(row in others for others in own) for row in rows)
+            assert told.judgments is None
+            assert told.doc_ids == topics[index].doc_ids
+
+
+def test_documents_that_are_texts_of_subtopics_leave() -> None:
+    topic = generate("tiny", n_topics=1, seed=0)[0]
+    texts = [f"text {i}" for i in range(topic.n_candidates)]
+    named = [f"  Text {i}" for i in range(topic.n_subtopics)]
+    told = replace(topic, doc_texts=tuple(texts), subtopic_texts=tuple(named))
+    (kept,) = study._without_leaks([told])
+    assert kept.doc_texts == tuple(texts[topic.n_subtopics :])
+
+
+def test_tables() -> None:
+    scores, differences = study.tables(generate("tiny", n_topics=4, seed=0))
+    assert [line.split("|")[1].strip() for line in scores.splitlines()[2:]] == ["the order as it came", *study.RANKERS]
+    assert differences.count("less") == 3

@@ -170,12 +170,24 @@ def test_a_batch_is_its_topics_one_by_one_and_ends_in_minus_one() -> None:
         np.testing.assert_array_equal(row.indices, diversify(**parts[b], **pairs).indices)
 
 
-def test_page_after_page_shows_everything_once() -> None:
-    given, pages = asked(3, "dpp"), list[int]()
+@pytest.mark.parametrize("ranker", TAKE_IT)
+def test_page_after_page_shows_everything_once(ranker: str) -> None:
+    given, pages = asked(3, ranker), list[int]()
     for _ in range(4):
         pages += diversify(**given, k=3, shown=pages).indices.tolist()
     assert pages == diversify(**given, k=12).indices.tolist()
     assert diversify(**given, k=3, shown=pages).indices.tolist() == []
+
+
+@pytest.mark.parametrize("ranker", [None, *EXPLICIT])
+@given(seed=st.integers(0, 2**32 - 1))
+@settings(max_examples=25, deadline=None)
+def test_what_was_shown_has_covered_its_subtopics(ranker: str | None, seed: int) -> None:
+    """Of two subtopics with two alike documents each, the next one shown is of the other."""
+    documents = np.eye(3)[[0, 0, 1, 1]] + np.random.default_rng(seed).normal(scale=0.05, size=(4, 3))
+    for shown in range(4):
+        found = diversify(None, documents, 3, ranker, [1] * 4, subtopics=np.eye(3)[:2], shown=[shown], copies=None)
+        assert found.indices[0] // 2 != shown // 2
 
 
 def test_a_budget_below_every_cost_is_told() -> None:
@@ -211,6 +223,26 @@ def test_a_budget_below_every_cost_is_told() -> None:
 def test_bad_input_is_named(arguments: dict[str, Any], error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         diversify(**case(0), k=3, **arguments)
+
+
+def odd_vectors(data: st.DataObject, rows: int, width: int) -> Any:
+    """Of any type that holds numbers; some of them zero, or all the same."""
+    generator = np.random.default_rng(data.draw(st.integers(0, 2**32 - 1)))
+    dtype = data.draw(st.sampled_from([np.float16, np.float32, np.float64, np.int8]))
+    values = (generator.normal(size=(rows, width)) * 3).astype(dtype)
+    values[data.draw(st.integers(0, rows)) :] = data.draw(st.sampled_from([0, 1]))
+    return values
+
+
+@given(n=st.integers(1, 10), s=st.integers(1, 14), width=st.integers(1, 5), k=st.integers(1, 12), data=st.data())
+@settings(max_examples=150, deadline=None)
+def test_subtopics_may_be_few_or_many_zero_or_all_the_same(n: int, s: int, width: int, k: int, data: Any) -> None:
+    query = odd_vectors(data, 1, width)[0] if data.draw(st.booleans()) else None
+    given: dict[str, Any] = {"doc_vectors": odd_vectors(data, n, width), "subtopics": odd_vectors(data, s, width)}
+    given["scores"] = data.draw(st.none() | st.lists(st.integers(0, 3), min_size=n, max_size=n))
+    for diversity in (None, 0.0, 0.5, 1.0):
+        found = diversify(query, k=k, **given, diversity=diversity).indices.tolist()
+        assert len(set(found)) == len(found) == min(k, n)
 
 
 def test_zero_vectors_and_half_precision() -> None:

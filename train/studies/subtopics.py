@@ -53,9 +53,10 @@ three times; **one** of them; **wrong**, as many of other queries and none of it
 documents that the first stage finds; queries without a relevant candidate are left out. In `perspectives` the text of
 a subtopic is a document as well: such documents are taken out of the candidates.
 
-{MEASURE}, ideal of the candidates; p is not adjusted. LSA (width 100) is fitted on the collection's texts. `key-points` and every third
-query of `perspectives`, with these vectors and first stages, chose the options of `cautious`; the tables have the
-other queries of `perspectives`. AMBIENT was no part of the choice: it was opened once, when the options stood."""
+{MEASURE}, ideal of the candidates; p is not adjusted. LSA (width 100) is fitted on the collection's texts. `key-points`
+and every third query of `perspectives`, with these vectors and first stages, chose the options of `cautious`; the
+tables have the other queries of `perspectives`. AMBIENT was opened once, when the options stood (an earlier choice of
+options had used it)."""
 
 
 def named(kind: str, topics: Sequence[Topic]) -> list[Topic]:

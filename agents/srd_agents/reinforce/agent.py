@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, ClassVar
 
@@ -28,6 +28,7 @@ from srd_agents.relational.groups import rows_kept
 from srd_agents.relational.network import RelationalNetwork
 from srd_agents.relational.padded import PaddedRelations
 from srd_agents.relational.ranker import pretrained_weights
+from srd_agents.relational.relations import DYNAMIC
 from srd_agents.storage import Tree, Weights
 from srd_agents.validation import Validation
 from srd_gym.core import SelectionCore
@@ -35,8 +36,8 @@ from srd_gym.protocols import BoolArray, IntArray, ScoreArray
 from srd_gym.pruning import parse_pruning
 from srd_gym.topic import Topic, TopicSet
 
-_NUMBERS_AT_ONCE = 1 << 21
-"""Of relations at all ranks of the episodes that are padded to each other (8 MiB): topics of similar size."""
+_NUMBERS_AT_ONCE = 1 << 20
+"""Of relations at all ranks of the episodes that are padded to each other (4 MiB): topics of similar size."""
 
 
 class Reinforce(NetworkLearner[ReinforceConfig]):
@@ -61,7 +62,8 @@ class Reinforce(NetworkLearner[ReinforceConfig]):
     _updates: int = 0
     _updates_an_epoch: int = 1
     _policy: PolicyWeights | None = None
-    only_training: ClassVar[tuple[str, ...]] = ("_optimizer", "_core", "_known")
+    _factors: Sequence[tuple[torch.Tensor, torch.Tensor]] = ()
+    only_training: ClassVar[tuple[str, ...]] = ("_optimizer", "_core", "_known", "_factors")
 
     def check_topics(self, topics: Sequence[Topic]) -> None:
         """Refuse to rank untrained; a policy of relations alone takes vectors of any width.
@@ -164,8 +166,8 @@ class Reinforce(NetworkLearner[ReinforceConfig]):
         return {name: array for name, array in module_arrays(self._network).items() if name in learned}
 
     def _leave_out(self) -> None:
-        """Make the weights of relations that are to be left out 0, and keep them so: they get no gradient."""
-        network = self._network
+        """Make the weights of relations that are to be left out 0, and remember that they are to get no gradient."""
+        network, self._factors = self._network, []
         for name, rows in rows_kept(self.config.without).items():
             kept = torch.from_numpy(rows)
             places: list[tuple[torch.Tensor, torch.Tensor]] = []
@@ -178,7 +180,7 @@ class Reinforce(NetworkLearner[ReinforceConfig]):
             for weights, factor in places:
                 with torch.no_grad():
                     weights.mul_(factor)
-                weights.register_hook(_times(factor))  # type: ignore[no-untyped-call]
+                self._factors.append((weights, factor.to(self.config.device)))
 
     def _update(self, batch: IntArray) -> Mapping[str, float]:
         if self._core is None or self._known is None:
@@ -193,6 +195,9 @@ class Reinforce(NetworkLearner[ReinforceConfig]):
         advantages, filled = self._advantages(parts)
         self._optimizer.zero_grad()
         spreads = [self._learn(acting, *each, filled) for each in zip(parts, advantages, strict=True)]
+        for weights, factor in self._factors:
+            if weights.grad is not None:
+                weights.grad.mul_(factor)
         torch.nn.utils.clip_grad_norm_(self._network.parameters(), self.config.clip_norm)
         for group in self._optimizer.param_groups:
             group["lr"] = self.config.learning_rate * self._step_size()
@@ -217,7 +222,7 @@ class Reinforce(NetworkLearner[ReinforceConfig]):
         if self._core is None or self._known is None:
             return 1
         candidates = int(self._known.n_candidates[batch].max())
-        numbers = candidates * self._core.horizon * self.config.rollouts * 2 * self.config.units
+        numbers = candidates * self._core.horizon * self.config.rollouts * len(DYNAMIC)
         return max(1, _NUMBERS_AT_ONCE // max(numbers, 1))
 
     def _step_size(self) -> float:
@@ -247,20 +252,21 @@ class Reinforce(NetworkLearner[ReinforceConfig]):
             return torch.from_numpy(array).to(place)
 
         seen, actions = episodes.seen, moved(episodes.actions)
-        static, logits = moved(seen.relations.static), torch.zeros((), device=place)
-        if acting.relations is not None:
-            context, share = moved(seen.relations.context), moved(offered_share(seen.present))
-            seen_at_ranks = (moved(episodes.dynamic), moved(episodes.position), share)
-            logits = logits + self._network.related(static, context, *seen_at_ranks)
-        if acting.directions is not None:
-            inputs = Inputs(moved(seen.queries), moved(seen.documents), moved(seen.present), static)
-            logits = logits + self._network.directed(inputs, actions)
+        logits = moved(episodes.scores).requires_grad_()
         log_pi = log_policy(logits.flatten(0, 1), moved(episodes.allowed).flatten(0, 1))
         active = moved(episodes.active).flatten(0, 1)
         chosen = chosen_log_policy(log_pi, actions.flatten(0, 1))
         spread = (entropy(log_pi) * active).sum() / filled
         loss = reinforce_loss(chosen, advantages.to(place), active).sum() / filled - self.config.entropy * spread
         loss.backward()  # type: ignore[no-untyped-call]
+        static = moved(seen.relations.static)
+        if acting.relations is not None and self._network.relations is not None:
+            context, share = moved(seen.relations.context), moved(offered_share(seen.present))
+            seen_at_ranks = (moved(episodes.dynamic), moved(episodes.position), share)
+            self._network.relations.learn(static, context, *seen_at_ranks, logits.grad)
+        if acting.directions is not None:
+            inputs = Inputs(moved(seen.queries), moved(seen.documents), moved(seen.present), static)
+            self._network.directed(inputs, actions).backward(logits.grad)
         return float(spread.detach())
 
     def _training_state(self) -> Tree:
@@ -281,8 +287,3 @@ class Reinforce(NetworkLearner[ReinforceConfig]):
         check_count("updates", state["updates"], low=0)
         self._updates = state["updates"]
         self._policy = None
-
-
-def _times(factor: torch.Tensor) -> Callable[[torch.Tensor], torch.Tensor]:
-    """Multiply gradients by this."""
-    return lambda gradient: gradient * factor.to(gradient.device)

@@ -39,12 +39,6 @@ class PolicyNetwork(nn.Module):
         if self.directions is not None:
             initialise(self.directions, generator)
 
-    def related(self, static: Tensor, context: Tensor, dynamic: Tensor, position: Tensor, share: Tensor) -> Tensor:
-        """The relations' part of scores: [B, R, T, N]; arguments as in `RelationalNetwork`."""
-        if self.relations is None:
-            raise RuntimeError("this policy has no part for relations")
-        return self.relations(self.relations.first_layer(static, context), dynamic, position, share)  # type: ignore[no-any-return]
-
     def directed(self, topics: Inputs, actions: Tensor) -> Tensor:
         """The directions' part of scores at all ranks of known episodes: [B, R, T, N].
 

@@ -22,11 +22,13 @@ class Episodes(NamedTuple):
     seen: Seen
     """The topics, padded to the largest."""
     dynamic: Array
-    """[B, R, T, D, N], what each candidate looked like at each rank; no ranks where relations are not looked at."""
+    """[B, D, T, R, N], what each candidate looked like at each rank; no ranks where relations are not looked at."""
     position: Array
     """[T, P]."""
     allowed: BoolArray
     """[B, R, T, N]."""
+    scores: Array
+    """[B, R, T, N], the policy's."""
     actions: IntArray
     """[B, R, T]; any index after an episode's end."""
     rewards: Array
@@ -64,9 +66,9 @@ def roll_out(
     core.reset(np.repeat(batch, rollouts))
     standing, ranks, episodes = Standing(weights, seen, rollouts), int(core.length.max()), (count, rollouts)
     ranked = standing.ranked
-    dynamic = np.zeros((*episodes, ranks if ranked else 0, len(DYNAMIC), n), np.float32)
+    dynamic = np.zeros((count, len(DYNAMIC), ranks if ranked else 0, rollouts, n), np.float32)
     position = np.zeros((ranks, len(POSITION)), np.float32)
-    allowed = np.zeros((*episodes, ranks, n), np.bool_)
+    allowed, kept = np.zeros((*episodes, ranks, n), np.bool_), np.zeros((*episodes, ranks, n), np.float32)
     actions, active = np.zeros((*episodes, ranks), np.int64), np.zeros((*episodes, ranks), np.bool_)
     rewards = np.zeros((*episodes, ranks), np.float32)
     for rank in range(ranks):
@@ -74,10 +76,11 @@ def roll_out(
             dynamic[:, :, rank], position[rank] = ranked.features, ranked.position()
         allowed[:, :, rank] = core.allowed[:, :n].reshape(*episodes, n)
         active[:, :, rank] = ~core.done.reshape(episodes)
-        scores = standing.scores()
-        scores += rng.gumbel(size=scores.shape).astype(np.float32)
-        actions[:, :, rank] = np.where(allowed[:, :, rank], scores, -np.inf).argmax(axis=2)
+        scores = kept[:, :, rank] = standing.scores()
+        # Gumbel-max: the largest of score + noise is a draw from the softmax. Minus the log of an exponential is that.
+        noisy = scores - np.log(rng.standard_exponential(scores.shape)).astype(np.float32)
+        actions[:, :, rank] = np.where(allowed[:, :, rank], noisy, -np.inf).argmax(axis=2)
         rewards[:, :, rank] = core.step(actions[:, :, rank].ravel()).reward.reshape(episodes)
         if rank + 1 < ranks:
             standing.add(actions[:, :, rank])
-    return Episodes(seen, dynamic, position, allowed, actions, rewards, active)
+    return Episodes(seen, dynamic, position, allowed, kept, actions, rewards, active)

@@ -96,7 +96,7 @@ def _loss(network: RelationalNetwork, known: PaddedRelations, targets: Sequence[
     for row, topic in enumerate(batch):
         rankings[row, 0, : len(targets[topic])], counted[row, 0, : len(targets[topic])] = targets[topic], True
     fixed = network.first_layer(torch.from_numpy(relations.static), torch.from_numpy(relations.context))
-    dynamic, position = torch.zeros(count, 1, 1, len(DYNAMIC), n), torch.zeros(1, len(POSITION))
+    dynamic, position = torch.zeros(count, len(DYNAMIC), 1, 1, n), torch.zeros(1, len(POSITION))
     scores = network(fixed, dynamic, position, torch.from_numpy(offered_share(present)))
     chosen = torch.from_numpy(rankings)
     on_offer = candidates_on_offer(chosen, torch.from_numpy(present))

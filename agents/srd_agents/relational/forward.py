@@ -108,18 +108,20 @@ def scores(weights: Weights, fixed: Array, ranked: Ranked, share: Array) -> Arra
     Returns:
         [B, R, N] float32.
     """
+    rankings = ranked.features.shape[2]
     if ranked.size:
-        first = np.matmul(ranked.features.swapaxes(2, 3), weights.dynamic)
+        first = np.matmul(ranked.features.transpose(0, 2, 3, 1), weights.dynamic)
         first += fixed[:, None]
-    else:
-        first = np.repeat(fixed[:, None], ranked.features.shape[1], axis=1)
+    else:  # rankings are alike
+        first = fixed[:, None].copy()
     first += ranked.position() @ weights.position
     np.maximum(first, 0, out=first)
     mean = np.matmul(share[:, None, None], first)
     second = np.matmul(first, weights.hidden)
     second += np.matmul(mean, weights.pooled) + weights.hidden_bias
     np.maximum(second, 0, out=second)
-    return np.asarray(np.matmul(second, weights.out))
+    found = np.matmul(second, weights.out)
+    return np.asarray(found if found.shape[1] == rankings else np.repeat(found, rankings, axis=1))
 
 
 def greedy(weights: Weights, relations: Relations, k: int) -> tuple[IntArray, Array]:

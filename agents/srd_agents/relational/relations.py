@@ -157,13 +157,15 @@ class Ranked:
         present: [B, N] bool, real candidates where topics are padded; None: all are.
 
     Attributes:
-        features: [B, R, D, N] float32 with the rows `DYNAMIC`; changes in place.
+        features: [B, D, R, N] float32 with the rows `DYNAMIC`; changes in place.
     """
 
     def __init__(self, relations: Relations, rankings: int = 1, present: BoolArray | None = None) -> None:
         count, n = relations.unit.shape[:2]
         shape = (count, rankings, n)
-        self._columns = relations.unit.swapaxes(1, 2)
+        # Products with several rows are faster with matrices of their own; for one row that does not pay.
+        ready = np.ascontiguousarray if rankings > 1 else np.asarray
+        self._columns = ready(relations.unit.swapaxes(1, 2))
         self._unit = relations.unit
         self._mean = relations.mean[:, None, None]
         self._scale = relations.scale[:, None, None]
@@ -175,11 +177,11 @@ class Ranked:
         self._very_near = np.zeros(shape, np.float32)
         self._topics = np.arange(count)[:, None]
         self._ramps = relations.ramps
-        self._to_anchors = relations.ramps.transpose(0, 2, 3, 1)
-        self._uncovered = np.ones((count, rankings, 2, relations.ramps.shape[3]), np.float32)
-        self._neighbours = np.maximum(relations.ramps.sum(axis=3), np.float32(1e-3)).swapaxes(1, 2)[:, None]
+        self._to_anchors = ready(relations.ramps.transpose(0, 2, 3, 1))
+        self._uncovered = np.ones((count, 2, rankings, relations.ramps.shape[3]), np.float32)
+        self._neighbours = np.maximum(relations.ramps.sum(axis=3), np.float32(1e-3)).swapaxes(1, 2)[:, :, None]
         self._weight = relations.weight[:, None, None, None]
-        self.features: Array = np.zeros((count, rankings, len(DYNAMIC), n), np.float32)
+        self.features: Array = np.zeros((count, len(DYNAMIC), rankings, n), np.float32)
         self.size = 0
 
     def position(self) -> Array:
@@ -202,27 +204,28 @@ class Ranked:
         self._very_near += rows > VERY_NEAR
         self.size += 1
         out, each = self.features, np.float32(1 / self.size)
-        np.multiply(self._nearest, np.float32(1 / 3), out=out[:, :, 0])
-        np.multiply(self._sum, each, out=out[:, :, 1])
-        np.multiply(rows, np.float32(1 / 3), out=out[:, :, 2])
-        np.multiply(self._near, each, out=out[:, :, 3])
-        np.multiply(self._very_near, each, out=out[:, :, 4])
-        np.log1p(self._near, out=out[:, :, 5])
-        np.log1p(self._very_near, out=out[:, :, 6])
-        out[:, :, 7] = self._against_the_rest()
-        np.minimum(self._uncovered, 1 - self._ramps[self._topics, chosen], out=self._uncovered)
-        fresh = np.matmul(self._uncovered.swapaxes(1, 2), self._to_anchors).swapaxes(1, 2)
-        np.divide(fresh, self._neighbours, out=out[:, :, 10:])
-        np.subtract(1, out[:, :, 10:], out=out[:, :, 10:])
+        np.multiply(self._nearest, np.float32(1 / 3), out=out[:, 0])
+        np.multiply(self._sum, each, out=out[:, 1])
+        np.multiply(rows, np.float32(1 / 3), out=out[:, 2])
+        np.multiply(self._near, each, out=out[:, 3])
+        np.multiply(self._very_near, each, out=out[:, 4])
+        np.log1p(self._near, out=out[:, 5])
+        np.log1p(self._very_near, out=out[:, 6])
+        out[:, 7] = self._against_the_rest()
+        np.minimum(self._uncovered, (1 - self._ramps[self._topics, chosen]).swapaxes(1, 2), out=self._uncovered)
+        fresh = np.matmul(self._uncovered, self._to_anchors)
+        np.divide(fresh, self._neighbours, out=out[:, 10:])
+        np.subtract(1, out[:, 10:], out=out[:, 10:])
         fresh *= self._weight
         np.log1p(fresh, out=fresh)
-        np.multiply(fresh, np.float32(1 / 3), out=out[:, :, 8:10])
+        np.multiply(fresh, np.float32(1 / 3), out=out[:, 8:10])
 
     def keep(self, rankings: IntArray) -> None:
         """Go on from some of the rankings: [B, R] int64, the ranking that each is a copy of."""
-        at = (self._topics, rankings)
-        for name in ("_nearest", "_sum", "_near", "_very_near", "_uncovered", "features"):
-            setattr(self, name, getattr(self, name)[at])
+        for name in ("_nearest", "_sum", "_near", "_very_near"):
+            setattr(self, name, getattr(self, name)[self._topics, rankings])
+        for name in ("_uncovered", "features"):
+            setattr(self, name, np.take_along_axis(getattr(self, name), rankings[:, None, :, None], axis=2))
 
     def _against_the_rest(self) -> Array:
         """[B, R, N]: the nearest similarity, standardised over the topic's candidates."""

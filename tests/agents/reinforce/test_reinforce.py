@@ -190,10 +190,11 @@ def test_directions_learn_what_relations_cannot_see() -> None:
     value = Validation(topics[40:], "alpha_nDCG@3", "candidates")
     found = {}
     for parts in ("both", "relations"):
-        ranker: Any = make_ranker("reinforce", parts=parts, epochs=25, hidden=16, learning_rate=0.01)
+        options: dict[str, Any] = {"epochs": 25, "hidden": 16, "learning_rate": 0.01, "batch_topics": 4}
+        ranker: Any = make_ranker("reinforce", parts=parts, **options)
         ranker.fit(topics[:40], seed=0)
         found[parts] = value.mean(ranker)
-    assert found["both"] > 0.85
+    assert found["both"] > 0.95
     assert found["relations"] < 0.7
 
 

@@ -34,7 +34,17 @@ from srd_agents.relational.ranker import (
     relations_of,
     unit_vectors,
 )
-from srd_agents.relational.relations import ANCHORS, CONTEXT, STATIC, Ranked, midranks, relate, standardised
+from srd_agents.relational.relations import (
+    ANCHORS,
+    CONTEXT,
+    DYNAMIC,
+    POSITION,
+    STATIC,
+    Ranked,
+    midranks,
+    relate,
+    standardised,
+)
 from srd_agents.validation import Validation
 from srd_gym.data.synthetic import generate
 from srd_gym.testing import check_ranker
@@ -153,6 +163,27 @@ def test_numpy_and_torch_agree() -> None:
         found = network(fixed, *[torch.from_numpy(np.ascontiguousarray(array)) for array in given])[:, :, 0]
         np.testing.assert_allclose(found.detach().numpy(), expected, atol=1e-5)
         ranked.add(np.full((4, 1), chosen))
+
+
+def test_gradients_by_hand_are_those_of_automatic_differentiation(monkeypatch: pytest.MonkeyPatch) -> None:
+    generator = torch.Generator().manual_seed(0)
+
+    def drawn(*shape: int) -> torch.Tensor:
+        return torch.rand(shape, generator=generator) - 0.5
+
+    network = RelationalNetwork(8, 6)
+    network.initialise(generator)
+    static, context, position = drawn(3, 9, len(STATIC)), drawn(3, len(CONTEXT)), drawn(5, len(POSITION))
+    dynamic, gradient = drawn(3, len(DYNAMIC), 5, 4, 9), drawn(3, 4, 5, 9)
+    dynamic[:, :, 0] = 0
+    present = torch.arange(9) < torch.tensor([[9], [4], [1]])
+    share, gradient = present / present.sum(1, keepdim=True), gradient * present[:, None, None]
+    network(network.first_layer(static, context), dynamic, position, share).backward(gradient)
+    expected = {name: parameter.grad.clone() for name, parameter in network.named_parameters()}
+    monkeypatch.setattr("srd_agents.relational.network._ROWS", 2 * 4 * 9)
+    network.learn(static, context, dynamic, position, share, gradient)
+    for name, parameter in network.named_parameters():
+        torch.testing.assert_close(parameter.grad, 2 * expected[name], msg=name)
 
 
 def test_no_array_is_as_large_as_all_pairs() -> None:

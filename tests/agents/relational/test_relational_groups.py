@@ -66,7 +66,7 @@ def test_ranking_is_as_if_the_relations_were_zero(topics: TopicSet, monkeypatch:
     class Blind(Ranked):
         def add(self, chosen: np.ndarray[Any, Any]) -> None:
             super().add(chosen)
-            self.features *= kept["dynamic"]
+            self.features *= kept["dynamic"][:, :, None]
 
     whole = ranker.relations_of
 

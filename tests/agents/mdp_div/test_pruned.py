@@ -14,7 +14,7 @@ from srd_agents.mdp_div.greedy import GreedyPolicy
 from srd_agents.mdp_div.network import PolicyNetwork
 from srd_agents.mdp_div.rollout import Episodes, episode_log_policy, roll_out
 from srd_agents.networks.inputs import TopicTensors
-from srd_agents.registry import RANKERS, make_ranker
+from srd_agents.registry import make_ranker
 from srd_agents.reinforce.loss import entropy
 from srd_gym.core import SelectionCore
 from srd_gym.data.synthetic import generate
@@ -193,10 +193,6 @@ def test_any_pruning_can_be_given_as_text(name: str) -> None:
 def test_bad_options_are_named(name: str, options: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         make_ranker(name, **options)
-
-
-def test_every_variant_is_in_the_registry() -> None:
-    assert set(PRUNED) < set(RANKERS)
 
 
 def test_the_same_weights_rank_with_and_without_pruning() -> None:

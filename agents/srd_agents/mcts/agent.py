@@ -43,7 +43,6 @@ class Mcts(NetworkLearner[MctsConfig]):
     config_class: ClassVar[type[Any]] = MctsConfig
 
     _network: SearchNetwork
-    _optimizer: torch.optim.Optimizer
     _rng: np.random.Generator
     _simulator: Simulator
     _topics: list[OrderedTopic]

@@ -16,12 +16,6 @@ from srd_agents.mdp_div.config import MdpDivBatchedConfig, MdpDivConfig, PolicyC
 from srd_agents.mdp_div.greedy import GreedyPolicy
 from srd_agents.mdp_div.network import PolicyNetwork
 from srd_agents.mdp_div.rollout import Episodes, episode_log_policy, roll_out
-from srd_agents.networks.checkpoint import (
-    generator_array,
-    load_generator,
-    load_optimizer,
-    optimizer_tree,
-)
 from srd_agents.networks.inputs import Inputs, TopicTensors, chosen_log_policy
 from srd_agents.networks.learner import NetworkLearner
 from srd_agents.reinforce.loss import (
@@ -32,7 +26,7 @@ from srd_agents.reinforce.loss import (
     reinforce_loss,
     scaled,
 )
-from srd_agents.storage import Tree, Weights
+from srd_agents.storage import Weights
 from srd_gym.core import SelectionCore
 from srd_gym.protocols import BoolArray, IntArray, Pruning, ScoreArray
 from srd_gym.pruning import parse_pruning
@@ -47,7 +41,6 @@ class PolicyLearner(NetworkLearner[C]):
     _network: PolicyNetwork
     _core: SelectionCore | None = None
     _tensors: TopicTensors | None = None
-    _generator: torch.Generator
     _greedy: GreedyPolicy | None = None
     only_training: ClassVar[tuple[str, ...]] = ("_optimizer", "_core", "_tensors")
 
@@ -104,12 +97,6 @@ class PolicyLearner(NetworkLearner[C]):
         self._core = self._simulator(topics)
         self._tensors = TopicTensors(self._core.arrays, self._network.shift, order=self._order_features() > 0)
         self._greedy = None
-
-    def _training_state(self) -> Tree:
-        return {"generator": generator_array(self._generator)}
-
-    def _restore_training(self, state: Tree) -> None:
-        load_generator(self._generator, state["generator"])
 
     def _rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
         policy = self._policy()
@@ -256,13 +243,6 @@ class MdpDivBatched(PolicyLearner[MdpDivBatchedConfig]):
     def _prepare(self, topics: TopicSet, seed: int) -> None:
         super()._prepare(topics, seed)
         self._optimizer = torch.optim.Adam(self._network.parameters(), lr=self.config.learning_rate, fused=True)
-
-    def _training_state(self) -> Tree:
-        return {**super()._training_state(), "optimizer": optimizer_tree(self._optimizer)}
-
-    def _restore_training(self, state: Tree) -> None:
-        super()._restore_training(state)
-        load_optimizer(self._optimizer, state["optimizer"])
 
     def _update(self, batch: IntArray) -> Mapping[str, float]:
         episodes, log_pi = self._episodes(batch, self.config.rollouts)

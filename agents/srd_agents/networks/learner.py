@@ -11,17 +11,29 @@ from torch import nn
 
 from srd_agents.fitting import LearnerConfig
 from srd_agents.learner import Learner
-from srd_agents.networks.checkpoint import load_module, module_arrays
+from srd_agents.networks.checkpoint import (
+    generator_array,
+    load_generator,
+    load_module,
+    load_optimizer,
+    module_arrays,
+    optimizer_tree,
+)
 from srd_agents.networks.size import check_fits
-from srd_agents.storage import Weights
+from srd_agents.storage import Tree, Weights
 
 C = TypeVar("C", bound=LearnerConfig)
 
 
 class NetworkLearner(Learner[C]):
-    """What learners in torch share: getting and setting weights, and forgetting what only training needed."""
+    """What learners in torch share: weights, the state of training, and forgetting what only training needed.
+
+    The state is that of `_optimizer` and of `_generator`, where `_prepare` makes them; one that keeps more says so.
+    """
 
     _network: nn.Module
+    _optimizer: torch.optim.Optimizer
+    _generator: torch.Generator
     only_training: ClassVar[tuple[str, ...]] = ("_optimizer",)
     """Attributes that are let go of when training ends."""
 
@@ -51,6 +63,20 @@ class NetworkLearner(Learner[C]):
 
     def _set_weights(self, weights: Weights) -> None:
         load_module(self._network, weights, f"weights of ranker {self.name!r}")
+
+    def _training_state(self) -> Tree:
+        state: Tree = {}
+        if hasattr(self, "_optimizer"):
+            state["optimizer"] = optimizer_tree(self._optimizer)
+        if hasattr(self, "_generator"):
+            state["generator"] = generator_array(self._generator)
+        return state
+
+    def _restore_training(self, state: Tree) -> None:
+        if hasattr(self, "_optimizer"):
+            load_optimizer(self._optimizer, state["optimizer"])
+        if hasattr(self, "_generator"):
+            load_generator(self._generator, state["generator"])
 
     def _release(self) -> None:
         self._network.to("cpu")

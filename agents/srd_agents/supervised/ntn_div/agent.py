@@ -10,9 +10,8 @@ import torch
 from torch import Tensor
 
 from srd_agents.features import FEATURES, relevance_features
-from srd_agents.networks.checkpoint import load_optimizer, optimizer_tree
 from srd_agents.networks.learner import NetworkLearner
-from srd_agents.storage import Tree, Weights
+from srd_agents.storage import Weights
 from srd_agents.supervised.ntn_div.batch import Batch, Prepared, padded, pieces
 from srd_agents.supervised.ntn_div.config import NtnDivConfig
 from srd_agents.supervised.ntn_div.loss import candidates_on_offer, likelihood_loss, margin_loss, ranking_log_likelihood
@@ -38,7 +37,6 @@ class NtnDiv(NetworkLearner[NtnDivConfig]):
     config_class: ClassVar[type[Any]] = NtnDivConfig
 
     _network: NtnNetwork
-    _optimizer: torch.optim.Optimizer
     _topics: list[Prepared]
     _scorer: TensorScorer | None = None
     only_training: ClassVar[tuple[str, ...]] = ("_optimizer", "_topics")
@@ -116,12 +114,6 @@ class NtnDiv(NetworkLearner[NtnDivConfig]):
         good = batch.n_good
         pairs = batch.real[:, :good, None] & batch.real[:, None, good:]
         return margin_loss(worth[:, :good], worth[:, good:], batch.values[:, :good], batch.values[:, good:], pairs)
-
-    def _training_state(self) -> Tree:
-        return {"optimizer": optimizer_tree(self._optimizer)}
-
-    def _restore_training(self, state: Tree) -> None:
-        load_optimizer(self._optimizer, state["optimizer"])
 
     def _rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
         scorer = self._ready()

@@ -17,10 +17,8 @@ from srd_agents.heuristic.config import OracleConfig
 from srd_agents.heuristic.oracle import Oracle
 from srd_agents.heuristic.vectors import blocks_of_equal_shape
 from srd_agents.networks.attention import initialise
-from srd_agents.networks.checkpoint import load_optimizer, optimizer_tree
 from srd_agents.networks.inputs import Inputs, Standardizer, inputs_of
 from srd_agents.networks.learner import NetworkLearner
-from srd_agents.storage import Tree
 from srd_agents.supervised.smooth.config import DaletorConfig, Mo4srdConfig, SmoothConfig
 from srd_agents.supervised.smooth.loss import before_by_gaussians, before_by_sigmoid, smooth_measure
 from srd_agents.supervised.smooth.network import SmoothNetwork
@@ -156,12 +154,6 @@ class SmoothLearner(NetworkLearner[C]):
         judgments = torch.from_numpy(_judgments(topics)).to(before.device)
         values = smooth_measure(before, judgments, self.config.alpha, self._measure(), inputs.present)
         return -(values / torch.from_numpy(self._ideals[chosen]).to(before.device)).mean()
-
-    def _training_state(self) -> Tree:
-        return {"adam": optimizer_tree(self._optimizer)}
-
-    def _restore_training(self, state: Tree) -> None:
-        load_optimizer(self._optimizer, state["adam"])
 
 
 class Daletor(SmoothLearner[DaletorConfig]):

@@ -140,7 +140,7 @@ def _all_apart(vectors: FloatArray, limit: float) -> bool:
     if not (squares.min(initial=1) >= SMALL and squares.max(initial=1) <= LARGE):
         return False
     lengths = np.sqrt(squares)
-    return np.count_nonzero(products >= limit * lengths * lengths[:, None]) <= len(vectors)
+    return bool(np.count_nonzero(products >= limit * lengths * lengths[:, None]) <= len(vectors))
 
 
 def _suspects(units: FloatArray, start: int, limit: float) -> NDArray[np.int64]:

@@ -121,7 +121,7 @@ def _check(topics: TopicSet, texts: TopicSet) -> None:
             )
 
 
-def _banks(texts: TopicSet, count: int, snippets: int, recur: bool, seed: int) -> list[_Bank]:
+def _banks(texts: TopicSet, count: int, snippets: int, recur: bool, seed: int) -> Sequence[_Bank]:
     """What each of `count` parts may compose from."""
     part_of = _parts(texts, count, seed)
     banks: list[dict[int, list[_Source]]] = [{} for _ in range(count)]
@@ -130,7 +130,7 @@ def _banks(texts: TopicSet, count: int, snippets: int, recur: bool, seed: int) -
         covers = np.asarray(topic.judgments) >= 1
         # What says two things at once, or serves an earlier text query too, would blur what a document covers.
         clear = (covers.sum(axis=1) == 1) & np.array([name not in taken for name in topic.doc_ids])
-        taken.update(name for name, judged in zip(topic.doc_ids, covers.any(axis=1), strict=True) if judged)
+        taken.update(name for name, judged in zip(topic.doc_ids, covers.any(axis=1).tolist(), strict=True) if judged)
         for subtopic in range(topic.n_subtopics):
             dealt: list[list[int]] = [[] for _ in range(count)]
             for row in np.flatnonzero(covers[:, subtopic] & clear).tolist():

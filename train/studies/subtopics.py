@@ -175,8 +175,8 @@ def tables(topics: TopicSet) -> Iterator[str]:
 
 
 def _difference(scores: Scores, others: Scores) -> str:
-    low, high = difference_interval(scores, others)
-    p = paired_test(scores, others)
+    low, high = difference_interval((scores, others))
+    p = paired_test((scores, others))
     return f"{(scores - others).mean():+.3f} [{low:+.3f}, {high:+.3f}], {'< 0.001' if p < 0.001 else f'{p:.3f}'}"
 
 

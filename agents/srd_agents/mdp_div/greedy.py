@@ -173,8 +173,8 @@ class _Begun:
 
     def __init__(self, policy: GreedyPolicy, topic: Topic) -> None:
         self._policy, self._vectors = policy, topic.require_vectors("a learned ranker")
-        self._rows = self._vectors @ policy.scoring_weight.T
-        self._prior: Floats = policy._prior(topic)
+        self._rows: Floats = self._vectors @ policy.scoring_weight.T
+        self._prior = policy._prior(topic)
         self._state: Floats = policy._initial(topic)
 
     def logits(self, offered: IntArray) -> Floats:

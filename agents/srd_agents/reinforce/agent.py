@@ -258,15 +258,15 @@ class Reinforce(NetworkLearner[ReinforceConfig]):
         chosen = chosen_log_policy(log_pi, actions.flatten(0, 1))
         spread = (entropy(log_pi) * active).sum() / filled
         loss = reinforce_loss(chosen, advantages.to(place), active).sum() / filled - self.config.entropy * spread
-        loss.backward()  # type: ignore[no-untyped-call]
+        (gradient,) = torch.autograd.grad(loss, logits)
         static = moved(seen.relations.static)
         if acting.relations is not None and self._network.relations is not None:
             context, share = moved(seen.relations.context), moved(offered_share(seen.present))
             seen_at_ranks = (moved(episodes.dynamic), moved(episodes.position), share)
-            self._network.relations.learn(static, context, *seen_at_ranks, logits.grad)
+            self._network.relations.learn(static, context, *seen_at_ranks, gradient)
         if acting.directions is not None:
             inputs = Inputs(moved(seen.queries), moved(seen.documents), moved(seen.present), static)
-            self._network.directed(inputs, actions).backward(logits.grad)
+            self._network.directed(inputs, actions).backward(gradient)  # type: ignore[no-untyped-call]
         return float(spread.detach())
 
     def _training_state(self) -> Tree:

@@ -25,7 +25,8 @@ from srd_train.report.pictures import panels
 from srd_train.report.rankings import ShownRankings, shown_rankings
 from srd_train.report.results import Description, Problem, describe, read_results, topics_of
 from srd_train.report.scores import write_scores
-from srd_train.report.tables import ResultTable, Row, Scores, complete_tables
+from srd_train.report.significance import Scores
+from srd_train.report.tables import ResultTable, Row, complete_tables
 
 SCRIPTS = ("elements.js", "scales.js", "tables.js", "charts.js", "pairs.js", "explorer.js", "start.js")
 """In this order they make one script."""

@@ -299,7 +299,7 @@ def _too_few_seeds(records: Sequence[Record]) -> bool:
 
 def _p_values(scores: Mapping[str, Scores], reference: str | None) -> dict[str, float]:
     """Ranker -> Holm-adjusted p value; empty where there is no reference, or one with too few seeds."""
-    if reference not in scores:
+    if reference is None or reference not in scores:
         return {}
     others = [name for name in scores if name != reference]
     raw = [paired_test((scores[name], scores[reference])) for name in others]

@@ -22,6 +22,7 @@ import numpy as np
 
 from srd_gym.data.directions import Vectors, generator_of, to_unit_length
 from srd_gym.names import check_integer
+from srd_gym.protocols import BoolArray
 from srd_gym.topic import Topic, TopicSet
 
 _NEAR_SHARE = 0.5
@@ -127,10 +128,10 @@ def _banks(texts: TopicSet, count: int, snippets: int, recur: bool, seed: int) -
     banks: list[dict[int, list[_Source]]] = [{} for _ in range(count)]
     taken: set[str] = set()
     for text, topic in enumerate(texts):
-        covers = np.asarray(topic.judgments) >= 1
+        covers: BoolArray = np.asarray(topic.judgments) >= 1
         # What says two things at once, or serves an earlier text query too, would blur what a document covers.
         clear = (covers.sum(axis=1) == 1) & np.array([name not in taken for name in topic.doc_ids])
-        taken.update(name for name, judged in zip(topic.doc_ids, covers.any(axis=1).tolist(), strict=True) if judged)
+        taken.update(name for name, judged in zip(topic.doc_ids, np.atleast_1d(covers.any(axis=1)), strict=True) if judged)
         for subtopic in range(topic.n_subtopics):
             dealt: list[list[int]] = [[] for _ in range(count)]
             for row in np.flatnonzero(covers[:, subtopic] & clear).tolist():

@@ -131,7 +131,7 @@ def _banks(texts: TopicSet, count: int, snippets: int, recur: bool, seed: int) -
         covers: BoolArray = np.asarray(topic.judgments) >= 1
         # What says two things at once, or serves an earlier text query too, would blur what a document covers.
         clear = (covers.sum(axis=1) == 1) & np.array([name not in taken for name in topic.doc_ids])
-        taken.update(name for name, judged in zip(topic.doc_ids, np.atleast_1d(covers.any(axis=1)), strict=True) if judged)
+        taken.update(topic.doc_ids[row] for row in np.flatnonzero(covers.any(axis=1)))
         for subtopic in range(topic.n_subtopics):
             dealt: list[list[int]] = [[] for _ in range(count)]
             for row in np.flatnonzero(covers[:, subtopic] & clear).tolist():

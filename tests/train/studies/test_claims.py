@@ -18,9 +18,10 @@ from srd_train.report.scores import write_scores
 from srd_train.report.significance import paired_test
 from srd_train.report.tables import complete_tables
 from studies.claims import check
-from studies.claims.book import Allowed, Pivot, Situation, read_book
+from studies.claims.book import Allowed, Book, Pivot, Situation, read_book
 from studies.claims.claim import Claim, faults
-from studies.claims.generated import decision_table, pivot_table
+from studies.claims.figure import draw_gains
+from studies.claims.generated import decision_table, page_list, pivot_table, remade
 from studies.claims.prose import decimals
 from studies.claims.run import DOCS
 from studies.claims.stored import Stored
@@ -239,6 +240,43 @@ def test_the_table_of_situations_by_hand(stored: Stored) -> None:
     assert "| **+0.311** [+0.3" in trained
     assert "| **+0.111** [+0.1" in trained
     assert trained.endswith("| 1.00 s | 100 ms |")
+
+
+def test_a_row_of_another_page_must_have_the_same_topics(stored: Stored) -> None:
+    one = Situation(situation="s", use="u", recipe="smoke", topics="made", ranker="learner", mmr="fair: mmr")
+    write_scores(stored.folder / "fair.parquet", cells("mmr", 0.49))
+    assert "| **+0.111** [+0.1" in decision_table([one], stored)
+    assert "(chosen)" in decision_table([one], stored)
+    moved = {**record()["topic_set"], "fingerprint": "1" * 16}
+    write_scores(stored.folder / "ambient.parquet", cells("mmr", 0.49, topic_set=moved))
+    with pytest.raises(ValueError, match="not tested on the same topics"):
+        decision_table([dataclasses.replace(one, mmr="ambient: mmr")], stored)
+
+
+def test_pages_are_listed_by_their_titles(stored: Stored) -> None:
+    (stored.folder / "smoke.md").write_text("# Small\n\ntext")
+    (stored.folder / "bare.md").write_text("# Bare\n")
+    assert page_list(stored).splitlines()[2:] == [
+        "| [bare](results/bare.md) | Bare | - |",
+        "| [smoke](results/smoke.md) | Small | [scores](results/smoke.parquet) |",
+    ]
+
+
+def test_links_lead_from_readme_too(stored: Stored) -> None:
+    one = Situation(situation="s", use="[u](u.md)", recipe="smoke", topics="made", ranker="mmr")
+    text = "a\n<!-- which ranker: begin -->\n<!-- which ranker: end -->\nb"
+    made = remade(text, "", Book(situations=(one,)), stored, "docs/")
+    assert "| s | [u](docs/u.md) | - | - | - | 100 ms |" in made
+    assert remade(made, "", Book(situations=(one,)), stored, "docs/") == made
+
+
+def test_the_figure_has_a_point_a_learner(stored: Stored, tmp_path: Path) -> None:
+    columns = {"MMR": "mmr", "learner": "learner", "worse": "worse", "none": "xquad"}
+    pivot = Pivot(name="p", lines={"all": "smoke: made"}, columns=columns, above=("mmr",))
+    draw_gains(pivot, "mmr", stored, tmp_path / "gains.svg")
+    text = (tmp_path / "gains.svg").read_text()
+    assert all(f">{name}<" in text for name in ("all", "learner", "worse"))
+    assert ">none<" not in text
 
 
 def test_pivot_tables_by_hand(stored: Stored) -> None:

@@ -40,10 +40,11 @@ FORMATS = (".png", ".svg")
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#999999")
 """Okabe and Ito's, which people with any colour vision tell apart; black stays for the reference lines."""
 
+MARKERS = "osD^vPX*<>"
+
 _POINTS = 40
 _NEEDLESS_DIGITS = re.compile(r"(\d\.\d\d)\d+(?![\d<])")
 """Of coordinates; what stands before a tag is text, such as the 0.825 of an axis."""
-_MARKERS = "osD^vPX*<>"
 _STYLES = ("-", "--", "-.", ":")
 _LABELS = {"episodes": "environment episodes", "seconds": "seconds of training (wall time)"}
 
@@ -225,7 +226,7 @@ def _read(points: Points, x: NDArray[np.float64]) -> NDArray[np.float64]:
 def _panel_figure(found: Sequence[Panel]) -> Figure:
     """All panels; a topic set a row, episodes left, time right, one legend a row."""
     rows = len(found) // len(AGAINST)
-    figure, axes = _empty(rows, len(AGAINST), (12, 4.6 * rows), sharey="row")
+    figure, axes = empty_figure(rows, len(AGAINST), (12, 4.6 * rows), sharey="row")
     for index, panel in enumerate(found):
         _draw_panel(axes[index // len(AGAINST)][index % len(AGAINST)], panel, first=index % len(AGAINST) == 0)
     for row in axes:
@@ -234,7 +235,7 @@ def _panel_figure(found: Sequence[Panel]) -> Figure:
     return figure
 
 
-def _empty(rows: int, columns: int, size: tuple[float, float], **options: Any) -> tuple[Figure, Any]:
+def empty_figure(rows: int, columns: int, size: tuple[float, float], **options: Any) -> tuple[Figure, Any]:
     """A figure that needs no window system, and its [rows, columns] axes."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure as NewFigure
@@ -328,7 +329,7 @@ def _milliseconds(row: Row) -> float:
 
 def board_figure(found: Sequence[ResultTable]) -> Figure:
     """The boards, one below the other, each with its legend."""
-    figure, axes = _empty(len(found), 1, (9.5, 4.8 * len(found)))
+    figure, axes = empty_figure(len(found), 1, (9.5, 4.8 * len(found)))
     # A ranker looks the same on every board, wherever it stands on it.
     names = list(dict.fromkeys(row.fitted_as for table in found for row in table.rows if not row.reads_judgments))
     for table, place in zip(found, axes[:, 0], strict=True):
@@ -351,7 +352,7 @@ def _draw_board(axes: Axes, table: ResultTable, names: Sequence[str]) -> None:
                 row.means[measure],
                 yerr=row.seed_spread[measure] or 0.0,
                 color=colour,
-                marker=_MARKERS[same_fit.index(row) % len(_MARKERS)],
+                marker=MARKERS[same_fit.index(row) % len(MARKERS)],
                 markersize=7,
                 capsize=3,
                 linestyle="none",

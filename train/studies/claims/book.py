@@ -45,7 +45,8 @@ class Situation:
     order: str = ""
     """The row of the untouched order; empty where there is none."""
     mmr: str = ""
-    """The row of MMR as it comes; empty where there is none."""
+    """The row of MMR as it comes, or of MMR chosen on validation topics, which the table says; "RECIPE: ROW" where it
+    stands on another page of the same topics; empty where there is none."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,6 +63,8 @@ class Pivot:
     """Head -> row; a line's topic set may lack it."""
     above: tuple[str, ...] = ()
     """Rows; figures significantly above all of them that the topic set has are bold."""
+    figure: str = ""
+    """Where below docs/ to draw the differences from the first of `above`; empty: nowhere."""
 
 
 @dataclass(frozen=True, kw_only=True)

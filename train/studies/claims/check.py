@@ -41,7 +41,8 @@ def remade_pages(docs: Path, book: Book, stored: Stored) -> Iterator[tuple[Path,
     """Every page with its text and what it should be; a recipe's own page is called like it."""
     for path in (*pages(docs).values(), *sorted((docs / "results").glob("*.md"))):
         text = path.read_text(encoding="utf-8")
-        yield path, text, remade(text, path.stem if path.parent.name == "results" else "", book, stored)
+        name = path.stem if path.parent.name == "results" else ""
+        yield path, text, remade(text, name, book, stored, "docs/" if path.name == "README.md" else "")
 
 
 def _prose(docs: Path, book: Book) -> Iterator[str]:

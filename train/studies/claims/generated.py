@@ -10,15 +10,17 @@ from srd_train.report.markup import markdown
 from srd_train.report.significance import Scores, difference_interval, holm, paired_test
 from srd_train.report.tables import SIGNIFICANT, ResultTable
 from studies.claims.book import Book, Pivot, Situation
-from studies.claims.stored import Stored, mean_of, row_of, scores_of
+from studies.claims.stored import Stored, mean_of, row_of
 
 DECISION = "which ranker"
 """The marks of the table that says which ranker to use."""
+LIST = "recipe pages"
+"""The marks of the list of all pages of results."""
 _TABLES = re.compile(r"^\*\*.*?(?=^!\[|^Made by )", re.DOTALL | re.MULTILINE)
-_MARKED = re.compile(r"<!-- ([^\n]*?): begin -->\n(.*?)\n<!-- \1: end -->", re.DOTALL)
+_MARKED = re.compile(r"<!-- ([^\n]*?): begin -->\n(.*?)<!-- \1: end -->", re.DOTALL)
 
 
-def remade(text: str, name: str, book: Book, stored: Stored) -> str:
+def remade(text: str, name: str, book: Book, stored: Stored, folder: str = "") -> str:
     """A page with its generated parts as the stored scores make them now; what else it says stays.
 
     Args:
@@ -26,13 +28,16 @@ def remade(text: str, name: str, book: Book, stored: Stored) -> str:
         name: of the recipe whose page it is, or any other name.
         book: describes tables.
         stored: the scores.
+        folder: of the documentation, as the page's links name it.
     """
     tables = {table.name: table for table in book.tables}
 
     def part(found: re.Match[str]) -> str:
-        mark, old = found[1], found[2]
+        mark, old = found[1], found[2].rstrip("\n")
         if mark == DECISION:
-            new = decision_table(book.situations, stored)
+            new = decision_table(book.situations, stored).replace("](", f"]({folder}")
+        elif mark == LIST:
+            new = page_list(stored)
         elif mark in tables:
             new = pivot_table(tables[mark], stored)
         elif mark in stored.recipes:
@@ -64,22 +69,36 @@ def _situation(one: Situation, stored: Stored) -> list[str]:
     return [
         one.situation,
         one.use,
-        *(gain(collections, one.ranker, other) for other in (one.order, one.mmr)),
+        *(_gain(one, collections, other, stored) for other in (one.order, one.mmr)),
         f"{short(fit)} s" if row.trained else "-",
         f"{short(rank)} ms",
     ]
 
 
-def gain(collections: list[list[ResultTable]], ranker: str, other: str) -> str:
-    """The difference of two rows in the first measure, with its interval, bold where it is significant."""
+def _gain(one: Situation, collections: list[list[ResultTable]], other: str, stored: Stored) -> str:
+    """The difference from another row in the first measure, with its interval, bold where it is significant."""
     if not other:
         return "-"
-    one, two = (scores_of(collections, name) for name in (ranker, other))
-    pairs = list(zip(one, two, strict=True))
+    recipe, _, row = other.rpartition(": ")
+    others = stored.collections(recipe, one.topics) if recipe else collections
+    pairs = stored.pairs(collections, one.ranker, others, row)
     low, high = difference_interval(*pairs)
-    few = any(_few(table, (ranker, other)) for several in collections for table in several)
-    mark = "**" if paired_test(*pairs) < SIGNIFICANT and not few else ""
-    return f"{mark}{mean_of(one) - mean_of(two):+.3f}{mark} [{low:+.3f}, {high:+.3f}]"
+    tables = [(table, one.ranker) for several in collections for table in several]
+    tables += [(table, row) for several in others for table in several]
+    sure = paired_test(*pairs) < SIGNIFICANT and not any(row_of(*place).too_few_seeds for place in tables)
+    mark, chosen = "**" if sure else "", "" if row == one.order or "as it comes" in row else " (chosen)"
+    first, second = (mean_of(list(scores)) for scores in zip(*pairs, strict=True))
+    return f"{mark}{first - second:+.3f}{mark} [{low:+.3f}, {high:+.3f}]{chosen}"
+
+
+def page_list(stored: Stored) -> str:
+    """All pages of results by their titles, and the scores that lie beside them."""
+    rows = []
+    for path in sorted(stored.folder.glob("*.md")):
+        title = path.read_text(encoding="utf-8").partition("\n")[0].removeprefix("# ")
+        scores = f"[scores](results/{path.stem}.parquet)" if path.stem in stored.recipes else "-"
+        rows.append([f"[{path.stem}](results/{path.name})", title, scores])
+    return markdown(("page", "what", "scores"), rows)
 
 
 def pivot_table(pivot: Pivot, stored: Stored) -> str:

@@ -9,6 +9,7 @@ from srd_train.commands.output import Output
 from srd_train.report.markup import write_text
 from studies.claims.book import read_book
 from studies.claims.check import faults, remade_pages
+from studies.claims.figure import draw_gains
 from studies.claims.stored import Stored
 
 DOCS = Path(__file__).resolve().parents[3] / "docs"
@@ -33,10 +34,14 @@ class Claims:
             0, or 1 where something does not hold.
         """
         if not self.check:
-            for path, text, new in remade_pages(DOCS, read_book(DOCS / "claims.toml"), Stored(DOCS / "results")):
+            book, stored = read_book(DOCS / "claims.toml"), Stored(DOCS / "results")
+            for path, text, new in remade_pages(DOCS, book, stored):
                 if text != new:
                     write_text(path, new)
                     output.notice(str(path))
+            for table in book.tables:
+                if table.figure:
+                    draw_gains(table, table.above[0], stored, DOCS / table.figure)
         found = faults(DOCS)
         for fault in found:
             output.notice(fault)

@@ -74,6 +74,25 @@ class Stored:
             raise unknown(f"topic set of {recipe}", topics, by_name)
         return by_name[topics]
 
+    def pairs(
+        self, one: list[list[ResultTable]], ranker: str, two: list[list[ResultTable]], other: str
+    ) -> list[tuple[Scores, Scores]]:
+        """[S, T] scores of two rankers on each collection; the second may stand on another page of the same topics.
+
+        Raises:
+            ValueError: no such row, or other topics.
+        """
+        if [_topics(several) for several in one] != [_topics(several) for several in two]:
+            raise ValueError(
+                f"{ranker!r} and {other!r} were not tested on the same topics; expected rows of one topic set"
+            )
+        return list(zip(scores_of(one, ranker), scores_of(two, other), strict=True))
+
+
+def _topics(several: list[ResultTable]) -> list[tuple[object, ...]]:
+    """What makes scores of two pages comparable."""
+    return [(t.records[0]["topic_set"]["fingerprint"], t.topic_ids, t.normalizer, t.measures[0]) for t in several]
+
 
 def row_of(table: ResultTable, ranker: str) -> Row:
     """The row of a ranker.

@@ -48,9 +48,9 @@ cosine with the query, whose order is that cosine's; queries without a relevant 
 fitted on each fold's training texts (5 folds, inductive).
 
 {MEASURE}, ideal of the candidates. Differences are against the first row, with their 95% interval over
-topics; p is the paired t test's, not adjusted: adjusting could only hide harm. No ranker sees judgments,
-and none but those of the last table sees subtopics. `random` is the mean over {len(SEEDS)} shuffles. In
-`key-points` 689 ids stand for two texts each, of different motions; a judgment holds for both.
+topics; p is the paired t test's, not adjusted: adjusting could only hide harm. No ranker sees judgments
+or subtopics; [named subtopics](subtopics.md) have a page of their own. `random` is the mean over {len(SEEDS)}
+shuffles. In `key-points` 689 ids stand for two texts each, of different motions; a judgment holds for both.
 
 Among the rankers that need no scores, `cautious` took the one that is nowhere significantly below a random order: so
 these collections chose it, and its rows without scores are no test of it."""
@@ -58,19 +58,6 @@ WITHOUT = f"""## Without scores
 
 The same topics, their scores taken away and the candidates shuffled. Every row is the mean over {len(SEEDS)} shuffles;
 the first is the order that the shuffle left, a random one. `cosine` sorts by the cosine with the query."""
-WITH_SUBTOPICS = """## With named subtopics
-
-AMBIENT with the vectors of the texts that define the query's subtopics (MiniLM), against the web engine's order.
-`cautious` then ranks by PM-2 with `lambda_=1`, `coverage="subtopic"` and `sharpness=8`: values that AMBIENT's judgments
-chose ([heuristics](heuristics.md)), so this row is no test of them. The other rows are as they come, but for what they
-name."""
-BY_SUBTOPICS = {
-    "the order as it came": make_ranker("retrieval-order"),
-    "cautious": make_ranker("cautious"),
-    "pm2, sharpness 8": make_ranker("pm2", sharpness=8.0),
-    "pm2": make_ranker("pm2"),
-    "xquad": make_ranker("xquad"),
-}
 
 
 class Given:
@@ -87,7 +74,8 @@ class Given:
 
 def collections(root: Path) -> Iterator[tuple[str, TopicSet]]:
     """Titles and topic sets; none names its subtopics."""
-    yield "AMBIENT, MiniLM vectors", without_subtopics(ambient(root))
+    minilm = load_ambient(root / "ambient", vectors=root / "ambient" / "minilm-384.npz")
+    yield "AMBIENT, MiniLM vectors", without_subtopics(minilm)
     texts = load_ambient(root / "ambient")
     for width in WIDTHS:
         folds = [LsaVectorizer(width).fit_topics(fold.train).apply(fold.test) for fold in texts.folds(5, seed=0)]
@@ -100,11 +88,6 @@ def collections(root: Path) -> Iterator[tuple[str, TopicSet]]:
         folder = root / "texts" / name
         texts = load_texts(folder, vectors=folder / "minilm-384.npz", depth=DEPTH)
         yield f"{name}, MiniLM vectors", without_subtopics(texts.trainable())
-
-
-def ambient(root: Path) -> TopicSet:
-    """AMBIENT with MiniLM vectors of queries, results and subtopics."""
-    return load_ambient(root / "ambient", vectors=root / "ambient" / "minilm-384.npz")
 
 
 def without_subtopics(topics: TopicSet) -> TopicSet:
@@ -175,11 +158,8 @@ def page(root: Path) -> str:
             yield f"**{title}: {len(topics)} topics**"
             yield table(rows_of(topics))
 
-    named = ambient(root)
-    rows = {name: scores_of(named, ranker) for name, ranker in BY_SUBTOPICS.items()}
     software = ", ".join(f"{name} {number}" for name, number in versions().items())
     parts = [ABOUT, "## With scores", *tables(rows_with_scores), WITHOUT, *tables(rows_without_scores)]
-    parts += [WITH_SUBTOPICS, f"**AMBIENT, MiniLM vectors: {len(named)} topics**", table(rows)]
     parts.append(f"Made by `make default-ranker` at commit {commit()} ({software}).")
     return "\n\n".join(parts) + "\n"
 

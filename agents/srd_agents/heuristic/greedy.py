@@ -27,8 +27,8 @@ LAZY_FROM = 1 << 17
 """Vector entries of a topic above which it is ranked alone and lazily; smaller ones are ranked side by side."""
 BLOCK = 1 << 18
 """Vector entries that are worked on side by side: about what a processor's second cache holds."""
-_FIRST, _MOST = 64, 256
-"""Candidates that are kept up to date at first, and at most."""
+_FIRST, _MOST, _SHARE = 128, 512, 16
+"""Candidates that are kept up to date at first, and at most; of large topics at most one in so many."""
 
 
 class Objective(ABC):
@@ -148,7 +148,7 @@ class _Lazy:
         self._exact = self._value
         self._sort(value)
         # Of the few: the first `size` of the order, in buffers; the last one chosen stands at `position`.
-        self._most = min(n, _MOST)
+        self._most = min(n, max(_MOST, n // _SHARE))
         self._members = np.empty(self._most, dtype=np.int64)
         self._buffers = Rows(np.empty((self._most, width), dtype=np.float32), np.empty(self._most, dtype=np.float32))
         self._few_values, self._few_states = np.empty((2, self._most), dtype=np.float32)
@@ -227,8 +227,13 @@ class _Lazy:
         """Fold directions into the state of all candidates, up to `rank` of them, and sort anew."""
         if self._rows is None:
             self._rows = rows_of(self._vectors)
-        for direction in self._directions[self._folded : rank]:
-            self._objective.fold(self._state, self._rows.project(direction))
+        # Block by block, so that vectors are read from memory once, however many the directions.
+        step = max(1, BLOCK // self._directions.shape[1])
+        for start in range(0, len(self._state), step):
+            part = slice(start, start + step)
+            rows = Rows(self._rows.vectors[part], self._rows.scale[part])
+            for direction in self._directions[self._folded : rank]:
+                self._objective.fold(self._state[part], rows.project(direction))
         self._exact, self._folded = self._objective.score(self._value, self._state), rank
         self._sort(self._exact.copy())
 

@@ -82,6 +82,11 @@ class LsaVectorizer:
                 f"{_WHAT}: {len(listed)} texts hold no word to learn from ({error}); give texts, or vectors by "
                 "document id instead (--vectors FILE)"
             ) from error
+        if counts.shape[1] < 2:
+            raise ValueError(
+                f"{_WHAT}: {len(listed)} texts hold one word only, {weigher.get_feature_names_out()[0]!r}; expected "
+                "two or more different ones of two letters or more"
+            )
         from sklearn.decomposition import TruncatedSVD
 
         rank = min(self.width, *counts.shape)

@@ -114,6 +114,9 @@ def test_what_cannot_be_fitted_or_used_says_so(tmp_path: Path) -> None:
     refused(lambda: LsaVectorizer(0), "width must be at least 1, got 0")
     refused(lambda: LsaVectorizer(3).fit([]), "0 texts hold no word to learn from")
     refused(lambda: LsaVectorizer(3).fit(["!", ""]), "2 texts hold no word to learn from")
+    refused(
+        lambda: LsaVectorizer(3).fit(["text a", "text b"]), "2 texts hold one word only, .text.; expected two or more"
+    )
     with pytest.raises(RuntimeError, match=r"not fitted; call fit\(texts\) or load\(folder\) first"):
         LsaVectorizer(3).transform(["x"])
     refused(lambda: LsaVectorizer(3).save(tmp_path), "nothing to save", RuntimeError)

@@ -10,6 +10,7 @@ FRESH   := $(CACHE)/wheel-$(KEY)
 MINIMAL := $(CACHE)/minimal-$(KEY)
 # The libraries that learn on our environments (three sets of them exclude one another), and those of retrieval pipelines.
 THIRD_PARTY := main ray benchmarl integrations
+LIBRARIES   := PYTHONPATH=$(CURDIR):$(CURDIR)/agents:$(CURDIR)/train
 third_party  = $(CACHE)/third-party-$(1)-$(shell { $(PYTHON) --version; cat tests/third_party/$(1).txt; } | cksum | cut -d' ' -f1)
 
 # One thread a process: pytest runs one process a core, and results must not depend on the number of cores.
@@ -17,7 +18,7 @@ export OMP_NUM_THREADS ?= 1
 export PYTHONHASHSEED ?= 0
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: help demo test check format lint types imports spelling wheel test-wheel test-minimal test-third-party fuzz kills docs results speed ways default-ranker subtopics clean
+.PHONY: help demo test check format lint types imports spelling wheel test-wheel test-minimal test-third-party fuzz kills docs results speed ways default-ranker subtopics models clean
 
 help:
 	@echo "make demo    install, then train and compare rankers on the embedded topics"
@@ -31,6 +32,7 @@ help:
 	@echo "make speed   the speed table; its options: ARGS=--help"
 	@echo "make default-ranker  the table of what ranks where no ranker is named"
 	@echo "make subtopics       the table of what named subtopics bring, right and wrong"
+	@echo "make models  train what the README's table shows, a folder each in models/"
 	@echo "make test-third-party  install the other libraries beside .venv, and learn and rank with each of them"
 
 $(READY): pyproject.toml constraints.txt
@@ -134,7 +136,7 @@ test-third-party: $(THIRD_PARTY:%=test-third-party-%)
 .PHONY: $(THIRD_PARTY:%=test-third-party-%)
 .SECONDEXPANSION:
 $(THIRD_PARTY:%=test-third-party-%): test-third-party-%: $$(call third_party,$$*)/.ready
-	PYTHONPATH=$(CURDIR):$(CURDIR)/agents:$(CURDIR)/train $(<D)/bin/python -m pytest -q --durations=10 tests/third_party/$*
+	$(LIBRARIES) $(<D)/bin/python -m pytest -q --durations=10 tests/third_party/$*
 
 # The stem is the set's name and the checksum of its pins. This project is not installed there: it is read from the checkout.
 $(CACHE)/third-party-%/.ready:
@@ -144,3 +146,12 @@ $(CACHE)/third-party-%/.ready:
 	grep '^torch==' tests/third_party/$(firstword $(subst -, ,$*)).txt | xargs -r $(@D)/bin/pip install --quiet
 	$(@D)/bin/pip install --quiet -r tests/third_party/$(firstword $(subst -, ,$*)).txt
 	@touch $@
+
+# A folder for `srd rank` of every row of the README's table that is trained or chosen, with the options of the recipe.
+MODELS := models
+TRAIN   = $(BIN)/srd train $(1) --topics synthetic:serp:600:0 --fold 1/5 --out $(MODELS)/$(1)
+models: $(READY)
+	$(call TRAIN,mmr) --relevance cosine
+	$(call TRAIN,mdp-div) --epochs 10 --update episode
+	$(call TRAIN,mdp-div-batched) --epochs 30
+	$(call TRAIN,reinforce) --epochs 15 --decay-epochs 15

@@ -139,7 +139,11 @@ def test_nothing_runs_without_trust(srd: Srd, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("name", "message"),
-    [("own_code:Lst", "the module has no 'Lst'"), ("own_code:np", "expected the class")],
+    [
+        ("own_code:Lst", "the module has no 'Lst'"),
+        ("own_code:np", "expected the class"),
+        ("own_cod:Last", "own_cod:Last: no module 'own_cod' in "),
+    ],
 )
 def test_what_is_neither_is_refused(srd: Srd, name: str, message: str) -> None:
     assert message in srd.fails("rank", name, "--topics", "synthetic:tiny:3", "--out", "run", "--trust")

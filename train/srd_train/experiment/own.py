@@ -46,7 +46,12 @@ def import_own(value: Any, *, trust: bool) -> None:
         if os.getcwd() not in sys.path:
             sys.path.insert(0, os.getcwd())  # a console script's path does not have it
         module, _, name = path.partition(":")
-        kind = getattr(importlib.import_module(module), name, None)
+        try:
+            kind = getattr(importlib.import_module(module), name, None)
+        except ModuleNotFoundError as error:
+            if error.name is None or not f"{module}.".startswith(f"{error.name}."):
+                raise  # something that the module itself imports
+            raise ImportError(f"{path}: no module {error.name!r} in {os.getcwd()}, nor installed") from error
         if kind is None:
             raise ValueError(f"{path}: the module has no {name!r}")
         if isinstance(kind, type) and issubclass(kind, Measure):

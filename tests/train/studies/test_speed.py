@@ -8,6 +8,7 @@ from run_srd import Srd
 
 from studies.speed import run as command
 from studies.speed.cases import all_cases
+from studies.speed.large import draw, growths
 from studies.speed.memory import MemoryCase, memory_cases, qmix_memory, search_memory, training_memory
 from studies.speed.race import Contender, Outcome, against, race
 from studies.speed.sb3 import replay_memory, sb3_rollout
@@ -52,6 +53,14 @@ def test_every_case_runs(name: str, case: object) -> None:
     assert isinstance(outcome, Outcome)
     assert outcome.ours.median > 0
     assert outcome.theirs.median > 0
+
+
+def test_time_against_length_is_drawn(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    found = growths(1, (15, 30))
+    assert all(min(growth.seconds) > 0 for growth in found)
+    draw(found, tmp_path / "lengths.svg")
+    assert f"mmr: N^{found[0].power:.2f}" in (tmp_path / "lengths.svg").read_text()
 
 
 @pytest.fixture

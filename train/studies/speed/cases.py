@@ -19,6 +19,7 @@ from srd_gym.data.synthetic import generate
 from srd_gym.measures import measure, references
 from srd_gym.topic import TopicSet
 from studies.speed.heuristics import heuristic_cases
+from studies.speed.large import large_cases
 from studies.speed.pruning import pruning_cases
 from studies.speed.race import Contender, Outcome, against, race
 from studies.speed.relational import relational_cases
@@ -264,6 +265,7 @@ def all_cases(rounds: int, size: float = 1.0) -> Iterator[tuple[str, Callable[[]
         yield f"{name} ranking alone", partial(ranking, name, batch=False, rounds=rounds, size=size)
         yield f"{name} ranking in batches", partial(ranking, name, batch=True, rounds=rounds, size=size)
     yield from heuristic_cases(rounds, size)
+    yield from large_cases(rounds, size)
     yield from smooth_cases(rounds, size)
     yield from relational_cases(rounds, size)
     for width in WIDTHS:

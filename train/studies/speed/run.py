@@ -51,6 +51,8 @@ class Speed:
     markdown: SomeFile = None
     """Also write the table as a Markdown file; one with marks (<!-- speed: begin -->, <!-- speed: end -->) keeps its
     text around them."""
+    figure: SomeFile = None
+    """Draw time against the number of candidates (SVG or PNG) instead of measuring lines."""
     json: bool = False
     """Print JSON."""
 
@@ -78,6 +80,11 @@ class SpeedCommand:
             raise ValueError("expected --rounds of at least 1 and --size above 0 and at most 1")
         if any(os.environ.get(name) != "1" for name in _THREAD_VARIABLES):
             return _with_one_thread(self.words)
+        if options.figure is not None:
+            from studies.speed.large import draw, growths
+
+            draw(growths(options.rounds), options.figure)
+            return 0
         measured = _measured(options, output)
         if options.markdown is not None:
             _write_markdown(options, measured)

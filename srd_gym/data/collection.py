@@ -75,8 +75,11 @@ def topics_of(
     depth: int,
     missing: Missing,
     advance: Callable[[int], None] | None,
+    keep: Callable[[Topic], bool] = lambda _: True,
 ) -> TopicSet:
     """The topics of a collection; `load_texts` says what the arguments are.
+
+    `keep` says whether a topic is to stay; one that is not needs no vectors.
 
     Raises:
         ImportError: bm25s or scikit-learn is not installed.
@@ -95,9 +98,8 @@ def topics_of(
     else:
         tables = _tables(found, vectors, found.documents) if retrieve in _BY_VECTORS else {}
         candidates = _Found(found, tables, retrieve, int(depth), missing)
-    topics = TopicSet(
-        _topics(found, candidates, advance), name=found.name, transductive=isinstance(vectors, LsaVectorizer)
-    )
+    kept = filter(keep, _topics(found, candidates, advance))
+    topics = TopicSet(kept, name=found.name, transductive=isinstance(vectors, LsaVectorizer))
     if vectors is None:
         return topics
     # A stage that needs no vectors spares embedding what it does not find.

@@ -109,14 +109,14 @@ def load_wordnet(
         depth=depth,
         missing=missing,
         advance=advance,
+        keep=_is_ambiguous,
     )
-    kept = [topic for topic in topics if _is_ambiguous(topic)]
-    without = sorted({word for word, _ in drawn} - {topic.query_id for topic in kept})
+    without = sorted({word for word, _ in drawn} - set(topics.query_ids))
     rule = f"fewer than {_CANDIDATES} candidates, or fewer than {_COVERED} senses among them"
     tell(place, f"of {len(drawn)} words have {rule}: left out", without)
-    if not kept:
+    if not len(topics):
         raise ValueError(f"{_WHAT}: {place}: all of {len(drawn)} words have {rule}; draw more of them")
-    return topics.replace(kept, name=f"wordnet {pos}s")
+    return topics.replace(topics, name=f"wordnet {pos}s")
 
 
 def _is_ambiguous(topic: Topic) -> bool:

@@ -107,6 +107,15 @@ def test_vectors_are_made_of_what_was_found(tmp_path: Path) -> None:
     topics = load(folder, vectors=lambda texts: np.array([[len(text), 1.0] for text in texts], dtype=np.float32))
     assert topics[0].doc_vectors.shape == (topics[0].n_candidates, 2)
     assert topics[0].subtopic_vectors.shape == (3, 2)
+    made = dictionary()
+    made.add(95, "coin", "of money")
+    made.word("money", 1, 2, 95)
+    file = tmp_path / "v.npz"
+    names = {"document": topics[0].doc_ids, "query": ("bank",)}
+    made_of = {f"{part}_ids": np.array(ids) for part, ids in names.items()}
+    np.savez(file, **made_of, **{f"{part}_vectors": np.ones((len(ids), 2)) for part, ids in names.items()})
+    kept = load(made.write(tmp_path / "more"), vectors=file)
+    assert kept.query_ids == ("bank",), "a word that is left out needs no vectors"
 
 
 @pytest.mark.data

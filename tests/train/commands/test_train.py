@@ -215,6 +215,10 @@ def test_a_terminal_that_is_closed_leaves_a_checkpoint(tmp_path: Path) -> None:
     import pty
     import termios
 
+    def begin() -> None:
+        fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)  # under `nohup` the tests themselves ignore it
+
     far, near = pty.openpty()
     words = [sys.executable, "-m", "srd_train.cli", "train", "mdp-div", "--topics", "synthetic:tiny:50:0"]
     with subprocess.Popen(
@@ -223,7 +227,7 @@ def test_a_terminal_that_is_closed_leaves_a_checkpoint(tmp_path: Path) -> None:
         stdout=near,
         stderr=near,
         start_new_session=True,
-        preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
+        preexec_fn=begin,
     ) as run:
         os.close(near)
         state, until = tmp_path / "state.safetensors", time.monotonic() + 60

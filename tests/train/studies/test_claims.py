@@ -191,7 +191,7 @@ def flip(path: Path, ranker: str, topics: int) -> None:
 def test_a_single_stored_score_that_is_flipped_fails(docs: Path) -> None:
     flip(docs / "results" / "smoke.parquet", "reinforce", 1)
     found = check.faults(docs)
-    assert any("docs/results/smoke.md is not what its scores say, as in '| reinforce | 0.9256" in one for one in found)
+    assert any("docs/results/smoke.md is not what its scores say, as in '| reinforce |" in one for one in found)
 
 
 def test_claims_fail_with_the_scores_that_bore_them(docs: Path) -> None:
@@ -290,7 +290,7 @@ def test_the_command_makes_tables_and_says_what_fails(docs: Path, study: Srd, mo
     study.works("claims", "--check")
     page = docs / "results" / "smoke.md"
     before = page.read_text()
-    page.write_text(before.replace("| mmr | 0.8077", "| mmr | 0.9077"))
+    page.write_text(before.replace("| mmr | 0.", "| mmr | 1."))
     assert study("claims", "--check").code == 1
     assert str(page) in study.works("claims").err
     assert page.read_text() == before

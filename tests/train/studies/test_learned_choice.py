@@ -1,0 +1,76 @@
+"""The study of a learned choice: what it learns from, and that it learns, on topics and figures made here."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from srd_gym.data import generate
+from studies import learned_choice as study
+
+WITH, WITHOUT = study.PARTS
+
+
+def made(collection: str, seed: int) -> study.Cell:
+    """Figures of 200 topics: `dpp 0.7` gains where the first feature is high, and loses elsewhere."""
+    rng = np.random.default_rng(seed)
+    features = rng.normal(size=(200, len(WITH.columns)))
+    order = rng.uniform(0.3, 0.5, size=200)
+    gains = {"dpp 0.7": np.sign(features[:, 0]) * 0.1}
+    return study.Cell(
+        collection=collection,
+        space="MiniLM",
+        stage="BM25",
+        query_ids=tuple(map(str, range(200))),
+        features=features,
+        scores={name: order + gains.get(name, 0.0) for name in study.RANKERS},
+    )
+
+
+def test_it_learns_when_to_leave_the_order() -> None:
+    cells = [made(name, seed) for seed, name in enumerate(study.COLLECTIONS)]
+    choices = ("order", "dpp 0.7")
+    chosen = study.learned(cells[:2], choices)(cells[2])
+    assert np.mean(chosen == (cells[2].features[:, 0] > 0)) > 0.95
+    scores, _, worst = study.held_out(WITH, cells, choices)["wordnet"]
+    assert scores.shape == (200, 4)
+    assert 0.03 < worst < 0.05
+    first = study.table(WITH, cells).splitlines()[2]
+    assert first.startswith("| order, dpp 0.7 | the order | +0.0")
+    assert first.endswith("| < 0.001 |")
+
+
+def test_what_stays_best_is_kept() -> None:
+    cells = [made(name, seed) for seed, name in enumerate(study.COLLECTIONS)]
+    worse = [replace(c, scores={**c.scores, "dpp 0.7": c.scores["order"] - 0.1}) for c in cells]
+    assert not study.learned(worse, ("order", "dpp 0.7"))(worse[0]).any()
+
+
+def test_cells() -> None:
+    topics = generate("wide", n_topics=6, seed=3)
+    given = study.cell(
+        WITH,
+        "perspectives",
+        "LSA",
+        "web",
+        topics.replace(t for t in topics if t.query_vector is not None and t.retrieval_scores is not None),
+    )
+    assert set(given.scores) == set(study.RANKERS)
+    assert np.isfinite(given.features).all()
+    without = study.cell(WITHOUT, "perspectives", "LSA", "BM25", study.shuffled(topics))
+    assert "blend" not in without.scores
+    assert without.features.shape == (6, len(WITHOUT.columns))
+
+
+def test_other_first_stages_of_the_same_candidates() -> None:
+    topics = generate("wide", n_topics=12, seed=1)
+    found = topics.replace(topic for topic in topics if topic.query_vector is not None)
+    relevant = study.staged(lambda stage, depth: found, "wordnet", "all relevant")
+    assert relevant is not None
+    assert all((np.asarray(topic.judgments) > 0).any(axis=1).all() for topic in relevant)
+    for stage in ("noisy", "web"):
+        again = study.staged(lambda stage, depth: found, "wordnet", stage)
+        assert again is not None
+        assert [sorted(topic.doc_ids) for topic in again] == [sorted(topic.doc_ids) for topic in found]
+    assert study.staged(lambda stage, depth: found, "wordnet", "cosine") is None

@@ -18,7 +18,7 @@ export OMP_NUM_THREADS ?= 1
 export PYTHONHASHSEED ?= 0
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: help demo test check format lint types imports spelling wheel test-wheel test-minimal test-third-party fuzz kills docs results speed ways default-ranker subtopics learned-choice models clean
+.PHONY: help demo test check format lint types imports spelling wheel test-wheel test-minimal test-third-party fuzz kills docs results speed ways default-ranker subtopics learned-choice curves models clean
 
 help:
 	@echo "make demo    install, then train and compare rankers on the embedded topics"
@@ -34,6 +34,7 @@ help:
 	@echo "make subtopics       the table of what named subtopics bring, right and wrong"
 	@echo "make learned-choice  a learned choice of ranker, on collections that it has not seen"
 	@echo "make models  train what the README's table shows, a folder each in models/"
+	@echo "make curves  train with the other libraries, and draw how soon they become good"
 	@echo "make test-third-party  install the other libraries beside .venv, and learn and rank with each of them"
 
 $(READY): pyproject.toml constraints.txt
@@ -147,6 +148,13 @@ $(CACHE)/third-party-%/.ready:
 	grep '^torch==' tests/third_party/$(firstword $(subst -, ,$*)).txt | xargs -r $(@D)/bin/pip install --quiet
 	$(@D)/bin/pip install --quiet -r tests/third_party/$(firstword $(subst -, ,$*)).txt
 	@touch $@
+
+# Tuned settings of other libraries: they train, and write the page of their curves.
+CURVES := docs/third_party
+curves: $$(call third_party,main)/.ready $$(call third_party,ray)/.ready
+	for name in sb3 tianshou torchrl; do $(LIBRARIES) $(<D)/bin/python $(CURVES)/tuned_$$name.py --out $(CACHE)/curves || exit; done
+	$(LIBRARIES) $(word 2,$(^D))/bin/python $(CURVES)/tuned_rllib.py --out $(CACHE)/curves
+	$(LIBRARIES) $(<D)/bin/python $(CURVES)/tuned.py --out $(CACHE)/curves --page $(CURVES)/curves.md
 
 # A folder for `srd rank` of every row of the README's table that is trained or chosen, with the options of the recipe.
 MODELS := models

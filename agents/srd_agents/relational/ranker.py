@@ -131,8 +131,9 @@ def relations_of(topics: Sequence[Topic]) -> Relations:
     Raises:
         ValueError: a topic without document vectors.
     """
-    n, width = topics[0].require_vectors(NAME).shape
-    unit = unit_vectors(np.stack([topic.require_vectors(NAME) for topic in topics]))
+    vectors = [topic.require_vectors(NAME) for topic in topics]
+    n, width = vectors[0].shape
+    unit = unit_vectors(vectors[0][None] if len(topics) == 1 else np.stack(vectors))
     scores_given = np.zeros((len(topics), n), np.float32)
     queries = np.zeros((len(topics), width), np.float32)
     has_order = np.zeros(len(topics), np.bool_)

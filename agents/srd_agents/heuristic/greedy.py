@@ -27,7 +27,7 @@ LAZY_FROM = 1 << 17
 """Vector entries of a topic above which it is ranked alone and lazily; smaller ones are ranked side by side."""
 BLOCK = 1 << 18
 """Vector entries that are worked on side by side: about what a processor's second cache holds."""
-_FIRST, _MOST, _SHARE = 128, 512, 16
+_FIRST, _MOST, _SHARE = 128, 512, 8
 """Candidates that are kept up to date at first, and at most; of large topics at most one in so many."""
 
 

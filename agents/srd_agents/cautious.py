@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 import numpy as np
@@ -26,8 +26,10 @@ _BLOCK = 256
 """Documents compared with all others at once."""
 _DOUBT = 1e-4
 """What a fast matrix product may be off by; pairs so close to the limit are compared once more, exactly."""
-_NAMED = ExplicitConfig(coverage="standardised", sharpness=1.5, query_weight=0.2)
+_NAMED = ExplicitConfig(coverage="standardised", sharpness=1.5, order_weight=0.2)
 """Options of PM-2 for named subtopics, some of which may be missing or irrelevant (docs/results/subtopics.md)."""
+_NAMED_IN_ORDER = replace(_NAMED, order_weight=1.0)
+"""Where there is an order that should not be spoilt."""
 EQUAL = 1 - 1e-6
 """A limit of 1 means this: rounding leaves the cosine of two equal vectors just below 1."""
 
@@ -88,7 +90,7 @@ class Cautious:
     def ranker_of(self, topic: Topic) -> Ranker:
         """What ranks the topic before copies are moved."""
         if topic.subtopic_vectors is not None and len(topic.subtopic_vectors):
-            return _made(PM2, _NAMED)
+            return _made(PM2, _NAMED if topic.retrieval_scores is None else _NAMED_IN_ORDER)
         return _made(Pretrained if topic.retrieval_scores is None else RetrievalOrder)
 
     def _copies_last(self, ranker: Ranker, topic: Topic, ranking: IntArray) -> IntArray:

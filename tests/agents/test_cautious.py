@@ -23,6 +23,7 @@ KINDS = {
     "query": "relational-pretrained",
     "vectors": "relational-pretrained",
     "subtopics": "pm2",
+    "subtopics, scores": "pm2",
 }
 
 
@@ -32,13 +33,13 @@ def drawn(n: int, seed: int, kind: str = "scores", copied: int = 0, width: int =
     vectors = rng.standard_normal((n, width))
     for _ in range(copied):
         vectors[rng.integers(n)] = vectors[rng.integers(n)] * rng.uniform(0.5, 2) + rng.normal(0, 1e-3, width)
-    named = kind == "subtopics"
+    named = kind.startswith("subtopics")
     return Topic(
         query_id=f"q{seed}",
         doc_ids=tuple(map(str, range(n))),
         query_vector=None if kind == "vectors" else rng.standard_normal(width),
         doc_vectors=vectors,
-        retrieval_scores=np.sort(rng.random(n))[::-1] if kind in ("scores", "subtopics") else None,
+        retrieval_scores=np.sort(rng.random(n))[::-1] if kind.endswith("scores") else None,
         subtopic_ids=("a", "b", "c") if named else (),
         subtopic_vectors=rng.standard_normal((3, width)) if named else None,
     )
@@ -46,8 +47,11 @@ def drawn(n: int, seed: int, kind: str = "scores", copied: int = 0, width: int =
 
 def without_copies(topic: Topic, kind: str) -> list[int]:
     """What it ranks before copies are moved, all of it."""
-    options: dict[str, Any] = {"coverage": "standardised", "sharpness": 1.5, "query_weight": 0.2}
-    return make_ranker(KINDS[kind], **options if kind == "subtopics" else {}).rank(topic, topic.n_candidates).tolist()
+    options: dict[str, Any] = {}
+    if kind.startswith("subtopics"):
+        weight = 1.0 if kind.endswith("scores") else 0.2
+        options = {"coverage": "standardised", "sharpness": 1.5, "order_weight": weight}
+    return make_ranker(KINDS[kind], **options).rank(topic, topic.n_candidates).tolist()
 
 
 def plain_copies_last(topic: Topic, ranking: list[int], limit: float = 0.98) -> list[int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from srd_agents.config import CountFromZero, Positive, Share, check_fields
+from srd_agents.config import CountFromZero, NotNegative, Positive, Share, check_fields
 
 Relevance = Literal["auto", "cosine", "scores", "raw_scores", "rank", "reciprocal_rank"]
 """What relevance may be."""
@@ -66,9 +66,11 @@ class ExplicitConfig(HeuristicConfig):
     by the largest of the topic)."""
     sharpness: Positive = 1.0
     """Power that this is raised to: above 1, documents that resemble many subtopics a little cover them less."""
-    query_weight: Share = 0.0
-    """Weight of the query as one more subtopic, where it has a vector: 1 is that of a subtopic on average. Above 0, a
-    few subtopics that no document covers, or that miss most of what the query means, do less harm."""
+    order_weight: NotNegative = 0.0
+    """Weight of the order of the scores as one more subtopic, which the document at rank r (from 0) covers by
+    exp(-r / 25): 1 is that of a subtopic on average, so that the order counts the more, the fewer are named. Without
+    scores it is that of the query's vector. Above 0, subtopics that are wrong, or miss most of what the query means,
+    do less harm."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -18,6 +18,8 @@ from srd_gym.topic import FloatArray, Topic
 
 _BLOCK = 1 << 18
 """Estimates worked on at once."""
+_RANKS = 25
+"""Ranks after which a document covers the order only e times less than the first."""
 
 
 class Explicit(Stepwise):
@@ -86,11 +88,12 @@ class Explicit(Stepwise):
         return ranking
 
     def _named(self, topic: Topic) -> tuple[FloatArray, ScoreArray]:
-        """Vectors [S, F] of what is to be covered, and weights [S] that sum to 1."""
+        """Vectors of the subtopics, the query's last where it counts, and weights that sum to 1, the order's last."""
         vectors, weights = _subtopic_vectors(topic, self.title), _weights(topic)
-        share = self.config.query_weight / len(weights)
+        share = self.config.order_weight / len(weights)
         if share and topic.query_vector is not None:
             vectors = np.vstack([vectors, topic.query_vector])
+        if share and not (topic.query_vector is None and topic.retrieval_scores is None):
             weights = np.append(weights, share) / (1.0 + share)
         return vectors, weights
 
@@ -101,7 +104,12 @@ class Explicit(Stepwise):
         values, coverage = [], []
         for topic, (subtopics, _) in zip(topics, named, strict=True):
             rows = rows_of(topic.require_vectors(self.title))
-            coverage.append(coverage_of(rows, subtopics, self.config.coverage, self.config.sharpness))
+            covered = coverage_of(rows, subtopics, self.config.coverage, self.config.sharpness)
+            if self.config.order_weight and topic.retrieval_scores is not None:
+                # The query's cosines only scaled those of the subtopics.
+                by_order = np.exp(-np.arange(topic.n_candidates) / _RANKS)
+                covered = np.column_stack([covered[:, : topic.n_subtopics], by_order])
+            coverage.append(covered)
             values.append(self._value(topic))
         return np.stack(values), np.stack(coverage), np.stack([weights for _, weights in named])
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from srd_agents import make_ranker
 from srd_agents.heuristic.explicit import coverage_of
+from srd_agents.heuristic.greedy import relevance_of
 from srd_agents.heuristic.vectors import rows_of
 from srd_agents.validation import Validation
 from srd_gym.data import generate
@@ -56,9 +57,9 @@ def plain_coverage(topic: Topic, scaling: str) -> Any:
 
 
 def plain_xquad(topic: Topic, coverage: Any, lambda_: float, selected: list[int]) -> list[float]:
-    assert topic.retrieval_scores is not None
     assert topic.subtopic_weights is not None
     weights = topic.subtopic_weights / topic.subtopic_weights.sum()
+    relevance = relevance_of(topic, "cosine" if topic.retrieval_scores is None else "raw_scores", "")
     scores = []
     for d in range(topic.n_candidates):
         gain = 0.0
@@ -67,7 +68,7 @@ def plain_xquad(topic: Topic, coverage: Any, lambda_: float, selected: list[int]
             for chosen in selected:
                 left *= 1 - coverage[chosen, t]
             gain += weight * coverage[d, t] * left
-        scores.append(lambda_ * float(topic.retrieval_scores[d]) + (1 - lambda_) * gain)
+        scores.append(lambda_ * float(relevance[d]) + (1 - lambda_) * gain)
     return scores
 
 
@@ -100,11 +101,12 @@ def plain_pm2(topic: Topic, coverage: Any, lambda_: float, selected: list[int]) 
     lambda_=st.sampled_from([0.0, 0.3, 0.5, 0.9, 1.0]),
     scaling=st.sampled_from(["topic", "subtopic", "cosine", "standardised"]),
     sharpness=st.sampled_from([1, 2.5]),
-    query_weight=st.sampled_from([0, 0.3]),
+    order_weight=st.sampled_from([0, 0.3, 2]),
+    given_too=st.sampled_from(["scores", "query", "scores, query"]),
     weighted=st.booleans(),
     seed=st.integers(0, 9999),
 )
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=120, deadline=None)
 def test_explicit_rankers_are_their_formulas(
     name: str,
     n: int,
@@ -112,27 +114,37 @@ def test_explicit_rankers_are_their_formulas(
     lambda_: float,
     scaling: str,
     sharpness: float,
-    query_weight: float,
+    order_weight: float,
+    given_too: str,
     weighted: bool,
     seed: int,
 ) -> None:
     topic = drawn(n, s, seed)
     if not weighted:
         topic = replace(topic, subtopic_weights=np.ones(s))
-    options: dict[str, Any] = {"relevance": "raw_scores"} if name == "xquad" else {}
-    options["query_weight"] = query_weight
+    without: dict[str, Any] = {"scores": {"query_vector": None}, "query": {"retrieval_scores": None}}
+    topic = replace(topic, **without.get(given_too, {}))
+    options: dict[str, Any] = {}
+    if name == "xquad":
+        options["relevance"] = "cosine" if topic.retrieval_scores is None else "raw_scores"
+    options["order_weight"] = order_weight
     ranker: Any = make_ranker(name, lambda_=lambda_, coverage=scaling, sharpness=sharpness, **options)
     ranking, allowed = ranker.rank(topic, n + 3), np.ones(n, dtype=bool)
     told = topic
-    if query_weight:
+    if order_weight:
         assert topic.subtopic_weights is not None
+        vector = np.zeros(5) if topic.query_vector is None else topic.query_vector
         told = replace(
             topic,
-            subtopic_ids=(*topic.subtopic_ids, "query"),
-            subtopic_vectors=np.vstack([topic.subtopic_vectors, topic.query_vector]),
-            subtopic_weights=np.append(topic.subtopic_weights, query_weight * topic.subtopic_weights.mean()),
+            subtopic_ids=(*topic.subtopic_ids, "order"),
+            subtopic_vectors=np.vstack([topic.subtopic_vectors, vector]),
+            subtopic_weights=np.append(topic.subtopic_weights, order_weight * topic.subtopic_weights.mean()),
         )
-    coverage, plain = plain_coverage(told, scaling) ** sharpness, plain_xquad if name == "xquad" else plain_pm2
+    coverage = plain_coverage(topic if topic.query_vector is None else told, scaling)
+    coverage **= sharpness
+    if order_weight and topic.retrieval_scores is not None:
+        coverage = np.column_stack([coverage[:, :s], np.exp(-np.arange(n) / 25)])
+    plain = plain_xquad if name == "xquad" else plain_pm2
     assert sorted(ranking.tolist()) == list(range(n))
     for rank, chosen in enumerate(ranking.tolist()):
         scores = ranker.score(topic, ranking[:rank], allowed)
@@ -140,6 +152,21 @@ def test_explicit_rankers_are_their_formulas(
         np.testing.assert_allclose(scores[allowed], wanted[allowed], atol=3e-6)
         assert int(scores.argmax()) == chosen
         allowed[chosen] = False
+
+
+@pytest.mark.parametrize("name", EXPLICIT)
+def test_the_order_counts_as_much_as_it_weighs(name: str) -> None:
+    topic = drawn(30, 2, 0)
+    ranker = make_ranker(name, order_weight=1e9)
+    assert ranker.rank(topic, 30).tolist() == list(range(30))
+    assert ranker.rank(replace(topic, query_vector=None), 30).tolist() == list(range(30))
+    with pytest.raises(ValueError, match=r"order_weight must be a finite number at least 0"):
+        make_ranker(name, order_weight=-1)
+
+
+def test_where_nothing_tells_of_an_order_none_counts() -> None:
+    topic = replace(drawn(30, 2, 0), query_vector=None, retrieval_scores=None)
+    np.testing.assert_array_equal(make_ranker("pm2", order_weight=2).rank(topic, 9), make_ranker("pm2").rank(topic, 9))
 
 
 def test_pm2_shares_seats_by_hand() -> None:

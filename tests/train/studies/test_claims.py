@@ -22,7 +22,7 @@ from studies.claims.book import Allowed, Book, Pivot, Situation, read_book
 from studies.claims.claim import Claim, faults
 from studies.claims.figure import draw_gains
 from studies.claims.generated import decision_table, page_list, pivot_table, remade
-from studies.claims.prose import decimals
+from studies.claims.prose import decimals, prose
 from studies.claims.run import DOCS
 from studies.claims.stored import Stored
 
@@ -163,10 +163,11 @@ has* `x` 0.927 (`0.1`, version 0.2.0, alpha = 0.5).
 
 
 def test_decimals_of_prose_are_found_wherever_they_stand() -> None:
-    found = [each.split()[0] for each in decimals(PAGE, [], [])]
+    found = [each.split()[0] for each in decimals(prose(PAGE, ["table"]), [], [])]
     assert found == ["1.5", "0.79", "0.927", "0.5", "0.61"]
+    assert "0.3" in prose(PAGE, ["another"]), "what no command writes is prose, whatever marks it"
     sentences, patterns = ["the learner has `x` 0.927", "0.61"], [r"alpha = [\d.]+"]
-    assert [each.split()[0] for each in decimals(PAGE, sentences, patterns)] == ["1.5", "0.79"]
+    assert [each.split()[0] for each in decimals(prose(PAGE, ["table"]), sentences, patterns)] == ["1.5", "0.79"]
 
 
 @pytest.fixture

@@ -75,6 +75,8 @@ class Book:
     tables: tuple[Pivot, ...] = ()
     situations: tuple[Situation, ...] = ()
     allowed: tuple[Allowed, ...] = ()
+    other_parts: tuple[str, ...] = ()
+    """Marks of the parts of pages that other commands write: `make speed`, say."""
     unchecked: tuple[str, ...] = ()
     """Pages whose prose nobody has held against the scores yet."""
     without_scores: tuple[str, ...] = ()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from studies.claims.book import Book, read_book
 from studies.claims.claim import faults as claim_faults
-from studies.claims.generated import remade
+from studies.claims.generated import DECISION, LIST, remade
 from studies.claims.prose import decimals, plain, prose
 from studies.claims.stored import Stored
 
@@ -24,8 +24,8 @@ def faults(docs: Path) -> list[str]:
     book, stored = read_book(docs / "claims.toml"), Stored(docs / "results")
     return [
         *claim_faults(book.claims, stored),
-        *_prose(docs, book),
-        *_standing(docs, book),
+        *_prose(docs, book, stored),
+        *_standing(docs, book, stored),
         *_results(book, stored),
         *_parts(docs, book, stored),
     ]
@@ -45,21 +45,27 @@ def remade_pages(docs: Path, book: Book, stored: Stored) -> Iterator[tuple[Path,
         yield path, text, remade(text, name, book, stored, "docs/" if path.name == "README.md" else "")
 
 
-def _prose(docs: Path, book: Book) -> Iterator[str]:
+def _proses(docs: Path, book: Book, stored: Stored) -> dict[str, str]:
+    """What each page says by hand."""
+    parts = {DECISION, LIST, *(table.name for table in book.tables), *stored.recipes, *book.other_parts}
+    return {name: prose(path.read_text(encoding="utf-8"), parts) for name, path in pages(docs).items()}
+
+
+def _prose(docs: Path, book: Book, stored: Stored) -> Iterator[str]:
     """Numbers that nothing bears."""
     allowed = [one.text for one in book.allowed if one.text] + [claim.sentence for claim in book.claims]
     patterns = [one.pattern for one in book.allowed if one.pattern]
-    for name, path in pages(docs).items():
-        found = list(decimals(path.read_text(encoding="utf-8"), allowed, patterns))
+    for name, text in _proses(docs, book, stored).items():
+        found = list(decimals(text, allowed, patterns))
         if name not in book.unchecked:
             yield from (f"{name}: {one}: make it a claim, let a table say it, or delete it" for one in found)
         elif not found:
             yield f"{name}: nothing is left to check; take it out of `unchecked`"
 
 
-def _standing(docs: Path, book: Book) -> Iterator[str]:
+def _standing(docs: Path, book: Book, stored: Stored) -> Iterator[str]:
     """What is listed and stands nowhere."""
-    everywhere = " ".join(prose(path.read_text(encoding="utf-8")) for path in pages(docs).values())
+    everywhere = " ".join(_proses(docs, book, stored).values())
     yield from (f"`unchecked` names {name}, which is no page" for name in book.unchecked if name not in pages(docs))
     for claim in book.claims:
         if plain(claim.sentence) not in everywhere:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from studies.claims.claim import DECIMAL
 
 _LEFT_OUT = (
-    r"<!-- ([^\n]*?): begin -->.*?<!-- \1: end -->",
     r"<!--.*?-->",
     r"^( *)(`{3,}|~{3,}).*?^ *\2`*$",
     r"\$\$.*?\$\$|\$[^$\n]+\$",
@@ -16,11 +15,19 @@ _LEFT_OUT = (
 _AROUND = 40
 
 
-def prose(text: str) -> str:
+def prose(text: str, parts: Collection[str]) -> str:
     """A page as one line: without code blocks, generated parts, comments and formulas; of links the words.
 
     Code within lines and the bars of tables stay.
+
+    Args:
+        text: of the page.
+        parts: names of the parts that are generated; what stands between other marks is prose.
     """
+    for name in parts:
+        text = re.sub(
+            rf"<!-- {re.escape(name)}: begin -->.*?<!-- {re.escape(name)}: end -->", " ", text, flags=re.DOTALL
+        )
     for pattern in _LEFT_OUT:
         text = re.sub(pattern, " ", text, flags=re.DOTALL | re.MULTILINE)
     return plain(text)
@@ -32,15 +39,14 @@ def plain(text: str) -> str:
     return " ".join(text.replace("*", "").split())
 
 
-def decimals(page: str, sentences: Sequence[str], patterns: Sequence[str]) -> Iterator[str]:
-    """The numbers with decimals that stand in a page's prose and nowhere else, each with the words around it.
+def decimals(text: str, sentences: Sequence[str], patterns: Sequence[str]) -> Iterator[str]:
+    """The numbers with decimals that stand in a page's prose alone, each with the words around it.
 
     Args:
-        page: its Markdown.
+        text: the page's prose.
         sentences: of claims, and texts that are allowed.
         patterns: regular expressions of what is allowed besides.
     """
-    text = prose(page)
     for sentence in sorted(map(plain, sentences), key=len, reverse=True):
         text = text.replace(sentence, " ... ")
     text = re.sub(r"`[^`]*`", " ", text)

@@ -99,9 +99,9 @@ def _latex_text(text: str) -> str:
     return "".join(_LATEX.get(character, character) for character in text)
 
 
-def markdown(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A Markdown table; numbers stand right."""
-    rule = ["---", *["---:"] * (len(heads) - 1)]
+def markdown(heads: Sequence[str], rows: Sequence[Sequence[str]], *, words: int = 1) -> str:
+    """A Markdown table; the first columns are words, the others numbers, which stand right."""
+    rule = [*["---"] * words, *["---:"] * (len(heads) - words)]
     return "\n".join("| " + " | ".join(cells) + " |" for cells in (heads, rule, *rows))
 
 

@@ -58,7 +58,7 @@ def of_recipe(text: str, recipe: str, stored: Stored) -> str:
 def decision_table(situations: Sequence[Situation], stored: Stored) -> str:
     """Which ranker to use where."""
     heads = ("you have", "use", "over the untouched order", "over MMR as it comes", "to train", "to rank a topic")
-    return markdown(heads, [_situation(one, stored) for one in situations])
+    return markdown(heads, [_situation(one, stored) for one in situations], words=2)
 
 
 def _situation(one: Situation, stored: Stored) -> list[str]:
@@ -98,7 +98,7 @@ def page_list(stored: Stored) -> str:
         title = path.read_text(encoding="utf-8").partition("\n")[0].removeprefix("# ")
         scores = f"[scores](results/{path.stem}.parquet)" if path.stem in stored.recipes else "-"
         rows.append([f"[{path.stem}](results/{path.name})", title, scores])
-    return markdown(("page", "what", "scores"), rows)
+    return markdown(("page", "what", "scores"), rows, words=3)
 
 
 def pivot_table(pivot: Pivot, stored: Stored) -> str:

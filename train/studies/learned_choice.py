@@ -47,22 +47,6 @@ SHARPNESS = 5.0
 Scores = NDArray[np.float64]
 
 
-class Blend:
-    """DPP whose relevance is a sum of scores and of cosines with the query and with the centroid, each standardised."""
-
-    def rank(self, topic: Topic, k: int) -> IntArray:
-        """The first k."""
-        parts = [topic.retrieval_scores, *cosines(topic)]
-        mixed = sum(w * standardised(np.asarray(p)) for w, p in zip((0.6, 0.2, 0.2), parts, strict=True))
-        order = np.argsort(-np.asarray(mixed), kind="stable")
-        again = replace(replace(topic, retrieval_scores=None).take(order), retrieval_scores=np.asarray(mixed)[order])
-        return order[DPP(TradeOffConfig(lambda_=0.7)).rank(again, k)]
-
-    def rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
-        """The first k of each."""
-        return [self.rank(topic, k) for topic in topics]
-
-
 class Given:
     """The candidates as they stand."""
 
@@ -72,7 +56,19 @@ class Given:
 
     def rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
         """The first k of each."""
-        return [np.arange(min(k, topic.n_candidates)) for topic in topics]
+        return [self.rank(topic, k) for topic in topics]
+
+
+class Blend(Given):
+    """DPP whose relevance is a sum of scores and of cosines with the query and with the centroid, each standardised."""
+
+    def rank(self, topic: Topic, k: int) -> IntArray:
+        """The first k."""
+        parts = [topic.retrieval_scores, *cosines(topic)]
+        mixed = np.array((0.6, 0.2, 0.2)) @ [standardised(np.asarray(part)) for part in parts]
+        order = np.argsort(-mixed, kind="stable")
+        again = replace(replace(topic, retrieval_scores=None).take(order), retrieval_scores=mixed[order])
+        return order[DPP(TradeOffConfig(lambda_=0.7)).rank(again, k)]
 
 
 HEURISTICS: dict[str, Ranker] = {
@@ -90,7 +86,9 @@ class Part:
     title: str
     stages: tuple[str, ...]
     choices: tuple[tuple[str, ...], ...]
-    """Sets of rankers to choose from; "order" is none where there are no scores."""
+    """Sets of rankers to choose from."""
+    shown: tuple[str, ...]
+    """The set that is tried on vectors that it has not seen, too."""
     columns: tuple[str, ...]
     """Features that the choice looks at."""
 
@@ -105,12 +103,14 @@ PARTS = (
         title="With scores",
         stages=("BM25", "cosine", "hybrid", "noisy", "web"),
         choices=(("blend",), ("order", "dpp 0.7"), ("order", "dpp 0.7", "blend"), ("order", *HEURISTICS)),
+        shown=("order", "dpp 0.7", "blend"),
         columns=("score and query", "score and centroid", "best score", "best alike", "nearest", "best cosine"),
     ),
     Part(
         title="Without scores",
         stages=("BM25", "cosine", "all relevant"),
         choices=(("dpp 0.5",), ("dpp 0.5", "relational"), tuple(HEURISTICS)),
+        shown=("dpp 0.5", "relational"),
         columns=("spread", "skew", "best cosine", "best alike", "nearest", "deviation"),
     ),
 )
@@ -191,7 +191,6 @@ def loaded(root: Path, name: str, space: str) -> Callable[[str, int], TopicSet]:
 def staged(topics: Callable[[str, int], TopicSet], name: str, stage: str) -> TopicSet | None:
     """The topics under a first stage; None where the collection cannot have it."""
     if stage in ("BM25", "cosine", "hybrid"):
-        # WordNet has vectors of what BM25 finds, not of all entries.
         return topics(stage, DEPTH) if name != "wordnet" or stage == "BM25" else None
     wide = topics("BM25" if name == "wordnet" else "hybrid", DEPTH)
     rng = np.random.default_rng(0)
@@ -260,16 +259,9 @@ def cell(part: Part, name: str, space: str, stage: str, topics: TopicSet) -> Cel
 
 
 def learned(cells: Sequence[Cell], choices: Sequence[str]) -> Callable[[Cell], IntArray]:
-    """A linear choice among rankers, by gradient ascent on what it gains over the order.
+    """A linear choice among O rankers by gradient ascent on the gain over the order; it gives a cell's choices, [T].
 
     Collections count the same, and the cells of one; a cell's loss counts `HARM` times.
-
-    Args:
-        cells: to learn from.
-        choices: O names of rankers.
-
-    Returns:
-        From a cell to the ranker of each of its topics, [T].
     """
     per_collection = {c.collection: sum(other.collection == c.collection for other in cells) for c in cells}
     weights = np.array([1 / per_collection[c.collection] / len(per_collection) for c in cells])
@@ -314,15 +306,20 @@ def best_single(cells: Sequence[Cell], *, scored: bool) -> str:
     return max(names, key=mean)
 
 
-def held_out(part: Part, cells: Sequence[Cell], choices: Sequence[str]) -> dict[str, Any]:
-    """What is learned on two collections, on the third: for each, scores by query of everybody, and the worst cell."""
-    outcome: dict[str, Any] = {}
+def held_out(part: Part, cells: Sequence[Cell], choices: Sequence[str], space: str | None) -> dict[str, Any]:
+    """What is learned on two collections (and other vectors than `space`), on the third (with these vectors).
+
+    Returns:
+        For each the scores by query of the choice, the order, `cautious` and the best single heuristic; the name of the
+        last; and what the choice gains over the order in its worst cell.
+    """
+    outcome = {}
     for name in COLLECTIONS:
-        others = [c for c in cells if c.collection != name]
+        others = [c for c in cells if c.collection != name and c.space != space]
         single, choose = best_single(others, scored=part.scored), learned(others, choices)
         queries: dict[str, list[list[float]]] = {}
         worst = np.inf
-        for c in (c for c in cells if c.collection == name):
+        for c in (c for c in cells if c.collection == name and space in (None, c.space)):
             own = np.stack([c.scores[choice] for choice in choices], axis=1)
             got = np.take_along_axis(own, choose(c)[:, None], axis=1)[:, 0]
             worst = min(worst, float((got - c.scores["order"]).mean()))
@@ -335,22 +332,23 @@ def held_out(part: Part, cells: Sequence[Cell], choices: Sequence[str]) -> dict[
 
 def table(part: Part, cells: Sequence[Cell]) -> str:
     """The Markdown table: sets of choices by what they are compared with."""
-    lines = []
+    lines: list[list[str]] = []
     for choices in part.choices:
-        outcome = held_out(part, cells, choices)
-        title = "any heuristic" if len(choices) > 3 else ", ".join(choices)
-        for place, against in enumerate(("the order" if part.scored else "random", "cautious", "best single"), start=1):
-            pairs = [(scores[:, 0], scores[:, place]) for scores, _, _ in outcome.values()]
-            shown = [f"{(mine - theirs).mean():+.3f}" for mine, theirs in pairs]
-            if against == "best single":
-                shown = [f"{cell} ({single})" for cell, (_, single, _) in zip(shown, outcome.values(), strict=True)]
-            if place == 1:
-                shown = [f"{cell} ({worst:+.3f})" for cell, (_, _, worst) in zip(shown, outcome.values(), strict=True)]
-            low, high = difference_interval(*pairs)
-            mean, p = np.mean([(mine - theirs).mean() for mine, theirs in pairs]), paired_test(*pairs)
-            sure = "< 0.001" if p < 0.001 else f"{p:.3f}"
-            lines.append([title, against, *shown, f"{mean:+.3f}", f"[{low:+.3f}, {high:+.3f}]", sure])
+        for space in (None, *SPACES) if choices == part.shown else (None,):
+            title = "any heuristic" if len(choices) > 3 else ", ".join(choices)
+            lines += _lines(part, title if space is None else f"on {space}", held_out(part, cells, choices, space))
     return markdown(("choice among", "less", *COLLECTIONS, "mean", "95% interval", "p"), lines)
+
+
+def _lines(part: Part, title: str, outcome: Mapping[str, Any]) -> Iterator[list[str]]:
+    for place, against in enumerate(("the order" if part.scored else "random", "cautious", "best single"), start=1):
+        pairs = [(scores[:, 0], scores[:, place]) for scores, _, _ in outcome.values()]
+        notes = [("", f" ({worst:+.3f})", "", f" ({single})")[place] for _, single, worst in outcome.values()]
+        shown = [f"{(mine - theirs).mean():+.3f}{note}" for (mine, theirs), note in zip(pairs, notes, strict=True)]
+        low, high = difference_interval(*pairs)
+        mean, p = np.mean([(mine - theirs).mean() for mine, theirs in pairs]), paired_test(*pairs)
+        sure = "< 0.001" if p < 0.001 else f"{p:.3f}"
+        yield [title, against, *shown, f"{mean:+.3f}", f"[{low:+.3f}, {high:+.3f}]", sure]
 
 
 ABOUT = f"""# A learned choice of ranker, tried
@@ -372,13 +370,14 @@ of relevance what texts do not say, as a web engine does; without scores, lists 
 relevant candidates alone. Every third query of `perspectives`.
 
 {MEASURE}, ideal of the candidates. A collection's figure is the mean over queries, each over vectors and first stages;
-below it, in the rows against the order, that of the worst pair of vectors and first stage. "best single": the order,
-MMR or DPP (lambda 0.9, 0.7, 0.5), MSD (0.9, 0.5) or `relational-pretrained`, whichever is best on the other two. A
-choice among one is that ranker alone.
+in brackets, against the order, that of the worst pair of vectors and first stage. "best single": the order, MMR or DPP
+(lambda 0.9, 0.7, 0.5), MSD (0.9, 0.5) or `relational-pretrained`, whichever is best on the other two. A choice among
+one is that ranker alone. "on LSA" and the like: the choice above it, learned on the other vectors alone.
 
-A new default had to lead `cautious` and the best single heuristic in both tables. With scores the choice among the
-order, DPP and `blend` does. Without, the choice leads `cautious`, but not DPP alone, and that is significantly below a
-random order on [AMBIENT](default-ranker.md). So `cautious` stays."""
+A new default had to lead `cautious` and the best single heuristic in both tables, and to do no harm. With scores the
+choice among the order, DPP and `blend` leads on vectors of kinds that it knows; where it never saw LSA vectors it harms
+their order. Without scores the choice leads `cautious`, but not DPP alone, and that is significantly below a random
+order on [AMBIENT](default-ranker.md). So `cautious` stays."""
 
 
 def page(root: Path) -> str:

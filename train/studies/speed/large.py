@@ -71,7 +71,7 @@ class Growth:
         """The p of a cost that grows as N^p, by least squares over lists of 1,000 and more (the last two at least)."""
         points = np.log([self.lengths, self.seconds])
         long = points[:, np.array(self.lengths) >= min(1_000, self.lengths[-2])]
-        return float(np.polyfit(*long, 1)[0])
+        return float(np.polyfit(long[0], long[1], 1)[0])
 
 
 def growths(rounds: int, lengths: Sequence[int] = LENGTHS) -> list[Growth]:

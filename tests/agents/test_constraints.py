@@ -173,6 +173,8 @@ def test_a_batch_is_its_topics_one_by_one_and_ends_in_minus_one() -> None:
 @pytest.mark.parametrize("ranker", TAKE_IT)
 def test_page_after_page_shows_everything_once(ranker: str) -> None:
     given, pages = asked(3, ranker), list[int]()
+    # Copies that `cautious` moves to the end have had seats of PM-2; on pages they are passed over, and have none.
+    given["copies"] = None if ranker == "cautious" else 0.98
     for _ in range(4):
         pages += diversify(**given, k=3, shown=pages).indices.tolist()
     assert pages == diversify(**given, k=12).indices.tolist()

@@ -71,6 +71,9 @@ its nearest candidate, or estimates multiplied by the place in the order) costs 
 the order does; weights by how near a subtopic is to the query would cost less, but punish short names that do not
 repeat the query, which these collections hardly have.
 
+What the choice did not see: on the other queries of `perspectives` half of the subtopics with as many wrong ones are
+below the order too, with LSA vectors of MiniLM's candidates, where the vectors are far worse than the first stage.
+
 AMBIENT was opened twice: when the options stood that the first row has, and, as they were below the order there with
 one subtopic or wrong ones alone, once more with the weight chosen here. (A choice before these two had used it.)"""
 

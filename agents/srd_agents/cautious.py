@@ -51,8 +51,8 @@ class CautiousConfig:
 class Cautious:
     """Does what did no harm on the real texts tried, for topics without judgments, and shows near copies last.
 
-    A topic with subtopic vectors is ranked by PM-2 with options that bear missing and irrelevant subtopics, the order of
-    the scores as one more among them; irrelevant ones alone still do some harm (docs/results/subtopics.md). Else one
+    A topic with subtopic vectors is ranked by PM-2 with options that bear missing and irrelevant subtopics, among them
+    that the order of the scores is one more; irrelevant ones alone still do harm (docs/results/subtopics.md). Else one
     with retrieval scores keeps its order. Else the relational ranker ranks it with the weights that come with the
     package, with or without a query vector: of the rankers tried on real texts whose scores were taken away it is the
     only one that is nowhere significantly below a random order (docs/results/default-ranker.md).

@@ -113,7 +113,7 @@ TOY: dict[str, tuple[dict[str, Any], float]] = {
     "mdp-div-ntn-d": (FILTER, 0.9),
     "mdp-div-ntn-e": (FILTER, 0.9),
     "mdp-div-batched": ({"epochs": 100, "learning_rate": 0.02}, 0.999),
-    "reinforce": ({"epochs": 40, "learning_rate": 0.01}, 0.999),
+    "reinforce": ({"epochs": 40, "learning_rate": 0.02, "decay_epochs": 0}, 0.999),
     "reinforce directions": ({"epochs": 40, "learning_rate": 0.01, "parts": "directions", "hidden": 32}, 0.999),
     "mcts": (TREES, 0.95),
     "mcts attention": (TREES | {"attention": 4, "blocks": 2}, 0.95),

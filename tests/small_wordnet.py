@@ -32,7 +32,7 @@ class Dictionary:
 
     def write(self, folder: Path) -> Path:
         """All files."""
-        folder.mkdir()
+        folder.mkdir(exist_ok=True)
         for name, lines in self.lines.items():
             (folder / f"data.{name}").write_text(LICENCE + "".join(lines), encoding="utf-8")
         for name, lines in self.index.items():

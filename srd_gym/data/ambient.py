@@ -120,7 +120,7 @@ def load_ambient(
 
 def _lines(folder: Path, name: str) -> Iterator[tuple[str, list[str]]]:
     """Place ("file:line") and fields of each line after the header, as the columns stand in AMBIENT."""
-    columns, places = _COLUMNS[name], None
+    columns, places, width = _COLUMNS[name], None, 0
     path = next((path for path in sorted(folder.iterdir()) if path.name.lower() == name.lower()), folder / name)
     for number, line in numbered_lines(folder / name if (folder / name).exists() else path, _WHAT):
         if not line.strip():
@@ -129,14 +129,15 @@ def _lines(folder: Path, name: str) -> Iterator[tuple[str, list[str]]]:
         fields = line.split("\t")
         if places is None:
             places = _header(fields, columns, place, line)
+            width = max(len(columns), max(places) + 1)
             continue
-        while len(fields) > len(columns) and not fields[-1].strip():
+        while len(fields) > width and not fields[-1].strip():
             fields.pop()
-        if name == "results.txt" and 1 < len(fields) < len(columns):
-            fields += [""] * (len(columns) - len(fields))
-        if len(fields) != len(columns):
+        if name == "results.txt" and 1 < len(fields) < width:
+            fields += [""] * (width - len(fields))
+        if len(fields) != width:
             raise ValueError(
-                f"{place}: expected {len(columns)} tab-separated fields ({', '.join(columns)}), got {len(fields)}: "
+                f"{place}: expected {width} tab-separated fields ({', '.join(columns)}), got {len(fields)}: "
                 f"{shown(line)}"
             )
         yield place, [fields[i] for i in places]

@@ -89,6 +89,15 @@ def test_files_are_read_as_they_come(ambient: Path) -> None:
     assert load_ambient(ambient).fingerprint == plain.fingerprint
 
 
+def test_a_file_may_have_columns_of_its_own(ambient: Path) -> None:
+    path, plain = ambient / "subTopics.txt", load_ambient(ambient)
+    head, *lines = path.read_text().splitlines()
+    path.write_text("\n".join([f"mine\t{head}", *(f"x\t{line}" for line in lines)]))
+    assert load_ambient(ambient).fingerprint == plain.fingerprint
+    path.write_text(f"mine\t{head}\n{lines[0]}\n")
+    refused(lambda: load_ambient(ambient), r"subTopics\.txt:2: expected 3 tab-separated fields")
+
+
 def test_results_may_lack_title_and_snippet(ambient: Path) -> None:
     path = ambient / "results.txt"
     path.write_text(path.read_text() + "10.2\tu\tonly a title\n10.3\tu\n")

@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from fuzz.mutations import mutated, mutated_json, mutated_value
+from small_wordnet import dictionary
 
 from srd_agents.registry import load_ranker, make_ranker
 from srd_agents.relational.ranker import read_weights
@@ -26,6 +27,7 @@ from srd_gym.data import (
     load_rl4srd,
     load_texts,
     load_trec,
+    load_wordnet,
     read_folds,
     read_qrels,
     read_run,
@@ -160,6 +162,14 @@ def make_texts(folder: Path) -> None:
 
 def read_texts(folder: Path) -> object:
     return load_texts(folder, retrieve="none")
+
+
+def make_wordnet(folder: Path) -> None:
+    dictionary().write(folder)
+
+
+def read_wordnet(folder: Path) -> object:
+    return load_wordnet(folder, index="glosses")
 
 
 def make_du_div(folder: Path) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib.util
 import random
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -79,13 +79,14 @@ class CallSubject:
 Subject = FileSubject | CallSubject
 
 
-def _frames() -> tuple[Subject, ...]:
-    """Data frames, where pandas is installed."""
-    if importlib.util.find_spec("pandas") is None:
-        return ()
-    from fuzz.frames import frames
+def _optional() -> Iterator[Subject]:
+    """What needs libraries that may not be installed."""
+    if importlib.util.find_spec("bm25s") is not None:
+        yield FileSubject("wordnet", files.make_wordnet, files.read_wordnet)
+    if importlib.util.find_spec("pandas") is not None:
+        from fuzz.frames import frames
 
-    return (CallSubject("frames", frames),)
+        yield CallSubject("frames", frames)
 
 
 SUBJECTS: dict[str, Subject] = {
@@ -115,7 +116,7 @@ SUBJECTS: dict[str, Subject] = {
         CallSubject("json-lines", calls.json_lines, kinds=(ValueError,)),
         CallSubject("environments", calls.environments),
         CallSubject("actions", calls.actions),
-        *_frames(),
+        *_optional(),
     )
 }
 

@@ -88,7 +88,8 @@ def _gain(one: Situation, collections: list[list[ResultTable]], other: str, stor
     sure = paired_test(*pairs) < SIGNIFICANT and not any(row_of(*place).too_few_seeds for place in tables)
     mark, chosen = "**" if sure else "", "" if row == one.order or "as it comes" in row else " (chosen)"
     first, second = (mean_of(list(scores)) for scores in zip(*pairs, strict=True))
-    return f"{mark}{first - second:+.3f}{mark} [{low:+.3f}, {high:+.3f}]{chosen}"
+    gained = round(first - second, 3) + 0.0  # no -0.000
+    return f"{mark}{gained:+.3f}{mark} [{low:+.3f}, {high:+.3f}]{chosen}"
 
 
 def page_list(stored: Stored) -> str:

@@ -18,7 +18,7 @@ export OMP_NUM_THREADS ?= 1
 export PYTHONHASHSEED ?= 0
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: help demo test check format lint types imports spelling wheel test-wheel test-minimal test-third-party fuzz kills docs results speed ways default-ranker subtopics learned-choice curves models clean
+.PHONY: help demo test check format lint types imports spelling wheel test-wheel test-minimal test-third-party fuzz kills docs results speed ways subtopics learned-choice curves models clean
 
 help:
 	@echo "make demo    install, then train and compare rankers on the embedded topics"
@@ -30,7 +30,6 @@ help:
 	@echo "make fuzz    damaged files and odd arguments, 100,000 cases each; its options: ARGS=--help"
 	@echo "make kills   kill commands at random moments, run them again, compare; its options: ARGS=--help"
 	@echo "make speed   the speed table; its options: ARGS=--help"
-	@echo "make default-ranker  the table of what ranks where no ranker is named"
 	@echo "make subtopics       the table of what named subtopics bring, right and wrong"
 	@echo "make learned-choice  a learned choice of ranker, on collections that it has not seen"
 	@echo "make models  train what the README's table shows, a folder each in models/"
@@ -126,7 +125,7 @@ speed ways: $(READY)
 	PYTHONPATH=.:agents:train $(BIN)/python -m studies $@ $(ARGS)
 
 # They read the real files, below $SRD_DATA_DIR, and write the pages of these names in docs/results.
-default-ranker subtopics learned-choice: $(READY)
+subtopics learned-choice: $(READY)
 	PYTHONPATH=.:agents:train $(BIN)/python -m studies.$(subst -,_,$@)
 
 clean:

@@ -54,8 +54,8 @@ class Cautious:
     A topic with subtopic vectors is ranked by PM-2 with options that bear missing and irrelevant subtopics, among them
     that the order of the scores is one more; irrelevant ones alone still do harm (docs/results/subtopics.md). Else one
     with retrieval scores keeps its order. Else the relational ranker ranks it with the weights that come with the
-    package, with or without a query vector: of the rankers tried on real texts whose scores were taken away it is the
-    only one that is nowhere significantly below a random order (docs/results/default-ranker.md).
+    package, with or without a query vector: of the rankers tried on real texts whose scores were taken away it is
+    nowhere below a random order (docs/results/texts-test.md).
 
     Of that ranking, documents whose cosine with an earlier one that is shown is at least `copies` come after all
     others, in their order. A zero vector is no copy of anything.

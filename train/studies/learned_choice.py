@@ -353,7 +353,7 @@ def _lines(part: Part, title: str, outcome: Mapping[str, Any]) -> Iterator[list[
 
 ABOUT = f"""# A learned choice of ranker, tried
 
-Would a ranker that looks at a topic and then chooses be a better default than [`cautious`](default-ranker.md)? Here
+Would a ranker that looks at a topic and then chooses be a better default than [`cautious`](texts-test.md)? Here
 is what was tried, by leaving one collection out: what is learned on two development collections ranks the third, which
 it has not seen. No test collection is read.
 
@@ -381,7 +381,7 @@ it stayed far below the order.
 A new default had to lead `cautious` and the best single heuristic in both tables, and to do no harm. With scores the
 choice among the order, DPP and `blend` leads on vectors of kinds that it knows; where it never saw LSA vectors it harms
 their order. Without scores the choice leads `cautious`, but not DPP alone, and that is significantly below a random
-order on [AMBIENT](default-ranker.md). So `cautious` stays."""
+order on [AMBIENT](texts-test.md). So `cautious` stays."""
 
 
 def page(root: Path) -> str:

@@ -71,7 +71,7 @@ depth = 10
 name = "tiny"
 source = "synthetic:tiny:20:0"
 folds = 3
-noise = [0.1, 0.2]
+limit = 10
 without = ["query_vector"]
 published = { mmr = 0.3 }
 published_source = "nobody"

@@ -30,8 +30,13 @@ def own_paths(value: Any) -> list[str]:
     return [path for item in inner for path in own_paths(item)]
 
 
-def import_own(value: Any, *, trust: bool) -> None:
+def import_own(value: Any, *, trust: bool, where: str = "") -> None:
     """Import what a value names as "module:NAME", from the working directory too; nothing is imported twice.
+
+    Args:
+        value: a word, or lists and tables of them.
+        trust: whether code may run.
+        where: the file that the value stands in, for the error.
 
     Raises:
         ValueError: it is not trusted, or there is no such class in the module.
@@ -42,7 +47,10 @@ def import_own(value: Any, *, trust: bool) -> None:
         if path in RANKERS or path in MEASURES:
             continue
         if not trust:
-            raise ValueError(f"{path} is code, which would run: give the command --trust if you trust who wrote it")
+            place = f"{where}: " if where else ""
+            raise ValueError(
+                f"{place}{path} is code, which would run: give the command --trust if you trust who wrote it"
+            )
         if os.getcwd() not in sys.path:
             sys.path.insert(0, os.getcwd())  # a console script's path does not have it
         module, _, name = path.partition(":")

@@ -308,7 +308,7 @@ def load_recipe(name_or_path: str, *, trust: bool = False) -> Recipe:
     with reading(path, "recipe", "TOML", advice):
         text = path.read_text(encoding="utf-8")
         content = tomllib.loads(text)
-    import_own([content.get(key) for key in ("rankers", "measures", "select_by")], trust=trust)
+    import_own([content.get(key) for key in ("rankers", "measures", "select_by")], trust=trust, where=str(path))
     with reading(path, "recipe", "a recipe", advice):
         return recipe_from(content, path.name.removesuffix(SUFFIX), str(path), text)
 

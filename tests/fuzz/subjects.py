@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import gymnasium as gym
-from fuzz import calls, files
+from fuzz import calls, files, models
 from fuzz.mutations import mutated
 
 WORST = ("raw", "no file", "memory", "hang", "crash")
@@ -107,12 +107,12 @@ SUBJECTS: dict[str, Subject] = {
         FileSubject("parquet-vectors", files.make_parquet_vectors, files.read_parquet_vectors, files.damage_vectors),
         FileSubject("parquet-topics", files.make_topics, files.read_the_topics, files.damage_topics),
         FileSubject("folds", files.make_folds, files.read_the_folds, files.damage_json),
-        FileSubject("lsa", files.make_lsa, files.read_lsa, files.damage_lsa),
-        FileSubject("weights", files.make_weights, files.read_the_weights, files.damage_npz),
-        FileSubject("recipe", files.make_recipe, files.read_recipe, files.damage_recipe),
-        FileSubject("config", files.make_config, files.read_model, files.damage_json),
-        FileSubject("model", files.make_model, files.read_model, files.damage_safetensors),
-        FileSubject("state", files.make_state, files.read_state, files.damage_safetensors),
+        FileSubject("lsa", models.make_lsa, models.read_lsa, models.damage_lsa),
+        FileSubject("weights", models.make_weights, models.read_the_weights, files.damage_npz),
+        FileSubject("recipe", models.make_recipe, models.read_recipe, models.damage_recipe),
+        FileSubject("config", models.make_config, models.read_model, files.damage_json),
+        FileSubject("model", models.make_model, models.read_model, models.damage_safetensors),
+        FileSubject("state", models.make_state, models.read_state, models.damage_safetensors),
         CallSubject("json-lines", calls.json_lines, kinds=(ValueError,)),
         CallSubject("environments", calls.environments),
         CallSubject("actions", calls.actions),

@@ -18,7 +18,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from fuzz.calls import MODEL
-from fuzz.files import make_config, make_topics
+from fuzz.files import make_topics
+from fuzz.models import make_config
 
 from srd_agents.registry import load_ranker
 from srd_gym.data import (

@@ -1,0 +1,159 @@
+"""What this project writes itself, fuzzed: recipes, fitted vectors, weights, trained folders and checkpoints."""
+
+from __future__ import annotations
+
+import functools
+import json
+import random
+from pathlib import Path
+
+import numpy as np
+from fuzz.files import damage_json, damage_npz, small_topics
+from fuzz.mutations import mutated_value
+
+from srd_agents.registry import load_ranker, make_ranker
+from srd_agents.relational.ranker import read_weights
+from srd_gym.data import LsaVectorizer
+from srd_train.experiment.recipe import load_recipe
+
+RECIPE = b"""title = "Small"
+reference = "mmr"
+measures = ["alpha_nDCG@10", "StRecall@5"]
+seeds = [0, 1]
+depth = 10
+
+[[topics]]
+name = "tiny"
+source = "synthetic:tiny:20:0"
+folds = 3
+limit = 10
+without = ["query_vector"]
+published = { mmr = 0.3 }
+published_source = "nobody"
+
+[[rankers]]
+ranker = "mmr"
+seeds = [0]
+grid = { lambda_ = [0.0, 0.5] }
+
+[[rankers]]
+ranker = "mdp-div"
+name = "policy"
+config = { epochs = 2 }
+time_budget = 2.5
+needs = ["query"]
+"""
+
+
+@functools.cache
+def _lsa() -> LsaVectorizer:
+    return LsaVectorizer(2).fit(["the jaguar is a car", "the jaguar is a cat", "an apple"])
+
+
+def make_lsa(folder: Path) -> None:
+    _lsa().save(folder)
+
+
+def read_lsa(folder: Path) -> object:
+    return LsaVectorizer.load(folder).transform(["a jaguar"])
+
+
+def damage_lsa(folder: Path, rng: random.Random) -> None:
+    rng.choice((damage_npz, damage_json))(folder, rng)
+
+
+def make_weights(folder: Path) -> None:
+    from importlib.resources import files
+
+    (folder / "w.npz").write_bytes(files("srd_agents.relational").joinpath("pretrained.npz").read_bytes())
+
+
+def read_the_weights(folder: Path) -> object:
+    return read_weights(folder / "w.npz")
+
+
+def make_recipe(folder: Path) -> None:
+    (folder / "r.toml").write_bytes(RECIPE)
+
+
+def read_recipe(folder: Path) -> object:
+    return load_recipe(str(folder / "r.toml"))
+
+
+_TOML_VALUES = (b"1", b"-1", b"1.5", b"nan", b"true", b'""', b'"x"', b"[]", b"[[1]]", b"{}", b"{ a = 1 }", b'["a", 1]',
+                b"1979-05-27", b"10_000", b"99999999999999999999", b"[{ a = 1 }]", b"'''x'''", b'"sweep"')  # fmt: skip
+
+
+def damage_recipe(folder: Path, rng: random.Random) -> None:
+    """Give some keys values of another type."""
+    lines = RECIPE.split(b"\n")
+    for _ in range(rng.choice((1, 1, 2))):
+        index = rng.choice([i for i, line in enumerate(lines) if b"=" in line])
+        key, _, _ = lines[index].partition(b"=")
+        lines[index] = key + b"= " + rng.choice(_TOML_VALUES)
+    (folder / "r.toml").write_bytes(b"\n".join(lines))
+
+
+_OPTIONS = {"epochs": 1}
+
+
+@functools.cache
+def _trained(folder: str) -> None:
+    """A small trained model and its checkpoint, made once a process."""
+    topics = small_topics()
+    make_ranker("mdp-div", **_OPTIONS).fit(topics[:3], topics[3:], out=folder)
+
+
+def _model_files(folder: Path, *names: str) -> None:
+    """Copies of files of the trained model."""
+    import tempfile
+
+    source = Path(tempfile.gettempdir()) / f"srd-fuzz-{folder.name}-model"
+    _trained(str(source))
+    for name in names:
+        (folder / name).write_bytes((source / name).read_bytes())
+
+
+def make_config(folder: Path) -> None:
+    _model_files(folder, "config.json", "model.safetensors")
+
+
+make_model = make_config
+
+
+def read_model(folder: Path) -> object:
+    return load_ranker(folder)
+
+
+def make_state(folder: Path) -> None:
+    _model_files(folder, "state.safetensors")
+
+
+def read_state(folder: Path) -> object:
+    topics = small_topics()
+    # Without `out` a fit writes nothing; the checkpoint is read from the folder, which a finished run leaves as it is.
+    return make_ranker("mdp-div", **_OPTIONS).fit(topics[:3], topics[3:], out=folder, resume=True)
+
+
+def damage_safetensors(folder: Path, rng: random.Random) -> None:
+    """Change the header's values, or an entry of it."""
+    path = next(folder.glob("*.safetensors"))
+    content = path.read_bytes()
+    size = int.from_bytes(content[:8], "little")
+    header, body = json.loads(content[8 : 8 + size]), content[8 + size :]
+    about = header.get("__metadata__", {})
+    if "values" in about and rng.random() < 0.6:
+        about["values"] = json.dumps(mutated_value(json.loads(about["values"]), rng))
+    elif rng.random() < 0.3:
+        names = [name for name in header if name != "__metadata__"]
+        name = rng.choice(names)
+        header[rng.choice((f"{name}/x", "identity/x", "loop", "learner/order/x", "", *names))] = header.pop(name)
+    elif rng.random() < 0.5:
+        name = rng.choice([name for name in header if name != "__metadata__"])
+        entry = header[name]
+        entry["dtype"] = rng.choice(("F32", "F16", "BF16", "I32", "U8", "BOOL", "F8_E4M3", "I64", "X"))
+        entry["shape"] = rng.choice((entry["shape"][::-1], [1, *entry["shape"]], [int(np.prod(entry["shape"]))], []))
+    else:
+        header = mutated_value(header, rng)
+    text = json.dumps(header).encode()
+    path.write_bytes(len(text).to_bytes(8, "little") + text + body)

@@ -18,7 +18,7 @@ export OMP_NUM_THREADS ?= 1
 export PYTHONHASHSEED ?= 0
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: help demo test check format lint types imports spelling wheel test-wheel test-minimal test-third-party fuzz kills docs results speed ways subtopics learned-choice curves models clean
+.PHONY: help demo test check format lint types imports spelling wheel test-wheel test-minimal test-third-party fuzz kills docs results pretrain speed ways subtopics learned-choice curves models clean
 
 help:
 	@echo "make demo    install, then train and compare rankers on the embedded topics"
@@ -29,6 +29,7 @@ help:
 	@echo "make format  let ruff rewrite what it can"
 	@echo "make fuzz    damaged files and odd arguments, 100,000 cases each; its options: ARGS=--help"
 	@echo "make kills   kill commands at random moments, run them again, compare; its options: ARGS=--help"
+	@echo "make pretrain  the weights of relational-pretrained, made again; its options: ARGS=--help"
 	@echo "make speed   the speed table; its options: ARGS=--help"
 	@echo "make subtopics       the table of what named subtopics bring, right and wrong"
 	@echo "make learned-choice  a learned choice of ranker, on collections that it has not seen"
@@ -121,7 +122,7 @@ results: $(READY)
 	PYTHONPATH=.:agents:train $(BIN)/python -m studies claims $(ARGS)
 
 # The experiments behind pages of the documentation; ARGS are their options (ARGS=--help).
-speed ways: $(READY)
+pretrain speed ways: $(READY)
 	PYTHONPATH=.:agents:train $(BIN)/python -m studies $@ $(ARGS)
 
 # They read the real files, below $SRD_DATA_DIR, and write the pages of these names in docs/results.

@@ -148,7 +148,6 @@ def test_a_reader_that_goes_away_is_no_error(tmp_path: Path) -> None:
         "train reinforce --topics synthetic:tiny:5 --out a --seed -1",
         "train mmr --topics synthetic:tiny:5 --out a --fold 1/2 --fold-seed -1",
         "rank random --topics synthetic:tiny:5 --out a --seed -1",
-        "pretrain --out a --seeds 0 -1",
     ],
 )
 def test_negative_seeds_are_refused_before_any_work(srd: Srd, words: str) -> None:

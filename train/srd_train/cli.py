@@ -68,7 +68,6 @@ TREE = Group(
             },
         ),
         "train": Leaf("srd_train.commands.train", "train a ranker on a topic file"),
-        "pretrain": Leaf("srd_train.commands.pretrain", "make the weights of relational-pretrained again", "Pretrain"),
         "rank": Leaf("srd_train.commands.rank", "rank topics into a TREC run, or JSON lines as they come"),
         "evaluate": Leaf("srd_train.commands.evaluate", "score a TREC run against diversity qrels", "Evaluate"),
         "compare": Leaf("srd_train.commands.compare", "compare TREC runs, with intervals and tests", "Compare"),

@@ -10,6 +10,7 @@ TREE = Group(
     "The experiments behind pages of the documentation.",
     {
         "claims": Leaf("studies.claims.run", "tables from stored scores, and whether claims hold", "Claims"),
+        "pretrain": Leaf("studies.pretrain.run", "the weights of relational-pretrained, made again", "Pretrain"),
         "speed": Leaf("studies.speed.run", "the speed table, side by side with peers"),
         "ways": Leaf("studies.ways", "how many of our files common calls enter", "Ways"),
     },

@@ -13,7 +13,7 @@ class PretrainedConfig:
     """The relational ranker as it comes."""
 
     checkpoint: str | None = None
-    """A file of weights that `srd pretrain` wrote; "{seed}" in it stands for the seed. None: those of the package."""
+    """A file of weights that `make pretrain` wrote; "{seed}" in it stands for the seed. None: those of the package."""
     seed: int = 0
     """Stands in for "{seed}"."""
     strategy: Literal["greedy", "one-pass"] = "greedy"

@@ -156,7 +156,7 @@ def one_pass(weights: Weights, relations: Relations, k: int) -> tuple[IntArray, 
     """Rank by the scores before anything is ranked: all candidates are scored once. Ties go to the earlier candidate.
 
     Args:
-        weights: of a network trained for it (`srd_agents.relational.distil`).
+        weights: of a network trained for it (`studies.pretrain.distil`).
         relations: of B topics of equal size.
         k: ranks, at most N.
 

@@ -79,7 +79,7 @@ def read_weights(path: PathLike) -> Weights:
         ValueError: not such a file, or weights of another version.
     """
     what = "weights of ranker 'relational-pretrained'"
-    with open_npz(path, what, "expected one that `srd pretrain` wrote") as arrays:
+    with open_npz(path, what, "expected one that `make pretrain` wrote") as arrays:
         return Weights.of(dict(arrays), str(path))
 
 

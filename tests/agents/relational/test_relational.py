@@ -14,7 +14,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from srd_agents.registry import make_ranker
-from srd_agents.relational.distil import DistilConfig, distil
 from srd_agents.relational.forward import (
     Weights,
     first_layer,
@@ -49,6 +48,7 @@ from srd_agents.validation import Validation
 from srd_gym.data.synthetic import generate
 from srd_gym.testing import check_ranker
 from srd_gym.topic import Topic, TopicSet
+from studies.pretrain.distil import DistilConfig, distil
 
 seeds = st.integers(0, 2**20)
 
@@ -281,10 +281,10 @@ def test_files_of_weights_are_checked(tmp_path: Path) -> None:
     ranker = make_ranker("relational-pretrained", checkpoint=str(tmp_path / "seed-{seed}.npz"), seed=3)
     np.testing.assert_array_equal(ranker.rank(a_topic(1), 9), Pretrained().rank(a_topic(1), 9))
     path.write_bytes(b"no archive")
-    with pytest.raises(ValueError, match="expected one that `srd pretrain` wrote"):
+    with pytest.raises(ValueError, match="expected one that `make pretrain` wrote"):
         read_weights(path)
     np.savez(path, out=np.array([{}], dtype=object))
-    with pytest.raises(ValueError, match="expected one that `srd pretrain` wrote"):
+    with pytest.raises(ValueError, match="expected one that `make pretrain` wrote"):
         read_weights(path)
     with pytest.raises(FileNotFoundError, match="weights of ranker 'relational-pretrained': no file at"):
         read_weights(tmp_path / "absent.npz")

@@ -1,4 +1,4 @@
-"""`srd pretrain`: make the weights of `relational-pretrained` again, from generated topics alone.
+"""`make pretrain`: make the weights of `relational-pretrained` again, from generated topics alone.
 
 No file of any data set is read. One model a seed is trained; the one that is best on the generated validation topics is
 written as `pretrained.npz`, with a log of everything beside it. Each is also distilled into one-pass scoring.
@@ -17,7 +17,6 @@ from srd_agents.fitting import STATE_FILE
 from srd_agents.history import OnProgress
 from srd_agents.reinforce.agent import Reinforce
 from srd_agents.reinforce.config import ReinforceConfig
-from srd_agents.relational.distil import DistilConfig, distil
 from srd_agents.relational.forward import Weights
 from srd_agents.relational.ranker import CHECKPOINTS, read_weights
 from srd_agents.storage import write_json
@@ -26,6 +25,7 @@ from srd_gym.files import written_atomically
 from srd_train.commands.options import Folder
 from srd_train.commands.output import Output
 from srd_train.experiment.fit import commit, topics_seen, torch_threads, versions
+from studies.pretrain.distil import DistilConfig, distil
 
 LOG = "pretraining.json"
 TRAINING_SEED, VALIDATION_SEED = 0, 1
@@ -85,12 +85,12 @@ class Pretrain(Plan):
     The defaults made the weights that come with the package. An interrupted run continues where it stopped.
 
     Examples:
-      srd pretrain --out pretrained
-      srd pretrain --seeds 0 --topics 500 --epochs 3 --out quick
-      srd pretrain --without order --no-one-pass --out without-order
+      make pretrain
+      make pretrain ARGS="--seeds 0 --topics 500 --epochs 3 --out quick"
+      make pretrain ARGS="--without order --no-one-pass --out without-order"
     """
 
-    out: Folder
+    out: Folder = Path("pretrain")
     """Folder for the models, pretrained.npz and pretraining.json."""
     threads: int = 1
     """Of torch."""

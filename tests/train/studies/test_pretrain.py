@@ -1,4 +1,4 @@
-"""`srd pretrain`: generated topics in, weights and a log out."""
+"""`make pretrain`: generated topics in, weights and a log out."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from run_srd import Srd
 from srd_agents.config import as_values
 from srd_agents.relational.groups import rows_kept
 from srd_agents.relational.ranker import pretrained_weights, read_weights
-from srd_train.commands.pretrain import Plan, pretrain
+from studies.pretrain.run import Plan, pretrain
 
 SMALL = Plan(seeds=(3, 4), topics=6, validation=4, epochs=1, units=4, second=4)
 
@@ -47,12 +47,12 @@ def test_seeds_are_different_numbers(tmp_path: Path) -> None:
         pretrain(Plan(seeds=(1, 1)), tmp_path)
 
 
-def test_relations_are_left_out_and_no_student_is_made(tmp_path: Path, srd: Srd) -> None:
+def test_relations_are_left_out_and_no_student_is_made(tmp_path: Path, study: Srd) -> None:
     words = ("--seeds", "0", "--topics", "5", "--validation", "3", "--epochs", "1", "--out", str(tmp_path / "p"))
-    done = srd.works("pretrain", *words, "--without", "order", "fresh", "--no-one-pass", "--json")
+    done = study.works("pretrain", *words, "--without", "order", "fresh", "--no-one-pass", "--json")
     assert done.json["outcomes"][0]["seed"] == 0
     without = (*words, "--without", "order", "fresh", "--no-one-pass")
-    assert "pretrained.npz" in srd.works("pretrain", *without).out
+    assert "pretrained.npz" in study.works("pretrain", *without).out
     assert not list((tmp_path / "p").glob("*one-pass*"))
     weights = read_weights(tmp_path / "p" / "seed-0.npz")
     log = json.loads((tmp_path / "p" / "pretraining.json").read_text())
@@ -62,7 +62,7 @@ def test_relations_are_left_out_and_no_student_is_made(tmp_path: Path, srd: Srd)
         assert getattr(weights, block)[~gone].any(axis=1).all()
     assert log["plan"]["without"] == ["order", "fresh"]
     assert log["distillation"] is None
-    assert "without was ['order', 'fresh'], now []" in srd.fails("pretrain", *words, "--no-one-pass")
-    assert "unknown group of relations: 'ordr'. Did you mean order?" in srd.fails(
+    assert "without was ['order', 'fresh'], now []" in study.fails("pretrain", *words, "--no-one-pass")
+    assert "unknown group of relations: 'ordr'. Did you mean order?" in study.fails(
         "pretrain", *words, "--without", "ordr"
     )

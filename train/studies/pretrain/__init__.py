@@ -1,0 +1,1 @@
+"""The weights that come with the package, made again."""

@@ -16,7 +16,7 @@ from srd_gym.core.reward import RENAMED
 from srd_gym.core.scoring import ScoringCore
 from srd_gym.names import check_option, hands_on, refuse_arguments
 from srd_gym.rendering import RENDER_FPS, RENDER_MODES, Painter, scoring_scene
-from srd_gym.rendering.sheet import Frame
+from srd_gym.rendering.picture import Frame
 
 ScoringObservation = Literal["full", "local", "flat"]
 Offered = Literal["all", "present"]

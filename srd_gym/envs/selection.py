@@ -19,7 +19,7 @@ from srd_gym.names import check_option, hands_on, refuse_arguments
 from srd_gym.protocols import BoolArray, Pruning
 from srd_gym.pruning import pruning_from
 from srd_gym.rendering import RENDER_FPS, RENDER_MODES, Painter, selection_scene
-from srd_gym.rendering.sheet import Frame
+from srd_gym.rendering.picture import Frame
 from srd_gym.topic import TopicSet
 
 

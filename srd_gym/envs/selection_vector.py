@@ -24,7 +24,7 @@ from srd_gym.names import check_option, hands_on, refuse_arguments, unknown
 from srd_gym.protocols import BoolArray, IntArray, Pruning, ScoreArray
 from srd_gym.pruning import pruning_from
 from srd_gym.rendering import RENDER_FPS, RENDER_MODES, Painter, selection_scene
-from srd_gym.rendering.sheet import Frame
+from srd_gym.rendering.picture import Frame
 
 VectorStep = tuple[Observation, ScoreArray, BoolArray, BoolArray, Info]
 

@@ -6,9 +6,8 @@ from typing import Any, Self
 
 import gymnasium as gym
 
-from srd_gym.rendering.picture import HEIGHT, WIDTH, Picture
+from srd_gym.rendering.picture import HEIGHT, WIDTH, Frame, picture
 from srd_gym.rendering.scene import Scene
-from srd_gym.rendering.sheet import Frame
 from srd_gym.rendering.text import ansi
 
 RENDER_MODES = ("ansi", "rgb_array", "human")
@@ -20,10 +19,9 @@ RENDER_FPS = 4
 class Painter:
     """Paints the scenes of one environment; matplotlib is imported with the first one.
 
-    Copies (of environments) begin with an empty sheet and no window.
+    Copies (of environments) begin without a window.
     """
 
-    _picture: Picture | None = None
     _window: _Window | None = None
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
@@ -42,9 +40,7 @@ class Painter:
         """
         if mode == "ansi":
             return ansi(scene)
-        if self._picture is None:
-            self._picture = Picture()
-        frame = self._picture.frame(scene)
+        frame = picture(scene)
         if mode == "rgb_array":
             return frame
         if self._window is None:
@@ -56,7 +52,7 @@ class Painter:
         """Close the window, if there is one."""
         if self._window is not None:
             self._window.close()
-        self._picture = self._window = None
+        self._window = None
 
 
 class _Window:

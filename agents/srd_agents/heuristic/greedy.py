@@ -27,7 +27,7 @@ LAZY_FROM = 1 << 17
 """Vector entries of a topic above which it is ranked alone and lazily; smaller ones are ranked side by side."""
 BLOCK = 1 << 18
 """Vector entries that are worked on side by side: about what a processor's second cache holds."""
-_FIRST, _MOST, _SHARE = 128, 512, 8
+_FIRST, _MOST, _SHARE = 96, 512, 8
 """Candidates that are kept up to date at first, and at most; of large topics at most one in so many."""
 
 
@@ -207,9 +207,9 @@ class _Lazy:
         self._size, self._in_candidate_order = 0, True
 
     def _extend(self, rank: int) -> None:
-        """Add candidates, twice as many in all, to the few, and fold `rank` directions in."""
+        """Add candidates, half as many again, to the few, and fold `rank` directions in."""
         start = self._size
-        self._size = stop = min(self._most, max(_FIRST, 2 * start))
+        self._size = stop = min(self._most, start + max(_FIRST, start // 2))
         added = np.sort(self._order[start:stop])
         rows = rows_of(self._vectors[added])
         vectors, scale = self._buffers

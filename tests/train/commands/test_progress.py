@@ -41,7 +41,7 @@ def test_what_is_missing_is_told_before_the_first_cell(
 def test_recipes_say_how_long_they_train_and_what_they_need(srd: Srd) -> None:
     text = srd.works("benchmark", "--help").out
     assert re.search(r"smoke .* \(1\.5 min\)\n", text)
-    assert re.search(r"transfer-indri .* \(2 min; needs trec-web/, weights of make pretrain\)\n", text)
+    assert re.search(r"trec-indri .* \(3 min; needs trec-web/\)\n", text)
 
 
 def test_every_finished_cell_tells_how_many_there_are(srd: Srd, tmp_path: Path) -> None:

@@ -182,7 +182,6 @@ def parse(args: Sequence[str], prog: str) -> Command:
 def _about(recipe: Recipe) -> str:
     """A recipe's line in a list."""
     needs = sorted({f"{FOLDERS[entry.source]}/" for entry in recipe.topics if entry.source in FOLDERS})
-    needs += ["weights of make pretrain"] if any("checkpoint" in entry.config for entry in recipe.rankers) else []
     more = [] if recipe.minutes is None else [f"{recipe.minutes:g} min"]
     more += [f"needs {', '.join(needs)}"] if needs else []
     return recipe.title + (f" ({'; '.join(more)})" if more else "")

@@ -22,8 +22,8 @@ from srd_train.report.tables import ResultTable, complete_tables
 
 def cell(ranker: str, seed: int, points: list[tuple[int, float, float | None]], **changes: Any) -> dict[str, Any]:
     """A record of episodes, seconds and validation values, with an epoch 0 before."""
-    records = [{"episodes": 0, "seconds": 0.001, "validation": 0.1}]
-    records += [{"episodes": e, "seconds": s, "validation": v} for e, s, v in points]
+    records = [{"episodes": 0, "cpu_seconds": 0.001, "validation": 0.1}]
+    records += [{"episodes": e, "cpu_seconds": s, "validation": v} for e, s, v in points]
     record = {
         "ranker": ranker,
         "seed": seed,
@@ -48,7 +48,7 @@ def test_a_line_is_the_mean_over_seeds_with_their_range() -> None:
             cell("qmix", 1, [(100, 2, 0.4), (10_000, 8, 0.8)]),
         ]
     )
-    assert [panel.against for panel in found] == ["episodes", "seconds"]
+    assert [panel.against for panel in found] == ["episodes", "cpu_seconds"]
     assert {panel.measure for panel in found} == {"alpha_nDCG@10"}
     line = curve(found, "episodes", "qmix")
     assert line.seeds == 2
@@ -57,7 +57,7 @@ def test_a_line_is_the_mean_over_seeds_with_their_range() -> None:
     assert (line.mean[0], line.low[0], line.high[0]) == pytest.approx((0.3, 0.2, 0.4))
     assert (line.mean[-1], line.low[-1], line.high[-1]) == pytest.approx((0.7, 0.6, 0.8))
     # Nothing is read before a cell's first record or beyond its last.
-    assert curve(found, "seconds", "qmix").x[[0, -1]] == pytest.approx([2, 4])
+    assert curve(found, "cpu_seconds", "qmix").x[[0, -1]] == pytest.approx([2, 4])
     # Between its records a curve is a straight line on the logarithmic axis: 1,000 is half way.
     assert np.interp(np.log(1_000), np.log(line.x), line.mean) == pytest.approx(0.5)
 
@@ -91,7 +91,7 @@ def test_rows_that_rank_with_the_same_fit_have_one_curve() -> None:
 
 def test_cells_without_episodes_are_refused() -> None:
     bare = cell("qmix", 0, [])
-    bare["history"]["records"] = [{"epoch": 1, "seconds": 1.0, "validation": 0.5}]
+    bare["history"]["records"] = [{"epoch": 1, "cpu_seconds": 1.0, "validation": 0.5}]
     with pytest.raises(ValueError, match="no cell has a learning curve to draw"):
         panels([bare])
 

@@ -32,7 +32,7 @@ _USAGE = """srd benchmark NAME|RECIPE.toml [--out DIR] [--fresh] [--jobs N] [--e
 _CURVES_TITLE = "Learning curves: validation measure against episodes and against time"
 _CURVES_LEGEND = (
     "Lines are means over seeds and folds, bands the range over seeds; both axes of effort are logarithmic. "
-    "Dots at their left edge are the first weights, before any episode. Time is wall time, validation included."
+    "Dots at their left edge are the first weights, before any episode. Time is processor time, without validation."
 )
 _LATENCY_TITLE = "Test measure against the time to rank a topic"
 _LATENCY_LEGEND = (

@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 
 Points = tuple[NDArray[np.float64], NDArray[np.float64]]
 """Episodes or seconds, rising, and the validation measure there."""
-Against = Literal["episodes", "seconds"]
-AGAINST: tuple[Against, ...] = ("episodes", "seconds")
+Against = Literal["episodes", "cpu_seconds"]
+AGAINST: tuple[Against, ...] = ("episodes", "cpu_seconds")
 """What learning is shown against, a column each."""
 FORMATS = (".png", ".svg")
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#999999")
@@ -46,7 +46,7 @@ _POINTS = 40
 _NEEDLESS_DIGITS = re.compile(r"(\d\.\d\d)\d+(?![\d<])")
 """Of coordinates; what stands before a tag is text, such as the 0.825 of an axis."""
 _STYLES = ("-", "--", "-.", ":")
-_LABELS = {"episodes": "environment episodes", "seconds": "seconds of training (wall time)"}
+_LABELS = {"episodes": "environment episodes", "cpu_seconds": "processor seconds of training"}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from srd_agents.relational.forward import Weights, first_layer, offered_share, scores
+from srd_agents.relational.forward import Related, Weights
 from srd_agents.relational.ranker import relations_of
 from srd_agents.relational.relations import Array, Ranked, Relations
 from srd_gym.protocols import BoolArray, IntArray
@@ -120,8 +120,10 @@ class Standing:
 
     def __init__(self, weights: PolicyWeights, seen: Seen, rankings: int = 1) -> None:
         self.shape = (*seen.present.shape[:1], rankings, seen.present.shape[1])
-        self._related = None if weights.relations is None else _Related(weights.relations, seen, rankings)
-        self._directed = None if weights.directions is None else _Pointing(weights.directions, seen, rankings)
+        present = None if seen.present.all() else seen.present
+        related, directed = weights.relations, weights.directions
+        self._related = None if related is None else Related(related, seen.relations, rankings, present)
+        self._directed = None if directed is None else _Pointing(directed, seen, rankings)
 
     @property
     def ranked(self) -> Ranked | None:
@@ -148,25 +150,6 @@ class Standing:
         for part in (self._related, self._directed):
             if part is not None:
                 part.keep(rankings)
-
-
-class _Related:
-    """The relations' part of `Standing`."""
-
-    def __init__(self, weights: Weights, seen: Seen, rankings: int) -> None:
-        self._weights, self._share = weights, offered_share(seen.present)
-        self._fixed = first_layer(weights, seen.relations)
-        whole = bool(seen.present.all())
-        self.ranked = Ranked(seen.relations, rankings, None if whole else seen.present)
-
-    def scores(self) -> Array:
-        return scores(self._weights, self._fixed, self.ranked, self._share)
-
-    def add(self, chosen: IntArray) -> None:
-        self.ranked.add(chosen)
-
-    def keep(self, rankings: IntArray) -> None:
-        self.ranked.keep(rankings)
 
 
 class _Pointing:

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from srd_agents.decoding import Decoding, decode
 from srd_agents.relational.relations import CONTEXT, DYNAMIC, POSITION, STATIC, Array, Ranked, Relations
 from srd_gym.protocols import BoolArray, IntArray
 
@@ -124,44 +125,56 @@ def scores(weights: Weights, fixed: Array, ranked: Ranked, share: Array) -> Arra
     return np.asarray(found if found.shape[1] == rankings else np.repeat(found, rankings, axis=1))
 
 
-def greedy(weights: Weights, relations: Relations, k: int) -> tuple[IntArray, Array]:
-    """Rank by taking the highest score each time; ties go to the earlier candidate.
+class Related:
+    """R rankings of each of B topics as far as they have come, as the network sees them (`srd_agents.decoding.Draft`).
+
+    Args:
+        weights: the network.
+        relations: of the topics.
+        rankings: R.
+        present: [B, N] bool, real candidates where topics are padded; None: all are.
+    """
+
+    def __init__(
+        self, weights: Weights, relations: Relations, rankings: int = 1, present: BoolArray | None = None
+    ) -> None:
+        every = np.ones(relations.unit.shape[:2], np.bool_) if present is None else present
+        self._weights, self._share = weights, offered_share(every)
+        self._fixed = first_layer(weights, relations)
+        self.ranked = Ranked(relations, rankings, present)
+
+    def scores(self) -> Array:
+        """[B, R, N] float32, of every candidate as the next document, ranked ones included."""
+        return scores(self._weights, self._fixed, self.ranked, self._share)
+
+    def add(self, chosen: IntArray) -> None:
+        """Put these candidates, [B, R] int64, at the next rank."""
+        self.ranked.add(chosen)
+
+    def keep(self, rankings: IntArray) -> None:
+        """Go on from some of the rankings: [B, R] int64, the ranking that each is a copy of."""
+        self.ranked.keep(rankings)
+
+
+def greedy(weights: Weights, relations: Relations, k: int) -> IntArray:
+    """Rank by taking the highest score each time: [B, K] int64; ties go to the earlier candidate.
 
     Args:
         weights: the network.
         relations: of B topics of equal size.
         k: ranks, at most N.
-
-    Returns:
-        [B, K] int64 candidates and [B, K] float32 their scores when they were taken.
     """
     count, n = relations.unit.shape[:2]
-    topics = np.arange(count)
-    fixed = first_layer(weights, relations)
-    share = np.full((count, n), 1 / n, np.float32)
-    ranked = Ranked(relations)
-    off = np.zeros((count, n), np.float32)
-    ranking, values = np.empty((count, k), np.int64), np.empty((count, k), np.float32)
-    for rank in range(k):
-        score = scores(weights, fixed, ranked, share)[:, 0] + off
-        chosen = score.argmax(axis=1)
-        ranking[:, rank], values[:, rank] = chosen, score[topics, chosen]
-        off[topics, chosen] = -np.inf
-        if rank + 1 < k:
-            ranked.add(chosen[:, None])
-    return ranking, values
+    return decode(Decoding(), Related(weights, relations), (count, n), k, ())
 
 
-def one_pass(weights: Weights, relations: Relations, k: int) -> tuple[IntArray, Array]:
-    """Rank by the scores before anything is ranked: all candidates are scored once. Ties go to the earlier candidate.
+def one_pass(weights: Weights, relations: Relations, k: int) -> IntArray:
+    """Rank by the scores before anything is ranked: [B, K] int64. Ties go to the earlier candidate.
 
     Args:
         weights: of a network trained for it (`studies.pretrain.distil`).
         relations: of B topics of equal size.
         k: ranks, at most N.
-
-    Returns:
-        [B, K] int64 candidates and [B, K] float32 their scores.
     """
     first = first_layer(weights, relations)
     np.maximum(first, 0, out=first)
@@ -169,8 +182,7 @@ def one_pass(weights: Weights, relations: Relations, k: int) -> tuple[IntArray, 
     second += (first.mean(axis=1) @ weights.pooled + weights.hidden_bias)[:, None]
     np.maximum(second, 0, out=second)
     score = np.matmul(second, weights.out)
-    ranking = np.argsort(-score, axis=1, kind="stable")[:, :k]
-    return ranking, np.take_along_axis(score, ranking, axis=1)
+    return np.asarray(np.argsort(-score, axis=1, kind="stable")[:, :k])
 
 
 def offered_share(present: BoolArray) -> Array:

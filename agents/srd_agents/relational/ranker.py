@@ -12,8 +12,8 @@ from srd_agents.config import check_count
 from srd_agents.heuristic.stepwise import Progress, Stepwise
 from srd_agents.heuristic.vectors import blocks_of_equal_shape, rows_of
 from srd_agents.relational.config import PretrainedConfig
-from srd_agents.relational.forward import Weights, first_layer, greedy, offered_share, one_pass, scores
-from srd_agents.relational.relations import Array, Ranked, Relations, relate
+from srd_agents.relational.forward import Related, Weights, greedy, one_pass
+from srd_agents.relational.relations import Array, Relations, relate
 from srd_gym.files import PathLike
 from srd_gym.protocols import IntArray, ScoreArray
 from srd_gym.reading import open_npz
@@ -87,7 +87,7 @@ def rank_topics(
     weights: Weights,
     topics: Sequence[Topic],
     k: int,
-    strategy: Callable[[Weights, Relations, int], tuple[IntArray, Array]] = greedy,
+    strategy: Callable[[Weights, Relations, int], IntArray] = greedy,
 ) -> list[IntArray]:
     """Rankings of topics, each [min(k, N)] int64; independent of which topics are ranked together.
 
@@ -103,8 +103,7 @@ def rank_topics(
     rankings: dict[int, IntArray] = {}
     for block in blocks_of_equal_shape([topic.require_vectors(NAME).shape for topic in topics], _BLOCK):
         relations = relations_of([topics[index] for index in block])
-        ranking, _ = strategy(weights, relations, min(k, relations.unit.shape[1]))
-        rankings.update(zip(block, ranking, strict=True))
+        rankings.update(zip(block, strategy(weights, relations, min(k, relations.unit.shape[1])), strict=True))
     return [rankings[index] for index in range(len(topics))]
 
 
@@ -112,17 +111,14 @@ class _RelationalProgress(Progress):
     """The greedy choice for one topic, step by step."""
 
     def __init__(self, weights: Weights, topic: Topic) -> None:
-        relations = relations_of([topic])
-        self._weights, self._ranked = weights, Ranked(relations)
-        self._fixed = first_layer(weights, relations)
-        self._share = offered_share(np.ones((1, topic.n_candidates), np.bool_))
+        self._related = Related(weights, relations_of([topic]))
 
     def scores(self) -> ScoreArray:
-        found = scores(self._weights, self._fixed, self._ranked, self._share)[0, 0]
-        return np.asarray(found, np.float64)
+        found: ScoreArray = self._related.scores()[0, 0].astype(np.float64)
+        return found
 
     def add(self, document: int) -> None:
-        self._ranked.add(np.array([[document]]))
+        self._related.add(np.array([[document]]))
 
 
 def relations_of(topics: Sequence[Topic]) -> Relations:

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from srd_agents.registry import make_ranker
 from srd_agents.relational.forward import (
+    Related,
     Weights,
     first_layer,
     greedy,
@@ -228,9 +229,8 @@ def test_odd_vectors_still_give_a_ranking(vectors: np.ndarray[Any, Any], extras:
     assert all(np.isfinite(part).all() for part in relations)
     assert relations.static.shape[-1] == len(STATIC)
     assert relations.context.shape[-1] == len(CONTEXT)
-    ranking, values = greedy(some_weights(), relations, n)
-    assert sorted(ranking[0].tolist()) == list(range(n))
-    assert np.isfinite(values).all()
+    assert sorted(greedy(some_weights(), relations, n)[0].tolist()) == list(range(n))
+    assert np.isfinite(Related(some_weights(), relations).scores()).all()
 
 
 def test_it_learns_what_holds_for_other_topics() -> None:

@@ -123,8 +123,7 @@ def test_what_no_benchmark_can_have_is_refused(change: dict[str, object], messag
         recipe_from({**SMALL, **change}, "r", "r.toml")
 
 
-MISTAKEN = """# a "mmr" in a comment
-title = "mine"
+MISTAKEN = """title = "mine"
 reference = "random"
 measures = ["alpha_nDCG@5", "alphanDCG@x"]
 
@@ -134,7 +133,7 @@ source = "synthetic:tiny:12:0"
 
 [[topics]]
 name = "two"
-source = "synthetic:tinny:12:0"  # line 12
+source = "synthetic:tinny:12:0"
 
 [[rankers]]
 ranker = "random"
@@ -149,79 +148,49 @@ sed = [1]
 @pytest.mark.parametrize(
     ("mended", "message"),
     [
-        ({"tinny": "tiny"}, "R, line 20: unknown key in rankers: 'sed'. Did you mean seeds"),
-        ({"tinny": "tiny", "sed = [1]": ""}, "R, line 18: unknown ranker 'mmmr'. Did you mean mmr"),
-        ({}, "R, line 12: unknown synthetic preset in 'synthetic:tinny:12:0': 'tinny'. Did you mean tiny"),
-        (
-            {"synthetic:tinny:12:0": "ambiant"},
-            "R, line 12: unknown topic set: 'ambiant'. Did you mean ambient",
-        ),
-        ({"sed = [1]": "", "mmmr": "mmr", "tinny": "tiny"}, "R, line 4: "),
-        ({"tinny": "tiny", "sed = [1]": "", 'ranker = "mmmr"': ""}, "R, line 17: rankers: ranker missing"),
-        ({'name = "two"': "nam = 2"}, "R, line 11: unknown key in topics: 'nam'. Did you mean name"),
-        ({"title": "titel"}, "R, line 2: unknown key in the recipe: 'titel'. Did you mean title"),
+        ({"tinny": "tiny"}, "[[rankers]] number 2: unknown key: 'sed'. Did you mean seeds"),
+        ({"tinny": "tiny", "sed = [1]": ""}, "[[rankers]] number 2: unknown ranker 'mmmr'. Did you mean mmr"),
+        ({}, "[[topics]] number 2: unknown synthetic preset in 'synthetic:tinny:12:0': 'tinny'. Did you mean tiny"),
+        ({"synthetic:tinny:12:0": "ambiant"}, "[[topics]] number 2: unknown topic set: 'ambiant'. Did you mean"),
+        ({"tinny": "tiny", "sed = [1]": "", 'ranker = "mmmr"': ""}, "[[rankers]] number 2: ranker missing"),
+        ({'name = "two"': "nam = 2"}, "[[topics]] number 2: unknown key: 'nam'. Did you mean name"),
     ],
 )
-def test_mistakes_are_named_with_their_line(tmp_path: Path, mended: dict[str, str], message: str) -> None:
+def test_mistakes_are_named_with_their_table(tmp_path: Path, mended: dict[str, str], message: str) -> None:
     path = tmp_path / "mine.toml"
     text = MISTAKEN
     for wrong, right in mended.items():
         text = text.replace(wrong, right)
-    if "titel" in text:
-        text = text.replace("sed = [1]", "").replace("mmmr", "mmr").replace("tinny", "tiny").replace("@x", "@3")
     path.write_text(text)
-    with pytest.raises(ValueError, match=re.escape(message.replace("R,", f"{path},"))):
+    with pytest.raises(ValueError, match=re.escape(f"{path}, {message}")):
         load_recipe(str(path))
-
-
-TYPED = """title = "mine"
-reference = "random"
-
-[[topics]]
-name = "one"
-source = "synthetic:tiny:12:0"
-
-[[rankers]]
-ranker = "random"
-
-[[rankers]]
-ranker = "mmr"
-config = { clip = true }
-views = []
-"""
 
 
 @pytest.mark.parametrize(
-    ("line", "wrong", "message"),
+    ("head", "topics", "ranker", "message"),
     [
-        (2, 'seeds = "12"', "recipe: seeds must be a list, as ['12'], got '12' (str)"),
-        (2, f"depth = {10**30}", "recipe: depth must be a number of at most 64 bits, got one of 100 bits"),
-        (6, "noise = nan", "topics: noise must be a finite number, got nan"),
-        (6, 'noise = ["a"]', "topics: noise must be a number, got ('a',) (tuple)"),
-        (6, "published = 3", "topics: published must be a table, got 3 (int)"),
-        (6, "published = { mmr = 'a' }", "topics: 'mmr' in published must be a number, got 'a' (str)"),
-        (9, "time_budget = 2020-01-01", "rankers: time_budget must be a number, got datetime.date(2020, 1, 1) (date)"),
-        (13, "grid = { lambda_ = 0.5 }", "rankers: 'lambda_' in grid must be a list, got 0.5 (float)"),
-        (13, 'grid = { lambda_ = ["a"] }', "ranker 'mmr': lambda_ must be a number, got 'a' (str)"),
+        ("measures = ['alphanDCG@x']", "", "", ": measure 'alphanDCG@x': "),
+        ("titel = 1", "", "", ": unknown key: 'titel'. Did you mean title"),
+        ('seeds = "12"', "", "", ": the table: seeds must be a list, as ['12'], got '12' (str)"),
+        (f"depth = {10**30}", "", "", ": the table: depth must be a number of at most 64 bits, got one of 100 bits"),
+        ("", "noise = nan", "", ": noise must be a finite number, got nan"),
+        ("", 'noise = ["a"]', "", ": noise must be a number, got ('a',) (tuple)"),
+        ("", "published = 3", "", ": published must be a table, got 3 (int)"),
+        ("", "published = { mmr = 'a' }", "", ": 'mmr' in published must be a number, got 'a' (str)"),
+        ("", "", "time_budget = 2020-01-01", ": time_budget must be a number, got datetime.date(2020, 1, 1) (date)"),
+        ("", "", "grid = { lambda_ = 0.5 }", ": 'lambda_' in grid must be a list, got 0.5 (float)"),
+        ("", "", 'grid = { lambda_ = ["a"] }', ": ranker 'mmr': lambda_ must be a number, got 'a' (str)"),
     ],
 )
-def test_a_value_of_another_type_is_named_with_its_line(tmp_path: Path, line: int, wrong: str, message: str) -> None:
-    lines = TYPED.splitlines()
-    lines.insert(line, wrong)
-    path = tmp_path / "mine.toml"
-    path.write_text("\n".join(lines))
-    with pytest.raises(ValueError, match=re.escape(f"{path}, line {line + 1}: {message}")):
-        load_recipe(str(path))
-
-
-def test_tables_written_inline_have_lines_too(tmp_path: Path) -> None:
+def test_a_value_of_another_type_is_named(tmp_path: Path, head: str, topics: str, ranker: str, message: str) -> None:
     path = tmp_path / "mine.toml"
     path.write_text(
-        'title = "t"\nreference = "random"\ntopics = [{ name = "t", source = "synthetic:tiny:9:0" }]\n'
-        'rankers = [\n  { ranker = "random" },\n  { ranker = "mmmr" },\n]\n'
+        f'title = "mine"\nreference = "mmr"\n{head}\n'
+        f'[[topics]]\nname = "one"\nsource = "synthetic:tiny:12:0"\n{topics}\n[[rankers]]\nranker = "mmr"\n{ranker}\n'
     )
-    with pytest.raises(ValueError, match=re.escape(f"{path}, line 6: unknown ranker 'mmmr'. Did you mean mmr")):
+    with pytest.raises(ValueError, match=re.escape(message)) as refused:
         load_recipe(str(path))
+    assert str(refused.value).startswith(str(path))
 
 
 def test_unknown_recipes_and_broken_files(tmp_path: Path) -> None:

@@ -1,6 +1,6 @@
 """Recipes: what a benchmark compares, as a product of lists (topic sets x rankers x folds x seeds), read from TOML.
 
-Entries refuse what cannot be, whoever makes them; of a file's mistakes the line is told, too.
+Entries refuse what cannot be, whoever makes them; of a file's mistakes the table is told, too.
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ from srd_gym.names import unknown
 from srd_gym.reading import existing_file, reading
 from srd_train.experiment.fit import all_options
 from srd_train.experiment.own import import_own
-from srd_train.experiment.places import RecipeFile, named_in
 
 Entry = TypeVar("Entry", "TopicsEntry", "View", "RankerEntry", "Recipe")
 
@@ -306,71 +305,60 @@ def load_recipe(name_or_path: str, *, trust: bool = False) -> Recipe:
         raise unknown("recipe", name_or_path, known, "A file of your own must end in .toml.")
     advice = "correct it; srd_train/recipes has examples"
     with reading(path, "recipe", "TOML", advice):
-        text = path.read_text(encoding="utf-8")
-        content = tomllib.loads(text)
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
     import_own([content.get(key) for key in ("rankers", "measures", "select_by")], trust=trust, where=str(path))
     with reading(path, "recipe", "a recipe", advice):
-        return recipe_from(content, path.name.removesuffix(SUFFIX), str(path), text)
+        return recipe_from(content, path.name.removesuffix(SUFFIX), str(path))
 
 
-def recipe_from(content: Mapping[str, Any], name: str, where: str, text: str = "") -> Recipe:
+def recipe_from(content: Mapping[str, Any], name: str, where: str) -> Recipe:
     """A recipe from parsed TOML.
 
     Args:
         content: the tables; `topics`, `rankers` and a ranker's `views` are arrays of tables.
         name: of the recipe, where the content gives none.
         where: the file, for errors.
-        text: what the file holds, for their lines.
 
     Raises:
-        ValueError: unknown or missing keys, unknown rankers, topic sets or measures; the message gives file and line.
+        ValueError: unknown or missing keys, unknown rankers, topic sets or measures; the message gives file and table.
     """
-    file = RecipeFile(where, text.splitlines())
-    topics = [
-        _entry(TopicsEntry, table, file, "topics", index)
-        for index, table in enumerate(_tables(content, "topics", where))
-    ]
+    topics = [_entry(TopicsEntry, table, place) for place, table in _tables(content, "topics", where)]
     rankers = []
-    for index, table in enumerate(_tables(content, "rankers", where)):
-        whose = f"{where}: views of ranker {table.get('name', table.get('ranker'))!r}"
-        views = tuple(_entry(View, view, file, "rankers", index) for view in _tables(table, "views", whose))
-        rankers.append(_entry(RankerEntry, table, file, "rankers", index, views=views))
-    return _entry(Recipe, {"name": name, **content}, file, topics=tuple(topics), rankers=tuple(rankers))
+    for place, table in _tables(content, "rankers", where):
+        views = tuple(_entry(View, view, inner) for inner, view in _tables(table, "views", place))
+        rankers.append(_entry(RankerEntry, table, place, views=views))
+    return _entry(Recipe, {"name": name, **content}, where, topics=tuple(topics), rankers=tuple(rankers))
 
 
-def _tables(values: Mapping[str, Any], key: str, where: str) -> list[dict[str, Any]]:
-    """An array of tables."""
+def _tables(values: Mapping[str, Any], key: str, where: str) -> list[tuple[str, dict[str, Any]]]:
+    """An array of tables, each with its place for errors, as in "mine.toml, [[rankers]] number 2"."""
     tables = values.get(key, [])
     if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
         raise ValueError(f"{where}: expected [[{key}]] tables, one for each")
-    return tables
+    return [(f"{where}, [[{key}]] number {number}", table) for number, table in enumerate(tables, start=1)]
 
 
-def _entry(
-    kind: type[Entry], table: Mapping[str, Any], file: RecipeFile, array: str = "", index: int = 0, **made: Any
-) -> Entry:
+def _entry(kind: type[Entry], table: Mapping[str, Any], where: str, **made: Any) -> Entry:
     """A dataclass from a table, in which lists become tuples.
 
     Args:
         kind: of dataclass.
         table: its fields.
-        file: where it is written.
-        array: the array of tables that it is in.
-        index: which of these tables.
+        where: the file, and which of its tables it is.
         **made: fields that were made before.
 
     Raises:
-        ValueError: the message gives file and line, what was expected and what came.
+        ValueError: the message gives the place, what was expected and what came.
     """
     known: dict[str, Field[Any]] = kind.__dataclass_fields__
     needed = [name for name, entry in known.items() if entry.default is entry.default_factory is MISSING]
     try:
-        _check_known(f"key in {array or 'the recipe'}:", table, known)
+        _check_known("key:", table, known)
         if missing := [name for name in needed if name not in table and name not in made]:
-            raise ValueError(f"{array}: {', '.join(missing)} missing; expected at least {', '.join(needed)}")
-        return config_from(kind, {**_frozen(table), **made}, array or "recipe")
+            raise ValueError(f"{', '.join(missing)} missing; expected at least {', '.join(needed)}")
+        return config_from(kind, {**_frozen(table), **made}, "the table")
     except (TypeError, ValueError) as error:
-        raise ValueError(f"{file.place(named_in(table, str(error)), array, index)}: {error}") from error
+        raise ValueError(f"{where}: {error}") from error
 
 
 def _frozen(value: Any) -> Any:

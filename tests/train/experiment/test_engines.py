@@ -139,7 +139,7 @@ def test_a_folder_of_another_version_is_refused(srd: Srd, file: Path, tmp_path: 
     path = min((tmp_path / "cells").iterdir())
     path.write_text(json.dumps(json.loads(path.read_text()) | {"schema_version": 99}))
     message = srd.fails("benchmark", file, "--out", tmp_path)
-    assert "another version of srd_gym (schema 99, expected 2)" in message
+    assert "written by another version (schema 99, expected 2)" in message
     assert "--fresh" in message
     srd.works("benchmark", file, "--out", tmp_path, "--fresh")
 

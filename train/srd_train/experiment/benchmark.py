@@ -22,7 +22,6 @@ from typing import Any
 from srd_gym.data.trec import write_run
 from srd_gym.files import PARTIAL, written_atomically
 from srd_train.experiment.cells import (
-    SCHEMA_VERSION,
     Cell,
     CellResult,
     Engine,
@@ -33,7 +32,7 @@ from srd_train.experiment.cells import (
 )
 from srd_train.experiment.fit import held
 from srd_train.experiment.recipe import Recipe
-from srd_train.experiment.records import faults
+from srd_train.experiment.records import OtherVersionError, read_record
 
 Record = dict[str, Any]
 
@@ -164,22 +163,14 @@ class ResultsFolder:
         if not path.is_file() or not self._run(cell).is_file():
             return None
         try:
-            record = json.loads(path.read_text(encoding="utf-8"))
+            record = read_record(path)
+        except OtherVersionError as error:
+            raise ValueError(f"{path}: {error}; give another folder with --out, or run it with --fresh") from error
         except ValueError as error:
-            self.unreadable.append(f"{path} is no JSON ({error}); is it cut off?")
+            self.unreadable.append(f"{path}: {error}")
             return None
-        if not isinstance(record, dict) or record.get("cell") != cell.id:
+        if record["cell"] != cell.id:
             self.unreadable.append(f"{path} is not the record of its cell")
-            return None
-        version = record.get("schema_version")
-        if version != SCHEMA_VERSION:
-            raise ValueError(
-                f"{path} was written by another version of srd_gym (schema {version!r}, expected {SCHEMA_VERSION}); "
-                "give another folder with --out, or run its cells again with --fresh"
-            )
-        wrong = next(faults(record), None)
-        if wrong is not None:
-            self.unreadable.append(f"{path}: {wrong}")
             return None
         return record
 

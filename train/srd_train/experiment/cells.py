@@ -26,11 +26,10 @@ from srd_gym.topic import TopicSet
 from srd_train.experiment.fit import Fitted, Session, all_options, commit, fit_ranker, versions
 from srd_train.experiment.own import import_own
 from srd_train.experiment.recipe import RankerEntry, Recipe, TopicsEntry, View
+from srd_train.experiment.records import SCHEMA_VERSION
 from srd_train.experiment.sources import check_files, folds_path, load_entry
 from srd_train.experiment.split import Split, split_topics, with_lsa
 
-SCHEMA_VERSION = 2
-"""Of a cell's JSON line; rises when its keys change their meaning."""
 _NOT_HASHED = {
     "ranker": ("views", "needs"),
     "topics": ("published", "published_source", "average", "collection", "retrieve"),

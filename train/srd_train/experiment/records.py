@@ -1,14 +1,19 @@
-"""What the record of a cell holds, checked where records are read."""
+"""The records of cells as files hold them, checked where they are read."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 from srd_gym.measures import measure
 
 Record = Mapping[str, Any]
 Expected = type | tuple[type, ...]
+
+SCHEMA_VERSION = 2
+"""Of a cell's JSON line; rises when its keys change their meaning."""
 
 _NUMBER = (int, float)
 _LARGEST = 1e15
@@ -31,7 +36,33 @@ _SET_KEYS: dict[Expected, tuple[str, ...]] = {
 }
 
 
-def faults(record: Record) -> Iterator[str]:
+class OtherVersionError(ValueError):
+    """A record that another version of this package wrote."""
+
+
+def read_record(path: Path) -> dict[str, Any]:
+    """The record in a file; one of a failed cell holds `error`, and is not checked.
+
+    Raises:
+        OtherVersionError: the message names both versions.
+        ValueError: no record that can be used; the message says why.
+    """
+    try:
+        record = json.loads(path.read_bytes().decode("utf-8", errors="replace"))
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"no JSON ({error}); is it cut off?") from error
+    if not isinstance(record, dict):
+        raise ValueError("no JSON object; expected the record of a cell")
+    version = record.get("schema_version")
+    if version != SCHEMA_VERSION:
+        raise OtherVersionError(f"written by another version (schema {version!r}, expected {SCHEMA_VERSION})")
+    wrong = None if record.get("error") else next(_faults(record), None)
+    if wrong is not None:
+        raise ValueError(wrong)
+    return record
+
+
+def _faults(record: Record) -> Iterator[str]:
     """What keeps a record from being used; only the first is sure, as it may be what others come of."""
     topic_set = record.get("topic_set")
     inner = topic_set if isinstance(topic_set, dict) else {}

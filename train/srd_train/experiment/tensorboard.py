@@ -16,8 +16,7 @@ class EventLog:
     """Writes the records of a history, each once, at the number of topics seen by then.
 
     Tags: `validation`, `epoch`, `seconds` and `cpu_seconds` (of training), and `training/NAME` for the learner's own
-    figures. A resumed run continues in the same folder: what is there already is read and not written again, also
-    where the run was cut off after its last checkpoint and repeats some epochs.
+    figures. A resumed run continues in the same folder: its whole history takes the place of what is there.
 
     Args:
         folder: of the event files.
@@ -39,8 +38,8 @@ class EventLog:
                 f"{folder} already holds the events of a run ({there[0].name}); continue with --resume, or give "
                 "another --tensorboard folder"
             )
-        self._written = _steps(folder) if there else set()
-        self._writer = SummaryWriter(str(folder))
+        self._written = 0
+        self._writer = SummaryWriter(str(folder), purge_step=0 if there else None)
 
     def add(self, records: Sequence[Mapping[str, Any]]) -> None:
         """Write the records that are not written yet.
@@ -48,15 +47,12 @@ class EventLog:
         Args:
             records: the whole history so far, as `srd_agents.history.History.records`.
         """
-        for record in records:
-            step = int(record["topics"])
-            if step in self._written:
-                continue
-            self._written.add(step)
+        for record in records[self._written :]:
             for key, value in record.items():
                 if key not in _WHERE and value is not None:
                     tag = key if key in _OWN_TAGS else f"training/{key}"
-                    self._writer.add_scalar(tag, value, step)
+                    self._writer.add_scalar(tag, value, int(record["topics"]))
+        self._written = max(self._written, len(records))
         self._writer.flush()
 
     def __enter__(self) -> Self:
@@ -64,14 +60,3 @@ class EventLog:
 
     def __exit__(self, *exception: object) -> None:
         self._writer.close()
-
-
-def _steps(folder: Path) -> set[int]:
-    """The steps that event files in the folder hold."""
-    from tensorboard.backend.event_processing.event_accumulator import (  # type: ignore[import-untyped]
-        EventAccumulator,
-    )
-
-    events = EventAccumulator(str(folder), size_guidance={"scalars": 0})
-    events.Reload()
-    return {event.step for event in events.Scalars("epoch")} if "epoch" in events.Tags()["scalars"] else set()

@@ -12,9 +12,8 @@ from pathlib import Path
 from typing import Literal
 
 from srd_gym.topic import TopicSet
-from srd_train.experiment.cells import SCHEMA_VERSION
 from srd_train.experiment.recipe import Recipe, TopicsEntry, built_in, load_recipe
-from srd_train.experiment.records import Record, faults
+from srd_train.experiment.records import OtherVersionError, Record, read_record
 from srd_train.experiment.sources import load_entry
 
 Kind = Literal["failed", "unreadable", "version", "twice", "incomplete", "run", "texts", "left out", "input"]
@@ -95,25 +94,18 @@ def same_benchmark(record: Record) -> tuple[object, ...]:
 def _parsed(file: Path) -> Record | Problem:
     """The record in a file, or why it cannot be used."""
     try:
-        record = json.loads(file.read_bytes().decode("utf-8", errors="replace"))
-    except (ValueError, RecursionError) as error:
-        return Problem(kind="unreadable", what=str(file), why=f"no JSON ({error}); is it cut off?")
-    if not isinstance(record, dict):
-        return Problem(kind="unreadable", what=str(file), why="no JSON object; expected the record of a cell")
-    version = record.get("schema_version")
-    if version != SCHEMA_VERSION:
-        why = (
-            f"written by another version (schema {version!r}, expected {SCHEMA_VERSION}); run its benchmark again, or "
-            "make the report with the version that wrote it"
-        )
+        record = read_record(file)
+    except OtherVersionError as error:
+        why = f"{error}; run its benchmark again, or make the report with the version that wrote it"
         return Problem(kind="version", what=str(file), why=why)
+    except ValueError as error:
+        return Problem(kind="unreadable", what=str(file), why=str(error))
     failure = record.get("error")
     if isinstance(failure, dict):
         failure = ": ".join(str(failure[key]) for key in ("type", "message") if failure.get(key)) or json.dumps(failure)
     if failure:
         return Problem(kind="failed", what=str(record.get("cell", "a cell")), why=str(failure))
-    wrong = next(faults(record), None)
-    return record if wrong is None else Problem(kind="unreadable", what=str(file), why=wrong)
+    return record
 
 
 def _keep(

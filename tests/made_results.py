@@ -14,9 +14,8 @@ from srd_gym.data.parquet import write_topics
 from srd_gym.data.synthetic import generate
 from srd_gym.topic import TopicSet
 from srd_train.experiment.benchmark import run_benchmark
-from srd_train.experiment.records import SCHEMA_VERSION
 from srd_train.experiment.recipe import RankerEntry, Recipe, TopicsEntry, load_recipe
-from srd_train.experiment.records import Record
+from srd_train.experiment.records import SCHEMA_VERSION, Record
 from srd_train.report.results import Description
 from srd_train.report.tables import ResultTable, complete_tables
 

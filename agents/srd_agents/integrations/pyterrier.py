@@ -8,7 +8,6 @@ from srd_agents.config import check_between
 from srd_agents.frames import FrameRanker, Names
 from srd_agents.integrations import library
 from srd_agents.integrations.ranking import (
-    checked,
     diversity_of,
     embeddings_of,
     ranker_of,
@@ -104,7 +103,7 @@ class DiverseReranker(pt.Transformer):
         named = self.subtopics is not None
         ranker = ranker_of(self.ranker, diversity_of(self.Lambda), option="Lambda", subtopics=named)
         return FrameRanker(
-            checked(ranker),
+            ranker,
             self.k,
             doc_vectors=self.doc_vectors,
             query_vectors=self.query_vectors,

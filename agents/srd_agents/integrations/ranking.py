@@ -1,4 +1,4 @@
-"""What the adapters share: vectors and scores taken off documents, the default ranker, a ranking checked.
+"""What the adapters share: vectors and scores taken off documents, and the default ranker.
 
 Errors speak as those libraries do, of queries and documents. Shapes: N documents of a query, F vector width.
 """
@@ -13,16 +13,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from srd_agents.cautious import Cautious
 from srd_agents.diversify import Diversified, as_ranker, diversify
 from srd_agents.diversity import ByRelevance, with_diversity
 from srd_agents.heuristic.greedy import TradeOff
-from srd_agents.heuristic.stepwise import Stepwise
 from srd_agents.heuristic.vectors import rows_of
 from srd_agents.subtopics import Lookup, check_uses_subtopics
 from srd_gym.files import PathLike
-from srd_gym.protocols import IntArray, Ranker
-from srd_gym.topic import Topic
+from srd_gym.protocols import Ranker
 
 
 def ranker_of(
@@ -51,59 +48,6 @@ def ranker_of(
 def diversity_of(relevance: float | None) -> float | None:
     """The weight of diversity in libraries that weigh relevance: 1 less it; None stays None."""
     return None if relevance is None else 1.0 - relevance
-
-
-def checked(ranker: Ranker, query: str | None = None) -> Ranker:
-    """The ranker, its answers checked unless it is one of ours that can be followed step by step."""
-    return ranker if isinstance(ranker, Stepwise | Cautious | ByRelevance) else CheckedRanker(ranker, query)
-
-
-class CheckedRanker:
-    """A ranker whose answers are checked, so that one of somebody's own cannot lose or invent documents unseen.
-
-    Args:
-        ranker: what ranks.
-        query: what errors call the only query; None: there are several, called by their ids.
-    """
-
-    def __init__(self, ranker: Ranker, query: str | None = None) -> None:
-        self.ranker = ranker
-        self.query = query
-
-    def rank(self, topic: Topic, k: int) -> IntArray:
-        """The ranker's ranking: [min(k, N)] int64.
-
-        Raises:
-            ValueError: too few or too many documents, one twice, or one that is not there.
-        """
-        return self._checked(self.ranker.rank(topic, k), topic, k)
-
-    def rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
-        """`rank` of every topic."""
-        rankings = list(self.ranker.rank_batch(topics, k))
-        if len(rankings) != len(topics):
-            raise ValueError(f"ranker {_name(self.ranker)} gave {len(rankings)} rankings for {len(topics)} queries")
-        return [self._checked(ranking, topic, k) for ranking, topic in zip(rankings, topics, strict=True)]
-
-    def _checked(self, ranking: Any, topic: Topic, k: int) -> IntArray:
-        """The ranking, if it is one."""
-        found, there = np.asarray(ranking), topic.n_candidates
-        wanted = min(k, there)
-        if found.ndim != 1 or (found.size and found.dtype.kind not in "iu"):
-            wrong = f"gave {found.dtype} of shape {found.shape}"
-        elif foreign := [place for place in found.tolist() if not 0 <= place < there]:
-            wrong = f"gave document {foreign[0]}, where there are {there}, numbered from 0"
-        elif len(set(found.tolist())) < len(found):
-            twice = next(place for place in found.tolist() if np.count_nonzero(found == place) > 1)
-            wrong = f"gave document {twice} twice"
-        elif len(found) != wanted:
-            wrong = f"gave {len(found)} documents"
-        else:
-            return found.astype(np.int64, copy=False)
-        query = self.query or f"query {topic.query_id!r}"
-        raise ValueError(
-            f"ranker {_name(self.ranker)} {wrong} for {query}; expected the places of {wanted} different documents"
-        )
 
 
 def best_first(
@@ -148,9 +92,7 @@ def best_first(
     elif scores is None:
         scores = np.arange(len(vectors), 0.0, -1.0).tolist()
     with speaking_of_queries(query):
-        found = diversify(
-            asked, vectors[order], k, checked(ranker, query), scores=scores, subtopics=subtopics, embed=embed
-        )
+        found = diversify(asked, vectors[order], k, ranker, scores=scores, subtopics=subtopics, embed=embed)
     return found._replace(indices=order[found.indices])
 
 
@@ -249,8 +191,3 @@ def _query_vector(query: str, vector: Any, width: int) -> NDArray[Any]:
             "embed queries and documents with one model"
         )
     return row
-
-
-def _name(ranker: PathLike | Ranker | None) -> str:
-    """What errors call a ranker."""
-    return repr(ranker) if isinstance(ranker, str) else repr(getattr(ranker, "name", type(ranker).__name__))

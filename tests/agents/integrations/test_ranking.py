@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from srd_agents import diversify, make_ranker
 from srd_agents.heuristic.config import MMRConfig
 from srd_agents.integrations.ranking import (
-    CheckedRanker,
     best_first,
     diversity_of,
     embeddings_of,
@@ -21,8 +20,6 @@ from srd_agents.integrations.ranking import (
     scores_of,
     speaking_of_queries,
 )
-from srd_gym.data.synthetic import generate
-from srd_gym.topic import Topic
 
 VECTORS = np.random.default_rng(0).normal(size=(9, 4)).astype(np.float32)
 QUERY = np.random.default_rng(1).normal(size=4).astype(np.float32)
@@ -64,50 +61,6 @@ def test_relevance_without_scores() -> None:
     by_rank = make_ranker("mmr", relevance="rank")
     assert best_first(by_rank, 5, VECTORS, query="the query", query_vector=QUERY).indices.tolist() == ordered.tolist()
     assert diversify(None, VECTORS, 5, by_rank, np.arange(9, 0, -1)).indices.tolist() == ordered.tolist()
-
-
-class Answers:
-    """A ranker that answers this."""
-
-    name = "mine"
-
-    def __init__(self, *rankings: Any) -> None:
-        self.rankings = rankings
-
-    def rank(self, topic: Topic, k: int) -> Any:
-        return self.rankings[0]
-
-    def rank_batch(self, topics: Any, k: int) -> Any:
-        return self.rankings
-
-
-@pytest.mark.parametrize(
-    ("answer", "message"),
-    [
-        ([0, 1], "gave 2 documents"),
-        ([0, 1, 2, 3], "gave 4 documents"),
-        ([], "gave 0 documents"),
-        ([0, 1, 1], "gave document 1 twice"),
-        ([0, 1, 12], "gave document 12, where there are 6, numbered from 0"),
-        ([0, -1, 2], "gave document -1, where there are 6, numbered from 0"),
-        ([[0, 1, 2]], r"gave int64 of shape \(1, 3\)"),
-        (["0", "1", "2"], r"gave <U1 of shape \(3,\)"),
-    ],
-)
-def test_what_is_no_ranking_is_refused(answer: Any, message: str) -> None:
-    topic = generate("tiny", n_topics=1, seed=0)[0].take(np.arange(6))
-    ranked = CheckedRanker(Answers(np.array(answer)))
-    for rank in (lambda: ranked.rank(topic, 3), lambda: ranked.rank_batch([topic], 3)):
-        with pytest.raises(ValueError, match=rf"ranker 'mine' {message} for query '.*'; expected the places of 3 diff"):
-            rank()
-
-
-def test_what_is_a_ranking_passes() -> None:
-    topics = generate("tiny", n_topics=2, seed=0)
-    ranked = CheckedRanker(Answers([2, 0], np.array([1, 0], dtype=np.uint8)))
-    assert [ranking.tolist() for ranking in ranked.rank_batch(topics, 2)] == [[2, 0], [1, 0]]
-    with pytest.raises(ValueError, match="ranker 'mine' gave 2 rankings for 3 queries"):
-        ranked.rank_batch([*topics, topics[0]], 2)
 
 
 def test_embeddings_and_scores() -> None:

@@ -142,16 +142,15 @@ class Wrong:
 @pytest.mark.parametrize(
     ("answer", "message"),
     [
-        ([0, 2], "gave 2 documents for"),
-        ([0, 2, 0], "gave document 0 twice for"),
-        ([0, 2, 7], "gave document 7, where there are 5, numbered from 0 for"),
-        ([0, 2, -1], "gave document -1, where there are 5"),
-        ([0.0, 1.0, 2.0], "gave float64 of shape"),
+        ([0, 2, 0], "ranks a document of query.*twice"),
+        ([0, 2, 7], "ranks a document that.*query.*does not have; they are 0 to 4"),
+        ([0, 2, -1], "ranks a document that.*query.*does not have"),
+        ([0.0, 1.0, 2.0], "returned float64 of shape.*for.*query"),
     ],
 )
 def test_an_own_ranker_that_answers_wrongly_is_named(adapter: Adapter, called: Any, answer: Any, message: str) -> None:
     vectors = np.random.default_rng(0).normal(size=(5, 3))
-    with pytest.raises(ValueError, match=rf"ranker 'Wrong' {message}.*query.*expected the places of 3 different doc"):
+    with pytest.raises(ValueError, match=rf"ranker 'Wrong' {message}"):
         adapter(np.ones(3), vectors, np.arange(5.0), 3, None, Wrong(answer))
 
 

@@ -287,25 +287,31 @@ class SelectionCore(Episodes):
         """One step of some episodes; the batched truth."""
         done, rank, topic_index = self._done[episodes], self._rank[episodes], self._topic_index[episodes]
         active = ~done
-        actions = np.where(active, actions, 0)
-        if actions.size and not (actions.min() >= 0 and actions.max() < self.arrays.max_candidates):
-            raise self._no_such_candidate(next(a for a in actions.tolist() if not 0 <= a < self.arrays.max_candidates))
+        n, going = self.arrays.max_candidates, bool(active.all())
+        if not going:
+            actions = np.where(active, actions, 0)
+        if actions.size and not (actions.min() >= 0 and actions.max() < n):
+            raise self._no_such_candidate(next(a for a in actions.tolist() if not 0 <= a < n))
         every = np.arange(len(actions))
-        valid = self._allowed[episodes][every, actions] & active
+        offered, place = self._allowed[episodes].reshape(-1), every * n + actions
+        valid = offered.take(place) & active
         invalid = active & ~valid
         if self.on_invalid == "raise" and invalid.any():
             episode = int(invalid.argmax())
             raise self._not_on_offer(episodes.indices(self.n_episodes)[0] + episode, int(actions[episode]))
 
-        covered = self.covers[topic_index, actions] & valid[:, None]
+        covered = self.covers.reshape(len(self.arrays) * n, -1).take(topic_index * n + actions, axis=0)
+        covered &= valid[:, None]
         action = np.where(valid, actions, -1)
         at = np.minimum(rank, self.horizon - 1)
         ended = rank + active >= self._length[episodes]
-        self._ranking[episodes][every[active], at[active]] = action[active]
+        on = slice(None) if going else active.nonzero()[0]
+        slot = (every * self.horizon + at)[on]
+        self._ranking[episodes].reshape(-1)[slot] = action[on]
         gain = self._batch_gains(episodes, at, action, covered, active, ended)
-        self._allowed[episodes][every[valid], actions[valid]] = False
+        offered[place[valid]] = False
         self._coverage[episodes] += covered
-        self._gains[episodes][every[active], at[active]] = gain[active]
+        self._gains[episodes].reshape(-1)[slot] = gain[on]
         rank += active
         done |= ended
         if self._pruner is not None and (on := np.flatnonzero(active & ~ended)).size:

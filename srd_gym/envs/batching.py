@@ -68,7 +68,8 @@ class BatchObservationBuilder(ObservationBuilder):
         """What is told with every observation, of these episodes."""
         core, has = self.core, self._mask(episodes)
         if len(episodes) == core.n_episodes:
-            ids, labelled, masks = self._ids[core.topic_index], core.arrays.labelled[core.topic_index], core.mask.copy()
+            ids, labelled = self._ids.take(core.topic_index), core.arrays.labelled.take(core.topic_index)
+            masks = core.mask.copy()
         else:
             ids = np.full(core.n_episodes, None, dtype=object)
             ids[episodes] = self._ids[core.topic_index[episodes]]
@@ -113,8 +114,10 @@ class BatchObservationBuilder(ObservationBuilder):
         """Rankings, returns and measures of episodes that have ended."""
         core = self.core
         rankings, has = np.full(core.n_episodes, None, dtype=object), self._mask(episodes)
-        for episode, row in zip(episodes.tolist(), core.ranking[episodes].tolist(), strict=True):
-            rankings[episode] = tuple(candidate for candidate in row if candidate >= 0)
+        ranked = core.ranking[episodes]
+        whole = bool((ranked >= 0).all())
+        for episode, row in zip(episodes.tolist(), ranked.tolist(), strict=True):
+            rankings[episode] = tuple(row if whole else [candidate for candidate in row if candidate >= 0])
         returns = np.zeros(core.n_episodes)
         returns[episodes] = core.returns(episodes)
         told: Info = {
@@ -137,6 +140,8 @@ class BatchObservationBuilder(ObservationBuilder):
 
     def _mask(self, episodes: IntArray) -> BoolArray:
         """[B] bool, True at these episodes."""
+        if len(episodes) == self.core.n_episodes:
+            return np.ones(len(episodes), np.bool_)
         mask = np.zeros(self.core.n_episodes, np.bool_)
         mask[episodes] = True
         return mask

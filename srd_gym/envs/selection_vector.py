@@ -13,7 +13,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from numpy.typing import ArrayLike, DTypeLike
 
-from srd_gym.core.arrays import DEFAULT_TOPICS, TopicShuffle, TopicSource
+from srd_gym.core.arrays import DEFAULT_TOPICS, TopicSource
 from srd_gym.core.episodes import Snapshot
 from srd_gym.core.reward import RENAMED
 from srd_gym.core.selection import SelectionCore
@@ -95,7 +95,9 @@ class SelectionVectorEnv(VectorEnv[Observation, IntArray, Any]):
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
         self.render_mode = render_mode
-        self._orders = [TopicShuffle(len(self.core.arrays)) for _ in range(num_envs)]
+        # Each sub-environment's shuffle of the topics, and how many of it were dealt: all, so that an epoch begins.
+        self._shuffles = np.zeros((num_envs, len(self.core.arrays)), np.int64)
+        self._dealt = np.full(num_envs, self._shuffles.shape[1])
         self._generators: list[tuple[np.random.Generator, int] | None] = [None] * num_envs
         self._episodes = np.arange(num_envs)
         self._begun = False
@@ -127,7 +129,7 @@ class SelectionVectorEnv(VectorEnv[Observation, IntArray, Any]):
         for episode in episodes.tolist():
             if seeds[episode] is not None:
                 self._generators[episode] = seeding.np_random(seeds[episode])
-                self._orders[episode].restart()
+                self._dealt[episode] = self._shuffles.shape[1]
         self._begin(episodes, asked)
         self._begun = True
         if self.render_mode == "human":
@@ -234,12 +236,23 @@ class SelectionVectorEnv(VectorEnv[Observation, IntArray, Any]):
         """Begin episodes: the topics asked for, elsewhere the next of each sub-environment's shuffle."""
         if not len(episodes):
             return
-        topics = [
-            asked[episode] if episode in asked else self._orders[episode].next(self._generator(episode)[0])
-            for episode in episodes.tolist()
-        ]
-        self.core.reset(np.array(topics, dtype=np.int64), episodes if len(episodes) < self.num_envs else None)
+        if asked:
+            topics = np.array([asked.get(episode, -1) for episode in episodes.tolist()])
+            topics[topics < 0] = self._deal(episodes[topics < 0])
+        else:
+            topics = self._deal(episodes)
+        self.core.reset(topics, episodes if len(episodes) < self.num_envs else None)
         self._builder.began(episodes)
+
+    def _deal(self, episodes: IntArray) -> IntArray:
+        """The next topic of each of these sub-environments' shuffles; a new one where an epoch ended."""
+        size = self._shuffles.shape[1]
+        for episode in episodes[self._dealt[episodes] == size].tolist():
+            self._shuffles[episode] = self._generator(episode)[0].permutation(size)
+            self._dealt[episode] = 0
+        topics: IntArray = self._shuffles[episodes, self._dealt[episodes]]
+        self._dealt[episodes] += 1
+        return topics
 
     def _asked_topics(self, options: dict[str, Any]) -> dict[int, int]:
         """Lane -> topic index, where the reset options ask for one."""

@@ -22,6 +22,7 @@ T = TypeVar("T")
 Rows = NDArray[np.bool_] | NDArray[np.integer[Any]]
 
 _BLOCK = 1 << 16  # judgments looked at in one go: what is worked on stays in the cache (measured best of 2^14 to 2^20)
+_MANY = 1 << 9  # entries of a rank from which ranks are added up one by one: numpy's accumulate goes entry by entry
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -195,11 +196,18 @@ class BoundMeasure:
         """
         covers = self.covers(rows)
         gains = np.zeros(covers.shape[:-1])
-        if not covers.shape[-1]:
+        # Only what covers is looked at; counting with weights adds it up in order.
+        flat = np.flatnonzero(covers)
+        if not len(flat):
             return gains
+        width = covers.shape[-1]
+        item = flat // width
+        topics = topic_index if topic_index.shape == gains.shape else np.broadcast_to(topic_index, gains.shape)
+        cell = topics.reshape(-1).take(item) * width + (flat - item * width)
+        before = coverage.reshape(-1).take(flat)
         for term in self.terms:
-            adds = covers * term.adds(term.weights[topic_index], coverage)
-            gains += np.add.accumulate(adds, axis=-1)[..., -1] * term.discounts[rank]
+            adds = np.bincount(item, weights=term.adds(term.weights.take(cell), before), minlength=gains.size)
+            gains += adds.reshape(gains.shape) * term.discounts[rank]
         return gains
 
     def covers(self, rows: Rows) -> NDArray[np.bool_]:
@@ -217,8 +225,7 @@ class BoundMeasure:
         rank = pair // max(count, 1)
         item = pair - rank * count
         cell = topics.take(item) * width + (flat - pair * width)
-        # Counting the document itself: coverage before it is one less.
-        before = np.add.accumulate(covers, axis=0, dtype=small).reshape(-1).take(flat) - 1
+        before = _counted_above(covers, small).reshape(-1).take(flat)
         values = np.zeros(count)
         for term in self.terms:
             adds = term.adds(term.weights.take(cell), before) * term.discounts.take(rank)
@@ -322,6 +329,18 @@ def covered_subtopics(covers: BoolArray) -> Covered:
 def geometric_novelty(alpha: float, depth: int) -> ScoreArray:
     """[depth + 1] float64, (1 - alpha)^c for c = 0, 1, ..., by repeated multiplication as ndeval does."""
     return np.concatenate(([1.0], np.multiply.accumulate(np.full(depth, 1.0 - alpha))))
+
+
+def _counted_above(covers: NDArray[Any], dtype: type[np.integer[Any]]) -> NDArray[np.integer[Any]]:
+    """[L, B, S] how often each subtopic is covered at the ranks above."""
+    if covers[:1].size < _MANY:
+        above = np.add.accumulate(covers, axis=0, dtype=dtype)
+        above -= covers
+        return above
+    above = np.zeros(covers.shape, dtype=dtype)
+    for rank in range(1, len(covers)):
+        np.add(above[rank - 1], covers[rank - 1].view(np.uint8), out=above[rank])
+    return above
 
 
 def _coverage_before(covers: NDArray[np.bool_]) -> NDArray[np.integer[Any]]:

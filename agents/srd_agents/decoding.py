@@ -95,6 +95,7 @@ def decode(how: Decoding, draft: Draft, shape: tuple[int, int], ranks: int, seed
     noise = [np.random.default_rng([seed, 1]) for seed in seeds] if drawn > 1 else []
     off = np.zeros((count, drawn, n), np.float32)
     rankings, likelihood = np.empty((count, drawn, ranks), np.int64), np.zeros((count, drawn))
+    topics, each = np.arange(count)[:, None], np.arange(drawn)
     for rank in range(ranks):
         scores = draft.scores() + off
         drawing = scores
@@ -105,11 +106,11 @@ def decode(how: Decoding, draft: Draft, shape: tuple[int, int], ranks: int, seed
                 row[1:] += generator.gumbel(size=(drawn - 1, n)).astype(np.float32)
         chosen = rankings[..., rank] = drawing.argmax(axis=2)
         if drawn > 1:
-            likelihood += np.take_along_axis(log_softmax(scores), chosen[..., None], axis=2)[..., 0]
-        np.put_along_axis(off, chosen[..., None], -np.inf, axis=2)
+            likelihood += log_softmax(scores)[topics, each, chosen]
+        off[topics, each, chosen] = -np.inf
         if rank + 1 < ranks:
             draft.add(chosen)
-    return np.asarray(rankings[np.arange(count), likelihood.argmax(axis=1)])
+    return np.asarray(rankings[topics[:, 0], likelihood.argmax(axis=1)])
 
 
 def _beam(draft: Draft, shape: tuple[int, int], width: int, ranks: int) -> IntArray:

@@ -172,7 +172,7 @@ class _Pointing:
         self._prior = (np.matmul(rows, weights.prior[:hidden]) + np.matmul(static, weights.prior[hidden:]))[:, None]
         self._rows, self._topics = rows, np.arange(len(rows))[:, None]
         self._columns = rows.swapaxes(1, 2)
-        real = rows * seen.present[..., None]
+        real = rows if seen.present.all() else rows * seen.present[..., None]
         mean = real.sum(axis=1) / seen.present.sum(axis=1, keepdims=True, dtype=np.float32)
         context = np.concatenate([np.maximum(query[:, 0, hidden:], 0), mean, real.max(axis=1)], axis=1)
         self._fixed = np.matmul(context[:, None], weights.context) + weights.state_bias

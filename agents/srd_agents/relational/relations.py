@@ -86,7 +86,7 @@ POSITION = ("first", "reciprocal", "position")
 ANCHORS = 128
 """Candidates that stand for all others where similarities are measured: all of them, or as many spread evenly over the
 retrieval order (else the order by query cosine)."""
-NEAR, VERY_NEAR = np.float32(1.0), np.float32(2.0)
+NEAR = np.array([1.0, 2.0], np.float32)
 """Standardised similarities from which a ranked document counts as near, and as very near."""
 _RAMPS = (0.5, 1.5, 2.5)
 """Among the candidates a neighbour counts more the nearer it is: from 0 at these standardised similarities to 1 at one
@@ -173,8 +173,7 @@ class Ranked:
         self._share = share.astype(np.float32)[:, :, None]
         self._nearest = np.full(shape, -_LIMIT, np.float32)
         self._sum = np.zeros(shape, np.float32)
-        self._near = np.zeros(shape, np.float32)
-        self._very_near = np.zeros(shape, np.float32)
+        self._near = np.zeros((count, len(NEAR), rankings, n), np.float32)
         self._topics = np.arange(count)[:, None]
         self._ramps = relations.ramps
         self._to_anchors = ready(relations.ramps.transpose(0, 2, 3, 1))
@@ -197,20 +196,17 @@ class Ranked:
         rows = np.matmul(self._unit[self._topics, chosen], self._columns)
         rows -= self._mean
         rows *= self._scale
-        np.clip(rows, -_LIMIT, _LIMIT, out=rows)
+        _cut_off(rows, -_LIMIT, _LIMIT)
         np.maximum(self._nearest, rows, out=self._nearest)
         self._sum += rows
-        self._near += rows > NEAR
-        self._very_near += rows > VERY_NEAR
+        self._near += rows[:, None] > NEAR[:, None, None]
         self.size += 1
         out, each = self.features, np.float32(1 / self.size)
         np.multiply(self._nearest, np.float32(1 / 3), out=out[:, 0])
         np.multiply(self._sum, each, out=out[:, 1])
         np.multiply(rows, np.float32(1 / 3), out=out[:, 2])
-        np.multiply(self._near, each, out=out[:, 3])
-        np.multiply(self._very_near, each, out=out[:, 4])
-        np.log1p(self._near, out=out[:, 5])
-        np.log1p(self._very_near, out=out[:, 6])
+        np.multiply(self._near, each, out=out[:, 3:5])
+        np.log1p(self._near, out=out[:, 5:7])
         out[:, 7] = self._against_the_rest()
         np.minimum(self._uncovered, (1 - self._ramps[self._topics, chosen]).swapaxes(1, 2), out=self._uncovered)
         fresh = np.matmul(self._uncovered, self._to_anchors)
@@ -222,9 +218,9 @@ class Ranked:
 
     def keep(self, rankings: IntArray) -> None:
         """Go on from some of the rankings: [B, R] int64, the ranking that each is a copy of."""
-        for name in ("_nearest", "_sum", "_near", "_very_near"):
+        for name in ("_nearest", "_sum"):
             setattr(self, name, getattr(self, name)[self._topics, rankings])
-        for name in ("_uncovered", "features"):
+        for name in ("_near", "_uncovered", "features"):
             setattr(self, name, np.take_along_axis(getattr(self, name), rankings[:, None, :, None], axis=2))
 
     def _against_the_rest(self) -> Array:
@@ -261,26 +257,27 @@ def standardised(values: NDArray[np.floating]) -> Array:
     """Values less their mean, over their standard deviation, cut off at 4; 0 where all are alike.
 
     Args:
-        values: [B, N].
+        values: [..., N].
 
     Returns:
-        [B, N] float32.
+        [..., N] float32.
     """
-    mean = values.mean(axis=1, keepdims=True)
+    mean = values.mean(axis=-1, keepdims=True)
     centred = values - mean
-    spread = np.sqrt(np.square(centred).mean(axis=1, keepdims=True))
+    spread = np.sqrt(np.square(centred).mean(axis=-1, keepdims=True))
     flat = spread <= _FLAT * (np.abs(mean) + 1e-30) if values.dtype == np.float64 else spread <= _FLAT
-    scaled: Array = np.where(flat, 0, centred / np.where(flat, 1, spread)).astype(np.float32)
-    return np.clip(scaled, -_LIMIT, _LIMIT, out=scaled)
+    if flat.any():
+        spread[flat], centred = 1, np.where(flat, 0, centred)
+    centred /= spread
+    return _cut_off(centred.astype(np.float32, copy=False), -_LIMIT, _LIMIT)
 
 
 def _context(static: Array, has_order: BoolArray, has_query: BoolArray, mean: Array, spread: Array) -> Array:
     """The columns `CONTEXT` from the columns `STATIC` and the moments of the similarities."""
     score, query, central = (static[..., _AT[name]] for name in ("score", "query_cosine", "centroid_cosine"))
-    rank, density, nearest, neighbours = (
-        standardised(static[..., _AT[name]]) for name in ("rank", "very_near_count", "nearest", "neighbours_rank")
-    )
-    columns = (
+    columns = [_AT[name] for name in ("rank", "very_near_count", "nearest", "neighbours_rank")]
+    rank, density, nearest, neighbours = standardised(static.transpose(2, 0, 1)[columns])
+    found = (
         has_order,
         has_query,
         np.full(len(static), np.log(static.shape[1]) / 5),
@@ -296,7 +293,7 @@ def _context(static: Array, has_order: BoolArray, has_query: BoolArray, mean: Ar
         (query * density).mean(axis=1),
         (rank * density).mean(axis=1),
     )
-    return np.stack(columns, axis=1).astype(np.float32)
+    return np.stack(found, axis=1).astype(np.float32)
 
 
 def _products(unit: Array, vectors: FloatArray) -> Array:
@@ -332,7 +329,7 @@ def _similarities(unit: Array, anchors: IntArray) -> tuple[Array, Array, Array, 
     near -= mean[:, None, None]
     scale = np.where(spread > _FLAT, 1 / np.maximum(spread, _FLAT), 0).astype(np.float32)
     near *= scale[:, None, None]
-    np.clip(near, -_LIMIT, _LIMIT, out=near)
+    _cut_off(near, -_LIMIT, _LIMIT)
     near[itself] = -_LIMIT
     return near, mean, spread, scale
 
@@ -351,16 +348,16 @@ def _beside_anchors(static: Array, near: Array, order: IntArray, anchors: IntArr
     """
     n, m = near.shape[1:]
     topics, each = np.arange(len(near))[:, None], np.float32(n / m)
-    place = np.empty_like(order)
-    np.put_along_axis(place, order, np.broadcast_to(np.arange(n), order.shape), axis=1)
+    place = np.empty(order.shape, np.float32)
+    place[topics, order] = np.arange(n, dtype=np.float32)
     ahead = place[topics, anchors][:, None] < place[:, :, None]
     static[..., _AT["nearest"]] = near.max(axis=2) / 3
     static[..., _AT["ahead_nearest"]] = np.where(ahead, near, -_LIMIT).max(axis=2) / 3
     ramps = near[:, :, None] - np.array(_RAMPS[:2], np.float32)[:, None]
-    np.clip(ramps, 0, 1, out=ramps)
+    _cut_off(ramps, 0, 1)
     counts = np.empty((*near.shape[:2], 3), np.float32)
     counts[..., :2] = ramps.sum(axis=3)
-    counts[..., 2] = np.clip(near - np.float32(_RAMPS[2]), 0, 1).sum(axis=2)
+    counts[..., 2] = _cut_off(near - np.float32(_RAMPS[2]), 0, 1).sum(axis=2)
     static[..., _AT["near_count"] : _AT["nearest_share"] : 2] = np.log1p(counts * each) / 3
     static[..., _AT["near_share"] : _AT["nearest_share"] + 1 : 2] = counts * (np.array([1, 3, 9], np.float32) / m)
     static[..., _OF_NEIGHBOURS] = ramps[:, :, 0] @ static[topics, anchors, _MEANT]
@@ -368,3 +365,9 @@ def _beside_anchors(static: Array, near: Array, order: IntArray, anchors: IntArr
     in_front = np.einsum("bnlm,bnm->bnl", ramps, ahead.astype(np.float32))
     static[..., _AT["ahead_near"] :] = np.log1p(in_front * each) / 3
     return ramps
+
+
+def _cut_off(values: Array, low: float | np.float32, high: float | np.float32) -> Array:
+    """Values changed in place to lie between two numbers; `numpy.clip` takes longer where there are few."""
+    np.maximum(values, low, out=values)
+    return np.minimum(values, high, out=values)

@@ -85,6 +85,7 @@ def view(name: str = "mcts", **config: Any) -> dict[str, Any]:
         (topics(source="ambient", noise=2), "noise is of simulated vectors"),
         (topics(source="ambient", catalogue=25), "catalogue is of simulated"),
         (topics(source="du-div", texts="texts/key-points", vectors="simulated"), "texts compose the vectors"),
+        (topics(source="du-div", texts="texts/key-points"), "name their file as vectors"),
         (topics(source="du-div", recur=True), "recur is of vectors composed of texts"),
         (topics(source="ambient", years=[2009]), "only trec-indri has years to choose, not 'ambient'"),
         (topics(candidates=0), "topics 't': candidates must be at least 1, got 0"),
@@ -218,7 +219,8 @@ def test_real_files_need_the_variable(monkeypatch: pytest.MonkeyPatch, tmp_path:
 @pytest.mark.usefixtures("data_dir")
 @pytest.mark.parametrize("recur", [False, True])
 def test_composed_topics_follow_the_folds_of_their_entry(recur: bool) -> None:
-    entry = TopicsEntry(name="composed", source="du-div", texts="texts/key-points", recur=recur, limit=300)
+    texts = {"texts": "texts/key-points", "vectors": "texts/key-points/minilm-384.npz"}
+    entry = TopicsEntry(name="composed", source="du-div", **texts, recur=recur, limit=300)  # type: ignore[arg-type]
     split = split_topics(load_entry(entry), fold="2/5")
     assert split.test is not None
     assert split.test.marks == ("simulated",)
@@ -231,8 +233,9 @@ def test_composed_topics_follow_the_folds_of_their_entry(recur: bool) -> None:
     assert max(len(parts[2] & other) for other in parts[:2]) < 0.01 * len(parts[2])
     about = [{text for topic in part for text in topic.subtopic_texts or ()} for part in (split.train, split.test)]
     assert bool(about[0] & about[1]) == recur
+    senses = replace(entry, texts="texts/word-senses", vectors="texts/word-senses/minilm-384.npz", recur=False)
     with pytest.raises(ValueError, match="word-senses has too few subtopics to compose from: part 1 of 5"):
-        load_entry(replace(entry, texts="texts/word-senses", recur=False))
+        load_entry(senses)
 
 
 @pytest.mark.data

@@ -67,8 +67,8 @@ class TopicsEntry:
     catalogue: int | None = None
     """Of simulated vectors: directions that topics share, their subtopics mapped to them at random; None: none."""
     texts: str | None = None
-    """A folder of texts below SRD_DATA_DIR, with one .npz of vectors: the topics' vectors are composed of its snippets
-    (`srd_gym.data.composed`), no snippet and no subtopic in two folds."""
+    """A folder of texts below SRD_DATA_DIR, whose vectors are the file that `vectors` names: the topics' vectors are
+    composed of its snippets (`srd_gym.data.composed`), no snippet and no subtopic in two folds."""
     recur: bool = False
     """Of composed vectors: subtopics recur in all folds, with other snippets."""
     limit: int | None = None
@@ -107,7 +107,8 @@ class TopicsEntry:
             f"only trec-indri has years to choose, not {self.source!r}": self.years and self.source != "trec-indri",
             "noise is of simulated vectors; leave it out": self.noise is not None and not simulated,
             "catalogue is of simulated vectors; leave it out": self.catalogue is not None and not simulated,
-            "texts compose the vectors; leave vectors out": self.texts is not None and self.vectors is not None,
+            "texts compose the vectors of those of the texts; name their file as vectors": self.texts is not None
+            and self.vectors in (None, "lsa", "simulated"),
             "recur is of vectors composed of texts; leave it out": self.recur and self.texts is None,
             f"only wordnet and texts/NAME have a first stage to choose, not {self.source!r}": self.retrieve is not None
             and self.source not in (*COLLECTIONS, "wordnet"),

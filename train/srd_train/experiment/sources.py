@@ -37,7 +37,6 @@ DATA_VARIABLE = "SRD_DATA_DIR"
 MADE_VECTORS = ("lsa", "simulated")
 """Vectors that are made of the topics, not read from a file."""
 _LSA_WIDTH, _SIMULATED_WIDTH = 100, 64
-_NPZ = "*.npz"
 
 
 def with_made_vectors(
@@ -101,7 +100,7 @@ def check_files(entry: TopicsEntry) -> None:
     elif Path(entry.source).suffix:
         existing_file(entry.source, "topic file")
     named = [] if entry.vectors in (None, *MADE_VECTORS) else [str(entry.vectors)]
-    named += [] if entry.texts is None else [f"{entry.texts}/{_NPZ}"]
+    named += [] if entry.texts is None else [entry.texts]
     for pattern in (*entry.qrels, *named):
         matching(pattern)
     folds_path(entry)
@@ -170,19 +169,19 @@ def folds_path(entry: TopicsEntry) -> Path | None:
 
 def _composed(topics: TopicSet, entry: TopicsEntry, texts: str) -> TopicSet:
     """The topics with vectors composed of texts, along the folds that the entry names."""
-    (vectors, *more), folds = matching(f"{texts}/{_NPZ}"), folds_path(entry)
-    if more:
-        raise ValueError(f"topics {entry.name!r}: {texts} holds several files of vectors; expected one .npz")
+    folds = folds_path(entry)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DataNotice)  # of texts and queries that nothing is composed of
-        collection = load_texts(vectors.parent, vectors=vectors, retrieve="none")
+        collection = load_texts(matching(texts)[0], vectors=matching(str(entry.vectors))[0], retrieve="none")
+    topics = topics.replace(topic for topic in topics if topic.labelled)
     parts = topics.folds(entry.folds, 0) if folds is None else topics.folds_from(read_folds(folds))
     return compose_topics(topics, collection, [part.test.query_ids for part in parts], recur=entry.recur)
 
 
 def _loaded(entry: TopicsEntry) -> TopicSet:
     """The entry's topics as its source has them."""
-    file = None if entry.vectors in (None, *MADE_VECTORS) else matching(str(entry.vectors))[0]
+    made = entry.vectors in (None, *MADE_VECTORS) or entry.texts is not None
+    file = None if made else matching(str(entry.vectors))[0]
     qrels = [path for pattern in entry.qrels for path in matching(pattern)]
     if entry.source == "ambient":
         return load_ambient(data_root() / "ambient", vectors=file)

@@ -11,7 +11,7 @@ from made_results import recipe, record, table_of
 from scipy import stats
 
 from srd_train.experiment.recipe import TopicsEntry
-from srd_train.report.macro import collection_cells, macro_cells, macro_markdown, macro_tables
+from srd_train.report.macro import collection_cells, macro_cells, macro_markdown, macro_tables, page_markdown
 from srd_train.report.results import Description
 from srd_train.report.tables import ResultTable
 
@@ -85,3 +85,12 @@ def test_tables_as_text() -> None:
     page = macro_markdown(found)
     assert "mean over small (3 topics, 2 sets), large (40 topics, 1 sets)" in page
     assert macro_markdown(macro_tables(tables()[3:], DESCRIPTION)) == ""
+
+
+def test_a_page_has_a_line_for_a_set_of_an_average_and_a_table_for_any_other() -> None:
+    page = page_markdown(tables(), DESCRIPTION)
+    assert "| topic set | random | mmr | msd |" in page
+    assert "| small, A | 0.200 | 0.300 | 0.000 |" in page
+    assert "| large | 0.500 | 0.600 | - |" in page
+    assert page.count("test topics") == 1, "only the set that is in no average has a table of its own"
+    assert page_markdown(tables()[:3], DESCRIPTION).endswith("| large | 0.500 | 0.600 | - |")

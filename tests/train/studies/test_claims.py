@@ -263,6 +263,18 @@ def test_pages_are_listed_by_their_titles(stored: Stored) -> None:
     ]
 
 
+def test_macro_averages_of_several_recipes_are_one(stored: Stored) -> None:
+    sets = {"texts-dev": "key-points, MiniLM, cosine", "texts-test": "AMBIENT, MiniLM, web engine"}
+    for recipe, name in sets.items():
+        named = {**record()["topic_set"], "name": name}
+        write_scores(stored.folder / f"{recipe}.parquet", cells("cautious", 0.49, topic_set=named))
+    marks = "<!-- texts-dev + texts-test: begin -->\n<!-- texts-dev + texts-test: end -->"
+    page = remade(marks, "texts", Book(), stored)
+    assert "mean over key-points (12 topics, 1 sets), ambient (12 topics, 1 sets)" in page
+    assert "| cautious | 0.500 |" in page
+    assert remade(page, "texts", Book(), stored) == page
+
+
 def test_links_lead_from_readme_too(stored: Stored) -> None:
     one = Situation(situation="s", use="[u](u.md)", recipe="smoke", topics="made", ranker="mmr")
     text = "a\n<!-- which ranker: begin -->\n<!-- which ranker: end -->\nb"

@@ -20,8 +20,8 @@ from srd_train.experiment.engines.local import processes
 from srd_train.experiment.fit import commit, versions
 from srd_train.experiment.recipe import FOLDERS, Recipe, built_in, load_recipe
 from srd_train.report.columns import legend_of
-from srd_train.report.macro import MacroTable, collection_cells, macro_cells, macro_markdown, macro_tables
-from srd_train.report.markup import as_markdown, write_page
+from srd_train.report.macro import collection_cells, macro_cells, macro_tables, page_markdown
+from srd_train.report.markup import write_page
 from srd_train.report.pictures import check_format, draw, draw_latency, panels
 from srd_train.report.results import Description
 from srd_train.report.scores import check_scores_path, write_scores
@@ -103,7 +103,7 @@ class Benchmark:
         averages = macro_tables(found, Description(recipes=(recipe,)))
         for problem in problems:
             output.notice(str(problem))
-        _write_files(self, recipe, found, averages)
+        _write_files(self, recipe, found)
         if self.json:
             content = {"recipe": recipe.name, "out": str(out), "tables": [table.as_dict() for table in found]}
             content |= {"averages": [asdict(table) for table in averages]} if averages else {}
@@ -211,9 +211,7 @@ def _point(cell: Cell) -> str:
     return f"{cell.topics.name}, {cell.row}, fold {cell.fold}, seed {cell.seed}"
 
 
-def _write_files(
-    options: Benchmark, recipe: Recipe, found: Sequence[ResultTable], averages: Sequence[MacroTable]
-) -> None:
+def _write_files(options: Benchmark, recipe: Recipe, found: Sequence[ResultTable]) -> None:
     """Scores, pictures and page, as the options say."""
     records = [record for table in found for record in table.records]
     if options.scores is not None:
@@ -223,18 +221,16 @@ def _write_files(
     if options.latency is not None:
         draw_latency(found, options.latency)
     if options.markdown is not None:
-        _write_markdown(options, recipe, found, averages)
+        _write_markdown(options, recipe, found)
 
 
-def _write_markdown(
-    options: Benchmark, recipe: Recipe, found: Sequence[ResultTable], averages: Sequence[MacroTable]
-) -> None:
+def _write_markdown(options: Benchmark, recipe: Recipe, found: Sequence[ResultTable]) -> None:
     """The tables as a page (what, by which command, of which commit), or within the marks of a page that has them."""
     path = options.markdown or Path(f"{recipe.name}.md")
     commits = sorted({name for table in found for name in table.commits})
     software = ", ".join(f"{name} {number}" for name, number in versions().items())
     command = f"srd benchmark {options.recipe}"
-    parts = [macro_markdown(averages), as_markdown(found)]
+    parts = [page_markdown(found, Description(recipes=(recipe,)))]
     for option, picture, title, legend in (
         ("curves", options.curves, _CURVES_TITLE, _CURVES_LEGEND),
         ("latency", options.latency, _LATENCY_TITLE, _LATENCY_LEGEND),

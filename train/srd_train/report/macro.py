@@ -4,6 +4,8 @@ A recipe's topic sets say which `average` they are part of and which `collection
 another first stage). A topic's score is its mean over the sets of its collection and over seeds; a collection's is the
 mean over its topics; a macro-average is the mean over collections.
 
+A set of an average has no table of its own on a page: its means stand in one table of all.
+
 Shapes: S seeds, T topics of a collection.
 """
 
@@ -14,11 +16,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from srd_train.report.markup import markdown
+from srd_train.report.markup import as_markdown, markdown
 from srd_train.report.results import Description
 from srd_train.report.significance import Scores, difference_interval, holm, paired_test
 from srd_train.report.tables import ResultTable
 
+LEGEND = (
+    "Differences with 95% intervals over topics and seeds; p of the paired t test over both, Holm-adjusted within a "
+    "table. By collection nothing is adjusted."
+)
 _ORDERS = ("retrieval-order", "random")
 """The order that rankers were given, the first of these that all sets have: without scores it is a shuffle."""
 
@@ -59,6 +65,8 @@ class MacroTable:
     """Topic sets of each collection."""
     topics: Mapping[str, int]
     """T of each collection."""
+    set_means: Mapping[str, Mapping[str, float]]
+    """Topic set -> every ranker that does not read the judgments -> mean."""
     references: tuple[str, ...]
     """The given order, and the recipe's reference."""
     rows: tuple[MacroRow, ...]
@@ -90,6 +98,20 @@ def averaged(tables: Sequence[ResultTable], description: Description) -> dict[st
     return groups
 
 
+def page_markdown(tables: Sequence[ResultTable], description: Description) -> str:
+    """All tables of a Markdown page: macro-averages with the means of their sets, and the other sets one by one.
+
+    Args:
+        tables: of `complete_tables`.
+        description: the recipes.
+    """
+    averages = macro_tables(tables, description)
+    averaged_sets = {name for average in averages for name in average.set_means}
+    apart = [table for table in tables if table.topics not in averaged_sets]
+    parts = [macro_markdown(averages), *map(set_markdown, averages), as_markdown(apart) if apart else ""]
+    return "\n\n".join(filter(None, parts))
+
+
 def macro_markdown(tables: Sequence[MacroTable]) -> str:
     """The tables for a Markdown page: the averages, then each collection against the given order."""
     parts = []
@@ -97,9 +119,19 @@ def macro_markdown(tables: Sequence[MacroTable]) -> str:
         heads, rows = macro_cells(table)
         parts += [f"**{table.title}**", markdown(heads, rows)]
         heads, rows = collection_cells(table)
-        parts += [f"{table.name}, by collection; in brackets the 95% interval of the difference from the given order:"]
+        parts += [f"{table.name}, by collection; in brackets the difference from the given order:"]
         parts.append(markdown(heads, rows))
-    return "\n\n".join(parts)
+    return "\n\n".join([*parts, LEGEND] if parts else [])
+
+
+def set_markdown(table: MacroTable) -> str:
+    """The means of every topic set, a line each."""
+    rankers = list(dict.fromkeys(ranker for means in table.set_means.values() for ranker in means))
+    rows = [
+        [name, *(f"{means[ranker]:.3f}" if ranker in means else "-" for ranker in rankers)]
+        for name, means in table.set_means.items()
+    ]
+    return f"{table.name}, by topic set:\n\n{markdown(['topic set', *rankers], rows)}"
 
 
 def macro_cells(table: MacroTable) -> tuple[list[str], list[list[str]]]:
@@ -158,6 +190,14 @@ def _macro_table(name: str, group: Mapping[str, Sequence[ResultTable]], descript
         measure=measure,
         sets={collection: tuple(table.topics for table in several) for collection, several in group.items()},
         topics={collection: values.shape[1] for collection, values in scores[rankers[0].ranker].items()},
+        set_means={
+            table.topics: {
+                row.ranker: float(table.scores[measure][row.ranker].mean())
+                for row in table.rows
+                if not row.reads_judgments
+            }
+            for table in tables
+        },
         references=references,
         rows=tuple(
             MacroRow(

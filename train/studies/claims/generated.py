@@ -16,6 +16,8 @@ DECISION = "which ranker"
 """The marks of the table that says which ranker to use."""
 LIST = "recipe pages"
 """The marks of the list of all pages of results."""
+_AND = " + "
+"""Between the recipes whose macro-averages are made together."""
 _TABLES = re.compile(r"^\*\*.*?(?=^!\[|^Made by )", re.DOTALL | re.MULTILINE)
 _MARKED = re.compile(r"<!-- ([^\n]*?): begin -->\n(.*?)<!-- \1: end -->", re.DOTALL)
 
@@ -42,6 +44,8 @@ def remade(text: str, name: str, book: Book, stored: Stored, folder: str = "") -
             new = pivot_table(tables[mark], stored)
         elif mark in stored.recipes:
             new = of_recipe(old, mark, stored)
+        elif set(mark.split(_AND)) <= set(stored.recipes):
+            new = stored.averages(mark.split(_AND))
         else:
             return found[0]
         return f"<!-- {mark}: begin -->\n{new}\n<!-- {mark}: end -->"

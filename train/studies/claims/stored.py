@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
 from srd_gym.names import unknown
-from srd_train.report.macro import averaged, collection_scores, macro_markdown, macro_tables
-from srd_train.report.markup import as_markdown
+from srd_train.report.macro import averaged, collection_scores, macro_markdown, macro_tables, page_markdown
 from srd_train.report.results import Description, describe
 from srd_train.report.scores import read_scores
 from srd_train.report.significance import Scores
@@ -48,9 +48,13 @@ class Stored:
 
     def markdown(self, recipe: str) -> str:
         """All tables of a recipe's page."""
-        tables = self.tables(recipe)
-        averages = macro_markdown(macro_tables(tables, self._descriptions[recipe]))
-        return "\n\n".join(filter(None, (averages, as_markdown(tables))))
+        return page_markdown(self.tables(recipe), self._descriptions[recipe])
+
+    def averages(self, recipes: Sequence[str]) -> str:
+        """The macro-averages of several recipes together: those of one name are one, over the collections of all."""
+        tables = [table for recipe in recipes for table in self.tables(recipe)]
+        described = [one for recipe in recipes for one in self._descriptions[recipe].recipes]
+        return macro_markdown(macro_tables(tables, Description(recipes=tuple(described))))
 
     def collections(self, recipe: str, topics: str) -> list[list[ResultTable]]:
         """The tables of a topic set, or of a macro-average by this name: those of each of its collections.

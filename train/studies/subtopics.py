@@ -8,8 +8,8 @@ Shapes: N candidates, S subtopics, F vector width, T topics.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -25,6 +25,7 @@ from srd_train.experiment.fit import commit, versions
 from srd_train.experiment.sources import data_root
 from srd_train.report.markup import markdown
 from srd_train.report.significance import difference_interval, paired_test
+from srd_train.report.tables import SIGNIFICANT
 
 PAGE = Path(__file__).parents[2] / "docs" / "results" / "subtopics.md"
 MEASURE = "alpha_nDCG@10"
@@ -41,6 +42,10 @@ RANKERS = {
 BEFORE = "query, 0.2"
 CHOICE = {BEFORE: 0.2, "order, 0.5": 0.5, "order, 1": 1.0, "order, 1.5": 1.5, "order, 2": 2.0}
 """Weights that were tried; that of the query is what it has where there are no scores."""
+ORDER = "the order"
+AGAINST = (ORDER, "pm2", "xquad")
+"""What `cautious` is compared with."""
+TEST = "AMBIENT"
 CHOOSING = 3
 """Every so-manieth query of `perspectives` chose the options of `cautious`."""
 Scores = NDArray[np.float64]
@@ -49,33 +54,30 @@ ABOUT = f"""# Named subtopics, right and wrong
 What is gained where the caller names subtopics, and what is lost where some of the names are wrong. `cautious` is the
 default of `diversify`; it ranks such topics by PM-2 with `coverage="standardised"` and `sharpness=1.5`. One subtopic
 more is the order of the scores (`order_weight=1`), or without scores the query (`order_weight=0.2`). `pm2` and `xquad`
-are as they come, but for what they name; `pm2` does not look at scores. **No scores**: candidates are the same, and
-their order is not told.
+are as they come, but for what they name; `pm2` does not look at scores. **No scores**: the same candidates, their order
+not told.
 
-The subtopics named are vectors of the texts that define a query's subtopics: **all** of them; **half** of them (at
-least one); **half + wrong**, with as many of other queries added; **all + wrong** likewise; **repeated**, each one to
-three times; **one** of them; **wrong**, as many of other queries and none of its own. Candidates are the {DEPTH}
-documents that the first stage finds; queries without a relevant candidate are left out. In `perspectives` the text of
-a subtopic is a document as well: such documents are taken out of the candidates.
-
-{MEASURE}, ideal of the candidates; p is not adjusted. LSA (width 100) is fitted on the collection's texts."""
+Named are vectors of the texts that define a query's subtopics: **all** of them; **half** of them (at least one);
+**half + wrong**, with as many of other queries added; **all + wrong** likewise; **repeated**, each one to three times;
+**one** of them; **wrong**, as many of other queries and none of its own. Candidates are the {DEPTH} documents that the
+first stage finds; queries without a relevant candidate are left out, and documents of `perspectives` that are a
+subtopic's text themselves. {MEASURE}, ideal of the candidates; p is not adjusted. LSA (width 100) is fitted on the
+collection's texts."""
 CHOSEN = """## How the weight of the order was chosen
 
-On `key-points` and every third query of `perspectives`, with the vectors and first stages below; the tables after this
-one have the other queries of `perspectives`. Each figure is the mean, over these sets of topics, of the difference to
-the order as it came; in brackets, in how many sets the ranking is significantly below it (p < 0.05). The first row is
-what `cautious` did before: the query as one more subtopic of weight 0.2, and no look at scores. Of the weights tried, 1
-is the largest that costs nothing on average where all subtopics are named. Wrong subtopics alone are still below the
-order in some sets, by much less than before. What else was tried against those (weights by how near a subtopic is to
-its nearest candidate, or estimates multiplied by the place in the order) costs as much elsewhere as a larger weight of
-the order does; weights by how near a subtopic is to the query would cost less, but punish short names that do not
-repeat the query, which these collections hardly have.
+On `key-points` and every third query of `perspectives`; the tables below have the other queries of `perspectives`. Each
+figure is the mean of the difference to the order over the sets below; in brackets, in how many sets the ranking is
+significantly below it. The first row is what `cautious` did before. Of the weights tried, 1 is the largest that costs
+nothing on average where all subtopics are named. Wrong subtopics alone are still below the order in some sets. Weights
+by how near a subtopic is to its nearest candidate, or estimates multiplied by the place in the order, cost as much
+elsewhere as a larger weight does.
 
-What the choice did not see: on the other queries of `perspectives` half of the subtopics with as many wrong ones are
-below the order too, with LSA vectors of MiniLM's candidates, where the vectors are far worse than the first stage.
+The choice did not see that on the other queries of `perspectives` half of the subtopics with as many wrong ones are
+below the order too, with LSA vectors of MiniLM's candidates, which are far worse than the first stage.
 
-AMBIENT was opened twice: when the options stood that the first row has, and, as they were below the order there with
-one subtopic or wrong ones alone, once more with the weight chosen here. (A choice before these two had used it.)"""
+AMBIENT was opened twice: with the first row's options, and, as those were below the order there with one subtopic or
+wrong ones alone, once more with the weight chosen here. (A choice before these two had used it.) `word-senses` has
+texts of its senses too; what naming them brings there was not measured."""
 
 
 def named(kind: str, topics: Sequence[Topic]) -> list[Topic]:
@@ -126,18 +128,18 @@ def _renamed(topic: Topic, vectors: FloatArray) -> Topic:
     )
 
 
-def collections(root: Path) -> Iterator[tuple[str, TopicSet, TopicSet]]:
-    """Titles, topics that chose, and topics shown."""
+def collections(root: Path) -> Iterator[tuple[str, str, TopicSet, TopicSet]]:
+    """Collections, titles, topics that chose, and topics shown."""
     for name in ("key-points", "perspectives"):
         for title, topics in _texts(root / "texts" / name):
             ready = topics.replace(list(_without_leaks(topics)))
             if name == "key-points":
-                yield f"{name}, {title}", ready, ready
+                yield name, title, ready, ready
             else:
                 apart = [[t for i, t in enumerate(ready) if bool(i % CHOOSING) == shown] for shown in (False, True)]
-                yield f"{name}, {title}", ready.replace(apart[0]), ready.replace(apart[1])
+                yield name, title, ready.replace(apart[0]), ready.replace(apart[1])
     ambient = load_ambient(root / "ambient", vectors=root / "ambient" / "minilm-384.npz")
-    yield "AMBIENT, MiniLM vectors", ambient[:0], ambient
+    yield TEST, "MiniLM vectors", ambient[:0], ambient
 
 
 def _texts(folder: Path) -> Iterator[tuple[str, TopicSet]]:
@@ -196,26 +198,89 @@ def scores_of(topics: TopicSet, ranker: Ranker) -> Scores:
     return np.array([per_topic[query_id][MEASURE] for query_id in topics.query_ids])
 
 
-def tables(topics: TopicSet) -> Iterator[str]:
-    """The scores, and how the default differs."""
+@dataclass(frozen=True, kw_only=True)
+class Difference:
+    """Of `cautious` from another ranker."""
+
+    mean: float
+    interval: tuple[float, float]
+    p_value: float
+
+    def __str__(self) -> str:
+        low, high = self.interval
+        p = "< 0.001" if self.p_value < 0.001 else f"{self.p_value:.3f}"
+        return f"{self.mean:+.3f} [{low:+.3f}, {high:+.3f}], {p}"
+
+    @property
+    def short(self) -> str:
+        """With a mark where p < 0.05."""
+        mark = "" if self.p_value >= SIGNIFICANT else " ▼" if self.mean < 0 else " ▲"
+        return f"{self.mean:+.3f}{mark}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Figures:
+    """What a set of topics shows."""
+
+    collection: str
+    title: str
+    topics: int
+    means: Mapping[str, Mapping[str, float]]
+    """By ranker, ORDER among them, and what is named."""
+    differences: Mapping[str, Mapping[str, Difference]]
+    """Of `cautious`, by the ranker that it is compared with and what is named."""
+
+
+def figures(collection: str, title: str, topics: TopicSet) -> Figures:
+    """Everybody's means, and how the default differs."""
     order = scores_of(topics, make_ranker("retrieval-order"))
-    scores = {
-        name: {kind: scores_of(topics, Told(ranker, kind, name)) for kind in NAMED} for name, ranker in RANKERS.items()
-    }
-    rows = [[name, *(f"{of_kind[kind].mean():.3f}" for kind in NAMED)] for name, of_kind in scores.items()]
-    yield markdown(("ranker", *NAMED), [["the order as it came", *[f"{order.mean():.3f}"] * len(NAMED)], *rows])
-    against = {"the order": dict.fromkeys(NAMED, order), "pm2": scores["pm2"], "xquad": scores["xquad"]}
+    scores = {ORDER: dict.fromkeys(NAMED, order)}
+    for name, ranker in RANKERS.items():
+        scores[name] = {kind: scores_of(topics, Told(ranker, kind, name)) for kind in NAMED}
+    return Figures(
+        collection=collection,
+        title=title,
+        topics=len(topics),
+        means={name: {kind: float(of_kind[kind].mean()) for kind in NAMED} for name, of_kind in scores.items()},
+        differences={
+            name: {kind: _difference(scores["cautious"][kind], scores[name][kind]) for kind in NAMED}
+            for name in AGAINST
+        },
+    )
+
+
+def _difference(scores: Scores, others: Scores) -> Difference:
+    return Difference(
+        mean=float((scores - others).mean()),
+        interval=difference_interval((scores, others)),
+        p_value=paired_test((scores, others)),
+    )
+
+
+def tables(found: Sequence[Figures]) -> Iterator[str]:
+    """A line a set of the development collections, means of each of these, and everything of AMBIENT."""
+    chosen_on = [one for one in found if one.collection != TEST]
     rows = [
-        [f"cautious less {name}", *(_difference(scores["cautious"][kind], others[kind]) for kind in NAMED)]
-        for name, others in against.items()
+        [f"{one.collection}, {one.title} ({one.topics})", f"{one.means[ORDER][NAMED[0]]:.3f}"]
+        + [one.differences[ORDER][kind].short for kind in NAMED]
+        for one in chosen_on
     ]
-    yield markdown(("difference [95% interval], p", *NAMED), rows)
-
-
-def _difference(scores: Scores, others: Scores) -> str:
-    low, high = difference_interval((scores, others))
-    p = paired_test((scores, others))
-    return f"{(scores - others).mean():+.3f} [{low:+.3f}, {high:+.3f}], {'< 0.001' if p < 0.001 else f'{p:.3f}'}"
+    yield "## `cautious` less the order, set by set\n\nIn brackets topics; ▲ and ▼: p < 0.05."
+    yield markdown(("set", ORDER, *NAMED), rows)
+    for name in dict.fromkeys(one.collection for one in found):
+        own = [one for one in found if one.collection == name]
+        what = f"means over {len(own)} sets" if len(own) > 1 else f"{own[0].title}, {own[0].topics} topics"
+        yield f"## {name}: {what}"
+        rows = [
+            [ranker, *(f"{np.mean([one.means[ranker][kind] for one in own]):.3f}" for kind in NAMED)]
+            for ranker in (ORDER, *RANKERS)
+        ]
+        yield markdown(("ranker", *NAMED), rows)
+        if name == TEST:
+            rows = [
+                [f"cautious less {other}", *map(str, of_kind.values())] for other, of_kind in own[0].differences.items()
+            ]
+            yield markdown(("difference [95% interval], p", *NAMED), rows)
 
 
 Differences = dict[str, dict[str, list[tuple[float, bool]]]]
@@ -230,7 +295,7 @@ def weigh(topics: TopicSet, found: Differences) -> None:
         for kind in NAMED:
             scores = scores_of(topics, Told(ranker, kind, "no scores" if name == BEFORE else ""))
             less = float((scores - order).mean())
-            found[name][kind].append((less, less < 0 and paired_test((scores, order)) < 0.05))
+            found[name][kind].append((less, less < 0 and paired_test((scores, order)) < SIGNIFICANT))
 
 
 def chosen(found: Differences) -> str:
@@ -246,11 +311,11 @@ def page(root: Path) -> str:
     """The whole page."""
     differences: Differences = {name: {kind: [] for kind in NAMED} for name in CHOICE}
     shown = []
-    for title, choosing, topics in collections(root):
+    for collection, title, choosing, topics in collections(root):
         if len(choosing):
             weigh(choosing, differences)
-        shown += [f"## {title}: {len(topics)} topics", *tables(topics)]
-    parts = [ABOUT, CHOSEN, chosen(differences), *shown]
+        shown.append(figures(collection, title, topics))
+    parts = [ABOUT, CHOSEN, chosen(differences), *tables(shown)]
     software = ", ".join(f"{name} {number}" for name, number in versions().items())
     return "\n\n".join([*parts, f"Made by `make subtopics` at commit {commit()} ({software})."]) + "\n"
 

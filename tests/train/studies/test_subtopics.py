@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
+import pytest
 
 from srd_gym.data import generate
 from srd_gym.protocols import IntArray
@@ -39,10 +40,30 @@ def test_documents_that_are_texts_of_subtopics_leave() -> None:
     assert kept.doc_texts == tuple(texts[topic.n_subtopics :])
 
 
-def test_tables() -> None:
-    scores, differences = study.tables(generate("tiny", n_topics=4, seed=0))
-    assert [line.split("|")[1].strip() for line in scores.splitlines()[2:]] == ["the order as it came", *study.RANKERS]
+def test_figures_and_their_tables() -> None:
+    topics = generate("tiny", n_topics=4, seed=0)
+    found = [study.figures("made", f"set {i}", topics) for i in range(2)]
+    found.append(study.figures(study.TEST, "other", topics))
+    cautious = found[0].means["cautious"]
+    for kind in study.NAMED:
+        less = found[0].differences[study.ORDER][kind]
+        assert less.mean == pytest.approx(cautious[kind] - found[0].means[study.ORDER][kind])
+        assert less.interval[0] <= less.mean <= less.interval[1]
+    heads, sets, mean_head, means, test_head, shown, differences = study.tables(found)
+    assert "set by set" in heads
+    lines = sets.splitlines()[2:]
+    assert [line.split("|")[1].strip() for line in lines] == ["made, set 0 (4)", "made, set 1 (4)"]
+    assert mean_head == "## made: means over 2 sets"
+    assert test_head == "## AMBIENT: other, 4 topics"
+    assert means == shown, "two equal sets have the mean of one"
+    assert [line.split("|")[1].strip() for line in means.splitlines()[2:]] == [study.ORDER, *study.RANKERS]
     assert differences.count("less") == 3
+
+
+def test_differences_are_marked_where_they_are_sure() -> None:
+    for mean, p, short in ((0.1, 0.04, "+0.100 ▲"), (-0.1, 0.04, "-0.100 ▼"), (0.1, 0.05, "+0.100")):
+        assert study.Difference(mean=mean, interval=(-1, 1), p_value=p).short == short
+    assert str(study.Difference(mean=0.1, interval=(-0.2, 0.3), p_value=1e-5)) == "+0.100 [-0.200, +0.300], < 0.001"
 
 
 def test_the_weight_of_the_order_is_chosen_by_differences_to_the_order() -> None:

@@ -78,6 +78,8 @@ VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     "reinforce beam": ("reinforce", {"decoding": "beam", "sequences": 3}),
     "mdp-div-batched of one rank": ("mdp-div-batched", {"horizon": 1}),
     "mdp-div-batched of all ranks": ("mdp-div-batched", {"horizon": None}),
+    "mdp-div-batched samples": ("mdp-div-batched", {"decoding": "samples", "sequences": 3}),
+    "mdp-div beam": ("mdp-div", {"decoding": "beam", "sequences": 3}),
     "vdn three rollouts": ("vdn", {"rollouts": 3}),
     "iql two updates": ("iql", {"updates": 2}),
     "relational from the start": ("relational", {"init": "random", "average": 0.9, "units": 4, "second": 4}),

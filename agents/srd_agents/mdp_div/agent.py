@@ -9,6 +9,7 @@ from typing import Any, ClassVar, TypeVar
 
 import torch
 
+from srd_agents.decoding import rankings_of
 from srd_agents.features import ORDER_FEATURES
 from srd_agents.mdp_div.ascent import ascend, play
 from srd_agents.mdp_div.config import MdpDivBatchedConfig, MdpDivConfig, PolicyConfig
@@ -99,6 +100,8 @@ class PolicyLearner(NetworkLearner[C]):
 
     def _rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
         policy = self._policy()
+        if self.config.decoding != "greedy":
+            return rankings_of(self.config, topics, k, policy.drafts)
         if self.pruning is not None and self.config.prune_ranking:
             return policy.rank_pruned(topics, k, self.pruning)
         return policy.rank_batch(topics, k)

@@ -6,15 +6,16 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from srd_agents.config import check_between, check_count, check_positive
+from srd_agents.decoding import Decoding
 from srd_agents.learner import LearnerConfig
 from srd_gym.pruning import parse_pruning
 
 
 @dataclass(frozen=True, kw_only=True)
-class PolicyConfig(LearnerConfig):
+class PolicyConfig(LearnerConfig, Decoding):
     """What both MDP-DIV learners share."""
 
-    RANKING_OPTIONS: ClassVar[tuple[str, ...]] = ("prune_ranking",)
+    RANKING_OPTIONS: ClassVar[tuple[str, ...]] = (*Decoding.RANKING_OPTIONS, "prune_ranking")
     reward: str = "alpha_DCG"
     """The measure whose gains are the rewards (alpha_DCG, StRecall, ...); without a cutoff it counts to the horizon."""
     horizon: int | None = 10
@@ -43,6 +44,8 @@ class PolicyConfig(LearnerConfig):
             parse_pruning(self.pruning)
         if self.prune_ranking and not self.prunes:
             raise ValueError('prune_ranking=True needs a ranker that prunes; add a strategy, such as pruning="knn:0.3"')
+        if self.decoding != "greedy" and self.prune_ranking:
+            raise ValueError(f"decoding={self.decoding!r} needs prune_ranking=False; else use 'greedy'")
 
     @property
     def prunes(self) -> bool:

@@ -115,6 +115,10 @@ class GreedyPolicy:
         found: IntArray = ranking[0]
         return found
 
+    def drafts(self, topics: Sequence[Topic], rankings: int) -> _Drafts:
+        """Empty rankings, as many of each of these topics of equal size, for `srd_agents.decoding`."""
+        return _Drafts(self, topics, rankings)
+
     def next_state(self, state: Floats, ranked: Floats) -> Floats:
         """h_{t+1} of states [..., H] and the documents ranked [..., F]."""
         # One matrix-vector product a topic, so that the result does not depend on M.
@@ -181,6 +185,30 @@ class _Begun:
     def rank(self, document: int) -> None:
         """Put this document at the next rank."""
         self._state = self._policy.next_state(self._state, self._vectors[document])
+
+
+class _Drafts:
+    """Several rankings of each of some topics of equal size, in numpy."""
+
+    def __init__(self, policy: GreedyPolicy, topics: Sequence[Topic], rankings: int) -> None:
+        self._policy = policy
+        self._vectors = np.stack([topic.require_vectors("a learned ranker") for topic in topics])
+        self._rows = np.matmul(policy.scoring_weight, self._vectors.swapaxes(1, 2))
+        self._prior = np.stack([policy._prior(topic) for topic in topics])[:, None]
+        self._state = np.stack([policy._initial(topic) for topic in topics])[:, None].repeat(rankings, axis=1)
+        self._topics = np.arange(len(topics))[:, None]
+
+    def scores(self) -> Floats:
+        """[B, R, N]."""
+        return np.asarray(np.matmul(self._state, self._rows) + self._prior)
+
+    def add(self, chosen: IntArray) -> None:
+        """[B, R] candidates, at the next rank."""
+        self._state = self._policy.next_state(self._state, self._vectors[self._topics, chosen])
+
+    def keep(self, rankings: IntArray) -> None:
+        """[B, R], the ranking that each is a copy of."""
+        self._state = self._state[self._topics, rankings]
 
 
 def _sigmoid(x: Floats) -> Floats:

@@ -179,6 +179,11 @@ def test_any_pruning_can_be_given_as_text(name: str) -> None:
         ("mdp-div", {"pruning": "knn:1.5"}, "fraction must be between 0 and 1, got 1.5"),
         ("mdp-div", {"pruning": "nearest"}, "cannot read the pruning description 'nearest'"),
         ("mdp-div", {"prune_ranking": True}, 'needs a ranker that prunes; add a strategy, such as pruning="knn:0.3"'),
+        (
+            "mdp-div-knn10",
+            {"prune_ranking": True, "decoding": "beam"},
+            "needs prune_ranking=False",
+        ),
         ("mdp-div-ntn-d", {"ntn_tensor_rate": 0.0}, "ntn_tensor_rate must be above 0"),
         ("mdp-div-ntn-d", {"pruning": "knn:0.1"}, "prunes by its own NTN-DIV, so it takes no pruning='knn:0.1'"),
         ("mdp-div-ntn-e", {"keep": 0.0}, "keep must be above 0, got 0"),

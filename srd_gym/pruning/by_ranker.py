@@ -92,11 +92,6 @@ class ByRanker:
             object.__setattr__(self, "_resolved", found)  # no field: it is no part of the strategy's value
         return found
 
-    def describe(self) -> str:
-        """The notation that `parse_pruning` reads: "ranker:0.5:step:models/ntn-div"; objects by their class."""
-        ranker = self.ranker if isinstance(self.ranker, str) else f"<{type(self.ranker).__name__}>"
-        return f"ranker:{self.keep}:{self.when}:{ranker}"
-
     def _check_able(self, ranker: Any) -> None:
         """Refuse a ranker that lacks the method which is called."""
         needed: type = Ranker if self.when == "reset" else SequentialScorer

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from srd_gym.core.pruner import checked_strategy
-from srd_gym.protocols import BoolArray, BoundPruning, IntArray, Pruning
+from srd_gym.protocols import BoolArray, BoundPruning, IntArray
 
 if TYPE_CHECKING:
     from srd_gym.core.arrays import TopicArrays
@@ -38,10 +38,6 @@ class Chain:
         """The strategies at work on these topics."""
         return BoundChain(tuple(strategy.bind(topics, horizon) for strategy in self.strategies))
 
-    def describe(self) -> str:
-        """The notation that `parse_pruning` reads: "knn:0.1+ranker:0.5:reset:mmr"."""
-        return "+".join(_described(strategy) for strategy in self.strategies)
-
 
 @dataclass(eq=False)
 class BoundChain:
@@ -62,9 +58,3 @@ class BoundChain:
         for part in self.parts:
             allowed = allowed & part.after_step(topic_index, ranking, action, allowed, needed)
         return allowed
-
-
-def _described(strategy: Pruning) -> str:
-    """A strategy's notation, or its name where it has none."""
-    describe = getattr(strategy, "describe", None)
-    return str(describe()) if callable(describe) else type(strategy).__name__

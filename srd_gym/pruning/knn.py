@@ -66,11 +66,6 @@ class KNN:
         """The strategy at work on these topics; distances are made topic by topic, when first needed."""
         return BoundKNN(self, NeighbourTable.of(topics, self.metric))
 
-    def describe(self) -> str:
-        """The notation that `parse_pruning` reads: "knn:0.3", "knn:20:cosine"."""
-        size = float(self.fraction) if self.fraction is not None else self.k
-        return f"knn:{size}" + ("" if self.metric == "euclidean" else f":{self.metric}")
-
     def dropped(self, remaining: IntArray) -> IntArray:
         """How many of so many remaining candidates are dropped, before the ranks to fill are looked at. Same shape."""
         if self.fraction is None:

@@ -115,13 +115,20 @@ def test_topics_without_vectors_are_refused_when_distances_are_needed() -> None:
     refused(lambda: core.step([0]), "topic 'q' has no document vectors, which kNN pruning")
 
 
-@pytest.mark.parametrize("text", ["knn:0.3", "knn:20", "knn:0.1:cosine", "ranker:0.5:reset:mmr",
-                                  "ranker:0.5:step:models/ntn", "ranker:7:step:C:/models/ntn",
-                                  "knn:0.1+ranker:0.5:step:mmr",
-                                  "ranker:3:reset:c++/ntn+knn:5"])  # fmt: skip
-def test_the_notation_is_read_back(text: str) -> None:
-    strategy: Any = parse_pruning(text)
-    assert strategy.describe() == text
+@pytest.mark.parametrize(
+    ("text", "strategy"),
+    [
+        ("knn:0.3", KNN(0.3)),
+        ("knn:20", KNN(k=20)),
+        ("knn:0.1:cosine", KNN(0.1, metric="cosine")),
+        ("ranker:0.5:reset:mmr", ByRanker("mmr", 0.5)),
+        ("ranker:7:step:C:/models/ntn", ByRanker("C:/models/ntn", 7, when="step")),
+        ("knn:0.1+ranker:0.5:step:mmr", Chain((KNN(0.1), ByRanker("mmr", 0.5, when="step")))),
+        ("ranker:3:reset:c++/ntn+knn:5", Chain((ByRanker("c++/ntn", 3), KNN(k=5)))),
+    ],
+)
+def test_the_notation_is_read(text: str, strategy: Any) -> None:
+    assert parse_pruning(text) == strategy
 
 
 def test_strategies_survive_a_specification_in_json() -> None:

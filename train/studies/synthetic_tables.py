@@ -22,10 +22,11 @@ from srd_gym.data.streams import DataNotice
 from srd_gym.data.synthetic import PRESETS, generate
 from srd_gym.data.trec import load_trec
 from srd_gym.files import written_atomically
+from srd_gym.measures import evaluate
 from srd_gym.topic import TopicSet
 from srd_train.experiment.sources import data_root
 from srd_train.report.markup import markdown, with_parts
-from srd_train.report.topic_statistics import Rankings, mean_value, random_value, shown, statistics, statistics_table
+from srd_train.report.topic_statistics import MEASURE, Rankings, shown, statistics, statistics_table
 
 LAMBDAS = (0.0, 0.25, 0.5, 0.75, 0.9, 1.0)
 """What MMR's lambda is chosen from."""
@@ -45,15 +46,20 @@ def noise_sweep(topics: TopicSet) -> Iterator[dict[str, Any]]:
     for noise in NOISE_SWEEP:
         simulated = simulate_vectors(topics, noise=noise)
         chosen_on, scored_on = simulated[::2], simulated[1::2]
-        by_lambda = {each: mean_value(chosen_on, _mmr(chosen_on, each)) for each in LAMBDAS}
+        by_lambda = {each: _value(chosen_on, each) for each in LAMBDAS}
         best = max(by_lambda, key=by_lambda.__getitem__)
         yield {
             "name": simulated.name,
             "noise": noise,
-            "random": random_value(scored_on, seed=0),
-            "mmr": mean_value(scored_on, _mmr(scored_on, best)),
+            "random": statistics(scored_on)["values"]["random"],
+            "mmr": _value(scored_on, best),
             "lambda": best,
         }
+
+
+def _value(topics: TopicSet, lambda_: float) -> float:
+    """What MMR's rankings measure."""
+    return evaluate(topics, _mmr(topics, lambda_), [MEASURE]).measures[MEASURE]
 
 
 def tables() -> dict[str, str]:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from functools import partial
+from typing import Annotated, ClassVar, Literal
 
-from srd_agents.config import check_between, check_count, check_positive
+from srd_agents.config import Count, NotNegative, Positive, Share, check_between, check_count, check_positive
 from srd_agents.decoding import Decoding
 from srd_agents.learner import LearnerConfig
 from srd_gym.pruning import parse_pruning
@@ -27,17 +28,15 @@ class PolicyConfig(LearnerConfig, Decoding):
     (`srd_gym.pruning.parse_pruning`); None keeps all."""
     prune_ranking: bool = False
     """Prune the rankings too, as the training episodes were; the paper (Liu et al. 2018) prunes those alone."""
-    hidden: int = 16
+    hidden: Count = 16
     """Width of the user state."""
-    learning_rate: float = 0.002
+    learning_rate: Positive = 0.002
     """Adam's step size."""
     standardize: bool = True
     """Shift and scale the vectors by the training documents' mean and overall deviation."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_count("hidden", self.hidden)
-        check_positive("learning_rate", self.learning_rate)
         if self.horizon is not None:
             check_count("horizon", self.horizon)
         if self.pruning is not None:
@@ -57,14 +56,14 @@ class PolicyConfig(LearnerConfig, Decoding):
 class MdpDivConfig(PolicyConfig):
     """MDP-DIV as published: one topic, one episode, plain gradient ascent after each of its ranks."""
 
-    hidden: int = 5
+    hidden: Count = 5
     """Width of the user state."""
-    learning_rate: float = 0.01
+    learning_rate: Positive = 0.01
     """Step size eta, which the paper tunes on validation; it depends on the length of the vectors."""
     update: Literal["step", "episode"] = "step"
     """When the weights change: "step" after each rank's gradient, the next one taken at the new weights (Algorithm 1);
     "episode" once, by the sum of the ranks' gradients."""
-    gamma: float = 1.0
+    gamma: Share = 1.0
     """Discount of later rewards, 0 to 1; the paper's is 1."""
     init: Literal["paper", "code"] = "paper"
     """First weights, uniform: "paper" in [-1, 1], "code" (the published code) in [-1/hidden, 1/hidden]."""
@@ -75,7 +74,6 @@ class MdpDivConfig(PolicyConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_between("gamma", self.gamma, 0.0, 1.0)
         if self.batch_topics != 1:
             raise ValueError(
                 "batch_topics must be 1 for mdp-div, which updates after every topic as the paper does, "
@@ -87,51 +85,39 @@ class MdpDivConfig(PolicyConfig):
 class MdpDivBatchedConfig(PolicyConfig):
     """MDP-DIV's policy, trained with batches, a baseline and Adam."""
 
-    batch_topics: int = 16
+    batch_topics: Count = 16
     """Topics per update."""
-    rollouts: int = 8
+    rollouts: Annotated[int, partial(check_count, low=2)] = 8
     """Episodes of each topic per update, at least 2: each is compared with the mean of the others."""
     init: Literal["similarity", "uniform"] = "similarity"
     """First weights: "similarity" starts as a rough MMR (see `PolicyNetwork`), "uniform" in [-1, 1] / sqrt(inputs)."""
-    entropy: float = 0.03
+    entropy: NotNegative = 0.03
     """Weight of the policy's entropy (nats a rank) beside advantages of unit size; keeps it exploring."""
-    clip_norm: float = 1.0
+    clip_norm: Positive = 1.0
     """Largest norm of the gradient of an update; larger ones are shortened."""
     retrieval_order: bool = True
     """Also look at the rank and score of the first stage, where topics have them."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_count("rollouts", self.rollouts, low=2)
-        check_between("entropy", self.entropy, 0.0)
-        check_positive("clip_norm", self.clip_norm)
 
 
 @dataclass(frozen=True, kw_only=True)
 class MdpDivNtnConfig(MdpDivConfig):
     """MDP-DIV on the candidates that NTN-DIV, trained first on the same topics, puts first."""
 
-    keep: float = 0.5
+    keep: Annotated[float, check_positive, partial(check_between, low=0.0, high=1.0)] = 0.5
     """Share of a topic's candidates that stays on offer, rounded down."""
     when: Literal["reset", "step"] = "reset"
     """"reset": NTN-DIV ranks once, before the first rank (the paper's D); "step": after each rank (E)."""
-    ntn_slices: int = 7
+    ntn_slices: Count = 7
     """Slices of NTN-DIV's tensor (Liu et al. 2018: 100)."""
-    ntn_epochs: int = 40
+    ntn_epochs: Count = 40
     """Epochs of NTN-DIV at most; a fifth of the training topics tells it when to stop."""
-    ntn_learning_rate: float = 0.003
+    ntn_learning_rate: Positive = 0.003
     """NTN-DIV's step size (Liu et al. 2018: 0.009)."""
-    ntn_tensor_rate: float = 0.01
+    ntn_tensor_rate: Positive = 0.01
     """Step size of NTN-DIV's tensor and of its w, in shares of `ntn_learning_rate` (the paper: 1)."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_between("keep", self.keep, 0.0, 1.0)
-        check_positive("keep", self.keep)
-        check_count("ntn_slices", self.ntn_slices)
-        check_count("ntn_epochs", self.ntn_epochs)
-        check_positive("ntn_learning_rate", self.ntn_learning_rate)
-        check_positive("ntn_tensor_rate", self.ntn_tensor_rate)
         if self.pruning is not None:
             raise ValueError(
                 f"this ranker prunes by its own NTN-DIV, so it takes no pruning={self.pruning!r}; "

@@ -18,7 +18,7 @@ from srd_agents.registry import make_ranker
 from srd_agents.reinforce.loss import entropy
 from srd_gym.core import SelectionCore
 from srd_gym.data.synthetic import generate
-from srd_gym.pruning import KNN, ByRanker
+from srd_gym.pruning import KNN, ByRanker, Chain
 from srd_gym.topic import TopicSet
 
 RAGGED = ragged((1, 3, 11, 15, 30), width=8)
@@ -169,7 +169,7 @@ def test_ntn_is_trained_on_the_training_topics() -> None:
 def test_any_pruning_can_be_given_as_text(name: str) -> None:
     ranker = learner(name, epochs=1, pruning="knn:0.2+ranker:0.5:step:mmr")
     ranker.fit(RAGGED, seed=0)
-    assert ranker.pruning.describe() == "knn:0.2+ranker:0.5:step:mmr"
+    assert ranker.pruning == Chain((KNN(0.2), ByRanker("mmr", 0.5, when="step")))
     assert [len(row) for row in ranker.rank_batch(RAGGED, 10)] == [1, 3, 10, 10, 10]
 
 

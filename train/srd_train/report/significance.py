@@ -16,10 +16,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import special
 
 Scores = NDArray[np.float64]
 
@@ -78,7 +78,7 @@ def paired_test(*pairs: tuple[ArrayLike, ArrayLike]) -> float:
         return 1.0
     if error < _ROUNDING:
         return 2.0 ** (1 - sum(part.size for part in topics))
-    return float(2 * _student().stdtr(freedom, -abs(mean) / error))
+    return float(2 * special.stdtr(freedom, -abs(mean) / error))
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
@@ -117,7 +117,7 @@ def wins_ties_losses(first: ArrayLike, second: ArrayLike, *, tolerance: float = 
 def _around(estimate: tuple[float, float, float], level: float) -> tuple[float, float]:
     """The ends of the interval around a mean with this error and these degrees of freedom."""
     mean, error, freedom = estimate
-    reach = float(_student().stdtrit(freedom, (1 + level) / 2)) * error if error else 0.0
+    reach = float(special.stdtrit(freedom, (1 + level) / 2)) * error if error else 0.0
     return mean - reach, mean + reach
 
 
@@ -163,12 +163,3 @@ def _checked(name: str, values: ArrayLike) -> Scores:
     if scores.ndim != 2 or scores.size == 0 or not np.isfinite(scores).all():
         raise ValueError(f"{name}: expected finite scores [topics] or [seeds, topics], got shape {np.shape(values)}")
     return scores
-
-
-def _student() -> Any:
-    """scipy.special, which has Student's t; or an error that says how to install it."""
-    try:
-        from scipy import special
-    except ImportError as error:
-        raise ImportError('tables with intervals and tests need scipy: pip install "srd-gym[train]"') from error
-    return special

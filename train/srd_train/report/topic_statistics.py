@@ -144,16 +144,6 @@ def _random_values(topics: TopicSet, seed: int) -> Scores:
     return mean
 
 
-def mean_value(topics: TopicSet, rankings: Rankings) -> float:
-    """Mean of MEASURE."""
-    return evaluate(topics, rankings, [MEASURE]).measures[MEASURE]
-
-
-def random_value(topics: TopicSet, seed: int) -> float:
-    """Mean of MEASURE over `SHUFFLES` random orders of every topic."""
-    return float(_random_values(topics, seed).mean())
-
-
 def _redundancy(table: NDArray[np.bool_]) -> float | None:
     """Mean shared / united subtopics over pairs of relevant documents; None with fewer than two of them."""
     rows = table[table.any(axis=1)].astype(np.float64)

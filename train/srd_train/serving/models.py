@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -28,8 +28,8 @@ class Model:
     """Ready to rank."""
     name: str
     """For the run's tag."""
-    metadata: Mapping[str, Any] = field(default_factory=dict)
-    """What `srd train` recorded; empty for a ranker by name."""
+    test_query_ids: tuple[str, ...] | None = None
+    """The topics of the fold's test part, which training never saw; None where no fold is recorded."""
     vectorizer: LsaVectorizer | None = None
     """Makes the vectors the ranker was trained on."""
     finished: bool = True
@@ -44,12 +44,6 @@ class Model:
         if self.vectorizer is None:
             return topics
         return self.vectorizer.apply(topics)
-
-    @property
-    def test_query_ids(self) -> tuple[str, ...] | None:
-        """The topics of the fold's test part, which training never saw; None where the model records no fold."""
-        recorded = self.metadata.get("test_query_ids")
-        return None if recorded is None else tuple(recorded)
 
 
 def load_model(
@@ -84,7 +78,7 @@ def load_model(
     return Model(
         ranker=ranker,
         name=content["ranker"],
-        metadata=content["metadata"],
+        test_query_ids=None if recorded is None else tuple(recorded),
         vectorizer=saved_vectorizer(folder),
         finished=content["history"] is None or content["history"].get("stopped_by") is not None,
     )

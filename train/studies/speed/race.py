@@ -13,6 +13,10 @@ from dataclasses import dataclass
 from typing import Any
 
 
+class MissingError(Exception):
+    """What a line needs is not here, so that it is left out."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Contender:
     """One side of a race."""
@@ -56,6 +60,8 @@ class Outcome:
     """Ours / theirs, round by round."""
     target: float
     """The ratio to reach."""
+    limit: float | None = None
+    """Units a second at the machine's limit; None where none is counted."""
 
     @property
     def reached(self) -> bool:
@@ -73,6 +79,7 @@ class Outcome:
             "ratio": self.ratio.as_dict(),
             "target": self.target,
             "reached": self.reached,
+            "limit": self.limit,
         }
 
     def as_row(self) -> list[str]:
@@ -84,10 +91,11 @@ class Outcome:
             f"{_short(self.ratio.median)}x ({_short(self.ratio.low)} to {_short(self.ratio.high)})",
             f"{_short(self.target)}x",
             "yes" if self.reached else "no",
+            "-" if self.limit is None else f"{self.ours.median / self.limit:.0%}",
         ]
 
 
-HEADS = ["what", "ours", "peer", "ratio (lowest to highest)", "target", "reached"]
+HEADS = ["what", "ours", "peer", "ratio (lowest to highest)", "target", "reached", "of the limit"]
 """Heads of `Outcome.as_row`."""
 
 
@@ -99,7 +107,7 @@ def race(
     *,
     target: float,
     rounds: int = 5,
-    advance: Callable[[int], None] | None = None,
+    limit: float | None = None,
 ) -> Outcome:
     """Let both work in turns, after one round that does not count.
 
@@ -110,7 +118,7 @@ def race(
         peer: the other side.
         target: the ratio to reach.
         rounds: how many count.
-        advance: called after each round.
+        limit: units a second at the machine's limit.
     """
     mine: list[float] = []
     theirs: list[float] = []
@@ -119,24 +127,44 @@ def race(
         if round_number > 0:
             mine.append(rates[0])
             theirs.append(rates[1])
-        if advance is not None:
-            advance(1)
-    ratios = [a / b for a, b in zip(mine, theirs, strict=True)]
+    return compared(what, unit, mine, peer.name, theirs, target=target, limit=limit)
+
+
+def compared(
+    what: str,
+    unit: str,
+    ours: Sequence[float],
+    peer: str,
+    theirs: Sequence[float],
+    *,
+    target: float,
+    limit: float | None = None,
+) -> Outcome:
+    """The outcome of rates measured round by round. Arguments as for `race`."""
     return Outcome(
         what=what,
         unit=unit,
-        ours=Figure.of(mine),
-        peer=peer.name,
+        ours=Figure.of(ours),
+        peer=peer,
         theirs=Figure.of(theirs),
-        ratio=Figure.of(ratios),
+        ratio=Figure.of([a / b for a, b in zip(ours, theirs, strict=True)]),
         target=target,
+        limit=limit,
     )
 
 
 def against(
-    what: str, unit: str, ours: Callable[[], int], published: float, *, source: str, target: float, rounds: int = 5
+    what: str,
+    unit: str,
+    ours: Callable[[], int],
+    published: float,
+    *,
+    source: str,
+    target: float,
+    rounds: int = 5,
+    limit: float | None = None,
 ) -> Outcome:
-    """Compare with a published rate instead of a running peer.
+    """Compare with a published rate, or one to reach, instead of a running peer.
 
     Args:
         what: what is done.
@@ -146,11 +174,10 @@ def against(
         source: where that comes from.
         target: the ratio to reach.
         rounds: how many count, after one that does not.
+        limit: units a second at the machine's limit.
     """
     rates = [rate(ours) for _ in range(rounds + 1)][1:]
-    fixed = Figure(median=published, low=published, high=published)
-    ratio = Figure.of([value / published for value in rates])
-    return Outcome(what=what, unit=unit, ours=Figure.of(rates), peer=source, theirs=fixed, ratio=ratio, target=target)
+    return compared(what, unit, rates, source, [published] * rounds, target=target, limit=limit)
 
 
 def rate(run: Callable[[], int]) -> float:

@@ -7,7 +7,7 @@ import platform
 import subprocess
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -17,15 +17,12 @@ from srd_train.commands.options import SomeFile, parsed
 from srd_train.commands.output import Output
 from srd_train.experiment.fit import commit, versions
 from srd_train.report.markup import markdown, write_page
-from studies.speed.scoring import COST_HEADS, CostLine, cost_lines, cost_power, cost_rows
 
 if TYPE_CHECKING:
     from studies.speed.memory import MemoryCase
     from studies.speed.race import Outcome
 
 _THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-_COST = "qmix cost by documents"
-_COST_TITLE = "QMIX by length of list, F = 64, milliseconds"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,8 +30,8 @@ class Speed:
     """Measure speed on one thread, side by side with peers in one run, as ratios.
 
     Peers: pyndeval for scoring, pyversity for heuristics, CartPole-v1 for stepping, SyncVectorEnv for vector
-    environments, and the published MDP-DIV, M2Div and MA4DIV codes' times. Times are processor time; contenders take
-    turns.
+    environments, the published MDP-DIV, M2Div and MA4DIV codes' times, and rates to reach. Times are processor time;
+    contenders take turns. What the machine can do at most is measured too.
 
     Examples:
       make speed
@@ -52,7 +49,7 @@ class Speed:
     """Also write the table as a Markdown file; one with marks (<!-- speed: begin -->, <!-- speed: end -->) keeps its
     text around them."""
     figure: SomeFile = None
-    """Draw time against the number of candidates (SVG or PNG) instead of measuring lines."""
+    """Draw time against candidates, vector width, batch and ranks (SVG or PNG) instead of measuring lines."""
     json: bool = False
     """Print JSON."""
 
@@ -81,9 +78,9 @@ class SpeedCommand:
         if any(os.environ.get(name) != "1" for name in _THREAD_VARIABLES):
             return _with_one_thread(self.words)
         if options.figure is not None:
-            from studies.speed.large import draw, growths
+            from studies.speed.curves import draw, growths
 
-            draw(growths(options.rounds), options.figure)
+            draw(list(growths(options.rounds)), options.figure)
             return 0
         measured = _measured(options, output)
         if options.markdown is not None:
@@ -95,8 +92,6 @@ class SpeedCommand:
 
         if measured.rows:
             output.table("Speed, one thread", HEADS, measured.rows, _machine())
-        if measured.costs:
-            output.table(_COST_TITLE, COST_HEADS, cost_rows(measured.costs), measured.growth)
         return 0
 
 
@@ -114,27 +109,21 @@ class Measured:
     """Lines of the table."""
     memory: list[tuple[MemoryCase, float]] = field(default_factory=list)
     """Lines on memory, with peak megabytes."""
-    costs: list[CostLine] = field(default_factory=list)
-    """Lines of the table on the length of lists."""
 
     @property
     def rows(self) -> list[list[str]]:
-        """The first table as text."""
+        """The table as text."""
         return [line.as_row() for line in self.lines] + [_memory_row(case, peak) for case, peak in self.memory]
-
-    @property
-    def growth(self) -> str:
-        """A summary of the second table."""
-        return f"Over the whole table, an update's cost grows as N^{cost_power(self.costs):.2f}." if self.costs else ""
 
 
 def _measured(options: Speed, output: Output) -> Measured:
     """Everything that --only leaves."""
     from studies.speed.cases import all_cases
     from studies.speed.memory import memory_cases
+    from studies.speed.race import MissingError
 
     cases, memories = list(all_cases(options.rounds, options.size)), memory_cases()
-    chosen = _chosen([name for name, _ in cases] + [case.name for case in memories] + [_COST], options.only)
+    chosen = _chosen([name for name, _ in cases] + [case.name for case in memories], options.only)
     measured = Measured()
     with output.progress("speed", len(chosen)) as advance:
         for name, run in cases:
@@ -142,7 +131,7 @@ def _measured(options: Speed, output: Output) -> Measured:
                 continue
             try:
                 measured.lines.append(run())
-            except ImportError as error:
+            except (ImportError, MissingError) as error:
                 output.notice(f"{name} is left out: {error}")
             advance(1)
         for case in memories:
@@ -152,9 +141,6 @@ def _measured(options: Speed, output: Output) -> Measured:
                 measured.memory.append((case, case.run()))
             except ImportError as error:
                 output.notice(f"{case.name} is left out: {error}")
-            advance(1)
-        if _COST in chosen:
-            measured.costs = cost_lines(rounds=options.rounds, size=options.size)
             advance(1)
     return measured
 
@@ -179,7 +165,6 @@ def _as_json(options: Speed, measured: Measured) -> dict[str, Any]:
             {"name": case.name, "what": case.what, "megabytes": peak, "target_megabytes": case.target}
             for case, peak in measured.memory
         ],
-        "cost_milliseconds": [asdict(line) for line in measured.costs],
         "rounds": options.rounds,
         "size": options.size,
         "machine": _machine(),
@@ -190,7 +175,15 @@ def _as_json(options: Speed, measured: Measured) -> dict[str, Any]:
 
 def _memory_row(case: MemoryCase, peak: float) -> list[str]:
     """A line on memory."""
-    return [case.what, f"{peak:,.0f} MB", "-", "-", f"{case.target:,.0f} MB", "yes" if peak <= case.target else "no"]
+    return [
+        case.what,
+        f"{peak:,.0f} MB",
+        "-",
+        "-",
+        f"{case.target:,.0f} MB",
+        "yes" if peak <= case.target else "no",
+        "-",
+    ]
 
 
 def _machine() -> str:
@@ -201,7 +194,8 @@ def _machine() -> str:
 
 
 def _write_markdown(options: Speed, measured: Measured) -> None:
-    """The tables as a page."""
+    """The table as a page."""
+    from studies.speed.machine import described
     from studies.speed.race import HEADS
 
     software = ", ".join(f"{name} {number}" for name, number in versions().items())
@@ -211,7 +205,5 @@ def _write_markdown(options: Speed, measured: Measured) -> None:
         f"({software}; {_machine()}). Figures are medians over rounds in which both sides took turns."
     )
     parts = [markdown(HEADS, measured.rows)] if measured.rows else []
-    if measured.costs:
-        parts += [f"**{_COST_TITLE}**", markdown(COST_HEADS, cost_rows(measured.costs)), measured.growth]
-    part = "\n\n".join([*parts, made_by])
+    part = "\n\n".join([*parts, described(), made_by])
     write_page(options.markdown or Path("speed.md"), "speed", part, f"# Speed\n\n{part}")

@@ -23,7 +23,7 @@ from studies.speed.race import Figure, Outcome
 if TYPE_CHECKING:
     from srd_gym.protocols import BoolArray
 
-LARGEST_SHARE = 0.15
+LARGEST_SHARE = 0.10
 """Of a rollout's time that SRD-v0 may take."""
 REPLAY = 100_000
 """Transitions of the replay that is measured."""

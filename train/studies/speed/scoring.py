@@ -1,34 +1,28 @@
-"""What `make speed` measures of QMIX: its updates and rankings against the published code's, and what N costs.
+"""What `make speed` measures of QMIX: its updates and rankings against the published code's.
 
 Shapes: N documents, F vector width, A scores.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from srd_gym.topic import Topic, TopicSet
-from studies.speed.race import Figure, Outcome, against, rate
+from studies.speed.machine import limit, multiply_adds
+from studies.speed.race import Outcome, against
 
 if TYPE_CHECKING:
     from srd_agents.qmix.agent import Qmix
 
 WIDTHS = (64, 1024)
 """The widths that the published code's times are known for."""
-DOCUMENTS = (15, 30, 60, 120, 240)
-"""Lengths of lists of the cost table."""
-COST_HEADS = ["documents", "update, ms", "ranking one topic, ms", "a topic of 256, ms", "update, times the row above"]
-"""Heads of `CostLine.as_row` and the growth beside it."""
-
 _PUBLISHED_UPDATE = {64: 2.4, 1024: 55.0}
 _PUBLISHED_RANKING = {64: 0.008, 1024: 0.1}
-_TARGET_RANKING = {64: (0.001, 0.00002), 1024: (0.001, 0.0008)}  # seconds a topic: alone, in batches
-_UPDATE_TARGET = 40.0
+_TARGET_RANKING = {64: (0.001, 0.000015), 1024: (0.001, 0.0008)}  # seconds a topic: alone, in batches
+_TARGET_UPDATE = {64: 0.06, 1024: 0.1}  # seconds
 _BATCH = 256
 
 
@@ -70,8 +64,9 @@ def qmix_update(width: int, *, rounds: int, size: float = 1.0) -> Outcome:
         _repeated(work, 1, max(1, int((10 if width == 64 else 3) * size))),
         1 / _PUBLISHED_UPDATE[width],
         source=f"published code, {threads}",
-        target=_UPDATE_TARGET,
+        target=_PUBLISHED_UPDATE[width] / _TARGET_UPDATE[width],
         rounds=rounds,
+        limit=limit(multiply_adds=multiply_adds(work)),
     )
 
 
@@ -87,72 +82,18 @@ def qmix_ranking(width: int, *, batch: bool, rounds: int, size: float = 1.0) -> 
     topics = list(drawn(_BATCH, 15, width))
     learner = _prepared(width, 15)
     published = _PUBLISHED_RANKING[width]
-    repeats = max(1, int((20 if batch else 100) * size))
+    repeats, topic_count = max(1, int((20 if batch else 100) * size)), _BATCH if batch else 1
+    work = _ranking(learner, topics, batch=batch)
     return against(
         f"QMIX ranking of 15 documents, F = {width}, {f'{_BATCH} topics at once' if batch else 'one topic'}",
         "topics/s",
-        _repeated(_ranking(learner, topics, batch=batch), _BATCH if batch else 1, repeats),
+        _repeated(work, topic_count, repeats),
         1 / published,
         source="published code",
         target=published / _TARGET_RANKING[width][batch],
         rounds=rounds,
+        limit=limit(multiply_adds=multiply_adds(work) / topic_count),
     )
-
-
-@dataclass(frozen=True, kw_only=True)
-class CostLine:
-    """What a list of N documents costs at F = 64, in milliseconds of processor time."""
-
-    documents: int
-    update: float
-    """A gradient update of 256 topics, 8 joint actions each."""
-    rank_one: float
-    """Ranking one topic."""
-    rank_batch: float
-    """Ranking a topic, 256 at once."""
-
-    def as_row(self) -> list[str]:
-        """The line as text."""
-        return [str(self.documents), f"{self.update:.1f}", f"{self.rank_one:.2f}", f"{self.rank_batch:.3f}"]
-
-
-def cost_lines(*, rounds: int, size: float = 1.0, documents: Sequence[int] = DOCUMENTS) -> list[CostLine]:
-    """The cost for each length of list, medians over rounds.
-
-    Args:
-        rounds: how many count, after one that does not.
-        size: share of the full work, for tests.
-        documents: the lengths.
-    """
-    return [_cost(n, rounds, size) for n in documents]
-
-
-def cost_rows(lines: Sequence[CostLine]) -> list[list[str]]:
-    """The lines as text, with the growth of an update from line to line."""
-    before = [None, *lines[:-1]]
-    growth = [
-        "-" if last is None else f"{line.update / last.update:.1f}" for line, last in zip(lines, before, strict=True)
-    ]
-    return [[*line.as_row(), grown] for line, grown in zip(lines, growth, strict=True)]
-
-
-def cost_power(lines: Sequence[CostLine]) -> float:
-    """The power p: an update's cost grows as N^p over the whole table. 1 is linear."""
-    first, last = lines[0], lines[-1]
-    return math.log(last.update / first.update) / math.log(last.documents / first.documents)
-
-
-def _cost(documents: int, rounds: int, size: float) -> CostLine:
-    """One length."""
-    topics = list(drawn(_BATCH, documents, 64))
-    learner = _prepared(64, documents)
-    works = (
-        _repeated(_update(learner), 1, max(1, int(3 * size))),
-        _repeated(_ranking(learner, topics, batch=False), 1, max(1, int(50 * size))),
-        _repeated(_ranking(learner, topics, batch=True), _BATCH, max(1, int(3 * size))),
-    )
-    update, one, batch = (1_000 / Figure.of([rate(work) for _ in range(rounds + 1)][1:]).median for work in works)
-    return CostLine(documents=documents, update=update, rank_one=one, rank_batch=batch)
 
 
 def _prepared(width: int, documents: int) -> Qmix:

@@ -233,9 +233,9 @@ def numbered_lines(path: PathLike, what: str) -> Iterator[tuple[int, str]]:
     number = 0
     with reading(path, what, "lines of text", "fetch it again") as place:
         try:
-            with _opened(path, what) as stream:
-                # newline="\n": a document id may hold a carriage return or a form feed; only \n ends a line.
-                for number, line in enumerate(io.TextIOWrapper(stream, encoding="utf-8-sig", newline="\n"), start=1):
+            # newline="\n": a document id may hold a carriage return or a form feed; only \n ends a line.
+            with _opened(path, what) as stream, io.TextIOWrapper(stream, encoding="utf-8-sig", newline="\n") as text:
+                for number, line in enumerate(text, start=1):
                     yield number, line.rstrip("\r\n")
         finally:
             place.at = f", after line {number}"

@@ -80,7 +80,8 @@ def _read(folder: Path) -> Collection:
         same_id[own_id].append(distinct)
     several = {own_id: names for own_id, names in same_id.items() if len(names) > 1}
     texts = {distinct: text for distinct, (_, text) in zip(ids, given, strict=True)}
-    tell(folder, "ids of corpus.jsonl stand for several texts each, which are kept as id, id~2, ...", several)
+    kept = "which are kept as id, id~2, ...; a judgment of such an id counts for each, so give every text its own id"
+    tell(folder, f"ids of corpus.jsonl stand for several texts each, {kept}", several)
     tell(folder, "documents have no text and are left out", [name for name, text in texts.items() if not text])
     queries: dict[str, str] = {}
     twice = []

@@ -6,6 +6,7 @@ an error. Ids are text and kept as they stand.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -143,21 +144,28 @@ def judgment_rows(qrels: TopicQrels, doc_ids: Sequence[str], subtopic_ids: Seque
 def _with_texts(topics: TopicSet, paths: Paths) -> TopicSet:
     """The topics with the texts of their documents."""
     wanted = {doc_id for topic in topics for doc_id in topic.doc_ids}
-    found: dict[str, str] = {}
+    given: defaultdict[str, list[str]] = defaultdict(list)
     files = path_list(paths, "texts")
     for path in files:
-        found |= {entry["_id"]: text_of(entry) for entry in entries(Path(path), "_id") if entry["_id"] in wanted}
-    if not found:
+        for entry in entries(Path(path), "_id"):
+            if entry["_id"] in wanted:
+                given[entry["_id"]].append(text_of(entry))
+    if not given:
         raise ValueError(
             f"texts: none of the {len(wanted):,} documents that the run ranks is in {', '.join(map(str, files))}; "
             "give the corpus that the run was made of"
         )
-    absent = sorted(wanted - found.keys())
-    if absent:
-        few = ", ".join(map(shown, absent[:3])) + (", ..." if len(absent) > 3 else "")
-        notice(f"{topics.name}: {len(absent):,} of {len(wanted):,} documents have no text ({few}); theirs is empty")
+    several = [doc_id for doc_id, own in given.items() if len(set(own)) > 1]
+    for names, what in (
+        (sorted(wanted - given.keys()), "no text ({}); theirs is empty"),
+        (several, "several texts of one id ({}): the first of each stays, and may be another document's"),
+    ):
+        if names:
+            few = ", ".join(map(shown, names[:3])) + (", ..." if len(names) > 3 else "")
+            notice(f"{topics.name}: {len(names):,} of {len(wanted):,} documents have {what.format(few)}")
     return topics.replace(
-        replace(topic, doc_texts=tuple(found.get(doc_id, "") for doc_id in topic.doc_ids)) for topic in topics
+        replace(topic, doc_texts=tuple(given[doc_id][0] if doc_id in given else "" for doc_id in topic.doc_ids))
+        for topic in topics
     )
 
 

@@ -233,6 +233,10 @@ def test_texts_come_from_a_corpus(files: dict[str, Path], tmp_path: Path) -> Non
     with pytest.warns(DataNotice, match=r"trec: 1 of 3 documents have no text \('b'\); theirs is empty"):
         topic = load_trec(**files, texts=put(tmp_path / "corpus.jsonl", lines))[0]
     assert topic.doc_texts == ("The car. is fast", "", "a cat")
+    twice = put(tmp_path / "twice.jsonl", lines + '{"_id": "b", "text": "x"}\n{"_id": "c", "text": "a dog"}\n' * 2)
+    said = r"trec: 1 of 3 documents have several texts of one id \('c'\): the first of each stays"
+    with pytest.warns(DataNotice, match=said):
+        assert load_trec(**files, texts=twice)[0].doc_texts == ("The car. is fast", "x", "a cat")
     refused(
         lambda: load_trec(**files, texts=put(tmp_path / "other.jsonl", '{"_id": "z", "text": "z"}\n')),
         "none of the 3 documents that the run ranks is in .*other.jsonl; give the corpus that the run was made of",

@@ -102,7 +102,8 @@ def test_what_is_odd_is_counted_and_named(tmp_path: Path) -> None:
         topics = load_texts(folder, vectors=LsaVectorizer(2))
     texts = "\n".join(str(notice.message) for notice in told)
     for wanted in (
-        "1 ids of corpus.jsonl stand for several texts each, which are kept as id, id~2, ...: 'cat'",
+        "1 ids of corpus.jsonl stand for several texts each, which are kept as id, id~2, ...; a judgment of such an id "
+        "counts for each, so give every text its own id: 'cat'",
         "1 documents have no text and are left out: 'none'",
         "1 queries come twice: the first of each stays: 'q1'",
         "1 subtopics come twice: the first of each stays: 'animal of q1'",
@@ -226,11 +227,15 @@ def test_ids_are_numbered_apart() -> None:
 
 @pytest.mark.data
 @pytest.mark.skipif("SRD_DATA_DIR" not in os.environ, reason="SRD_DATA_DIR names no folder of data sets")
-def test_key_points_with_its_ids_of_two_texts() -> None:
+def test_key_points_whose_ids_may_stand_for_two_texts() -> None:
+    """Its publisher's files number motions alike: of a copy that joins them as they are a notice tells."""
     folder = Path(os.environ["SRD_DATA_DIR"]) / "texts" / "key-points"
-    with pytest.warns(DataNotice, match="689 ids of corpus.jsonl stand for several texts each"):
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
         topics = load_texts(folder, vectors=folder / "minilm-384.npz")
+    joined = any("689 ids of corpus.jsonl stand for several texts each" in str(one.message) for one in told)
+    assert joined or not told
     assert len(topics) == 31
-    assert len(topics.trainable()) == 30
+    assert len(topics.trainable()) == (30 if joined else 31)
     assert topics.max_candidates == 100
-    assert any(doc_id.endswith("~2") for topic in topics for doc_id in topic.doc_ids)
+    assert any(doc_id.endswith("~2") for topic in topics for doc_id in topic.doc_ids) == joined

@@ -21,6 +21,8 @@ CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium on the path to open the page with")
 PHONE = {"width": 390, "height": 844}
 DESK = {"width": 1280, "height": 900}
+PAPER = {"width": 1047, "height": 718}
+"""A4 on its side, less the margins."""
 
 
 @pytest.fixture(scope="module")
@@ -80,6 +82,9 @@ def test_it_opens_without_a_complaint_and_asks_for_nothing(opened: Opened, file:
     for part in ("#learning", "#effort", "#differences"):
         assert opened.page.locator(f"{part} svg.chart").count() >= 1
     assert opened.page.locator("#learning svg.chart polyline").count() == 2
+    axes = [" ".join(chart.split()) for chart in opened.page.locator("#learning svg.chart").all_text_contents()]
+    for axis, words in zip(axes, ("environment episodes", "processor seconds of training"), strict=True):
+        assert words in axis
     assert opened.page.locator("#lists td[data-doc]").count() == 15
 
 
@@ -88,6 +93,15 @@ def test_paper_has_every_part(browser: Any, file: Path) -> None:
     opened.page.pdf()
     for part in ("#learning svg.chart", "#effort svg.chart", "#differences svg.chart", "#lists td[data-doc]"):
         assert opened.page.locator(part).count() >= 1, part
+    assert opened.page.locator("details:not([open])").count() == 0
+    opened.page.emulate_media(media="print")
+    opened.page.set_viewport_size(PAPER)
+    assert opened.page.locator("#learning .choices label").first.is_visible()
+    cut = opened.page.evaluate(
+        "[...document.querySelectorAll('body *')].filter(e => e.getBoundingClientRect().right > innerWidth + 1)"
+        ".map(e => e.tagName)"
+    )
+    assert cut == []
     opened.page.close()
 
 

@@ -36,7 +36,7 @@ const drawPanel = (holder, panel) => {
   const xs = lines.flatMap((line) => [line.x[0], line.x.at(-1)]);
   const starts = lines.map((line) => line.start).filter((value) => value !== null);
   const [low, high] = range([...lines.flatMap((line) => [...line.low, ...line.high]), ...starts, ...levels.map(([, value]) => value)]);
-  const label = { episodes: "environment episodes", seconds: "seconds of training" }[panel.against];
+  const label = { episodes: "environment episodes", cpu_seconds: "processor seconds of training" }[panel.against];
   chart(holder, {
     height: 320,
     label: `${panel.measure} on validation topics against ${label}: ${lines.map((line) => `${line.name} ends at ${line.mean.at(-1).toFixed(3)}`).join(", ")}`,

@@ -60,7 +60,10 @@ const start = () => {
     }
   }, { rootMargin: "400px" });
   for (const part of parts) watcher.observe(byId(part.id));
-  window.addEventListener("beforeprint", () => parts.forEach(ready)); // paper shows all of it at once
+  window.addEventListener("beforeprint", () => { // paper shows all of it at once
+    parts.forEach(ready);
+    for (const closed of document.querySelectorAll("details")) closed.open = true;
+  });
   let width = window.innerWidth;
   window.addEventListener("resize", () => {
     if (window.innerWidth === width) return; // a phone's address bar comes and goes

@@ -30,7 +30,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from srd_gym.data.attach import Missing, attach_vectors
-from srd_gym.data.first_stage import BM25, Cosine
+from srd_gym.data.collection import BM25, Cosine
 from srd_gym.data.labels import label_free_order
 from srd_gym.data.streams import existing_folder, notice
 from srd_gym.data.vectors import read_vector_parts

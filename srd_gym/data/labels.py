@@ -1,19 +1,47 @@
 """Label files {topic: {document: [subtopics it covers]}}, the form that MDP-DIV and DU-DIV share.
 
 Their order is that of the labels, more or less, so candidates get one that knows nothing of them.
+
+MDP-DIV's published files (Xia et al., SIGIR 2017): candidates and judgments of 198 TREC Web Track topics.
+
+==========================================  =====================================================================
+file (plain or `.gz`)                       holds
+==========================================  =====================================================================
+`query_doc.json`                            {topic: {document: [subtopics it covers]}}
+`query_permutation.json`                    {topic: {"permutation": [documents], "alphaDCG": number}}: the candidates,
+                                            in the order of the greedy ideal ranking
+`query_representation.dat`                  JSON {topic: [numbers]}: query vectors
+`doc_representation.dat`                    JSON {document: [numbers]}: document vectors (large)
+==========================================  =====================================================================
+
+The order of the permutation file is the labels in disguise and is never kept: candidates stand in a shuffle that
+depends on the ids alone, and there are no retrieval scores.
+
+DU-DIV (Chen et al., WWW 2025): labels of 4,473 queries with 15 documents each, over a catalogue of 25 subtopics.
+
+Of the published files only the labels, `query_doc_subtopics_doc15_2.json` (plain or `.gz`), are read: {topic:
+{document: [subtopics it covers]}}. Both orders that the set comes with leak the labels (its permutation file reaches
+0.93 of the ideal alpha-DCG, the order of the label file 0.80, chance 0.75), so both are dropped: candidates stand in a
+shuffle that depends on the ids alone, and there are no retrieval scores.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from srd_gym.data.trec_files import natural_key
+from srd_gym.data.attach import Missing, attach_files
+from srd_gym.data.streams import existing_folder, needed_file, with_optional_gz
+from srd_gym.data.trec import judgment_rows
+from srd_gym.data.trec_files import Paths, Qrels, natural_key, read_qrels
 from srd_gym.files import PathLike
 from srd_gym.reading import read_json_object, shown
-from srd_gym.topic import Topic
+from srd_gym.topic import Topic, TopicSet
 
 Labels = Mapping[str, list[str]]
 """Subtopics by document id, for one topic."""
@@ -81,3 +109,125 @@ def label_free_order(query_id: str, doc_ids: Iterable[str]) -> tuple[str, ...]:
         return hashlib.blake2b(f"{query_id}\0{doc_id}".encode(errors="surrogatepass"), digest_size=16).digest()
 
     return tuple(sorted(doc_ids, key=lambda doc_id: (digest(doc_id), doc_id)))
+
+
+_MDP_DIV = "MDP-DIV's files"
+
+
+def load_rl4srd(
+    folder: PathLike,
+    *,
+    documents: PathLike | None = None,
+    qrels: Paths | None = None,
+    missing: Missing = "error",
+    name: str = "trec-rl4srd",
+) -> TopicSet:
+    """The topics of MDP-DIV's files, candidates in a label-free shuffle, topics in numeric order.
+
+    Args:
+        folder: holds the files above; `query_representation.dat` and `doc_representation.dat` may be missing.
+        documents: document vectors in another place: JSON as above, read as a stream, or any format of
+            `srd_gym.data.vectors`.
+        qrels: official judgments. Candidates are then judged by them, and they give the pool, which the label file
+            lacks (it knows 8,805 relevant documents less); without them the ideal comes from the candidates.
+        missing: what to do about documents and queries without a vector: "error" or "drop".
+        name: the set's name.
+
+    Raises:
+        FileNotFoundError: no such folder, or no label or permutation file in it.
+        ValueError: a file of another form, a topic in one file only, or missing vectors.
+    """
+    place = existing_folder(folder, _MDP_DIV)
+    labels = read_labels(needed_file(place, "query_doc.json", _MDP_DIV), _MDP_DIV)
+    candidates = _read_candidates(needed_file(place, "query_permutation.json", _MDP_DIV))
+    lonely = sorted(labels.keys() ^ candidates.keys(), key=natural_key)
+    if lonely:
+        raise ValueError(
+            f"{_MDP_DIV}: {place}: {len(lonely)} topics, {shown(lonely[0])} among them, are in only one of "
+            "query_doc.json and query_permutation.json; both must hold the same topics"
+        )
+    judged = None if qrels is None else read_qrels(qrels)
+    topics = TopicSet(
+        (
+            _official(label_topic(query_id, candidates[query_id], labels[query_id]), judged)
+            for query_id in sorted(labels, key=natural_key)
+        ),
+        name=name,
+    )
+    found = documents or with_optional_gz(place, "doc_representation.dat")
+    return attach_files(topics, found, with_optional_gz(place, "query_representation.dat"), missing)
+
+
+def _read_candidates(path: Path) -> dict[str, tuple[str, ...]]:
+    """Candidates by topic; the order of the file ends here."""
+
+    def documents(query_id: str, entry: Any) -> tuple[str, ...]:
+        listed = entry.get("permutation") if isinstance(entry, Mapping) else None
+        if not isinstance(listed, list) or not listed or not all(isinstance(d, str) for d in listed):
+            raise ValueError(
+                f'{_MDP_DIV}: {path}: topic {shown(query_id)}: expected {{"permutation": [document ids, at least one]}}'
+            )
+        if len(set(listed)) < len(listed):
+            raise ValueError(f"{_MDP_DIV}: {path}: topic {shown(query_id)}: a document comes twice; keep one")
+        return label_free_order(query_id, listed)
+
+    return {query_id: documents(query_id, entry) for query_id, entry in read_json_object(path, _MDP_DIV).items()}
+
+
+def _official(topic: Topic, qrels: Qrels | None) -> Topic:
+    """The topic judged by the official qrels, with their pool; as it is without qrels."""
+    if qrels is None:
+        return topic
+    judged = qrels.topics.get(topic.query_id)
+    if judged is None:
+        raise ValueError(
+            f"qrels: no judgment of topic {shown(topic.query_id)}; give the files of all years (2009 to 2012)"
+        )
+    return replace(
+        topic,
+        subtopic_ids=judged.subtopic_ids,
+        judgments=judgment_rows(judged, topic.doc_ids, judged.subtopic_ids),
+        pool=judged.judgments,
+        pool_ids=judged.doc_ids,
+    )
+
+
+_DU_DIV = "DU-DIV"
+_LABELS = "query_doc_subtopics_doc15_2.json"
+
+
+def load_du_div(
+    folder: PathLike,
+    *,
+    documents: PathLike | None = None,
+    query_vectors: PathLike | None = None,
+    missing: Missing = "error",
+    name: str = "du-div",
+) -> TopicSet:
+    """The labelled queries of DU-DIV, in numeric order.
+
+    Subtopic ids are numbers of the shared catalogue; a topic has those that its documents cover (the paper speaks of
+    50, the file has 25).
+
+    Args:
+        folder: holds the label file.
+        documents: vectors by document id: JSON {id: [numbers]}, or any format of `srd_gym.data.vectors`; the published
+            files at hand have none.
+        query_vectors: vectors by query id, likewise.
+        missing: what to do about documents and queries without a vector: "error" or "drop".
+        name: the set's name.
+
+    Raises:
+        FileNotFoundError: no such folder, or no label file in it.
+        ValueError: a file of another form, or missing vectors.
+    """
+    place = existing_folder(folder, _DU_DIV)
+    labels = read_labels(needed_file(place, _LABELS, _DU_DIV), _DU_DIV)
+    topics = TopicSet(
+        (
+            label_topic(query_id, label_free_order(query_id, labels[query_id]), labels[query_id])
+            for query_id in sorted(labels, key=natural_key)
+        ),
+        name=name,
+    )
+    return attach_files(topics, documents, query_vectors, missing)

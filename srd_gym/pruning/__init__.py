@@ -4,8 +4,7 @@ Pass one to an environment or simulator: `gym.make("SRD-v0", pruning=KNN(0.3))`.
 """
 
 from srd_gym.pruning.by_ranker import ByRanker
-from srd_gym.pruning.chain import Chain
+from srd_gym.pruning.chain import Chain, parse_pruning, pruning_from
 from srd_gym.pruning.knn import KNN
-from srd_gym.pruning.notation import parse_pruning, pruning_from
 
 __all__ = ["KNN", "ByRanker", "Chain", "parse_pruning", "pruning_from"]

@@ -1,12 +1,20 @@
-"""Several strategies, one after the other."""
+"""Several strategies, one after the other.
+
+Strategies from text (options of commands) and from what JSON makes of them (environment specifications).
+"""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from srd_gym.core.pruner import checked_strategy
-from srd_gym.protocols import BoolArray, BoundPruning, IntArray
+from srd_gym.names import unknown
+from srd_gym.protocols import BoolArray, BoundPruning, IntArray, Pruning
+from srd_gym.pruning.by_ranker import ByRanker
+from srd_gym.pruning.knn import KNN
 
 if TYPE_CHECKING:
     from srd_gym.core.arrays import TopicArrays
@@ -58,3 +66,71 @@ class BoundChain:
         for part in self.parts:
             allowed = allowed & part.after_step(topic_index, ranking, action, allowed, needed)
         return allowed
+
+
+_HOW = (
+    'Write "knn:FRACTION[:METRIC]" or "knn:K[:METRIC]" (K a whole number), "ranker:KEEP:WHEN:NAME_OR_FOLDER" '
+    '(WHEN: reset or step), or several joined by "+".'
+)
+
+_NEXT = re.compile(r"\+(?=\s*(?:knn|ranker):)")
+"""A plus sign before a further strategy; one in a folder's name is none."""
+
+
+def parse_pruning(text: str) -> Pruning:
+    """The strategy that a text stands for: "knn:0.3", "knn:20:cosine", "ranker:0.5:step:models/ntn-div".
+
+    Raises:
+        TypeError: no text.
+        ValueError: a text that stands for none, or values out of range.
+    """
+    if not isinstance(text, str):
+        raise TypeError(f"a pruning description is text, got {text!r} ({type(text).__name__}). {_HOW}")
+    parts = [_one(part.strip(), text) for part in _NEXT.split(text)]
+    return parts[0] if len(parts) == 1 else Chain(tuple(parts))
+
+
+def pruning_from(value: Any) -> Pruning:
+    """A strategy as it is, or the one that a mapping describes (`dataclasses.asdict` of a strategy, as in a spec).
+
+    Raises:
+        TypeError: neither.
+        ValueError: an unknown kind or field; near names are suggested.
+    """
+    if not isinstance(value, Mapping):
+        return checked_strategy(value)
+    kinds: dict[str, Any] = {"knn": KNN, "by_ranker": ByRanker, "chain": Chain}
+    fields = dict(value)
+    kind = str(fields.pop("kind", None))
+    if kind not in kinds:
+        raise unknown("kind of pruning", kind, kinds)
+    chosen = kinds[kind]
+    known = [name for name in chosen.__dataclass_fields__ if name != "kind"]
+    for name in fields:
+        if name not in known:
+            raise unknown(f"field of {chosen.__name__}:", str(name), known)
+    if chosen is Chain and isinstance(fields.get("strategies"), tuple | list):
+        fields["strategies"] = tuple(pruning_from(item) for item in fields["strategies"])
+    made: Pruning = chosen(**fields)
+    return made
+
+
+def _one(part: str, text: str) -> Pruning:
+    """One strategy of a description."""
+    kind, *rest = part.split(":", 3 if part.startswith("ranker:") else -1)
+    if kind == "knn" and 1 <= len(rest) <= 2:
+        size = _number(rest[0], text)
+        metric: Any = rest[1] if len(rest) == 2 else "euclidean"
+        return KNN(k=size, metric=metric) if isinstance(size, int) else KNN(size, metric=metric)
+    if kind == "ranker" and len(rest) == 3 and rest[1] in ("reset", "step") and rest[2]:
+        when: Any = rest[1]
+        return ByRanker(rest[2], _number(rest[0], text), when=when)
+    raise ValueError(f"cannot read the pruning description {text!r}. {_HOW}")
+
+
+def _number(word: str, text: str) -> int | float:
+    """A whole number where it is written as one, else a float."""
+    try:
+        return int(word) if word.isdecimal() else float(word)
+    except ValueError:
+        raise ValueError(f"cannot read the number {word!r} in the pruning description {text!r}. {_HOW}") from None

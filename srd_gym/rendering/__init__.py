@@ -3,7 +3,7 @@
 Labels appear here and nowhere in an observation.
 """
 
-from srd_gym.rendering.painter import RENDER_FPS, RENDER_MODES, Painter
+from srd_gym.rendering.picture import RENDER_FPS, RENDER_MODES, Painter
 from srd_gym.rendering.scene import Row, Scene, scoring_scene, selection_scene
 from srd_gym.rendering.text import ansi, clipped, printable
 

@@ -2,19 +2,22 @@
 
 Colours are Okabe and Ito's and one ramp of blues, which people with any colour vision tell apart; no colour stands
 alone: cells hold counts, bars hold numbers, and the map's kinds of documents differ in shape or size too.
+
+What the environments draw with: pictures as arrays, and a window that shows them.
 """
 
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from typing import Any, Self
 
+import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
 from srd_gym.protocols import BoolArray
 from srd_gym.rendering.scene import Row, Scene, map_of
-from srd_gym.rendering.text import clipped, first_line
+from srd_gym.rendering.text import ansi, clipped, first_line
 from srd_gym.topic import Topic
 
 Frame = NDArray[np.uint8]
@@ -204,3 +207,82 @@ def _short(name: str) -> str:
     """A measure's name without what it assumes: "alpha_DCG(alpha=0.9)@10" is shown as "alpha_DCG@10"."""
     head, _, tail = name.partition("(")
     return clipped(head + tail.rpartition(")")[2], 28)
+
+
+RENDER_MODES = ("ansi", "rgb_array", "human")
+"""What `render_mode` may be, besides None."""
+RENDER_FPS = 4
+"""Ranks a second in videos and in the window."""
+
+
+class Painter:
+    """Paints the scenes of one environment; matplotlib is imported with the first one.
+
+    Copies (of environments) begin without a window.
+    """
+
+    _window: _Window | None = None
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return type(self)()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), ()
+
+    def render(self, scene: Scene, mode: str) -> str | Frame | None:
+        """The scene as text or as a picture [720, 1280, 3] uint8; "human" shows it while a frame lasts and gives None.
+
+        Without a display nothing is shown but a warning.
+
+        Raises:
+            ImportError: matplotlib is not installed.
+        """
+        if mode == "ansi":
+            return ansi(scene)
+        frame = picture(scene)
+        if mode == "rgb_array":
+            return frame
+        if self._window is None:
+            self._window = _Window()
+        self._window.show(frame)
+        return None
+
+    def close(self) -> None:
+        """Close the window, if there is one."""
+        if self._window is not None:
+            self._window.close()
+        self._window = None
+
+
+class _Window:
+    """A matplotlib window that shows one frame after the other."""
+
+    def __init__(self) -> None:
+        from matplotlib import pyplot
+
+        self._pyplot = pyplot
+        self._figure = pyplot.figure(figsize=(WIDTH / 100, HEIGHT / 100), dpi=100, num="srd_gym", clear=True)
+        self._image: Any = None
+        self._seen = self._figure.canvas.required_interactive_framework is not None
+        if not self._seen:
+            gym.logger.warn(
+                f"render_mode='human' found no display (matplotlib backend {pyplot.get_backend()!r}); "
+                "nothing is shown. Use a backend with windows (MPLBACKEND=tkagg), or render_mode='rgb_array'"
+            )
+
+    def show(self, frame: Frame) -> None:
+        """Put a frame into the window and leave it there for a moment."""
+        if not self._seen:
+            return
+        if self._image is None:
+            axes = self._figure.add_axes((0, 0, 1, 1))
+            axes.set_axis_off()
+            self._image = axes.imshow(frame, aspect="equal")
+        else:
+            self._image.set_data(frame)
+        self._figure.canvas.draw_idle()
+        self._pyplot.pause(1 / RENDER_FPS)
+
+    def close(self) -> None:
+        """Close it."""
+        self._pyplot.close(self._figure)

@@ -13,7 +13,7 @@ from srd_gym.envs.selection import SelectionEnv
 from srd_gym.protocols import BoolArray, Pruning
 from srd_gym.pruning import KNN, ByRanker, Chain
 from srd_gym.pruning.by_ranker import When
-from srd_gym.pruning.distances import Metric
+from srd_gym.pruning.knn import Metric
 
 
 class _Pruned(gym.Wrapper[Observation, np.int64, Observation, np.int64], RecordConstructorArgs):

@@ -12,8 +12,7 @@ from noisy_linear import NoisyLinear, NoisyLinearConfig
 
 from srd_agents import RANKERS, make_ranker
 from srd_agents.learner import Learner
-from srd_agents.testing import check_learner
-from srd_agents.testing_topics import toy_topics
+from srd_agents.testing import check_learner, toy_topics
 from srd_gym.data import generate
 from srd_gym.protocols import IntArray
 from srd_gym.testing import ConformanceError

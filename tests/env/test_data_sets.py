@@ -14,9 +14,7 @@ import pytest
 from numpy.typing import NDArray
 from small_topics import refused
 
-from srd_gym.data.du_div import load_du_div
-from srd_gym.data.labels import label_free_order
-from srd_gym.data.rl4srd import load_rl4srd
+from srd_gym.data.labels import label_free_order, load_du_div, load_rl4srd
 from srd_gym.data.splits import read_folds
 from srd_gym.data.streams import DataNotice
 from srd_gym.data.trec import read_qrels

@@ -16,8 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 from small_topics import refused
 
-from srd_gym.data.attach import attach_vectors, embed_topics
-from srd_gym.data.json_vectors import read_any_vectors
+from srd_gym.data.attach import attach_vectors, embed_topics, read_any_vectors
 from srd_gym.data.streams import DataNotice
 from srd_gym.data.vectors import VectorTable, embed_texts, read_vector_parts, read_vectors
 from srd_gym.topic import Topic, TopicSet
@@ -140,7 +139,7 @@ def test_an_npz_may_hold_several_kinds(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("chunk", [1, 7, 2**20])
 def test_json_vectors_are_streamed(tmp_path: Path, chunk: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("srd_gym.data.json_vectors._CHUNK", chunk)
+    monkeypatch.setattr("srd_gym.data.attach._CHUNK", chunk)
     path = tmp_path / "v.json.gz"
     text = ' {"1.1" : [1, 2.5e0],\n "q\\"u\\u00e9": [ -3 ,4 ] , "skip": ["not", "parsed"], "1.10":[0,0]}\n'
     path.write_bytes(gzip.compress(text.encode()))

@@ -13,10 +13,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 from small_topics import KeepAll, KeepNone, random_topics, refused
 
 import srd_gym  # noqa: F401 registers the environments
-import srd_gym.pruning.distances as distances
+import srd_gym.pruning.knn as distances
 from srd_gym.core import SelectionCore, TopicArrays
 from srd_gym.pruning import KNN, ByRanker, Chain, parse_pruning, pruning_from
-from srd_gym.pruning.distances import NeighbourTable, neighbour_distances
+from srd_gym.pruning.knn import NeighbourTable, neighbour_distances
 from srd_gym.topic import Topic, TopicSet
 from srd_gym.wrappers import KNNPruning, RankerPruning
 

@@ -33,7 +33,7 @@ from srd_gym.data import (
     read_vectors,
     write_topics,
 )
-from srd_gym.data.json_vectors import read_any_vectors
+from srd_gym.data.attach import read_any_vectors
 from srd_gym.topic import TopicSet
 
 RNG = np.random.default_rng(0)

@@ -33,7 +33,7 @@ from srd_gym.data import (
     read_topics_xml,
     read_vectors,
 )
-from srd_gym.data.json_vectors import read_any_vectors
+from srd_gym.data.attach import read_any_vectors
 from srd_gym.measures import evaluate, evaluate_run, evaluation
 from srd_gym.reading import GROWTH, numbered_lines, read_json_object, reading
 from srd_train.experiment.recipe import load_recipe

@@ -15,8 +15,7 @@ from typing import Any
 from srd_agents.heuristic.config import MMRConfig
 from srd_agents.heuristic.mmr import MMR
 from srd_gym.data.ambient import load_ambient
-from srd_gym.data.du_div import load_du_div
-from srd_gym.data.rl4srd import load_rl4srd
+from srd_gym.data.labels import load_du_div, load_rl4srd
 from srd_gym.data.simulate import NOISE_SWEEP, simulate_vectors
 from srd_gym.data.streams import DataNotice
 from srd_gym.data.synthetic import PRESETS, generate

@@ -21,7 +21,7 @@ from srd_agents.mcts.tree import MEAN, PRIOR, TRIED, Trees
 from srd_agents.registry import make_ranker
 from srd_agents.validation import Validation
 from srd_gym.core import SelectionCore
-from srd_gym.data.rl4srd import load_rl4srd
+from srd_gym.data.labels import load_rl4srd
 from srd_gym.data.synthetic import generate
 from srd_gym.protocols import IntArray
 from srd_gym.topic import TopicSet

@@ -23,7 +23,7 @@ from srd_agents.mdp_div.rollout import roll_out
 from srd_agents.networks.inputs import Inputs, TopicTensors, mean_and_deviation
 from srd_agents.registry import make_ranker
 from srd_agents.storage import read_arrays
-from srd_agents.testing_topics import toy_topics
+from srd_agents.testing import toy_topics
 from srd_agents.validation import Validation
 from srd_gym.core import SelectionCore, TopicArrays
 from srd_gym.data.synthetic import generate

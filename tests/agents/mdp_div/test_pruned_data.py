@@ -19,7 +19,7 @@ pytestmark = pytest.mark.data
 
 
 def test_full_lists_of_trec_rl4srd_need_a_third_of_the_evaluations(data_dir: Path) -> None:
-    from srd_gym.data.rl4srd import load_rl4srd
+    from srd_gym.data.labels import load_rl4srd
     from srd_gym.data.simulate import simulate_vectors
 
     topics = simulate_vectors(load_rl4srd(data_dir / "rl4srd", missing="drop"), width=32)[:40]

@@ -9,8 +9,14 @@ import numpy as np
 import pytest
 
 from srd_agents.supervised.linear import features
-from srd_agents.supervised.linear.features import Relations, relation_names, relevance_columns, relevance_names
-from srd_agents.supervised.linear.words import WordDirections, Words
+from srd_agents.supervised.linear.features import (
+    Relations,
+    WordDirections,
+    Words,
+    relation_names,
+    relevance_columns,
+    relevance_names,
+)
 from srd_gym.topic import Topic
 
 TEXTS = ("jaguar cars, fast cars", "jaguar cats", "jaguar: Cars and CATS", "")

@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from srd_agents.registry import make_ranker
+from srd_agents.supervised.linear.features import BINS, COVERAGE_NAMES, LEVELS, WordCoverage, greedy_cover
 from srd_agents.supervised.linear.svm import joint_features, most_violating
-from srd_agents.supervised.linear.words import BINS, COVERAGE_NAMES, LEVELS, WordCoverage, greedy_cover
 from srd_gym.topic import Topic, TopicSet
 
 LEARNERS = ("structsvm", "svm-div")

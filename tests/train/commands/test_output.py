@@ -10,7 +10,7 @@ import pytest
 from made_results import record, table_of
 
 from srd_train.commands.output import Output, print_table
-from srd_train.report.columns import plain_columns
+from srd_train.report.markup import plain_columns
 from srd_train.report.tables import ResultTable
 
 NAMES = ("mmr", "retrieval-order", "mdp-div, 18,000 steps", "m2div, search 1,000", "oracle")

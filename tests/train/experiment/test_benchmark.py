@@ -20,8 +20,7 @@ from srd_gym.topic import TopicSet
 from srd_train.experiment.benchmark import run_benchmark
 from srd_train.experiment.cells import Cell, CellResult, run_fit, tasks
 from srd_train.experiment.recipe import RankerEntry, Recipe
-from srd_train.report.columns import notes, plain_columns
-from srd_train.report.markup import as_markdown
+from srd_train.report.markup import as_markdown, notes, plain_columns
 
 TIMES = {"wall_seconds", "cpu_seconds", "fit_seconds", "fit_cpu_seconds", "rank_seconds", "rank_cpu_seconds"}
 TIMES |= {"commit", "history"}

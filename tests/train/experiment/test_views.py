@@ -18,7 +18,7 @@ from srd_train.experiment.benchmark import run_benchmark
 from srd_train.experiment.cells import tasks
 from srd_train.experiment.recipe import RankerEntry, Recipe, View
 from srd_train.experiment.sources import load_entry
-from srd_train.report.columns import notes, plain_columns
+from srd_train.report.markup import notes, plain_columns
 
 TOPICS = replace(TINY, run_folds=(1, 2))
 OPTIONS = {"epochs": 1, "simulations": 4, "hidden": 3, "horizon": 3}

@@ -9,9 +9,9 @@ import pytest
 from made_results import recipe_file, record, table_of, write_records
 from run_srd import Srd
 
-import srd_train.report.columns as columns_module
+import srd_train.report.markup as columns_module
 import srd_train.report.page as page_module
-from srd_train.report.columns import Column, columns
+from srd_train.report.markup import Column, columns
 from srd_train.report.page import Report, report
 from srd_train.report.results import read_results
 from srd_train.report.tables import ResultTable

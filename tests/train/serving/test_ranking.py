@@ -17,7 +17,7 @@ from srd_gym.data.parquet import TopicWriter, write_topics
 from srd_gym.data.synthetic import generate
 from srd_gym.data.trec import read_run
 from srd_gym.topic import Topic
-from srd_train.serving.topic_stream import topic_stream
+from srd_train.serving.ranking import topic_stream
 
 
 @pytest.fixture

@@ -19,9 +19,8 @@ from srd_train.experiment.cells import Cell, Engine, in_process
 from srd_train.experiment.engines.local import processes
 from srd_train.experiment.fit import commit, versions
 from srd_train.experiment.recipe import FOLDERS, Recipe, built_in, load_recipe
-from srd_train.report.columns import legend_of
 from srd_train.report.macro import collection_cells, macro_cells, macro_tables, page_markdown
-from srd_train.report.markup import write_page
+from srd_train.report.markup import legend_of, write_page
 from srd_train.report.pictures import check_format, draw, draw_latency, panels
 from srd_train.report.results import Description
 from srd_train.report.scores import check_scores_path, write_scores

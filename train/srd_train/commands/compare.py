@@ -65,8 +65,8 @@ class Compare:
             ValueError: fewer than two runs, one of them twice, an unknown reference or measure, a malformed line.
             ImportError: scipy, or for the page jinja2, is not installed.
         """
-        from srd_train.report.columns import legend_of
         from srd_train.report.comparison import compare
+        from srd_train.report.markup import legend_of
 
         import_own(self.measures, trust=self.trust)
         named = _named(self.runs, output)

@@ -150,7 +150,7 @@ class Output:
 
 def print_table(table: ResultTable, output: Output, legend: str) -> None:
     """Show a result table; a narrow terminal leaves out the columns that tell the least."""
-    from srd_train.report.columns import notes, plain_columns
+    from srd_train.report.markup import notes, plain_columns
 
     shown = plain_columns(table)
     output.table(

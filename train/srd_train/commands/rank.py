@@ -19,8 +19,7 @@ from srd_train.experiment.engines.ray import imported_ray
 from srd_train.experiment.own import import_own
 from srd_train.serving.json_lines import rank_lines
 from srd_train.serving.models import Model, load_model
-from srd_train.serving.ranking import Job, rank_on_ray, rank_stream
-from srd_train.serving.topic_stream import TopicStream, topic_stream
+from srd_train.serving.ranking import Job, TopicStream, rank_on_ray, rank_stream, topic_stream
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -19,8 +19,7 @@ import numpy as np
 
 from srd_gym.topic import TopicSet
 from srd_train.experiment.fit import versions
-from srd_train.report.columns import Column, columns, legend_of, notes
-from srd_train.report.markup import as_latex, as_markdown, write_text
+from srd_train.report.markup import Column, as_latex, as_markdown, columns, legend_of, notes, write_text
 from srd_train.report.pictures import panels
 from srd_train.report.rankings import ShownRankings, shown_rankings
 from srd_train.report.results import Description, Problem, describe, read_results, topics_of

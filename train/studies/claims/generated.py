@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from srd_train.report.columns import FEW, short
-from srd_train.report.markup import markdown
+from srd_train.report.markup import FEW, markdown, short
 from srd_train.report.significance import Scores, difference_interval, holm, paired_test
 from srd_train.report.tables import SIGNIFICANT, ResultTable
 from studies.claims.book import Book, Pivot, Situation

@@ -16,7 +16,7 @@ from srd_gym.core import SelectionCore
 from srd_gym.data.synthetic import generate
 from srd_gym.protocols import Pruning
 from srd_gym.pruning import KNN
-from srd_gym.pruning.distances import neighbour_distances
+from srd_gym.pruning.knn import neighbour_distances
 from srd_gym.topic import TopicSet
 from studies.speed.race import Contender, Figure, Outcome, against, race
 

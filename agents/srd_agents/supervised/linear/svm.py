@@ -9,9 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from srd_agents.supervised.linear.config import StructSvmConfig, SvmDivConfig
-from srd_agents.supervised.linear.features import relevance_columns, relevance_names
+from srd_agents.supervised.linear.features import (
+    COVERAGE_NAMES,
+    WordCoverage,
+    greedy_cover,
+    relevance_columns,
+    relevance_names,
+)
 from srd_agents.supervised.linear.learner import LinearLearner
-from srd_agents.supervised.linear.words import COVERAGE_NAMES, WordCoverage, greedy_cover
 from srd_agents.supervised.samples import Sampler
 from srd_agents.validation import judged
 from srd_gym.measures import BoundMeasure

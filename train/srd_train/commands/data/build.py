@@ -14,9 +14,8 @@ from srd_gym.data import LsaVectorizer, attach_vectors, embed_texts, read_vector
 from srd_gym.data.ambient import Order, load_ambient
 from srd_gym.data.attach import Embedding
 from srd_gym.data.collection import Retrieve
-from srd_gym.data.du_div import load_du_div
+from srd_gym.data.labels import load_du_div, load_rl4srd
 from srd_gym.data.parquet import write_topics
-from srd_gym.data.rl4srd import load_rl4srd
 from srd_gym.data.synthetic import PRESETS, generate
 from srd_gym.data.texts import load_texts
 from srd_gym.data.trec import load_trec

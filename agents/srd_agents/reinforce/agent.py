@@ -24,7 +24,6 @@ from srd_agents.reinforce.network import PolicyNetwork, directions_of
 from srd_agents.reinforce.rollout import Episodes, roll_out, seen_of
 from srd_agents.relational.forward import Weights as RelationalWeights
 from srd_agents.relational.forward import offered_share
-from srd_agents.relational.groups import rows_kept
 from srd_agents.relational.network import RelationalNetwork
 from srd_agents.relational.padded import PaddedRelations
 from srd_agents.relational.ranker import pretrained_weights
@@ -62,8 +61,7 @@ class Reinforce(NetworkLearner[ReinforceConfig]):
     _updates: int = 0
     _updates_an_epoch: int = 1
     _policy: PolicyWeights | None = None
-    _factors: Sequence[tuple[torch.Tensor, torch.Tensor]] = ()
-    only_training: ClassVar[tuple[str, ...]] = ("_optimizer", "_core", "_known", "_factors")
+    only_training: ClassVar[tuple[str, ...]] = ("_optimizer", "_core", "_known")
 
     def check_topics(self, topics: Sequence[Topic]) -> None:
         """Refuse to rank untrained; a policy of relations alone takes vectors of any width.
@@ -143,7 +141,6 @@ class Reinforce(NetworkLearner[ReinforceConfig]):
             load_module(self._network.relations, asdict(pretrained_weights()), "pretrained weights")
         if self._network.directions is not None:
             self._network.directions.inputs.fit(topics)
-        self._leave_out()
         self._network.to(self.config.device)
         self._rng = np.random.default_rng([seed, 1])
         pruning = None if self.config.pruning is None else parse_pruning(self.config.pruning)
@@ -165,23 +162,6 @@ class Reinforce(NetworkLearner[ReinforceConfig]):
         learned = dict(self._network.named_parameters())
         return {name: array for name, array in module_arrays(self._network).items() if name in learned}
 
-    def _leave_out(self) -> None:
-        """Make the weights of relations that are to be left out 0, and remember that they are to get no gradient."""
-        network, self._factors = self._network, []
-        for name, rows in rows_kept(self.config.without).items():
-            kept = torch.from_numpy(rows)
-            places: list[tuple[torch.Tensor, torch.Tensor]] = []
-            if network.relations is not None:
-                places.append((network.relations.get_parameter(name), kept))
-            if network.directions is not None and name == "static":
-                hidden = network.directions.hidden
-                places.append((network.directions.from_columns.weight, kept.T))
-                places.append((network.directions.prior.weight, torch.cat([torch.ones(1, hidden), kept.T], dim=1)))
-            for weights, factor in places:
-                with torch.no_grad():
-                    weights.mul_(factor)
-                self._factors.append((weights, factor.to(self.config.device)))
-
     def _update(self, batch: IntArray) -> Mapping[str, float]:
         if self._core is None or self._known is None:
             raise RuntimeError("no topics to train on: `fit` prepares them")
@@ -195,9 +175,6 @@ class Reinforce(NetworkLearner[ReinforceConfig]):
         advantages, filled = self._advantages(parts)
         self._optimizer.zero_grad()
         spreads = [self._learn(acting, *each, filled) for each in zip(parts, advantages, strict=True)]
-        for weights, factor in self._factors:
-            if weights.grad is not None:
-                weights.grad.mul_(factor)
         torch.nn.utils.clip_grad_norm_(self._network.parameters(), self.config.clip_norm)
         for group in self._optimizer.param_groups:
             group["lr"] = self.config.learning_rate * self._step_size()

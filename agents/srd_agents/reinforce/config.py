@@ -8,7 +8,6 @@ from typing import Literal
 from srd_agents.config import Count, CountFromZero, NotNegative, Positive, check_between, check_count
 from srd_agents.decoding import Decoding
 from srd_agents.learner import LearnerConfig
-from srd_agents.relational.groups import check_groups
 from srd_gym.pruning import parse_pruning
 
 
@@ -53,9 +52,6 @@ class ReinforceConfig(LearnerConfig, Decoding):
     a plain mean, so that it forgets where training began. 0: no mean."""
     pruning: str | None = None
     """What takes candidates off offer in training episodes: "knn:0.3" (`srd_gym.pruning.parse_pruning`)."""
-    without: tuple[str, ...] = ()
-    """Groups of relations to leave out, to see what they are worth: order, query, density, neighbours, ahead, ranked,
-    fresh, context (`srd_agents.relational.groups.GROUPS`). Their weights are 0 from the start and stay so."""
     device: str = "cpu"
     """Where the learning passes run, in torch's words ("cpu", "cuda"); acting and ranking run on the CPU."""
 
@@ -68,5 +64,3 @@ class ReinforceConfig(LearnerConfig, Decoding):
         check_between("average", self.average, 0.0, 0.9999)
         if self.pruning is not None:
             parse_pruning(self.pruning)
-        check_groups(self.without)
-        object.__setattr__(self, "without", tuple(self.without))  # files hold lists

@@ -12,7 +12,6 @@ import pytest
 from run_srd import Srd
 
 from srd_agents.config import as_values
-from srd_agents.relational.groups import rows_kept
 from srd_agents.relational.ranker import pretrained_weights, read_weights
 from studies.pretrain.run import Plan, pretrain
 
@@ -47,22 +46,11 @@ def test_seeds_are_different_numbers(tmp_path: Path) -> None:
         pretrain(Plan(seeds=(1, 1)), tmp_path)
 
 
-def test_relations_are_left_out_and_no_student_is_made(tmp_path: Path, study: Srd) -> None:
+def test_no_student_is_made_and_another_plan_is_refused(tmp_path: Path, study: Srd) -> None:
     words = ("--seeds", "0", "--topics", "5", "--validation", "3", "--epochs", "1", "--out", str(tmp_path / "p"))
-    done = study.works("pretrain", *words, "--without", "order", "fresh", "--no-one-pass", "--json")
+    done = study.works("pretrain", *words, "--no-one-pass", "--json")
     assert done.json["outcomes"][0]["seed"] == 0
-    without = (*words, "--without", "order", "fresh", "--no-one-pass")
-    assert "pretrained.npz" in study.works("pretrain", *without).out
+    assert "pretrained.npz" in study.works("pretrain", *words, "--no-one-pass").out
     assert not list((tmp_path / "p").glob("*one-pass*"))
-    weights = read_weights(tmp_path / "p" / "seed-0.npz")
-    log = json.loads((tmp_path / "p" / "pretraining.json").read_text())
-    for block, rows in rows_kept(("order", "fresh")).items():
-        gone = rows[:, 0] == 0
-        assert not getattr(weights, block)[gone].any()
-        assert getattr(weights, block)[~gone].any(axis=1).all()
-    assert log["plan"]["without"] == ["order", "fresh"]
-    assert log["distillation"] is None
-    assert "without was ['order', 'fresh'], now []" in study.fails("pretrain", *words, "--no-one-pass")
-    assert "unknown group of relations: 'ordr'. Did you mean order?" in study.fails(
-        "pretrain", *words, "--without", "ordr"
-    )
+    assert json.loads((tmp_path / "p" / "pretraining.json").read_text())["distillation"] is None
+    assert "units was 64, now 32" in study.fails("pretrain", *words, "--units", "32", "--no-one-pass")

@@ -52,17 +52,12 @@ class Plan:
     """Units of the first layer."""
     second: int = 32
     """Units of the second layer."""
-    without: tuple[str, ...] = ()
-    """Groups of relations to leave out, to see what they are worth: order, query, density, neighbours, ahead, ranked,
-    fresh, context."""
     one_pass: bool = True
     """Distil each model into one-pass scoring, too."""
 
     def config(self) -> ReinforceConfig:
         """The learner's options."""
-        own = {
-            name: getattr(self, name) for name in ("epochs", "learning_rate", "average", "units", "second", "without")
-        }
+        own = {name: getattr(self, name) for name in ("epochs", "learning_rate", "average", "units", "second")}
         return ReinforceConfig(parts="relations", init="random", patience=0, decay_epochs=0, entropy=0.01, **own)
 
 
@@ -87,7 +82,6 @@ class Pretrain(Plan):
     Examples:
       make pretrain
       make pretrain ARGS="--seeds 0 --topics 500 --epochs 3 --out quick"
-      make pretrain ARGS="--without order --no-one-pass --out without-order"
     """
 
     out: Folder = Path("pretrain")
@@ -127,7 +121,7 @@ def pretrain(plan: Plan, out: Path, *, threads: int = 1, progress: OnProgress | 
         progress: called while training.
 
     Raises:
-        ValueError: no seeds, an unknown group of relations, or a folder that holds a run of another plan.
+        ValueError: no seeds, or a folder that holds a run of another plan.
     """
     if not plan.seeds or len(set(plan.seeds)) != len(plan.seeds):
         raise ValueError(f"seeds must be different numbers, at least one; got {list(plan.seeds)}")

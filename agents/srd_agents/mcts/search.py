@@ -86,12 +86,26 @@ def run(search: Search, which: IntArray, simulations: int) -> None:
         which: [A] trees to search; none may be at its end.
         simulations: per tree.
     """
+    if len(which) == 1:
+        _run_one(search, which, simulations)
+        return
     trees = search.trees
     while True:
         missing = simulations + 1 - trees.visits[trees.root[which]].astype(np.int64)
         if not (missing > 0).any():
             return
         step(search, which[missing > 0])
+
+
+def _run_one(search: Search, which: IntArray, simulations: int) -> None:
+    """`run` of one tree: nothing but plain numbers where a finished list is reached again."""
+    trees, tree = search.trees, int(which[0])
+    root, length = trees.root.item(tree), trees.length.item(tree)
+    while trees.visits.item(root) <= simulations:
+        node, action = _descend_one(trees, root, search.config.exploration)
+        if action >= 0 or trees.depth.item(node) < length:
+            node = expand(search, which, np.array([node]), np.array([action])).item()
+        _backward_one(trees, node, trees.value.item(node))
 
 
 def step(search: Search, which: IntArray, forced: IntArray | None = None) -> None:

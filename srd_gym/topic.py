@@ -14,6 +14,7 @@ from typing import Any, Self, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from srd_gym.mapped import looked_at
 from srd_gym.names import unknown
 from srd_gym.topic_checks import check_topic
 
@@ -104,6 +105,7 @@ class Topic:
         """
         if self.doc_vectors is None:
             raise _no_vectors(f"topic {self.query_id!r}", who)
+        looked_at(self.doc_vectors.nbytes)
         return self.doc_vectors
 
     def take(self, candidates: ArrayLike) -> Topic:
@@ -253,6 +255,7 @@ class TopicSet(Sequence[Topic]):
             for name in TOPIC_FIELDS:
                 value = getattr(topic, name)
                 if isinstance(value, np.ndarray):
+                    looked_at(value.nbytes)
                     digest.update(repr(value.shape).encode())
                     digest.update(value.data)
                 else:

@@ -48,11 +48,15 @@ from numpy.typing import NDArray
 from srd_gym.data.arrow import opened_parquet, read_batches, record_batch
 from srd_gym.data.streams import notice
 from srd_gym.files import PathLike, written_atomically
+from srd_gym.mapped import MappedFile
 from srd_gym.reading import Place, first_bytes, json_value, reading, refuse_pickle, shown
 from srd_gym.topic import Topic, TopicSet
 
 SCHEMA_VERSION = 1
 """Rises when the meaning of a column changes; readers refuse files of a later version."""
+
+IN_MEMORY = 2**28
+"""Numbers of document vectors (1 GiB) that a set that is read whole holds in memory; more stay on disk."""
 
 _METADATA_KEY = b"srd_gym"
 _WHAT = "topic set"
@@ -89,7 +93,7 @@ def write_topics(path: PathLike, topics: TopicSet) -> None:
 
 
 def read_topics(path: PathLike) -> TopicSet:
-    """Read a whole topic set.
+    """Read a whole topic set; more document vectors than `IN_MEMORY` go into a temporary file, with a notice.
 
     Raises:
         FileNotFoundError: no such file.
@@ -98,16 +102,28 @@ def read_topics(path: PathLike) -> TopicSet:
     """
     with _opened(path) as (file, _):
         header = _header_of(file, path)
-    with reading(path, _WHAT, "one topic set", "write it again"):
-        return TopicSet(iter_topics(path), **header)
+        numbers = _numbers_in(file, "doc_vectors")
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(reading(path, _WHAT, "one topic set", "write it again"))
+        aside = None
+        if numbers > IN_MEMORY:
+            aside = stack.enter_context(MappedFile(numbers, f"{_WHAT}: {path}"))
+            notice(
+                f"{_WHAT}: {path}: {4 * numbers / 1e9:.1f} GB of document vectors go into a temporary file in "
+                f"{aside.folder}, so that they need not fit into memory; TMPDIR names another folder"
+            )
+        return TopicSet(iter_topics(path, aside=aside), **header)
 
 
-def iter_topics(path: PathLike, groups: Iterable[int] | None = None) -> Iterator[Topic]:
+def iter_topics(
+    path: PathLike, groups: Iterable[int] | None = None, *, aside: MappedFile | None = None
+) -> Iterator[Topic]:
     """The topics of a file one after the other, holding one row group (about 32 MB) in memory.
 
     Args:
         path: the Parquet file.
         groups: numbers of the row groups to read, from 0; None: all of them.
+        aside: where document vectors are moved to, so that topics that are kept do not hold them in memory.
 
     Raises:
         FileNotFoundError, ValueError: as `read_topics`; a fault inside a row is raised when the row is reached.
@@ -117,7 +133,7 @@ def iter_topics(path: PathLike, groups: Iterable[int] | None = None) -> Iterator
         columns = _columns(file, path)
         for row, batch in read_batches(file, path, columns, _READ_ROWS, groups):
             place.at = f", row {row}"
-            yield from _topics_of(batch, path, row)
+            yield from _topics_of(batch, path, row, aside)
 
 
 def iter_query_ids(path: PathLike) -> Iterator[str]:
@@ -275,9 +291,18 @@ def _columns(file: pq.ParquetFile, path: PathLike) -> list[str]:
     return [name for name in known if name in present]
 
 
-def _topics_of(batch: pa.RecordBatch, path: PathLike, first_row: int) -> Iterator[Topic]:
+def _numbers_in(file: pq.ParquetFile, name: str) -> int:
+    """How many numbers a column of lists holds, as the footer says (a list that is missing or empty counts as one)."""
+    places = [i for i in range(len(file.schema)) if file.schema.column(i).path.split(".")[0] == name]
+    groups = [file.metadata.row_group(group) for group in range(file.num_row_groups)]
+    return sum(group.column(place).num_values for group in groups for place in places)
+
+
+def _topics_of(batch: pa.RecordBatch, path: PathLike, first_row: int, aside: MappedFile | None) -> Iterator[Topic]:
     """The topics in a batch of rows."""
     columns = {name: _values(batch, name, path) for name in batch.schema.names}
+    if aside is not None and "doc_vectors" in columns:
+        columns["doc_vectors"] = aside.moved(columns["doc_vectors"])
     for i in range(batch.num_rows):
         values = {name: column[i] for name, column in columns.items()}
         try:

@@ -16,12 +16,14 @@ from torch import Tensor, nn
 
 from srd_agents.features import padded_order_features
 from srd_gym.core import TopicArrays
+from srd_gym.mapped import looked_at
 from srd_gym.protocols import IntArray
 from srd_gym.topic import Topic, TopicSet
 
 MASKED_LOGIT = -1e9
 """Logit of a candidate that is not on offer: its probability is exactly 0 and, unlike minus infinity, its
 probability times its log-probability is 0 too, and not NaN."""
+_WHO = "a learned ranker"
 
 
 class Inputs(NamedTuple):
@@ -71,7 +73,7 @@ class Standardizer(ShiftAndScale):
 
 
 class TopicTensors:
-    """The vectors of a topic set as tensors on a device; on the CPU they share the arrays' memory.
+    """The vectors of a topic set as tensors on a device; on the CPU they share the topics' memory.
 
     Args:
         arrays: the topic set.
@@ -84,21 +86,27 @@ class TopicTensors:
         self._order: Tensor | None = None
         if order:
             self._order = torch.from_numpy(padded_order_features(arrays)).to(like.device, like.dtype)
-        self._documents = shared_tensor(arrays.documents).to(like.device, like.dtype)
+        vectors = (shared_tensor(topic.require_vectors(_WHO)) for topic in arrays.topics)
+        self._documents = [rows.to(like.device, like.dtype) for rows in vectors]
         self._queries = shared_tensor(arrays.queries).to(like.device, like.dtype)
         self._present = shared_tensor(arrays.present).to(like.device)
 
     def batch(self, topics: IntArray) -> Inputs:
-        """What a network sees of these topics ([B] int64), N cut to the largest of them; a view of a single one."""
+        """What a network sees of these topics ([B] int64), padded to the largest of them; a view of a single one."""
         counts = self.n_candidates[topics]
         most = int(counts.max())
-        chosen: slice | Tensor = slice(int(topics[0]), int(topics[0]) + 1)
-        if len(topics) > 1:
-            chosen = torch.from_numpy(topics).to(self._documents.device)
+        equal = int(counts.min()) == most
+        rows = [self._documents[topic] for topic in topics.tolist()]
+        if len(rows) == 1:
+            documents = rows[0][None]
+        else:
+            documents = torch.stack(rows) if equal else nn.utils.rnn.pad_sequence(rows, batch_first=True)
+        looked_at(documents.nbytes)
+        chosen = torch.from_numpy(topics).to(documents.device)
         return Inputs(
             self._queries[chosen],
-            self._documents[:, :most][chosen],
-            None if int(counts.min()) == most else self._present[:, :most][chosen],
+            documents,
+            None if equal else self._present[:, :most][chosen],
             None if self._order is None else self._order[:, :most][chosen],
         )
 
@@ -111,7 +119,7 @@ def inputs_of(topics: Sequence[Topic], like: Tensor) -> Inputs:
         like: whose device and dtype to take.
     """
     return padded_inputs(
-        [topic.require_vectors("a learned ranker") for topic in topics], [topic.query_vector for topic in topics], like
+        [topic.require_vectors(_WHO) for topic in topics], [topic.query_vector for topic in topics], like
     )
 
 
@@ -167,10 +175,9 @@ def mean_and_deviation(topics: TopicSet) -> tuple[NDArray[np.float32], float]:
     Returns:
         ([F] float32, positive float; 1 where all vectors are the same).
     """
-    vectors = [topic.require_vectors("a learned ranker") for topic in topics]
-    count = sum(len(rows) for rows in vectors)
-    mean = np.sum([rows.sum(axis=0, dtype=np.float64) for rows in vectors], axis=0) / count
-    squares = sum(float(np.square(rows - mean).sum()) for rows in vectors)
+    count = sum(topic.n_candidates for topic in topics)
+    mean = np.sum([topic.require_vectors(_WHO).sum(axis=0, dtype=np.float64) for topic in topics], axis=0) / count
+    squares = sum(float(np.square(topic.require_vectors(_WHO) - mean).sum()) for topic in topics)
     deviation = float(np.sqrt(squares / (count * len(mean))))
     return mean.astype(np.float32), deviation if deviation > 0 else 1.0
 

@@ -46,7 +46,7 @@ def seen_of(core: SelectionCore, known: PaddedRelations, batch: IntArray) -> See
     relations = known.of(batch)
     n = relations.static.shape[1]
     present = np.arange(n) < known.n_candidates[batch][:, None]
-    return Seen(relations, core.arrays.documents[batch, :n], core.arrays.queries[batch], present)
+    return Seen(relations, known.documents(batch), core.arrays.queries[batch], present)
 
 
 def roll_out(

@@ -1,6 +1,6 @@
 """The relations of a topic set, padded, for those who learn from many topics at once. Numpy only.
 
-Shapes: B topics, N candidates.
+Shapes: B topics, N candidates, F vector width.
 """
 
 from __future__ import annotations
@@ -10,10 +10,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from srd_agents.heuristic.vectors import blocks_of_equal_shape
-from srd_agents.relational.ranker import relations_of
-from srd_agents.relational.relations import ANCHORS, CONTEXT, STATIC, Relations
+from srd_agents.relational.ranker import NAME, relations_of
+from srd_agents.relational.relations import ANCHORS, Array, Relations
 from srd_gym.protocols import IntArray
 from srd_gym.topic import Topic
+
+KEPT = 2**30
+"""Bytes of relations that are kept for the next time; those of further topics are computed whenever asked for."""
 
 
 class PaddedRelations:
@@ -24,27 +27,11 @@ class PaddedRelations:
     """
 
     def __init__(self, topics: Sequence[Topic]) -> None:
-        count, n = len(topics), max(topic.n_candidates for topic in topics)
-        vectors = topics[0].require_vectors("a learned ranker")
-        self._all = Relations(
-            np.zeros((count, n, vectors.shape[1]), np.float32),
-            np.zeros((count, n, len(STATIC)), np.float32),
-            np.zeros((count, len(CONTEXT)), np.float32),
-            np.zeros(count, np.float32),
-            np.zeros(count, np.float32),
-            np.zeros((count, n, 2, min(n, ANCHORS)), np.float32),
-            np.zeros(count, np.float32),
-        )
+        self._topics = topics
         self.n_candidates = np.array([topic.n_candidates for topic in topics])
-        for block in blocks_of_equal_shape([(topic.n_candidates,) for topic in topics], 4096):
-            found = relations_of([topics[index] for index in block])
-            for kept, part in zip(self._all, found, strict=True):
-                if part.ndim > 3:
-                    kept[block, : part.shape[1], :, : part.shape[3]] = part
-                elif part.ndim > 2:
-                    kept[block, : part.shape[1]] = part
-                else:
-                    kept[block] = part
+        self._anchors = min(int(self.n_candidates.max()), ANCHORS)
+        self._kept: dict[int, list[Array]] = {}
+        self._room = KEPT
 
     def by_size(self, batch: IntArray, count: int) -> list[IntArray]:
         """The topics of a batch in parts of at most `count`, small topics with small ones."""
@@ -53,5 +40,36 @@ class PaddedRelations:
 
     def of(self, batch: IntArray) -> Relations:
         """The relations of some topics, padded to the largest of them."""
-        n = int(self.n_candidates[batch].max())
-        return Relations(*[part[batch, :n] if part.ndim > 2 else part[batch] for part in self._all])
+        n, found = int(self.n_candidates[batch].max()), self._of_each(batch)
+        shapes = [(n, *part.shape[1:]) if part.ndim > 1 else part.shape for part in found[0]]
+        # Padding of ramps goes by the whole set, so that products with them do not depend on the batch.
+        shapes[Relations._fields.index("ramps")] = (n, 2, self._anchors)
+        return Relations(*[_padded(parts, shape) for *parts, shape in zip(*found, shapes, strict=True)])
+
+    def documents(self, batch: IntArray) -> Array:
+        """The vectors of some topics, [B, N, F], padded to the largest of them."""
+        vectors = [self._topics[index].require_vectors(NAME) for index in batch]
+        return _padded(vectors, (int(self.n_candidates[batch].max()), vectors[0].shape[1]))
+
+    def _of_each(self, batch: IntArray) -> list[list[Array]]:
+        """The relations of each topic, without padding."""
+        new = [index for index in batch.tolist() if index not in self._kept]
+        found: dict[int, list[Array]] = {}
+        for block in blocks_of_equal_shape([(int(self.n_candidates[index]),) for index in new], 4096):
+            chosen = [new[place] for place in block]
+            relations = relations_of([self._topics[index] for index in chosen])
+            found |= {index: [part[place] for part in relations] for place, index in enumerate(chosen)}
+            self._room -= sum(part.nbytes for part in relations)
+            if self._room >= 0:
+                self._kept |= {index: found[index] for index in chosen}
+        return [self._kept.get(index) or found[index] for index in batch.tolist()]
+
+
+def _padded(parts: Sequence[Array], shape: tuple[int, ...]) -> Array:
+    """B arrays in one, [B, *shape]; padding is 0."""
+    if all(part.shape == shape for part in parts):
+        return np.stack(parts)
+    out = np.zeros((len(parts), *shape), np.float32)
+    for row, part in zip(out, parts, strict=True):
+        row[tuple(map(slice, part.shape))] = part
+    return out

@@ -117,8 +117,9 @@ def test_several_measures_add_up(name: str) -> None:
 
 def test_training_copies_no_vectors() -> None:
     ranker = learner("qmix", **SMALL)
-    ranker.prepare(ragged())
-    assert ranker._tensors._documents.data_ptr() == ranker._core.arrays.documents.ctypes.data
+    topics = ragged()
+    ranker.prepare(topics)
+    assert ranker._tensors._documents[3].data_ptr() == topics[3].require_vectors("test").ctypes.data
 
 
 def test_too_many_documents_are_refused() -> None:

@@ -16,6 +16,8 @@ import pytest
 from run_srd import Srd
 
 from srd_agents.learner import Learner
+from srd_agents.mdp_div.agent import MdpDivBatched
+from srd_gym.data import parquet
 from srd_gym.data.lsa import LsaVectorizer
 from srd_gym.data.parquet import read_topics, write_topics
 from srd_gym.data.synthetic import generate
@@ -238,3 +240,30 @@ def test_a_terminal_that_is_closed_leaves_a_checkpoint(tmp_path: Path) -> None:
         os.close(far)
         assert run.wait(timeout=60) == 128 + signal.SIGHUP
     assert state.stat().st_mtime_ns > first
+
+
+@pytest.mark.parametrize("update", [2, 5])
+def test_a_signal_within_an_epoch_of_vectors_on_disk(
+    update: int, srd: Srd, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(parquet, "_GROUP_ROWS", 8)
+    file, words = tmp_path / "topics.parquet", ["train", "mdp-div-batched", "--batch-topics", "8", *QUICK]
+    write_topics(file, generate("tiny", n_topics=40, seed=0))
+    srd.works(*words, "--topics", file, "--out", tmp_path / "in-memory")
+    monkeypatch.setattr(parquet, "IN_MEMORY", 0)
+    learn, calls = MdpDivBatched._update, 0
+
+    def stopped(self: MdpDivBatched, batch: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        if calls == update:
+            os.kill(os.getpid(), signal.SIGINT)
+        return learn(self, batch)
+
+    monkeypatch.setattr(MdpDivBatched, "_update", stopped)
+    done = srd(*words, "--topics", file, "--out", tmp_path / "broken")
+    assert (done.code, calls) == (130, update)
+    assert "go into a temporary file" in done.err
+    assert "--resume goes on" in done.err
+    srd.works(*words, "--topics", file, "--out", tmp_path / "broken", "--resume")
+    assert weights_of(tmp_path / "broken") == weights_of(tmp_path / "in-memory")

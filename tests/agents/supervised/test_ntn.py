@@ -14,7 +14,7 @@ from small_topics import judged_topic
 from srd_agents.features import relevance_features
 from srd_agents.registry import load_ranker, make_ranker
 from srd_agents.supervised.ntn_div.agent import padded, pieces
-from srd_agents.supervised.ntn_div.loss import candidates_on_offer, ranking_log_likelihood
+from srd_agents.supervised.ntn_div.loss import candidates_on_offer, margin_loss, ranking_log_likelihood
 from srd_agents.supervised.ntn_div.network import NtnNetwork
 from srd_agents.supervised.ntn_div.scoring import TensorScorer
 from srd_agents.supervised.samples import Sampler
@@ -86,8 +86,9 @@ def test_ranking_is_greedy_by_score(pooling: Any, seed: int) -> None:
 
 
 @pytest.mark.parametrize("pooling", POOLINGS)
-def test_padding_and_pieces_change_no_topics_loss(pooling: Any) -> None:
-    learner: Any = make_ranker("ntn-div", pooling=pooling, slices=3, depth=5)
+@pytest.mark.parametrize("loss", ["likelihood", "margin"])
+def test_padding_and_pieces_change_no_topics_loss(pooling: Any, loss: Any) -> None:
+    learner: Any = make_ranker("ntn-div", pooling=pooling, loss=loss, slices=3, depth=5, negative_below=0.9)
     topics = TopicSet([judged_topic(n, seed, 4, 4) for seed, n in enumerate([9, 3, 14, 6])], name="four")
     learner.vector_width = 4
     learner._build(4)
@@ -110,6 +111,20 @@ def test_likelihood_is_plackett_luce() -> None:
     assert ranking_log_likelihood(scores, rankings, on_offer, counted).item() == pytest.approx(expected, abs=1e-6)
     counted[0, 0, 1:] = False
     assert ranking_log_likelihood(scores, rankings, on_offer, counted).item() == pytest.approx(np.log(e[2] / e.sum()))
+
+
+def test_margin_counts_the_pairs_that_differ_too_little() -> None:
+    good = torch.tensor([[1.0, 5.0]], requires_grad=True)
+    bad = torch.tensor([[0.9, 0.0, 7.0]], requires_grad=True)
+    good_values, bad_values = torch.tensor([[1.0, 1.0]]), torch.tensor([[0.2, 0.2, 0.2]])
+    pairs = torch.tensor([[[True, True, False], [True, True, False]]])
+    loss = margin_loss(good, bad, good_values, bad_values, pairs)
+    assert loss.item() == pytest.approx(-0.1 / 4)  # only 1.0 against 0.9 differs by less than 0.8
+    loss.sum().backward()  # type: ignore[no-untyped-call]
+    assert good.grad is not None
+    assert bad.grad is not None
+    assert good.grad.tolist() == [[-0.25, 0.0]]
+    assert bad.grad.tolist() == [[0.25, 0.0, 0.0]]
 
 
 @given(seed=st.integers(0, 500), n=st.integers(1, 20))
@@ -138,7 +153,7 @@ def test_ideals_do_not_depend_on_the_order_of_candidates() -> None:
     np.testing.assert_array_equal(order[moved], Sampler("alpha_nDCG", 10).ideal(one).rankings[0])
 
 
-@pytest.mark.parametrize("options", [{}, {"init": "random"}])
+@pytest.mark.parametrize("options", [{}, {"loss": "margin", "negatives": 5, "positives": 2}, {"init": "random"}])
 def test_learns_topics_that_share_a_catalogue(options: dict[str, Any]) -> None:
     fold = generate("serp", n_topics=120, seed=5).folds(5, 0)[0]
     learner: Any = make_ranker("ntn-div", epochs=10, features=False, learning_rate=0.01, tensor_rate=1.0, **options)
@@ -167,6 +182,8 @@ def test_a_trained_one_prunes(tmp_path: Any) -> None:
     [
         ({"slices": 0}, "slices must be at least 1, got 0"),
         ({"pooling": "median"}, "unknown pooling: 'median'"),
+        ({"loss": "marginal"}, "unknown loss: 'marginal'.*margin"),
+        ({"negative_below": 1.5}, "negative_below must be a finite number from 0.0 to 1.0"),
         ({"tensor_rate": 0.0}, "tensor_rate must be above 0"),
         ({"measure": "alpha_nDCGG"}, "alpha_nDCGG"),
     ],

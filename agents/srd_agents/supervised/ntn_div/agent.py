@@ -19,7 +19,7 @@ from srd_agents.features import FEATURES, relevance_features
 from srd_agents.networks.learner import NetworkLearner
 from srd_agents.storage import Weights
 from srd_agents.supervised.ntn_div.config import NtnDivConfig
-from srd_agents.supervised.ntn_div.loss import candidates_on_offer, likelihood_loss, ranking_log_likelihood
+from srd_agents.supervised.ntn_div.loss import candidates_on_offer, likelihood_loss, margin_loss, ranking_log_likelihood
 from srd_agents.supervised.ntn_div.network import NtnNetwork
 from srd_agents.supervised.ntn_div.scoring import TensorScorer
 from srd_agents.supervised.samples import Sampler, Samples
@@ -41,7 +41,7 @@ class Prepared(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """B topics as tensors, with their ideal rankings."""
+    """B topics as tensors; the P good rankings come first."""
 
     documents: Tensor
     """[B, N, F]."""
@@ -50,9 +50,15 @@ class Batch(NamedTuple):
     present: Tensor
     """[B, N] bool, the real candidates."""
     rankings: Tensor
-    """[B, 1, K] int64; padding is any candidate."""
+    """[B, P + Q, K] int64; padding is any candidate."""
     counted: Tensor
-    """[B, 1, K] bool, ranks that count."""
+    """[B, P + Q, K] bool, ranks that count."""
+    values: Tensor
+    """[B, P + Q], the measure of each ranking."""
+    real: Tensor
+    """[B, P + Q] bool, rankings that are not padding."""
+    n_good: int
+    """P."""
 
 
 def pieces(topics: Sequence[Prepared], slices: int) -> Iterator[Sequence[Prepared]]:
@@ -71,27 +77,34 @@ def padded(topics: Sequence[Prepared], like: Tensor) -> Batch:
         like: whose device and dtype to take.
     """
     count, n = len(topics), max(len(topic.vectors) for topic in topics)
+    good = max(topic.samples.n_good for topic in topics)
+    lists = good + max(len(topic.samples.values) - topic.samples.n_good for topic in topics)
     depth = max(topic.samples.rankings.shape[1] for topic in topics)
     documents = np.zeros((count, n, topics[0].vectors.shape[1]), np.float32)
     features = np.zeros((count, n, topics[0].features.shape[1]), np.float32)
     present = np.zeros((count, n), np.bool_)
-    rankings = np.zeros((count, 1, depth), np.int64)
-    counted = np.zeros((count, 1, depth), np.bool_)
+    rankings = np.zeros((count, lists, depth), np.int64)
+    counted = np.zeros((count, lists, depth), np.bool_)
+    values = np.zeros((count, lists), np.float32)
+    real = np.zeros((count, lists), np.bool_)
     for row, (vectors, given, samples) in enumerate(topics):
         documents[row, : len(vectors)] = vectors
         features[row, : len(vectors)] = given
         present[row, : len(vectors)] = True
-        ranks = samples.rankings.shape[1]
-        rankings[row, :, :ranks], counted[row, :, :ranks] = samples.rankings, samples.counted
-    arrays = (documents, features, present, rankings, counted)
-    return Batch._make(torch.from_numpy(array).to(like.device) for array in arrays)
+        rows = np.r_[: samples.n_good, good : good + len(samples.values) - samples.n_good]
+        ranks = slice(0, samples.rankings.shape[1])
+        rankings[row, rows, ranks], counted[row, rows, ranks] = samples.rankings, samples.counted
+        values[row, rows], real[row, rows] = samples.values, True
+
+    arrays = (documents, features, present, rankings, counted, values, real)
+    return Batch._make([*(torch.from_numpy(array).to(like.device) for array in arrays), good])
 
 
 class NtnDiv(NetworkLearner[NtnDivConfig]):
     """NTN-DIV (Xia et al., SIGIR 2016): novelty as a neural tensor network, learned from ideal rankings.
 
     f(v, S) = w'v + mu' max_{s in S} tanh(v' W^{[1:z]} s); ranking takes the best remaining document again and again.
-    Learned with the likelihood of the ideal ranking (R-LTR).
+    Learned with the likelihood of the ideal ranking (R-LTR) or PAMM's margin.
 
     Differs from the paper: vectors standardised by the training documents, the query's cosine and the retrieval order
     as further features, first weights that resemble MMR, Adam, and batches; ranks at which no document gains any more
@@ -139,16 +152,23 @@ class NtnDiv(NetworkLearner[NtnDivConfig]):
             {"params": many, "lr": config.learning_rate * config.tensor_rate},
         ]
         self._optimizer = make(groups, lr=config.learning_rate)
-        sampler = Sampler(config.measure, config.depth)
+        sampler, generator = Sampler(config.measure, config.depth), np.random.default_rng([seed, 0x4E54])
         self._topics = [
             Prepared(
                 topic.require_vectors("a learned ranker"),
                 relevance_features(topic, wanted=config.features),
-                sampler.ideal(topic),
+                self._samples(sampler, topic, generator),
             )
             for topic in topics
         ]
         self._scorer = None
+
+    def _samples(self, sampler: Sampler, topic: Topic, generator: np.random.Generator) -> Samples:
+        """The rankings to learn from."""
+        config = self.config
+        if config.loss == "likelihood":
+            return sampler.ideal(topic)
+        return sampler.pairs(topic, config.positives, config.negatives, config.negative_below, generator)
 
     def _update(self, batch: IntArray) -> Mapping[str, float]:
         self._scorer = None
@@ -167,7 +187,11 @@ class NtnDiv(NetworkLearner[NtnDivConfig]):
         scores = self._network(batch.documents, batch.features, batch.rankings)
         on_offer = candidates_on_offer(batch.rankings, batch.present)
         worth = ranking_log_likelihood(scores, batch.rankings, on_offer, batch.counted)
-        return likelihood_loss(worth)
+        if self.config.loss == "likelihood":
+            return likelihood_loss(worth)
+        good = batch.n_good
+        pairs = batch.real[:, :good, None] & batch.real[:, None, good:]
+        return margin_loss(worth[:, :good], worth[:, good:], batch.values[:, :good], batch.values[:, good:], pairs)
 
     def _rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
         scorer = self._ready()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from srd_agents.config import Count, Positive
+from srd_agents.config import Count, Positive, Share
 from srd_agents.learner import LearnerConfig
 
 Pooling = Literal["max", "min", "mean"]
@@ -21,10 +21,18 @@ class NtnDivConfig(LearnerConfig):
     """z, slices of the tensor (7 in MDP-DIV's comparison, 100 in Liu et al. 2018)."""
     pooling: Pooling = "max"
     """How a slice sums up the documents ranked so far (the paper: max; the public code: min)."""
+    loss: Literal["likelihood", "margin"] = "likelihood"
+    """"likelihood" of the ideal ranking (R-LTR), or the "margin" between good and bad rankings (PAMM)."""
     measure: str = "alpha_nDCG"
-    """What an ideal ranking maximises; without a cutoff it counts to `depth`."""
+    """What an ideal ranking maximises and margins are measured in; without a cutoff it counts to `depth`."""
     depth: Count = 10
     """Ranks of the rankings that it learns from."""
+    positives: Count = 5
+    """With "margin": good rankings a topic, the ideal and variants of it with equally judged documents swapped."""
+    negatives: Count = 20
+    """With "margin": bad rankings a topic, drawn at random."""
+    negative_below: Share = 0.8
+    """With "margin": what a bad ranking may reach in the measure, in shares of the ideal's."""
     optimizer: Literal["adam", "sgd"] = "adam"
     """"sgd" is the paper's plain gradient descent."""
     learning_rate: Positive = 0.003

@@ -35,7 +35,7 @@ from __future__ import annotations
 import contextlib
 import difflib
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -56,12 +56,13 @@ SCHEMA_VERSION = 1
 """Rises when the meaning of a column changes; readers refuse files of a later version."""
 
 IN_MEMORY = 2**28
-"""Numbers of document vectors (1 GiB) that a set that is read whole holds in memory; more stay on disk."""
+"""Numbers of vectors (1 GiB) that a set that is read whole holds in memory; more stay on disk."""
 
 _METADATA_KEY = b"srd_gym"
 _WHAT = "topic set"
 _STRINGS = ("doc_ids", "doc_texts", "subtopic_ids", "subtopic_texts", "pool_ids", "feature_names")
-_FLOATS = ("query_vector", "doc_vectors", "subtopic_vectors", "retrieval_scores", "subtopic_weights", "doc_features")
+_VECTORS = ("query_vector", "doc_vectors", "subtopic_vectors")
+_FLOATS = (*_VECTORS, "retrieval_scores", "subtopic_weights", "doc_features")
 _GRADES = ("judgments", "pool")
 _REQUIRED = ("query_id", "doc_ids")
 
@@ -93,7 +94,7 @@ def write_topics(path: PathLike, topics: TopicSet) -> None:
 
 
 def read_topics(path: PathLike) -> TopicSet:
-    """Read a whole topic set; more document vectors than `IN_MEMORY` go into a temporary file, with a notice.
+    """Read a whole topic set; more numbers of vectors than `IN_MEMORY` go into a temporary file, with a notice.
 
     Raises:
         FileNotFoundError: no such file.
@@ -102,14 +103,14 @@ def read_topics(path: PathLike) -> TopicSet:
     """
     with _opened(path) as (file, _):
         header = _header_of(file, path)
-        numbers = _numbers_in(file, "doc_vectors")
+        numbers = _numbers_in(file, _VECTORS)
     with contextlib.ExitStack() as stack:
         stack.enter_context(reading(path, _WHAT, "one topic set", "write it again"))
         aside = None
         if numbers > IN_MEMORY:
             aside = stack.enter_context(MappedFile(numbers, f"{_WHAT}: {path}"))
             notice(
-                f"{_WHAT}: {path}: {4 * numbers / 1e9:.1f} GB of document vectors go into a temporary file in "
+                f"{_WHAT}: {path}: {4 * numbers / 1e9:.1f} GB of vectors go into a temporary file in "
                 f"{aside.folder}, so that they need not fit into memory; TMPDIR names another folder"
             )
         return TopicSet(iter_topics(path, aside=aside), **header)
@@ -123,7 +124,7 @@ def iter_topics(
     Args:
         path: the Parquet file.
         groups: numbers of the row groups to read, from 0; None: all of them.
-        aside: where document vectors are moved to, so that topics that are kept do not hold them in memory.
+        aside: where vectors are moved to, so that topics that are kept do not hold them in memory.
 
     Raises:
         FileNotFoundError, ValueError: as `read_topics`; a fault inside a row is raised when the row is reached.
@@ -291,9 +292,9 @@ def _columns(file: pq.ParquetFile, path: PathLike) -> list[str]:
     return [name for name in known if name in present]
 
 
-def _numbers_in(file: pq.ParquetFile, name: str) -> int:
-    """How many numbers a column of lists holds, as the footer says (a list that is missing or empty counts as one)."""
-    places = [i for i in range(len(file.schema)) if file.schema.column(i).path.split(".")[0] == name]
+def _numbers_in(file: pq.ParquetFile, names: Sequence[str]) -> int:
+    """How many numbers columns of lists hold, as the footer says (a list that is missing or empty counts as one)."""
+    places = [i for i in range(len(file.schema)) if file.schema.column(i).path.split(".")[0] in names]
     groups = [file.metadata.row_group(group) for group in range(file.num_row_groups)]
     return sum(group.column(place).num_values for group in groups for place in places)
 
@@ -301,8 +302,8 @@ def _numbers_in(file: pq.ParquetFile, name: str) -> int:
 def _topics_of(batch: pa.RecordBatch, path: PathLike, first_row: int, aside: MappedFile | None) -> Iterator[Topic]:
     """The topics in a batch of rows."""
     columns = {name: _values(batch, name, path) for name in batch.schema.names}
-    if aside is not None and "doc_vectors" in columns:
-        columns["doc_vectors"] = aside.moved(columns["doc_vectors"])
+    if aside is not None:
+        columns |= {name: aside.moved(columns[name]) for name in _VECTORS if name in columns}
     for i in range(batch.num_rows):
         values = {name: column[i] for name, column in columns.items()}
         try:

@@ -37,7 +37,7 @@ def groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def on_disk(path: Path, monkeypatch: pytest.MonkeyPatch) -> TopicSet:
     """The topics of a file, their vectors on disk however few they are."""
     monkeypatch.setattr(parquet, "IN_MEMORY", 0)
-    with pytest.warns(DataNotice, match=r"0\.0 GB of document vectors go into a temporary file in .*TMPDIR names"):
+    with pytest.warns(DataNotice, match=r"0\.0 GB of vectors go into a temporary file in .*TMPDIR names"):
         return read_topics(path)
 
 

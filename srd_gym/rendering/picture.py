@@ -171,7 +171,7 @@ def _map(axes: Any, scene: Scene) -> None:
     axes.set_aspect("equal", adjustable="datalim")
     relevant: BoolArray = np.ones(len(points), np.bool_)
     if scene.covers is not None:
-        relevant = scene.covers.any(axis=1)
+        relevant = np.asarray(scene.covers.any(axis=1))
     ranked = [row.candidate for row in scene.rows if row.candidate >= 0]
     listed: BoolArray = np.isin(np.arange(len(points)), ranked)
     groups = {

@@ -14,8 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from srd_agents.registry import make_ranker
-from srd_agents.supervised.linear.loss import exponential, logistic, perceptron
-from srd_agents.supervised.linear.plackett_luce import Rankings, log_likelihoods
+from srd_agents.supervised.linear.r_ltr import Rankings, exponential, log_likelihoods, logistic, perceptron
 from srd_agents.validation import Validation
 from srd_gym.data import generate
 from srd_gym.protocols import SequentialScorer
@@ -87,7 +86,7 @@ def test_uncounted_ranks_give_nothing(pooling: Any) -> None:
 def test_many_rankings_go_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     given_, weights = drawn(3, n=6, lists=9, ranks=4)
     whole = log_likelihoods(given_, weights, "min")
-    monkeypatch.setattr("srd_agents.supervised.linear.plackett_luce._BLOCK", 100)
+    monkeypatch.setattr("srd_agents.supervised.linear.r_ltr._BLOCK", 100)
     for one, other in zip(whole, log_likelihoods(given_, weights, "min"), strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
 

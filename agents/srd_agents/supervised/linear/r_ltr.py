@@ -1,4 +1,12 @@
-"""R-LTR, PAMM, SGDMM-Log, SGDMM-Exp and ListMLE: learners of one Plackett-Luce model of rankings."""
+"""R-LTR, PAMM, SGDMM-Log, SGDMM-Exp and ListMLE: learners of one Plackett-Luce model of rankings. Numpy only.
+
+The score of document i after the documents S is f_S(x_i) = w_r' x_i + w_d' h_S(R_i), h_S the least (or mean, or
+largest) relation to S in each of D columns; h of nothing is 0. Of pairs of a good and a bad ranking, losses take the
+margin of the model, Delta F = F(y+) - F(y-), and that of the measure, Delta E = E(y+) - E(y-), arrays of any one shape,
+and give the loss of each pair and its derivative by Delta F.
+
+Shapes: N candidates, R relevance columns, D relations, U documents with known relations, L rankings, K ranks.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +16,8 @@ from collections.abc import Sequence
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
-from srd_agents.supervised.linear import loss as pair_loss
 from srd_agents.supervised.linear.config import (
     ColumnsConfig,
     ListMleConfig,
@@ -19,11 +27,133 @@ from srd_agents.supervised.linear.config import (
 )
 from srd_agents.supervised.linear.features import Relations, relation_names, relevance_columns, relevance_names
 from srd_agents.supervised.linear.learner import LinearLearner
-from srd_agents.supervised.linear.plackett_luce import Floats, Rankings, log_likelihoods, pooled_relations
 from srd_agents.supervised.samples import Sampler, Samples
 from srd_agents.validation import judged
 from srd_gym.protocols import BoolArray, IntArray, ScoreArray
 from srd_gym.topic import Topic, TopicSet
+
+_MOST = 50.0
+"""Margins are taken as at least minus this: exp of more would leave the numbers of float64's sums behind."""
+
+
+def perceptron(model_margin: ScoreArray, measure_margin: ScoreArray) -> tuple[ScoreArray, ScoreArray]:
+    """PAMM (Xu et al., TIST 2017): pairs with Delta F <= Delta E step by dF(y+) - dF(y-), the others not at all.
+
+    The loss of such a pair is -Delta F: its value is not what falls, its derivative is what the paper steps by.
+    """
+    short = (model_margin <= measure_margin).astype(np.float64)
+    return -model_margin * short, -short
+
+
+def logistic(model_margin: ScoreArray, measure_margin: ScoreArray) -> tuple[ScoreArray, ScoreArray]:
+    """SGDMM-Log: Delta E log(1 + exp(-Delta F))."""
+    # logaddexp is exact where exp would overflow; so is the derivative written with it.
+    loss = np.logaddexp(0.0, -model_margin)
+    return measure_margin * loss, -measure_margin * np.exp(-model_margin - loss)
+
+
+def exponential(model_margin: ScoreArray, measure_margin: ScoreArray) -> tuple[ScoreArray, ScoreArray]:
+    """SGDMM-Exp: Delta E exp(-Delta F)."""
+    loss = measure_margin * np.exp(-np.maximum(model_margin, -_MOST))
+    return loss, -loss
+
+
+Floats = NDArray[np.float32]
+
+_BLOCK = 1 << 21
+"""Pooled relations worked on at once (8 MiB)."""
+
+
+class Rankings(NamedTuple):
+    """Rankings of one topic with what their likelihood is made of."""
+
+    relevance: Floats
+    """[N, R]."""
+    relations: Floats
+    """[U, D, N] relations of some documents with all; D may be 0."""
+    row_of: IntArray
+    """[N] int64, where a document stands in `relations`; anything where it does not."""
+    rankings: IntArray
+    """[L, K] int64 candidate indices, each once in a ranking."""
+    counted: BoolArray
+    """[L, K], the ranks that count."""
+
+
+def log_likelihoods(given: Rankings, weights: ScoreArray, pooling: Pooling) -> tuple[ScoreArray, ScoreArray]:
+    """F(y) = sum over ranks of log(exp f(y_r) / sum of exp f over what is left), and its gradient (Zhu et al. 2014).
+
+    Args:
+        given: the rankings; every document above the last rank has a row in `relations` (where D > 0).
+        weights: [R + D] float64, w_r then w_d.
+        pooling: h.
+
+    Returns:
+        ([L] float64, [L, R + D] float64).
+    """
+    count, ranks = given.rankings.shape
+    n, width = len(given.relevance), given.relations.shape[1]
+    step = max(1, _BLOCK // max(1, ranks * n * max(1, width)))
+    parts = [
+        _block(given._replace(rankings=given.rankings[at], counted=given.counted[at]), weights, pooling)
+        for at in (slice(start, start + step) for start in range(0, count, step))
+    ]
+    if not parts:
+        return np.zeros(0), np.zeros((0, len(weights)))
+    return np.concatenate([values for values, _ in parts]), np.concatenate([gradient for _, gradient in parts])
+
+
+def pooled_relations(rows: Floats, pooling: Pooling) -> Floats:
+    """The pooled relations h of the first 0, 1, ..., K - 1 documents of rankings.
+
+    Args:
+        rows: [L, K - 1, D, N], the relations of the documents at the ranks but the last.
+        pooling: h.
+
+    Returns:
+        [L, K, D, N]; zeros at the first rank.
+    """
+    out = np.zeros((rows.shape[0], rows.shape[1] + 1, *rows.shape[2:]), np.float32)
+    if pooling == "mean":
+        np.cumsum(rows, axis=1, out=out[:, 1:])
+        out[:, 1:] /= np.arange(1, out.shape[1], dtype=np.float32)[:, None, None]
+    else:
+        (np.minimum if pooling == "min" else np.maximum).accumulate(rows, axis=1, out=out[:, 1:])
+    return out
+
+
+def _block(given: Rankings, weights: ScoreArray, pooling: Pooling) -> tuple[ScoreArray, ScoreArray]:
+    """`log_likelihoods` of a few rankings."""
+    rankings, relevance = given.rankings, given.relevance
+    columns = relevance.shape[1]
+    own, between = weights[:columns].astype(np.float32), weights[columns:].astype(np.float32)
+    scores = np.broadcast_to(relevance @ own, (*rankings.shape, len(relevance)))
+    pooled = pooled_relations(given.relations[given.row_of[rankings[:, :-1]]], pooling) if len(between) else None
+    if pooled is not None:
+        scores = scores + (between @ pooled)
+    scores = np.where(_left(rankings, len(relevance)), scores, -np.inf)
+    largest = scores.max(axis=2, keepdims=True)
+    odds = np.exp(scores - largest)
+    total = odds.sum(axis=2, keepdims=True)
+    chosen = np.take_along_axis(scores, rankings[..., None], axis=2)
+    values = np.where(given.counted, (chosen - largest - np.log(total))[..., 0], 0.0).sum(axis=1, dtype=np.float64)
+    odds /= total
+    gradient = np.empty((*rankings.shape, len(weights)), np.float32)
+    gradient[..., :columns] = relevance[rankings] - odds @ relevance
+    if pooled is not None:
+        at_chosen = np.take_along_axis(pooled, rankings[:, :, None, None], axis=3)[..., 0]
+        gradient[..., columns:] = at_chosen - (pooled @ odds[..., None])[..., 0]
+    gradient[~given.counted] = 0.0
+    return values, gradient.sum(axis=1, dtype=np.float64)
+
+
+def _left(rankings: IntArray, n: int) -> BoolArray:
+    """Which documents are left at each rank: [L, K, N]."""
+    count, ranks = rankings.shape
+    rank_of = np.full((count, n), ranks)
+    np.put_along_axis(rank_of, rankings, np.arange(ranks), axis=1)
+    left: BoolArray = rank_of[:, None] >= np.arange(ranks)[:, None]
+    return left
+
 
 logger = logging.getLogger("srd_agents")
 
@@ -162,7 +292,7 @@ class PairLearner(MeasureLearner[PairConfig]):
 
     config_class: ClassVar[type[Any]] = PairConfig
     pair_loss: ClassVar[Any]
-    """One of the functions in `srd_agents.supervised.linear.loss`."""
+    """`perceptron`, `logistic` or `exponential`."""
 
     def _prepare(self, topics: TopicSet, seed: int) -> None:
         super()._prepare(topics, seed)
@@ -213,7 +343,7 @@ class Pamm(PairLearner):
     """
 
     name: str = "pamm"
-    pair_loss: ClassVar[Any] = staticmethod(pair_loss.perceptron)
+    pair_loss: ClassVar[Any] = staticmethod(perceptron)
 
 
 class SgdmmLog(PairLearner):
@@ -223,7 +353,7 @@ class SgdmmLog(PairLearner):
     """
 
     name: str = "sgdmm-log"
-    pair_loss: ClassVar[Any] = staticmethod(pair_loss.logistic)
+    pair_loss: ClassVar[Any] = staticmethod(logistic)
 
 
 class SgdmmExp(PairLearner):
@@ -233,7 +363,7 @@ class SgdmmExp(PairLearner):
     """
 
     name: str = "sgdmm-exp"
-    pair_loss: ClassVar[Any] = staticmethod(pair_loss.exponential)
+    pair_loss: ClassVar[Any] = staticmethod(exponential)
 
 
 class ListMle(PlackettLuceLearner[ListMleConfig]):

@@ -1,6 +1,6 @@
-"""Bringing topics and vectors together: by id, from a table, or by embedding their texts.
+"""Bringing topics and vectors together: by id, from a table or a file, or by embedding their texts.
 
-Vectors from a JSON object {id: [numbers]}, read as a stream: the file may be far larger than memory.
+A JSON object {id: [numbers]} is read as a stream: the file may be far larger than memory.
 """
 
 from __future__ import annotations

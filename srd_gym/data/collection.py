@@ -1,6 +1,6 @@
 """A collection of texts, and the topics that a first stage makes of it: candidates found in its whole corpus.
 
-A first stage over a whole corpus: the documents nearest to each query, by cosine, by BM25, or by both.
+It finds the documents nearest to each query, by cosine, by BM25, or by both.
 
 Shapes: M documents of the corpus, F vector width, K documents found.
 """

@@ -1,7 +1,4 @@
-"""What loaders have to say without stopping, and the folders that they read.
-
-Texts in JSON lines, in BEIR's format: `{"_id": "d1", "title": "", "text": ""}`.
-"""
+"""What loaders have to say without stopping, and the folders and JSON lines that they read."""
 
 from __future__ import annotations
 

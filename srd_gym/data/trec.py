@@ -2,8 +2,6 @@
 
 All readers take one path or several, plain or gzip. Several files are parts of one whole, so a query in two of them is
 an error. Ids are text and kept as they stand.
-
-TREC Web Track topics files: queries and the texts of their subtopics.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Several strategies, one after the other.
-
-Strategies from text (options of commands) and from what JSON makes of them (environment specifications).
-"""
+"""Several strategies, one after the other; strategies from text (options) and from mappings (specifications)."""
 
 from __future__ import annotations
 

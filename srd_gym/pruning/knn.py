@@ -1,10 +1,8 @@
 """kNN pruning: documents much like one that was just ranked have little left to add.
 
-Shapes: B episodes, N candidates, K horizon.
+Distances between a topic's documents are one matrix a topic, made when first asked for.
 
-Distances between a topic's documents: one matrix a topic, made when first asked for.
-
-Shapes: N candidates, F vector width.
+Shapes: B episodes, N candidates, F vector width, K horizon.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Colours are Okabe and Ito's and one ramp of blues, which people with any colour vision tell apart; no colour stands
 alone: cells hold counts, bars hold numbers, and the map's kinds of documents differ in shape or size too.
 
-What the environments draw with: pictures as arrays, and a window that shows them.
+`Painter` is what the environments draw with.
 """
 
 from __future__ import annotations

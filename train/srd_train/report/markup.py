@@ -1,10 +1,7 @@
 """Result tables as Markdown and LaTeX, and parts of pages that are generated between marks, the text around them kept.
 
-Texts from the results stay texts in both.
-
-The columns of result tables: one list for the terminal, Markdown, LaTeX and the page.
-
-A new column is one entry of `columns`; numbers of the records are in `Row.medians` under their keys.
+Texts from the results stay texts in both. One list of columns serves the terminal, Markdown, LaTeX and the page. A new
+column is one entry of `columns`; numbers of the records are in `Row.medians` under their keys.
 """
 
 from __future__ import annotations

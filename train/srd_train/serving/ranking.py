@@ -1,7 +1,4 @@
-"""Ranking topics as they come, in memory that does not grow with their number; here or on Ray Data.
-
-Topics to be ranked, one after the other: of a file, of many files, or generated.
-"""
+"""Ranking topics as they come, of one file, of many or generated, in memory that does not grow; here or on Ray Data."""
 
 from __future__ import annotations
 

@@ -1,16 +1,10 @@
-"""What linear rankers see of a topic: relevance columns, and relations between its documents. Numpy only.
+"""What linear rankers see of a topic: relevance columns, relations between its documents, and their words. Numpy only.
 
 Columns mean the same in every topic, so that few weights serve all: relevance runs from 0 to 1, and a distance of 1 is
 a typical one of the topic. What a topic lacks, and what does not vary in it, is a column of zeros.
 
-Shapes: N candidates, F vector width, R relevance columns, D relations, U documents asked for.
-
-Words of a topic's texts: how often each document uses each, as directions, and what a set of documents covers.
-
-Numpy only.
-
-Shapes: N candidates, V words, M pairs of a document and a word that it uses, L levels of prominence, B bins of a word's
-share of documents, S subtopics.
+Shapes: N candidates, F vector width, R relevance columns, D relations, U documents asked for, V words, M pairs of a
+document and a word that it uses, L levels of prominence, B bins of a word's share of documents, S subtopics.
 """
 
 from __future__ import annotations

@@ -1,6 +1,4 @@
-"""The NTN-DIV learner.
-
-Topics and their rankings as padded tensors.
+"""The NTN-DIV learner, and the topics and rankings that it learns from as padded tensors.
 
 Shapes: B topics, P good and Q bad rankings, K ranks, N candidates, F vector width, D features.
 """

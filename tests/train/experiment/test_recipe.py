@@ -38,16 +38,6 @@ def test_recipes_that_come_along_hold_together(name: str) -> None:
             assert config.measure == config.validation_measure == wanted
 
 
-def test_m2div_has_its_papers_settings_and_ranks_with_every_budget_in_all_recipes() -> None:
-    entry = next(entry for entry in load_recipe("m2div-paper").rankers if entry.name == "m2div, as published")
-    assert (entry.ranker, dict(entry.config)) == ("m2div", {"epochs": 1})
-    names = ("m2div", "m2div-real")
-    entries = [entry for name in names for entry in load_recipe(name).rankers if entry.ranker == "mcts"]
-    assert len(entries) == 2
-    assert entries[0] == entries[1]
-    assert [view.config.get("rank_simulations") for view in entries[0].views] == [None, 0, 16, 64, 256, 1024]
-
-
 def topics(**options: Any) -> dict[str, Any]:
     """A change of `SMALL`: its topic set."""
     return {"topics": [{"name": "t", "source": "synthetic:tiny:12:0", **options}]}
@@ -236,17 +226,6 @@ def test_composed_topics_follow_the_folds_of_their_entry(recur: bool) -> None:
     senses = replace(entry, texts="texts/word-senses", vectors="texts/word-senses/minilm-384.npz", recur=False)
     with pytest.raises(ValueError, match="word-senses has too few subtopics to compose from: part 1 of 5"):
         load_entry(senses)
-
-
-@pytest.mark.data
-@pytest.mark.usefixtures("data_dir")
-def test_the_dssa_sample_is_its_real_vectors() -> None:
-    topics = load_entry(TopicsEntry(name="sample", source="dssa-sample"))
-    assert (len(topics), topics.vector_width, topics.marks) == (13, 25, ())
-    assert topics.has_retrieval_order
-    for vectors in ("simulated", "dssa-sample/doc.emb.gz"):
-        with pytest.raises(ValueError, match="dssa-sample is its real vectors; leave vectors out"):
-            load_entry(TopicsEntry(name="sample", source="dssa-sample", vectors=vectors))
 
 
 def test_combinations_of_a_grid() -> None:

@@ -28,7 +28,7 @@ Entry = TypeVar("Entry", "TopicsEntry", "View", "RankerEntry", "Recipe")
 SUFFIX = ".toml"
 COLLECTIONS = tuple(f"texts/{name}" for name in ("perspectives", "key-points", "author-names", "word-senses"))
 """Collections of texts, whose candidates a first stage finds."""
-FOLDERS = {name: name for name in ("ambient", "rl4srd", "dssa-sample", "du-div", "wordnet", *COLLECTIONS)}
+FOLDERS = {name: name for name in ("ambient", "rl4srd", "du-div", "wordnet", *COLLECTIONS)}
 FOLDERS |= {"trec-indri": "trec-web"}
 """Topic sets of real files, and where these are below SRD_DATA_DIR."""
 SOURCES = ("words", *FOLDERS)
@@ -50,7 +50,7 @@ class TopicsEntry:
     """Its name in the tables."""
     source: str
     """A Parquet file, "words", "synthetic:PRESET[:TOPICS[:SEED]]", or real files: ambient, rl4srd, trec-indri,
-    dssa-sample, du-div, wordnet, or texts/NAME."""
+    du-div, wordnet, or texts/NAME."""
     vectors: str | None = None
     """None: those of the source. "lsa": fitted on the training fold only. "simulated": drawn from the judgments.
     Otherwise a file below SRD_DATA_DIR."""

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -197,33 +195,14 @@ def _loaded(entry: TopicsEntry) -> TopicSet:
     if entry.source == "rl4srd":
         return load_rl4srd(data_root() / "rl4srd", documents=file, qrels=qrels or None)
     if entry.source == "trec-indri":
-        return _indri(qrels, years=entry.years, vectors=file, name="trec-indri")
-    if entry.source == "dssa-sample":
-        if file is not None or entry.vectors == "simulated":
-            raise ValueError(f"topics {entry.name!r}: dssa-sample is its real vectors; leave vectors out")
-        places = {part: matching(f"dssa-sample/{part}.emb*")[0] for part in ("doc", "query")}
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DataNotice)  # of the documents that are not in the sample: nearly all
-            return _indri(
-                qrels, vectors=places["doc"], query_vectors=places["query"], missing="drop", name="dssa-sample"
-            )
+        run, judged, texts = (
+            [path for year in entry.years or "*" for path in matching(f"trec-web/{year}.{ending}")]
+            for ending in ("indri.run*", "diversity.qrels*", "topics.xml")
+        )
+        return load_trec(run=run, qrels=qrels or judged, topics=texts, vectors=file, name="trec-indri")
     if file is not None:
         raise ValueError(f"topics {entry.name!r}: {entry.source} brings its own vectors; leave vectors out")
     return load_topics(entry.source)
-
-
-def _indri(qrels: Sequence[Path], years: Sequence[int] = (), **options: Any) -> TopicSet:
-    """The Indri runs of the Web Track (of some years, or all) with official judgments and topics."""
-
-    def parts(ending: str) -> list[Path]:
-        return [path for year in years or "*" for path in matching(f"trec-web/{year}.{ending}")]
-
-    return load_trec(
-        run=parts("indri.run*"),
-        qrels=list(qrels) or parts("diversity.qrels*"),
-        topics=parts("topics.xml"),
-        **options,
-    )
 
 
 def _reduced(topic: Topic, entry: TopicsEntry, topic_index: int) -> Topic:

@@ -315,6 +315,7 @@ GOOD = [[1.0, 0.0], [0.0, 1.0]]
         (([1, 0], [[NAN, 0], [0, 1]], 1, "mmr", [1, 2]), ValueError, r"NaN or infinity \(first at row 0\)"),
         (([1, 0], GOOD, 1, "mrm"), ValueError, "unknown ranker 'mrm'. Did you mean mmr"),
         (([1, 0], GOOD, 1, "qmix"), ValueError, "ranker 'qmix' must be trained first"),
+        (([1, 0], GOOD, 1, np.ones(200)), TypeError, "ranker must be a name, .*got an array; scores go by name"),
         (([1, 0], GOOD, 1, 7), TypeError, "ranker must be a name .*got 7"),
         (([1, 0], GOOD, 1, type(make_ranker("mmr"))), TypeError, "ranker must be a name"),
         (([1, 0], GOOD, 1, "retrieval-order"), ValueError, "no retrieval order"),

@@ -102,6 +102,9 @@ def _figure(found: Sequence[Growth]) -> Figure:
             axes.loglog(growth.sizes, [s * 1000 for s in growth.seconds], color=colour, marker=marker, label=label)
         others = ", ".join(f"{name[-2]} = {size}" for name, size in _POINT.items() if name != axis)
         axes.set(xlabel=axis, ylabel="milliseconds a topic", title=others)
+        ticks = max((growth.sizes for growth in shown), key=len)
+        axes.set_xticks(ticks, [f"{size:,}" for size in ticks])
+        axes.set_xticks([], minor=True)
         axes.grid(alpha=0.3)
         axes.legend(fontsize="small")
     return figure

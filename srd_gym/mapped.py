@@ -16,7 +16,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-AT_ONCE = 2**28
+AT_ONCE = 2**27
 """Bytes that may be looked at before pages are given back."""
 
 _maps: list[weakref.ref[mmap.mmap]] = []
@@ -74,7 +74,7 @@ class MappedFile:
             raise ValueError(f"{self._what}: more vectors than its footer says; write it again")
         for array in arrays:
             if array is not None:
-                self._file.write(np.ascontiguousarray(array))
+                self._file.write(np.ascontiguousarray(array).data)
         self._file.flush()
         looked_at(4 * (self._end - start))
         starts = [start, *ends[:-1]]

@@ -31,10 +31,13 @@ def read(path: Path) -> TopicSet:
         return read_topics(path)
 
 
-def trained(name: str, topics: TopicSet, **options: Any) -> Learner[Any]:
-    ranker = make_ranker(name, epochs=2, **({} if name == "mdp-div" else {"batch_topics": 7}), **options)
-    assert isinstance(ranker, Learner)
+def trained(name: str, topics: TopicSet) -> Learner[Any]:
+    options: dict[str, Any] = {}
+    if name != "mdp-div":
+        options["batch_topics"] = 7
+    ranker: Any = make_ranker(name, epochs=2, **options)
     ranker.fit(topics[6:], topics[:6], seed=3)
+    assert isinstance(ranker, Learner)
     return ranker
 
 
@@ -65,9 +68,8 @@ def test_training_holds_the_vectors_of_a_few_topics_at_once(
     monkeypatch.setattr(parquet, "IN_MEMORY", 0)
     monkeypatch.setattr(padded, "KEPT", 0)
     monkeypatch.setattr(parquet, "_READ_ROWS", 4)
-    ranker = make_ranker(
-        name, epochs=1, batch_topics=2, **({"batch_size": 2, "replay_capacity": 100} if name == "qmix" else {})
-    )
+    options: dict[str, Any] = {"batch_size": 2, "replay_capacity": 100} if name == "qmix" else {}
+    ranker: Any = make_ranker(name, epochs=1, batch_topics=2, **options)
     ranker.fit(topics[:2], seed=0)  # imports
     tracemalloc.start()
     try:

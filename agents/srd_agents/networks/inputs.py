@@ -176,7 +176,10 @@ def mean_and_deviation(topics: TopicSet) -> tuple[NDArray[np.float32], float]:
         ([F] float32, positive float; 1 where all vectors are the same).
     """
     count = sum(topic.n_candidates for topic in topics)
-    mean = np.sum([topic.require_vectors(_WHO).sum(axis=0, dtype=np.float64) for topic in topics], axis=0) / count
+    sums = np.empty((len(topics), topics.require_vectors(_WHO)))
+    for row, topic in zip(sums, topics, strict=True):
+        topic.require_vectors(_WHO).sum(axis=0, dtype=np.float64, out=row)
+    mean = sums.sum(axis=0) / count
     squares = sum(float(np.square(topic.require_vectors(_WHO) - mean).sum()) for topic in topics)
     deviation = float(np.sqrt(squares / (count * len(mean))))
     return mean.astype(np.float32), deviation if deviation > 0 else 1.0

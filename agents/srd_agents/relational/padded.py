@@ -15,7 +15,7 @@ from srd_agents.relational.relations import ANCHORS, Array, Relations
 from srd_gym.protocols import IntArray
 from srd_gym.topic import Topic
 
-KEPT = 2**30
+KEPT = 2**29
 """Bytes of relations that are kept for the next time; those of further topics are computed whenever asked for."""
 
 

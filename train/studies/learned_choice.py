@@ -9,7 +9,7 @@ Shapes: N candidates, F vector width, T topics, D features, O rankers to choose 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -330,10 +330,10 @@ def held_out(part: Part, cells: Sequence[Cell], choices: Sequence[str], space: s
     return outcome
 
 
-def table(part: Part, lines: Iterable[Sequence[str]]) -> str:
+def table(part: Part, rows: Sequence[Sequence[str]]) -> str:
     """The Markdown table of both kinds of topics."""
     order = "less the order" if part.scored else "less random"
-    return markdown(("choice among", f"{order} [95% interval]", "worst", "less cautious", "less best single"), lines)
+    return markdown(("choice among", f"{order} [95% interval]", "worst", "less cautious", "less best single"), rows)
 
 
 def lines(part: Part, cells: Sequence[Cell]) -> Iterator[list[str]]:
@@ -382,7 +382,7 @@ def page(root: Path) -> str:
     """The whole page."""
     parts = [ABOUT]
     for part in PARTS:
-        parts += [f"## {part.title}", table(part, lines(part, list(cells_of(part, root))))]
+        parts += [f"## {part.title}", table(part, list(lines(part, list(cells_of(part, root)))))]
     software = ", ".join(f"{name} {number}" for name, number in versions().items())
     return "\n\n".join([*parts, f"Made by `make learned-choice` at commit {commit()} ({software})."]) + "\n"
 

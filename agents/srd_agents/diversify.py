@@ -187,7 +187,7 @@ def as_ranker(ranker: PathLike | Ranker | None) -> Ranker:
         return load_ranker(DEFAULT_RANKER if ranker is None else ranker)
     if isinstance(ranker, Ranker) and not isinstance(ranker, type):
         return ranker
-    if np.ndim(ranker):
+    if isinstance(ranker, np.ndarray | list):
         raise TypeError("ranker must be a name, a folder or a ranker, got an array; scores go by name: scores=...")
     raise TypeError(
         'ranker must be a name such as "mmr", the folder of a trained ranker, or an object with rank(topic, k) and '

@@ -45,7 +45,9 @@ CHOICE = {BEFORE: 0.2, "order, 0.5": 0.5, "order, 1": 1.0, "order, 1.5": 1.5, "o
 ORDER = "the order"
 AGAINST = (ORDER, "pm2", "xquad")
 """What `cautious` is compared with."""
-TEST = "AMBIENT"
+TESTS = ("AMBIENT", "word-senses")
+"""Test collections whose subtopics have texts; they chose nothing."""
+ENCODERS = {"MiniLM": "minilm-384.npz", "E5": "e5-384.npz"}
 CHOOSING = 3
 """Every so-manieth query of `perspectives` chose the options of `cautious`."""
 Scores = NDArray[np.float64]
@@ -76,8 +78,9 @@ The choice did not see that on the other queries of `perspectives` half of the s
 below the order too, with LSA vectors of MiniLM's candidates, which are far worse than the first stage.
 
 AMBIENT was opened twice: with the first row's options, and, as those were below the order there with one subtopic or
-wrong ones alone, once more with the weight chosen here. (A choice before these two had used it.) `word-senses` has
-texts of its senses too; what naming them brings there was not measured."""
+wrong ones alone, once more with the weight chosen here. (A choice before these two had used it.)
+`word-senses`, where all candidates are relevant and come in a fixed shuffle without scores, was opened with texts of its
+senses when all was chosen."""
 
 
 def named(kind: str, topics: Sequence[Topic]) -> list[Topic]:
@@ -139,14 +142,19 @@ def collections(root: Path) -> Iterator[tuple[str, str, TopicSet, TopicSet]]:
                 apart = [[t for i, t in enumerate(ready) if bool(i % CHOOSING) == shown] for shown in (False, True)]
                 yield name, title, ready.replace(apart[0]), ready.replace(apart[1])
     ambient = load_ambient(root / "ambient", vectors=root / "ambient" / "minilm-384.npz")
-    yield TEST, "MiniLM vectors", ambient[:0], ambient
+    yield TESTS[0], "MiniLM vectors", ambient[:0], ambient
+    for encoder, file in ENCODERS.items():
+        words = load_texts(
+            root / "texts" / "word-senses", vectors=root / "texts" / "word-senses" / file, retrieve="none"
+        )
+        yield TESTS[1], f"{encoder} vectors", words[:0], words
 
 
 def _texts(folder: Path) -> Iterator[tuple[str, TopicSet]]:
     """A collection's candidates by several first stages, with several vectors."""
     lsa = LsaVectorizer(100)
     by_lsa = load_texts(folder, vectors=lsa, depth=2 * DEPTH)
-    for encoder, file in (("MiniLM", "minilm-384.npz"), ("E5", "e5-384.npz")):
+    for encoder, file in ENCODERS.items():
         nearest = load_texts(folder, vectors=folder / file, depth=2 * DEPTH)
         yield f"{encoder} vectors, nearest by cosine", nearest
         if encoder == "MiniLM":
@@ -258,8 +266,8 @@ def _difference(scores: Scores, others: Scores) -> Difference:
 
 
 def tables(found: Sequence[Figures]) -> Iterator[str]:
-    """A line a set of the development collections, means of each of these, and everything of AMBIENT."""
-    chosen_on = [one for one in found if one.collection != TEST]
+    """A line a set of the development collections, means of each of these, and everything of the test collections."""
+    chosen_on = [one for one in found if one.collection not in TESTS]
     rows = [
         [f"{one.collection}, {one.title} ({one.topics})", f"{one.means[ORDER][NAMED[0]]:.3f}"]
         + [one.differences[ORDER][kind].short for kind in NAMED]
@@ -269,16 +277,19 @@ def tables(found: Sequence[Figures]) -> Iterator[str]:
     yield markdown(("set", ORDER, *NAMED), rows)
     for name in dict.fromkeys(one.collection for one in found):
         own = [one for one in found if one.collection == name]
-        what = f"means over {len(own)} sets" if len(own) > 1 else f"{own[0].title}, {own[0].topics} topics"
+        titles = ", ".join(one.title for one in own)
+        what = f"means over {len(own)} sets" if name not in TESTS else f"{titles}, {own[0].topics} topics"
         yield f"## {name}: {what}"
         rows = [
             [ranker, *(f"{np.mean([one.means[ranker][kind] for one in own]):.3f}" for kind in NAMED)]
             for ranker in (ORDER, *RANKERS)
         ]
         yield markdown(("ranker", *NAMED), rows)
-        if name == TEST:
+        if name in TESTS:
             rows = [
-                [f"cautious less {other}", *map(str, of_kind.values())] for other, of_kind in own[0].differences.items()
+                [f"{one.title}: cautious less {other}", *map(str, of_kind.values())]
+                for one in own
+                for other, of_kind in one.differences.items()
             ]
             yield markdown(("difference [95% interval], p", *NAMED), rows)
 

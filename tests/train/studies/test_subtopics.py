@@ -43,7 +43,7 @@ def test_documents_that_are_texts_of_subtopics_leave() -> None:
 def test_figures_and_their_tables() -> None:
     topics = generate("tiny", n_topics=4, seed=0)
     found = [study.figures("made", f"set {i}", topics) for i in range(2)]
-    found.append(study.figures(study.TEST, "other", topics))
+    found.append(study.figures(study.TESTS[0], "other", topics))
     cautious = found[0].means["cautious"]
     for kind in study.NAMED:
         less = found[0].differences[study.ORDER][kind]

@@ -179,6 +179,14 @@ def _plain(text: str) -> str:
     return " ".join(text.lower().split())
 
 
+class AsGiven:
+    """Candidates as they come: in the order of their scores, or in a fixed shuffle where there are none."""
+
+    def rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
+        """The first k of each."""
+        return [np.arange(min(k, topic.n_candidates)) for topic in topics]
+
+
 class Told:
     """A ranker that is told subtopics in place of the topics' own, and not of scores where its title says so."""
 
@@ -199,7 +207,7 @@ def _without_scores(topic: Topic) -> Topic:
     return replace(topic, retrieval_scores=None)
 
 
-def scores_of(topics: TopicSet, ranker: Ranker) -> Scores:
+def scores_of(topics: TopicSet, ranker: Ranker | AsGiven) -> Scores:
     """MEASURE of every topic: [T]."""
     rankings = dict(zip(topics.query_ids, ranker.rank_batch(topics, 10), strict=True))
     per_topic = evaluate(topics, rankings, [MEASURE], "candidates").per_topic
@@ -241,7 +249,7 @@ class Figures:
 
 def figures(collection: str, title: str, topics: TopicSet) -> Figures:
     """Everybody's means, and how the default differs."""
-    order = scores_of(topics, make_ranker("retrieval-order"))
+    order = scores_of(topics, AsGiven())
     scores = {ORDER: dict.fromkeys(NAMED, order)}
     for name, ranker in RANKERS.items():
         scores[name] = {kind: scores_of(topics, Told(ranker, kind, name)) for kind in NAMED}
@@ -300,7 +308,7 @@ Differences = dict[str, dict[str, list[tuple[float, bool]]]]
 
 def weigh(topics: TopicSet, found: Differences) -> None:
     """Add how rankings with each weight of the order differ from the order."""
-    order = scores_of(topics, make_ranker("retrieval-order"))
+    order = scores_of(topics, AsGiven())
     for name, weight in CHOICE.items():
         ranker = make_ranker("pm2", coverage="standardised", sharpness=1.5, order_weight=weight)
         for kind in NAMED:

@@ -80,7 +80,8 @@ below the order too, with LSA vectors of MiniLM's candidates, which are far wors
 AMBIENT was opened twice: with the first row's options, and, as those were below the order there with one subtopic or
 wrong ones alone, once more with the weight chosen here. (A choice before these two had used it.)
 `word-senses`, where all candidates are relevant and come in a fixed shuffle without scores, was opened with texts of
-its senses when all was chosen."""
+its senses when all was chosen. Naming them brings nothing over the shuffle there, and half of them with as many wrong
+ones are below it, though not significantly."""
 
 
 def named(kind: str, topics: Sequence[Topic]) -> list[Topic]:

@@ -27,6 +27,11 @@ from srd_gym.protocols import IntArray
 from srd_gym.testing import ConformanceError, check_ranker
 from srd_gym.topic import Topic, TopicSet
 
+__all__ = ["check_learner"]
+
+_DEFAULTS: Mapping[str, Any] = {"epochs": 3, "checkpoint_seconds": 1e-9}
+"""A checkpoint after every update: an interrupt then falls between any two."""
+
 
 def ragged_topics() -> TopicSet:
     """Topics of 1 to 23 candidates with all that learners look at; the last has no query."""
@@ -52,8 +57,7 @@ def toy_topics() -> TopicSet:
     """Four topics of six documents: the farther from the query, the better, which no first weights know."""
     cosines = np.array([-0.9, -0.7, -0.5, 0.3, 0.6, 0.9])
     texts = ("good alpha beta", "good gamma", "good alpha", "", "", "")
-    judgments = np.zeros((6, 3), dtype=np.int8)
-    judgments[[0, 0, 1, 2], [0, 1, 2, 0]] = 1
+    judgments = np.array([[1, 1, 0], [0, 0, 1], [1, 0, 0], [0, 0, 0], [0, 0, 0], [0, 0, 0]], dtype=np.int8)
     made = []
     for index in range(4):
         generator = np.random.default_rng([4, index])
@@ -72,12 +76,6 @@ def toy_topics() -> TopicSet:
             )
         )
     return TopicSet(made, name="toy")
-
-
-__all__ = ["check_learner"]
-
-_DEFAULTS: Mapping[str, Any] = {"epochs": 3, "checkpoint_seconds": 1e-9}
-"""A checkpoint after every update: an interrupt then falls between any two."""
 
 
 def check_learner(
@@ -180,10 +178,7 @@ def _check_seed(case: _Case) -> None:
     finally:
         states()
     name = _first_difference(case.trained, again)
-    _require(
-        name is None,
-        f"the same seed gives another {name!r}: draw only from generators that _prepare makes of its seed",
-    )
+    _require(name is None, f"the same seed gives another {name!r}: draw only from generators that _prepare makes")
     other.fit(case.train, seed=case.seed + 1)
     _require(
         _first_difference(case.trained, other) is not None,

@@ -31,8 +31,6 @@ ODD: tuple[Any, ...] = ("", "8", 1.5, -1, True, None, float("nan"), float("inf")
         ("qmix", "max_candidates", "all", TypeError, "max_candidates must be a whole number, got 'all' (str)"),
         ("mcts", "rank_by", "search_", ValueError, "rank_by: 'search_'. Did you mean search?"),
         ("mcts", "rank_by", 1, TypeError, "rank_by must be one of 'policy', 'value', 'search', got 1 (int)"),
-        ("relational", "without", "order", TypeError, "without must be a list, as ['order'], got 'order' (str)"),
-        ("relational", "without", [1], TypeError, "entry 1 of without must be text, got 1 (int)"),
         ("mmr", "lambda_", None, TypeError, "lambda_ must be a number, got None (NoneType)"),
     ],
 )
@@ -44,9 +42,8 @@ def test_options_of_another_type_are_refused(
     assert f"ranker {ranker!r}" in str(caught.value)
 
 
-def test_whole_numbers_are_numbers_and_lists_pass_for_tuples() -> None:
+def test_whole_numbers_are_numbers() -> None:
     assert RANKERS["reinforce"].configure(learning_rate=1).learning_rate == 1
-    assert RANKERS["relational"].configure(without=["order"]).without == ("order",)
     assert RANKERS["qmix"].configure(max_candidates=None).max_candidates is None
 
 

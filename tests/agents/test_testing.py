@@ -82,7 +82,6 @@ VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     "vdn three rollouts": ("vdn", {"rollouts": 3}),
     "iql two updates": ("iql", {"updates": 2}),
     "relational from the start": ("relational", {"init": "random", "average": 0.9, "units": 4, "second": 4}),
-    "relational in part": ("relational", {"without": ["density"], "average": 0.9}),
     "ntn-div margin": ("ntn-div", {"loss": "margin", "negative_below": 0.95}),
     "mo4srd correlated": ("mo4srd", {"correlated": True}),
 }

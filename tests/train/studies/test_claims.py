@@ -244,8 +244,8 @@ def test_the_table_of_situations_by_hand(stored: Stored) -> None:
 
 
 def test_a_row_of_another_page_must_have_the_same_topics(stored: Stored) -> None:
-    one = Situation(situation="s", use="u", recipe="smoke", topics="made", ranker="learner", mmr="fair: mmr")
-    write_scores(stored.folder / "fair.parquet", cells("mmr", 0.49))
+    one = Situation(situation="s", use="u", recipe="smoke", topics="made", ranker="learner", mmr="words: mmr")
+    write_scores(stored.folder / "words.parquet", cells("mmr", 0.49))
     assert "| **+0.111** [+0.1" in decision_table([one], stored)
     assert "(chosen)" in decision_table([one], stored)
     moved = {**record()["topic_set"], "fingerprint": "1" * 16}

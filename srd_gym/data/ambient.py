@@ -63,6 +63,7 @@ def load_ambient(
     *,
     vectors: PathLike | None = None,
     order: Order = "file",
+    strict: bool = False,
     missing: Missing = "error",
     name: str = "ambient",
 ) -> TopicSet:
@@ -74,6 +75,8 @@ def load_ambient(
             subtopics as well (`query_ids`, `query_vectors`, `subtopic_ids`, `subtopic_vectors`).
         order: of the candidates: "file" where the numbers of the results are a search engine's ranks; "none" where they
             are not; "bm25" or "cosine" (needs vectors of results and queries) for an order of ours.
+        strict: refuse a relation of a subtopic with a result that its topic does not have; else such relations are left
+            out, with a `DataNotice`.
         missing: what to do about results (queries, subtopics) without a vector: "error" or "drop".
         name: the set's name.
 
@@ -95,7 +98,7 @@ def load_ambient(
         queries[query_id] = text
     subtopics = _read_texts(place, "subTopics.txt", queries)
     results = _read_texts(place, "results.txt", queries)
-    covered = _read_relations(place, subtopics, results)
+    covered = _read_relations(place, subtopics, results, strict)
     empty = [query_id for query_id in queries if not results[query_id]]
     if empty:
         notice(f"{name}: {len(empty)} topics have no result and are left out: {', '.join(empty[:3])}")
@@ -168,7 +171,7 @@ def _read_texts(folder: Path, name: str, queries: dict[str, str]) -> Texts:
     return texts
 
 
-def _read_relations(folder: Path, subtopics: Texts, results: Texts) -> set[tuple[str, str]]:
+def _read_relations(folder: Path, subtopics: Texts, results: Texts, strict: bool) -> set[tuple[str, str]]:
     """Pairs (subtopic id, result id)."""
     pairs: set[tuple[str, str]] = set()
     elsewhere = []
@@ -180,7 +183,10 @@ def _read_relations(folder: Path, subtopics: Texts, results: Texts) -> set[tuple
         if result_id in results[query_id]:
             pairs.add((subtopic_id, result_id))
             continue
-        elsewhere.append(f"result {shown(result_id)} is not in results.txt as a result of topic {shown(query_id)}")
+        what = f"result {shown(result_id)} is not in results.txt as a result of topic {shown(query_id)}"
+        if strict:
+            raise ValueError(f"{place}: {what}")
+        elsewhere.append(what)
     if elsewhere:
         more = f" and {len(elsewhere) - _FEW} more" if len(elsewhere) > _FEW else ""
         notice(

@@ -14,6 +14,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal, get_args
 
 import numpy as np
 
@@ -23,15 +24,18 @@ from srd_gym.data.lsa import LsaVectorizer
 from srd_gym.data.streams import existing_folder
 from srd_gym.data.trec_files import TopicQrels
 from srd_gym.files import PathLike
-from srd_gym.names import check_integer
+from srd_gym.names import check_integer, check_option
 from srd_gym.reading import numbered_lines, shown
 from srd_gym.topic import Topic, TopicSet
+
+PartOfSpeech = Literal["noun", "verb"]
+"""Of the words that are queries."""
+Index = Literal["hypernyms", "glosses"]
+"""What BM25 finds documents by. hypernyms: the gloss and the words of the hypernyms. glosses: the gloss alone."""
 
 _WHAT = "WordNet"
 _FILES = {"noun": "n", "verb": "v", "adj": "a", "adv": "r"}
 _HYPERNYMS = ("@", "@i")
-_SENSES = 3
-"""Of a word, at least."""
 _COVERED, _CANDIDATES = 2, 20
 """Senses that must have a relevant candidate, and candidates that there must be: fewer leave nothing to choose."""
 _DATA = re.compile(r"(\d{8}) \d\d ([nvasr]) ([0-9a-f]{2}) (.*?) ?\| ?(.*)")
@@ -54,6 +58,10 @@ def load_wordnet(
     folder: PathLike,
     *,
     words: int = 600,
+    skip: int = 0,
+    senses: int = 3,
+    pos: PartOfSpeech = "noun",
+    index: Index = "hypernyms",
     vectors: PathLike | LsaVectorizer | Embedding | None = None,
     retrieve: Retrieve = "bm25",
     depth: int = 100,
@@ -62,13 +70,17 @@ def load_wordnet(
 ) -> TopicSet:
     """Topics of ambiguous words.
 
-    Words are nouns of three senses at least, in an order that their spelling alone fixes (a hash). BM25 finds a
-    document by its gloss and by the words of its hypernyms. Words with fewer than 20 candidates, or with fewer than two
-    senses that have a relevant one, are left out, with a `DataNotice`.
+    Words stand in an order that their spelling alone fixes (a hash), so that sets with other `skip` share no word.
+    Those with fewer than 20 candidates, or with fewer than two senses that have a relevant one, are left out, with a
+    `DataNotice`.
 
     Args:
         folder: holds the database's files.
         words: how many to draw; a third to a half of them become topics.
+        skip: how many to pass over first.
+        senses: a word's, at least.
+        pos: the words' part of speech.
+        index: what BM25 finds documents by.
         vectors: as of `load_texts`.
         retrieve: the first stage, as of `load_texts`.
         depth: candidates of a word, at most.
@@ -81,14 +93,17 @@ def load_wordnet(
         ValueError: a malformed line (file and line are named), no such words, or as `load_texts`.
     """
     check_first_stage(retrieve, depth, vectors=vectors is not None)
-    check_integer("words", words, 1)
+    for name, value, low in (("words", words, 1), ("skip", skip, 0), ("senses", senses, 2)):
+        check_integer(name, value, low)
+    check_option("part of speech", pos, get_args(PartOfSpeech))
+    check_option("index", index, get_args(Index))
     place = existing_folder(folder, _WHAT)
     synsets = {own_id: synset for name in _FILES for own_id, synset in _synsets(place, name)}
-    drawn = _words(place)[:words]
+    drawn = _words(place, pos, senses)[skip : skip + words]
     if not drawn:
-        raise ValueError(f"{_WHAT}: {place}: no noun has {_SENSES} senses or more")
+        raise ValueError(f"{_WHAT}: {place}: no {pos}s of {senses} senses or more are left behind the first {skip}")
     topics = topics_of(
-        _collection(place, synsets, dict(drawn)),
+        _collection(place, synsets, dict(drawn), pos, index),
         vectors=vectors,
         retrieve=retrieve,
         depth=depth,
@@ -101,7 +116,7 @@ def load_wordnet(
     tell(place, f"of {len(drawn)} words have {rule}: left out", without)
     if not len(topics):
         raise ValueError(f"{_WHAT}: {place}: all of {len(drawn)} words have {rule}; draw more of them")
-    return topics.replace(topics, name="wordnet nouns")
+    return topics.replace(topics, name=f"wordnet {pos}s")
 
 
 def _is_ambiguous(topic: Topic) -> bool:
@@ -153,9 +168,9 @@ def _part(kind: str) -> str:
     return "a" if kind == "s" else kind
 
 
-def _words(folder: Path) -> list[tuple[str, list[str]]]:
-    """Plain nouns with senses enough and the ids of these, in the order of their hashes."""
-    path, found = folder / "index.noun", []
+def _words(folder: Path, pos: PartOfSpeech, senses: int) -> list[tuple[str, list[str]]]:
+    """Plain words with so many senses and the ids of these, in the order of their hashes."""
+    path, found = folder / f"index.{pos}", []
     for number, line in numbered_lines(path, _WHAT):
         if line.startswith("  ") or not line.strip():
             continue
@@ -165,18 +180,20 @@ def _words(folder: Path) -> list[tuple[str, list[str]]]:
         word, kind, offsets = match.groups()
         # Numbers of fields before the offsets look like counts, never like offsets: these have eight digits.
         ids = [f"{offset}-{kind}" for offset in offsets.split()]
-        if _PLAIN.fullmatch(word) and len(ids) >= _SENSES:
+        if _PLAIN.fullmatch(word) and len(ids) >= senses:
             found.append((word, ids))
     return sorted(found, key=lambda entry: hashlib.sha256(entry[0].encode()).digest())
 
 
-def _collection(folder: Path, synsets: dict[str, _Synset], senses: dict[str, list[str]]) -> Collection:
+def _collection(
+    folder: Path, synsets: dict[str, _Synset], senses: dict[str, list[str]], pos: PartOfSpeech, index: Index
+) -> Collection:
     """Documents, and the words with their senses and judgments."""
     for word, ids in senses.items():
         unknown = [own_id for own_id in ids if own_id not in synsets]
         if unknown:
             raise ValueError(
-                f"{_WHAT}: {folder}: sense {unknown[0]} of {shown(word)} in index.noun is in no data file; the files "
+                f"{_WHAT}: {folder}: sense {unknown[0]} of {shown(word)} in index.{pos} is in no data file; the files "
                 "must be of one version"
             )
     texts = {own_id: f"{', '.join(synset.words)}: {synset.gloss}" for own_id, synset in synsets.items()}
@@ -187,12 +204,14 @@ def _collection(folder: Path, synsets: dict[str, _Synset], senses: dict[str, lis
         queries={word: word for word in senses},
         subtopics={word: {own_id: texts[own_id] for own_id in ids} for word, ids in senses.items()},
         judged={word: _judged(synsets, word, ids) for word, ids in senses.items()},
-        indexed={own_id: _indexed(synsets, synset) for own_id, synset in synsets.items()},
+        indexed={own_id: _indexed(synsets, synset, index) for own_id, synset in synsets.items()},
     )
 
 
-def _indexed(synsets: dict[str, _Synset], synset: _Synset) -> str:
+def _indexed(synsets: dict[str, _Synset], synset: _Synset, index: Index) -> str:
     """What BM25 finds a document by."""
+    if index == "glosses":
+        return synset.gloss
     above = [synsets[other].words for symbol, other, _ in synset.pointers if symbol in _HYPERNYMS and other in synsets]
     return " ".join([synset.gloss, *(word for words in above for word in words)])
 

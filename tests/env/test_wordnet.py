@@ -20,7 +20,7 @@ pytestmark = [
 
 
 def load(folder: Path, **options: Any) -> Any:
-    return load_wordnet(folder, **options)
+    return load_wordnet(folder, **{"index": "glosses", **options})
 
 
 def test_a_word_with_its_senses_and_what_is_linked_to_them(tmp_path: Path) -> None:
@@ -43,8 +43,11 @@ def test_a_word_with_its_senses_and_what_is_linked_to_them(tmp_path: Path) -> No
     assert topic.pool_ids == tuple(f"{n:08d}-n" for n in (1, 2, 3, 4, 6, 50))
 
 
-def test_documents_are_found_by_the_words_of_their_hypernyms(tmp_path: Path) -> None:
-    assert "00000080-n" in load(dictionary().write(tmp_path / "dict"))[0].doc_ids
+def test_hypernyms_are_found_by_their_words(tmp_path: Path) -> None:
+    folder = dictionary().write(tmp_path / "dict")
+    shore = "00000080-n"
+    assert shore not in load(folder)[0].doc_ids
+    assert shore in load(folder, index="hypernyms")[0].doc_ids
 
 
 def test_words_are_drawn_in_a_fixed_order_without_overlap(tmp_path: Path) -> None:
@@ -58,7 +61,9 @@ def test_words_are_drawn_in_a_fixed_order_without_overlap(tmp_path: Path) -> Non
     folder = made.write(tmp_path / "dict")
     everything = load(folder).query_ids
     assert sorted(everything) == ["bank", "coast", "tide"]
-    assert load(folder, words=2).query_ids == everything[:2]
+    first, rest = load(folder, words=1), load(folder, words=2, skip=1)
+    assert first.query_ids + rest.query_ids == everything
+    assert [t.doc_ids for t in rest] == [t.doc_ids for t in load(folder)][1:]
 
 
 def test_words_with_nothing_to_choose_are_left_out(tmp_path: Path) -> None:
@@ -72,8 +77,14 @@ def test_words_with_nothing_to_choose_are_left_out(tmp_path: Path) -> None:
 
 def test_damaged_files_and_odd_options_are_refused(tmp_path: Path) -> None:
     folder = dictionary().write(tmp_path / "dict")
-    with pytest.raises(ValueError, match="words"):
-        load(folder, words=0)
+    with pytest.raises(ValueError, match="no nouns of 3 senses or more are left behind the first 9"):
+        load(folder, skip=9)
+    with pytest.raises(ValueError, match="senses"):
+        load(folder, senses=1)
+    with pytest.raises(ValueError, match="unknown part of speech 'adj'"):
+        load(folder, pos="adj")
+    with pytest.raises(ValueError, match="unknown index 'words'"):
+        load(folder, index="words")
     with pytest.raises(FileNotFoundError, match="no folder"):
         load(tmp_path / "elsewhere")
     for file, line, message in (

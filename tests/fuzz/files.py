@@ -138,7 +138,7 @@ def make_wordnet(folder: Path) -> None:
 
 
 def read_wordnet(folder: Path) -> object:
-    return load_wordnet(folder)
+    return load_wordnet(folder, index="glosses")
 
 
 def make_du_div(folder: Path) -> None:

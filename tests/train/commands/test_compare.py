@@ -102,23 +102,26 @@ def test_the_command_shows_what_the_function_finds(srd: Srd, made: dict[str, Pat
     table = table_of([made["qrels"]], {name: made[name] for name in NAMES}, reference="second")
     forms = {form: tmp_path / f"made.{form}" for form in ("html", "md", "tex")}
     files = ("--out", forms["html"], "--markdown", forms["md"], "--latex", forms["tex"])
-    done = srd.works(*words(made), "--reference", made["second"], "--json", *files)
+    done = srd.works(*words(made), "--reference", made["second"], "--per-topic", "--json", *files)
     told = done.json
     rows = {row.ranker: row for row in table.rows}
     assert (told["reference"], told["measures"], told["topics"]) == ("second", list(MEASURES), 30)
     assert list(told["runs"]) == list(rows)
     for name, figures in told["runs"].items():
         assert figures == json.loads(json.dumps({key: getattr(rows[name], key) for key in figures}))
+    assert told["per_topic"] == {record["ranker"]: record["per_topic"] for record in table.records}
     assert told["problems"] == []
     assert told["written"] == [str(path) for path in forms.values()]
     assert "<h1><bdi>3 runs compared</bdi></h1>" in forms["html"].read_text()
     title = "3 runs: 30 judged topics, ideal of the pool (official)"
     assert forms["md"].read_text().startswith(f"**{title}**\n\n| ranker | alpha_nDCG@5 |")
     assert rf"\caption{{{title}." in forms["tex"].read_text()
-    out = srd.works(*words(made), "--reference", "second").out
+    out = srd.works(*words(made), "--reference", "second", "--per-topic").out
     assert title in out
     assert "Holm-adjusted" in out
     assert "processor time" not in out
+    values = [f"{scores['30'][MEASURES[0]]:.4f}" for scores in told["per_topic"].values()]
+    assert ["30", *values] in [line.split() for line in out.splitlines()]
 
 
 def test_a_topic_file_gives_texts(srd: Srd, made: dict[str, Path], tmp_path: Path) -> None:

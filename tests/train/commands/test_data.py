@@ -73,11 +73,12 @@ def test_texts_by_a_first_stage(srd: Srd, tmp_path: Path) -> None:
 def test_wordnet_and_orders_by_bm25(srd: Srd, ambient_folder: Path, tmp_path: Path) -> None:
     out = tmp_path / "t.parquet"
     folder = dictionary().write(tmp_path / "dict")
-    words = ("data", "build", "wordnet", folder, "--out", out)
+    words = ("data", "build", "wordnet", folder, "--index", "glosses", "--out", out)
     assert "1 topics, vector width 2" in srd.works(*words, "--vectors", "lsa", "--width", "2").err
     assert read_topics(out).name == "wordnet nouns"
+    assert "no nouns of 9 senses or more" in srd.fails(*words, "--senses", "9")
     words = ("data", "build", "ambient", ambient_folder, "--out", out)
-    srd.works(*words, "--order", "none")
+    srd.works(*words, "--order", "none", "--strict")
     assert not read_topics(out).has_retrieval_order
     srd.works(*words, "--order", "bm25")
     assert read_topics(out).has_retrieval_order

@@ -16,6 +16,7 @@ from srd_gym.topic import TopicSet
 from srd_train.commands.options import DEFAULT_MEASURES, Files, SomeFile, SomeText
 from srd_train.commands.output import Output, print_table
 from srd_train.experiment.own import import_own
+from srd_train.report.tables import ResultTable
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,6 +42,8 @@ class Compare:
     """What to compute; the test is on the first."""
     present_only: bool = False
     """Count only the topics that every run ranks."""
+    per_topic: bool = False
+    """Show the first measure topic by topic too; with --json, every measure."""
     topics: Files = ()
     """Texts for the page: topics XML (several files are parts of one), or a topic file (.parquet)."""
     out: SomeFile = None
@@ -77,6 +80,7 @@ class Compare:
         )
         written, problems = made.write(html=self.out, markdown=self.markdown, latex=self.latex)
         (table,) = made.tables
+        scores = {record["ranker"]: record["per_topic"] for record in table.records}
         if self.json:
             figures = ("means", "intervals", "p_value", "verdict", "wins_ties_losses")
             content = {
@@ -87,9 +91,11 @@ class Compare:
                 "problems": [asdict(problem) for problem in problems],
                 "written": [str(path) for path in written],
             }
-            output.data(content)
+            output.data(content | ({"per_topic": scores} if self.per_topic else {}))
             return 0
         print_table(table, output, legend_of([table]))
+        if self.per_topic:
+            _print_topics(table, scores, output)
         for said in (*(f"notice: {problem}" for problem in problems), *map(str, written)):
             output.notice(said)
         return 0
@@ -117,3 +123,13 @@ def _texts(paths: tuple[Path, ...]) -> TopicSet | Mapping[str, TopicText] | None
     if len(paths) == 1 and paths[0].suffix == ".parquet":
         return load_topics(paths[0])
     return read_topics_xml(paths) if paths else None
+
+
+def _print_topics(table: ResultTable, scores: Mapping[str, Mapping[str, Mapping[str, float]]], output: Output) -> None:
+    """Scores of the first measure, a row for each topic, in the order of the qrels."""
+    first = table.measures[0]
+    rows = [
+        [query_id, *(f"{of_run[query_id][first]:.4f}" for of_run in scores.values())]
+        for query_id in next(iter(scores.values()))
+    ]
+    output.table(f"{first} by topic", ["topic", *scores], rows, elsewhere="--json")

@@ -19,7 +19,7 @@ from srd_gym.data.parquet import write_topics
 from srd_gym.data.synthetic import PRESETS, generate
 from srd_gym.data.texts import load_texts
 from srd_gym.data.trec import load_trec
-from srd_gym.data.wordnet import load_wordnet
+from srd_gym.data.wordnet import Index, PartOfSpeech, load_wordnet
 from srd_gym.topic import TopicSet
 from srd_train.commands.options import File, Files, SomeFile
 from srd_train.commands.output import Output
@@ -139,10 +139,14 @@ class Ambient(FolderBuild):
     order: Order = "file"
     """Of the candidates. file: the numbers of the results are a search engine's ranks. none: they are not, shuffle.
     bm25 (needs the package bm25s), cosine (needs --vectors of results and queries): an order of ours."""
+    strict: bool = False
+    """Stop at relations that point at another topic's results, which are left out otherwise."""
 
     def load(self, output: Output) -> TopicSet:
         """AMBIENT's topics."""
-        return load_ambient(self.folder, vectors=self.vector_file, order=self.order, missing=self.missing)
+        return load_ambient(
+            self.folder, vectors=self.vector_file, order=self.order, strict=self.strict, missing=self.missing
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -185,11 +189,20 @@ class Wordnet(FolderBuild):
 
     Examples:
       srd data build wordnet /usr/share/wordnet --out nouns.parquet
-      srd data build wordnet /usr/share/wordnet --words 300 --vectors model:my-model --out few.parquet
+      srd data build wordnet /usr/share/wordnet --skip 600 --words 300 --index glosses --out more-nouns.parquet
+      srd data build wordnet /usr/share/wordnet --pos verb --index glosses --vectors model:my-model --out verbs.parquet
     """
 
     words: int = 600
     """Words to draw, in an order fixed by their spelling; a third to a half of them become topics."""
+    skip: int = 0
+    """Pass over so many words first: sets with other words share none."""
+    senses: int = 3
+    """Senses of a word, at least."""
+    pos: PartOfSpeech = "noun"
+    """Part of speech of the words."""
+    index: Index = "hypernyms"
+    """What BM25 finds documents by: glosses with the words of their hypernyms, or glosses alone."""
     depth: int = 100
     """Candidates of a word, at most."""
 
@@ -199,6 +212,10 @@ class Wordnet(FolderBuild):
             return load_wordnet(
                 self.folder,
                 words=self.words,
+                skip=self.skip,
+                senses=self.senses,
+                pos=self.pos,
+                index=self.index,
                 vectors=self.any_vectors,
                 depth=self.depth,
                 missing=self.missing,

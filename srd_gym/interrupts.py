@@ -25,14 +25,27 @@ class Stopped(KeyboardInterrupt):
         self.number = number
 
 
+_came: list[int] = []
+"""Signals that `_stop` handled."""
+
+
+def number_of(stop: KeyboardInterrupt) -> int:
+    """The signal behind an interrupt; Ray raises one of its own for what a handler raised while it waited."""
+    if isinstance(stop, Stopped):
+        return stop.number
+    return _came[-1] if _came else signal.SIGINT
+
+
 def _stop(number: int, _frame: FrameType | None) -> NoReturn:
     """Handle a signal as Python handles Ctrl-C."""
+    _came.append(number)
     raise Stopped(number)
 
 
 @contextlib.contextmanager
 def stopped_by_signals() -> Iterator[None]:
     """In the block, the signals of `STOPS` raise `Stopped`, where nobody handles or ignores them (as `nohup` does)."""
+    _came.clear()
     with _handled(_stop, (signal.SIG_DFL,)):
         yield
 

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from srd_gym.interrupts import STOPS, Stopped, held_back, kept, stopped_by_signals
+from srd_gym.interrupts import STOPS, Stopped, held_back, kept, number_of, stopped_by_signals
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="Windows has no such signals")
 
@@ -103,3 +103,15 @@ def test_what_libraries_make_of_signals_does_not_last() -> None:
     with kept():  # nobody's signals but ours
         signal.signal(signal.SIGTERM, handler := lambda *_: None)
     assert signal.signal(signal.SIGTERM, signal.SIG_DFL) is handler
+
+
+def test_a_signal_is_known_where_a_library_raises_an_interrupt_of_its_own() -> None:
+    with stopped_by_signals():
+        try:
+            signal.raise_signal(signal.SIGTERM)
+        except KeyboardInterrupt:
+            found = KeyboardInterrupt()
+        assert number_of(found) == signal.SIGTERM
+        assert number_of(Stopped(signal.SIGHUP)) == signal.SIGHUP
+    with stopped_by_signals():
+        assert number_of(KeyboardInterrupt()) == signal.SIGINT

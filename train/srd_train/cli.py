@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Any
 
-from srd_gym.interrupts import Stopped, stopped_by_signals
+from srd_gym.interrupts import number_of, stopped_by_signals
 from srd_gym.names import unknown
 from srd_train.commands.output import Output
 
@@ -142,7 +142,7 @@ def _notices(output: Output) -> Iterator[None]:
 
 def _stopped(stop: KeyboardInterrupt, output: Output) -> int:
     """Say that a signal ended the command; the exit code that shells give to it."""
-    number = stop.number if isinstance(stop, Stopped) else signal.SIGINT
+    number = number_of(stop)
     how = "interrupted" if number == signal.SIGINT else f"stopped by {signal.Signals(number).name}"
     output.error(f"{how}; nothing is left half written")
     return 128 + number

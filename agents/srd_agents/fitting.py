@@ -101,7 +101,7 @@ class Fit:
         return {
             "ranker": self._learner.name,
             "seed": self._learner.seed,
-            "config": {key: value for key, value in as_values(self._config).items() if key not in HOW_LONG},
+            "config": _lasting(self._config),
             "topics": self._topics.fingerprint,
             "validation": None if validation is None else validation.fingerprint,
         }
@@ -193,6 +193,8 @@ class Fit:
         """Refuse the checkpoint of another run, saying in what it differs."""
         for key, mine in self._identity.items():
             theirs = identity.get(key)
+            if key == "config" and isinstance(theirs, Mapping):
+                theirs = {**_lasting(type(self._config)()), **theirs}  # it may be older than some option
             if theirs == mine:
                 continue
             detail = f"its {key} differs"
@@ -338,3 +340,8 @@ class Fit:
                 records=records,
             )
         )
+
+
+def _lasting(config: LearnerConfig) -> dict[str, Any]:
+    """The options that a resumed run may not change."""
+    return {key: value for key, value in as_values(config).items() if key not in HOW_LONG}

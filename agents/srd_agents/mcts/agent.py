@@ -75,11 +75,13 @@ class Mcts(NetworkLearner[MctsConfig]):
     @torch.inference_mode()
     def _evaluator(self, topics: Sequence[OrderedTopic]) -> NumpyEvaluator:
         # Topic by topic: a matrix product's last bits may depend on what else is in it.
+        network, like = self._network, self._network.standardizer.shift
         projections = []
         for topic in topics:
-            scoring, inputs, initial = self._network.project(padded_inputs([topic.documents], [topic.query]))
-            projections.append((scoring[0].numpy(), inputs[0].numpy(), initial[0].numpy()))
-        return NumpyEvaluator(self._network, projections)
+            parts = network.project(padded_inputs([topic.documents], [topic.query], like))
+            scoring, inputs, initial = (part[0].cpu().numpy() for part in parts)
+            projections.append((scoring, inputs, initial))
+        return NumpyEvaluator(network, projections)
 
     # Weights.
 
@@ -100,7 +102,7 @@ class Mcts(NetworkLearner[MctsConfig]):
             self._network.initialise(start)
         if config.standardize:
             self._network.standardizer.fit(topics)
-        parameters = self._network.parameters()
+        parameters = self._network.to(config.device).parameters()
         make = torch.optim.Adagrad if config.optimizer == "adagrad" else torch.optim.Adam
         self._optimizer = make(parameters, lr=config.learning_rate)
         self._rng = np.random.default_rng([seed, 0x3CE5])
@@ -116,16 +118,15 @@ class Mcts(NetworkLearner[MctsConfig]):
 
     def _learn(self, topics: Sequence[OrderedTopic], played: Played, outcome: ScoreArray) -> dict[str, float]:
         """One step on the episodes of these topics; the parts of the loss, means per rank."""
-        network = self._network
+        network, like = self._network, self._network.standardizer.shift
         scoring, inputs, initial = network.project(
-            padded_inputs([t.documents for t in topics], [t.query for t in topics])
+            padded_inputs([t.documents for t in topics], [t.query for t in topics], like)
         )
         rows = torch.arange(len(topics))[:, None]
         states = network.states(initial, inputs[rows, torch.from_numpy(played.documents)])
-        log_pi = log_policy(network.logits(scoring, states), torch.from_numpy(played.allowed))
-        active = torch.from_numpy(played.active)
-        z = torch.from_numpy(outcome).to(log_pi.dtype)
-        target = torch.from_numpy(played.policies).to(log_pi.dtype)
+        log_pi = log_policy(network.logits(scoring, states), torch.from_numpy(played.allowed).to(like.device))
+        active = torch.from_numpy(played.active).to(like.device)
+        z, target = (torch.from_numpy(part).to(like.device, like.dtype) for part in (outcome, played.policies))
         of_value = (value_loss(network.values(states), z) * active).sum()
         of_policy = (policy_loss(log_pi, target) * active).sum()
         self._optimizer.zero_grad()

@@ -54,6 +54,8 @@ class MctsConfig(LearnerConfig):
     """Largest norm of the gradient of an update; larger ones are shortened. 0 never does."""
     standardize: bool = True
     """Shift and scale the vectors by the training documents' mean and overall deviation; the paper does not."""
+    device: str = "cpu"
+    """Where the learning passes run, in torch's words ("cpu", "cuda"); searching and ranking run on the CPU."""
     rank_by: Literal["policy", "value", "search"] = "policy"
     """How topics are ranked: by the raw policy, by V of every next document, or with search. Labels are never read."""
     rank_simulations: CountFromZero = 64

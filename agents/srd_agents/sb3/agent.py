@@ -69,7 +69,7 @@ class MaskablePpo(NetworkLearner[MaskablePpoConfig]):
         self._network.initialise(torch.Generator().manual_seed(seed))
         if config.standardize:
             self._network.inputs.fit(topics)
-        self._random = PrivateRandomness(seed)
+        self._random = PrivateRandomness(seed, config.device)
         with self._random:
             self._model, self._env = _trainer(core, min(config.batch_topics, len(topics)) * config.rollouts, config)
         # What is trained and what ranks are one network from now on.
@@ -139,7 +139,7 @@ def _trainer(core: SelectionCore, episodes: int, config: MaskablePpoConfig) -> t
         vf_coef=config.value,
         max_grad_norm=config.clip_norm,
         policy_kwargs={"features_extractor_kwargs": extractor},
-        device="cpu",
+        device=config.device,
     )
     model.set_logger(Logger(folder=None, output_formats=[]))
     return model, env

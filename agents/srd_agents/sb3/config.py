@@ -42,6 +42,8 @@ class MaskablePpoConfig(LearnerConfig):
     """Largest norm of the gradient; larger ones are shortened."""
     standardize: bool = True
     """Shift and scale the vectors by the training documents' mean and overall deviation."""
+    device: str = "cpu"
+    """Where it plays and learns, in torch's words ("cpu", "cuda"); ranking always runs on the CPU."""
 
     def __post_init__(self) -> None:
         super().__post_init__()

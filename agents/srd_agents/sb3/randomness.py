@@ -15,11 +15,15 @@ from srd_agents.storage import Tree
 class PrivateRandomness:
     """States of the two global generators that belong to one learner; they are in force inside a `with` block.
 
+    Torch's is the CPU's. That of another device is seeded from it as a block begins, and not put back.
+
     Args:
         seed: of both.
+        device: where torch draws, in its words.
     """
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, device: str = "cpu") -> None:
+        self._elsewhere = torch.device(device).type != "cpu"
         bits = np.random.MT19937(np.random.SeedSequence([seed, 0x5B3]))
         numpy: dict[str, Any] = np.random.RandomState(bits).get_state(legacy=False)
         self._mine = (numpy, torch.Generator().manual_seed(seed).get_state())
@@ -27,6 +31,8 @@ class PrivateRandomness:
     def __enter__(self) -> None:
         self._theirs = _now()
         _put(self._mine)
+        if self._elsewhere:
+            torch.manual_seed(int(torch.randint(2**62, ())))  # all of torch's generators
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

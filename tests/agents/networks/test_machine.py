@@ -10,8 +10,11 @@ import numpy as np
 import pytest
 import torch
 
+from srd_agents.fitting import STATE_FILE
 from srd_agents.learner import Learner
+from srd_agents.networks.learner import NetworkLearner
 from srd_agents.registry import RANKERS, make_ranker
+from srd_agents.storage import read_tree, write_tree
 from srd_gym.data.synthetic import generate
 from srd_gym.topic import Topic
 
@@ -23,8 +26,10 @@ WITH_DEVICE = [
 ]
 
 
-def test_learners_with_a_device_are_found() -> None:
-    assert {"mdp-div", "reinforce", "qmix", "ntn-div", "daletor"} <= set(WITH_DEVICE)
+def test_every_learner_of_a_torch_network_has_a_device() -> None:
+    learners = {name for name, spec in RANKERS.items() if spec.learns and issubclass(spec.ranker_class, NetworkLearner)}
+    assert learners == set(WITH_DEVICE)
+    assert {"mdp-div", "reinforce", "mcts", "qmix", "maskable-ppo", "ntn-div", "daletor"} <= learners
 
 
 @pytest.mark.parametrize("device", ["meta", "nowhere", "cuda:99"])
@@ -43,14 +48,25 @@ def test_cuda_without_cuda_is_refused() -> None:
         ranker.fit(TOPICS)
 
 
-@pytest.mark.parametrize("name", ["reinforce", "qmix"])
+@pytest.mark.parametrize("name", ["reinforce", "mcts", "qmix", "maskable-ppo"])
 def test_a_model_trained_elsewhere_ranks_here(tmp_path: Path, name: str) -> None:
+    if name == "maskable-ppo":
+        pytest.importorskip("sb3_contrib")
     ranker: Any = make_ranker(name, epochs=1)
     ranker.fit(TOPICS)
     ranker.config = replace(ranker.config, device="cuda:99")
     ranker.save(tmp_path)
     loaded: Learner[Any] = type(ranker).load(tmp_path, name=name)
     assert loaded.rank(TOPICS[0], 5).tolist() == ranker.rank(TOPICS[0], 5).tolist()
+
+
+def test_a_checkpoint_older_than_an_option_goes_on_with_its_default(tmp_path: Path) -> None:
+    make_ranker("mcts", epochs=1).fit(TOPICS, out=tmp_path)
+    state = read_tree(tmp_path / STATE_FILE, "a checkpoint")
+    del state["identity"]["config"]["device"]
+    write_tree(tmp_path / STATE_FILE, state)
+    ranker: Any = make_ranker("mcts", epochs=2)
+    assert len(ranker.fit(TOPICS, out=tmp_path, resume=True).records) == 2
 
 
 def test_a_replay_larger_than_memory_is_refused() -> None:

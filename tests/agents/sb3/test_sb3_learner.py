@@ -61,3 +61,16 @@ def test_a_crafted_state_of_the_generator_is_refused(change: dict[str, Any]) -> 
     tree["numpy"]["state"].update(change)
     with pytest.raises(ValueError, match="not the state of numpy's MT19937 generator"):
         PrivateRandomness(1).load(tree)
+
+
+def test_draws_of_another_device_are_private_and_go_on_too() -> None:
+    def drawn(random: PrivateRandomness) -> list[float]:
+        with random:
+            return torch.rand(3).tolist()  # type: ignore[no-any-return]
+
+    before = torch.get_rng_state()
+    one, other = PrivateRandomness(0, "cuda"), PrivateRandomness(1, "cuda")
+    first = drawn(one)
+    other.load(one.tree())
+    assert first != drawn(one) == drawn(other)
+    assert torch.equal(torch.get_rng_state(), before)

@@ -82,7 +82,7 @@ class Episodes:
         """B, the number of episodes since the last full reset."""
         return len(self._topic_index)
 
-    def returns(self, episodes: slice | IntArray | None = None) -> ScoreArray:
+    def returns(self, episodes: IntArray | None = None) -> ScoreArray:
         """The sum of the gains so far: what the rewards of an episode add up to, the plain measure of its ranking.
 
         Args:
@@ -91,8 +91,14 @@ class Episodes:
         Returns:
             [B'] float64; 0 on unlabelled topics.
         """
+        gains = self._gains if episodes is None else self._gains.take(episodes, axis=0)
         # Rank by rank, as a caller adds up rewards: the same to the last bit.
-        return np.cumsum(self._gains if episodes is None else self._gains[episodes], axis=1)[:, -1]
+        if len(gains) < gains.shape[1]:
+            return np.cumsum(gains, axis=1)[:, -1]
+        total = gains[:, 0].copy()
+        for rank in range(1, gains.shape[1]):
+            total += gains[:, rank]
+        return total
 
     def episode_return(self, episode: int) -> float:
         """`returns` of one episode alone, as a Python float."""
@@ -144,6 +150,7 @@ class Episodes:
     def _allocate(self, count: int) -> None:
         """State arrays for B episodes, and the read-only views that callers see."""
         n, s, k = self._shape
+        self._every = np.arange(count)
         self._topic_index = np.zeros(count, np.int64)
         self._rank = np.zeros(count, np.int64)
         self._length = np.zeros(count, np.int64)

@@ -162,7 +162,14 @@ class SelectionCore(Episodes):
             raise TypeError(f"actions must be integers (candidate indices), got {chosen.dtype}")
         if chosen.shape != (self.n_episodes,):
             raise ValueError(f"expected one action for each of {self.n_episodes} episodes, got shape {chosen.shape}")
-        return self._advance(slice(None), chosen)
+        if not np.count_nonzero(self._done):
+            paid, gain, invalid = self._advance(self._every, chosen)
+            return StepResult(paid, gain, invalid, self._done.copy())
+        paid, gain, invalid = np.zeros(len(chosen)), np.zeros(len(chosen)), np.zeros(len(chosen), np.bool_)
+        on = (~self._done).nonzero()[0]
+        if len(on):
+            paid[on], gain[on], invalid[on] = self._advance(on, chosen[on])
+        return StepResult(paid, gain, invalid, self._done.copy())
 
     def step_episode(self, episode: int, action: int) -> tuple[float, bool, bool]:
         """`step` of one episode alone, faster than a batch of one.
@@ -178,8 +185,10 @@ class SelectionCore(Episodes):
             ValueError: as `step`.
         """
         if self._plain is None:
-            result = self._advance(slice(episode, episode + 1), np.array([action]))
-            return result.reward.item(), result.invalid.item(), result.done.item()
+            if self._done.item(episode):
+                return 0.0, False, True
+            paid, _, wasted = self._advance(np.array([episode]), np.array([action]))
+            return paid.item(), wasted.item(), self._done.item(episode)
         if self._done.item(episode):
             return 0.0, False, True
         if not 0 <= action < self.arrays.max_candidates:
@@ -196,8 +205,7 @@ class SelectionCore(Episodes):
         done = rank >= self._length.item(episode)
         self._done[episode] = done
         if self._pruner is not None and not done:
-            one = slice(episode, episode + 1)
-            self._prune(self._pruner, one, np.array([0]), np.array([-1 if invalid else action]))
+            self._prune(self._pruner, np.array([episode]), np.array([-1 if invalid else action]))
         if self.pay == "step":
             return gain, invalid, done
         return (self.episode_return(episode) if done else 0.0), invalid, done
@@ -217,9 +225,10 @@ class SelectionCore(Episodes):
         where = np.arange(self.n_episodes) if episodes is None else np.asarray(episodes, dtype=np.int64)
         topic_index = self._topic_index[where]
         values = {} if self.reward.measure is not None else {self.reward.name: self.returns(where)}
+        rankings = self._ranking.take(where, axis=0)
         for name, bound in self._table_measures.items():
             if name not in values:
-                values[name] = bound.score_rankings(self._ranking[where], self.arrays.judgments, topic_index)
+                values[name] = bound.score_rankings(rankings, self.arrays.covers(bound.rel), topic_index)
         unlabelled = ~self.arrays.labelled[topic_index]
         for scores in values.values():
             scores[unlabelled] = np.nan
@@ -279,64 +288,58 @@ class SelectionCore(Episodes):
         self._coverage[episodes] = 0
         self._gains[episodes] = 0.0
         if self._pruner is None:
-            self._allowed[episodes] = self.arrays.present[topics]
+            self._allowed[episodes] = self.arrays.present.take(topics, axis=0)
         else:
             self._allowed[episodes] = self._pruner.at_reset(np.asarray(topics), np.asarray(length))
 
-    def _advance(self, episodes: slice, actions: IntArray) -> StepResult:
-        """One step of some episodes; the batched truth."""
-        done, rank, topic_index = self._done[episodes], self._rank[episodes], self._topic_index[episodes]
-        active = ~done
-        n, going = self.arrays.max_candidates, bool(active.all())
-        if not going:
-            actions = np.where(active, actions, 0)
-        if actions.size and not (actions.min() >= 0 and actions.max() < n):
+    def _advance(self, on: IntArray, actions: IntArray) -> tuple[ScoreArray, ScoreArray, BoolArray]:
+        """One step of episodes that have not ended, all or some: their (paid, gain, invalid); the batched truth."""
+        n, here = self.arrays.max_candidates, slice(None) if len(on) == self.n_episodes else on
+        # As unsigned numbers, negative ones are huge.
+        if np.count_nonzero(actions.astype(np.int64, copy=False).view(np.uint64) >= n):
             raise self._no_such_candidate(next(a for a in actions.tolist() if not 0 <= a < n))
-        every = np.arange(len(actions))
-        offered, place = self._allowed[episodes].reshape(-1), every * n + actions
-        valid = offered.take(place) & active
-        invalid = active & ~valid
-        if self.on_invalid == "raise" and invalid.any():
-            episode = int(invalid.argmax())
-            raise self._not_on_offer(episodes.indices(self.n_episodes)[0] + episode, int(actions[episode]))
+        topics, at, coverage = self._topic_index[here], self._rank[here], self._coverage[here]
+        offered, place = self._allowed.reshape(-1), on * n + actions
+        valid = offered.take(place)
+        covered = self.covers.reshape(len(self.arrays) * n, -1).take(topics * n + actions, axis=0)
+        if np.count_nonzero(valid) < len(valid):
+            if self.on_invalid == "raise":
+                first = int(valid.argmin())
+                raise self._not_on_offer(int(on[first]), int(actions[first]))
+            covered &= valid[:, None]
+            actions = np.where(valid, actions, -1)
 
-        covered = self.covers.reshape(len(self.arrays) * n, -1).take(topic_index * n + actions, axis=0)
-        covered &= valid[:, None]
-        action = np.where(valid, actions, -1)
-        at = np.minimum(rank, self.horizon - 1)
-        ended = rank + active >= self._length[episodes]
-        on = slice(None) if going else active.nonzero()[0]
-        slot = (every * self.horizon + at)[on]
-        self._ranking[episodes].reshape(-1)[slot] = action[on]
-        gain = self._batch_gains(episodes, at, action, covered, active, ended)
-        offered[place[valid]] = False
-        self._coverage[episodes] += covered
-        self._gains[episodes].reshape(-1)[slot] = gain[on]
-        rank += active
-        done |= ended
-        if self._pruner is not None and (on := np.flatnonzero(active & ~ended)).size:
-            self._prune(self._pruner, episodes, on, action[on])
-        paid = gain if self.pay == "step" else np.where(active & ended, self.returns(episodes), 0.0)
-        return StepResult(reward=paid, gain=gain, invalid=invalid, done=done.copy())
-
-    def _batch_gains(
-        self, episodes: slice, at: IntArray, action: IntArray, covered: BoolArray, active: BoolArray, ended: BoolArray
-    ) -> ScoreArray:
-        """[B] what the documents just ranked add; coverage is still that before them."""
-        topic_index, coverage = self._topic_index[episodes], self._coverage[episodes]
-        gain = np.zeros(len(topic_index))
+        slot, after = on * self.horizon + at, at + 1
+        ended = after >= self._length[here]
+        self._ranking.reshape(-1)[slot] = actions
         if (bound := self.reward.measure) is not None:
-            gain = bound.step_gains(covered, coverage, at, topic_index)
-        if self.reward.custom is None:
-            return gain
-        paid = np.flatnonzero(active & self.arrays.labelled[topic_index])
-        if len(paid):
+            gain = bound.step_gains(covered, coverage, at, topics)
+        else:
+            gain = self._custom_gains(on, at, actions, ended)
+        offered[place] = False
+        self._gains.reshape(-1)[slot] = gain
+        self._coverage[here] += covered
+        self._rank[here], self._done[here] = after, ended
+        if self._pruner is not None:
+            self._prune(self._pruner, on[~ended], actions[~ended])
+        if self.pay == "step":
+            return gain, gain, ~valid
+        paid = np.zeros(len(on))
+        paid[ended] = self.returns(on[ended])
+        return paid, gain, ~valid
+
+    def _custom_gains(self, on: IntArray, at: IntArray, actions: IntArray, ended: BoolArray) -> ScoreArray:
+        """[A] what a user's own reward pays these episodes; coverage is still that before their documents."""
+        gain = np.zeros(len(on))
+        paid = self.arrays.labelled[self._topic_index[on]].nonzero()[0]
+        if self.reward.custom is not None and len(paid):
+            which = on[paid]
             step = SelectionStep(
-                topic_index=topic_index[paid],
+                topic_index=self._topic_index[which],
                 rank=at[paid],
-                action=action[paid],
-                ranking=self._ranking[episodes][paid],
-                coverage=coverage[paid],
+                action=actions[paid],
+                ranking=self._ranking[which],
+                coverage=self._coverage[which],
                 done=ended[paid],
             )
             gain[paid] = self.reward.custom(step)
@@ -356,12 +359,13 @@ class SelectionCore(Episodes):
             coverage[subtopic] = coverage.item(subtopic) + 1
         return gain
 
-    def _prune(self, pruner: Pruner, episodes: slice, on: IntArray, action: IntArray) -> None:
-        """Apply the strategy to those of some episodes that go on, after their `action`."""
-        left = self._length[episodes] - self._rank[episodes]
-        self._allowed[episodes][on] = pruner.after_step(
-            self._topic_index[episodes][on], self._ranking[episodes][on], action, self._allowed[episodes][on], left[on]
-        )
+    def _prune(self, pruner: Pruner, on: IntArray, actions: IntArray) -> None:
+        """Apply the strategy to episodes that go on, after their actions."""
+        if len(on):
+            left = self._length[on] - self._rank[on]
+            self._allowed[on] = pruner.after_step(
+                self._topic_index[on], self._ranking[on], actions, self._allowed[on], left
+            )
 
     def _no_such_candidate(self, action: int) -> ValueError:
         """The error for an index that no candidate can have."""

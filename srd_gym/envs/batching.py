@@ -6,7 +6,7 @@ have it. Shapes: B episodes, N candidates, F vector width.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -27,6 +27,7 @@ class BatchObservationBuilder(ObservationBuilder):
         super().__init__(core, observation, mask_dtype, share_documents)
         self._ids = np.array(core.arrays.query_ids, dtype=object)
         self._all_labelled = bool(core.arrays.labelled.all())
+        self._everybody = np.ones(core.n_episodes, np.bool_)
         self._shared: FloatArray | None = None
         if share_documents and not self.compact:
             self._shared = np.zeros((core.n_episodes, *self.documents.shape[1:]), np.float32)
@@ -114,10 +115,11 @@ class BatchObservationBuilder(ObservationBuilder):
         """Rankings, returns and measures of episodes that have ended."""
         core = self.core
         rankings, has = np.full(core.n_episodes, None, dtype=object), self._mask(episodes)
-        ranked = core.ranking[episodes]
-        whole = bool((ranked >= 0).all())
-        for episode, row in zip(episodes.tolist(), ranked.tolist(), strict=True):
-            rankings[episode] = tuple(row if whole else [candidate for candidate in row if candidate >= 0])
+        ranked = core.ranking.take(episodes, axis=0)
+        rows: Iterable[tuple[int, ...]] = zip(*ranked.T.tolist(), strict=True)  # tuples, without a list for each
+        if ranked.min() < 0:
+            rows = (tuple([candidate for candidate in row if candidate >= 0]) for row in rows)
+        rankings[episodes] = np.fromiter(rows, object, len(ranked))
         returns = np.zeros(core.n_episodes)
         returns[episodes] = core.returns(episodes)
         told: Info = {
@@ -141,7 +143,7 @@ class BatchObservationBuilder(ObservationBuilder):
     def _mask(self, episodes: IntArray) -> BoolArray:
         """[B] bool, True at these episodes."""
         if len(episodes) == self.core.n_episodes:
-            return np.ones(len(episodes), np.bool_)
+            return self._everybody.copy()
         mask = np.zeros(self.core.n_episodes, np.bool_)
         mask[episodes] = True
         return mask

@@ -147,16 +147,17 @@ class SelectionVectorEnv(VectorEnv[Observation, IntArray, Any]):
             ValueError: as `SelectionCore.step`.
             ResetNeeded: never reset; or, with autoreset disabled, an episode that has ended.
         """
-        before = self.core.done.copy()
-        if not self._begun or (self.autoreset_mode is AutoresetMode.DISABLED and before.any()):
+        # `nonzero` of the array itself: numpy's function of that name takes several times as long on few episodes.
+        begun, stepped = self.core.done.nonzero()[0], (~self.core.done).nonzero()[0]
+        if not self._begun or (self.autoreset_mode is AutoresetMode.DISABLED and len(begun)):
             raise ResetNeeded(
-                f"episodes {np.flatnonzero(before).tolist()} have ended or were never begun; reset them first, "
+                f"episodes {begun.tolist()} have ended or were never begun; reset them first, "
                 "with options={'reset_mask': ...} to leave the others as they are"
             )
         result = self.core.step(actions)
-        terminated = result.done & ~before
-        # `nonzero` of the array itself: numpy's function of that name takes several times as long on few episodes.
-        stepped, ended, begun = (~before).nonzero()[0], terminated.nonzero()[0], before.nonzero()[0]
+        terminated = result.done
+        terminated[begun] = False
+        ended = terminated.nonzero()[0]
         final: Info = {}
         if self.autoreset_mode is AutoresetMode.SAME_STEP:
             final = self._builder.finals(ended, result.invalid)

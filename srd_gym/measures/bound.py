@@ -197,7 +197,7 @@ class BoundMeasure:
         covers = self.covers(rows)
         gains = np.zeros(covers.shape[:-1])
         # Only what covers is looked at; counting with weights adds it up in order.
-        flat = np.flatnonzero(covers)
+        flat = covers.reshape(-1).nonzero()[0]
         if not len(flat):
             return gains
         width = covers.shape[-1]

@@ -126,8 +126,7 @@ def load_rl4srd(
 
     Args:
         folder: holds the files above; `query_representation.dat` and `doc_representation.dat` may be missing.
-        documents: document vectors in another place: JSON as above, read as a stream, or any format of
-            `srd_gym.data.vectors`.
+        documents: document vectors in another place, in any format of `srd_gym.data.vectors`.
         qrels: official judgments. Candidates are then judged by them, and they give the pool, which the label file
             lacks (it knows 8,805 relevant documents less); without them the ideal comes from the candidates.
         missing: what to do about documents and queries without a vector: "error" or "drop".
@@ -211,8 +210,8 @@ def load_du_div(
 
     Args:
         folder: holds the label file.
-        documents: vectors by document id: JSON {id: [numbers]}, or any format of `srd_gym.data.vectors`; the published
-            files at hand have none.
+        documents: vectors by document id, in any format of `srd_gym.data.vectors`; the published files at hand have
+            none.
         query_vectors: vectors by query id, likewise.
         missing: what to do about documents and queries without a vector: "error" or "drop".
         name: the set's name.

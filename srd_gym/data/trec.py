@@ -195,7 +195,7 @@ def load_trec(
         run: the rankings.
         qrels: diversity judgments; None: nothing is labelled.
         topics: topics XML with query and subtopic texts; None: no texts.
-        vectors: vectors by document id (`srd_gym.data.vectors`, or JSON {id: [numbers]}).
+        vectors: vectors by document id (`srd_gym.data.vectors`).
         query_vectors: vectors by query id or by query text.
         texts: documents' texts, JSON lines in BEIR's format (`{"_id": ..., "title": ..., "text": ...}`). A document
             that is in none has an empty text, with a `DataNotice`.

@@ -1,9 +1,10 @@
-"""Vectors by id, from files: TSV, .npy, .npz and Parquet.
+"""Vectors by id, from files: TSV, JSON, .npy, .npz and Parquet.
 
 ================  =====================================================================================
 file              holds
 ================  =====================================================================================
 TSV (or gzip)     a line per vector: id, a tab, then numbers separated by tabs or spaces
+JSON (or gzip)    an object {id: [numbers], ...}, read as a stream: it may be far larger than memory
 `X.npy`           an [n, F] array; the ids stand, one a line, in `X.ids`
 `X.npz`           arrays `ids` [n] and `vectors` [n, F]; or, for several kinds at once,
                   `document_ids`, `document_vectors`, `query_ids`, ..., `subtopic_vectors`
@@ -15,6 +16,9 @@ The format is told by the file's first bytes. No pickle is ever read.
 
 from __future__ import annotations
 
+import io
+import json
+import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import cached_property, lru_cache
@@ -29,14 +33,31 @@ from srd_gym.data.arrow import opened_parquet, read_batches
 from srd_gym.data.parquet import number_rows
 from srd_gym.data.streams import with_optional_gz
 from srd_gym.files import PathLike
-from srd_gym.reading import first_bytes, numbered_lines, open_npz, plain_float, reading, refuse_pickle, shown
+from srd_gym.reading import (
+    first_bytes,
+    numbered_lines,
+    open_binary,
+    open_npz,
+    plain_float,
+    reading,
+    refuse_pickle,
+    shown,
+)
 from srd_gym.topic import FloatArray
 
 Part = Literal["document", "query", "subtopic"]
+Entries = Iterator[tuple[str, str, NDArray[Any]]]
+"""Place in the file (for errors), id and numbers of each vector."""
 
 _WHAT = "vectors"
 _ROWS = 2**16
 _ADVICE = "save the vectors as .npz (arrays ids and vectors), TSV or Parquet"
+_CHUNK = 2**20
+_LONGEST = 2**24
+"""Characters of one entry of JSON: what is longer is no such file, and is not read to its end to find out."""
+_ENTRY = re.compile(
+    r'(?P<mark>[{,])\s*(?P<id>"[^"\\]*+(?:\\.[^"\\]*+)*+")\s*:\s*\[(?P<numbers>[^\]]*+)\]\s*', re.DOTALL | re.ASCII
+)
 
 
 class VectorTable:
@@ -129,7 +150,7 @@ def numbered_ids(ids: Iterable[str]) -> list[str]:
 def read_vectors(
     path: PathLike, *, part: Part = "document", only: Collection[str] | None = None, number_twice: bool = False
 ) -> VectorTable:
-    """Read vectors from a TSV, .npy, .npz or Parquet file (see the module's table).
+    """Read vectors from a TSV, JSON, .npy, .npz or Parquet file (see the module's table).
 
     Args:
         path: the file.
@@ -140,7 +161,7 @@ def read_vectors(
     Raises:
         FileNotFoundError: no such file.
         ValueError: another format, a pickle, a malformed line, NaN or infinity, vectors of different widths, or an id
-            twice; the message gives the file and the line or row.
+            twice; the message gives the file and the line, entry or row.
     """
     source = str(path)
     refuse_pickle(path, _WHAT, _ADVICE)
@@ -154,8 +175,11 @@ def read_vectors(
             ids = _ids_of(arrays[names[0]], source)
             return _kept(numbered_ids(ids) if number_twice else ids, arrays[names[1]], wanted, source)
     if start[:4] == b"PAR1":
-        return table_of(path, _parquet_entries(path, wanted))
-    return table_of(path, _tsv_entries(path, wanted))
+        return _table_of(path, _parquet_entries(path, wanted))
+    with open_binary(path, _WHAT) as stream:
+        text = stream.read(64).lstrip(b"\xef\xbb\xbf \t\r\n")
+    entries = _json_entries if text.startswith(b"{") else _tsv_entries
+    return _table_of(path, entries(path, wanted))
 
 
 def read_vector_parts(path: PathLike, *, number_twice: bool = False) -> dict[Part, VectorTable]:
@@ -217,16 +241,8 @@ def _kept(ids: Sequence[str], vectors: NDArray[Any], wanted: frozenset[str] | No
     return VectorTable(ids, vectors, source=source)
 
 
-def table_of(path: PathLike, entries: Iterable[tuple[str, str, NDArray[Any]]]) -> VectorTable:
-    """The table of entries that are read one by one.
-
-    Args:
-        path: the file that they come from.
-        entries: the place in the file (for errors), id and numbers of each.
-
-    Raises:
-        ValueError: entries of different widths, and as `VectorTable`.
-    """
+def _table_of(path: PathLike, entries: Entries) -> VectorTable:
+    """The table of entries that are read one by one."""
     places: list[str] = []
     names: list[str] = []
     rows: list[FloatArray] = []
@@ -242,7 +258,7 @@ def table_of(path: PathLike, entries: Iterable[tuple[str, str, NDArray[Any]]]) -
     return VectorTable(names, vectors, source=str(path), places=places)
 
 
-def _tsv_entries(path: PathLike, wanted: frozenset[str] | None) -> Iterator[tuple[str, str, NDArray[Any]]]:
+def _tsv_entries(path: PathLike, wanted: frozenset[str] | None) -> Entries:
     """Lines "id<TAB>number number ..."."""
     for number, line in numbered_lines(path, _WHAT):
         name, tab, rest = line.partition("\t")
@@ -254,6 +270,48 @@ def _tsv_entries(path: PathLike, wanted: frozenset[str] | None) -> Iterator[tupl
             yield f":{number}", name, np.array([plain_float(field) for field in rest.split()])
         except ValueError as error:
             raise ValueError(f"{_WHAT}: {path}:{number}: expected numbers after the id: {error}") from error
+
+
+def _json_entries(path: PathLike, wanted: frozenset[str] | None) -> Entries:
+    """The object {"id": [numbers], ...}, about a megabyte of which is held at a time."""
+    with open_binary(path, _WHAT, "JSON") as raw:
+        stream = io.TextIOWrapper(raw, encoding="utf-8-sig")
+        text, at, number, mark = "", 0, 0, "{"
+        while True:
+            entry = _ENTRY.match(text, at)
+            if entry is None:
+                chunk = stream.read(_CHUNK) if len(text) - at <= _LONGEST else ""
+                text, at = (text[at:] + chunk).lstrip(), 0
+                if chunk:
+                    continue
+            if entry is None or entry["mark"] != mark:
+                break
+            number, mark, at = number + 1, ",", entry.end()
+            try:
+                name = str(json.loads(entry["id"]))
+                if wanted is None or name in wanted:
+                    yield f", entry {number}", name, np.array(json.loads(f"[{entry['numbers']}]"), np.float64)
+            except (ValueError, TypeError, OverflowError, RecursionError) as error:
+                raise ValueError(
+                    f'{_WHAT}: {path}, entry {number}: expected "id": [numbers], got {shown(entry[0][1:])}: {error}'
+                ) from error
+        _check_end(path, text[at:], number, mark)
+
+
+def _check_end(path: PathLike, rest: str, number: int, mark: str) -> None:
+    """Refuse what stands behind the last of so many entries, unless it is the closing brace; `mark` begins another."""
+    if mark == "{" and rest[1:].lstrip().startswith("}"):
+        rest = rest[1:].lstrip()
+    if rest.startswith(mark):
+        found = f'expected "id": [numbers], got {shown(rest[1:].lstrip())}; was the file cut off?'
+        if len(rest) > _LONGEST:
+            found = f"an entry that does not end within {_LONGEST:,} characters: {shown(rest[1:])}"
+        raise ValueError(f"{_WHAT}: {path}, entry {number + 1}: {found}")
+    if rest.rstrip() != "}":
+        raise ValueError(
+            f"{_WHAT}: {path}, entry {number}: expected a comma, or the closing brace and nothing behind it, got "
+            f"{shown(rest)}"
+        )
 
 
 def _from_npy(path: PathLike, wanted: frozenset[str] | None) -> VectorTable:
@@ -286,7 +344,7 @@ def _ids_of(array: NDArray[Any], source: str) -> list[str]:
     return names
 
 
-def _parquet_entries(path: PathLike, wanted: frozenset[str] | None) -> Iterator[tuple[str, str, NDArray[Any]]]:
+def _parquet_entries(path: PathLike, wanted: frozenset[str] | None) -> Entries:
     """Columns id and vector, read by row group."""
     with opened_parquet(path, _WHAT) as (file, place):
         present = file.schema_arrow.names

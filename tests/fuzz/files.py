@@ -33,7 +33,6 @@ from srd_gym.data import (
     read_vectors,
     write_topics,
 )
-from srd_gym.data.attach import read_any_vectors
 from srd_gym.topic import TopicSet
 
 RNG = np.random.default_rng(0)
@@ -171,7 +170,7 @@ def make_json_vectors(folder: Path) -> None:
 
 
 def read_json_vectors(folder: Path) -> object:
-    return read_any_vectors(folder / "vectors", only=IDS)
+    return read_vectors(folder / "vectors", only=IDS)
 
 
 def make_npy(folder: Path) -> None:

@@ -50,35 +50,38 @@ class TopicText:
     """Text by subtopic id, in the file's order."""
 
 
-def read_topic_texts(path: PathLike) -> dict[str, TopicText]:
-    """Read one topics file: `<topic number=...>` with `<query>` and `<subtopic number=...>`.
+def read_topics_xml(paths: Paths) -> dict[str, TopicText]:
+    """Queries and subtopic texts from topics files: `<topic number=...>` with `<query>` and `<subtopic number=...>`.
 
     The files come with a DOCTYPE that lists their elements, which is accepted; entities, which could blow a small file
     up to gigabytes or read other files, are refused. White space is folded; everything else is kept as data.
 
     Args:
-        path: the XML file, plain or gzip.
+        paths: one file or several parts; XML, plain or gzip.
 
     Returns:
         Texts by query id.
 
     Raises:
         FileNotFoundError: no such file.
-        ValueError: not XML, an entity declaration or an external reference, a topic without number or query, or a
-            number that comes twice.
+        ValueError: not XML, an entity declaration or an external reference, a topic without number or query, a number
+            that comes twice, or a topic in two files.
     """
     texts: dict[str, TopicText] = {}
-    with open_binary(path, _WHAT, "well-formed XML") as stream:
-        root = _root(stream, path)
-        for element in root.iter("topic"):
-            query_id = _number(element, path, "topic")
-            if query_id in texts:
-                raise ValueError(f"{_WHAT}: {path}: topic {shown(query_id)} comes twice; keep one of them")
-            texts[query_id] = _topic_text(element, path, query_id)
-    if not texts:
-        raise ValueError(
-            f"{_WHAT}: {path}: no <topic number=...> in <{root.tag}>; expected a TREC Web Track topics file"
-        )
+    owner: dict[str, PathLike] = {}
+    for path in path_list(paths, _WHAT):
+        with open_binary(path, _WHAT, "well-formed XML") as stream:
+            root = _root(stream, path)
+            for element in root.iter("topic"):
+                query_id = _number(element, path, "topic")
+                if owner.get(query_id) == path:
+                    raise ValueError(f"{_WHAT}: {path}: topic {shown(query_id)} comes twice; keep one of them")
+                claim_query(_WHAT, owner, query_id, path)
+                texts[query_id] = _topic_text(element, path, query_id)
+        if path not in owner.values():
+            raise ValueError(
+                f"{_WHAT}: {path}: no <topic number=...> in <{root.tag}>; expected a TREC Web Track topics file"
+            )
     return texts
 
 
@@ -120,10 +123,7 @@ def _topic_text(element: Element, path: PathLike, query_id: str) -> TopicText:
         if number in subtopics:
             raise ValueError(f"{_WHAT}: {path}: topic {shown(query_id)} has subtopic {shown(number)} twice")
         subtopics[number] = _text(subtopic)
-    return TopicText(
-        query_text=_text(query),
-        subtopics=subtopics,
-    )
+    return TopicText(query_text=_text(query), subtopics=subtopics)
 
 
 def _number(element: Element, path: PathLike, what: str) -> str:
@@ -151,26 +151,6 @@ __all__ = [
     "read_topics_xml",
     "write_run",
 ]
-
-
-def read_topics_xml(paths: Paths) -> dict[str, TopicText]:
-    """Queries and subtopic texts from TREC Web Track topics files; see `srd_gym.data.trec.read_topic_texts`.
-
-    Args:
-        paths: one file or several parts.
-
-    Raises:
-        FileNotFoundError: no such file.
-        ValueError: not such a file, an entity declaration, or a topic in two files.
-    """
-    texts: dict[str, TopicText] = {}
-    owner: dict[str, PathLike] = {}
-    for path in path_list(paths, "topics XML"):
-        part = read_topic_texts(path)
-        for query_id in part:
-            claim_query("topics XML", owner, query_id, path)
-        texts |= part
-    return texts
 
 
 def load_trec(
@@ -212,8 +192,8 @@ def load_trec(
     unknown_id = None if queries is None else next((q for q in rankings.rankings if q not in queries), None)
     if unknown_id is not None:
         raise ValueError(
-            f"topics XML: query {shown(unknown_id)} of the run is in none of the topics files "
-            f"({', '.join(map(str, path_list(topics or (), 'topics XML')))}); give the file that holds it as well, or "
+            f"{_WHAT}: query {shown(unknown_id)} of the run is in none of the topics files "
+            f"({', '.join(map(str, path_list(topics or (), _WHAT)))}); give the file that holds it as well, or "
             "no topics file at all"
         )
     unranked = [q for q in dict.fromkeys([*(queries or ()), *judged]) if q not in rankings.rankings]

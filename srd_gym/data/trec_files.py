@@ -12,6 +12,7 @@ import re
 import unicodedata
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from os import PathLike as _OsPathLike
 from typing import Literal
 
@@ -97,12 +98,19 @@ def read_qrels(paths: Paths, *, twice: Literal["error", "highest"] = "error") ->
         part = parts.get(query_id)
         if part is None:
             part = parts[query_id] = _QrelsPart(query_id, path)
-        part.rows.append(part.docs.setdefault(doc_id, len(part.docs)))
-        part.columns.append(part.subtopics.setdefault(subtopic_id, len(part.subtopics)))
-        part.values.append(_grade(judgment, path, number))
-        part.lines.append(number)
+        row = part.docs.setdefault(doc_id, len(part.docs))
+        cell = row, part.subtopics.setdefault(subtopic_id, len(part.subtopics))
+        grade = _grade(judgment, path, number)
+        if cell in part.grades:
+            if twice == "error":
+                raise ValueError(
+                    f"qrels: {path}:{number}: document {shown(doc_id)} is judged twice for subtopic "
+                    f"{shown(subtopic_id)} of topic {shown(query_id)}; keep one of the lines"
+                )
+            grade = max(grade, part.grades[cell])
+        part.grades[cell] = grade
     _check_size(parts.values())
-    return Qrels(topics={query_id: part.finish(twice) for query_id, part in parts.items()})
+    return Qrels(topics={query_id: part.finish() for query_id, part in parts.items()})
 
 
 def read_run(paths: Paths) -> Run:
@@ -179,27 +187,14 @@ class _QrelsPart:
     path: PathLike
     docs: dict[str, int] = field(default_factory=dict)
     subtopics: dict[str, int] = field(default_factory=dict)
-    rows: list[int] = field(default_factory=list)
-    columns: list[int] = field(default_factory=list)
-    values: list[int] = field(default_factory=list)
-    lines: list[int] = field(default_factory=list)
+    grades: dict[tuple[int, int], int] = field(default_factory=dict)
+    """Judgments by row and column."""
 
-    def finish(self, twice: str) -> TopicQrels:
+    def finish(self) -> TopicQrels:
         """The judgments as a matrix, its subtopics sorted, an irrelevant subtopic 0 left out."""
-        rows, columns = np.array(self.rows), np.array(self.columns)
-        cells = rows * len(self.subtopics) + columns
-        _, first = np.unique(cells, return_index=True)
-        if first.size < cells.size and twice == "error":
-            again = int(np.setdiff1d(np.arange(cells.size), first)[0])
-            doc_id = list(self.docs)[self.rows[again]]
-            subtopic_id = list(self.subtopics)[self.columns[again]]
-            raise ValueError(
-                f"qrels: {self.path}:{self.lines[again]}: document {shown(doc_id)} is judged twice for subtopic "
-                f"{shown(subtopic_id)} of topic {shown(self.query_id)}; keep one of the lines"
-            )
         judgments = np.zeros((len(self.docs), len(self.subtopics)), dtype=np.int8)
-        rising = np.argsort(self.values, kind="stable")  # of several judgments of a pair the last, the highest, stays
-        judgments[rows[rising], columns[rising]] = np.array(self.values)[rising]
+        cells = np.fromiter(chain.from_iterable(self.grades), np.int64, 2 * len(self.grades))
+        judgments[cells[::2], cells[1::2]] = list(self.grades.values())
         kept = [s for s in self.subtopics if s != "0" or (judgments[:, self.subtopics[s]] >= 1).any()]
         kept.sort(key=natural_key)
         chosen = np.ascontiguousarray(judgments[:, [self.subtopics[s] for s in kept]])
@@ -210,7 +205,7 @@ class _QrelsPart:
 def _check_size(parts: Collection[_QrelsPart]) -> None:
     """Refuse lines that name far more documents and subtopics than they judge: each topic becomes a table of both."""
     cells = [len(part.docs) * len(part.subtopics) for part in parts]
-    total, lines = sum(cells), sum(len(part.lines) for part in parts)
+    total, lines = sum(cells), sum(len(part.grades) for part in parts)
     if total > growth_limit(lines, _CELLS):
         part = list(parts)[cells.index(max(cells))]
         raise ValueError(

@@ -31,6 +31,7 @@ _USUAL_GROWTH = 100
 _ALWAYS = 16 * 2**20
 _GZIP_MAGIC = b"\x1f\x8b"
 _SHOWN = 80
+_BLOCK = 2**16
 
 
 def existing_file(path: PathLike, what: str, *, pipe: bool = False) -> Path:
@@ -209,6 +210,10 @@ class _Unpacked(gzip.GzipFile):
         """At most `size` bytes, at most one read of the file."""
         return self._counted(super().read1(size))
 
+    def readline(self, size: int | None = -1) -> bytes:
+        """The rest of a line, of at most `size` bytes."""
+        return self._counted(super().readline(self._left + 1 if size is None or size < 0 else size))
+
     def _counted(self, data: bytes) -> bytes:
         self._left -= len(data)
         if self._left < 0:
@@ -230,13 +235,30 @@ def numbered_lines(path: PathLike, what: str) -> Iterator[tuple[int, str]]:
         FileNotFoundError: no such file.
         ValueError: a folder, an empty file, a broken gzip stream, or text that is not UTF-8.
     """
+    for first, block in numbered_blocks(path, what):
+        for number, line in enumerate(block.removesuffix("\n").split("\n"), start=first):
+            yield number, line.rstrip("\r")
+
+
+def numbered_blocks(path: PathLike, what: str) -> Iterator[tuple[int, str]]:
+    """As `numbered_lines`, many lines at a time: the number of the first of them, and whole lines with their ends.
+
+    Only a line feed ends a line: a document id may hold a carriage return or a form feed.
+    """
     number = 0
     with reading(path, what, "lines of text", "fetch it again") as place:
         try:
-            # newline="\n": a document id may hold a carriage return or a form feed; only \n ends a line.
-            with _opened(path, what) as stream, io.TextIOWrapper(stream, encoding="utf-8-sig", newline="\n") as text:
-                for number, line in enumerate(text, start=1):
-                    yield number, line.rstrip("\r\n")
+            with _opened(path, what) as stream:
+                stream = cast(io.BufferedReader, stream)
+                while block := stream.read1(_BLOCK):
+                    if not block.endswith(b"\n"):
+                        block += stream.readline()
+                    text = block.decode("utf-8-sig" if number == 0 else "utf-8")
+                    yield number + 1, text
+                    number += block.count(b"\n") + (not block.endswith(b"\n"))
+        except UnicodeDecodeError as error:
+            number += block[: error.start].count(b"\n")
+            raise
         finally:
             place.at = f", after line {number}"
     if number == 0:

@@ -12,7 +12,7 @@ import re
 import unicodedata
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import chain
+from itertools import groupby
 from os import PathLike as _OsPathLike
 from typing import Literal
 
@@ -20,12 +20,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from srd_gym.files import PathLike, written_atomically
-from srd_gym.reading import GROWTH, growth_limit, numbered_lines, plain_float, shown
+from srd_gym.reading import GROWTH, growth_limit, numbered_blocks, plain_float, shown
 from srd_gym.topic import GradeArray
 
 Paths = PathLike | Iterable[PathLike]
 
 _FIELDS = re.compile(r"[^ \t\r\f\v]+")
+_END = "\0"
+"""Stands for the end of a line among words."""
+_NOT_PLAIN = (_END, "\x1c", "\x1d", "\x1e", "\x1f")
 _CELLS = 2**26
 _QRELS_LINE = "topic subtopic document judgment"
 _RUN_LINE = "topic Q0 document rank score tag"
@@ -94,23 +97,19 @@ def read_qrels(paths: Paths, *, twice: Literal["error", "highest"] = "error") ->
             file and line.
     """
     parts: dict[str, _QrelsPart] = {}
-    for path, number, (query_id, subtopic_id, doc_id, judgment) in _rows(paths, "qrels", _QRELS_LINE):
+    grades: dict[str, int] = {}
+    for path, query_id, numbers, (_, subtopic_ids, doc_ids, judgments) in _parts(paths, "qrels", _QRELS_LINE):
         part = parts.get(query_id)
         if part is None:
             part = parts[query_id] = _QrelsPart(query_id, path)
-        row = part.docs.setdefault(doc_id, len(part.docs))
-        cell = row, part.subtopics.setdefault(subtopic_id, len(part.subtopics))
-        grade = _grade(judgment, path, number)
-        if cell in part.grades:
-            if twice == "error":
-                raise ValueError(
-                    f"qrels: {path}:{number}: document {shown(doc_id)} is judged twice for subtopic "
-                    f"{shown(subtopic_id)} of topic {shown(query_id)}; keep one of the lines"
-                )
-            grade = max(grade, part.grades[cell])
-        part.grades[cell] = grade
+        for judgment in set(judgments) - grades.keys():
+            grades[judgment] = _grade(judgment, path, numbers[judgments.index(judgment)])
+        part.rows += [part.docs.setdefault(doc_id, len(part.docs)) for doc_id in doc_ids]
+        part.columns += [part.subtopics.setdefault(each, len(part.subtopics)) for each in subtopic_ids]
+        part.values += [grades[judgment] for judgment in judgments]
+        part.lines += numbers
     _check_size(parts.values())
-    return Qrels(topics={query_id: part.finish() for query_id, part in parts.items()})
+    return Qrels(topics={query_id: part.finish(twice) for query_id, part in parts.items()})
 
 
 def read_run(paths: Paths) -> Run:
@@ -131,21 +130,20 @@ def read_run(paths: Paths) -> Run:
             two files, or an empty file; the message gives file and line.
     """
     parts: dict[str, dict[str, float]] = {}
-    for path, number, (query_id, _, doc_id, _, score, _) in _rows(paths, "run", _RUN_LINE):
-        part = parts.get(query_id)
-        if part is None:
-            part = parts[query_id] = {}
-        if doc_id in part:
-            raise ValueError(
-                f"run: {path}:{number}: document {shown(doc_id)} comes twice for query {shown(query_id)}; "
-                "a ranking holds each document once"
-            )
-        part[doc_id] = _score(score, path, number)
+    for path, query_id, numbers, (_, _, doc_ids, _, scores, _) in _parts(paths, "run", _RUN_LINE):
+        part = parts.setdefault(query_id, {})
+        for number, doc_id, score in zip(numbers, doc_ids, scores, strict=True):
+            if doc_id in part:
+                raise ValueError(
+                    f"run: {path}:{number}: document {shown(doc_id)} comes twice for query {shown(query_id)}; "
+                    "a ranking holds each document once"
+                )
+            part[doc_id] = _score(score, path, number)
     run = Run(rankings={}, scores={})
     for query_id, part in parts.items():
-        ordered = sorted(part.items(), key=lambda item: (-item[1], item[0]))
-        run.rankings[query_id] = tuple(doc_id for doc_id, _ in ordered)
-        run.scores[query_id] = np.array([score for _, score in ordered], dtype=np.float64)
+        ordered = sorted(sorted(part), key=part.__getitem__, reverse=True)  # equal scores keep the order of ids
+        run.rankings[query_id] = tuple(ordered)
+        run.scores[query_id] = np.array([part[doc_id] for doc_id in ordered], dtype=np.float64)
     return run
 
 
@@ -187,14 +185,27 @@ class _QrelsPart:
     path: PathLike
     docs: dict[str, int] = field(default_factory=dict)
     subtopics: dict[str, int] = field(default_factory=dict)
-    grades: dict[tuple[int, int], int] = field(default_factory=dict)
-    """Judgments by row and column."""
+    rows: list[int] = field(default_factory=list)
+    columns: list[int] = field(default_factory=list)
+    values: list[int] = field(default_factory=list)
+    lines: list[int] = field(default_factory=list)
 
-    def finish(self) -> TopicQrels:
+    def finish(self, twice: str) -> TopicQrels:
         """The judgments as a matrix, its subtopics sorted, an irrelevant subtopic 0 left out."""
+        rows, columns = np.array(self.rows), np.array(self.columns)
+        cells = rows * len(self.subtopics) + columns
+        _, first = np.unique(cells, return_index=True)
+        if first.size < cells.size and twice == "error":
+            again = int(np.setdiff1d(np.arange(cells.size), first)[0])
+            doc_id = list(self.docs)[self.rows[again]]
+            subtopic_id = list(self.subtopics)[self.columns[again]]
+            raise ValueError(
+                f"qrels: {self.path}:{self.lines[again]}: document {shown(doc_id)} is judged twice for subtopic "
+                f"{shown(subtopic_id)} of topic {shown(self.query_id)}; keep one of the lines"
+            )
         judgments = np.zeros((len(self.docs), len(self.subtopics)), dtype=np.int8)
-        cells = np.fromiter(chain.from_iterable(self.grades), np.int64, 2 * len(self.grades))
-        judgments[cells[::2], cells[1::2]] = list(self.grades.values())
+        rising = np.argsort(self.values, kind="stable")  # of several judgments of a pair the last, the highest, stays
+        judgments[rows[rising], columns[rising]] = np.array(self.values)[rising]
         kept = [s for s in self.subtopics if s != "0" or (judgments[:, self.subtopics[s]] >= 1).any()]
         kept.sort(key=natural_key)
         chosen = np.ascontiguousarray(judgments[:, [self.subtopics[s] for s in kept]])
@@ -205,7 +216,7 @@ class _QrelsPart:
 def _check_size(parts: Collection[_QrelsPart]) -> None:
     """Refuse lines that name far more documents and subtopics than they judge: each topic becomes a table of both."""
     cells = [len(part.docs) * len(part.subtopics) for part in parts]
-    total, lines = sum(cells), sum(len(part.grades) for part in parts)
+    total, lines = sum(cells), sum(len(part.lines) for part in parts)
     if total > growth_limit(lines, _CELLS):
         part = list(parts)[cells.index(max(cells))]
         raise ValueError(
@@ -215,26 +226,49 @@ def _check_size(parts: Collection[_QrelsPart]) -> None:
         )
 
 
-def _rows(paths: Paths, what: str, form: str) -> Iterator[tuple[PathLike, int, list[str]]]:
-    """File, line number and fields of each line of files that share no query; the query is the first field."""
-    width = len(form.split())
+def _parts(
+    paths: Paths, what: str, form: str
+) -> Iterator[tuple[PathLike, str, Sequence[int], Sequence[Sequence[str]]]]:
+    """File, query, line numbers and columns of neighbouring lines of one query; no query is in two files.
+
+    The query is the first field.
+    """
     owner: dict[str, PathLike] = {}
     for path in path_list(paths, what):
         own: set[str] = set()
-        for number, line in numbered_lines(path, what):
-            fields = _FIELDS.findall(line)
-            if len(fields) == width:
-                query_id = fields[0]
+        for numbers, columns in _columns(path, what, form):
+            start = 0
+            for query_id, same in groupby(columns[0]):
+                stop = start + sum(1 for _ in same)
                 if query_id not in own:
                     claim_query(what, owner, query_id, path)
                     own.add(query_id)
-                yield path, number, fields
-            elif fields:
-                raise ValueError(
-                    f"{what}: {path}:{number}: expected {width} fields '{form}', got {len(fields)}: {shown(line)}"
-                )
+                yield path, query_id, numbers[start:stop], [column[start:stop] for column in columns]
+                start = stop
         if not own:
             raise ValueError(f"{what}: {path} holds only blank lines; expected at least one line of data")
+
+
+def _columns(path: PathLike, what: str, form: str) -> Iterator[tuple[Sequence[int], Sequence[Sequence[str]]]]:
+    """Numbers of lines and their fields, by column: many lines at once where all are plain, else one by one."""
+    width = len(form.split())
+    for first, block in numbered_blocks(path, what):
+        count = block.count("\n")
+        words = block.replace("\n", f" {_END} ").split()
+        # Python splits text at more characters than the official tools do; nothing but ASCII without these is plain.
+        plain = block.isascii() and not any(character in block for character in _NOT_PLAIN)
+        if plain and len(words) == count * (width + 1) and words[width :: width + 1] == [_END] * count:
+            yield range(first, first + count), [words[index :: width + 1] for index in range(width)]
+            continue
+        for number, line in enumerate(block.split("\n"), start=first):
+            fields = _FIELDS.findall(line)
+            if len(fields) == width:
+                yield [number], [[value] for value in fields]
+            elif fields:
+                raise ValueError(
+                    f"{what}: {path}:{number}: expected {width} fields '{form}', got {len(fields)}: "
+                    f"{shown(line.rstrip(chr(13)))}"
+                )
 
 
 def natural_key(value: str) -> tuple[bool, int, str, str]:

@@ -21,12 +21,12 @@ from srd_gym.data.labels import label_free_order
 from srd_gym.data.lsa import LsaVectorizer
 from srd_gym.data.streams import notice
 from srd_gym.data.trec import judgment_rows
-from srd_gym.data.trec_files import TopicQrels
 from srd_gym.data.vectors import Part, VectorTable, read_vector_parts
 from srd_gym.files import PathLike
 from srd_gym.names import check_integer, check_option
 from srd_gym.reading import shown
 from srd_gym.topic import FloatArray, GradeArray, Topic, TopicSet
+from srd_gym.trec_files import TopicQrels
 
 _FUSION = 60
 """What Cormack et al. add to a rank."""

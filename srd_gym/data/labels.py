@@ -38,10 +38,10 @@ import numpy as np
 from srd_gym.data.attach import Missing, attach_files
 from srd_gym.data.streams import existing_folder, needed_file, with_optional_gz
 from srd_gym.data.trec import judgment_rows
-from srd_gym.data.trec_files import Paths, Qrels, natural_key, read_qrels
 from srd_gym.files import PathLike
 from srd_gym.reading import read_json_object, shown
 from srd_gym.topic import Topic, TopicSet
+from srd_gym.trec_files import Paths, Qrels, natural_key, read_qrels
 
 Labels = Mapping[str, list[str]]
 """Subtopics by document id, for one topic."""

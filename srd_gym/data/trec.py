@@ -18,7 +18,10 @@ from defusedxml.common import DefusedXmlException
 
 from srd_gym.data.attach import Missing, attach_files
 from srd_gym.data.streams import entries, notice, text_of
-from srd_gym.data.trec_files import (
+from srd_gym.files import PathLike
+from srd_gym.reading import open_binary, shown
+from srd_gym.topic import GradeArray, Topic, TopicSet
+from srd_gym.trec_files import (
     Paths,
     Qrels,
     Run,
@@ -29,9 +32,6 @@ from srd_gym.data.trec_files import (
     read_run,
     write_run,
 )
-from srd_gym.files import PathLike
-from srd_gym.reading import open_binary, shown
-from srd_gym.topic import GradeArray, Topic, TopicSet
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element

@@ -22,11 +22,11 @@ from srd_gym.data.attach import Embedding, Missing
 from srd_gym.data.collection import Collection, Retrieve, check_first_stage, tell, topics_of
 from srd_gym.data.lsa import LsaVectorizer
 from srd_gym.data.streams import existing_folder
-from srd_gym.data.trec_files import TopicQrels
 from srd_gym.files import PathLike
 from srd_gym.names import check_integer, check_option
 from srd_gym.reading import numbered_lines, shown
 from srd_gym.topic import Topic, TopicSet
+from srd_gym.trec_files import TopicQrels
 
 PartOfSpeech = Literal["noun", "verb"]
 """Of the words that are queries."""

@@ -16,7 +16,7 @@ from srd_gym.protocols import IntArray
 from srd_gym.topic import GradeArray, Topic, TopicSet
 
 if TYPE_CHECKING:
-    from srd_gym.data.trec import Qrels, Run
+    from srd_gym.trec_files import Qrels, Run
 
 _CELLS = 1 << 26
 """Judgments that are scored together at most: topics x longest ranking x most subtopics."""

@@ -10,9 +10,10 @@ from __future__ import annotations
 import math
 import re
 import unicodedata
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import groupby
+from itertools import count, groupby
 from os import PathLike as _OsPathLike
 from typing import Literal
 
@@ -104,9 +105,9 @@ def read_qrels(paths: Paths, *, twice: Literal["error", "highest"] = "error") ->
             part = parts[query_id] = _QrelsPart(query_id, path)
         for judgment in set(judgments) - grades.keys():
             grades[judgment] = _grade(judgment, path, numbers[judgments.index(judgment)])
-        part.rows += [part.docs.setdefault(doc_id, len(part.docs)) for doc_id in doc_ids]
-        part.columns += [part.subtopics.setdefault(each, len(part.subtopics)) for each in subtopic_ids]
-        part.values += [grades[judgment] for judgment in judgments]
+        part.rows += map(part.docs.__getitem__, doc_ids)
+        part.columns += map(part.subtopics.__getitem__, subtopic_ids)
+        part.values += map(grades.__getitem__, judgments)
         part.lines += numbers
     _check_size(parts.values())
     return Qrels(topics={query_id: part.finish(twice) for query_id, part in parts.items()})
@@ -177,14 +178,19 @@ def write_run(
                 stream.write(f"{query_id} Q0 {doc_id} {rank} {len(doc_ids) + 1 - rank} {tag}\n")
 
 
+def _counted() -> defaultdict[str, int]:
+    """Names that are numbered as they are asked for, from 0."""
+    return defaultdict(count().__next__)
+
+
 @dataclass(slots=True)
 class _QrelsPart:
     """The lines of one topic, being read."""
 
     query_id: str
     path: PathLike
-    docs: dict[str, int] = field(default_factory=dict)
-    subtopics: dict[str, int] = field(default_factory=dict)
+    docs: defaultdict[str, int] = field(default_factory=_counted)
+    subtopics: defaultdict[str, int] = field(default_factory=_counted)
     rows: list[int] = field(default_factory=list)
     columns: list[int] = field(default_factory=list)
     values: list[int] = field(default_factory=list)
@@ -253,12 +259,12 @@ def _columns(path: PathLike, what: str, form: str) -> Iterator[tuple[Sequence[in
     """Numbers of lines and their fields, by column: many lines at once where all are plain, else one by one."""
     width = len(form.split())
     for first, block in numbered_blocks(path, what):
-        count = block.count("\n")
+        lines = block.count("\n")
         words = block.replace("\n", f" {_END} ").split()
         # Python splits text at more characters than the official tools do; nothing but ASCII without these is plain.
         plain = block.isascii() and not any(character in block for character in _NOT_PLAIN)
-        if plain and len(words) == count * (width + 1) and words[width :: width + 1] == [_END] * count:
-            yield range(first, first + count), [words[index :: width + 1] for index in range(width)]
+        if plain and len(words) == lines * (width + 1) and words[width :: width + 1] == [_END] * lines:
+            yield range(first, first + lines), [words[index :: width + 1] for index in range(width)]
             continue
         for number, line in enumerate(block.split("\n"), start=first):
             fields = _FIELDS.findall(line)

@@ -15,7 +15,6 @@ import sys
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from importlib.metadata import version
 from typing import Any
 
 from srd_gym.interrupts import number_of, stopped_by_signals
@@ -170,6 +169,8 @@ def _message(error: BaseException) -> str:
 def _run(args: list[str], output: Output, tree: Group, prog: str) -> int:
     """Walk the words down the tree and run the command found."""
     if args[:1] == ["--version"]:
+        from importlib.metadata import version
+
         output.text(f"srd {version('srd-gym')}")
         return 0
     node: Leaf | Group = tree

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated
@@ -13,7 +13,7 @@ import tyro
 from srd_gym.data import load_topics
 from srd_gym.data.trec import TopicText, read_qrels, read_run, read_topics_xml
 from srd_gym.topic import TopicSet
-from srd_train.commands.options import DEFAULT_MEASURES, Files, SomeFile, SomeText
+from srd_train.commands.options import DEFAULT_MEASURES, Files, Measures, SomeFile, SomeText
 from srd_train.commands.output import Output, print_table
 from srd_train.experiment.own import import_own
 from srd_train.report.tables import ResultTable
@@ -38,7 +38,7 @@ class Compare:
     """Diversity judgments: lines "topic subtopic document judgment", plain or gzip; several files are parts of one."""
     reference: SomeText = None
     """The run to test against, by its file or its name in the table; by default the first."""
-    measures: Annotated[tuple[str, ...], tyro.conf.arg(metavar="NAME...")] = DEFAULT_MEASURES
+    measures: Measures = DEFAULT_MEASURES
     """What to compute; the test is on the first."""
     present_only: bool = False
     """Count only the topics that every run ranks."""
@@ -118,9 +118,9 @@ def _named(paths: tuple[Path, ...], output: Output) -> dict[str, Path]:
     return named
 
 
-def _texts(paths: tuple[Path, ...]) -> TopicSet | Mapping[str, TopicText] | None:
+def _texts(paths: Sequence[str]) -> TopicSet | Mapping[str, TopicText] | None:
     """What the topic files say, if any are given."""
-    if len(paths) == 1 and paths[0].suffix == ".parquet":
+    if len(paths) == 1 and Path(paths[0]).suffix == ".parquet":
         return load_topics(paths[0])
     return read_topics_xml(paths) if paths else None
 

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated
 
-import tyro
-
-from srd_gym.data.trec import read_qrels, read_run
 from srd_gym.measures import evaluate_run
-from srd_train.commands.options import DEFAULT_MEASURES, Files
+from srd_gym.trec_files import read_qrels, read_run
+from srd_train.commands.options import DEFAULT_MEASURES, Files, Measures
 from srd_train.commands.output import Output
 from srd_train.experiment.own import import_own
 
@@ -28,7 +25,7 @@ class Evaluate:
     """Diversity judgments: lines "topic subtopic document judgment", plain or gzip."""
     run: Files
     """Rankings: lines "topic Q0 document rank score tag", plain or gzip."""
-    measures: Annotated[tuple[str, ...], tyro.conf.arg(metavar="NAME...")] = DEFAULT_MEASURES
+    measures: Measures = DEFAULT_MEASURES
     """What to compute, e.g. "alpha_nDCG(alpha=0.5)@10"; the result names each as typed here."""
     per_topic: bool = False
     """Show every topic's values too."""

@@ -10,17 +10,19 @@ from typing import Annotated, Any, Protocol, TypeVar, get_type_hints
 
 import tyro
 
-from srd_agents.config import check_count
 from srd_train.commands.output import Output
 
 Options = TypeVar("Options")
 
 File = Annotated[Path, tyro.conf.arg(metavar="FILE")]
-Files = Annotated[tuple[Path, ...], tyro.conf.arg(metavar="FILE...")]
+# A plain list: for any other container tyro imports a checker of types, which takes longer than all else at the start.
+Files = Annotated[Sequence[str], tyro.conf.arg(metavar="FILE...", constructor=list)]
 SomeFile = Annotated[Path | None, tyro.conf.arg(metavar="FILE")]
 Folder = Annotated[Path, tyro.conf.arg(metavar="DIR")]
 SomeFolder = Annotated[Path | None, tyro.conf.arg(metavar="DIR")]
 DEFAULT_MEASURES = ("alpha_nDCG@10", "alpha_nDCG@5", "ERR_IA@10", "StRecall@10", "NRBP")
+_SAID = f"(default: {' '.join(DEFAULT_MEASURES)})"
+Measures = Annotated[Sequence[str], tyro.conf.arg(metavar="NAME...", constructor=list, help_behavior_hint=_SAID)]
 SomeText = Annotated[str | None, tyro.conf.arg(metavar="TEXT")]
 
 
@@ -88,6 +90,8 @@ def _check_seeds(options: Any) -> None:
         if dataclasses.is_dataclass(value):
             _check_seeds(value)
         elif entry.name.endswith(("seed", "seeds")):
+            from srd_agents.config import check_count
+
             for seed in value if isinstance(value, tuple) else (value,):
                 check_count(f"--{entry.name.replace('_', '-')}", seed, low=0)
 

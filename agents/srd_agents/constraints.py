@@ -177,101 +177,120 @@ def _progress(ranker: Ranker, topic: Topic) -> Progress:
     return _Made(checked_ranking(ranker.rank(topic, topic.n_candidates), topic, ranker), topic.n_candidates)
 
 
-def limits_of(
-    topic: Topic,
-    order: IntArray | None,
-    *,
-    copies: float | None,
-    groups: Any,
-    max_per_group: int | None,
-    costs: Any,
-    budget: float | None,
-    shown: Any,
-) -> Limits:
-    """What may be shown of a topic, from what a caller says of the documents given.
+class Rules:
+    """What a caller says of all topics: near copies, and what may be shown of a group and spent on a topic.
 
     Args:
-        topic: its candidates stand in their own order.
-        order: [N] the document given that each candidate is; None: the same.
-        copies: cosine from which on a document is a near copy.
-        groups: [N] ids, or None.
+        copies: cosine from which on a document is a near copy; None: nowhere.
+        groups: None where documents have no groups.
         max_per_group: of each group, those shown before among them.
-        costs: [N], or None.
-        budget: of the documents chosen.
-        shown: [P] documents shown before, or None.
-
-    Raises:
-        TypeError: something of another type.
-        ValueError: other lengths, a value out of range, or one of a pair without the other.
-    """
-    query_id, count = topic.query_id, topic.n_candidates
-    copies = None if copies is None else min(copies, EQUAL)
-    if groups is None and costs is None and shown is None:
-        return Limits(copies=copies)
-    order = np.arange(count) if order is None else order
-    prices = None if costs is None else _costs(query_id, costs, count)[order]
-    if prices is not None and budget is not None and budget < prices.min():
-        warnings.warn(
-            f"topic {query_id!r}: no document fits a budget of {budget}, the cheapest costs {prices.min()}; "
-            "nothing is shown",
-            stacklevel=3,
-        )
-    return Limits(
-        copies=copies,
-        groups=None if groups is None else _group_numbers(query_id, groups, count)[order],
-        max_per_group=max_per_group or 0,
-        costs=prices,
-        budget=budget or 0.0,
-        shown=() if shown is None else _shown(query_id, shown, np.argsort(order)),
-    )
-
-
-def check_limits(
-    *, copies: float | None, groups: Any, max_per_group: int | None, costs: Any, budget: float | None
-) -> None:
-    """Refuse what no topic can make sense of.
+        costs: None where documents cost nothing.
+        budget: of the documents chosen for a topic.
 
     Raises:
         TypeError: something of another type.
         ValueError: a value out of range, or one of a pair without the other.
     """
-    if copies is not None:
-        check_between("copies", copies, 0.0, 1.0)
-        check_positive("copies", copies)
-    if (groups is None) != (max_per_group is None):
-        raise ValueError("groups and max_per_group belong together, got only one of them; give both or neither")
-    if max_per_group is not None:
-        check_count("max_per_group", max_per_group)
-    if (costs is None) != (budget is None):
-        raise ValueError("costs and budget belong together, got only one of them; give both or neither")
-    if budget is not None:
-        check_between("budget", budget, 0.0)
+
+    def __init__(
+        self, *, copies: float | None, groups: Any, max_per_group: int | None, costs: Any, budget: float | None
+    ) -> None:
+        if copies is not None:
+            check_between("copies", copies, 0.0, 1.0)
+            check_positive("copies", copies)
+        if (groups is None) != (max_per_group is None):
+            raise ValueError("groups and max_per_group belong together, got only one of them; give both or neither")
+        if max_per_group is not None:
+            check_count("max_per_group", max_per_group)
+        if (costs is None) != (budget is None):
+            raise ValueError("costs and budget belong together, got only one of them; give both or neither")
+        if budget is not None:
+            check_between("budget", budget, 0.0)
+        self.copies = None if copies is None else min(copies, EQUAL)
+        self.max_per_group, self.budget = max_per_group or 0, budget or 0.0
+
+    def limits(self, topic: Topic, order: IntArray | None, groups: Any, costs: Any, shown: Any) -> Limits:
+        """What may be shown of a topic, from what a caller says of the documents given.
+
+        Args:
+            topic: its candidates stand in their own order.
+            order: [N] the document given that each candidate is; None: the same.
+            groups: [N] ids, or None.
+            costs: [N], or None.
+            shown: [P] documents shown before, or None.
+
+        Raises:
+            TypeError: something of another type.
+            ValueError: other lengths, or a value out of range.
+        """
+        if groups is None and costs is None and shown is None:
+            return Limits(copies=self.copies)
+        query_id, count = topic.query_id, topic.n_candidates
+        order = np.arange(count) if order is None else order
+        prices = None if costs is None else _costs(query_id, costs, count)[order]
+        if prices is not None and self.budget < prices.min():
+            warnings.warn(
+                f"topic {query_id!r}: no document fits a budget of {self.budget}, the cheapest costs {prices.min()}; "
+                "nothing is shown",
+                stacklevel=4,
+            )
+        return Limits(
+            copies=self.copies,
+            groups=None if groups is None else _group_numbers(query_id, groups, count)[order],
+            max_per_group=self.max_per_group,
+            costs=prices,
+            budget=self.budget,
+            shown=() if shown is None else _shown(query_id, shown, np.argsort(order)),
+        )
 
 
-def _row(query_id: str, name: str, values: Any, count: int | None, kinds: str, what: str) -> NDArray[Any]:
-    """The values in one row, of these kinds of types."""
+def array_of(query_id: str, name: str, values: Any, kinds: str = "fiub", what: str = "numbers") -> NDArray[Any]:
+    """What a caller gives for a topic, as an array.
+
+    Args:
+        query_id: of the topic, for errors.
+        name: of what is given, for errors.
+        values: any numbers or text in rows.
+        kinds: letters of the types that it may have (`numpy.dtype.kind`).
+        what: what these are called.
+
+    Raises:
+        TypeError: something of another type.
+        ValueError: no array.
+    """
     try:
-        row = np.asarray(values)
+        array = np.asarray(values)
     except (TypeError, ValueError, RuntimeError) as error:
-        raise ValueError(f"topic {query_id!r}: {name} cannot be read as one row of {what}: {error}") from error
+        raise ValueError(f"topic {query_id!r}: {name} cannot be read as an array of {what}: {error}") from error
+    if array.size and array.dtype.kind not in kinds:
+        raise TypeError(
+            f"topic {query_id!r}: {name} must hold {what}, got {array.dtype}; is one of them missing (None), or are "
+            "they of different lengths?"
+        )
+    return array
+
+
+def row_of(
+    query_id: str, name: str, values: Any, count: int | None, kinds: str = "fiub", what: str = "numbers"
+) -> NDArray[Any]:
+    """`array_of` for one row: [count], or of any length (None)."""
+    row = array_of(query_id, name, values, kinds, what)
     if row.ndim != 1 or (count is not None and len(row) != count):
         wanted = "[P]" if count is None else f"({count},): one a document"
         raise ValueError(f"topic {query_id!r}: {name} have shape {row.shape}, expected {wanted}")
-    if row.size and row.dtype.kind not in kinds:
-        raise TypeError(f"topic {query_id!r}: {name} must hold {what}, got {row.dtype}; is one of them missing?")
     return row
 
 
 def _group_numbers(query_id: str, groups: Any, count: int) -> IntArray:
     """[N] groups numbered from 0."""
-    ids = _row(query_id, "groups", groups, count, "iubU", "ids (text or whole numbers)")
+    ids = row_of(query_id, "groups", groups, count, "iubU", "ids (text or whole numbers)")
     numbers: IntArray = np.unique(ids, return_inverse=True)[1].astype(np.int64)
     return numbers
 
 
 def _costs(query_id: str, costs: Any, count: int) -> ScoreArray:
     """[N] float64."""
-    prices: ScoreArray = _row(query_id, "costs", costs, count, "iuf", "numbers").astype(np.float64)
+    prices: ScoreArray = row_of(query_id, "costs", costs, count, "iuf").astype(np.float64)
     wrong = np.flatnonzero(~(np.isfinite(prices) & (prices >= 0)))
     if len(wrong):
         raise ValueError(
@@ -282,7 +301,7 @@ def _costs(query_id: str, costs: Any, count: int) -> ScoreArray:
 
 def _shown(query_id: str, shown: Any, candidate_of: IntArray) -> tuple[int, ...]:
     """[P] the candidates that these documents are, each once."""
-    positions = _row(query_id, "shown", shown, None, "iu", "whole numbers (positions)").astype(np.int64)
+    positions = row_of(query_id, "shown", shown, None, "iu", "whole numbers (positions)").astype(np.int64)
     wrong = positions[(positions < 0) | (positions >= len(candidate_of))]
     if len(wrong):
         raise ValueError(

@@ -6,7 +6,7 @@ Shapes: B topics, N documents of a topic, S subtopics of a topic, F vector width
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from srd_agents.cautious import Cautious
 from srd_agents.config import check_count
-from srd_agents.constraints import COPIES, check_limits, limits_of, show
+from srd_agents.constraints import COPIES, Rules, array_of, row_of, show
 from srd_agents.diversity import ByRelevance, with_diversity
 from srd_agents.registry import load_ranker
 from srd_agents.subtopics import Lookup, check_uses_subtopics, embedded
@@ -123,8 +123,16 @@ def diversify(
         raise TypeError("k must be a whole number (documents wanted), got an array; scores go by name: scores=...")
     k = int(k) if isinstance(k, np.integer) else k
     check_count("k", k)
-    chosen, copies = prepared(ranker, diversity, copies, subtopics=subtopics is not None)
-    check_limits(copies=copies, groups=groups, max_per_group=max_per_group, costs=costs, budget=budget)
+    chooser = Chooser(
+        ranker,
+        diversity=diversity,
+        copies=copies,
+        subtopics=subtopics,
+        groups=groups,
+        max_per_group=max_per_group,
+        costs=costs,
+        budget=budget,
+    )
     dimensions = _dimensions(doc_vectors)
     if dimensions not in (2, 3):
         raise ValueError(
@@ -137,43 +145,82 @@ def diversify(
     each = {name: [part] if dimensions == 2 else _each(name, part, count) for name, part in parts.items()}
     if subtopics is not None:
         each["subtopics"] = embedded(each["subtopics"], embed)
-    given, limits = [], []
-    for b, (*part, group_ids, prices, before) in enumerate(zip(*each.values(), strict=True)):
-        topic, order = retrieved(str(b), None, *part)
-        given.append((topic, order))
-        limits.append(
-            limits_of(
-                topic,
-                order,
-                copies=copies,
-                groups=group_ids,
-                max_per_group=max_per_group,
-                costs=prices,
-                budget=budget,
-                shown=before,
-            )
-        )
-    rankings = show(chosen, [topic for topic, _ in given], k, limits)
-    rows = [_positions(ranking, order) for ranking, (_, order) in zip(rankings, given, strict=True)]
+    given = (Given(str(b), None, *parts) for b, parts in enumerate(zip(*each.values(), strict=True)))
+    rows = chooser.choose(given, k)
     return _stacked(rows) if dimensions == 3 else Diversified(rows[0], _falling(len(rows[0])).copy())
 
 
-def prepared(
-    ranker: PathLike | Ranker | None, diversity: float | None, copies: float | None, *, subtopics: bool = False
-) -> tuple[Ranker, float | None]:
-    """What is to rank, and from which cosine on near copies are to come last.
+class Given(NamedTuple):
+    """A topic as a caller has it; what nobody knows is None."""
+
+    query_id: str
+    """For rankers' messages."""
+    doc_ids: tuple[str, ...] | None
+    """N ids; None numbers the documents."""
+    query_vector: Any
+    """[F]."""
+    doc_vectors: Any
+    """[N, F]."""
+    scores: Any
+    """[N]; None: the candidates stay as they are and have no retrieval order."""
+    subtopics: Any
+    """[S, F]."""
+    subtopic_weights: Any
+    """[S]."""
+    groups: Any
+    """[N]."""
+    costs: Any
+    """[N]."""
+    shown: Any
+    """[P]."""
+
+
+class Chooser:
+    """A ranker and what limits its rankings; the arguments are those of `diversify`.
+
+    Of `subtopics`, `groups` and `costs` it only asks whether there are any.
 
     Raises:
-        TypeError: no ranker, or diversity is no number.
-        ValueError: an unknown ranker, or one that cannot use subtopics or diversity, or diversity out of range.
+        TypeError: no ranker, or something of another type.
+        ValueError: an unknown ranker, one that cannot use subtopics or diversity, or a value out of range.
     """
-    chosen = as_ranker(ranker)
-    if subtopics:
-        check_uses_subtopics(chosen)
-    if copies is None and isinstance(chosen, Cautious):
-        chosen = Cautious(replace(chosen.config, copies=None))
-    chosen = with_diversity(chosen, diversity)
-    return chosen, None if isinstance(chosen, ByRelevance) else copies
+
+    def __init__(
+        self,
+        ranker: PathLike | Ranker | None,
+        *,
+        diversity: float | None,
+        copies: float | None,
+        subtopics: Any,
+        groups: Any,
+        max_per_group: int | None,
+        costs: Any,
+        budget: float | None,
+    ) -> None:
+        chosen = as_ranker(ranker)
+        if subtopics is not None:
+            check_uses_subtopics(chosen)
+        if copies is None and isinstance(chosen, Cautious):
+            chosen = Cautious(replace(chosen.config, copies=None))
+        self.ranker = with_diversity(chosen, diversity)
+        copies = None if isinstance(self.ranker, ByRelevance) else copies
+        self.rules = Rules(copies=copies, groups=groups, max_per_group=max_per_group, costs=costs, budget=budget)
+
+    def choose(self, given: Iterable[Given], k: int) -> list[IntArray]:
+        """The documents to show of each topic, best first: [at most min(k, N)] positions among those given.
+
+        Raises:
+            TypeError: something holds no numbers.
+            ValueError: shapes that do not match, no documents, numbers that are not finite, or what the ranker refuses.
+        """
+        topics, orders, limits = [], [], []
+        for one in given:
+            topic, order = _retrieved(one)
+            topics.append(topic)
+            orders.append(order)
+            limits.append(self.rules.limits(topic, order, one.groups, one.costs, one.shown))
+        rankings = show(self.ranker, topics, k, limits)
+        return [ranking if order is None else order[ranking] for ranking, order in zip(rankings, orders, strict=True)]
 
 
 def as_ranker(ranker: PathLike | Ranker | None) -> Ranker:
@@ -195,52 +242,34 @@ def as_ranker(ranker: PathLike | Ranker | None) -> Ranker:
     )
 
 
-def retrieved(
-    query_id: str,
-    doc_ids: tuple[str, ...] | None,
-    query_vector: Any,
-    doc_vectors: Any,
-    scores: Any,
-    subtopics: Any = None,
-    subtopic_weights: Any = None,
-) -> tuple[Topic, IntArray | None]:
+def _retrieved(given: Given) -> tuple[Topic, IntArray | None]:
     """The topic that a ranker is to see: an unlabelled one, its candidates in the order of their scores.
-
-    Args:
-        query_id: for rankers' messages.
-        doc_ids: N ids; None numbers the documents.
-        query_vector: [F], or None.
-        doc_vectors: [N, F].
-        scores: [N], or None: the candidates then stay as they are and have no retrieval order.
-        subtopics: [S, F], or None.
-        subtopic_weights: [S], or None.
 
     Returns:
         The topic, and for each of its candidates its position among the documents given (None: the same).
-
-    Raises:
-        TypeError: something holds no numbers.
-        ValueError: shapes that do not match, no documents, or numbers that are not finite.
     """
-    documents = _numbers(query_id, "doc_vectors", doc_vectors)
+    query_id, doc_ids = given.query_id, given.doc_ids
+    documents = array_of(query_id, "doc_vectors", given.doc_vectors)
     if documents.ndim != 2 or 0 in documents.shape:
         raise ValueError(
             f"topic {query_id!r}: doc_vectors must be [N, F] with at least one document and one column, "
             f"got shape {documents.shape}"
         )
-    query = None if query_vector is None else _numbers(query_id, "query_vector", query_vector)
+    query = None if given.query_vector is None else array_of(query_id, "query_vector", given.query_vector)
     ids = _numbered(len(documents)) if doc_ids is None else doc_ids
     order = first_stage = None
-    if scores is not None:
-        first_stage = _checked_scores(query_id, scores, len(documents))
+    if given.scores is not None:
+        with np.errstate(over="ignore"):
+            first_stage = row_of(query_id, "scores", given.scores, len(documents)).astype(np.float32)
+        _check_finite(query_id, "scores", first_stage)
         if (np.diff(first_stage) > 0).any():
             # Checked before they are moved, so that the error names the row that the caller knows.
             _check_finite(query_id, "doc_vectors", documents)
             order = np.argsort(-first_stage, kind="stable")
             documents, first_stage = documents[order], first_stage[order]
             ids = ids if doc_ids is None else tuple([ids[i] for i in order.tolist()])
-    named = None if subtopics is None else _subtopic_vectors(query_id, subtopics)
-    weights = None if subtopic_weights is None else _numbers(query_id, "subtopic_weights", subtopic_weights)
+    named = None if given.subtopics is None else _subtopic_vectors(query_id, given.subtopics)
+    weights = given.subtopic_weights
     topic = Topic(
         query_id=query_id,
         doc_ids=ids,
@@ -249,14 +278,14 @@ def retrieved(
         retrieval_scores=first_stage,
         subtopic_ids=() if named is None else _numbered(len(named)),
         subtopic_vectors=named,
-        subtopic_weights=weights,
+        subtopic_weights=None if weights is None else array_of(query_id, "subtopic_weights", weights),
     )
     return topic, order
 
 
 def _subtopic_vectors(query_id: str, subtopics: Any) -> NDArray[Any] | None:
     """[S, F], or None where nothing is named."""
-    vectors = _numbers(query_id, "subtopics", subtopics)
+    vectors = array_of(query_id, "subtopics", subtopics)
     if vectors.size == 0:
         return None
     if vectors.ndim != 2:
@@ -288,33 +317,6 @@ def _each(name: str, value: Any, count: int | None) -> Sequence[Any]:
     return entries
 
 
-def _numbers(query_id: str, name: str, value: Any) -> NDArray[Any]:
-    """The value as an array of numbers, of whatever type they are."""
-    try:
-        array = np.asarray(value)
-    except (TypeError, ValueError, RuntimeError) as error:
-        raise ValueError(f"topic {query_id!r}: {name} cannot be read as an array of numbers: {error}") from error
-    if array.dtype.kind not in "fiub" and array.size:
-        raise TypeError(
-            f"topic {query_id!r}: {name} must hold numbers, got {array.dtype}; is one of them missing (None), or are "
-            "they of different lengths?"
-        )
-    return array
-
-
-def _checked_scores(query_id: str, scores: Any, count: int) -> NDArray[np.float32]:
-    """[N] float32 scores of the first stage."""
-    values = _numbers(query_id, "scores", scores)
-    if values.shape != (count,):
-        raise ValueError(
-            f"topic {query_id!r}: scores have shape {values.shape}, expected ({count},): one a row of doc_vectors"
-        )
-    with np.errstate(over="ignore"):
-        narrow = values.astype(np.float32)
-    _check_finite(query_id, "scores", narrow)
-    return narrow
-
-
 def _check_finite(query_id: str, name: str, array: NDArray[Any]) -> None:
     """Refuse NaN and infinity, and say where."""
     if array.dtype.kind == "f" and not np.isfinite(array).all():
@@ -322,11 +324,6 @@ def _check_finite(query_id: str, name: str, array: NDArray[Any]) -> None:
         raise ValueError(
             f"topic {query_id!r}: {name} holds NaN or infinity (first at row {row}); expected finite numbers"
         )
-
-
-def _positions(ranking: IntArray, order: IntArray | None) -> IntArray:
-    """A ranking of candidates as positions among the documents given."""
-    return ranking if order is None else order[ranking]
 
 
 def _stacked(rows: Sequence[IntArray]) -> Diversified:

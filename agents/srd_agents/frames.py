@@ -12,18 +12,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from srd_agents.config import check_count
-from srd_agents.constraints import COPIES, Limits, check_limits, limits_of, show
-from srd_agents.diversify import prepared, retrieved
+from srd_agents.constraints import COPIES
+from srd_agents.diversify import Chooser, Given
 from srd_agents.subtopics import Lookup, embedded, looked_up
 from srd_gym.files import PathLike
 from srd_gym.protocols import Ranker
-from srd_gym.topic import Topic
 
 if TYPE_CHECKING:
     import pandas as pd
 
-_LIMITING = ("groups", "costs", "shown")
-"""What columns may say of what may be shown."""
 Names = Callable[[list[str]], Sequence[Any]]
 """Subtopics of queries: a list of n texts gives n of texts [S] or vectors [S, F], or None."""
 
@@ -83,10 +80,17 @@ class FrameRanker:
     ) -> None:
         if k is not None:
             check_count("k", k)
-        self.ranker, self.copies = prepared(ranker, diversity, copies, subtopics=subtopics is not None)
-        check_limits(copies=copies, groups=groups, max_per_group=max_per_group, costs=costs, budget=budget)
-        self.max_per_group, self.budget = max_per_group, budget
-        self.limiting = {name: column for name, column in zip(_LIMITING, (groups, costs, shown), strict=True) if column}
+        self._chooser = Chooser(
+            ranker,
+            diversity=diversity,
+            copies=copies,
+            subtopics=subtopics,
+            groups=groups,
+            max_per_group=max_per_group,
+            costs=costs,
+            budget=budget,
+        )
+        self.groups, self.costs, self.shown = groups, costs, shown
         self.k = k
         self.doc_vectors = doc_vectors
         self.query_vectors = query_vectors
@@ -108,24 +112,24 @@ class FrameRanker:
         named, weights = self._named(frame, groups), _of_queries(frame, self.subtopic_weights, groups)
         qids, docnos = frame["qid"].tolist(), frame["docno"].tolist()
         scores = frame["score"].tolist() if "score" in frame.columns else None
-        given = [
-            retrieved(
+        of_groups, costs, shown = (_values(frame, column) for column in (self.groups, self.costs, self.shown))
+        given = (
+            Given(
                 qids[rows[0]],
                 tuple([docnos[row] for row in rows]),
                 query,
                 documents(rows),
                 None if scores is None else [scores[row] for row in rows],
                 *subtopics,
+                None if of_groups is None else of_groups[rows].tolist(),
+                None if costs is None else costs[rows].tolist(),
+                None if shown is None else np.flatnonzero(shown[rows].tolist()),
             )
             for rows, query, *subtopics in zip(groups, queries, named, weights, strict=True)
-        ]
+        )
         depth = self.k or max((len(rows) for rows in groups), default=1)
-        limits = self._limits(frame, groups, given)
-        rankings = show(self.ranker, [topic for topic, _ in given], depth, limits)
-        chosen = [
-            rows[ranking if order is None else order[ranking]]
-            for rows, ranking, (_, order) in zip(groups, rankings, given, strict=True)
-        ]
+        rankings = self._chooser.choose(given, depth)
+        chosen = [rows[ranking] for rows, ranking in zip(groups, rankings, strict=True)]
         ranks = [np.arange(len(rows), dtype=np.int64) for rows in chosen]
         rank = np.concatenate([np.empty(0, np.int64), *ranks])
         kept = frame.take(np.concatenate([np.empty(0, np.int64), *chosen])).reset_index(drop=True)
@@ -133,35 +137,9 @@ class FrameRanker:
 
     __call__ = transform
 
-    def _limits(
-        self,
-        frame: pd.DataFrame,
-        groups: Sequence[NDArray[np.int64]],
-        given: Sequence[tuple[Topic, NDArray[np.int64] | None]],
-    ) -> list[Limits]:
-        """What may be shown of each query."""
-        columns = {name: frame[column].to_numpy() for name, column in self.limiting.items()}
-        limits = []
-        for rows, (topic, order) in zip(groups, given, strict=True):
-            of_query: dict[str, Any] = {name: None for name in _LIMITING}
-            of_query |= {name: values[rows].tolist() for name, values in columns.items()}
-            if of_query["shown"] is not None:
-                of_query["shown"] = np.flatnonzero(of_query["shown"])
-            limits.append(
-                limits_of(
-                    topic,
-                    order,
-                    copies=self.copies,
-                    max_per_group=self.max_per_group,
-                    budget=self.budget,
-                    **of_query,
-                )
-            )
-        return limits
-
     def _check_columns(self, frame: pd.DataFrame) -> None:
         """Refuse a frame without what is asked for, and ids that are not text."""
-        columns = ["qid", "docno", *self.limiting.values()]
+        columns = ["qid", "docno", *(name for name in (self.groups, self.costs, self.shown) if name)]
         columns += [self.doc_vectors] if isinstance(self.doc_vectors, str) else []
         of_query = (self.query_vectors, self.subtopics, self.subtopic_weights)
         columns += [column for column in of_query if isinstance(column, str)]
@@ -211,6 +189,11 @@ class FrameRanker:
                 )
         # A missing value of a data frame is NaN.
         return embedded([None if isinstance(each, float) else each for each in named], self.embed)
+
+
+def _values(frame: pd.DataFrame, column: str | None) -> NDArray[Any] | None:
+    """A column's values, where it is named."""
+    return None if column is None else frame[column].to_numpy()
 
 
 def _of_queries(frame: pd.DataFrame, column: str | None, groups: Sequence[NDArray[np.int64]]) -> list[Any]:

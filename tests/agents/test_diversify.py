@@ -310,7 +310,7 @@ GOOD = [[1.0, 0.0], [0.0, 1.0]]
         (([1, NAN], GOOD, 1), ValueError, "query_vector holds NaN or infinity"),
         (([1, 0], [[1, 0], [0, NAN]], 1), ValueError, r"doc_vectors holds NaN or infinity \(first at row 1\)"),
         (([1, 0], [[1e39, 0]], 1), ValueError, "doc_vectors holds values that float32 cannot represent"),
-        (([1, 0], GOOD, 1, "mmr", [1]), ValueError, r"scores have shape \(1,\), expected \(2,\): one a row"),
+        (([1, 0], GOOD, 1, "mmr", [1]), ValueError, r"scores have shape \(1,\), expected \(2,\): one a document"),
         (([1, 0], GOOD, 1, "mmr", [1, NAN]), ValueError, r"scores holds NaN or infinity \(first at row 1\)"),
         (([1, 0], [[NAN, 0], [0, 1]], 1, "mmr", [1, 2]), ValueError, r"NaN or infinity \(first at row 0\)"),
         (([1, 0], GOOD, 1, "mrm"), ValueError, "unknown ranker 'mrm'. Did you mean mmr"),

@@ -286,7 +286,7 @@ class Fit:
         """
         if self._validation is not None and (self._position > 0 or self._best is None):
             value = self._learner.validated(self._validation)
-            means = {name: total / self._position for name, total in self._sums.items()} if self._position else {}
+            means = {name: total / self._position for name, total in self._sums.items()}
             self._record(value, self._epoch * len(self._topics) + self._position, {**means, "partial": True})
             self._choose(value)
         if self._best is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,41 +22,12 @@ _FIRST_DECAY, _SECOND_DECAY, _LEAST_DEVIATION = 0.9, 0.999, 1e-8
 """Of Adam (Kingma & Ba 2015), its authors' values."""
 
 
-class Moments(NamedTuple):
-    """What Adam remembers."""
-
-    first: ScoreArray
-    """[W], running mean of the gradient."""
-    second: ScoreArray
-    """[W], running mean of its square."""
-    steps: int
-
-    @classmethod
-    def none(cls, count: int) -> Moments:
-        """Before the first step."""
-        return cls(np.zeros(count), np.zeros(count), 0)
-
-    def after(self, gradient: ScoreArray) -> Moments:
-        """With one more gradient."""
-        return Moments(
-            _FIRST_DECAY * self.first + (1 - _FIRST_DECAY) * gradient,
-            _SECOND_DECAY * self.second + (1 - _SECOND_DECAY) * gradient**2,
-            self.steps + 1,
-        )
-
-    def direction(self) -> ScoreArray:
-        """[W], what the step size multiplies."""
-        first = self.first / (1 - _FIRST_DECAY**self.steps)
-        second = self.second / (1 - _SECOND_DECAY**self.steps)
-        direction: ScoreArray = first / (np.sqrt(second) + _LEAST_DEVIATION)
-        return direction
-
-
 class LinearLearner(Learner[C], Generic[C, P]):
     """A learner with one weight a column, W in all; P is what it keeps of a training topic."""
 
     _values: ScoreArray
-    _moments: Moments
+    _adam: dict[str, Any]
+    """What Adam remembers: running means of the gradient ("first") and of its square ("second"), [W], and "steps"."""
     _topics: list[P]
 
     # What a linear learner implements.
@@ -100,7 +71,8 @@ class LinearLearner(Learner[C], Generic[C, P]):
 
     def _prepare(self, topics: TopicSet, seed: int) -> None:
         self._values = np.random.default_rng([seed, 0x11E4]).random(len(self._values))
-        self._moments = Moments.none(len(self._values))
+        zeros = np.zeros(len(self._values))
+        self._adam = {"first": zeros, "second": zeros, "steps": 0}
         generator = np.random.default_rng([seed, 0x5A3B])
         self._topics = [self._prepared(topic, generator) for topic in topics]
 
@@ -111,14 +83,23 @@ class LinearLearner(Learner[C], Generic[C, P]):
         length = float(np.sqrt(gradient @ gradient))
         gradient = gradient * min(1.0, self.config.clip_norm / max(length, 1e-300))
         if self.config.optimizer == "adam":
-            self._moments = self._moments.after(gradient)
-            gradient = self._moments.direction()
+            gradient = self._adams_direction(gradient)
         self._values = self._values - self.config.learning_rate * gradient
         return {"loss": float(np.mean([loss for loss, _ in losses]))}
 
+    def _adams_direction(self, gradient: ScoreArray) -> ScoreArray:
+        """[W], what the step size multiplies, with one more gradient taken into the running means."""
+        adam = self._adam
+        adam["first"] = _FIRST_DECAY * adam["first"] + (1 - _FIRST_DECAY) * gradient
+        adam["second"] = _SECOND_DECAY * adam["second"] + (1 - _SECOND_DECAY) * gradient**2
+        adam["steps"] += 1
+        first = adam["first"] / (1 - _FIRST_DECAY ** adam["steps"])
+        second = adam["second"] / (1 - _SECOND_DECAY ** adam["steps"])
+        direction: ScoreArray = first / (np.sqrt(second) + _LEAST_DEVIATION)
+        return direction
+
     def _training_state(self) -> Tree:
-        first, second, steps = self._moments
-        return {"adam": {"first": first, "second": second, "steps": steps}}
+        return {"adam": dict(self._adam)}
 
     def _restore_training(self, state: Tree) -> None:
         adam = state["adam"]
@@ -127,8 +108,8 @@ class LinearLearner(Learner[C], Generic[C, P]):
             {name: self._values.shape for name in ("first", "second")},
             "training state",
         )
-        self._moments = Moments(np.array(adam["first"]), np.array(adam["second"]), int(adam["steps"]))
+        self._adam = {**adam, "steps": int(adam["steps"])}
 
     def _release(self) -> None:
-        for name in ("_topics", "_moments"):
+        for name in ("_topics", "_adam"):
             self.__dict__.pop(name, None)

@@ -158,7 +158,6 @@ def _left(rankings: IntArray, n: int) -> BoolArray:
 logger = logging.getLogger("srd_agents")
 
 C = TypeVar("C", bound=ColumnsConfig)
-M = TypeVar("M", bound=RltrConfig)
 
 
 class Prepared(NamedTuple):
@@ -207,8 +206,9 @@ class PlackettLuceLearner(LinearLearner[C, Prepared]):
 
     @property
     def _pooling(self) -> Pooling:
-        """How relations are summed up."""
-        return "min"
+        """How relations are summed up, where there are any."""
+        pooling: Pooling = getattr(self.config, "pooling", "min")
+        return pooling
 
     def _parts(self, topic: Topic) -> tuple[Floats, Floats]:
         """The scores by relevance [N], and w_d."""
@@ -259,19 +259,7 @@ class PlackettLuceLearner(LinearLearner[C, Prepared]):
         return loss, np.concatenate([good, bad]) @ gradients
 
 
-class MeasureLearner(PlackettLuceLearner[M]):
-    """Those that learn from rankings chosen by a measure."""
-
-    def _prepare(self, topics: TopicSet, seed: int) -> None:
-        self._sampler = Sampler(self.config.measure, self.config.depth)
-        super()._prepare(topics, seed)
-
-    @property
-    def _pooling(self) -> Pooling:
-        return self.config.pooling
-
-
-class Rltr(MeasureLearner[RltrConfig]):
+class Rltr(PlackettLuceLearner[RltrConfig]):
     """R-LTR (Zhu et al., SIGIR 2014): the likelihood of the ideal ranking is maximised.
 
     Which of equally good documents the ideal takes is drawn: a rule by id would be learned where ids follow an order.
@@ -284,10 +272,11 @@ class Rltr(MeasureLearner[RltrConfig]):
     config_class: ClassVar[type[Any]] = RltrConfig
 
     def _samples(self, topic: Topic, generator: np.random.Generator) -> Samples:
-        return self._sampler.ideal(topic, generator.permutation(topic.n_candidates))
+        sampler = Sampler(self.config.measure, self.config.depth)
+        return sampler.ideal(topic, generator.permutation(topic.n_candidates))
 
 
-class PairLearner(MeasureLearner[PairConfig]):
+class PairLearner(PlackettLuceLearner[PairConfig]):
     """Learners from pairs of a good and a bad ranking; they differ in `pair_loss` only."""
 
     config_class: ClassVar[type[Any]] = PairConfig
@@ -324,8 +313,8 @@ class PairLearner(MeasureLearner[PairConfig]):
 
     def _samples(self, topic: Topic, generator: np.random.Generator) -> Samples:
         config = self.config
-        order = generator.permutation(topic.n_candidates)
-        return self._sampler.pairs(topic, config.positives, config.negatives, config.negative_below, generator, order)
+        sampler, order = Sampler(config.measure, config.depth), generator.permutation(topic.n_candidates)
+        return sampler.pairs(topic, config.positives, config.negatives, config.negative_below, generator, order)
 
     def _pull(self, good: ScoreArray, bad: ScoreArray, prepared: Prepared) -> tuple[float, ScoreArray, ScoreArray]:
         """The mean over pairs; 0 where there are none."""

@@ -21,7 +21,7 @@ from srd_agents.supervised.samples import Sampler
 from srd_agents.validation import judged
 from srd_gym.measures import BoundMeasure
 from srd_gym.protocols import IntArray, ScoreArray
-from srd_gym.topic import GradeArray, Topic, TopicSet
+from srd_gym.topic import GradeArray, Topic
 
 Floats = NDArray[np.float32]
 
@@ -31,11 +31,7 @@ P = TypeVar("P")
 
 
 class StructuralSvm(LinearLearner[S, P]):
-    """What both share: ideal rankings to learn from, and the hinge."""
-
-    def _prepare(self, topics: TopicSet, seed: int) -> None:
-        self._sampler = Sampler(self.config.measure, self.config.depth)
-        super()._prepare(topics, seed)
+    """What both share: the hinge."""
 
     def _hinge(self, missed: float, difference: ScoreArray) -> tuple[float, ScoreArray]:
         """The loss and its gradient, from what the worst answer misses and its features less those of the ideal."""
@@ -87,8 +83,9 @@ class StructSvm(StructuralSvm[StructSvmConfig, RankingProblem]):
         ]
 
     def _prepared(self, topic: Topic, generator: np.random.Generator) -> RankingProblem:
-        ideal = self._sampler.ideal(topic, generator.permutation(topic.n_candidates)).rankings[0]
-        bound = self._sampler.bound(topic, len(ideal))
+        sampler = Sampler(self.config.measure, self.config.depth)
+        ideal = sampler.ideal(topic, generator.permutation(topic.n_candidates)).rankings[0]
+        bound = sampler.bound(topic, len(ideal))
         relevance = relevance_columns(topic, self.config.column_names)
         value = float(bound.values(judged(topic)[ideal][None], 0)[0])
         return RankingProblem(relevance, joint_features(relevance, ideal), judged(topic), bound, value)
@@ -180,7 +177,8 @@ class SvmDiv(StructuralSvm[SvmDivConfig, CoverProblem]):
     def _prepared(self, topic: Topic, generator: np.random.Generator) -> CoverProblem:
         words, covers = self._words(topic), judged(topic) >= 1
         counts = covers.sum(axis=0)
-        ideal = self._sampler.ideal(topic, generator.permutation(topic.n_candidates)).rankings[0]
+        sampler = Sampler(self.config.measure, self.config.depth)
+        ideal = sampler.ideal(topic, generator.permutation(topic.n_candidates)).rankings[0]
         return CoverProblem(words, covers, counts / max(1, counts.sum()), words.covered_by(ideal), len(ideal))
 
     def _loss(self, prepared: CoverProblem) -> tuple[float, ScoreArray]:

@@ -74,28 +74,31 @@ def padded(topics: Sequence[Prepared], like: Tensor) -> Batch:
         topics: at least one.
         like: whose device and dtype to take.
     """
-    count, n = len(topics), max(len(topic.vectors) for topic in topics)
-    good = max(topic.samples.n_good for topic in topics)
-    lists = good + max(len(topic.samples.values) - topic.samples.n_good for topic in topics)
-    depth = max(topic.samples.rankings.shape[1] for topic in topics)
-    documents = np.zeros((count, n, topics[0].vectors.shape[1]), np.float32)
-    features = np.zeros((count, n, topics[0].features.shape[1]), np.float32)
-    present = np.zeros((count, n), np.bool_)
-    rankings = np.zeros((count, lists, depth), np.int64)
-    counted = np.zeros((count, lists, depth), np.bool_)
-    values = np.zeros((count, lists), np.float32)
-    real = np.zeros((count, lists), np.bool_)
-    for row, (vectors, given, samples) in enumerate(topics):
-        documents[row, : len(vectors)] = vectors
-        features[row, : len(vectors)] = given
-        present[row, : len(vectors)] = True
-        rows = np.r_[: samples.n_good, good : good + len(samples.values) - samples.n_good]
-        ranks = slice(0, samples.rankings.shape[1])
-        rankings[row, rows, ranks], counted[row, rows, ranks] = samples.rankings, samples.counted
-        values[row, rows], real[row, rows] = samples.values, True
 
-    arrays = (documents, features, present, rankings, counted, values, real)
-    return Batch._make([*(torch.from_numpy(array).to(like.device) for array in arrays), good])
+    def side_by_side(rows: Sequence[NDArray[Any]]) -> Tensor:
+        """Arrays of one topic each, padded with 0."""
+        out = np.zeros((len(rows), *np.max([row.shape for row in rows], axis=0)), rows[0].dtype)
+        for place, row in zip(out, rows, strict=True):
+            place[tuple(map(slice, row.shape))] = row
+        return torch.from_numpy(out).to(like.device)
+
+    def good_and_bad(rows: Sequence[NDArray[Any]]) -> Tensor:
+        """The same with a row a ranking, padding behind the good ones and behind the bad ones."""
+        good = [row[: samples.n_good] for row, samples in zip(rows, given, strict=True)]
+        bad = [row[samples.n_good :] for row, samples in zip(rows, given, strict=True)]
+        return torch.cat([side_by_side(good), side_by_side(bad)], dim=1)
+
+    given = [topic.samples for topic in topics]
+    return Batch(
+        documents=side_by_side([topic.vectors for topic in topics]),
+        features=side_by_side([topic.features for topic in topics]),
+        present=side_by_side([np.ones(len(topic.vectors), np.bool_) for topic in topics]),
+        rankings=good_and_bad([samples.rankings for samples in given]),
+        counted=good_and_bad([samples.counted for samples in given]),
+        values=good_and_bad([samples.values.astype(np.float32) for samples in given]),
+        real=good_and_bad([np.ones(len(samples.values), np.bool_) for samples in given]),
+        n_good=max(samples.n_good for samples in given),
+    )
 
 
 class NtnDiv(NetworkLearner[NtnDivConfig]):

@@ -48,8 +48,8 @@ class TensorScorer:
             return relevance.astype(np.float64)
         width, slices = len(self.shift), len(self.slice_weight)
         products = (points[selected] @ self.tensor).reshape(-1, width, slices)
-        pooled: Floats | None = None
-        for count, product in enumerate(products, start=1):
+        pooled = self._pool(None, points @ products[0], 1)
+        for count, product in enumerate(products[1:], start=2):
             pooled = self._pool(pooled, points @ product, count)
         return np.asarray(relevance + self._novelty(pooled), dtype=np.float64)
 
@@ -89,10 +89,8 @@ class TensorScorer:
             return product
         return (np.maximum if self.pooling == "max" else np.minimum)(pooled, product, out=pooled)
 
-    def _novelty(self, pooled: Floats | None) -> Floats:
+    def _novelty(self, pooled: Floats) -> Floats:
         """[N], mu times the pooled slices."""
-        if pooled is None:
-            raise ValueError("novelty needs at least one ranked document")
         bent: Floats = pooled if self.pooling == "mean" else np.tanh(pooled)
         weighted: Floats = bent @ self.slice_weight
         return weighted

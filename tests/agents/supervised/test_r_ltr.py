@@ -14,7 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from srd_agents.registry import make_ranker
-from srd_agents.supervised.linear.r_ltr import Rankings, exponential, log_likelihoods, logistic, perceptron
+from srd_agents.supervised.linear.r_ltr import Prepared, exponential, log_likelihoods, logistic, perceptron
+from srd_agents.supervised.samples import Samples
 from srd_agents.validation import Validation
 from srd_gym.data import generate
 from srd_gym.protocols import SequentialScorer
@@ -28,27 +29,24 @@ POOLINGS: Any = ("min", "mean", "max")
 POOL: Any = {"min": min, "max": max, "mean": lambda values: sum(values) / len(values)}
 
 
-def drawn(seed: int, n: int = 4, lists: int = 2, ranks: int = 4, relations: int = 2) -> tuple[Rankings, Any]:
+def drawn(seed: int, n: int = 4, lists: int = 2, ranks: int = 4, relations: int = 2) -> tuple[Prepared, Any]:
     """Random columns, relations of every document, and rankings of all counted ranks."""
     rng = np.random.default_rng(seed)
-    given = Rankings(
-        relevance=rng.random((n, 3), np.float32),
-        relations=rng.random((n, relations, n), np.float32),
-        row_of=np.arange(n),
-        rankings=np.stack([rng.permutation(n)[:ranks] for _ in range(lists)]),
-        counted=np.ones((lists, ranks), np.bool_),
-    )
+    columns, between = rng.random((n, 3), np.float32), rng.random((n, relations, n), np.float32)
+    rankings = np.stack([rng.permutation(n)[:ranks] for _ in range(lists)])
+    samples = Samples(rankings, np.ones((lists, ranks), np.bool_), np.ones(lists), lists)
+    given = Prepared(columns, between, np.arange(n), samples)
     return given, rng.normal(size=3 + relations)
 
 
-def phi(given: Rankings, ranked: list[int], i: int, pooling: str) -> np.ndarray[Any, Any]:
+def phi(given: Prepared, ranked: list[int], i: int, pooling: str) -> np.ndarray[Any, Any]:
     """The columns of document i after those ranked, as Zhu et al. write them."""
     relations = given.relations.astype(np.float64)
     h = [POOL[pooling]([relations[j, d, i] for j in ranked]) if ranked else 0.0 for d in range(relations.shape[1])]
     return np.concatenate([given.relevance[i].astype(np.float64), h])
 
 
-def equations(given: Rankings, ranking: list[int], weights: Any, pooling: str) -> tuple[float, Any]:
+def equations(given: Prepared, ranking: list[int], weights: Any, pooling: str) -> tuple[float, Any]:
     """F(y) and its gradient, rank by rank and document by document (R-LTR; PAMM's Equations 9 to 12)."""
     value, gradient = 0.0, np.zeros(len(weights))
     for rank, chosen in enumerate(ranking):
@@ -66,7 +64,7 @@ def equations(given: Rankings, ranking: list[int], weights: Any, pooling: str) -
 def test_likelihood_and_gradient_are_the_equations(pooling: Any, seed: int, ranks: int) -> None:
     given_, weights = drawn(seed, ranks=ranks)
     values, gradients = log_likelihoods(given_, weights, pooling)
-    for value, gradient, ranking in zip(values, gradients, given_.rankings.tolist(), strict=True):
+    for value, gradient, ranking in zip(values, gradients, given_.samples.rankings.tolist(), strict=True):
         wanted, slope = equations(given_, ranking, weights, pooling)
         assert value == pytest.approx(wanted, abs=1e-4)
         np.testing.assert_allclose(gradient, slope, atol=1e-4)
@@ -75,8 +73,9 @@ def test_likelihood_and_gradient_are_the_equations(pooling: Any, seed: int, rank
 @pytest.mark.parametrize("pooling", POOLINGS)
 def test_uncounted_ranks_give_nothing(pooling: Any) -> None:
     given_, weights = drawn(2, n=7, lists=3, ranks=5)
-    given_.counted[1, 3:] = False
-    short = given_._replace(rankings=given_.rankings[:, :3], counted=given_.counted[:, :3])
+    given_.samples.counted[1, 3:] = False
+    samples = given_.samples
+    short = given_._replace(samples=samples._replace(rankings=samples.rankings[:, :3], counted=samples.counted[:, :3]))
     for whole, cut in zip(
         log_likelihoods(given_, weights, pooling), log_likelihoods(short, weights, pooling), strict=True
     ):
@@ -118,15 +117,15 @@ def prepared_pamm(topics: TopicSet, **options: Any) -> Any:
 def test_pamms_update_is_its_equations() -> None:
     topics = TopicSet([toy(0)], name="toy")
     learner = prepared_pamm(topics, positives=2, negatives=4, negative_below=0.95)
-    prepared = learner._topics[0]
-    given_, at = prepared.rankings, prepared.n_good
-    counted = given_.counted[0].sum()
+    given_ = learner._topics[0]
+    values, at = given_.samples.values, given_.samples.n_good
+    counted = given_.samples.counted[0].sum()
     before = np.array(list(learner.weights_by_name.values()))
-    found = [equations(given_, row[:counted], before, "min") for row in given_.rankings.tolist()]
+    found = [equations(given_, row[:counted], before, "min") for row in given_.samples.rankings.tolist()]
     step, pairs = np.zeros_like(before), 0
     for good, bad in itertools.product(range(at), range(at, len(found))):
         pairs += 1
-        if found[good][0] - found[bad][0] <= prepared.values[good] - prepared.values[bad]:
+        if found[good][0] - found[bad][0] <= values[good] - values[bad]:
             step += found[good][1] - found[bad][1]
     assert pairs == 8
     assert np.abs(step).max() > 0.1

@@ -64,8 +64,8 @@ _BLOCK = 1 << 21
 """Pooled relations worked on at once (8 MiB)."""
 
 
-class Rankings(NamedTuple):
-    """Rankings of one topic with what their likelihood is made of."""
+class Prepared(NamedTuple):
+    """A topic with the rankings that are learned from, and what their likelihood is made of."""
 
     relevance: Floats
     """[N, R]."""
@@ -73,28 +73,25 @@ class Rankings(NamedTuple):
     """[U, D, N] relations of some documents with all; D may be 0."""
     row_of: IntArray
     """[N] int64, where a document stands in `relations`; anything where it does not."""
-    rankings: IntArray
-    """[L, K] int64 candidate indices, each once in a ranking."""
-    counted: BoolArray
-    """[L, K], the ranks that count."""
+    samples: Samples
 
 
-def log_likelihoods(given: Rankings, weights: ScoreArray, pooling: Pooling) -> tuple[ScoreArray, ScoreArray]:
+def log_likelihoods(given: Prepared, weights: ScoreArray, pooling: Pooling) -> tuple[ScoreArray, ScoreArray]:
     """F(y) = sum over ranks of log(exp f(y_r) / sum of exp f over what is left), and its gradient (Zhu et al. 2014).
 
     Args:
-        given: the rankings; every document above the last rank has a row in `relations` (where D > 0).
+        given: with L rankings; every document above the last rank has a row in `relations` (where D > 0).
         weights: [R + D] float64, w_r then w_d.
         pooling: h.
 
     Returns:
         ([L] float64, [L, R + D] float64).
     """
-    count, ranks = given.rankings.shape
+    count, ranks = given.samples.rankings.shape
     n, width = len(given.relevance), given.relations.shape[1]
     step = max(1, _BLOCK // max(1, ranks * n * max(1, width)))
     parts = [
-        _block(given._replace(rankings=given.rankings[at], counted=given.counted[at]), weights, pooling)
+        _block(given, given.samples.rankings[at], given.samples.counted[at], weights, pooling)
         for at in (slice(start, start + step) for start in range(0, count, step))
     ]
     if not parts:
@@ -121,9 +118,11 @@ def pooled_relations(rows: Floats, pooling: Pooling) -> Floats:
     return out
 
 
-def _block(given: Rankings, weights: ScoreArray, pooling: Pooling) -> tuple[ScoreArray, ScoreArray]:
+def _block(
+    given: Prepared, rankings: IntArray, counted: BoolArray, weights: ScoreArray, pooling: Pooling
+) -> tuple[ScoreArray, ScoreArray]:
     """`log_likelihoods` of a few rankings."""
-    rankings, relevance = given.rankings, given.relevance
+    relevance = given.relevance
     columns = relevance.shape[1]
     own, between = weights[:columns].astype(np.float32), weights[columns:].astype(np.float32)
     scores = np.broadcast_to(relevance @ own, (*rankings.shape, len(relevance)))
@@ -135,14 +134,14 @@ def _block(given: Rankings, weights: ScoreArray, pooling: Pooling) -> tuple[Scor
     odds = np.exp(scores - largest)
     total = odds.sum(axis=2, keepdims=True)
     chosen = np.take_along_axis(scores, rankings[..., None], axis=2)
-    values = np.where(given.counted, (chosen - largest - np.log(total))[..., 0], 0.0).sum(axis=1, dtype=np.float64)
+    values = np.where(counted, (chosen - largest - np.log(total))[..., 0], 0.0).sum(axis=1, dtype=np.float64)
     odds /= total
     gradient = np.empty((*rankings.shape, len(weights)), np.float32)
     gradient[..., :columns] = relevance[rankings] - odds @ relevance
     if pooled is not None:
         at_chosen = np.take_along_axis(pooled, rankings[:, :, None, None], axis=3)[..., 0]
         gradient[..., columns:] = at_chosen - (pooled @ odds[..., None])[..., 0]
-    gradient[~given.counted] = 0.0
+    gradient[~counted] = 0.0
     return values, gradient.sum(axis=1, dtype=np.float64)
 
 
@@ -160,15 +159,6 @@ logger = logging.getLogger("srd_agents")
 C = TypeVar("C", bound=ColumnsConfig)
 
 
-class Prepared(NamedTuple):
-    """A topic with the rankings that are learned from: good ones first, then bad ones."""
-
-    rankings: Rankings
-    values: ScoreArray
-    """[L], the measure of each, in shares of the ideal's."""
-    n_good: int
-
-
 class PlackettLuceLearner(LinearLearner[C, Prepared]):
     """Learners of f_S(x_i) = w_r' x_i + w_d' h_S(R_i), which rank greedily by f."""
 
@@ -176,7 +166,7 @@ class PlackettLuceLearner(LinearLearner[C, Prepared]):
     def _samples(self, topic: Topic, generator: np.random.Generator) -> Samples:
         """The rankings to learn from."""
 
-    def _pull(self, good: ScoreArray, bad: ScoreArray, prepared: Prepared) -> tuple[float, ScoreArray, ScoreArray]:
+    def _pull(self, good: ScoreArray, bad: ScoreArray, samples: Samples) -> tuple[float, ScoreArray, ScoreArray]:
         """The loss, and its derivatives by the log likelihoods of good [P] and bad [Q] rankings.
 
         Minus the mean log likelihood of the good ones, unless a learner says otherwise.
@@ -249,13 +239,12 @@ class PlackettLuceLearner(LinearLearner[C, Prepared]):
         none = np.zeros((0, 0, topic.n_candidates), np.float32)
         relations = Relations(topic, columns).rows(documents) if self._relational else none
         relevance = relevance_columns(topic, columns)
-        rankings = Rankings(relevance, relations, row_of, samples.rankings, samples.counted)
-        return Prepared(rankings, samples.values, samples.n_good)
+        return Prepared(relevance, relations, row_of, samples)
 
     def _loss(self, prepared: Prepared) -> tuple[float, ScoreArray]:
-        likelihoods, gradients = log_likelihoods(prepared.rankings, self._values, self._pooling)
-        at = prepared.n_good
-        loss, good, bad = self._pull(likelihoods[:at], likelihoods[at:], prepared)
+        likelihoods, gradients = log_likelihoods(prepared, self._values, self._pooling)
+        at = prepared.samples.n_good
+        loss, good, bad = self._pull(likelihoods[:at], likelihoods[at:], prepared.samples)
         return loss, np.concatenate([good, bad]) @ gradients
 
 
@@ -295,7 +284,9 @@ class PairLearner(PlackettLuceLearner[PairConfig]):
             ValueError: nowhere, so that there is no pair to learn from.
         """
         wanted, below = self.config.negatives, self.config.negative_below
-        found = {t.query_id: len(p.values) - p.n_good for t, p in zip(topics, self._topics, strict=True)}
+        found = {
+            t.query_id: len(p.samples.values) - p.samples.n_good for t, p in zip(topics, self._topics, strict=True)
+        }
         if not any(found.values()):
             raise ValueError(
                 f"ranker {self.name!r}: no random ranking of {len(topics)} topics is as bad as negative_below={below} "
@@ -316,9 +307,9 @@ class PairLearner(PlackettLuceLearner[PairConfig]):
         sampler, order = Sampler(config.measure, config.depth), generator.permutation(topic.n_candidates)
         return sampler.pairs(topic, config.positives, config.negatives, config.negative_below, generator, order)
 
-    def _pull(self, good: ScoreArray, bad: ScoreArray, prepared: Prepared) -> tuple[float, ScoreArray, ScoreArray]:
+    def _pull(self, good: ScoreArray, bad: ScoreArray, samples: Samples) -> tuple[float, ScoreArray, ScoreArray]:
         """The mean over pairs; 0 where there are none."""
-        values, at = prepared.values, prepared.n_good
+        values, at = samples.values, samples.n_good
         losses, slopes = type(self).pair_loss(good[:, None] - bad, values[:at, None] - values[at:])
         pairs = max(1, losses.size)
         return float(losses.sum() / pairs), slopes.sum(axis=1) / pairs, -slopes.sum(axis=0) / pairs

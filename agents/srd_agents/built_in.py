@@ -26,11 +26,13 @@ def _ranker(class_path: str, summary: str, config: str = "", **more: Any) -> Row
     Args:
         class_path: "room.module:Class" below `srd_agents`.
         summary: one line for lists.
-        config: its dataclass in the room's `config` module; the class's name with Config behind it unless given.
+        config: its dataclass, beside the class where it is linear, else in the room's `config` module; the class's name
+            with Config behind it unless given.
         more: what else a `RankerSpec` says.
     """
     module, name = class_path.split(":")
-    config_path = f"srd_agents.{module.rpartition('.')[0]}.config:{config or name + 'Config'}"
+    place = module if module.startswith("supervised.linear.") else f"{module.rpartition('.')[0]}.config"
+    config_path = f"srd_agents.{place}:{config or name + 'Config'}"
     return {"class_path": f"srd_agents.{class_path}", "config_path": config_path, "summary": summary, **more}
 
 

@@ -1,19 +1,56 @@
-"""What the linear rankers share: a few weights on named columns, gradient steps, saving and resuming. Numpy only."""
+"""What the linear rankers share: options, weights on named columns, gradient steps, saving, resuming. Numpy only."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from typing import Any, Generic, TypeVar
+from dataclasses import dataclass
+from typing import Any, Generic, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from srd_agents.learner import Learner
+from srd_agents.config import Count, Positive
+from srd_agents.learner import Learner, LearnerConfig
 from srd_agents.storage import Tree, Weights, check_like
-from srd_agents.supervised.linear.config import LinearConfig
 from srd_gym.protocols import ScoreArray
 from srd_gym.topic import Topic, TopicSet
+
+
+@dataclass(frozen=True, kw_only=True)
+class LinearConfig(LearnerConfig):
+    """What all linear rankers share."""
+
+    batch_topics: Count = 2
+    """Topics per update."""
+    optimizer: Literal["adam", "sgd"] = "adam"
+    """"sgd" is the papers' plain gradient descent."""
+    learning_rate: Positive = 0.03
+    """Step size."""
+    clip_norm: Positive = 10.0
+    """Length that a step's gradient is cut to."""
+    depth: Count = 20
+    """Ranks that it learns from: rankings and likelihoods are truncated here."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ColumnsConfig(LinearConfig):
+    """Those that read columns."""
+
+    columns: str = ""
+    """The topics' own columns to read as well (names of `feature_names`, separated by commas); one named
+    "relation:..." is a position whose differences are a relation of documents."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if any(not name for name in self.columns.split(",")) and self.columns:
+            raise ValueError(f"columns must be names separated by commas, got {self.columns!r}")
+
+    @property
+    def column_names(self) -> tuple[str, ...]:
+        """The names in `columns`."""
+        return tuple(name.strip() for name in self.columns.split(",")) if self.columns else ()
+
 
 C = TypeVar("C", bound=LinearConfig)
 P = TypeVar("P")

@@ -13,24 +13,21 @@ from __future__ import annotations
 import logging
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import Any, ClassVar, NamedTuple, TypeVar
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from srd_agents.supervised.linear.config import (
-    ColumnsConfig,
-    ListMleConfig,
-    PairConfig,
-    Pooling,
-    RltrConfig,
-)
+from srd_agents.config import Count, Share
 from srd_agents.supervised.linear.features import Relations, relation_names, relevance_columns, relevance_names
-from srd_agents.supervised.linear.learner import LinearLearner
+from srd_agents.supervised.linear.learner import ColumnsConfig, LinearLearner
 from srd_agents.supervised.samples import Sampler, Samples
 from srd_agents.validation import judged
 from srd_gym.protocols import BoolArray, IntArray, ScoreArray
 from srd_gym.topic import Topic, TopicSet
+
+Pooling = Literal["max", "min", "mean"]
 
 _MOST = 50.0
 """Margins are taken as at least minus this: exp of more would leave the numbers of float64's sums behind."""
@@ -248,6 +245,16 @@ class PlackettLuceLearner(LinearLearner[C, Prepared]):
         return loss, np.concatenate([good, bad]) @ gradients
 
 
+@dataclass(frozen=True, kw_only=True)
+class RltrConfig(ColumnsConfig):
+    """R-LTR: the likelihood of the ideal ranking."""
+
+    pooling: Pooling = "min"
+    """How the relations with the documents ranked so far are summed up."""
+    measure: str = "alpha_nDCG"
+    """E, what an ideal ranking maximises; without a cutoff it counts to `depth`."""
+
+
 class Rltr(PlackettLuceLearner[RltrConfig]):
     """R-LTR (Zhu et al., SIGIR 2014): the likelihood of the ideal ranking is maximised.
 
@@ -263,6 +270,18 @@ class Rltr(PlackettLuceLearner[RltrConfig]):
     def _samples(self, topic: Topic, generator: np.random.Generator) -> Samples:
         sampler = Sampler(self.config.measure, self.config.depth)
         return sampler.ideal(topic, generator.permutation(topic.n_candidates))
+
+
+@dataclass(frozen=True, kw_only=True)
+class PairConfig(RltrConfig):
+    """PAMM, SGDMM-Log and SGDMM-Exp: learners from pairs of a good and a bad ranking."""
+
+    positives: Count = 5
+    """tau+, good rankings a topic: the ideal and variants of it with equally judged documents swapped."""
+    negatives: Count = 20
+    """tau-, bad rankings a topic, drawn at random."""
+    negative_below: Share = 0.8
+    """What a bad ranking may reach in the measure, in shares of the ideal's."""
 
 
 class PairLearner(PlackettLuceLearner[PairConfig]):
@@ -344,6 +363,14 @@ class SgdmmExp(PairLearner):
 
     name: str = "sgdmm-exp"
     pair_loss: ClassVar[Any] = staticmethod(exponential)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ListMleConfig(ColumnsConfig):
+    """ListMLE: the likelihood of the ranking by number of covered subtopics; relevance only."""
+
+    depth: Count = 1000
+    """Ranks that it learns from; ListMLE's likelihood is that of the whole list."""
 
 
 class ListMle(PlackettLuceLearner[ListMleConfig]):

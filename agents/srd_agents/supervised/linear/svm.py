@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from srd_agents.supervised.linear.config import StructSvmConfig, SvmDivConfig
+from srd_agents.config import Count, NotNegative
 from srd_agents.supervised.linear.features import (
     COVERAGE_NAMES,
     WordCoverage,
@@ -16,7 +17,7 @@ from srd_agents.supervised.linear.features import (
     relevance_columns,
     relevance_names,
 )
-from srd_agents.supervised.linear.learner import LinearLearner
+from srd_agents.supervised.linear.learner import ColumnsConfig, LinearConfig, LinearLearner
 from srd_agents.supervised.samples import Sampler
 from srd_agents.validation import judged
 from srd_gym.measures import BoundMeasure
@@ -24,6 +25,30 @@ from srd_gym.protocols import IntArray, ScoreArray
 from srd_gym.topic import GradeArray, Topic
 
 Floats = NDArray[np.float32]
+
+
+@dataclass(frozen=True, kw_only=True)
+class StructSvmConfig(ColumnsConfig):
+    """StructSVM(E): a linear score whose ranking should beat every other one by its loss 1 - E."""
+
+    measure: str = "alpha_nDCG"
+    """E; without a cutoff it counts to `depth`."""
+    regularisation: NotNegative = 0.001
+    """What half the squared length of the weights costs."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SvmDivConfig(LinearConfig):
+    """SVM-DIV: the set of documents that covers the most weight of words."""
+
+    depth: Count = 10
+    """Documents of the sets that it learns from."""
+    measure: str = "alpha_nDCG"
+    """What the sets to be learned maximise (greedily); without a cutoff it counts to `depth`."""
+    max_words: Count = 2000
+    """Words of a topic at most, those that most documents use."""
+    regularisation: NotNegative = 0.001
+    """What half the squared length of the weights costs."""
 
 
 S = TypeVar("S", StructSvmConfig, SvmDivConfig)

@@ -14,8 +14,7 @@ from small_topics import judged_topic
 from srd_agents.features import relevance_features
 from srd_agents.registry import load_ranker, make_ranker
 from srd_agents.supervised.ntn_div.agent import padded, pieces
-from srd_agents.supervised.ntn_div.loss import candidates_on_offer, margin_loss, ranking_log_likelihood
-from srd_agents.supervised.ntn_div.network import NtnNetwork
+from srd_agents.supervised.ntn_div.network import NtnNetwork, candidates_on_offer, margin_loss, ranking_log_likelihood
 from srd_agents.supervised.ntn_div.scoring import TensorScorer
 from srd_agents.supervised.samples import Sampler
 from srd_agents.validation import Validation

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from torch.nn import functional
 
 from srd_agents.registry import make_ranker
-from srd_agents.supervised.smooth.loss import before_by_gaussians, before_by_sigmoid, smooth_measure
+from srd_agents.supervised.smooth.network import before_by_gaussians, before_by_sigmoid, smooth_measure
 from srd_agents.validation import Validation
 from srd_gym.data import generate
 from srd_gym.measures import Reference, measure

@@ -22,7 +22,7 @@ from srd_agents.relational.network import RelationalNetwork
 from srd_agents.relational.padded import PaddedRelations
 from srd_agents.relational.ranker import rank_topics
 from srd_agents.relational.relations import DYNAMIC, POSITION
-from srd_agents.supervised.ntn_div.loss import candidates_on_offer, likelihood_loss, ranking_log_likelihood
+from srd_agents.supervised.ntn_div.network import candidates_on_offer, likelihood_loss, ranking_log_likelihood
 from srd_gym.protocols import IntArray
 from srd_gym.topic import Topic
 

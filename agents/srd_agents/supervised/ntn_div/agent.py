@@ -17,8 +17,13 @@ from srd_agents.features import FEATURES, relevance_features
 from srd_agents.networks.learner import NetworkLearner
 from srd_agents.storage import Weights
 from srd_agents.supervised.ntn_div.config import NtnDivConfig
-from srd_agents.supervised.ntn_div.loss import candidates_on_offer, likelihood_loss, margin_loss, ranking_log_likelihood
-from srd_agents.supervised.ntn_div.network import NtnNetwork
+from srd_agents.supervised.ntn_div.network import (
+    NtnNetwork,
+    candidates_on_offer,
+    likelihood_loss,
+    margin_loss,
+    ranking_log_likelihood,
+)
 from srd_agents.supervised.ntn_div.scoring import TensorScorer
 from srd_agents.supervised.samples import Sampler, Samples
 from srd_gym.protocols import BoolArray, IntArray, ScoreArray

@@ -64,6 +64,14 @@ def judged_topic(n: int, seed: int = 0, width: int = 8, subtopics: int = 3, **ch
     return Topic(**(values | changes))
 
 
+def partial_topic(seed: int, n: int | None = None, width: int = 5) -> Topic:
+    """A judged topic of 2 to 39 candidates that lacks a query or a retrieval order now and then."""
+    rng = np.random.default_rng(seed)
+    count = int(rng.integers(2, 40)) if n is None else n
+    lacks = {name: None for name in ("query_vector", "retrieval_scores") if rng.random() < 0.3}
+    return judged_topic(count, seed, width, 2, **{"query_id": f"q{seed}", **lacks})
+
+
 def ragged(sizes: Sequence[int] = (1, 2, 5, 9, 10, 11, 16, 17, 23), width: int = 7, seed: int = 0) -> TopicSet:
     """Judged topics of these sizes; the fourth has no query, the fifth no retrieval order, the seventh duplicates."""
     topics = []

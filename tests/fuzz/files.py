@@ -1,4 +1,4 @@
-"""The files that are fuzzed: how to write sound ones, how to read them, and how to damage them with knowledge."""
+"""The files that are fuzzed: sound ones, and how to damage them with knowledge."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import json
 import random
 import struct
 import zipfile
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,32 +16,18 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from fuzz.mutations import mutated, mutated_json, mutated_value
-from small_wordnet import dictionary
 
-from srd_gym.data import (
-    generate,
-    load_ambient,
-    load_du_div,
-    load_rl4srd,
-    load_texts,
-    load_trec,
-    load_wordnet,
-    read_folds,
-    read_qrels,
-    read_run,
-    read_topics,
-    read_topics_xml,
-    read_vectors,
-    write_topics,
-)
+from srd_gym.data import generate, write_topics
 from srd_gym.topic import TopicSet
 
-RNG = np.random.default_rng(0)
-VECTORS = RNG.normal(size=(3, 2)).astype(np.float32)
+Sound = Mapping[str, bytes | str] | Callable[[Path], None]
+"""Sound files: what each holds, by name, or what writes them into a folder."""
+
+VECTORS = np.random.default_rng(0).normal(size=(3, 2)).astype(np.float32)
 IDS = ["a", "b", "c"]
 
-QRELS = b"1 1 a 1\n1 2 b 0\n1 2 c 2\n2 0 x -2\n2 1 a 1\n10 1 b 1\n"
-RUN = b"1 Q0 a 1 2.5 tag\n1 Q0 b 2 2.5 tag\n1 Q0 z 3 -1e-3 tag\n2 Q0 a 1 1 tag\n10 Q0 c 1 0 tag\n"
+QRELS = {"qrels": "1 1 a 1\n1 2 b 0\n1 2 c 2\n2 0 x -2\n2 1 a 1\n10 1 b 1\n"}
+RUN = {"run": "1 Q0 a 1 2.5 tag\n1 Q0 b 2 2.5 tag\n1 Q0 z 3 -1e-3 tag\n2 Q0 a 1 1 tag\n10 Q0 c 1 0 tag\n"}
 XML = b"""<?xml version="1.0" encoding="utf-8"?>
 <!DOCTYPE topics [ <!ELEMENT topics (topic*)> <!ATTLIST topic number CDATA #REQUIRED type (faceted|other) "other"> ]>
 <topics>
@@ -49,37 +36,45 @@ XML = b"""<?xml version="1.0" encoding="utf-8"?>
 <topic number="2"><query>\xc3\xa9t\xc3\xa9</query></topic><topic number="10"><query>x</query></topic>
 </topics>
 """
+TREC = {**QRELS, **RUN, "topics.xml": XML, "vectors": "a\t1 0\nb\t1 1\nc\t1 2\nz\t1 3\n"}
 AMBIENT = {
     "topics.txt": "ID\tdescription\n1\tJaguar\n2\tApple\n",
     "subTopics.txt": "ID\tdescription\n1.1\tcar\n1.2\tcat\n2.1\tfruit\n",
     "results.txt": "ID\turl\ttitle\tsnippet\n1.1\tu\tt\ts\n1.2\tu\tt\ts\n2.1\tu\tt\ts\n",
     "STRel.txt": "subTopicID\tresultID\n1.1\t1.1\n1.2\t1.2\n2.1\t2.1\n",
 }
+_TEXTS = [json.dumps({"_id": name, "title": "t", "text": f"text of {name}"}) for name in ("a", "b", "a")]
+TEXTS = {
+    "corpus.jsonl": "\n".join(_TEXTS),
+    "queries.jsonl": _TEXTS[0],
+    "subtopics.jsonl": json.dumps({"query_id": "a", "_id": "s", "text": "x"}),
+    "diversity.qrels": "a s a 1\na s b 0\n",
+}
 LABELS = {"1": {"a": ["1", "2"], "b": ["1"], "c": []}, "2": {"a": ["1"], "x": ["10"]}}
+DU_DIV = {"query_doc_subtopics_doc15_2.json": json.dumps(LABELS)}
+RL4SRD = {
+    "query_doc.json": json.dumps(LABELS),
+    "query_permutation.json": json.dumps(
+        {topic: {"permutation": list(entry), "alphaDCG": 1.5} for topic, entry in LABELS.items()}
+    ),
+    "query_representation.dat": json.dumps({"1": [1, 2], "2": [0.5, 1e-3]}),
+    "doc_representation.dat": json.dumps({name: [1, 2] for name in "abcx"}),
+}
+JSON_VECTORS = {"vectors": json.dumps(dict(zip(IDS, VECTORS.tolist(), strict=True)))}
+TSV = {"v.tsv": "a\t1 2\nb\t0.5\t1e-3\nc\t-1 0\n"}
+FOLDS = {
+    "folds": "# Folds\nfold1: [1, 2]\nfold2: [3, 'x']\n",
+    "folds.json": json.dumps({"one": [1, "2"], "two": [3]}),
+}
 
 
-def make_qrels(folder: Path) -> None:
-    (folder / "qrels").write_bytes(QRELS)
-
-
-def read_the_qrels(folder: Path) -> object:
-    return read_qrels(folder / "qrels")
-
-
-def make_run(folder: Path) -> None:
-    (folder / "run").write_bytes(RUN)
-
-
-def read_the_run(folder: Path) -> object:
-    return read_run(folder / "run")
-
-
-def make_xml(folder: Path) -> None:
-    (folder / "topics.xml").write_bytes(XML)
-
-
-def read_xml(folder: Path) -> object:
-    return read_topics_xml(folder / "topics.xml")
+def write(folder: Path, sound: Sound) -> None:
+    """Write sound files into a folder."""
+    if callable(sound):
+        sound(folder)
+        return
+    for name, content in sound.items():
+        (folder / name).write_bytes(content.encode() if isinstance(content, str) else content)
 
 
 _XML_WORDS = (
@@ -98,88 +93,14 @@ def damage_xml(folder: Path, rng: random.Random) -> None:
     (folder / "topics.xml").write_bytes(mutated(content, rng, _XML_WORDS))
 
 
-def make_trec(folder: Path) -> None:
-    make_qrels(folder)
-    make_run(folder)
-    make_xml(folder)
-    (folder / "vectors").write_bytes(b"".join(f"{name}\t1 {i}\n".encode() for i, name in enumerate("abcz")))
-
-
-def read_trec(folder: Path) -> object:
-    return load_trec(
-        run=folder / "run", qrels=folder / "qrels", topics=folder / "topics.xml", vectors=folder / "vectors"
-    )
-
-
-def make_ambient(folder: Path) -> None:
-    for name, text in AMBIENT.items():
-        (folder / name).write_text(text)
-
-
-def read_ambient(folder: Path) -> object:
-    return load_ambient(folder)
-
-
-def make_texts(folder: Path) -> None:
-    texts = [{"_id": name, "title": "t", "text": f"text of {name}"} for name in ("a", "b", "a")]
-    entries = {"corpus": texts, "queries": texts[:1], "subtopics": [{"query_id": "a", "_id": "s", "text": "x"}]}
-    for name, lines in entries.items():
-        (folder / f"{name}.jsonl").write_text("\n".join(map(json.dumps, lines)))
-    (folder / "diversity.qrels").write_text("a s a 1\na s b 0\n")
-
-
-def read_texts(folder: Path) -> object:
-    return load_texts(folder, retrieve="none")
-
-
-def make_wordnet(folder: Path) -> None:
-    dictionary().write(folder)
-
-
-def read_wordnet(folder: Path) -> object:
-    return load_wordnet(folder, index="glosses")
-
-
-def make_du_div(folder: Path) -> None:
-    (folder / "query_doc_subtopics_doc15_2.json").write_text(json.dumps(LABELS))
-
-
-def read_du_div(folder: Path) -> object:
-    return load_du_div(folder)
-
-
-def make_rl4srd(folder: Path) -> None:
-    (folder / "query_doc.json").write_text(json.dumps(LABELS))
-    permutations = {topic: {"permutation": list(entry), "alphaDCG": 1.5} for topic, entry in LABELS.items()}
-    (folder / "query_permutation.json").write_text(json.dumps(permutations))
-    (folder / "query_representation.dat").write_text(json.dumps({"1": [1, 2], "2": [0.5, 1e-3]}))
-    (folder / "doc_representation.dat").write_text(json.dumps({name: [1, 2] for name in "abcx"}))
-
-
-def read_rl4srd(folder: Path) -> object:
-    return load_rl4srd(folder)
-
-
 def damage_json(folder: Path, rng: random.Random) -> None:
     path = rng.choice([path for path in sorted(folder.iterdir()) if path.read_bytes()[:1] in (b"{", b"[")])
     path.write_bytes(mutated_json(path.read_bytes(), rng))
 
 
-def make_json_vectors(folder: Path) -> None:
-    (folder / "vectors").write_text(json.dumps(dict(zip(IDS, VECTORS.tolist(), strict=True))))
-
-
-def read_json_vectors(folder: Path) -> object:
-    return read_vectors(folder / "vectors", only=IDS)
-
-
 def make_npy(folder: Path) -> None:
     np.save(folder / "v.npy", VECTORS)
     (folder / "v.ids").write_text("\n".join(IDS) + "\n")
-
-
-def read_npy(folder: Path) -> object:
-    return read_vectors(folder / "v.npy")
 
 
 _DESCRS = ("'<f4'", "'<f8'", "'>i2'", "'|O'", "'<U3'", "'|V8'", "[('a', '<f4')]", "'<c8'", "'<M8[s]'", "'|b1'", "'<U0'",
@@ -210,10 +131,6 @@ def damage_npy(folder: Path, rng: random.Random) -> None:
 
 def make_npz(folder: Path) -> None:
     np.savez(folder / "v.npz", ids=np.array(IDS), vectors=VECTORS)
-
-
-def read_npz(folder: Path) -> object:
-    return read_vectors(folder / "v.npz")
 
 
 def damage_npz(folder: Path, rng: random.Random) -> None:
@@ -247,20 +164,8 @@ def damage_npz(folder: Path, rng: random.Random) -> None:
     path.write_bytes(mutated(content, rng) if rng.random() < 0.2 else content)
 
 
-def make_tsv(folder: Path) -> None:
-    (folder / "v.tsv").write_text("a\t1 2\nb\t0.5\t1e-3\nc\t-1 0\n")
-
-
-def read_tsv(folder: Path) -> object:
-    return read_vectors(folder / "v.tsv")
-
-
 def make_parquet_vectors(folder: Path) -> None:
     pq.write_table(pa.table({"id": IDS, "vector": VECTORS.tolist()}), folder / "v.parquet")
-
-
-def read_parquet_vectors(folder: Path) -> object:
-    return read_vectors(folder / "v.parquet")
 
 
 def _odd_column(rows: int, rng: random.Random) -> pa.Array:
@@ -312,8 +217,9 @@ def _damage_table(path: Path, rng: random.Random) -> None:
     )
 
 
-def _damage_parquet(path: Path, rng: random.Random) -> None:
+def damage_parquet(folder: Path, rng: random.Random) -> None:
     """`_damage_table`, or bytes of the footer, where random ones seldom fall."""
+    path = next(folder.glob("*.parquet"))
     if rng.random() < 0.3:
         content = path.read_bytes()
         footer = int.from_bytes(content[-8:-4], "little") + 8
@@ -325,10 +231,6 @@ def _damage_parquet(path: Path, rng: random.Random) -> None:
         path.write_bytes(mutated(path.read_bytes(), rng))
 
 
-def damage_vectors(folder: Path, rng: random.Random) -> None:
-    _damage_parquet(folder / "v.parquet", rng)
-
-
 @functools.cache
 def small_topics() -> TopicSet:
     return generate("tiny", n_topics=6, seed=0)
@@ -336,20 +238,3 @@ def small_topics() -> TopicSet:
 
 def make_topics(folder: Path) -> None:
     write_topics(folder / "t.parquet", small_topics()[:4])
-
-
-def read_the_topics(folder: Path) -> object:
-    return read_topics(folder / "t.parquet")
-
-
-def damage_topics(folder: Path, rng: random.Random) -> None:
-    _damage_parquet(folder / "t.parquet", rng)
-
-
-def make_folds(folder: Path) -> None:
-    (folder / "folds").write_text("# Folds\nfold1: [1, 2]\nfold2: [3, 'x']\n")
-    (folder / "folds.json").write_text(json.dumps({"one": [1, "2"], "two": [3]}))
-
-
-def read_the_folds(folder: Path) -> object:
-    return [read_folds(folder / "folds"), read_folds(folder / "folds.json")]

@@ -5,18 +5,17 @@ from __future__ import annotations
 import functools
 import json
 import random
+import tempfile
 from pathlib import Path
 
 import numpy as np
 from fuzz.files import damage_json, damage_npz, small_topics
 from fuzz.mutations import mutated_value
 
-from srd_agents.registry import load_ranker, make_ranker
-from srd_agents.relational.ranker import read_weights
+from srd_agents.registry import make_ranker
 from srd_gym.data import LsaVectorizer
-from srd_train.experiment.recipe import load_recipe
 
-RECIPE = b"""title = "Small"
+_RECIPE = b"""title = "Small"
 reference = "mmr"
 measures = ["alpha_nDCG@10", "StRecall@5"]
 seeds = [0, 1]
@@ -43,6 +42,7 @@ config = { epochs = 2 }
 time_budget = 2.5
 needs = ["query"]
 """
+RECIPE = {"r.toml": _RECIPE}
 
 
 @functools.cache
@@ -52,10 +52,6 @@ def _lsa() -> LsaVectorizer:
 
 def make_lsa(folder: Path) -> None:
     _lsa().save(folder)
-
-
-def read_lsa(folder: Path) -> object:
-    return LsaVectorizer.load(folder).transform(["a jaguar"])
 
 
 def damage_lsa(folder: Path, rng: random.Random) -> None:
@@ -68,25 +64,13 @@ def make_weights(folder: Path) -> None:
     (folder / "w.npz").write_bytes(files("srd_agents.relational").joinpath("pretrained.npz").read_bytes())
 
 
-def read_the_weights(folder: Path) -> object:
-    return read_weights(folder / "w.npz")
-
-
-def make_recipe(folder: Path) -> None:
-    (folder / "r.toml").write_bytes(RECIPE)
-
-
-def read_recipe(folder: Path) -> object:
-    return load_recipe(str(folder / "r.toml"))
-
-
 _TOML_VALUES = (b"1", b"-1", b"1.5", b"nan", b"true", b'""', b'"x"', b"[]", b"[[1]]", b"{}", b"{ a = 1 }", b'["a", 1]',
                 b"1979-05-27", b"10_000", b"99999999999999999999", b"[{ a = 1 }]", b"'''x'''", b'"sweep"')  # fmt: skip
 
 
 def damage_recipe(folder: Path, rng: random.Random) -> None:
     """Give some keys values of another type."""
-    lines = RECIPE.split(b"\n")
+    lines = _RECIPE.split(b"\n")
     for _ in range(rng.choice((1, 1, 2))):
         index = rng.choice([i for i, line in enumerate(lines) if b"=" in line])
         key, _, _ = lines[index].partition(b"=")
@@ -98,31 +82,22 @@ _OPTIONS = {"epochs": 1}
 
 
 @functools.cache
-def _trained(folder: str) -> None:
+def _trained() -> tempfile.TemporaryDirectory[str]:
     """A small trained model and its checkpoint, made once a process."""
+    folder = tempfile.TemporaryDirectory(prefix="srd-fuzz-model-")
     topics = small_topics()
-    make_ranker("mdp-div", **_OPTIONS).fit(topics[:3], topics[3:], out=folder)
+    make_ranker("mdp-div", **_OPTIONS).fit(topics[:3], topics[3:], out=folder.name)
+    return folder
 
 
 def _model_files(folder: Path, *names: str) -> None:
     """Copies of files of the trained model."""
-    import tempfile
-
-    source = Path(tempfile.gettempdir()) / f"srd-fuzz-{folder.name}-model"
-    _trained(str(source))
     for name in names:
-        (folder / name).write_bytes((source / name).read_bytes())
+        (folder / name).write_bytes((Path(_trained().name) / name).read_bytes())
 
 
-def make_config(folder: Path) -> None:
+def make_model(folder: Path) -> None:
     _model_files(folder, "config.json", "model.safetensors")
-
-
-make_model = make_config
-
-
-def read_model(folder: Path) -> object:
-    return load_ranker(folder)
 
 
 def make_state(folder: Path) -> None:

@@ -15,7 +15,28 @@ from pathlib import Path
 
 import gymnasium as gym
 from fuzz import calls, files, models
+from fuzz.files import Sound, write
 from fuzz.mutations import mutated
+from small_wordnet import dictionary
+
+from srd_agents.registry import load_ranker
+from srd_agents.relational.ranker import read_weights
+from srd_gym.data import (
+    LsaVectorizer,
+    load_ambient,
+    load_du_div,
+    load_rl4srd,
+    load_texts,
+    load_trec,
+    load_wordnet,
+    read_folds,
+    read_qrels,
+    read_run,
+    read_topics,
+    read_topics_xml,
+    read_vectors,
+)
+from srd_train.experiment.recipe import load_recipe
 
 WORST = ("raw", "no file", "memory", "hang", "crash")
 """Ways to end that are faults of ours."""
@@ -30,10 +51,9 @@ class FileSubject:
     """Files that a loader reads, of which a case damages one."""
 
     name: str
-    make: Callable[[Path], None]
-    """Writes sound files into a folder."""
+    sound: Sound
     read: Callable[[Path], object]
-    """Reads them."""
+    """Reads the files of a folder."""
     damage: Callable[[Path, random.Random], None] | None = None
     """Damages one on purpose, beside what random bytes do; used in half of the cases."""
     kinds: tuple[type[Exception], ...] = (ValueError,)
@@ -42,7 +62,7 @@ class FileSubject:
 
     def prepare(self, folder: Path) -> Callable[[random.Random], Callable[[], object]]:
         """Write the sound files, read them once, and give what makes cases."""
-        self.make(folder)
+        write(folder, self.sound)
         sound = {path: path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
         self.read(folder)
 
@@ -79,10 +99,19 @@ class CallSubject:
 Subject = FileSubject | CallSubject
 
 
+def _read_trec(folder: Path) -> object:
+    run, qrels, topics, vectors = (folder / name for name in ("run", "qrels", "topics.xml", "vectors"))
+    return load_trec(run=run, qrels=qrels, topics=topics, vectors=vectors)
+
+
+def _read_lsa(folder: Path) -> object:
+    return LsaVectorizer.load(folder).transform(["a jaguar"])
+
+
 def _optional() -> Iterator[Subject]:
     """What needs libraries that may not be installed."""
     if importlib.util.find_spec("bm25s") is not None:
-        yield FileSubject("wordnet", files.make_wordnet, files.read_wordnet)
+        yield FileSubject("wordnet", dictionary().write, lambda folder: load_wordnet(folder, index="glosses"))
     if importlib.util.find_spec("pandas") is not None:
         from fuzz.frames import frames
 
@@ -92,26 +121,45 @@ def _optional() -> Iterator[Subject]:
 SUBJECTS: dict[str, Subject] = {
     subject.name: subject
     for subject in (
-        FileSubject("qrels", files.make_qrels, files.read_the_qrels),
-        FileSubject("run", files.make_run, files.read_the_run),
-        FileSubject("topics-xml", files.make_xml, files.read_xml, files.damage_xml),
-        FileSubject("trec", files.make_trec, files.read_trec),
-        FileSubject("ambient", files.make_ambient, files.read_ambient),
-        FileSubject("texts", files.make_texts, files.read_texts),
-        FileSubject("du-div", files.make_du_div, files.read_du_div, files.damage_json),
-        FileSubject("rl4srd", files.make_rl4srd, files.read_rl4srd, files.damage_json),
-        FileSubject("json-vectors", files.make_json_vectors, files.read_json_vectors, files.damage_json),
-        FileSubject("npy", files.make_npy, files.read_npy, files.damage_npy),
-        FileSubject("npz", files.make_npz, files.read_npz, files.damage_npz),
-        FileSubject("tsv", files.make_tsv, files.read_tsv),
-        FileSubject("parquet-vectors", files.make_parquet_vectors, files.read_parquet_vectors, files.damage_vectors),
-        FileSubject("parquet-topics", files.make_topics, files.read_the_topics, files.damage_topics),
-        FileSubject("folds", files.make_folds, files.read_the_folds, files.damage_json),
-        FileSubject("lsa", models.make_lsa, models.read_lsa, models.damage_lsa),
-        FileSubject("weights", models.make_weights, models.read_the_weights, files.damage_npz),
-        FileSubject("recipe", models.make_recipe, models.read_recipe, models.damage_recipe),
-        FileSubject("config", models.make_config, models.read_model, files.damage_json),
-        FileSubject("model", models.make_model, models.read_model, models.damage_safetensors),
+        FileSubject("qrels", files.QRELS, lambda folder: read_qrels(folder / "qrels")),
+        FileSubject("run", files.RUN, lambda folder: read_run(folder / "run")),
+        FileSubject(
+            "topics-xml",
+            {"topics.xml": files.XML},
+            lambda folder: read_topics_xml(folder / "topics.xml"),
+            files.damage_xml,
+        ),
+        FileSubject("trec", files.TREC, _read_trec),
+        FileSubject("ambient", files.AMBIENT, load_ambient),
+        FileSubject("texts", files.TEXTS, lambda folder: load_texts(folder, retrieve="none")),
+        FileSubject("du-div", files.DU_DIV, load_du_div, files.damage_json),
+        FileSubject("rl4srd", files.RL4SRD, load_rl4srd, files.damage_json),
+        FileSubject(
+            "json-vectors",
+            files.JSON_VECTORS,
+            lambda folder: read_vectors(folder / "vectors", only=files.IDS),
+            files.damage_json,
+        ),
+        FileSubject("npy", files.make_npy, lambda folder: read_vectors(folder / "v.npy"), files.damage_npy),
+        FileSubject("npz", files.make_npz, lambda folder: read_vectors(folder / "v.npz"), files.damage_npz),
+        FileSubject("tsv", files.TSV, lambda folder: read_vectors(folder / "v.tsv")),
+        FileSubject(
+            "parquet-vectors",
+            files.make_parquet_vectors,
+            lambda folder: read_vectors(folder / "v.parquet"),
+            files.damage_parquet,
+        ),
+        FileSubject(
+            "parquet-topics", files.make_topics, lambda folder: read_topics(folder / "t.parquet"), files.damage_parquet
+        ),
+        FileSubject(
+            "folds", files.FOLDS, lambda folder: [read_folds(folder / name) for name in files.FOLDS], files.damage_json
+        ),
+        FileSubject("lsa", models.make_lsa, _read_lsa, models.damage_lsa),
+        FileSubject("weights", models.make_weights, lambda folder: read_weights(folder / "w.npz"), files.damage_npz),
+        FileSubject("recipe", models.RECIPE, lambda folder: load_recipe(str(folder / "r.toml")), models.damage_recipe),
+        FileSubject("config", models.make_model, load_ranker, files.damage_json),
+        FileSubject("model", models.make_model, load_ranker, models.damage_safetensors),
         FileSubject("state", models.make_state, models.read_state, models.damage_safetensors),
         CallSubject("json-lines", calls.json_lines, kinds=(ValueError,)),
         CallSubject("environments", calls.environments),

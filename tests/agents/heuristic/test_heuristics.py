@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from small_topics import judged_topic
 
 from srd_agents import make_ranker
 from srd_agents.heuristic.vectors import blocks_of_equal_shape
@@ -16,15 +17,9 @@ from srd_gym.measures import Reference, measure
 from srd_gym.topic import Topic
 
 
-def topic(n: int, width: int = 4, seed: int = 0, **changes: Any) -> Topic:
-    generator = np.random.default_rng(seed)
-    values: dict[str, Any] = {
-        "query_id": f"q{seed}",
-        "doc_ids": tuple(f"d{i}" for i in range(n)),
-        "doc_vectors": generator.normal(size=(n, width)),
-        "query_vector": generator.normal(size=width),
-    }
-    return Topic(**(values | changes))
+def topic(n: int, seed: int = 0, **changes: Any) -> Topic:
+    """One without a retrieval order."""
+    return judged_topic(n, seed, 4, **{"query_id": f"q{seed}", "retrieval_scores": None, **changes})
 
 
 def test_mmr_by_hand() -> None:
@@ -50,6 +45,11 @@ def test_retrieval_order_needs_one() -> None:
         order.rank(topic(4), 3)
 
 
+def test_oracle_needs_judgments() -> None:
+    with pytest.raises(ValueError, match="'q0' has no judgments"):
+        make_ranker("oracle").rank(topic(3, judgments=None), 2)
+
+
 def test_random_order_depends_on_seed_and_query_only() -> None:
     ranker, other = make_ranker("random"), make_ranker("random", seed=1)
     many = [topic(20, seed=i) for i in range(30)]
@@ -67,11 +67,6 @@ def test_random_order_is_uniform() -> None:
     assert all(150 < firsts.count(candidate) < 250 for candidate in range(4))
 
 
-def judged_topic(n: int, s: int, seed: int) -> Topic:
-    judgments = (np.random.default_rng(seed).random((n, s)) < 0.4).astype(np.int8)
-    return topic(n, seed=seed, subtopic_ids=tuple(map(str, range(s))), judgments=judgments)
-
-
 def value_of(name: str, given_topic: Topic, ranking: Any) -> float:
     bound = measure(name, normalizer="candidates").bind([Reference.of(given_topic, "candidates")], len(ranking))
     judgments = given_topic.judgments
@@ -83,7 +78,7 @@ def value_of(name: str, given_topic: Topic, ranking: Any) -> float:
 @given(n=st.integers(1, 5), s=st.integers(1, 3), seed=st.integers(0, 1000))
 @settings(max_examples=20, deadline=None)
 def test_oracle_takes_the_largest_gain_at_every_rank(name: str, n: int, s: int, seed: int) -> None:
-    given_topic, oracle = judged_topic(n, s, seed), make_ranker("oracle", measure=name)
+    given_topic, oracle = topic(n, seed, subtopics=s), make_ranker("oracle", measure=name)
     ranking, allowed = oracle.rank(given_topic, n), np.ones(n, dtype=bool)
     for rank, chosen in enumerate(ranking):
         gains = oracle.score(given_topic, ranking[:rank], allowed)  # type: ignore[attr-defined]
@@ -96,16 +91,11 @@ def test_oracle_takes_the_largest_gain_at_every_rank(name: str, n: int, s: int, 
 
 def test_oracle_reaches_one_by_the_ideal_of_the_candidates() -> None:
     for seed in range(10):
-        given_topic = judged_topic(15, 4, seed)
+        given_topic = topic(15, seed, subtopics=4)
         ranking = make_ranker("oracle").rank(given_topic, 10)
         assert value_of("alpha_nDCG@10", given_topic, ranking) == pytest.approx(1.0, abs=1e-12)
         order = np.random.default_rng(seed).permutation(15)
         np.testing.assert_array_equal(order[make_ranker("oracle").rank(given_topic.take(order), 10)], ranking)
-
-
-def test_oracle_needs_judgments() -> None:
-    with pytest.raises(ValueError, match="'q0' has no judgments"):
-        make_ranker("oracle").rank(topic(3), 2)
 
 
 def test_blocks_hold_every_item_once() -> None:

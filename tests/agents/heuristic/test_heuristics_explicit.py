@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from small_topics import judged_topic
 
 from srd_agents import make_ranker
 from srd_agents.heuristic.explicit import coverage_of
@@ -22,18 +23,10 @@ EXPLICIT = ("xquad", "pm2")
 TITLES = {"xquad": "xQuAD", "pm2": "PM-2"}
 
 
-def drawn(n: int, s: int, seed: int, width: int = 5) -> Topic:
+def drawn(n: int, s: int, seed: int) -> Topic:
     rng = np.random.default_rng(seed)
-    return Topic(
-        query_id=f"q{seed}",
-        doc_ids=tuple(f"d{i}" for i in range(n)),
-        doc_vectors=rng.standard_normal((n, width)),
-        query_vector=rng.standard_normal(width),
-        retrieval_scores=np.sort(rng.random(n))[::-1],
-        subtopic_ids=tuple(map(str, range(s))),
-        subtopic_vectors=rng.standard_normal((s, width)),
-        subtopic_weights=rng.random(s) + 0.1,
-    )
+    named = {"subtopic_vectors": rng.standard_normal((s, 5)), "subtopic_weights": rng.random(s) + 0.1}
+    return judged_topic(n, seed, 5, s, query_id=f"q{seed}", judgments=None, **named)
 
 
 def plain_coverage(topic: Topic, scaling: str) -> Any:

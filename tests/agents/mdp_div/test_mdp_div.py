@@ -245,16 +245,3 @@ def test_weights_change_after_every_rank_as_by_hand(monkeypatch: pytest.MonkeyPa
     vq, v, w, u = vq + back * w * h0 * (1 - h0) * q, v + back * x[first], w + back * h0, u + e * h1
     found = [float(ranker._weights()[name].item()) for name in names]
     np.testing.assert_allclose(found, [vq, v, w, u], rtol=0, atol=1e-6)
-
-
-def test_options_out_of_range_are_refused() -> None:
-    with pytest.raises(ValueError, match="batch_topics must be 1 for mdp-div"):
-        MdpDivConfig(batch_topics=4)
-    with pytest.raises(ValueError, match=r"gamma must be a finite number from 0\.0 to 1\.0, got 1\.5"):
-        MdpDivConfig(gamma=1.5)
-    with pytest.raises(ValueError, match="Did you mean paper"):
-        MdpDivConfig(init="papper")  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="rollouts must be at least 2, got 1"):
-        MdpDivBatchedConfig(rollouts=1)
-    with pytest.raises(ValueError, match="unknown option of ranker 'mdp-div'"):
-        make_ranker("mdp-div", learning_rat=0.1)

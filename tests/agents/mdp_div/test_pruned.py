@@ -173,28 +173,6 @@ def test_any_pruning_can_be_given_as_text(name: str) -> None:
     assert [len(row) for row in ranker.rank_batch(RAGGED, 10)] == [1, 3, 10, 10, 10]
 
 
-@pytest.mark.parametrize(
-    ("name", "options", "message"),
-    [
-        ("mdp-div", {"pruning": "knn:1.5"}, "fraction must be between 0 and 1, got 1.5"),
-        ("mdp-div", {"pruning": "nearest"}, "cannot read the pruning description 'nearest'"),
-        ("mdp-div", {"prune_ranking": True}, 'needs a ranker that prunes; add a strategy, such as pruning="knn:0.3"'),
-        (
-            "mdp-div-knn10",
-            {"prune_ranking": True, "decoding": "beam"},
-            "needs prune_ranking=False",
-        ),
-        ("mdp-div-ntn-d", {"ntn_tensor_rate": 0.0}, "ntn_tensor_rate must be above 0"),
-        ("mdp-div-ntn-d", {"pruning": "knn:0.1"}, "prunes by its own NTN-DIV, so it takes no pruning='knn:0.1'"),
-        ("mdp-div-ntn-e", {"keep": 0.0}, "keep must be above 0, got 0"),
-        ("mdp-div-ntn-e", {"keep": 1.5}, "keep must be a finite number from 0.0 to 1.0, got 1.5"),
-    ],
-)
-def test_bad_options_are_named(name: str, options: dict[str, Any], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        make_ranker(name, **options)
-
-
 def test_the_same_weights_rank_with_and_without_pruning() -> None:
     ranker = learner("mdp-div-knn30", epochs=1)
     ranker.fit(RAGGED, seed=0)

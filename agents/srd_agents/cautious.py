@@ -26,9 +26,9 @@ _BLOCK = 256
 """Documents compared with all others at once."""
 _DOUBT = 1e-4
 """What a fast matrix product may be off by; pairs so close to the limit are compared once more, exactly."""
-_NAMED = ExplicitConfig(coverage="standardised", sharpness=1.5, order_weight=0.2)
+_NAMED = ExplicitConfig(coverage="standardised", sharpness=1.5, order_weight=0.2, novelty=True)
 """Options of PM-2 for named subtopics, some of which may be missing or irrelevant (docs/results/subtopics.md)."""
-_NAMED_IN_ORDER = replace(_NAMED, order_weight=1.0)
+_NAMED_IN_ORDER = replace(_NAMED, order_weight=1.0, novelty=False)
 """Where there is an order that should not be spoilt."""
 EQUAL = 1 - 1e-6
 """A limit of 1 means this: rounding leaves the cosine of two equal vectors just below 1."""
@@ -52,7 +52,8 @@ class Cautious:
     """Does what did no harm on the real texts tried, for topics without judgments, and shows near copies last.
 
     A topic with subtopic vectors is ranked by PM-2 with options that bear missing and irrelevant subtopics, among them
-    that the order of the scores is one more; irrelevant ones alone still do harm (docs/results/subtopics.md). Else one
+    that the order of the scores is one more, or without scores that what is chosen should be new; irrelevant ones alone
+    still do harm (docs/results/subtopics.md). Else one
     with retrieval scores keeps its order. Else the relational ranker ranks it with the weights that come with the
     package, with or without a query vector: of the rankers tried on real texts whose scores were taken away it is
     nowhere below a random order (docs/results/texts-test.md).

@@ -49,14 +49,13 @@ class Explicit(Stepwise):
         named = [self._named(topic) for topic in topics]
         shapes = [(topic.n_candidates, len(weights)) for topic, (_, weights) in zip(topics, named, strict=True)]
         for block in blocks_of_equal_shape(shapes, _BLOCK):
-            value, coverage, weights = self._prepared([topics[i] for i in block], [named[i] for i in block])
-            chosen = self._select(value, coverage, weights, min(k, value.shape[1]))
-            rankings.update(zip(block, chosen, strict=True))
+            choice = self._choice([topics[i] for i in block], [named[i] for i in block])
+            rankings.update(zip(block, choice.first(min(k, choice.value.shape[1])), strict=True))
         return [rankings[index] for index in range(len(topics))]
 
     def progress(self, topic: Topic) -> Progress:
         """An empty ranking of the topic."""
-        return _ExplicitProgress(self, *self._prepared([topic], [self._named(topic)]))
+        return _ExplicitProgress(self._choice([topic], [self._named(topic)]))
 
     @abstractmethod
     def _value(self, topic: Topic) -> ScoreArray:
@@ -74,19 +73,6 @@ class Explicit(Stepwise):
     def _cover(self, state: ScoreArray, covered: ScoreArray) -> None:
         """Change the state, in place, by the estimates of a chosen document: [B, S] float64."""
 
-    def _select(self, value: ScoreArray, coverage: ScoreArray, weights: ScoreArray, k: int) -> IntArray:
-        """Rankings of B topics: [B, k] int64, ties to the earlier candidate."""
-        each = np.arange(len(value))
-        ranking = np.empty((len(value), k), dtype=np.int64)
-        state = self._fresh(weights)
-        for rank in range(k):
-            score = self._gains(coverage, weights, state)
-            score += value
-            ranking[:, rank] = chosen = score.argmax(axis=1)
-            value[each, chosen] = -np.inf
-            self._cover(state, coverage[each, chosen])
-        return ranking
-
     def _named(self, topic: Topic) -> tuple[FloatArray, ScoreArray]:
         """Vectors of the subtopics, the query's last where it counts, and weights that sum to 1, the order's last."""
         vectors, weights = _subtopic_vectors(topic, self.title), _weights(topic)
@@ -97,36 +83,79 @@ class Explicit(Stepwise):
             weights = np.append(weights, share) / (1.0 + share)
         return vectors, weights
 
-    def _prepared(
-        self, topics: Sequence[Topic], named: Sequence[tuple[FloatArray, ScoreArray]]
-    ) -> tuple[ScoreArray, ScoreArray, ScoreArray]:
-        """Values [B, N], estimates [B, N, S] and weights [B, S] of B topics of equal size."""
-        values, coverage = [], []
+    def _choice(self, topics: Sequence[Topic], named: Sequence[tuple[FloatArray, ScoreArray]]) -> _Choice:
+        """The choice for B topics of equal size, side by side."""
+        values, coverage, rows = [], [], []
         for topic, (subtopics, _) in zip(topics, named, strict=True):
-            rows = rows_of(topic.require_vectors(self.title))
-            covered = coverage_of(rows, subtopics, self.config.coverage, self.config.sharpness)
+            rows.append(rows_of(topic.require_vectors(self.title)))
+            covered = coverage_of(rows[-1], subtopics, self.config.coverage, self.config.sharpness)
             if self.config.order_weight and topic.retrieval_scores is not None:
                 # The query's cosines only scaled those of the subtopics.
                 by_order = np.exp(-np.arange(topic.n_candidates) / _RANKS)
                 covered = np.column_stack([covered[:, : topic.n_subtopics], by_order])
             coverage.append(covered)
             values.append(self._value(topic))
-        return np.stack(values), np.stack(coverage), np.stack([weights for _, weights in named])
+        weights = np.stack([weights for _, weights in named])
+        return _Choice(self, np.stack(values), np.stack(coverage), weights, rows if self.config.novelty else ())
+
+
+class _Choice:
+    """Documents chosen so far for B topics of equal size, and what is to be known for the next ones.
+
+    Args:
+        ranker: whose gains count.
+        value: [B, N] float64, the part of a score that does not depend on subtopics.
+        coverage: [B, N, S] float64 estimates.
+        weights: [B, S] float64.
+        rows: the candidates of each topic where their novelty counts, else empty.
+    """
+
+    def __init__(
+        self, ranker: Explicit, value: ScoreArray, coverage: ScoreArray, weights: ScoreArray, rows: Sequence[Rows]
+    ) -> None:
+        self.value = value
+        self._ranker, self._coverage, self._weights, self._rows = ranker, coverage, weights, rows
+        self._state = ranker._fresh(weights)
+        self._each = np.arange(len(value))
+        self._nearest = np.zeros(value.shape, dtype=np.float32)
+
+    def first(self, k: int) -> IntArray:
+        """The next k of each topic: [B, k] int64, ties to the earlier candidate."""
+        ranking = np.empty((len(self.value), k), dtype=np.int64)
+        for rank in range(k):
+            ranking[:, rank] = chosen = self.scores().argmax(axis=1)
+            self.value[self._each, chosen] = -np.inf
+            self.add(chosen)
+        return ranking
+
+    def scores(self) -> ScoreArray:
+        """[B, N] the score of each candidate as the next document."""
+        scores = self._ranker._gains(self._coverage, self._weights, self._state)
+        if self._rows:
+            scores *= 1.0 - self._nearest
+        scores += self.value
+        return scores
+
+    def add(self, chosen: IntArray) -> None:
+        """Choose one document for each topic, [B]."""
+        self._ranker._cover(self._state, self._coverage[self._each, chosen])
+        if self._rows:
+            for nearest, rows, document in zip(self._nearest, self._rows, chosen, strict=True):
+                np.maximum(nearest, rows.project(rows.unit(document)).clip(max=1), out=nearest)
 
 
 class _ExplicitProgress(Progress):
     """The choice for one topic, step by step."""
 
-    def __init__(self, ranker: Explicit, value: ScoreArray, coverage: ScoreArray, weights: ScoreArray) -> None:
-        self._ranker, self._value, self._coverage, self._weights = ranker, value, coverage, weights
-        self._state = ranker._fresh(weights)
+    def __init__(self, choice: _Choice) -> None:
+        self._choice = choice
 
     def scores(self) -> ScoreArray:
-        scores: ScoreArray = (self._value + self._ranker._gains(self._coverage, self._weights, self._state))[0]
+        scores: ScoreArray = self._choice.scores()[0]
         return scores
 
     def add(self, document: int) -> None:
-        self._ranker._cover(self._state, self._coverage[:, document])
+        self._choice.add(np.array([document]))
 
 
 def coverage_of(rows: Rows, subtopics: FloatArray, scaling: str, sharpness: float = 1.0) -> ScoreArray:

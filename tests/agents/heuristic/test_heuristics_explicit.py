@@ -96,6 +96,7 @@ def plain_pm2(topic: Topic, coverage: Any, lambda_: float, selected: list[int]) 
     sharpness=st.sampled_from([1, 2.5]),
     order_weight=st.sampled_from([0, 0.3, 2]),
     given_too=st.sampled_from(["scores", "query", "scores, query"]),
+    novelty=st.booleans(),
     weighted=st.booleans(),
     seed=st.integers(0, 9999),
 )
@@ -109,6 +110,7 @@ def test_explicit_rankers_are_their_formulas(
     sharpness: float,
     order_weight: float,
     given_too: str,
+    novelty: bool,
     weighted: bool,
     seed: int,
 ) -> None:
@@ -120,7 +122,7 @@ def test_explicit_rankers_are_their_formulas(
     options: dict[str, Any] = {}
     if name == "xquad":
         options["relevance"] = "cosine" if topic.retrieval_scores is None else "raw_scores"
-    options["order_weight"] = order_weight
+    options |= {"order_weight": order_weight, "novelty": novelty}
     ranker: Any = make_ranker(name, lambda_=lambda_, coverage=scaling, sharpness=sharpness, **options)
     ranking, allowed = ranker.rank(topic, n + 3), np.ones(n, dtype=bool)
     told = topic
@@ -138,10 +140,16 @@ def test_explicit_rankers_are_their_formulas(
     if order_weight and topic.retrieval_scores is not None:
         coverage = np.column_stack([coverage[:, :s], np.exp(-np.arange(n) / 25)])
     plain = plain_xquad if name == "xquad" else plain_pm2
+    assert topic.doc_vectors is not None
+    units = topic.doc_vectors / np.linalg.norm(topic.doc_vectors, axis=1, keepdims=True)
     assert sorted(ranking.tolist()) == list(range(n))
     for rank, chosen in enumerate(ranking.tolist()):
         scores = ranker.score(topic, ranking[:rank], allowed)
         wanted = np.array(plain(told, coverage, lambda_, ranking[:rank].tolist()))
+        if novelty and rank:
+            alone = np.array(plain(told, 0 * coverage, lambda_, []))
+            nearest = (units @ units[ranking[:rank]].T).max(axis=1).clip(0, 1)
+            wanted = alone + (wanted - alone) * (1 - nearest)
         np.testing.assert_allclose(scores[allowed], wanted[allowed], atol=3e-6)
         assert int(scores.argmax()) == chosen
         allowed[chosen] = False

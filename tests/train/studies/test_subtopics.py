@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -66,14 +67,28 @@ def test_differences_are_marked_where_they_are_sure() -> None:
     assert str(study.Difference(mean=0.1, interval=(-0.2, 0.3), p_value=1e-5)) == "+0.100 [-0.200, +0.300], < 0.001"
 
 
-def test_the_weight_of_the_order_is_chosen_by_differences_to_the_order() -> None:
+def test_options_are_chosen_by_differences() -> None:
     topics = generate("tiny", n_topics=4, seed=0)
-    found: study.Differences = {name: {kind: [] for kind in study.NAMED} for name in study.CHOICE}
-    study.weigh(topics, found)
-    study.weigh(topics, found)
-    rows = study.chosen(found).splitlines()[2:]
-    assert [row.split("|")[1].strip() for row in rows] == list(study.CHOICE)
-    assert all(len(pairs) == 2 for of_kind in found.values() for pairs in of_kind.values())
+    weights: study.Differences = defaultdict(lambda: defaultdict(list))
+    novelty: study.Differences = defaultdict(lambda: defaultdict(list))
+    for collection in ("made", "made" + study.ALONE):
+        study.weigh(topics, weights)
+        study.renew(collection, topics, novelty)
+    for found, names, count in (
+        (weights, list(study.CHOICE), 2),
+        (novelty, ["found by a first stage", "relevant alone"], 1),
+    ):
+        rows = study.chosen(found, "what").splitlines()[2:]
+        assert [row.split("|")[1].strip() for row in rows] == names
+        assert all(len(pairs) == count for of_kind in found.values() for pairs in of_kind.values())
+
+
+def test_relevant_documents_alone() -> None:
+    topics = [*generate("tiny", n_topics=3, seed=0), *generate("serp", n_topics=3, seed=0)]
+    counts = [np.asarray(topic.judgments).any(axis=1).sum() for topic in topics]
+    alone = list(study._relevant_alone(topics))
+    assert [topic.n_candidates for topic in alone] == [count for count in counts if count > study.FEW]
+    assert all(np.asarray(topic.judgments).any(axis=1).all() for topic in alone)
 
 
 def test_scores_are_told_unless_the_title_says_no() -> None:

@@ -26,9 +26,9 @@ _BLOCK = 256
 """Documents compared with all others at once."""
 _DOUBT = 1e-4
 """What a fast matrix product may be off by; pairs so close to the limit are compared once more, exactly."""
-_NAMED = ExplicitConfig(coverage="standardised", sharpness=1.5, order_weight=0.2, novelty=True)
+_NAMED = ExplicitConfig(coverage="standardised", sharpness=1.5, order_weight=0.2, novel=True)
 """Options of PM-2 for named subtopics, some of which may be missing or irrelevant (docs/results/subtopics.md)."""
-_NAMED_IN_ORDER = replace(_NAMED, order_weight=1.0, novelty=False)
+_NAMED_IN_ORDER = replace(_NAMED, order_weight=1.0, novel=False)
 """Where there is an order that should not be spoilt."""
 EQUAL = 1 - 1e-6
 """A limit of 1 means this: rounding leaves the cosine of two equal vectors just below 1."""

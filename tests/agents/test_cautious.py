@@ -49,7 +49,7 @@ def without_copies(topic: Topic, kind: str) -> list[int]:
     """What it ranks before copies are moved, all of it."""
     options: dict[str, Any] = {}
     if kind.startswith("subtopics"):
-        own = {"order_weight": 1.0} if kind.endswith("scores") else {"order_weight": 0.2, "novelty": True}
+        own = {"order_weight": 1.0} if kind.endswith("scores") else {"order_weight": 0.2, "novel": True}
         options = {"coverage": "standardised", "sharpness": 1.5, **own}
     return make_ranker(KINDS[kind], **options).rank(topic, topic.n_candidates).tolist()
 

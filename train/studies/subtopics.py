@@ -60,7 +60,7 @@ ABOUT = f"""# Named subtopics, right and wrong
 What is gained where the caller names subtopics, and what is lost where some of the names are wrong. `cautious` is the
 default of `diversify`; it ranks such topics by PM-2 with `coverage="standardised"` and `sharpness=1.5`. One subtopic
 more is the order of the scores (`order_weight=1`), or without scores the query (`order_weight=0.2`), and then what a
-document covers is multiplied by how new it is (`novelty`). `pm2` and `xquad` are as they come, but for what they name;
+document covers is multiplied by how new it is (`novel`). `pm2` and `xquad` are as they come, but for what they name;
 `pm2` does not look at scores. **No scores**: the same candidates, their order not told.
 
 Named are vectors of the texts that define a query's subtopics: **all** of them; **half** of them (at least one);
@@ -352,8 +352,8 @@ def renew(collection: str, topics: TopicSet, found: Differences) -> None:
     regime = ALONE.strip(", ") if collection.endswith(ALONE) else "found by a first stage"
     for kind in NAMED:
         plain, new = (
-            scores_of(topics, Told(make_ranker("pm2", **options, novelty=novelty), kind, "no scores"))
-            for novelty in (False, True)
+            scores_of(topics, Told(make_ranker("pm2", **options, novel=novel), kind, "no scores"))
+            for novel in (False, True)
         )
         less = float((new - plain).mean())
         found[regime][kind].append((less, less < 0 and paired_test((new, plain)) < SIGNIFICANT))

@@ -71,7 +71,7 @@ class ExplicitConfig(HeuristicConfig):
     exp(-r / 25): 1 is that of a subtopic on average, so that the order counts the more, the fewer are named. Without
     scores it is that of the query's vector. Above 0, subtopics that are wrong, or miss most of what the query means,
     do less harm."""
-    novelty: bool = False
+    novel: bool = False
     """Multiply what a document covers by how new it is, 1 less its largest cosine with a chosen one (below 0 is 0):
     documents then differ where the subtopics do not tell them apart, those that nobody named among them."""
 

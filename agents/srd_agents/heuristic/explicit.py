@@ -96,7 +96,7 @@ class Explicit(Stepwise):
             coverage.append(covered)
             values.append(self._value(topic))
         weights = np.stack([weights for _, weights in named])
-        return _Choice(self, np.stack(values), np.stack(coverage), weights, rows if self.config.novelty else ())
+        return _Choice(self, np.stack(values), np.stack(coverage), weights, rows if self.config.novel else ())
 
 
 class _Choice:

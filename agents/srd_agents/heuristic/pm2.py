@@ -17,7 +17,7 @@ class PM2(Explicit):
     is shared among the subtopics that it covers: s_t += P(d | t) / sum_t' P(d | t'). w are the topic's subtopic weights
     (uniform where it has none); P(d | t) is estimated from cosines (`srd_agents.heuristic.explicit.coverage_of`). A
     document that covers nothing takes no seat. Relevance counts only through P(d | t), where one t may be the order of
-    the scores (`order_weight`). O(N S (F + k)); with `novelty`, which multiplies the score, O(N (S F + k (S + F))).
+    the scores (`order_weight`). O(N S (F + k)); with `novel`, which multiplies the score, O(N (S F + k (S + F))).
 
     Among subtopics with equal quotients (all, at the first rank, unless they have weights) it is the turn of the one
     that gives the highest score: the order of subtopics, which may tell how popular they are, decides nothing. Ties of

@@ -96,7 +96,7 @@ def plain_pm2(topic: Topic, coverage: Any, lambda_: float, selected: list[int]) 
     sharpness=st.sampled_from([1, 2.5]),
     order_weight=st.sampled_from([0, 0.3, 2]),
     given_too=st.sampled_from(["scores", "query", "scores, query"]),
-    novelty=st.booleans(),
+    novel=st.booleans(),
     weighted=st.booleans(),
     seed=st.integers(0, 9999),
 )
@@ -110,7 +110,7 @@ def test_explicit_rankers_are_their_formulas(
     sharpness: float,
     order_weight: float,
     given_too: str,
-    novelty: bool,
+    novel: bool,
     weighted: bool,
     seed: int,
 ) -> None:
@@ -122,7 +122,7 @@ def test_explicit_rankers_are_their_formulas(
     options: dict[str, Any] = {}
     if name == "xquad":
         options["relevance"] = "cosine" if topic.retrieval_scores is None else "raw_scores"
-    options |= {"order_weight": order_weight, "novelty": novelty}
+    options |= {"order_weight": order_weight, "novel": novel}
     ranker: Any = make_ranker(name, lambda_=lambda_, coverage=scaling, sharpness=sharpness, **options)
     ranking, allowed = ranker.rank(topic, n + 3), np.ones(n, dtype=bool)
     told = topic
@@ -146,7 +146,7 @@ def test_explicit_rankers_are_their_formulas(
     for rank, chosen in enumerate(ranking.tolist()):
         scores = ranker.score(topic, ranking[:rank], allowed)
         wanted = np.array(plain(told, coverage, lambda_, ranking[:rank].tolist()))
-        if novelty and rank:
+        if novel and rank:
             alone = np.array(plain(told, 0 * coverage, lambda_, []))
             nearest = (units @ units[ranking[:rank]].T).max(axis=1).clip(0, 1)
             wanted = alone + (wanted - alone) * (1 - nearest)

@@ -178,11 +178,9 @@ def check_count(name: str, value: int, low: int = 1) -> None:
         TypeError: not a whole number.
         ValueError: below `low`, or of more than 64 bits.
     """
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise TypeError(f"{name} must be a whole number, got {value!r} ({type(value).__name__})")
+    check_type(name, value, int)
     if value < low:
         raise ValueError(f"{name} must be at least {low}, got {value}")
-    _check_finite(name, value)
 
 
 Count = Annotated[int, check_count]

@@ -91,8 +91,6 @@ def log_likelihoods(given: Prepared, weights: ScoreArray, pooling: Pooling) -> t
         _block(given, given.samples.rankings[at], given.samples.counted[at], weights, pooling)
         for at in (slice(start, start + step) for start in range(0, count, step))
     ]
-    if not parts:
-        return np.zeros(0), np.zeros((0, len(weights)))
     return np.concatenate([values for values, _ in parts]), np.concatenate([gradient for _, gradient in parts])
 
 

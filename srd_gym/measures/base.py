@@ -1,4 +1,7 @@
-"""The one form that every measure takes: a value with parameters, bound to topics as plain arrays."""
+"""The one form that every measure takes: a value with parameters, bound to topics as plain arrays.
+
+Most are cascades: a subtopic that is covered again is worth (1 - alpha) times as much each time.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +9,15 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
-from typing import ClassVar, Self
+from typing import ClassVar, Literal, Self
 
 import numpy as np
 
-from srd_gym.measures.bound import BoundMeasure, Term
-from srd_gym.measures.reference import NORMALIZERS, Normalizer, Reference
+from srd_gym.measures.bound import BoundMeasure, Term, geometric_novelty
+from srd_gym.measures.reference import NORMALIZERS, Normalizer, Reference, fill_ideal_gains
 from srd_gym.protocols import IntArray, ScoreArray
+
+Normalization = Literal["ndeval", "chapelle"]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -147,6 +152,86 @@ class Measure(ABC):
         value = getattr(self, parameter)
         if value not in allowed:
             raise ValueError(f"{self.name}: {parameter} must be {' or '.join(map(repr, allowed))}, got {value!r}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cascade(Measure):
+    """Measures whose novelty is (1 - alpha)^c."""
+
+    alpha: float = 0.5
+    """Redundancy intolerance, 0 (repetition is fine) to 1 (a covered subtopic is worth nothing more)."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._number("alpha", 0.0, 1.0)
+
+    @abstractmethod
+    def _discounts(self, depth: int) -> ScoreArray:
+        """[depth] float64, the discount of each rank, whatever the cutoff."""
+
+    def _cascade(self, weights: ScoreArray, depth: int) -> tuple[Term, ...]:
+        """The single term of a cascade with these weights."""
+        return (Term(self._cut(self._discounts(depth)), geometric_novelty(self.alpha, depth), weights),)
+
+    def _ideal(self, statistics: Statistics) -> ScoreArray:
+        """[T] float64, the same sum over the greedy ideal ranking of each reference, to the same cutoff."""
+        fill_ideal_gains(statistics.references, self.alpha, self.rel, self.cutoff)
+        gains = [r.ideal_gains(self.alpha, self.rel, self.cutoff) for r in statistics.references]
+        longest = max(map(len, gains), default=0)
+        padded = np.zeros((len(gains), longest))
+        for row, each in enumerate(gains):
+            padded[row, : len(each)] = each
+        sums: ScoreArray = np.einsum("tr,r->t", padded, self._cut(self._discounts(longest)))
+        return sums
+
+    def _terms(self, statistics: Statistics, depth: int) -> tuple[Term, ...]:
+        """The cascade divided by its ideal, unless a measure says otherwise."""
+        return self._cascade(ratio(statistics.weights, self._ideal(statistics)), depth)
+
+    def _ndeval_divisor(self, statistics: Statistics) -> ScoreArray:
+        """[T] float64: S' * sum over r <= k of (1 - alpha)^(r - 1) discount(r), what ndeval divides by.
+
+        A ranking in which every document covered every subtopic would have this sum. The tool's loop begins at rank 2,
+        so that the values at rank 1 stay undivided.
+        """
+        cutoff = self.cutoff or 1
+        if cutoff == 1:
+            return (statistics.total > 0).astype(np.float64)
+        constant = float(np.dot(geometric_novelty(self.alpha, cutoff)[:cutoff], self._discounts(cutoff)))
+        return statistics.total * constant
+
+
+@dataclass(frozen=True, kw_only=True)
+class CollectionIndependent(Cascade):
+    """Cascades that can be divided by a constant that ignores what the collection holds."""
+
+    normalizations: ClassVar[tuple[Normalization | None, ...]] = ("ndeval", None)
+    """The normalizations there are."""
+
+    normalization: Normalization | None = "ndeval"
+    """"ndeval": divided as the official tool does; None: the plain sum."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._one_of("normalization", self.normalizations)
+
+    def plain(self) -> Self:
+        """The sum without normalisation."""
+        return replace(self, normalization=None)
+
+    def _terms(self, statistics: Statistics, depth: int) -> tuple[Term, ...]:
+        weights = statistics.weights
+        if self.normalization == "ndeval":
+            weights = ratio(weights, self._ndeval_divisor(statistics))
+        elif self.normalization == "chapelle":
+            weights = ratio(self.alpha * weights, statistics.total)
+        return self._cascade(weights, depth)
+
+
+def ratio(numerator: ScoreArray, divisor: ScoreArray) -> ScoreArray:
+    """[T, S] each row divided by its divisor [T]; 0 where that is 0."""
+    rows = divisor[:, None]
+    return np.divide(numerator, rows, out=np.zeros_like(numerator), where=rows > 0)
 
 
 def log_discounts(depth: int) -> ScoreArray:

@@ -81,9 +81,9 @@ class BoundMeasure:
         gains = np.zeros(rows.shape[:2])
         length = self._length(rows.shape[1])
         for part in _blocks(len(rows), length * rows.shape[2]):
-            ranked = rows[part, :length]
-            seen = _coverage_before(self.covers(ranked))
-            gains[part, :length] = self.step_gains(ranked, seen, np.arange(length), topics[part, None])
+            covers = self.covers(rows[part, :length])
+            seen = _counted_above(covers.transpose(1, 0, 2)).transpose(1, 0, 2)
+            gains[part, :length] = self.step_gains(covers, seen, np.arange(length), topics[part, None])
         return gains
 
     def values(self, rows: Rows, topic_index: ArrayLike) -> ScoreArray:
@@ -217,15 +217,14 @@ class BoundMeasure:
 
     def _block_values(self, rows: Rows, topics: IntArray) -> ScoreArray:
         """Values of one block [L, B, S] (ranks first): only what covers is looked at, little in real judgments."""
-        length, count, width = rows.shape
+        _, count, width = rows.shape
         covers = rows if rows.dtype == np.bool_ else np.greater_equal(rows, self.rel, order="C")
-        small = np.uint8 if length <= np.iinfo(np.uint8).max else np.int32
         flat = np.flatnonzero(covers)
         pair = flat // max(width, 1)
         rank = pair // max(count, 1)
         item = pair - rank * count
         cell = topics.take(item) * width + (flat - pair * width)
-        before = _counted_above(covers, small).reshape(-1).take(flat)
+        before = _counted_above(covers).reshape(-1).take(flat)
         values = np.zeros(count)
         for term in self.terms:
             adds = term.adds(term.weights.take(cell), before) * term.discounts.take(rank)
@@ -331,25 +330,17 @@ def geometric_novelty(alpha: float, depth: int) -> ScoreArray:
     return np.concatenate(([1.0], np.multiply.accumulate(np.full(depth, 1.0 - alpha))))
 
 
-def _counted_above(covers: NDArray[Any], dtype: type[np.integer[Any]]) -> NDArray[np.integer[Any]]:
+def _counted_above(covers: NDArray[Any]) -> NDArray[np.integer[Any]]:
     """[L, B, S] how often each subtopic is covered at the ranks above."""
+    small = np.uint8 if len(covers) <= np.iinfo(np.uint8).max else np.int32
     if covers[:1].size < _MANY:
-        above = np.add.accumulate(covers, axis=0, dtype=dtype)
+        above = np.add.accumulate(covers, axis=0, dtype=small)
         above -= covers
         return above
-    above = np.zeros(covers.shape, dtype=dtype)
+    above = np.zeros(covers.shape, dtype=small)
     for rank in range(1, len(covers)):
         np.add(above[rank - 1], covers[rank - 1].view(np.uint8), out=above[rank])
     return above
-
-
-def _coverage_before(covers: NDArray[np.bool_]) -> NDArray[np.integer[Any]]:
-    """[B, L, S] how often each subtopic is covered by the documents ranked before."""
-    small = np.uint8 if covers.shape[1] <= np.iinfo(np.uint8).max else np.int32
-    seen = np.zeros(covers.shape, dtype=small)
-    if covers.shape[1] > 1:
-        np.cumsum(covers[:, :-1], axis=1, dtype=small, out=seen[:, 1:])
-    return seen
 
 
 def _blocks(count: int, size_each: int) -> Iterator[slice]:

@@ -1,102 +1,38 @@
-"""The measures, each with its paper, formula and parameters.
+"""The measures, each with its paper, formula and parameters, and their notation: "alpha_nDCG(alpha=0.5)@10".
 
 All are sums over ranks r = 1, 2, ... of discount(r) * sum_s w_s j_s novelty(c_s), with c_s how often subtopic s is
 covered before rank r. S' is the number of subtopics with a relevant reference document (the sum of their weights where
-subtopics have weights). A topic with S' = 0 scores 0.
+subtopics have weights). A topic with S' = 0 scores 0. The notation follows ir_measures.
 """
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from dataclasses import dataclass, replace
-from typing import ClassVar, Literal, Self
+import ast
+import re
+from dataclasses import dataclass, fields, replace
+from types import EllipsisType
+from typing import Any, ClassVar
 
 import numpy as np
 
-from srd_gym.measures.base import Measure, Statistics, log_discounts, reciprocal_discounts
-from srd_gym.measures.bound import Term, geometric_novelty
-from srd_gym.measures.reference import fill_ideal_gains
+from srd_gym.measures.base import (
+    Cascade,
+    CollectionIndependent,
+    Measure,
+    Normalization,
+    Statistics,
+    log_discounts,
+    ratio,
+    reciprocal_discounts,
+)
+from srd_gym.measures.bound import Term
+from srd_gym.measures.reference import Normalizer
+from srd_gym.names import unknown
 from srd_gym.protocols import ScoreArray
 
-Normalization = Literal["ndeval", "chapelle"]
-
 
 @dataclass(frozen=True, kw_only=True)
-class _Cascade(Measure):
-    """Measures whose novelty is (1 - alpha)^c."""
-
-    alpha: float = 0.5
-    """Redundancy intolerance, 0 (repetition is fine) to 1 (a covered subtopic is worth nothing more)."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self._number("alpha", 0.0, 1.0)
-
-    @abstractmethod
-    def _discounts(self, depth: int) -> ScoreArray:
-        """[depth] float64, the discount of each rank, whatever the cutoff."""
-
-    def _cascade(self, weights: ScoreArray, depth: int) -> tuple[Term, ...]:
-        """The single term of a cascade with these weights."""
-        return (Term(self._cut(self._discounts(depth)), geometric_novelty(self.alpha, depth), weights),)
-
-    def _ideal(self, statistics: Statistics) -> ScoreArray:
-        """[T] float64, the same sum over the greedy ideal ranking of each reference, to the same cutoff."""
-        fill_ideal_gains(statistics.references, self.alpha, self.rel, self.cutoff)
-        gains = [r.ideal_gains(self.alpha, self.rel, self.cutoff) for r in statistics.references]
-        longest = max(map(len, gains), default=0)
-        padded = np.zeros((len(gains), longest))
-        for row, each in enumerate(gains):
-            padded[row, : len(each)] = each
-        sums: ScoreArray = np.einsum("tr,r->t", padded, self._cut(self._discounts(longest)))
-        return sums
-
-    def _terms(self, statistics: Statistics, depth: int) -> tuple[Term, ...]:
-        """The cascade divided by its ideal, unless a measure says otherwise."""
-        return self._cascade(_ratio(statistics.weights, self._ideal(statistics)), depth)
-
-    def _ndeval_divisor(self, statistics: Statistics) -> ScoreArray:
-        """[T] float64: S' * sum over r <= k of (1 - alpha)^(r - 1) discount(r), what ndeval divides by.
-
-        A ranking in which every document covered every subtopic would have this sum. The tool's loop begins at rank 2,
-        so that the values at rank 1 stay undivided.
-        """
-        cutoff = self.cutoff or 1
-        if cutoff == 1:
-            return (statistics.total > 0).astype(np.float64)
-        constant = float(np.dot(geometric_novelty(self.alpha, cutoff)[:cutoff], self._discounts(cutoff)))
-        return statistics.total * constant
-
-
-@dataclass(frozen=True, kw_only=True)
-class _CollectionIndependent(_Cascade):
-    """Cascades that can be divided by a constant that ignores what the collection holds."""
-
-    normalizations: ClassVar[tuple[Normalization | None, ...]] = ("ndeval", None)
-    """The normalizations there are."""
-
-    normalization: Normalization | None = "ndeval"
-    """"ndeval": divided as the official tool does; None: the plain sum."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self._one_of("normalization", self.normalizations)
-
-    def plain(self) -> Self:
-        """The sum without normalisation."""
-        return replace(self, normalization=None)
-
-    def _terms(self, statistics: Statistics, depth: int) -> tuple[Term, ...]:
-        weights = statistics.weights
-        if self.normalization == "ndeval":
-            weights = _ratio(weights, self._ndeval_divisor(statistics))
-        elif self.normalization == "chapelle":
-            weights = _ratio(self.alpha * weights, statistics.total)
-        return self._cascade(weights, depth)
-
-
-@dataclass(frozen=True, kw_only=True)
-class AlphaDCG(_CollectionIndependent):
+class AlphaDCG(CollectionIndependent):
     """alpha_DCG@k: Clarke et al., "Novelty and diversity in information retrieval evaluation", SIGIR 2008.
 
     sum over r <= k of sum_s w_s j_s (1 - alpha)^c_s / log2(1 + r), the paper's gain vector G[r], discounted.
@@ -115,7 +51,7 @@ class AlphaDCG(_CollectionIndependent):
 
 
 @dataclass(frozen=True, kw_only=True)
-class AlphaNDCG(_Cascade):
+class AlphaNDCG(Cascade):
     """alpha_nDCG@k: Clarke et al., SIGIR 2008; alpha_DCG@k divided by that of the greedy ideal ranking.
 
     Parameters: alpha 0 to 1; rel from 1 up. The ideal is greedy, as in the paper and in the official tool, so that
@@ -129,7 +65,7 @@ class AlphaNDCG(_Cascade):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ERRIA(_CollectionIndependent):
+class ERRIA(CollectionIndependent):
     """ERR_IA@k: Chapelle et al., "Intent-based diversification of web search results", Information Retrieval 14, 2011.
 
     sum over r <= k of sum_s w_s j_s (1 - alpha)^c_s / r.
@@ -151,7 +87,7 @@ class ERRIA(_CollectionIndependent):
 
 
 @dataclass(frozen=True, kw_only=True)
-class NERRIA(_Cascade):
+class NERRIA(Cascade):
     """nERR_IA@k: ERR_IA@k divided by that of the greedy ideal ranking, as the official tool does.
 
     Parameters: alpha 0 to 1; rel from 1 up.
@@ -164,7 +100,7 @@ class NERRIA(_Cascade):
 
 
 @dataclass(frozen=True, kw_only=True)
-class _RankBiased(_Cascade):
+class _RankBiased(Cascade):
     """Cascades with discount beta^(r - 1)."""
 
     whole_list: ClassVar[bool] = True
@@ -192,7 +128,7 @@ class NRBP(_RankBiased):
 
     def _terms(self, statistics: Statistics, depth: int) -> tuple[Term, ...]:
         scale = 1.0 - (1.0 - self.alpha) * self.beta
-        return self._cascade(_ratio(scale * statistics.weights, statistics.total), depth)
+        return self._cascade(ratio(scale * statistics.weights, statistics.total), depth)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -222,7 +158,7 @@ class StRecall(Measure):
     def _recall(self, statistics: Statistics, depth: int, coefficient: float) -> Term:
         """Subtopic recall times a coefficient."""
         first = np.concatenate(([1.0], np.zeros(depth)))
-        weights = _ratio(coefficient * statistics.weights, statistics.total)
+        weights = ratio(coefficient * statistics.weights, statistics.total)
         return Term(self._cut(np.ones(depth)), first, weights)
 
 
@@ -237,7 +173,7 @@ class PIA(Measure):
 
     def _terms(self, statistics: Statistics, depth: int) -> tuple[Term, ...]:
         share = np.full(depth, 1.0 / (self.cutoff or depth))
-        return (Term(self._cut(share), np.ones(depth + 1), _ratio(statistics.weights, statistics.total)),)
+        return (Term(self._cut(share), np.ones(depth + 1), ratio(statistics.weights, statistics.total)),)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -254,7 +190,7 @@ class MAPIA(Measure):
 
     def _terms(self, statistics: Statistics, depth: int) -> tuple[Term, ...]:
         counted = np.arange(1, depth + 2, dtype=np.float64)
-        weights = _ratio(statistics.weights / np.maximum(statistics.relevant, 1), statistics.total)
+        weights = ratio(statistics.weights / np.maximum(statistics.relevant, 1), statistics.total)
         return (Term(self._cut(reciprocal_discounts(depth)), counted, weights),)
 
 
@@ -269,7 +205,7 @@ class _GlobalGain(StRecall):
         for row, reference in enumerate(statistics.references):
             best = reference.ideal_global_gains(self.rel)[:cutoff]
             ideal[row] = np.dot(best, log_discounts(len(best)))
-        weights = _ratio(coefficient * statistics.weights, ideal)
+        weights = ratio(coefficient * statistics.weights, ideal)
         return Term(self._cut(log_discounts(depth)), np.ones(depth + 1), weights)
 
 
@@ -320,8 +256,108 @@ MEASURES: dict[str, type[Measure]] = {
 }
 """Every measure by its name in the notation."""
 
+_PATTERN = re.compile(r"\s*(?P<name>[^\s(@]+)\s*(?:\((?P<parameters>[^)]*)\))?\s*(?:@\s*(?P<cutoff>\S+))?\s*")
 
-def _ratio(numerator: ScoreArray, divisor: ScoreArray) -> ScoreArray:
-    """[T, S] each row divided by its divisor [T]; 0 where that is 0."""
-    rows = divisor[:, None]
-    return np.divide(numerator, rows, out=np.zeros_like(numerator), where=rows > 0)
+_ALIASES = {
+    "adcg": "alpha_DCG",
+    "andcg": "alpha_nDCG",
+    "strec": "StRecall",
+    "srecall": "StRecall",
+    "subtopicrecall": "StRecall",
+    "irec": "StRecall",
+    "d#ndcg": "Dsharp_nDCG",
+}
+
+
+def _key(name: str) -> str:
+    """One spelling of a name."""
+    return name.casefold().replace("-", "").replace("_", "")
+
+
+_FOLDED = {_key(name): name for name in MEASURES} | _ALIASES
+
+
+def measure(
+    what: str | Measure,
+    *,
+    normalizer: Normalizer | None = None,
+    normalization: Normalization | EllipsisType | None = ...,
+) -> Measure:
+    """A measure from its notation, NAME, NAME@k or NAME(parameter=value, ...)@k.
+
+    Names ignore case, "-" and "_", and common spellings are understood (strec, S-recall, D#-nDCG).
+
+    Args:
+        what: the notation, or a measure, which is returned as it is (but for the arguments below).
+        normalizer: "pool" or "candidates", if given in place of the measure's own.
+        normalization: "ndeval", "chapelle" or None, if given in place of the measure's own ("ndeval" unless written
+            out); ignored by measures that have no such parameter.
+
+    Raises:
+        TypeError: neither text nor a measure.
+        ValueError: an unknown name or parameter (the nearest are suggested), or a value out of range.
+
+    Examples:
+        >>> str(measure("alpha-ndcg@10"))
+        'alpha_nDCG@10'
+        >>> measure("ERR_IA(normalization=None)@5").plain() == measure("ERR_IA@5").plain()
+        True
+    """
+    if isinstance(what, str):
+        found = _parsed(what)
+    elif isinstance(what, Measure):
+        found = what
+    else:
+        raise TypeError(f"expected a measure or its notation such as 'alpha_nDCG@10', got {what!r}")
+    changes: dict[str, Any] = {} if normalizer is None else {"normalizer": normalizer}
+    if normalization is not ... and any(field.name == "normalization" for field in fields(found)):
+        changes["normalization"] = normalization
+    return replace(found, **changes) if changes else found
+
+
+def add_measure(name: str, kind: type[Measure]) -> None:
+    """Know a measure of the user's own by this name, in this process."""
+    kind.name, MEASURES[name], _FOLDED[_key(name)] = name, kind, name
+
+
+def _parsed(text: str) -> Measure:
+    """The measure that a text stands for."""
+    match = _PATTERN.fullmatch(text)
+    if match is None:
+        raise ValueError(f"cannot read measure {text!r}; expected NAME@k or NAME(parameter=value, ...)@k")
+    key = _key(match["name"])
+    if key not in _FOLDED:
+        own = "One of your own is known where its recipe, or --measures, comes with --trust."
+        hint = own if ":" in match["name"] else "Write it as NAME@k, e.g. alpha_nDCG@10."
+        raise unknown("measure", match["name"], MEASURES, hint)
+    kind = MEASURES[_FOLDED[key]]
+    given = _parameters(text, kind, match["parameters"] or "")
+    if match["cutoff"] is not None:
+        if not match["cutoff"].isdecimal():
+            raise ValueError(f"measure {text!r}: the cutoff after '@' must be a whole number, got {match['cutoff']!r}")
+        given["cutoff"] = int(match["cutoff"])
+    return kind(**given)
+
+
+def _parameters(text: str, kind: type[Measure], inside: str) -> dict[str, Any]:
+    """The parameters between the brackets."""
+    known = [field.name for field in fields(kind) if field.name != "cutoff"]
+    given: dict[str, Any] = {}
+    for part in filter(None, map(str.strip, inside.split(","))):
+        name, equals, value = (piece.strip() for piece in part.partition("="))
+        if not equals or not value:
+            raise ValueError(f"measure {text!r}: expected parameter=value, got {part!r}")
+        if name not in known:
+            raise unknown(f"parameter of {kind.name}:", name, known)
+        if name in given:
+            raise ValueError(f"measure {text!r}: {name} comes twice; keep one of them")
+        given[name] = _value(value)
+    return given
+
+
+def _value(text: str) -> Any:
+    """A number, None, or a word with or without quotes."""
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError, RecursionError, MemoryError):
+        return None if text.casefold() == "none" else text

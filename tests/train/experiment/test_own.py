@@ -11,7 +11,7 @@ from made_results import recipe_file
 from run_srd import Srd
 
 from srd_agents.registry import RANKERS, load_ranker
-from srd_gym.measures import MEASURES, notation
+from srd_gym.measures import MEASURES, catalogue
 
 CODE = """
 import numpy as np
@@ -67,7 +67,7 @@ def _own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "path", [*sys.path])
     monkeypatch.delitem(sys.modules, "own_code", raising=False)
     monkeypatch.setattr(RANKERS, "built_in", dict(RANKERS.built_in))
-    for names in (MEASURES, notation._FOLDED):
+    for names in (MEASURES, catalogue._FOLDED):
         for name in [name for name in names if ":" in name]:
             monkeypatch.delitem(names, name)
 

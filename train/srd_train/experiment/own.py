@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from srd_gym.measures import MEASURES, Measure
-from srd_gym.measures.notation import add_measure
+from srd_gym.measures.catalogue import add_measure
 from srd_gym.protocols import Ranker
 
 _OWN = re.compile(r"(?P<path>[A-Za-z_][\w.]*:[A-Za-z_]\w*)(?:[(@].*)?")

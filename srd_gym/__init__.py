@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import gymnasium as gym
+
 from srd_gym.measures import measure
-from srd_gym.registration import register
 from srd_gym.topic import Topic, TopicSet
 
 if TYPE_CHECKING:
@@ -26,4 +27,11 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
-register()
+_ENTRY_POINTS: dict[str, Any] = {
+    "entry_point": "srd_gym.envs.selection:SelectionEnv",
+    "vector_entry_point": "srd_gym.envs.selection_vector:SelectionVectorEnv",
+}
+# No max_episode_steps: a time limit would truncate, while the horizon is the task's own end.
+gym.register("SRD-v0", **_ENTRY_POINTS)
+# Hands documents out uncopied, which Gymnasium's checker would refuse.
+gym.register("SRD-shared-v0", **_ENTRY_POINTS, disable_env_checker=True, kwargs={"share_documents": True})

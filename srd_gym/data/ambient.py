@@ -32,7 +32,7 @@ import numpy as np
 from srd_gym.data.attach import Missing, attach_vectors
 from srd_gym.data.collection import BM25, Cosine
 from srd_gym.data.labels import label_free_order
-from srd_gym.data.streams import existing_folder, notice
+from srd_gym.data.streams import existing_folder, few, notice, tell
 from srd_gym.data.vectors import read_vector_parts
 from srd_gym.files import PathLike
 from srd_gym.names import check_option
@@ -45,7 +45,6 @@ score of query and result."""
 
 _WHAT = "AMBIENT"
 _DIGITS = 9
-_FEW = 3
 _ID = re.compile(r"\s*\d[\d.]*\s*")
 _COLUMNS = {
     "topics.txt": ("ID", "description"),
@@ -100,8 +99,7 @@ def load_ambient(
     results = _read_texts(place, "results.txt", queries)
     covered = _read_relations(place, subtopics, results, strict)
     empty = [query_id for query_id in queries if not results[query_id]]
-    if empty:
-        notice(f"{name}: {len(empty)} topics have no result and are left out: {', '.join(empty[:3])}")
+    tell(name, "topics have no result and are left out", empty)
     topics = TopicSet(
         (
             _topic(query_id, text, subtopics[query_id], results[query_id], covered)
@@ -188,10 +186,9 @@ def _read_relations(folder: Path, subtopics: Texts, results: Texts, strict: bool
             raise ValueError(f"{place}: {what}")
         elsewhere.append(what)
     if elsewhere:
-        more = f" and {len(elsewhere) - _FEW} more" if len(elsewhere) > _FEW else ""
         notice(
             f"{folder}: {len(elsewhere)} relations point at no result of their topic and are left out "
-            f"({'; '.join(elsewhere[:_FEW])}{more})"
+            f"({few(elsewhere, '; ')})"
         )
     return pairs
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from srd_gym.data.streams import notice
+from srd_gym.data.streams import few, notice
 from srd_gym.data.vectors import VectorTable, read_vectors
 from srd_gym.files import PathLike
 from srd_gym.names import check_option
@@ -16,8 +16,6 @@ from srd_gym.topic import FloatArray, Topic, TopicSet
 Missing = Literal["error", "drop"]
 Embedding = Callable[[Sequence[str]], FloatArray]
 """Turns n texts into [n, F] float32."""
-
-_FEW = 3
 
 
 @dataclass(slots=True)
@@ -200,7 +198,7 @@ def _report(topics: TopicSet, gaps: _Gaps, missing: Missing) -> None:
     asked = {"documents": sum(topic.n_candidates for topic in topics), "queries": len(topics)}
     asked["subtopics"] = sum(topic.n_subtopics for topic in topics)
     found = "; for ".join(
-        f"{len(names)} of {asked[kind]} {kind} ({_few(names)}; {table.source})"
+        f"{len(names)} of {asked[kind]} {kind} ({few(names)}; {table.source})"
         for kind, (table, names) in gaps.found.items()
     )
     if missing == "error":
@@ -208,17 +206,11 @@ def _report(topics: TopicSet, gaps: _Gaps, missing: Missing) -> None:
             f"{topics.name}: no vector for {found}. Give a file that holds them all, or leave out what has none: "
             'missing="drop" (--missing drop)'
         )
-    emptied = f": {_few(gaps.emptied)}" if gaps.emptied else ""
+    emptied = f": {few(gaps.emptied)}" if gaps.emptied else ""
     notice(
         f"{topics.name}: no vector for {found}: left out, and with them {len(gaps.emptied)} topics that have no "
         f"document left{emptied}"
     )
-
-
-def _few(examples: Sequence[str]) -> str:
-    """The first few, and how many more."""
-    more = f" and {len(examples) - _FEW} more" if len(examples) > _FEW else ""
-    return ", ".join(examples[:_FEW]) + more
 
 
 def attach_files(topics: TopicSet, documents: PathLike | None, queries: PathLike | None, missing: Missing) -> TopicSet:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -18,8 +19,8 @@ from numpy.typing import NDArray
 
 from srd_gym.data.attach import Embedding, Missing, attach_vectors
 from srd_gym.data.labels import label_free_order
-from srd_gym.data.lsa import LsaVectorizer
-from srd_gym.data.streams import notice
+from srd_gym.data.lsa import LsaVectorizer, unit_rows
+from srd_gym.data.streams import few, tell
 from srd_gym.data.trec import judgment_rows
 from srd_gym.data.vectors import Part, VectorTable, read_vector_parts
 from srd_gym.files import PathLike
@@ -130,19 +131,11 @@ class Hybrid(FirstStage):
         return None if fused is None else np.where(fused > 0, fused, np.float32(-np.inf))
 
 
-def unit_rows(vectors: FloatArray) -> FloatArray:
-    """Vectors of length 1; zero vectors stay zero."""
-    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    units: FloatArray = np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0)
-    return units
-
-
 Retrieve = Literal["cosine", "bm25", "hybrid", "none"]
 """First stages. hybrid: cosine and BM25 together. none: a query's judged documents, in a fixed shuffle."""
 
 WHAT = "texts"
 _BY_VECTORS = ("cosine", "hybrid")
-_FEW = 3
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -210,7 +203,7 @@ def topics_of(
     if isinstance(vectors, LsaVectorizer) and not vectors.fitted:
         vectors.fit(found.documents.values())
     if retrieve == "none":
-        candidates: _Candidates = _Judged(found)
+        candidates: Candidates = partial(_judged, found)
         tables: Tables = {}
     else:
         tables = _tables(found, vectors, found.documents) if retrieve in _BY_VECTORS else {}
@@ -225,14 +218,6 @@ def topics_of(
     topics = attach_vectors(topics, tables["document"], queries=tables.get("query"), missing=missing)
     # Judgments may name subtopics that have no text and so no vector: their topics can do without.
     return attach_vectors(topics, subtopics=tables["subtopic"], missing="drop") if "subtopic" in tables else topics
-
-
-def tell(folder: Path, what: str, names: Sequence[str] | dict[str, Any]) -> None:
-    """A notice that counts and names, where there is anything to name."""
-    if names:
-        listed = list(names)
-        more = f" and {len(listed) - _FEW} more" if len(listed) > _FEW else ""
-        notice(f"{folder}: {len(listed)} {what}: {', '.join(map(shown, listed[:_FEW]))}{more}")
 
 
 Tables = dict[Part, VectorTable]
@@ -261,17 +246,15 @@ def _tables(found: Collection, vectors: PathLike | LsaVectorizer | Embedding | N
     }
 
 
-class _Judged:
-    """Candidates without a first stage: the judged documents of a query that are in the corpus."""
+Candidates = Callable[[str], tuple[Sequence[str], FloatArray | None]]
+"""What gives a query's documents, and their scores where they have some."""
 
-    def __init__(self, found: Collection) -> None:
-        self._found = found
 
-    def __call__(self, query_id: str) -> tuple[Sequence[str], FloatArray | None]:
-        """Ids in a fixed shuffle, and no scores."""
-        judged = self._found.judged.get(query_id)
-        names = () if judged is None else _names(self._found, judged.doc_ids)
-        return label_free_order(query_id, (name for name in names if name in self._found.documents)), None
+def _judged(found: Collection, query_id: str) -> tuple[Sequence[str], None]:
+    """Without a first stage: the judged documents that are in the corpus, in a fixed shuffle."""
+    judged = found.judged.get(query_id)
+    names = () if judged is None else _names(found, judged.doc_ids)
+    return label_free_order(query_id, (name for name in names if name in found.documents)), None
 
 
 class _Found:
@@ -304,7 +287,7 @@ class _Found:
         if absent and missing == "error":
             raise ValueError(
                 f"{found.folder}: {len(absent)} documents or queries have no vector in {documents.source} "
-                f"({', '.join(absent[:_FEW])}); give a file that holds them all, or leave out what has none: "
+                f"({few(absent)}); give a file that holds them all, or leave out what has none: "
                 'missing="drop" (--missing drop)'
             )
         tell(found.folder, "documents or queries have no vector and are left out", absent)
@@ -312,16 +295,13 @@ class _Found:
 
     def __call__(self, query_id: str) -> tuple[Sequence[str], FloatArray | None]:
         """Ids, best first, and their scores."""
-        known = self._queries is not None and query_id in self._queries
-        vector = self._queries.rows([query_id])[0] if self._queries is not None and known else None
+        queries = self._queries
+        vector = queries.rows([query_id])[0] if queries is not None and query_id in queries else None
         best, scores = self._stage.find(self._found.queries[query_id], vector, self._depth)
         return [self._ids[row] for row in best], scores
 
 
-_Candidates = _Judged | _Found
-
-
-def _topics(found: Collection, candidates: _Candidates, advance: Callable[[int], None] | None) -> Iterator[Topic]:
+def _topics(found: Collection, candidates: Candidates, advance: Callable[[int], None] | None) -> Iterator[Topic]:
     """The topics of the queries for which there are candidates."""
     without = []
     for query_id in found.queries:

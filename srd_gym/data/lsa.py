@@ -118,10 +118,7 @@ class LsaVectorizer:
         if self._weigher is None:
             self._weigher = _new_weigher(vocabulary={term: i for i, term in enumerate(self._terms)})
             self._weigher.idf_ = self._idf
-        vectors = np.asarray(self._weigher.transform(list(texts)) @ self._components.T, dtype=np.float32)
-        lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-        unit: FloatArray = np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0)
-        return unit
+        return unit_rows(np.asarray(self._weigher.transform(list(texts)) @ self._components.T, dtype=np.float32))
 
     def apply(self, topics: TopicSet, *, transductive: bool = False) -> TopicSet:
         """The topics with vectors of their documents, queries and subtopics.
@@ -179,6 +176,13 @@ class LsaVectorizer:
     def _put(self, terms: tuple[str, ...], idf: NDArray[np.float64], components: FloatArray) -> None:
         """Take over what was learned or read."""
         self._terms, self._idf, self._components, self._weigher = terms, idf, components, None
+
+
+def unit_rows(vectors: FloatArray) -> FloatArray:
+    """Vectors of length 1; zero vectors stay zero."""
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    units: FloatArray = np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0)
+    return units
 
 
 def _new_weigher(**settings: Any) -> TfidfVectorizer:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
 
 from srd_gym.files import PathLike
 from srd_gym.reading import json_value, numbered_lines, shown
+
+_FEW = 3
 
 
 class DataNotice(UserWarning):
@@ -21,6 +23,18 @@ class DataNotice(UserWarning):
 def notice(text: str) -> None:
     """Tell the user; the warning points at the caller of the loader, not at this file."""
     warnings.warn(text, DataNotice, stacklevel=3)
+
+
+def tell(where: object, what: str, names: Collection[str]) -> None:
+    """A notice that counts and names, where there is anything to name."""
+    if names:
+        notice(f"{where}: {len(names)} {what}: {few([shown(name) for name in names])}")
+
+
+def few(names: Collection[str], separator: str = ", ") -> str:
+    """The first three, and how many more."""
+    first = separator.join(list(names)[:_FEW])
+    return f"{first} and {len(names) - _FEW} more" if len(names) > _FEW else first
 
 
 def with_optional_gz(folder: PathLike, name: str) -> Path | None:

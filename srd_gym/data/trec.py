@@ -17,7 +17,7 @@ from defusedxml import ElementTree as SafeElementTree
 from defusedxml.common import DefusedXmlException
 
 from srd_gym.data.attach import Missing, attach_files
-from srd_gym.data.streams import entries, notice, text_of
+from srd_gym.data.streams import entries, few, notice, tell, text_of
 from srd_gym.files import PathLike
 from srd_gym.reading import open_binary, shown
 from srd_gym.topic import GradeArray, Topic, TopicSet
@@ -197,9 +197,7 @@ def load_trec(
             "no topics file at all"
         )
     unranked = [q for q in dict.fromkeys([*(queries or ()), *judged]) if q not in rankings.rankings]
-    if unranked:
-        few = ", ".join(unranked[:3]) + (", ..." if len(unranked) > 3 else "")
-        notice(f"{name}: the run ranks nothing for {len(unranked)} topics ({few}); they have no candidates: left out")
+    tell(name, "topics have no candidates, as the run ranks nothing for them, and are left out", unranked)
     loaded = TopicSet(
         (
             _trec_topic(query_id, rankings, judged.get(query_id), None if queries is None else queries[query_id])
@@ -247,8 +245,8 @@ def _with_texts(topics: TopicSet, paths: Paths) -> TopicSet:
         (several, "several texts of one id ({}): the first of each stays, and may be another document's"),
     ):
         if names:
-            few = ", ".join(map(shown, names[:3])) + (", ..." if len(names) > 3 else "")
-            notice(f"{topics.name}: {len(names):,} of {len(wanted):,} documents have {what.format(few)}")
+            listed = few([shown(name) for name in names])
+            notice(f"{topics.name}: {len(names):,} of {len(wanted):,} documents have {what.format(listed)}")
     return topics.replace(
         replace(topic, doc_texts=tuple(given[doc_id][0] if doc_id in given else "" for doc_id in topic.doc_ids))
         for topic in topics

@@ -19,9 +19,9 @@ from typing import Literal, get_args
 import numpy as np
 
 from srd_gym.data.attach import Embedding, Missing
-from srd_gym.data.collection import Collection, Retrieve, check_first_stage, tell, topics_of
+from srd_gym.data.collection import Collection, Retrieve, check_first_stage, topics_of
 from srd_gym.data.lsa import LsaVectorizer
-from srd_gym.data.streams import existing_folder
+from srd_gym.data.streams import existing_folder, tell
 from srd_gym.files import PathLike
 from srd_gym.names import check_integer, check_option
 from srd_gym.reading import numbered_lines, shown

@@ -146,7 +146,7 @@ def test_a_missing_header_or_file_is_told(ambient: Path) -> None:
 def test_a_topic_without_results_is_left_out(ambient: Path) -> None:
     path = ambient / "topics.txt"
     path.write_text(path.read_text() + "11\tCamel\n")
-    with pytest.warns(DataNotice, match="1 topics have no result and are left out: 11"):
+    with pytest.warns(DataNotice, match="1 topics have no result and are left out: '11'"):
         assert load_ambient(ambient).query_ids == ("1", "10")
 
 

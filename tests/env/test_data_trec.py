@@ -220,7 +220,9 @@ def test_run_qrels_and_texts_meet_in_a_topic(files: dict[str, Path]) -> None:
 
 def test_a_topic_without_judgments_is_unlabelled(files: dict[str, Path]) -> None:
     put(files["qrels"], "9 1 a 1\n")
-    with pytest.warns(DataNotice, match=r"ranks nothing for 1 topics \(9\); .* left out"):
+    with pytest.warns(
+        DataNotice, match="1 topics have no candidates, as the run ranks nothing for them, and are left out: '9'"
+    ):
         topics = load_trec(**files)
     assert topics[0].judgments is None
     assert topics[0].pool is None

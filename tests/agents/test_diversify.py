@@ -76,21 +76,42 @@ def test_equal_scores_leave_the_earlier_document_first() -> None:
     assert diversify(None, documents, 4, "retrieval-order", scores=[1, 3, 3, 2]).indices.tolist() == [1, 2, 3, 0]
 
 
-@pytest.mark.parametrize("scored", [False, True])
-@pytest.mark.parametrize("ranker", ["mmr", "random"])
-def test_a_batch_is_its_topics_one_by_one(scored: bool, ranker: str) -> None:
-    parts = [vectors(n, seed=n) for n in (3, 9, 5, 9, 1)]
-    queries, documents, scores = (list(column) for column in zip(*parts, strict=True))
-    found = diversify(queries, documents, 6, ranker, scores=scores if scored else None)
-    assert found.indices.shape == found.scores.shape == (5, 6)
+SENSES = {"cat": [1.0, 0, 0, 0], "car": [0, 1.0, 0, 0], "system": [0, 0, 1.0, 0]}
+PARTS = [vectors(n, seed=n) for n in (3, 9, 5, 9, 1)]
+QUERIES, DOCUMENTS, SCORES = (list(column) for column in zip(*PARTS, strict=True))
+
+
+def embed(texts: list[str]) -> list[list[float]]:
+    """A model of three words; it takes nothing but lists of text."""
+    assert type(texts) is list
+    return [SENSES[text] for text in texts]
+
+
+@pytest.mark.parametrize("given", [
+    {},
+    {"scores": SCORES},
+    {"scores": [SCORES[0], None, None, SCORES[3], None], "ranker": None},
+    {"scores": SCORES, "ranker": None, "subtopics": [np.eye(4)[:2], None, [], np.eye(4)[:2], None]},
+    {"ranker": "pm2", "subtopics": [np.eye(4)[:2]] * 5, "subtopic_weights": [[1, 9], None, [2, 2], None, None]},
+    {"scores": SCORES, "ranker": None, "subtopics": [["car"], None, [], np.eye(4)[:2], ("cat", "system")]},
+    {"scores": SCORES, "diversity": 0.5, "groups": [[0, 0, 0], None, ["a", "b", "a", "a", "a"], None, None]},
+    {"costs": [[1, 2, 3], None, None, range(9), None], "shown": [[0], None, [], [3, 4], None]},
+])  # fmt: skip
+def test_a_batch_is_its_topics_one_by_one(given: dict[str, Any]) -> None:
+    shared: dict[str, Any] = {"ranker": "mmr", "embed": embed, "diversity": None}
+    shared |= {name: value for name, value in given.items() if name in shared}
+    each = {name: value for name, value in given.items() if name not in shared}
+    pairs = {"groups": {"max_per_group": 2}, "costs": {"budget": 3.0}}
+    limits = {name: limit for of, pair in pairs.items() if of in each for name, limit in pair.items()}
+    found = diversify(QUERIES, DOCUMENTS, 6, **each, **shared, **limits)
+    assert found.indices.shape == found.scores.shape
     assert (found.scores[found.indices < 0] == 0).all()
-    by_id = make_ranker(ranker)
     for b, row in enumerate(found.topics()):
-        if ranker == "mmr":
-            alone = diversify(queries[b], documents[b], 6, by_id, scores=scores[b] if scored else None)
-            np.testing.assert_array_equal(row.indices, alone.indices)
-            np.testing.assert_array_equal(row.scores, alone.scores)
-        assert len(row.indices) == min(6, len(documents[b]))
+        own = {name: values[b] for name, values in each.items() if values[b] is not None}
+        limits = {name: limit for of, pair in pairs.items() if of in own for name, limit in pair.items()}
+        alone = diversify(QUERIES[b], DOCUMENTS[b], 6, **own, **shared, **limits)
+        np.testing.assert_array_equal(row.indices, alone.indices)
+        np.testing.assert_array_equal(row.scores, alone.scores)
         assert (found.indices[b, len(row.indices) :] == -1).all()
 
 
@@ -103,10 +124,6 @@ def test_a_batch_as_arrays() -> None:
         np.testing.assert_array_equal(
             diversify(queries.tolist(), given_batch, 10, scores=scores).indices, found.indices
         )
-    # No query and no scores for one of them: what needs neither still ranks.
-    mixed = diversify([None, queries[1], None], documents, 2, scores=[scores[0], None, scores[2]])
-    assert mixed.indices[0].tolist() == diversify(None, documents[0], 2, scores=scores[0]).indices.tolist()
-    assert mixed.indices[1].tolist() == diversify(queries[1], documents[1], 2).indices.tolist()
 
 
 def test_subtopics_are_covered_in_turn() -> None:
@@ -124,32 +141,7 @@ def test_subtopics_are_covered_in_turn() -> None:
         assert alone.indices.tolist() == order[make_ranker(ranker).rank(named, 6)].tolist()
 
 
-def test_a_batch_names_subtopics_for_some() -> None:
-    parts = [vectors(n, seed=n) for n in (3, 9, 5)]
-    queries, documents, scores = (list(column) for column in zip(*parts, strict=True))
-    subtopics = [np.eye(4)[:2], None, []]
-    found = diversify(queries, documents, 4, scores=scores, subtopics=subtopics)
-    for b, row in enumerate(found.topics()):
-        alone = diversify(queries[b], documents[b], 4, scores=scores[b], subtopics=subtopics[b])
-        np.testing.assert_array_equal(row.indices, alone.indices)
-    unnamed = diversify(queries, documents, 4, scores=scores)
-    np.testing.assert_array_equal(found.indices[1:], unnamed.indices[1:])
-
-
-def test_subtopics_that_nobody_looks_at_are_refused() -> None:
-    query, documents, scores = vectors()
-    for ranker in ("mmr", "relational-pretrained", make_ranker("dpp")):
-        with pytest.raises(ValueError, match=r"cannot use subtopics; .*: xquad, pm2, cautious"):
-            diversify(query, documents, 4, ranker, scores=scores, subtopics=np.eye(4))
-    with pytest.raises(ValueError, match=r"topic '0': subtopics must be \[S, F\], one vector each, got shape \(4,\)"):
-        diversify(query, documents, 4, subtopics=np.eye(4)[0])
-    with pytest.raises(ValueError, match=r"subtopic_vectors has shape \(3, 3\), expected \(3, 4\)"):
-        diversify(query, documents, 4, subtopics=np.eye(3))
-    with pytest.raises(ValueError, match="subtopics must have 2 entries, one a topic, got 1"):
-        diversify(None, [documents, documents], 4, subtopics=[np.eye(4)])
-    with pytest.raises(ValueError, match="subtopic_vectors holds NaN"):
-        diversify(query, documents, 4, subtopics=np.full((1, 4), NAN))
-
+def test_subtopics_go_to_rankers_of_others() -> None:
     class Theirs:
         def rank(self, topic: Topic, k: int) -> Any:
             return np.arange(topic.n_subtopics)
@@ -157,16 +149,7 @@ def test_subtopics_that_nobody_looks_at_are_refused() -> None:
         def rank_batch(self, topics: Any, k: int) -> Any:
             return [self.rank(topic, k) for topic in topics]
 
-    assert diversify(query, documents, 4, Theirs(), subtopics=np.eye(4)[:2]).indices.tolist() == [0, 1]
-
-
-SENSES = {"cat": [1.0, 0, 0, 0], "car": [0, 1.0, 0, 0], "system": [0, 0, 1.0, 0]}
-
-
-def embed(texts: list[str]) -> list[list[float]]:
-    """A model of three words; it takes nothing but lists of text."""
-    assert type(texts) is list
-    return [SENSES[text] for text in texts]
+    assert diversify(None, np.eye(4), 4, Theirs(), subtopics=np.eye(4)[:2]).indices.tolist() == [0, 1]
 
 
 def test_subtopics_may_be_texts() -> None:
@@ -182,11 +165,8 @@ def test_subtopics_may_be_texts() -> None:
         return torch.tensor(embed(texts))
 
     named: list[Any] = [["car"], None, [], np.eye(4)[:2], ("cat", "system")]
-    batch = diversify(None, [documents] * 5, 6, scores=[scores] * 5, subtopics=named, embed=counted)
+    diversify(None, [documents] * 5, 6, subtopics=named, embed=counted)
     assert asked == [["car", "cat", "system"]]
-    for row, texts in zip(batch.topics(), named, strict=True):
-        alone = diversify(None, documents, 6, scores=scores, subtopics=texts, embed=embed)
-        np.testing.assert_array_equal(row.indices, alone.indices)
 
 
 def test_subtopics_may_weigh() -> None:
@@ -195,10 +175,7 @@ def test_subtopics_may_weigh() -> None:
     given: dict[str, Any] = {"k": 3, "ranker": "pm2", "copies": None}
     heavy = diversify(None, documents, **given, subtopics=senses, subtopic_weights=[9, 1]).indices.tolist()
     assert sorted(heavy) == [1, 3, 5]
-    batch = diversify(None, [documents] * 2, **given, subtopics=[senses] * 2, subtopic_weights=[[1, 9], None])
-    assert sorted(batch.indices[0].tolist()) == [2, 4, 6]
     alike = diversify(None, documents, **given, subtopics=senses, subtopic_weights=[1, 1]).indices
-    np.testing.assert_array_equal(batch.indices[1], alike)
     np.testing.assert_array_equal(alike, diversify(None, documents, **given, subtopics=senses).indices)
 
 
@@ -210,7 +187,6 @@ def test_subtopics_may_weigh() -> None:
         ({"subtopics": ["cat", None], "embed": embed}, TypeError, "all be texts or all be vectors, got texts and None"),
         ({"subtopics": ["cat"], "embed": "model"}, TypeError, "embed must be a function .*got str"),
         ({"subtopics": ["cat"], "embed": lambda texts: [1, 2]}, ValueError, r"asked for 1 vectors .*shape \(2,\)"),
-        ({"subtopics": ["cat"], "embed": lambda texts: [[1, 2]]}, ValueError, r"shape \(1, 2\), expected \(1, 4\)"),
         (
             {"subtopics": np.eye(4), "subtopic_weights": [1, 2]},
             ValueError,
@@ -218,8 +194,11 @@ def test_subtopics_may_weigh() -> None:
         ),
         ({"subtopics": np.eye(4), "subtopic_weights": [1, 2, 0, 1]}, ValueError, "weights must be positive, got 0"),
         ({"subtopics": np.eye(4), "subtopic_weights": ["a"] * 4}, TypeError, "subtopic_weights must hold numbers"),
-        ({"subtopic_weights": [1, 2]}, ValueError, r"weights has shape \(2,\), expected \(0,\)"),
-        ({"subtopics": ["cat"], "embed": embed, "ranker": "mmr"}, ValueError, "'mmr' cannot use subtopics"),
+        ({"subtopics": ["cat"], "embed": embed, "ranker": "mmr"}, ValueError, "'mmr' cannot use subtopics; .*: xquad"),
+        ({"subtopics": np.eye(4), "ranker": make_ranker("dpp")}, ValueError, "'dpp' cannot use subtopics"),
+        ({"subtopics": np.eye(4)[0]}, ValueError, r"subtopics must be \[S, F\], one vector each, got shape \(4,\)"),
+        ({"subtopics": np.eye(3)}, ValueError, r"subtopic_vectors has shape \(3, 3\), expected \(3, 4\)"),
+        ({"subtopics": np.full((1, 4), float("nan"))}, ValueError, "subtopic_vectors holds NaN"),
     ],
 )
 def test_odd_subtopics_are_named(arguments: dict[str, Any], error: type[Exception], message: str) -> None:
@@ -293,20 +272,15 @@ GOOD = [[1.0, 0.0], [0.0, 1.0]]
     ("arguments", "error", "message"),
     [
         (([1, 0], GOOD, 0), ValueError, "k must be at least 1, got 0"),
-        (([1, 0], GOOD, 2.0), TypeError, "k must be a whole number, got 2.0"),
         (([1, 0], GOOD, True), TypeError, "k must be a whole number"),
         (([1, 0], GOOD, np.ones(200)), TypeError, "got an array; scores go by name: scores="),
         (([1, 0], [], 1), ValueError, "doc_vectors must be .*got 1 dimension;"),
         (([1, 0], np.empty((0, 2)), 1), ValueError, r"at least one document and one column, got shape \(0, 2\)"),
-        (([], [[], []], 1), ValueError, r"at least one document and one column, got shape \(2, 0\)"),
         (([1, 0], 7, 1), ValueError, "doc_vectors must be .*got 0 dimensions"),
-        (([1, 0], np.zeros((1, 1, 1, 1)), 1), ValueError, "doc_vectors must be .*got 4 dimensions"),
         (([1, 0, 0], GOOD, 1), ValueError, r"query_vector has shape \(3,\), expected \(2,\)"),
-        (([[1, 0]], GOOD, 1), ValueError, r"query_vector has shape \(1, 2\), expected \(2,\)"),
         (([1, 0], [[1, 0], [1]], 1), ValueError, "doc_vectors cannot be read as an array of numbers"),
-        (([1, 0], [[1, 0], None], 1), ValueError, "doc_vectors cannot be read as an array of numbers"),
+        (([1, 0], torch.eye(2, requires_grad=True), 1), ValueError, "doc_vectors cannot be read .*detach"),
         (([1, 0], [[1, None]], 1), TypeError, "doc_vectors must hold numbers, got object; is one of them missing"),
-        ((["a", "b"], GOOD, 1), TypeError, "query_vector must hold numbers, got <U1"),
         (([1, NAN], GOOD, 1), ValueError, "query_vector holds NaN or infinity"),
         (([1, 0], [[1, 0], [0, NAN]], 1), ValueError, r"doc_vectors holds NaN or infinity \(first at row 1\)"),
         (([1, 0], [[1e39, 0]], 1), ValueError, "doc_vectors holds values that float32 cannot represent"),
@@ -318,25 +292,14 @@ GOOD = [[1.0, 0.0], [0.0, 1.0]]
         (([1, 0], GOOD, 1, np.ones(200)), TypeError, "ranker must be a name, .*got an array; scores go by name"),
         (([1, 0], GOOD, 1, 7), TypeError, "ranker must be a name .*got 7"),
         (([1, 0], GOOD, 1, type(make_ranker("mmr"))), TypeError, "ranker must be a name"),
-        (([1, 0], GOOD, 1, "retrieval-order"), ValueError, "no retrieval order"),
-        ((None, GOOD, 1, "mmr"), ValueError, "no query vector"),
         (([1, 0], [GOOD, GOOD, GOOD], 1), ValueError, "batch of 3 topics, so query_vector must have 3 entries.*got 2"),
-        (([1, 0], [GOOD, GOOD], 1), ValueError, r"topic '0': query_vector has shape \(\), expected \(2,\)"),
         ((7, [GOOD, GOOD], 1), ValueError, "query_vector must have 2 entries, one a topic, got 0"),
-        ((GOOD, [GOOD, GOOD], 1, "mmr", [1]), ValueError, "scores must have 2 entries, one a topic, got 1"),
-        ((GOOD, [GOOD, [[1, 0], [0, NAN]]], 1), ValueError, "topic '1': doc_vectors holds NaN"),
         ((GOOD, [GOOD, [[1, 0, 0]]], 1), ValueError, r"topic '1': query_vector has shape \(2,\), expected \(3,\)"),
-        ((GOOD, [GOOD, []], 1), ValueError, r"topic '1': doc_vectors must be .*got shape \(0,\)"),
     ],
 )
 def test_bad_input_is_named(arguments: tuple[Any, ...], error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         diversify(*arguments)
-
-
-def test_a_tensor_that_is_being_trained_says_what_to_do() -> None:
-    with pytest.raises(ValueError, match=r"doc_vectors cannot be read .*detach"):
-        diversify([1, 0], torch.eye(2, requires_grad=True), 1)
 
 
 def test_nothing_but_vectors_is_needed() -> None:

@@ -63,8 +63,7 @@ def test_it_learns_and_records() -> None:
     history = toy.fit(TRAIN, VALIDATION, seed=1, progress=seen.append)
     assert [record["epoch"] for record in history.records] == [0, 1, 2, 3, 4, 5]
     assert [record["topics"] for record in history.records] == [0, 10, 20, 30, 40, 50]
-    assert history.measure == "alpha_nDCG@10"
-    assert history.stopped_by == "epochs"
+    assert (history.measure, history.stopped_by) == ("alpha_nDCG@10", "epochs")
     values = [record["validation"] for record in history.records]
     assert history.best_validation == max(values) > 0.7
     assert history.best_epoch == values.index(max(values))
@@ -81,8 +80,7 @@ def test_the_best_weights_are_kept_or_the_last_without_validation() -> None:
     assert validation.mean(toy) == history.best_validation
     last = learner(epochs=8, rate=3.0)
     unguided = last.fit(TRAIN, seed=2)
-    assert unguided.best_epoch is None
-    assert unguided.measure is None
+    assert (unguided.best_epoch, unguided.measure) == (None, None)
     assert not np.array_equal(last.w, toy.w)
 
 
@@ -127,10 +125,10 @@ def test_a_time_budget_ends_the_run_and_can_be_raised(tmp_path: Path) -> None:
 def test_a_budget_cut_within_the_first_epoch_still_validates() -> None:
     class Slow(NoisyLinear):
         def _update(self, batch: IntArray) -> Mapping[str, float]:
-            time.sleep(0.2)
+            time.sleep(0.02)
             return super()._update(batch)
 
-    history = Slow(NoisyLinearConfig(epochs=3)).fit(TRAIN, VALIDATION, seed=3, time_budget=0.1)
+    history = Slow(NoisyLinearConfig(epochs=3)).fit(TRAIN, VALIDATION, seed=3, time_budget=0.01)
     assert [record.get("partial", False) for record in history.records] == [False, True]
     assert history.best_validation == max(record["validation"] for record in history.records)
 
@@ -189,8 +187,6 @@ def test_a_run_stopped_before_its_first_update_can_be_resumed(tmp_path: Path) ->
 
 
 def test_resume_refuses_another_run(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError, match=r"no training to resume in .*train without resume"):
-        learner().fit(TRAIN, seed=3, out=tmp_path, resume=True)
     with pytest.raises(ValueError, match="pass out=FOLDER"):
         learner().fit(TRAIN, resume=True)
     learner().fit(TRAIN, VALIDATION, seed=3, out=tmp_path)
@@ -244,8 +240,6 @@ def test_what_a_folder_holds(tmp_path: Path) -> None:
     content = json.loads((tmp_path / "config.json").read_text())
     assert {"schema_version", "ranker", "config", "vector_width", "seed", "versions", "metadata"} <= content.keys()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["config.json", "model.safetensors"]
-    with pytest.raises(ValueError, match="trained on document vectors of width 4, but topic 'q0' has width 3"):
-        toy.rank(make_topics(1, width=3)[0], 3)
 
 
 def changed_config(folder: Path, **changes: Any) -> None:
@@ -281,12 +275,7 @@ def test_damaged_folders_are_refused(tmp_path: Path) -> None:
     ("changes", "message"),
     [
         ({"history": [1]}, "history must be a table, got [1] (list)"),
-        ({"history": "x"}, "history must be a table, got 'x' (str)"),
         ({"history": {"recordz": []}}, "'recordz'. Did you mean records"),
-        ({"history": {"records": {}}}, "records must be a list, got {} (dict)"),
-        ({"history": {"records": [3]}}, "entry 1 of records must be a table, got 3 (int)"),
-        ({"history": {"best_epoch": "2"}}, "best_epoch must be a whole number, got '2' (str)"),
-        ({"history": {"excluded": [None]}}, "entry 1 of excluded must be text, got None"),
         ({"metadata": []}, "metadata must be a table, got [] (list)"),
         ({"seed": "0"}, "seed must be a whole number, got '0' (str)"),
         ({"ranker": 3}, "ranker must be text, got 3 (int)"),

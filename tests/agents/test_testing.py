@@ -93,7 +93,7 @@ AGENTS: dict[str, Any] = {
     "learning_rate": 3e-3,
     "reward": "alpha_nDCG@5",
 }
-PPO: dict[str, Any] = {"hidden": 32, "epochs": 20, "rollouts": 8, "batch_size": 80, "n_epochs": 4}
+PPO: dict[str, Any] = {"hidden": 32, "epochs": 12, "rollouts": 8, "batch_size": 80, "n_epochs": 4}
 TOY: dict[str, tuple[dict[str, Any], float]] = {
     "relational": ({"epochs": 40, "learning_rate": 0.02}, 0.999),
     "relational random": ({"epochs": 40, "learning_rate": 0.02, "init": "random"}, 0.999),

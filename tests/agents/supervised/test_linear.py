@@ -1,4 +1,4 @@
-"""Linear rankers, five by Plackett and Luce and two SVMs: formulas, losses by hand, inference by brute force, learning."""
+"""Linear rankers, five of Plackett and Luce, two SVMs: formulas, losses by hand, inference by brute force, learning."""
 
 from __future__ import annotations
 

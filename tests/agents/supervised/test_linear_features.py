@@ -97,11 +97,8 @@ def test_words_by_hand() -> None:
     assert directions.cosines(3).tolist() == [0, 0, 0, 0]
     every = np.array([directions.cosines(i) for i in range(4)])
     assert directions.mean() == pytest.approx(every.mean())
-
-
-def test_no_words_at_all() -> None:
-    assert WordDirections(Words.of(("", "!"))).cosines(0).tolist() == [0, 0]
-    assert WordDirections(Words.of(("", "!"))).mean() == 0
+    none = WordDirections(Words.of(("", "!")))
+    assert (none.cosines(0).tolist(), none.mean()) == ([0, 0], 0)
 
 
 def test_missing_vectors_and_columns_are_refused() -> None:

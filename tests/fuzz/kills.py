@@ -27,7 +27,6 @@ RECIPE = """
 title = "killed"
 reference = "mmr"
 measures = ["alpha_nDCG@5"]
-seeds = [0, 1]
 depth = 5
 [[topics]]
 name = "tiny"
@@ -35,7 +34,6 @@ source = "synthetic:tiny:15:0"
 folds = 3
 [[rankers]]
 ranker = "mmr"
-seeds = [0]
 [[rankers]]
 ranker = "r-ltr"
 config = { epochs = 20, patience = 0 }
@@ -89,7 +87,7 @@ def works(inputs: Path) -> dict[str, Work]:
     often = ("--topics", str(topics), "--patience", "0", "--checkpoint-seconds", "0.1", "--epochs")
     state = "state.safetensors"
     return {
-        "train r-ltr": Work(("train", "r-ltr", *often, "200"), "model", state),
+        "train r-ltr": Work(("train", "r-ltr", *often, "60"), "model", state),
         "train mdp-div": Work(("train", "mdp-div", *often, "20"), "model", state),
         "benchmark": Work(("benchmark", str(recipe), "--jobs", "2"), "results"),
         "data build": Work(("data", "build", "synthetic", "serp", "--topics", "1500"), "topics.parquet"),

@@ -19,9 +19,7 @@ import pyarrow.parquet as pq
 import pytest
 from fuzz.calls import MODEL
 from fuzz.files import AMBIENT, make_topics, write
-from fuzz.models import make_model
 
-from srd_agents.registry import load_ranker
 from srd_gym.data import (
     LsaVectorizer,
     generate,
@@ -344,11 +342,3 @@ def test_ranks_of_thousands_of_digits_are_refused(tmp_path: Path) -> None:
     with (tmp_path / "results.txt").open("a") as stream:
         stream.write(f"1.{'9' * 5_000}\tu\tt\ts\n")
     refused(lambda: load_ambient(tmp_path), tmp_path, r"results\.txt:5: id .* must end in a number from 1")
-
-
-def test_a_config_that_asks_for_a_huge_network_is_refused_before_it_is_made(tmp_path: Path, frugal: None) -> None:
-    pytest.importorskip("torch", reason='learners need torch: pip install "srd-gym[agents]"')
-    make_model(tmp_path)
-    config = json.loads((tmp_path / "config.json").read_text())
-    (tmp_path / "config.json").write_text(json.dumps({**config, "config": {**config["config"], "hidden": 2**31}}))
-    refused(lambda: load_ranker(tmp_path), tmp_path, "come from different trainings")

@@ -38,9 +38,9 @@ def learner(name: str, **options: Any) -> Learner[Any]:
     return made
 
 
-@pytest.mark.parametrize("scale", [0.01, 1.0, 300.0])
+@pytest.mark.parametrize("scale", [0.01, 300.0])
 def test_the_batched_learner_does_not_care_how_long_vectors_are(scale: float) -> None:
-    topics = generate("serp", n_topics=300, seed=2)
+    topics = generate("serp", n_topics=150, seed=2)
     scaled = topics.replace(
         dataclasses.replace(
             t, doc_vectors=t.doc_vectors * np.float32(scale), query_vector=t.query_vector * np.float32(scale)
@@ -48,9 +48,9 @@ def test_the_batched_learner_does_not_care_how_long_vectors_are(scale: float) ->
         for t in topics
         if t.doc_vectors is not None and t.query_vector is not None
     )
-    ranker = learner("mdp-div-batched", epochs=10)
-    ranker.fit(scaled[:200], seed=0)
-    validation = Validation(scaled[200:], "alpha_nDCG@10")
+    ranker = learner("mdp-div-batched", epochs=8)
+    ranker.fit(scaled[:100], seed=0)
+    validation = Validation(scaled[100:], "alpha_nDCG@10")
     assert validation.mean(ranker) > validation.mean(make_ranker("random")) + 0.08
 
 
@@ -113,12 +113,12 @@ def test_the_retrieval_order_is_used_where_vectors_say_nothing() -> None:
             subtopic_ids=("a", "b", "c"),
             judgments=np.eye(12, 3, dtype=np.int8),
         )
-        for i in range(90)
+        for i in range(60)
     ]
-    train, test = TopicSet(topics[:60], name="train"), Validation(TopicSet(topics[60:], name="test"), "alpha_nDCG@5")
+    train, test = TopicSet(topics[:40], name="train"), Validation(TopicSet(topics[40:], name="test"), "alpha_nDCG@5")
     values = {}
     for seen in (True, False):
-        ranker = MdpDivBatched(MdpDivBatchedConfig(epochs=30, learning_rate=0.02, retrieval_order=seen))
+        ranker = MdpDivBatched(MdpDivBatchedConfig(epochs=12, learning_rate=0.05, retrieval_order=seen))
         ranker.fit(train, seed=0)
         values[seen] = test.mean(ranker)
     assert values[True] > 0.9

@@ -11,8 +11,6 @@ import pytest
 from srd_agents.registry import make_ranker
 from srd_agents.validation import Validation
 from srd_gym.core import SelectionCore
-from srd_gym.data.streams import DataNotice
-from srd_gym.data.trec import load_trec
 from srd_gym.pruning import KNN
 
 pytestmark = pytest.mark.data
@@ -22,7 +20,7 @@ def test_full_lists_of_trec_rl4srd_need_a_third_of_the_evaluations(data_dir: Pat
     from srd_gym.data.labels import load_rl4srd
     from srd_gym.data.simulate import simulate_vectors
 
-    topics = simulate_vectors(load_rl4srd(data_dir / "rl4srd", missing="drop"), width=32)[:40]
+    topics = simulate_vectors(load_rl4srd(data_dir / "rl4srd", missing="drop")[:40], width=32)
     offered = []
     for pruning in (None, KNN(0.3)):
         core = SelectionCore(topics, pruning=pruning)
@@ -52,20 +50,3 @@ def test_ambient_is_ranked(data_dir: Path, name: str, options: dict[str, Any]) -
     rankings = ranker.rank_batch(topics[10:], 10)
     assert all(len(set(ranking.tolist())) == 10 for ranking in rankings)
     assert 0.2 < Validation(topics[10:], "alpha_nDCG@10").score(rankings).mean() <= 1
-
-
-@pytest.mark.parametrize("name", ["mdp-div-knn30", "mdp-div-ntn-e"])
-def test_the_real_vectors_of_thirteen_topics(data_dir: Path, name: str) -> None:
-    web = data_dir / "trec-web"
-    with pytest.warns(DataNotice):
-        topics = load_trec(
-            qrels=sorted(web.glob("*.diversity.qrels.gz")),
-            run=sorted(web.glob("*.indri.run.gz")),
-            vectors=data_dir / "dssa-sample" / "doc.emb.gz",
-            query_vectors=data_dir / "dssa-sample" / "query.emb.gz",
-            missing="drop",
-        ).trainable()
-    ranker: Any = make_ranker(name, epochs=1)
-    ranker.fit(topics, seed=0)
-    for topic, ranking in zip(topics, ranker.rank_batch(topics, 10), strict=True):
-        assert len(set(ranking.tolist())) == len(ranking) == min(10, topic.n_candidates)

@@ -169,11 +169,7 @@ def test_a_crafted_training_state_is_refused_on_resume(tmp_path: Path) -> None:
     path = tmp_path / "state.safetensors"
     whole = read_tree(path, "state")
     attacks = {
-        "exp_avg is float32 of shape": lambda tree: tree["learner"]["optimizer"]["state"]["0"].update(
-            exp_avg=np.array(0, np.float32)
-        ),
         "belongs to other parameters": lambda tree: tree["learner"]["optimizer"]["parameters"][0].reverse(),
-        "is no order of 6 topics": lambda tree: tree.update(order=np.array([0, 1, 2, 3, 4, 6])),
         "best weights: .* has shape": lambda tree: tree.update(best={name: np.zeros(7) for name in tree["weights"]}),
     }
     for message, attack in attacks.items():

@@ -113,13 +113,6 @@ def test_several_measures_add_up(name: str) -> None:
     assert 0.5 < history.records[-1]["return"] <= 2
 
 
-def test_training_copies_no_vectors() -> None:
-    ranker = learner("qmix", **SMALL)
-    topics = ragged()
-    ranker.prepare(topics)
-    assert ranker._tensors._documents[3].data_ptr() == topics[3].require_vectors("test").ctypes.data
-
-
 def test_too_many_documents_are_refused() -> None:
     topics = ragged()
     with pytest.raises(ValueError, match=r"topic 'q8' has 23 candidates, ranker 'vdn' was set up for at most"):

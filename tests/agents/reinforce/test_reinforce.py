@@ -187,14 +187,8 @@ def test_relations_alone_serve_vectors_of_any_width() -> None:
     topics = generate("wide", n_topics=6, seed=5, width=32, largest=16)
     narrow = generate("wide", n_topics=2, seed=6, width=16, largest=16)
     ranker: Any = make_ranker("relational", epochs=1)
-    with pytest.raises(ValueError, match="'relational' is not trained"):
-        ranker.rank(topics[0], 2)
     ranker.fit(topics, seed=0)
     assert len(ranker.rank(narrow[0], 3)) == 3
-    both: Any = make_ranker("reinforce", epochs=1)
-    both.fit(topics, seed=0)
-    with pytest.raises(ValueError, match="trained on document vectors of width 32, but topic"):
-        both.rank(narrow[0], 3)
 
 
 def test_other_ways_to_rank_need_no_training() -> None:
@@ -204,9 +198,5 @@ def test_other_ways_to_rank_need_no_training() -> None:
     greedy = ranker.rank_batch(list(topics), 5)
     again = ranker.ranking_with(decoding="beam", sequences=1).rank_batch(list(topics), 5)
     assert [a.tolist() for a in greedy] == [b.tolist() for b in again]
-    drawn = ranker.ranking_with(decoding="samples", sequences=16)
-    assert [drawn.rank(topic, 5).tolist() for topic in topics] == [
-        ranking.tolist() for ranking in drawn.rank_batch(list(topics), 5)
-    ]
     with pytest.raises(ValueError, match="unknown option of ranking of ranker 'reinforce': 'epochs'"):
         ranker.ranking_with(epochs=3)

@@ -240,8 +240,6 @@ def test_errors_name_what_is_missing() -> None:
     topic = Topic(query_id="q", doc_ids=("a", "b"), doc_texts=("one", "two"))
     with pytest.raises(ValueError, match=r"'q' has no document vectors.*srd data build"):
         make_ranker("relational-pretrained").rank(topic, 2)
-    with pytest.raises(ValueError, match="k must be at least 1"):
-        Pretrained().rank(partial_topic(0), 0)
 
 
 def test_files_of_weights_are_checked(tmp_path: Path) -> None:

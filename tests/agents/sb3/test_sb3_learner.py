@@ -34,13 +34,6 @@ def test_training_leaves_the_global_generators_alone() -> None:
     assert torch.equal(torch.get_rng_state(), before[1])
 
 
-def test_topics_shorter_than_the_horizon_and_odd_batches() -> None:
-    topics = generate("serp", n_topics=7, seed=2, candidates=(2, 6), width=6)
-    history = learner(epochs=2, horizon=10).fit(topics, seed=0)
-    best = max(float((topic.judgments >= 1).sum()) for topic in topics if topic.judgments is not None)
-    assert all(0 < record["return"] < best for record in history.records)
-
-
 @pytest.mark.parametrize("change", [{"pos": 625}, {"pos": -1}, {"pos": 1.0}, {"key": np.zeros(3, np.uint32)}])
 def test_a_crafted_state_of_the_generator_is_refused(change: dict[str, Any]) -> None:
     tree = PrivateRandomness(0).tree()

@@ -125,8 +125,3 @@ def test_ranking_takes_the_best_at_each_rank(seed: int) -> None:
             allowed[ranking[:rank]] = False
             scores = next_scores(network, topic, ranking[:rank])
             assert scores[candidate] == pytest.approx(scores[allowed].max(), abs=1e-6)
-
-
-def test_another_width_is_refused() -> None:
-    with pytest.raises(ValueError, match="built for document vectors of width 5, but topic 'q0' has 3"):
-        rank_greedily(made(), random_topics(0)[0], 2)

@@ -90,7 +90,7 @@ def assert_same(left: Topic, right: Topic) -> None:
             assert one == other, name
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(topics=topic_sets())
 def test_what_is_written_is_read_back_exactly(topics: TopicSet, tmp_path_factory: pytest.TempPathFactory) -> None:
     path = tmp_path_factory.mktemp("round") / "set.parquet"

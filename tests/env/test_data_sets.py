@@ -11,26 +11,19 @@ from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 from small_topics import refused
 
 from srd_gym.data.labels import label_free_order, load_du_div, load_rl4srd
 from srd_gym.data.splits import read_folds
 from srd_gym.data.streams import DataNotice
 from srd_gym.data.trec import read_qrels
+from srd_gym.measures import Reference, measure
 from srd_gym.topic import Topic, TopicSet
 
-# candidates without a retrieval order
 
-
-def alpha_dcg(judgments: NDArray[Any], k: int = 10, alpha: float = 0.5) -> float:
-    """alpha-DCG@k of the rows in their order, written out plainly."""
-    covered = np.zeros(judgments.shape[1])
-    total = 0.0
-    for rank, row in enumerate(judgments[:k] >= 1, start=1):
-        total += float((row * (1 - alpha) ** covered).sum() / np.log2(1 + rank))
-        covered += row
-    return total
+@pytest.fixture(scope="module")
+def rl4srd(data_dir: Path) -> TopicSet:
+    return load_rl4srd(data_dir / "rl4srd")
 
 
 def advantage(topics: TopicSet, order: Callable[[Topic], Any]) -> tuple[float, float]:
@@ -38,8 +31,10 @@ def advantage(topics: TopicSet, order: Callable[[Topic], Any]) -> tuple[float, f
     rng = np.random.default_rng(0)
     differences = []
     for topic in topics:
-        shuffles = [alpha_dcg(rng.permutation(topic.judgments)) for _ in range(20)]
-        differences.append(alpha_dcg(topic.judgments[order(topic)]) - np.mean(shuffles))
+        bound = measure("alpha_DCG(normalization=None)@10").bind([Reference.of(topic, "candidates")], 10)
+        orders = [order(topic), *(rng.permutation(topic.n_candidates) for _ in range(20))]
+        value, *shuffled = bound.values(np.stack([topic.judgments[rows[:10]] for rows in orders]), 0)
+        differences.append(value - np.mean(shuffled))
     return float(np.mean(differences)), float(np.std(differences) / np.sqrt(len(differences)))
 
 
@@ -130,8 +125,8 @@ def test_missing_files_of_mdp_div_and_du_div(tmp_path: Path) -> None:
 
 
 @pytest.mark.data
-def test_the_real_mdp_div_files(data_dir: Path) -> None:
-    topics = load_rl4srd(data_dir / "rl4srd")
+def test_the_real_mdp_div_files(rl4srd: TopicSet) -> None:
+    topics = rl4srd
     assert len(topics) == 198
     sizes = [t.n_candidates for t in topics]
     assert (min(sizes), max(sizes)) == (65, 419)
@@ -143,12 +138,12 @@ def test_the_real_mdp_div_files(data_dir: Path) -> None:
 
 
 @pytest.mark.data
-def test_the_real_labels_agree_with_the_qrels(data_dir: Path) -> None:
+def test_the_real_labels_agree_with_the_qrels(data_dir: Path, rl4srd: TopicSet) -> None:
     qrels = sorted((data_dir / "trec-web").glob("*.qrels.gz"))
     judged = read_qrels(qrels).topics
-    plain, official = load_rl4srd(data_dir / "rl4srd"), load_rl4srd(data_dir / "rl4srd", qrels=qrels)
+    official = load_rl4srd(data_dir / "rl4srd", qrels=qrels)
     assert official.has_pool
-    for one, other in zip(plain, official, strict=True):
+    for one, other in zip(rl4srd, official, strict=True):
         assert one.doc_ids == other.doc_ids
         assert (other.pool_ids, other.subtopic_ids) == (judged[one.query_id].doc_ids, judged[one.query_id].subtopic_ids)
         pairs = [{(t.doc_ids[i], t.subtopic_ids[s]) for i, s in np.argwhere(t.judgments >= 1)} for t in (one, other)]
@@ -156,25 +151,18 @@ def test_the_real_labels_agree_with_the_qrels(data_dir: Path) -> None:
 
 
 @pytest.mark.data
-def test_position_gives_nothing_away_in_mdp_div(data_dir: Path) -> None:
-    topics = load_rl4srd(data_dir / "rl4srd")
+@pytest.mark.parametrize(
+    ("name", "file", "least"),
+    [("rl4srd", "query_permutation.json.gz", 30), ("du-div", "query_doc_subtopics_doc15_2.json.gz", 5)],
+)
+def test_position_gives_nothing_away(name: str, file: str, least: int, data_dir: Path, rl4srd: TopicSet) -> None:
+    topics = rl4srd if name == "rl4srd" else load_du_div(data_dir / name)[:600]
     gain, error = advantage(topics, lambda topic: np.arange(topic.n_candidates))
     assert abs(gain) < 3 * error, "a ranker that scores all alike does as well as chance"
-    leaked = json.loads(gzip.decompress((data_dir / "rl4srd" / "query_permutation.json.gz").read_bytes()))
-    gain, error = advantage(
-        topics, lambda topic: [topic.doc_ids.index(d) for d in leaked[topic.query_id]["permutation"]]
-    )
-    assert gain > 30 * error, "the file's own order would do far better"
-
-
-@pytest.mark.data
-def test_position_gives_nothing_away_in_du_div(data_dir: Path) -> None:
-    topics = load_du_div(data_dir / "du-div")[:600]
-    gain, error = advantage(topics, lambda topic: np.arange(topic.n_candidates))
-    assert abs(gain) < 3 * error
-    leaked = json.loads(gzip.decompress((data_dir / "du-div" / "query_doc_subtopics_doc15_2.json.gz").read_bytes()))
+    entries = json.loads(gzip.decompress((data_dir / name / file).read_bytes()))
+    leaked = {query_id: entry.get("permutation", entry) for query_id, entry in entries.items()}
     gain, error = advantage(topics, lambda topic: [topic.doc_ids.index(d) for d in leaked[topic.query_id]])
-    assert gain > 5 * error, "the label file's order would do better"
+    assert gain > least * error, "the file's own order would do far better"
 
 
 @pytest.mark.data
@@ -236,9 +224,8 @@ def test_bad_folds_are_named(tmp_path: Path, text: str, message: str) -> None:
 
 
 @pytest.mark.data
-def test_the_published_folds_meet_the_published_topics(data_dir: Path) -> None:
-    topics = load_rl4srd(data_dir / "rl4srd")
-    folds = topics.folds_from(read_folds(data_dir / "rl4srd" / "m2div-test-folds.yml"))
+def test_the_published_folds_meet_the_published_topics(data_dir: Path, rl4srd: TopicSet) -> None:
+    folds = rl4srd.folds_from(read_folds(data_dir / "rl4srd" / "m2div-test-folds.yml"))
     assert [len(fold.test) for fold in folds] == [40, 40, 39, 38, 39]
     for fold in folds:
         assert {"149", "168"} <= set(fold.train.query_ids)

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from small_topics import refused
 
 from srd_gym import mapped
 from srd_gym.data import parquet
@@ -89,8 +90,7 @@ def test_more_than_was_promised_is_refused() -> None:
     with MappedFile(5, "numbers") as file:
         (kept, none) = file.moved([np.arange(3, dtype=np.float32), None])
         assert none is None
-        with pytest.raises(ValueError, match="numbers: more vectors than its footer says"):
-            file.moved([np.zeros(3, np.float32)])
+        refused(lambda: file.moved([np.zeros(3, np.float32)]), "numbers: more vectors than its footer says")
     np.testing.assert_array_equal(kept, [0, 1, 2])
 
 

@@ -6,6 +6,7 @@ import math
 import tracemalloc
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from itertools import product
 from random import Random
 
 import numpy as np
@@ -47,15 +48,21 @@ class Case:
         return self.pool[self.ranking][None]
 
 
-@st.composite
-def cases(draw: st.DrawFn) -> Case:
-    p, s = draw(st.integers(1, 9)), draw(st.integers(1, 5))
-    cells = draw(st.lists(st.sampled_from([-2, 0, 0, 0, 1, 1, 2, 3]), min_size=p * s, max_size=p * s))
-    ids = draw(st.lists(st.text("ab1-", min_size=1, max_size=4), min_size=p, max_size=p, unique=True))
-    weights = draw(st.lists(st.sampled_from([0.25, 1.0, 1.0, 2.0]), min_size=s, max_size=s))
-    n = draw(st.integers(1, p))
-    ranking = draw(st.permutations(range(n)))[: draw(st.integers(1, n))]
-    return Case(np.array(cells, np.int8).reshape(p, s), ids, np.array(weights), n, list(ranking))
+def case(seed: int) -> Case:
+    rng = np.random.default_rng(seed)
+    p, s = rng.integers(1, 10), rng.integers(1, 6)
+    ids = rng.permutation(["".join(letters) for n in (1, 2) for letters in product("ab1-", repeat=n)])[:p].tolist()
+    n = int(rng.integers(1, p + 1))
+    return Case(
+        pool=rng.choice([-2, 0, 0, 0, 1, 1, 2, 3], (p, s)).astype(np.int8),
+        ids=ids,
+        weights=rng.choice([0.25, 1.0, 1.0, 2.0], s),
+        n=n,
+        ranking=rng.permutation(n)[: rng.integers(1, n + 1)].tolist(),
+    )
+
+
+cases = st.integers(0, 2**32).map(case)
 
 
 @st.composite
@@ -206,16 +213,16 @@ def bound_to(case: Case, m: Measure, depth: int = 9) -> BoundMeasure:
     return m.bind([case.reference], depth)
 
 
-@settings(max_examples=600, deadline=None)
-@given(cases(), measures())
+@settings(max_examples=300, deadline=None)
+@given(cases, measures())
 def test_every_measure_is_what_its_definition_says(case: Case, m: Measure) -> None:
     found = bound_to(case, m).values(case.rows, 0)
     assert found == pytest.approx(scalar(case, m, 9), abs=1e-12)
 
 
-@settings(max_examples=200, deadline=None)
-@given(cases(), measures())
-def test_gains_sum_to_values_and_indices_score_like_rows(case: Case, m: Measure) -> None:
+@settings(max_examples=150, deadline=None)
+@given(cases, measures())
+def test_every_way_to_score_a_ranking_gives_the_same(case: Case, m: Measure) -> None:
     bound = bound_to(case, m)
     rows = np.concatenate([case.rows, np.zeros((1, 9 - len(case.ranking), case.pool.shape[1]), np.int8)], axis=1)
     values = bound.values(rows, [0])
@@ -223,28 +230,18 @@ def test_gains_sum_to_values_and_indices_score_like_rows(case: Case, m: Measure)
     padded = np.array([case.ranking + [-1] * (9 - len(case.ranking))])
     assert bound.score_rankings(padded, case.pool[None, : case.n], [0]) == pytest.approx(values, abs=0)
     assert bound.values(rows >= m.rel, [0]) == pytest.approx(values, abs=0)
-
-
-@settings(max_examples=200, deadline=None)
-@given(cases(), measures())
-def test_candidate_gains_are_the_gains_of_appending_each_candidate(case: Case, m: Measure) -> None:
-    bound = bound_to(case, m)
-    left = [d for d in range(case.n) if d not in case.ranking]
     rank = len(case.ranking)
-    if not left or rank >= 9:
-        return
     coverage = (case.rows >= m.rel).sum(axis=1)
-    gains = bound.candidate_gains(case.pool[None, : case.n], coverage, rank, 0)[0]
-    before = bound.values(case.rows, 0)[0]
-    for document in left:
-        after = bound.values(case.pool[[*case.ranking, document]][None], 0)[0]
-        assert gains[document] == pytest.approx(after - before, abs=1e-12)
+    for document in set(range(case.n)) - set(case.ranking):
+        gain = bound.candidate_gains(case.pool[None, : case.n], coverage, rank, 0)[0, document]
+        after = bound.values(case.pool[[*case.ranking, document]][None], 0)
+        assert gain == pytest.approx(after - values, abs=1e-12)
         step = bound.step_gains(case.pool[[document]], coverage, rank, np.zeros(1, np.int64))
-        assert step == pytest.approx(gains[document], abs=1e-12)
+        assert step == pytest.approx(gain, abs=1e-12)
 
 
-@settings(max_examples=200, deadline=None)
-@given(cases(), measures(), st.randoms(use_true_random=False))
+@settings(max_examples=100, deadline=None)
+@given(cases, measures(), st.randoms(use_true_random=False))
 def test_the_order_in_which_documents_are_stored_does_not_matter(case: Case, m: Measure, random: Random) -> None:
     order = list(range(len(case.pool)))
     random.shuffle(order)
@@ -255,8 +252,8 @@ def test_the_order_in_which_documents_are_stored_does_not_matter(case: Case, m: 
     assert bound_to(moved, m).values(moved.rows, 0) == pytest.approx(bound_to(case, m).values(case.rows, 0), abs=1e-12)
 
 
-@settings(max_examples=200, deadline=None)
-@given(cases(), st.sampled_from([0.0, 0.25, 0.5, 1.0]), st.sampled_from([1, 2]))
+@settings(max_examples=100, deadline=None)
+@given(cases, st.sampled_from([0.0, 0.25, 0.5, 1.0]), st.sampled_from([1, 2]))
 def test_the_greedy_ideal_is_the_official_one_and_scores_one(case: Case, alpha: float, rel: int) -> None:
     m = measure(f"alpha_nDCG(alpha={alpha}, rel={rel})")
     found = greedy_ideal(case.pool, ids=case.ids, alpha=alpha, rel=rel, weights=case.weights)
@@ -269,7 +266,7 @@ def test_the_greedy_ideal_is_the_official_one_and_scores_one(case: Case, alpha: 
 
 
 @settings(max_examples=100, deadline=None)
-@given(cases(), measures())
+@given(cases, measures())
 def test_the_oracle_ranks_the_first_of_the_best_candidates_and_only_allowed_ones(case: Case, m: Measure) -> None:
     bound = bound_to(case, m, depth=case.n)
     judgments, allowed = case.pool[None, : case.n], np.ones((1, case.n), bool)
@@ -287,15 +284,8 @@ def test_the_oracle_ranks_the_first_of_the_best_candidates_and_only_allowed_ones
         coverage += case.pool[chosen] >= m.rel
 
 
-@settings(max_examples=100, deadline=None)
-@given(cases(), st.integers(1, 9))
-def test_subtopic_recall_lies_between_0_and_1_and_never_falls(case: Case, k: int) -> None:
-    recall = [bound_to(case, measure(f"StRecall@{cutoff}")).values(case.rows, 0)[0] for cutoff in (k, k + 1)]
-    assert 0.0 <= recall[0] <= recall[1] <= 1.0 + 1e-12
-
-
 @settings(max_examples=60, deadline=None)
-@given(st.lists(cases(), min_size=1, max_size=5), measures())
+@given(st.lists(cases, min_size=1, max_size=5), measures())
 def test_a_batch_of_topics_of_different_sizes_scores_each_as_alone(batch: list[Case], m: Measure) -> None:
     width = max(case.pool.shape[1] for case in batch)
     rows = np.zeros((len(batch), 9, width), np.int8)

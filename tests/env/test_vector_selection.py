@@ -32,13 +32,13 @@ arguments = st.fixed_dictionaries(
 
 
 @given(seeds, modes, arguments, st.integers(1, 5), st.booleans())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_it_is_sync_vector_env_bit_for_bit(
     seed: int, mode: AutoresetMode, given_arguments: dict[str, Any], episodes: int, unlabelled: bool
 ) -> None:
     topics = random_topics(seed, unlabelled=unlabelled)
     vector = SelectionVectorEnv(topics, num_envs=episodes, autoreset_mode=mode, **given_arguments)
-    check_vector_env(vector, lambda: SelectionEnv(topics, **given_arguments), seed=seed, steps=25)
+    check_vector_env(vector, lambda: SelectionEnv(topics, **given_arguments), seed=seed, steps=14)
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -55,7 +55,7 @@ def test_through_make_vec(mode: AutoresetMode) -> None:
 
 
 @given(seeds, st.lists(st.sampled_from(["q0", "q1", "q4", None]), min_size=4, max_size=4), st.integers(1, 15))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 def test_reset_masks_and_seeds_are_those_of_sync(seed: int, query_ids: list[str | None], bits: int) -> None:
     topics = random_topics(seed, n=4)
     mask = np.array([bits >> episode & 1 for episode in range(4)], bool)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
+from small_topics import refused
 
 from srd_gym.data import load_topics
 from srd_gym.data.synthetic import generate
@@ -68,7 +68,5 @@ def test_an_order_tells_relevance_or_follows_the_query() -> None:
 
 def test_by_name_and_with_wrong_arguments() -> None:
     assert len(load_topics("synthetic:wide:3:1")) == 3
-    with pytest.raises(ValueError, match="width must be at least 16, got 8"):
-        wide_topics(2, width=8)
-    with pytest.raises(ValueError, match="synthetic preset"):
-        generate("wid")
+    refused(lambda: wide_topics(2, width=8), "width must be at least 16, got 8")
+    refused(lambda: generate("wid"), "synthetic preset")

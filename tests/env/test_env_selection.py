@@ -191,31 +191,31 @@ def test_topics_come_in_a_seeded_shuffle_once_an_epoch() -> None:
     topics = random_topics(0)
     env = gym.make("SRD-v0", topics=topics)
 
-    def epoch(seed: int | None) -> list[str]:
-        return [env.reset(seed=seed if i == 0 else None)[1]["query_id"] for i in range(5)]
+    def epoch(seed: int | None, asked: bool = False) -> list[str]:
+        got = []
+        for i in range(5):
+            if i and asked:
+                assert env.reset(options={"query_id": "q2"})[1]["query_id"] == "q2"
+            got.append(env.reset(seed=None if i else seed)[1]["query_id"])
+        return got
 
     first, second, again = epoch(7), epoch(None), epoch(7)
     assert sorted(first) == sorted(second) == sorted(topics.query_ids)
     assert first == again
     assert any(epoch(seed) != first for seed in range(5))
+    assert epoch(7, asked=True) == first, "asking for a topic leaves the epoch where it is"
 
 
-def test_asking_for_a_topic_leaves_the_epoch_where_it_is() -> None:
-    env = gym.make("SRD-v0", topics=random_topics(0))
-    expected = [env.reset(seed=3)[1]["query_id"], *(env.reset()[1]["query_id"] for _ in range(4))]
-    got = [env.reset(seed=3)[1]["query_id"]]
-    for _ in range(4):
-        assert env.reset(options={"query_id": "q2"})[1]["query_id"] == "q2"
-        got.append(env.reset()[1]["query_id"])
-    assert got == expected
-
-
-def test_bad_reset_options_are_refused() -> None:
-    env = gym.make("SRD-v0", topics=random_topics(0, count=12))
-    with pytest.raises(ValueError, match=r"unknown query id in topic set 'random': 'q12'.*Did you mean"):
-        env.reset(options={"query_id": "q12"})
+def test_bad_reset_options_and_actions_are_refused() -> None:
+    env = SelectionEnv(random_topics(0, count=12, n=3))
+    unknown = r"unknown query id in topic set 'random': 'q12'.*Did you mean"
+    refused(lambda: env.reset(options={"query_id": "q12"}), unknown)
     refused(lambda: env.reset(options={"query_id": 1}), r"a query id is text, got 1 \(int\)", TypeError)
     refused(lambda: env.reset(options={"queryid": "q1"}), r"unknown reset option 'queryid'. Did you mean query_id\?")
+    env.reset(seed=0)
+    for action in (0.5, "0", None, np.array([0])):
+        with pytest.raises(TypeError, match="an action is one integer"):
+            env.step(action)
 
 
 def test_what_is_out_of_order_is_refused() -> None:
@@ -230,13 +230,6 @@ def test_what_is_out_of_order_is_refused() -> None:
     refused(lambda: env.step(1), "it has ended", ResetNeeded)
     env.restore(snapshot)
     assert env.step(1)[2] is True
-
-
-@pytest.mark.parametrize("action", [0.5, "0", None, np.array([0])])
-def test_actions_that_are_no_integers_are_refused(action: Any) -> None:
-    env = SelectionEnv(random_topics(0, n=3))
-    env.reset(seed=0)
-    refused(lambda: env.step(action), "an action is one integer", TypeError)
 
 
 def test_bad_arguments_are_refused() -> None:
@@ -262,13 +255,12 @@ def test_topics_may_be_a_set_arrays_a_path_or_a_name(tmp_path: Path) -> None:
     assert one.core.arrays is other.core.arrays
     write_topics(path, topics[:2])
     assert len(SelectionEnv(path).core.arrays) == 2
-    assert SelectionEnv("synthetic:tiny:3:1").core.arrays is SelectionEnv("synthetic:tiny:3:1").core.arrays
-
-
-def test_the_default_topics_are_generated_once() -> None:
     one, other = gym.make("SRD-v0"), gym.make("SRD-v0")
     assert len(one.unwrapped.core.arrays) == 1_000
-    assert one.unwrapped.core.arrays is other.unwrapped.core.arrays
+    assert one.unwrapped.core.arrays is other.unwrapped.core.arrays, "the default topics are generated once"
+    env = gym.make("SRD-v0", topics=topics)
+    assert env.spec.kwargs["topics"] is topics
+    assert gym.make(env.spec).unwrapped.core.arrays is env.unwrapped.core.arrays
 
 
 def test_arguments_survive_in_the_spec() -> None:
@@ -285,14 +277,6 @@ def test_arguments_survive_in_the_spec() -> None:
     assert again.unwrapped.core.reward.name == env.unwrapped.core.reward.name
     assert again.observation_space == env.observation_space
     assert again.render_mode == "ansi"
-
-
-def test_specs_share_topic_sets() -> None:
-    topics = random_topics(0)
-    env = gym.make("SRD-v0", topics=topics)
-    assert env.spec.kwargs["topics"] is topics
-    again = gym.make(env.spec)
-    assert again.unwrapped.core.arrays is env.unwrapped.core.arrays
 
 
 def test_both_environments_take_the_same_arguments() -> None:

@@ -1,14 +1,13 @@
 from dataclasses import replace
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from small_topics import refused
 
 from srd_gym.data.simulate import NOISE_SWEEP, simulate_vectors
 from srd_gym.data.synthetic import generate
-from srd_gym.topic import Topic, TopicSet
+from srd_gym.topic import TOPIC_FIELDS, Topic, TopicSet
 
 FROZEN = [[0.8300132, -0.5498617, -0.0934356], [0.8738379, 0.2511288, 0.4163431]]
 """Vectors of seed 0 and noise 1 at the freeze: whoever changes them changes every published number."""
@@ -25,15 +24,6 @@ def judged(n_topics: int = 6, seed: int = 0, name: str = "judged", **overrides: 
 
 def cosines(topic: Topic) -> np.ndarray:
     return topic.doc_vectors @ topic.doc_vectors.T
-
-
-def test_the_same_arguments_give_the_same_vectors_and_another_seed_gives_others() -> None:
-    topics = judged()
-    first, again, other = simulate_vectors(topics), simulate_vectors(topics), simulate_vectors(topics, seed=1)
-    for a, b, c in zip(first, again, other, strict=True):
-        for name in VECTORS:
-            np.testing.assert_array_equal(getattr(a, name), getattr(b, name))
-            assert not np.allclose(getattr(a, name), getattr(c, name))
 
 
 def test_the_vectors_are_those_that_were_frozen() -> None:
@@ -64,25 +54,29 @@ def test_vectors_do_not_depend_on_the_order_or_presence_of_topics_and_candidates
 
 def test_the_set_says_that_it_is_simulated_and_keeps_all_but_vectors() -> None:
     topics = judged()
-    simulated = simulate_vectors(topics, noise=2)
-    assert simulated.simulated
-    assert not topics.simulated
+    pooled = topics.replace(replace(topic, pool=topic.judgments, pool_ids=topic.doc_ids) for topic in topics)
+    simulated, other = simulate_vectors(pooled, noise=2), simulate_vectors(pooled, noise=2, seed=1)
+    assert (simulated.marks, topics.marks) == (("simulated",), ())
     assert simulated.name == "judged (simulated, noise 2)"
     assert simulate_vectors(topics, width=32, seed=3).name == "judged (simulated, noise 1, width 32, seed 3)"
-    for before, after in zip(topics, simulated, strict=True):
-        assert (after.query_id, after.doc_ids, after.subtopic_ids) == (
-            before.query_id,
-            before.doc_ids,
-            before.subtopic_ids,
+    for before, after, another in zip(pooled, simulated, other, strict=True):
+        for field in set(TOPIC_FIELDS) - set(VECTORS):
+            np.testing.assert_array_equal(getattr(after, field), getattr(before, field))
+        for field in VECTORS:
+            assert not np.allclose(getattr(after, field), getattr(another, field))
+        np.testing.assert_allclose(np.linalg.norm(after.doc_vectors, axis=1), 1, atol=1e-5)
+
+
+def test_ids_are_told_apart_by_every_character_and_nothing_need_be_relevant() -> None:
+    ids = ("1.1", "1.10", "é", "\u2028", "<b>", " 1.1")
+    for subtopics in (1, 0):
+        topic = Topic(
+            query_id="q", doc_ids=ids, subtopic_ids=("1",)[:subtopics], judgments=np.ones((6, subtopics), np.int8)
         )
-        np.testing.assert_array_equal(after.judgments, before.judgments)
-        np.testing.assert_array_equal(after.retrieval_scores, before.retrieval_scores)
-
-
-def test_a_pool_is_kept() -> None:
-    topic = judged(1)[0]
-    pooled = replace(topic, pool=topic.judgments, pool_ids=topic.doc_ids)
-    assert simulate_vectors(TopicSet([pooled], name="pooled")).has_pool
+        simulated = simulate_vectors(TopicSet([topic], name="ids"))[0]
+        assert len(np.unique(simulated.doc_vectors, axis=0)) == 6
+        np.testing.assert_allclose(np.linalg.norm(simulated.doc_vectors, axis=1), 1, atol=1e-5)
+        np.testing.assert_allclose(np.linalg.norm(simulated.query_vector), 1, atol=1e-5)
 
 
 def added_by(topic: Topic, subtopic: int) -> np.ndarray:
@@ -124,14 +118,6 @@ def test_the_order_of_subtopics_changes_no_vector() -> None:
     np.testing.assert_allclose(one.doc_vectors, other.doc_vectors, atol=1e-6)
 
 
-def test_a_catalogue_smaller_than_a_topics_subtopics_is_refused() -> None:
-    topics = pages_on(("1", "2", "3"), "ab")
-    assert len(simulate_vectors(topics, catalogue=3)) == 2
-    message = "got 2, but topic 'a' has 3 subtopics; give at least 3"
-    refused(lambda: simulate_vectors(topics, catalogue=2), message)
-    refused(lambda: simulate_vectors(topics, catalogue=0), "catalogue must be at least 1, got 0")
-
-
 def test_documents_that_share_a_subtopic_are_closer_and_more_so_with_less_noise() -> None:
     topics = judged(40)
 
@@ -150,11 +136,6 @@ def test_documents_that_share_a_subtopic_are_closer_and_more_so_with_less_noise(
     assert falling == sorted(falling, reverse=True)
     assert falling[0] > 0.1
     assert abs(falling[-1]) < 0.05
-
-
-def test_length_says_nothing_about_the_labels() -> None:
-    for topic in simulate_vectors(judged(20)):
-        np.testing.assert_allclose(np.linalg.norm(topic.doc_vectors, axis=1), 1, atol=1e-5)
 
 
 def test_non_relevant_documents_are_less_like_the_query_but_not_told_apart_by_that_alone() -> None:
@@ -186,26 +167,15 @@ def test_some_documents_are_near_duplicates() -> None:
     assert 10 <= near.sum() <= 300
 
 
-def test_a_topic_without_relevant_documents_gets_vectors_too() -> None:
-    topic = Topic(query_id="q", doc_ids=("a", "b"), subtopic_ids=(), judgments=np.zeros((2, 0), dtype=np.int8))
-    simulated = simulate_vectors(TopicSet([topic], name="nothing"), width=8)[0]
-    np.testing.assert_allclose(np.linalg.norm(simulated.doc_vectors, axis=1), 1, atol=1e-5)
-    np.testing.assert_allclose(np.linalg.norm(simulated.query_vector), 1, atol=1e-5)
-
-
-def test_ids_are_told_apart_by_every_character() -> None:
-    ids = ("1.1", "1.10", "é", "\u2028", "<b>", " 1.1")
-    topic = Topic(query_id="q", doc_ids=ids, subtopic_ids=("1",), judgments=np.ones((6, 1), dtype=np.int8))
-    vectors = simulate_vectors(TopicSet([topic], name="ids"))[0].doc_vectors
-    assert len(np.unique(vectors, axis=0)) == 6
-
-
 def test_bad_input_says_what_to_do() -> None:
-    topics = judged(1)
-    with pytest.raises(ValueError, match="has no judgments; only labelled topics can be simulated"):
-        simulate_vectors(topics.replace([replace(topics[0], judgments=None)]))
+    topics, pages = judged(1), pages_on(("1", "2", "3"), "ab")
+    unjudged = topics.replace([replace(topics[0], judgments=None)])
+    refused(lambda: simulate_vectors(unjudged), "has no judgments; only labelled topics can be simulated")
     refused(lambda: simulate_vectors(simulate_vectors(topics)), "has document vectors already")
     refused(lambda: simulate_vectors(topics, width=0), "width must be at least 1, got 0")
     refused(lambda: simulate_vectors(topics, noise=-1), "noise must be between 0 and 1000, got -1")
     refused(lambda: simulate_vectors(topics, noise=float("nan")), "noise must be between 0 and 1000, got nan")
     refused(lambda: simulate_vectors(topics, seed=0.5), "seed must be an integer", TypeError)
+    refused(lambda: simulate_vectors(pages, catalogue=2), "got 2, but topic 'a' has 3 subtopics; give at least 3")
+    refused(lambda: simulate_vectors(pages, catalogue=0), "catalogue must be at least 1, got 0")
+    assert len(simulate_vectors(pages, catalogue=3)) == 2

@@ -2,6 +2,7 @@ import ast
 import inspect
 import itertools
 from dataclasses import FrozenInstanceError, replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,6 +13,8 @@ from small_topics import refused
 from srd_gym.data.synthetic import PRESETS, SyntheticConfig, catalogue, generate
 from srd_gym.topic import Topic, TopicSet
 
+FEW = {"candidates": (1, 3), "subtopics": (5, 5)}
+"""More subtopics than documents."""
 ARRAYS = ("query_vector", "doc_vectors", "retrieval_scores", "subtopic_vectors", "judgments")
 
 
@@ -58,7 +61,10 @@ def test_serp_is_like_du_div() -> None:
     assert topics.vector_width == 64
 
 
-def test_web_is_like_the_trec_sets() -> None:
+def test_web_is_like_the_trec_sets_and_tiny_is_tiny() -> None:
+    tiny = generate("tiny", n_topics=50)
+    assert {topic.n_candidates for topic in tiny} <= set(range(6, 13))
+    assert ({topic.n_subtopics for topic in tiny}, tiny.vector_width) == ({3}, 8)
     topics = generate("web", n_topics=150)
     sizes = [topic.n_candidates for topic in topics]
     assert (min(sizes) >= 120, max(sizes) <= 280, 185 < np.mean(sizes) < 215) == (True, True, True)
@@ -67,32 +73,22 @@ def test_web_is_like_the_trec_sets() -> None:
     assert 0.28 < mean_relevant_share(topics) < 0.42
 
 
-def test_tiny_is_tiny() -> None:
-    topics = generate("tiny", n_topics=50)
-    assert {topic.n_candidates for topic in topics} <= set(range(6, 13))
-    assert {topic.n_subtopics for topic in topics} == {3}
-    assert topics.vector_width == 8
-
-
-@pytest.mark.parametrize("preset", sorted(PRESETS))
-def test_every_topic_is_complete_and_every_subtopic_covered(preset: str) -> None:
-    for topic in generate(preset, n_topics=20):
+@pytest.mark.parametrize(("preset", "ranges"), [*((name, {}) for name in sorted(PRESETS)), ("serp", FEW)])
+def test_every_topic_is_complete_and_every_subtopic_covered(preset: str, ranges: dict[str, Any]) -> None:
+    topics = generate(preset, n_topics=20, seed=4, **ranges)
+    assert (topics.name, topics.marks) == (f"synthetic:{preset}", ("simulated",))
+    assert topics[17].doc_ids[0] == f"{preset}-4-17-d0"
+    assert not set(topics.query_ids) & set(generate(preset, n_topics=20, seed=5, **ranges).query_ids)
+    assert len(np.unique([topic.query_vector for topic in topics], axis=0)) == 20
+    for topic in topics:
         assert topic.trainable
         assert judgments(topic).any(axis=0).all()
         assert set(np.unique(judgments(topic))) <= {0, 1}
         assert all(getattr(topic, name) is not None for name in ARRAYS)
+        assert (np.diff(topic.retrieval_scores) <= 0).all()
         assert topic.pool is None
         for rows in (vectors(topic), np.asarray(topic.query_vector)[None], np.asarray(topic.subtopic_vectors)):
             np.testing.assert_allclose(np.linalg.norm(rows, axis=1), 1, atol=1e-5)
-
-
-def test_the_set_is_named_after_its_preset_and_marked_as_simulated() -> None:
-    topics = generate("serp", n_topics=18, seed=4)
-    assert topics.name == "synthetic:serp"
-    assert topics.simulated
-    assert not topics.transductive
-    assert topics.query_ids[17] == "serp-4-17"
-    assert topics[17].doc_ids[3] == "serp-4-17-d3"
 
 
 @given(
@@ -103,13 +99,6 @@ def test_a_topic_depends_on_seed_and_index_alone(preset: str, seed: int, count: 
     few = generate(preset, n_topics=count, seed=seed)
     many = generate(preset, n_topics=count + more, seed=seed)
     assert all(same(a, b) for a, b in zip(few, many, strict=False))
-
-
-def test_seeds_and_indices_give_different_topics() -> None:
-    first, second = generate("tiny", n_topics=3, seed=0), generate("tiny", n_topics=3, seed=1)
-    queries = np.stack([np.asarray(topic.query_vector) for topics in (first, second) for topic in topics])
-    assert len(np.unique(queries, axis=0)) == 6
-    assert not set(first.query_ids) & set(second.query_ids)
 
 
 def test_serp_topics_of_all_seeds_share_one_catalogue() -> None:
@@ -155,8 +144,6 @@ def test_retrieval_order_is_correlated_with_relevance_as_much_as_asked() -> None
         rng = np.random.default_rng(0)
         gaps = []
         for topic in generate("serp", n_topics=200, retrieval_quality=quality):
-            scores = np.asarray(topic.retrieval_scores)
-            assert (np.diff(scores) <= 0).all()
             rows = judgments(topic)
             random = np.mean([alpha_dcg(rows, rng.permutation(15)) for _ in range(5)])
             gaps.append((alpha_dcg(rows, np.arange(15)) - random) / random)
@@ -228,8 +215,3 @@ def test_unknown_names_and_bad_numbers_are_refused() -> None:
     refused(lambda: generate("serp", n_topics=0), "n_topics must be at least 1, got 0")
     refused(lambda: generate("serp", seed=-1), "seed must be at least 0, got -1")
     refused(lambda: generate("serp", seed=1.5), "seed must be an integer", TypeError)
-
-
-def test_small_topics_still_cover_more_subtopics_than_documents() -> None:
-    for topic in generate("serp", n_topics=20, candidates=(1, 3), subtopics=(5, 5)):
-        assert judgments(topic).any(axis=0).all()

@@ -11,10 +11,9 @@ from srd_agents.registry import RANKERS
 from srd_gym.data.synthetic import generate
 from srd_train.experiment import fit
 from srd_train.experiment.cells import tasks
-from srd_train.experiment.fit import Session, all_options, combinations, fit_ranker
+from srd_train.experiment.fit import Session, all_options, combinations, fit_ranker, split_topics
 from srd_train.experiment.recipe import TopicsEntry, built_in, load_recipe, recipe_from
 from srd_train.experiment.sources import load_entry
-from srd_train.experiment.split import split_topics
 
 SMALL = {
     "title": "small",

@@ -17,8 +17,8 @@ from srd_train.commands.output import Output, print_table
 from srd_train.experiment.benchmark import FailedCellsError, run_benchmark
 from srd_train.experiment.cells import Cell, Engine, in_process
 from srd_train.experiment.engines.local import processes
-from srd_train.experiment.fit import commit, versions
 from srd_train.experiment.recipe import FOLDERS, Recipe, TopicsEntry, built_in, load_recipe
+from srd_train.experiment.surroundings import commit, versions
 from srd_train.report.macro import collection_cells, macro_cells, macro_tables, page_markdown
 from srd_train.report.markup import legend_of, write_page
 from srd_train.report.pictures import check_format, draw, draw_latency, panels

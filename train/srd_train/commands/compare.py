@@ -15,7 +15,7 @@ from srd_gym.data.trec import TopicText, read_qrels, read_run, read_topics_xml
 from srd_gym.topic import TopicSet
 from srd_train.commands.options import DEFAULT_MEASURES, Files, Measures, SomeFile, SomeText
 from srd_train.commands.output import Output, print_table
-from srd_train.experiment.own import import_own
+from srd_train.experiment.surroundings import import_own
 from srd_train.report.tables import ResultTable
 
 

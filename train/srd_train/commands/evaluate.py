@@ -8,7 +8,7 @@ from srd_gym.measures import evaluate_run
 from srd_gym.trec_files import read_qrels, read_run
 from srd_train.commands.options import DEFAULT_MEASURES, Files, Measures
 from srd_train.commands.output import Output
-from srd_train.experiment.own import import_own
+from srd_train.experiment.surroundings import import_own
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,7 +16,7 @@ from srd_gym.data.trec import write_run
 from srd_train.commands.options import Command, SomeFile, SomeText, joined, overview, parsed, ranker_options
 from srd_train.commands.output import Output
 from srd_train.experiment.engines.ray import imported_ray
-from srd_train.experiment.own import import_own
+from srd_train.experiment.surroundings import import_own
 from srd_train.serving.json_lines import rank_lines
 from srd_train.serving.models import Model, load_model
 from srd_train.serving.ranking import Job, TopicStream, rank_on_ray, rank_stream, topic_stream

@@ -30,9 +30,8 @@ from srd_train.commands.options import (
     ranker_options,
 )
 from srd_train.commands.output import Output
-from srd_train.experiment.fit import Fitted, Session, Trial, commit, fit_ranker, held, topics_seen
-from srd_train.experiment.own import import_own
-from srd_train.experiment.split import Split, split_topics, with_lsa
+from srd_train.experiment.fit import Fitted, Session, Split, Trial, fit_ranker, split_topics, topics_seen, with_lsa
+from srd_train.experiment.surroundings import commit, held, import_own
 from srd_train.experiment.tensorboard import EventLog
 from srd_train.serving.models import VECTORIZER_FOLDER, saved_vectorizer, write_heuristic
 

@@ -30,9 +30,9 @@ from srd_train.experiment.cells import (
     in_process,
     tasks,
 )
-from srd_train.experiment.fit import held
 from srd_train.experiment.recipe import Recipe
 from srd_train.experiment.records import OtherVersionError, read_record
+from srd_train.experiment.surroundings import held
 
 Record = dict[str, Any]
 

@@ -1,38 +1,106 @@
-"""Fitting any ranker on a split: learners learn, heuristics have their parameters chosen on the validation topics.
+"""Splitting a topic set and fitting any ranker on its parts.
 
-A fit holds the folder that it writes to, and can say what code made it.
+Learners learn, heuristics have their parameters chosen on the validation topics. Nobody looks at the test topics here,
+nor does a vectoriser that is fitted on texts.
 """
 
 from __future__ import annotations
 
 import contextlib
-import functools
 import itertools
-import platform
-import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
-from importlib.metadata import PackageNotFoundError, version
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from filelock import FileLock, Timeout
+import numpy as np
 
 from srd_agents.config import as_values
 from srd_agents.history import OnProgress, Progress
 from srd_agents.learner import Learner
 from srd_agents.registry import RANKERS, RankerSpec
 from srd_agents.validation import Validation
+from srd_gym.data.lsa import LsaVectorizer
+from srd_gym.data.splits import read_folds
 from srd_gym.protocols import Ranker
 from srd_gym.topic import TopicSet
-from srd_train.experiment.split import Split
 
-_LOCK = ".lock"
-_DISTRIBUTIONS = ("srd-gym", "numpy", "torch", "scikit-learn", "scipy", "gymnasium", "pyarrow")
+VALIDATION_SHARE = 0.2
+"""Of the topics, where no fold is named."""
 
 Values = dict[str, Any]
 """Option -> value."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Split:
+    """A topic set split into parts that share no query."""
+
+    train: TopicSet
+    """What a learner learns from."""
+    validation: TopicSet
+    """What models and parameters are chosen on."""
+    test: TopicSet | None
+    """Not looked at until everything is chosen; None where the split has no test part."""
+    description: Mapping[str, Any]
+    """How it was split, as JSON values."""
+    vectorizer: LsaVectorizer | None = None
+    """Fitted on the texts of `train`, and already applied to all parts."""
+
+
+def split_topics(
+    topics: TopicSet, *, fold: str | None = None, folds: Path | None = None, fold_seed: int = 0, seed: int = 0
+) -> Split:
+    """Split a topic set.
+
+    Args:
+        topics: the whole set.
+        fold: "I/N", or "I" with a file of folds; None holds out a share for validation.
+        folds: a file of published test sets.
+        fold_seed: of the shuffle behind "I/N".
+        seed: of the shuffle that holds out the validation share.
+
+    Raises:
+        ValueError: a fold that does not exist, or too few topics.
+    """
+    if fold is None:
+        if folds is not None:
+            raise ValueError("--folds names a file of test sets: say which with --fold I")
+        return _hold_out(topics, seed)
+    index, count = _fold_numbers(fold, folds)
+    how: dict[str, Any]
+    if folds is not None:
+        parts, how = topics.folds_from(read_folds(folds)), {"folds_file": folds.name}
+    else:
+        parts, how = topics.folds(count, fold_seed), {"fold_seed": fold_seed}
+    if not 1 <= index <= len(parts):
+        raise ValueError(f"there is no fold {index}; expected 1 to {len(parts)}")
+    part = parts[index - 1]
+    for name in ("train", "validation", "test"):
+        if not len(getattr(part, name)):
+            raise ValueError(f"fold {index} of {part.count}: the {name} part has no topics; use fewer folds")
+    how = {"fold": index, "folds": part.count, **how}
+    return Split(train=part.train, validation=part.validation, test=part.test, description=how)
+
+
+def with_lsa(split: Split, width: int, vectorizer: LsaVectorizer | None = None) -> Split:
+    """The split with vectors made of its texts; the vectoriser sees the training texts only (inductive).
+
+    Args:
+        split: topics with texts; vectors they may have are replaced.
+        width: F, at most what the training texts allow.
+        vectorizer: a fitted one, when a training run is resumed.
+    """
+    if vectorizer is None:
+        vectorizer = LsaVectorizer(width).fit_topics(split.train)
+    return replace(
+        split,
+        train=vectorizer.apply(split.train),
+        validation=vectorizer.apply(split.validation),
+        test=None if split.test is None else vectorizer.apply(split.test),
+        vectorizer=vectorizer,
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -210,69 +278,6 @@ def torch_threads(count: int) -> Iterator[None]:
         torch.set_num_threads(before)
 
 
-@contextlib.contextmanager
-def held(folder: Path) -> Iterator[None]:
-    """Hold the folder while the block runs; the system lets go of it however the process ends.
-
-    Args:
-        folder: created where missing; what was made for this goes again where the block itself makes nothing in it.
-
-    Raises:
-        ValueError: another run holds it.
-    """
-    made = [path for path in (folder, *folder.parents) if not path.exists()]
-    folder.mkdir(parents=True, exist_ok=True)
-    before = {path.name for path in folder.iterdir()}
-    lock = FileLock(folder / _LOCK)
-    try:
-        lock.acquire(timeout=0)
-    except Timeout as error:
-        raise ValueError(
-            f"another run is writing to {folder}; wait for its end, or give this one another folder with --out"
-        ) from error
-    try:
-        yield
-    finally:
-        with contextlib.suppress(OSError):  # of a folder that holds something
-            if {path.name for path in folder.iterdir()} - before == {_LOCK}:
-                (folder / _LOCK).unlink()
-            for path in made:
-                path.rmdir()
-        lock.release()
-
-
-@functools.cache
-def commit() -> str | None:
-    """The commit of the checkout this package runs from, "+changes" where files differ; None outside a checkout."""
-    folder = Path(__file__).resolve().parent
-
-    def git(*words: str) -> str:
-        done = subprocess.run(
-            ["git", "-C", str(folder), *words], capture_output=True, text=True, check=True, timeout=20
-        )
-        return done.stdout.strip()
-
-    try:
-        # An installed copy may lie inside some other project's checkout: only a checkout that tracks this file counts.
-        git("ls-files", "--error-unmatch", Path(__file__).name)
-        changed = git("status", "--porcelain", "--untracked-files=no")
-        return git("rev-parse", "HEAD") + ("+changes" if changed else "")
-    except (OSError, subprocess.SubprocessError):
-        return None
-
-
-@functools.cache
-def versions() -> dict[str, str]:
-    """Versions of Python and of the packages that results depend on."""
-    found = {"python": platform.python_version()}
-    for name in _DISTRIBUTIONS:
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:
-            continue
-    return found
-
-
 def _fit(spec: RankerSpec, config: Values, split: Split, session: Session) -> tuple[Ranker, float | None]:
     """The ranker with these options, trained where it learns, and a learner's best validation value."""
     ranker = spec.build(spec.configure(**config), seed=session.seed, trust=session.trust)
@@ -331,3 +336,29 @@ def _with_episodes(records: Sequence[Mapping[str, Any]], options: Any, topics: T
         {**record, "episodes": count, "steps": round(count * length)}
         for record, count in zip(records, played, strict=True)
     ]
+
+
+def _hold_out(topics: TopicSet, seed: int) -> Split:
+    """The last fifth of a shuffle for validation, no test part."""
+    held = round(len(topics) * VALIDATION_SHARE)
+    if held < 1 or held >= len(topics):
+        raise ValueError(f"expected at least 3 topics to train and validate on, got {len(topics)}")
+    order = np.random.default_rng(seed).permutation(len(topics))
+    parts = [topics.replace(topics[int(i)] for i in sorted(part)) for part in (order[held:], order[:held])]
+    how = {"validation_share": VALIDATION_SHARE, "seed": seed}
+    return Split(train=parts[0], validation=parts[1], test=None, description=how)
+
+
+def _fold_numbers(text: str, file: Path | None) -> tuple[int, int]:
+    """The numbers in "I/N"; 0 for the second in "I", where a file says how many there are."""
+    first, slash, second = text.partition("/")
+    expected = "a number, such as --fold 1" if file is not None else "two numbers, such as --fold 1/5"
+    if (
+        not text.isascii()  # other alphabets have digits too
+        or not first.isdecimal()
+        or bool(slash) == (file is not None)
+        or (slash and not second.isdecimal())
+    ):
+        where = f"with --folds {file}" if file is not None else "without a --folds file"
+        raise ValueError(f"--fold {text!r}: expected {expected} ({where})")
+    return int(first), int(second or 0)

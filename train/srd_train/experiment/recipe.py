@@ -21,7 +21,7 @@ from srd_gym.measures import measure
 from srd_gym.names import unknown
 from srd_gym.reading import existing_file, reading
 from srd_train.experiment.fit import all_options
-from srd_train.experiment.own import import_own
+from srd_train.experiment.surroundings import import_own
 
 Entry = TypeVar("Entry", "TopicsEntry", "View", "RankerEntry", "Recipe")
 

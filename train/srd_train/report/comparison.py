@@ -11,7 +11,7 @@ from srd_gym.data.trec import Qrels, Run, TopicText, judgment_rows
 from srd_gym.measures import Evaluation, Measure, evaluate_run, measure
 from srd_gym.names import unknown
 from srd_gym.topic import Topic, TopicSet
-from srd_train.experiment.fit import commit, versions
+from srd_train.experiment.surroundings import commit, versions
 from srd_train.report.page import Report
 from srd_train.report.results import Description, Problem
 from srd_train.report.tables import complete_tables

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from srd_gym.topic import TopicSet
-from srd_train.experiment.fit import versions
+from srd_train.experiment.surroundings import versions
 from srd_train.report.markup import Column, as_latex, as_markdown, columns, legend_of, notes, write_text
 from srd_train.report.pictures import panels
 from srd_train.report.rankings import ShownRankings, shown_rankings

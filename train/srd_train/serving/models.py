@@ -13,8 +13,7 @@ from srd_agents.storage import CONFIG_FILE, SCHEMA_VERSION, read_model_config, w
 from srd_gym.data.lsa import LsaVectorizer
 from srd_gym.protocols import Ranker
 from srd_gym.topic import TopicSet
-from srd_train.experiment.fit import versions
-from srd_train.experiment.own import import_own
+from srd_train.experiment.surroundings import import_own, versions
 
 VECTORIZER_FOLDER = "vectorizer"
 """Inside a model folder: the vectoriser that was fitted on the training topics' texts."""

@@ -24,7 +24,8 @@ from srd_gym.data.wide import wide_topics
 from srd_gym.files import written_atomically
 from srd_train.commands.options import Folder
 from srd_train.commands.output import Output
-from srd_train.experiment.fit import commit, topics_seen, torch_threads, versions
+from srd_train.experiment.fit import topics_seen, torch_threads
+from srd_train.experiment.surroundings import commit, versions
 from studies.pretrain.distil import DistilConfig, distil
 
 LOG = "pretraining.json"

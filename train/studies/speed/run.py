@@ -15,7 +15,7 @@ import tyro
 
 from srd_train.commands.options import SomeFile, parsed
 from srd_train.commands.output import Output
-from srd_train.experiment.fit import commit, versions
+from srd_train.experiment.surroundings import commit, versions
 from srd_train.report.markup import markdown, write_page
 
 if TYPE_CHECKING:

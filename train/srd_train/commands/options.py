@@ -96,19 +96,39 @@ def _check_seeds(options: Any) -> None:
                 check_count(f"--{entry.name.replace('_', '-')}", seed, low=0)
 
 
-def ranker_options(config: Any, tuned: Collection[str] = (), taken: Collection[str] = ()) -> type[Any]:
-    """A dataclass whose fields are the command-line options of a ranker's config dataclass.
+def parsed_with_ranker(
+    kind: type[Options], config: Any, args: Sequence[str], prog: str, *, tuned: Collection[str] = ()
+) -> tuple[Options, dict[str, Any]]:
+    """A command's own options and those of a ranker, from one command line.
 
-    One truth: names, types, defaults and help are the config's own.
+    One truth: names, types, defaults and help of the ranker's options are those of its config dataclass.
 
     Args:
-        config: an instance of a dataclass with a docstring under each field; its values are the defaults.
-        tuned: fields that are chosen on validation topics unless given; their default becomes None.
-        taken: names of options that the command has itself (seed); such fields are left out.
+        kind: as of `parsed`.
+        config: an instance of a dataclass with a docstring under each field; its values are the defaults. Fields that
+            the command has itself (seed) are the command's.
+        args: as of `parsed`.
+        prog: as of `parsed`.
+        tuned: fields that are chosen on validation topics unless given.
 
     Returns:
-        A dataclass for `parsed`; `given_options` turns its instance into config values.
+        The command's dataclass, and the ranker's values without the tuned ones that were not given.
+
+    Raises:
+        SystemExit, ValueError: as `parsed`.
     """
+    taken = {entry.name for entry in dataclasses.fields(kind)}  # type: ignore[arg-type]
+    unnamed = tyro.conf.arg(name="")
+    parts = {"command": kind, "ranker": _ranker_options(config, tuned, taken)}
+    both = dataclasses.make_dataclass("Both", [(name, Annotated[part, unnamed]) for name, part in parts.items()])
+    both.__doc__ = kind.__doc__
+    found: Any = parsed(both, args, prog)
+    values = {entry.name: getattr(found.ranker, entry.name) for entry in dataclasses.fields(found.ranker)}
+    return found.command, {name: value for name, value in values.items() if not (name in tuned and value is None)}
+
+
+def _ranker_options(config: Any, tuned: Collection[str], taken: Collection[str]) -> type[Any]:
+    """A dataclass whose fields are the command-line options of a ranker's config; None for what is to be tuned."""
     hints = get_type_hints(type(config))
     helps = _field_helps(type(config))
     made: list[tuple[str, Any, Any]] = []
@@ -122,22 +142,6 @@ def ranker_options(config: Any, tuned: Collection[str] = (), taken: Collection[s
         option = tyro.conf.arg(name=entry.name.rstrip("_").replace("_", "-"), help=text.replace("`", ""))
         made.append((entry.name, Annotated[kind, option], dataclasses.field(default=default)))
     return dataclasses.make_dataclass("RankerOptions", made, kw_only=True, frozen=True)
-
-
-def given_options(options: Any, tuned: Collection[str] = ()) -> dict[str, Any]:
-    """The values of an instance of `ranker_options`, without the tuned ones that were not given."""
-    values = {entry.name: getattr(options, entry.name) for entry in dataclasses.fields(options)}
-    return {name: value for name, value in values.items() if not (name in tuned and value is None)}
-
-
-def joined(kind: type[Any], ranker: type[Any]) -> type[Any]:
-    """A dataclass that holds a command's own options (`.command`) and a ranker's (`.ranker`), both without prefix."""
-    unnamed = tyro.conf.arg(name="")
-    both = dataclasses.make_dataclass(
-        "Joined", [("command", Annotated[kind, unnamed]), ("ranker", Annotated[ranker, unnamed])], frozen=True
-    )
-    both.__doc__ = kind.__doc__
-    return both
 
 
 def _field_helps(config_class: type[Any]) -> dict[str, str]:

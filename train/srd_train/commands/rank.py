@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,7 +12,7 @@ import tyro
 
 from srd_agents.registry import RANKERS
 from srd_gym.data.trec import write_run
-from srd_train.commands.options import Command, SomeFile, SomeText, joined, overview, parsed, ranker_options
+from srd_train.commands.options import Command, SomeFile, SomeText, overview, parsed, parsed_with_ranker
 from srd_train.commands.output import Output
 from srd_train.experiment.engines.ray import imported_ray
 from srd_train.experiment.surroundings import import_own
@@ -81,9 +80,7 @@ def parse(args: Sequence[str], prog: str) -> Command:
     spec = None if Path(target).is_dir() or target not in RANKERS else RANKERS.find(target)
     if spec is None or spec.learns:
         return RankCommand(target, parsed(Rank, words, f"{prog} {target}"), {})
-    own = {entry.name for entry in dataclasses.fields(Rank)}
-    both = parsed(joined(Rank, ranker_options(spec.configure(), taken=own)), words, f"{prog} {target}")
-    return RankCommand(target, both.command, dataclasses.asdict(both.ranker))
+    return RankCommand(target, *parsed_with_ranker(Rank, spec.configure(), words, f"{prog} {target}"))
 
 
 @dataclass(frozen=True)

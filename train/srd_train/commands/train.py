@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,11 +22,8 @@ from srd_train.commands.options import (
     Folder,
     SomeFile,
     SomeFolder,
-    given_options,
-    joined,
     overview,
-    parsed,
-    ranker_options,
+    parsed_with_ranker,
 )
 from srd_train.commands.output import Output
 from srd_train.experiment.fit import Fitted, Session, Split, Trial, fit_ranker, split_topics, topics_seen, with_lsa
@@ -104,13 +100,10 @@ def parse(args: Sequence[str], prog: str) -> Command:
     spec = RANKERS.find(name)
     if spec.foreign_code:
         raise ValueError(f"ranker {spec.name!r} is trained elsewhere: rank with `srd rank {spec.name} --help`")
-    own = {entry.name for entry in dataclasses.fields(Train)}
     tuned = spec.parameters_to_tune
-    both = joined(Train, ranker_options(spec.configure(), tuned=tuned, taken=own))
-    options = parsed(both, words, f"{prog} {spec.name}")
-    config = given_options(options.ranker, tuned)
-    import_own([options.command.select_by, config], trust=options.command.trust)
-    return TrainCommand(spec, options.command, config)
+    options, config = parsed_with_ranker(Train, spec.configure(), words, f"{prog} {spec.name}", tuned=tuned)
+    import_own([options.select_by, config], trust=options.trust)
+    return TrainCommand(spec, options, config)
 
 
 @dataclass(frozen=True)

@@ -23,16 +23,19 @@ from scipy import special
 
 Scores = NDArray[np.float64]
 
+_LEVEL = 0.95
+"""Of confidence."""
 _ROUNDING = 1e-12
 """Differences of means and errors below it are those of floating-point sums."""
+_TIE = 1e-9
+"""Differences on a topic up to it are ties: the last digits of a mean over seeds depend on the order of the sum."""
 
 
-def interval(scores: ArrayLike, *, level: float = 0.95) -> tuple[float, float]:
-    """The interval of a ranker's mean, over topics and seeds.
+def interval(scores: ArrayLike) -> tuple[float, float]:
+    """The 95% interval of a ranker's mean, over topics and seeds.
 
     Args:
         scores: [S, T], or [T] of one seed.
-        level: of confidence, in (0, 1).
 
     Returns:
         Its low and high end, within the range of the topics' scores; both the mean itself for a single topic.
@@ -42,22 +45,21 @@ def interval(scores: ArrayLike, *, level: float = 0.95) -> tuple[float, float]:
     """
     values = _checked("scores", scores)
     topics = values.mean(axis=0)
-    low, high = _around(_estimate([topics], [[values]]), level)
+    low, high = _around(_estimate([topics], [[values]]))
     return max(low, float(topics.min())), min(high, float(topics.max()))
 
 
-def difference_interval(*pairs: tuple[ArrayLike, ArrayLike], level: float = 0.95) -> tuple[float, float]:
-    """The interval of one ranker's mean less another's, over topics and both rankers' seeds.
+def difference_interval(*pairs: tuple[ArrayLike, ArrayLike]) -> tuple[float, float]:
+    """The 95% interval of one ranker's mean less another's, over topics and both rankers' seeds.
 
     Args:
         pairs: [S, T] scores of the first and [S', T] of the second, same topics, same order; several pairs are several
             collections, and the mean is that of the collections' means.
-        level: of confidence, in (0, 1).
 
     Raises:
         ValueError: different numbers of topics, none, or scores that are not finite.
     """
-    return _around(_estimate(*_differences(pairs)), level)
+    return _around(_estimate(*_differences(pairs)))
 
 
 def paired_test(*pairs: tuple[ArrayLike, ArrayLike]) -> float:
@@ -94,13 +96,12 @@ def holm(p_values: Sequence[float]) -> list[float]:
     return adjusted
 
 
-def wins_ties_losses(first: ArrayLike, second: ArrayLike, *, tolerance: float = 1e-9) -> tuple[int, int, int]:
+def wins_ties_losses(first: ArrayLike, second: ArrayLike) -> tuple[int, int, int]:
     """On how many topics the first ranker scores higher, the same, and lower.
 
     Args:
         first: [S, T] scores of one ranker; their mean over seeds counts.
         second: [S', T] scores of the other, same topics, same order.
-        tolerance: differences up to this are ties: the last digits of a mean over seeds depend on the order of the sum.
 
     Returns:
         Wins, ties and losses of the first; they add up to T.
@@ -110,14 +111,14 @@ def wins_ties_losses(first: ArrayLike, second: ArrayLike, *, tolerance: float = 
     """
     one, other = _pair(first, second)
     difference = one.mean(axis=0) - other.mean(axis=0)
-    wins, losses = int((difference > tolerance).sum()), int((-difference > tolerance).sum())
+    wins, losses = int((difference > _TIE).sum()), int((-difference > _TIE).sum())
     return wins, difference.size - wins - losses, losses
 
 
-def _around(estimate: tuple[float, float, float], level: float) -> tuple[float, float]:
+def _around(estimate: tuple[float, float, float]) -> tuple[float, float]:
     """The ends of the interval around a mean with this error and these degrees of freedom."""
     mean, error, freedom = estimate
-    reach = float(special.stdtrit(freedom, (1 + level) / 2)) * error if error else 0.0
+    reach = float(special.stdtrit(freedom, (1 + _LEVEL) / 2)) * error if error else 0.0
     return mean - reach, mean + reach
 
 

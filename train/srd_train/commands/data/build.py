@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import tyro
 
@@ -67,6 +67,12 @@ class Build(ABC):
         if self.vectors is not None and self.vectors.startswith("model:"):
             return partial(embed_texts, self.vectors.removeprefix("model:"))
         return self.vector_file
+
+    @property
+    def own(self) -> dict[str, Any]:
+        """The options that this source alone has, as its loader takes them; no files are None."""
+        names = {entry.name for entry in fields(self)} - {entry.name for entry in fields(FolderBuild)}
+        return {name: None if (value := getattr(self, name)) == () else value for name in names}
 
     def check(self) -> None:
         """Refuse options that nothing would use, before files are read.
@@ -144,9 +150,7 @@ class Ambient(FolderBuild):
 
     def load(self, output: Output) -> TopicSet:
         """AMBIENT's topics."""
-        return load_ambient(
-            self.folder, vectors=self.vector_file, order=self.order, strict=self.strict, missing=self.missing
-        )
+        return load_ambient(self.folder, vectors=self.vector_file, missing=self.missing, **self.own)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -169,14 +173,8 @@ class Texts(FolderBuild):
     def load(self, output: Output) -> TopicSet:
         """The folder's topics."""
         with output.progress("retrieve") as advance:
-            return load_texts(
-                self.folder,
-                vectors=self.any_vectors,
-                retrieve=self.retrieve,
-                depth=self.depth,
-                missing=self.missing,
-                advance=advance,
-            )
+            vectors = self.any_vectors
+            return load_texts(self.folder, vectors=vectors, missing=self.missing, advance=advance, **self.own)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -209,18 +207,8 @@ class Wordnet(FolderBuild):
     def load(self, output: Output) -> TopicSet:
         """The words' topics."""
         with output.progress("retrieve") as advance:
-            return load_wordnet(
-                self.folder,
-                words=self.words,
-                skip=self.skip,
-                senses=self.senses,
-                pos=self.pos,
-                index=self.index,
-                vectors=self.any_vectors,
-                depth=self.depth,
-                missing=self.missing,
-                advance=advance,
-            )
+            vectors = self.any_vectors
+            return load_wordnet(self.folder, vectors=vectors, missing=self.missing, advance=advance, **self.own)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -239,8 +227,7 @@ class Rl4srd(FolderBuild):
 
     def load(self, output: Output) -> TopicSet:
         """MDP-DIV's topics."""
-        qrels = self.qrels or None
-        return load_rl4srd(self.folder, documents=self.vector_file, qrels=qrels, missing=self.missing)
+        return load_rl4srd(self.folder, documents=self.vector_file, missing=self.missing, **self.own)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -308,11 +295,4 @@ class Trec(Build):
 
     def load(self, output: Output) -> TopicSet:
         """TREC's topics."""
-        return load_trec(
-            qrels=self.qrels or None,
-            run=self.run,
-            topics=self.topics or None,
-            texts=self.texts or None,
-            vectors=self.vector_file,
-            missing=self.missing,
-        )
+        return load_trec(vectors=self.vector_file, missing=self.missing, **self.own)

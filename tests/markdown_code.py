@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
+
+import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 THIRD_PARTY = ROOT / "docs" / "third_party"
@@ -63,3 +66,16 @@ def environments_of(page: Path) -> list[str]:
 def third_party_pages(environment: str) -> list[Path]:
     """The pages in docs/third_party/ that run in this environment."""
     return [page for page in sorted(THIRD_PARTY.glob("*.md")) if environments_of(page) == [environment]]
+
+
+def code_of_pages(environment: str) -> Callable[..., None]:
+    """A test that runs the code of each of them in a folder with the scripts that lie beside it."""
+
+    @pytest.mark.parametrize("page", third_party_pages(environment), ids=lambda page: page.name)
+    def code_of_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        for script in THIRD_PARTY.glob("*.py"):
+            shutil.copy(script, tmp_path)
+        monkeypatch.chdir(tmp_path)
+        run_page(page)
+
+    return code_of_page_runs

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import functools
 import json
 import pickle
 import subprocess
@@ -36,8 +37,9 @@ LARGE = generate("serp", n_topics=2, seed=5, candidates=(15, 15), width=8)
 OF = {"MaskablePPO": contrib.MaskablePPO, "PPO": sb3.PPO, "A2C": sb3.A2C, "TRPO": contrib.TRPO, "DQN": sb3.DQN}
 
 
+@functools.cache
 def model_of(name: str, *, ours: bool, **arguments: Any) -> Any:
-    """Untrained: ranking does not depend on how good the weights are."""
+    """Untrained: ranking does not depend on how good the weights are. None of the tests changes it."""
     env = SelectionEnv(TOPICS, **{"horizon": 4, **arguments})
     kwargs = policy_arguments(env, hidden=8) if ours else None
     policy = policy_for(OF[name]) if ours else "MultiInputPolicy"

@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pyterrier as pt
-import pytest
 from adapters import Known
 from langchain_core.documents import Document
-from markdown_code import FENCE, ROOT, run_page, third_party_pages
+from markdown_code import FENCE, ROOT, code_of_pages
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("page", third_party_pages("integrations"), ids=lambda page: page.name)
-def test_code_of_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert run_page(page)
-    assert not pt.java.started()
+test_code_of_page_runs = code_of_pages("integrations")
 
 
 def test_lines_of_the_readme_run() -> None:
@@ -37,5 +31,7 @@ def test_lines_of_the_readme_run() -> None:
     }
     exec(compile(blocks[0], "README.md", "exec"), names)
     assert len(names["pipeline"].search("jaguar")) == 5
+    assert not pt.java.started()
     assert names["search"].predict(vectors[:1]).shape == (1, 5)
     assert len(names["compressor"].compress_documents([Document(str(i)) for i in range(12)], "jaguar")) == 5
+    assert not pt.java.started()

@@ -1,8 +1,9 @@
-"""Ray writes into the home folder; tests do not."""
+"""Ray writes into the home folder; tests do not. And a Ray of our own."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 
 import pytest
 
@@ -11,3 +12,17 @@ import pytest
 def _ray_at_home(tmp_path_factory: pytest.TempPathFactory) -> None:
     """Another home for this process and those it starts, before Ray is imported."""
     os.environ["HOME"] = str(tmp_path_factory.mktemp("home"))
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[None]:
+    """A Ray of our own, whatever runs on this machine."""
+    import ray
+
+    from srd_train.experiment.engines.ray import connected_ray
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RAY_ADDRESS", "local")
+        connected_ray()
+    yield
+    ray.shutdown()

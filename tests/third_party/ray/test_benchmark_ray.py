@@ -7,34 +7,24 @@ import json
 import os
 import signal
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-import ray
 
 from srd_gym.data.parquet import write_topics
 from srd_gym.data.synthetic import generate
 from srd_train.cli import main
 from srd_train.experiment.benchmark import FailedCellsError, run_benchmark
 from srd_train.experiment.engines import ray as ray_engine
-from srd_train.experiment.engines.ray import connected_ray, on_ray
+from srd_train.experiment.engines.ray import on_ray
 from srd_train.experiment.recipe import RankerEntry, Recipe, TopicsEntry
 
 CHANGING = {"commit", "versions", "seconds", "wall_seconds", "cpu_seconds"}
 CHANGING |= {"fit_seconds", "fit_cpu_seconds", "rank_seconds", "rank_cpu_seconds"}
 LEARNER = RankerEntry(ranker="reinforce", config={"epochs": 3, "horizon": 5, "hidden": 4})
 
-
-@pytest.fixture(scope="module", autouse=True)
-def _cluster() -> Iterator[None]:
-    """A Ray of our own, whatever runs on this machine."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("RAY_ADDRESS", "local")
-        connected_ray()
-    yield
-    ray.shutdown()
+pytestmark = pytest.mark.usefixtures("cluster")
 
 
 def recipe(*rankers: RankerEntry, **changes: Any) -> Recipe:

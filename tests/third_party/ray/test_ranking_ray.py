@@ -3,27 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import ray
 
 from srd_gym.data.parquet import write_topics
 from srd_gym.data.synthetic import generate
 from srd_gym.data.trec import read_run
 from srd_train.cli import main
-from srd_train.experiment.engines.ray import connected_ray
 
-
-@pytest.fixture(scope="module", autouse=True)
-def _cluster() -> Iterator[None]:
-    """A Ray of our own, whatever runs on this machine."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("RAY_ADDRESS", "local")
-        connected_ray()
-    yield
-    ray.shutdown()
+pytestmark = pytest.mark.usefixtures("cluster")
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ Runs where the five libraries are: `make test-third-party-integrations`.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -64,12 +65,15 @@ def namer(vectors: Vectors, subtopics: Vectors | None) -> Callable[[str], list[s
     return None if subtopics is None else lambda query: [str(len(vectors) + s) for s in range(len(subtopics))]
 
 
-def langchain_documents(scores: Vectors) -> list[Document]:
-    return [Document(str(i), metadata={"relevance_score": float(score)}) for i, score in enumerate(scores)]
-
-
 def langchain(
-    query: Vectors, vectors: Vectors, scores: Vectors, k: int, weight: Any, ranker: Any = None, subtopics: Any = None
+    query: Vectors,
+    vectors: Vectors,
+    scores: Vectors,
+    k: int,
+    weight: Any,
+    ranker: Any = None,
+    subtopics: Any = None,
+    runnable: bool = False,
 ) -> list[int]:
     compressor = DiverseCompressor(
         embeddings=Known(query, vectors, subtopics),
@@ -79,21 +83,11 @@ def langchain(
         score_key="relevance_score",
         subtopics=namer(vectors, subtopics),
     )
-    return [int(one.page_content) for one in compressor.compress_documents(langchain_documents(scores), "jaguar")]
-
-
-def langchain_runnable(
-    query: Vectors, vectors: Vectors, scores: Vectors, k: int, weight: Any, ranker: Any = None, subtopics: Any = None
-) -> list[int]:
-    step = DiverseCompressor(
-        embeddings=Known(query, vectors, subtopics),
-        k=k,
-        lambda_mult=weight,
-        ranker=ranker,
-        score_key="relevance_score",
-        subtopics=namer(vectors, subtopics),
-    ).as_runnable()
-    shown = step.invoke({"query": "jaguar", "documents": langchain_documents(scores)})
+    documents = [Document(str(i), metadata={"relevance_score": float(score)}) for i, score in enumerate(scores)]
+    if runnable:
+        shown = compressor.as_runnable().invoke({"query": "jaguar", "documents": documents})
+    else:
+        shown = compressor.compress_documents(documents, "jaguar")
     return [int(one.page_content) for one in shown]
 
 
@@ -155,7 +149,7 @@ def sklearn(
 
 ADAPTERS: dict[str, tuple[Adapter, Callable[[float], float]]] = {
     "langchain": (langchain, lambda diversity: 1 - diversity),
-    "langchain runnable": (langchain_runnable, lambda diversity: 1 - diversity),
+    "langchain runnable": (partial(langchain, runnable=True), lambda diversity: 1 - diversity),
     "haystack": (haystack, lambda diversity: diversity),
     "llama_index": (llama_index, lambda diversity: 1 - diversity),
     "pyterrier": (pyterrier, lambda diversity: 1 - diversity),

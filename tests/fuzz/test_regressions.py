@@ -20,6 +20,8 @@ import pytest
 from fuzz.calls import MODEL
 from fuzz.files import AMBIENT, make_topics, write
 
+from srd_agents.registry import RANKERS
+from srd_agents.storage import CONFIG_FILE
 from srd_gym.data import (
     LsaVectorizer,
     generate,
@@ -35,6 +37,7 @@ from srd_gym.measures import evaluate, evaluate_run, evaluation
 from srd_gym.reading import GROWTH, numbered_lines, read_json_object, reading
 from srd_train.experiment.recipe import load_recipe
 from srd_train.serving.json_lines import rank_lines, topic_of
+from srd_train.serving.models import load_model, write_heuristic
 
 
 @pytest.fixture
@@ -342,3 +345,17 @@ def test_ranks_of_thousands_of_digits_are_refused(tmp_path: Path) -> None:
     with (tmp_path / "results.txt").open("a") as stream:
         stream.write(f"1.{'9' * 5_000}\tu\tt\ts\n")
     refused(lambda: load_ambient(tmp_path), tmp_path, r"results\.txt:5: id .* must end in a number from 1")
+
+
+@pytest.mark.parametrize("ids", [1, "ab", {"a": 1}, [1, 2], ["a", ["b"]], [None]])
+def test_test_queries_that_are_no_ids_are_refused(ids: object, tmp_path: Path) -> None:
+    spec = RANKERS.find("mmr")
+    write_heuristic(tmp_path, spec, {"lambda_": 0.5}, None, {"test_query_ids": ["a"]})
+    assert load_model(str(tmp_path)).test_query_ids == ("a",)
+    content = json.loads((tmp_path / CONFIG_FILE).read_text())
+    content["metadata"]["test_query_ids"] = ids
+    (tmp_path / CONFIG_FILE).write_text(json.dumps(content))
+    with pytest.raises(
+        TypeError, match=r"config\.json: (entry \d of )?test_query_ids must be|test_query_ids must be text"
+    ):
+        load_model(str(tmp_path))

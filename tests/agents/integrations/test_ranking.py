@@ -69,10 +69,29 @@ def test_embeddings_and_scores() -> None:
     assert embeddings_of([[1, 2], np.array([3.0, 4.0], dtype=np.float16)], names, "").tolist() == [[1, 2], [3, 4]]
     assert scores_of([1, np.float32(0.5)], names) == [1.0, 0.5]
     assert scores_of([None, None], names) is None
-    with pytest.raises(ValueError, match="document 1 has no embedding; do this"):
-        embeddings_of([[1], None], names, "do this")
-    with pytest.raises(TypeError, match="document 1: its score must be a number, got True"):
-        scores_of([1, True], names)
+
+
+@pytest.mark.parametrize(("vector", "error", "message"), [
+    (None, ValueError, "document 1 has no embedding; do this"),
+    ([1, 2, 3], ValueError, r"document 1 .*of width 3, document 0 .*of width 2.*one model"),
+    ([1, float("nan")], ValueError, "document 1.*NaN or infinity"),
+    (["a", "b"], TypeError, r"document 1.*must be numbers in one row, got <U1 of shape \(2,\)"),
+    ([[1, 2]], TypeError, r"document 1.*must be numbers in one row, got int64 of shape \(1, 2\)"),
+])  # fmt: skip
+def test_documents_without_good_vectors_are_named(vector: Any, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        embeddings_of([[1, 2], vector], named("document", ["a", None]), "do this")
+
+
+@pytest.mark.parametrize(("score", "error", "message"), [
+    (None, ValueError, "document 1 has no score, and others have"),
+    (True, TypeError, "document 1: its score must be a number, got True"),
+    ("2", TypeError, r"document 1: its score must be a number, got '2' \(str\)"),
+    (float("inf"), ValueError, "document 1: its score must be finite"),
+])  # fmt: skip
+def test_documents_without_good_scores_are_named(score: Any, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        scores_of([1, score], named("document", ["a", None]))
 
 
 def test_errors_speak_of_queries() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -108,37 +107,13 @@ def test_a_folder_is_written_down_and_an_object_is_not(tmp_path: Path) -> None:
         by_object.to_dict()
 
 
-def changed(place: int, **values: Any) -> list[Document]:
-    given = retrieved()
-    given[place] = replace(given[place], **values)
-    return given
-
-
-@pytest.mark.parametrize(
-    ("documents", "message"),
-    [
-        (changed(3, embedding=None), r"document 3 \(id '3'\) has no embedding; have the retriever return embeddings"),
-        (changed(3, embedding=[1.0]), r"document 3 .*of width 1, document 0 .*of width 4.*one model"),
-        (changed(3, embedding=[1.0, 2.0, 3.0, float("inf")]), r"document 3 .*NaN or infinity"),
-        (changed(3, score=None), r"document 3 .*has no score, and others have"),
-    ],
-)
-def test_bad_documents_are_named(documents: Any, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        DiverseRanker().run(documents)
-
-
-def test_bad_queries_and_options_are_named() -> None:
-    with pytest.raises(ValueError, match="the query has an embedding of width 2, its documents of width 4"):
-        DiverseRanker().run(retrieved(), query_embedding=[1.0, 2.0])
+def test_bad_options_are_named() -> None:
     with pytest.raises(ValueError, match="top_k must be at least 1, got 0"):
         DiverseRanker(top_k=0)
     with pytest.raises(ValueError, match="top_k must be at least 1, got 0"):
         DiverseRanker(top_k=3).run(retrieved(), top_k=0)
     with pytest.raises(ValueError, match=r"diversity must be a finite number from 0.0 to 1.0, got 2"):
         DiverseRanker().run(retrieved(), diversity=2)
-    with pytest.raises(ValueError, match=r"unknown ranker 'mrm'. Did you mean mmr"):
-        DiverseRanker(ranker="mrm")
 
 
 def test_a_retriever_that_keeps_its_embeddings_is_told_so() -> None:

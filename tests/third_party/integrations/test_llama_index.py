@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
 
 import numpy as np
 import pytest
+from adapters import Known, KnownToLlamaIndex
 from llama_index.core import VectorStoreIndex
-from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.llms import MockLLM
 from llama_index.core.query_engine import RetrieverQueryEngine
 from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
@@ -20,17 +19,7 @@ GENERATOR = np.random.default_rng(0)
 QUERY, VECTORS = GENERATOR.normal(size=4), GENERATOR.normal(size=(12, 4))
 
 
-class Known(BaseEmbedding):
-    """Texts are places among the vectors; any other text is the query."""
-
-    def _get_text_embedding(self, text: str) -> list[float]:
-        return VECTORS[int(text)].tolist()  # type: ignore[no-any-return]
-
-    def _get_query_embedding(self, query: str) -> list[float]:
-        return QUERY.tolist()  # type: ignore[no-any-return]
-
-    async def _aget_query_embedding(self, query: str) -> list[float]:
-        return self._get_query_embedding(query)
+MODEL = KnownToLlamaIndex(known=Known(QUERY, VECTORS))
 
 
 def retrieved(embedded: bool = True, scored: bool = True) -> list[NodeWithScore]:
@@ -49,9 +38,9 @@ def ids(nodes: list[NodeWithScore]) -> list[str]:
 
 @pytest.mark.parametrize("mmr_threshold", [0.0, 0.5, 1.0])
 def test_behind_a_retriever_and_in_a_query_engine(mmr_threshold: float) -> None:
-    index = VectorStoreIndex([TextNode(id_=str(i), text=str(i)) for i in range(12)], embed_model=Known())
+    index = VectorStoreIndex([TextNode(id_=str(i), text=str(i)) for i in range(12)], embed_model=MODEL)
     retriever = index.as_retriever(similarity_top_k=10)
-    postprocessor = DiversePostprocessor(top_n=4, mmr_threshold=mmr_threshold, embed_model=Known())
+    postprocessor = DiversePostprocessor(top_n=4, mmr_threshold=mmr_threshold, embed_model=MODEL)
     found = retriever.retrieve("jaguar")
     shown = postprocessor.postprocess_nodes(found, query_str="jaguar")
     places = [int(node.node_id) for node in found]
@@ -66,7 +55,7 @@ def test_behind_a_retriever_and_in_a_query_engine(mmr_threshold: float) -> None:
 
 def test_nodes_bring_their_own_embeddings() -> None:
     postprocessor = DiversePostprocessor(top_n=4, mmr_threshold=0.5)
-    expected = DiversePostprocessor(top_n=4, mmr_threshold=0.5, embed_model=Known())
+    expected = DiversePostprocessor(top_n=4, mmr_threshold=0.5, embed_model=MODEL)
     assert ids(postprocessor.postprocess_nodes(retrieved())) == ids(expected.postprocess_nodes(retrieved(False)))
     given = retrieved()
     postprocessor.postprocess_nodes(given)
@@ -90,34 +79,10 @@ def test_through_a_dictionary() -> None:
     assert ids(again.postprocess_nodes(retrieved())) == ids(made.postprocess_nodes(retrieved()))
 
 
-def changed(**values: Any) -> list[NodeWithScore]:
-    given = retrieved()
-    given[3] = NodeWithScore(node=given[3].node.model_copy(), score=given[3].score)
-    for name, value in values.items():
-        setattr(given[3] if name == "score" else given[3].node, name, value)
-    return given
-
-
-@pytest.mark.parametrize(
-    ("nodes", "message"),
-    [
-        (changed(embedding=None), r"node 3 \(id '3'\) has no embedding; give embed_model=, or"),
-        (changed(embedding=[1.0]), r"node 3 .*of width 1, node 0 .*of width 4.*one model"),
-        (changed(embedding=[1.0, 2.0, 3.0, float("inf")]), r"node 3 .*NaN or infinity"),
-        (changed(score=None), r"node 3 .*has no score, and others have"),
-    ],
-)
-def test_bad_nodes_are_named(nodes: Any, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        DiversePostprocessor().postprocess_nodes(nodes)
-
-
-def test_bad_queries_and_options_are_named() -> None:
-    with pytest.raises(ValueError, match="query 'jaguar' has an embedding of width 2, its documents of width 4"):
-        DiversePostprocessor().postprocess_nodes(retrieved(), QueryBundle("jaguar", embedding=[1.0, 2.0]))
+def test_nodes_without_embeddings_and_bad_options_are_named() -> None:
+    with pytest.raises(ValueError, match=r"node 0 \(id '0'\) has no embedding; give embed_model=, or"):
+        DiversePostprocessor().postprocess_nodes(retrieved(embedded=False))
     with pytest.raises(ValueError, match="greater than or equal to 1"):
         DiversePostprocessor(top_n=0)
     with pytest.raises(ValueError, match="Extra inputs are not permitted"):
         DiversePostprocessor(top_k=3)
-    with pytest.raises(ValueError, match=r"unknown ranker 'mrm'. Did you mean mmr"):
-        DiversePostprocessor(ranker="mrm")

@@ -125,6 +125,12 @@ def test_a_ranker_without_a_weight_refuses_one(adapter: Adapter, called: Any) ->
         adapter(np.ones(2), np.eye(2), np.ones(2), 1, 0.5, "random")
 
 
+@EVERY
+def test_an_unknown_ranker_is_named(adapter: Adapter, called: Any) -> None:
+    with pytest.raises(ValueError, match=r"unknown ranker 'mrm'. Did you mean mmr"):
+        adapter(np.ones(2), np.eye(2), np.ones(2), 1, None, "mrm")
+
+
 class Wrong:
     """A ranker of somebody's own that answers this, whatever it is asked."""
 

@@ -69,7 +69,6 @@ def test_a_pipeline_that_begins_with_texts() -> None:
         ({"n_neighbors": 0}, ValueError, "n_neighbors must be at least 1, got 0"),
         ({"n_candidates": 2.5}, TypeError, "n_candidates must be a whole number, got 2.5"),
         ({"diversity": "much"}, TypeError, "diversity must be a number, got 'much'"),
-        ({"ranker": "mrm"}, ValueError, r"unknown ranker 'mrm'. Did you mean mmr"),
     ],
 )
 def test_bad_options_are_named_by_fit(options: Any, error: Any, message: str) -> None:

@@ -274,9 +274,11 @@ class SelectionCore(Episodes):
         return {name: self._in_numbers(bound) for name, bound in self._table_measures.items()}
 
     def _in_numbers(self, bound: BoundMeasure) -> PlainMeasure:
-        """A measure in Python numbers; what candidates cover is shared by all that share the arrays."""
+        """A measure in Python numbers, shared by all that share the arrays; what candidates cover by all measures."""
         covers = self.arrays.covers(bound.rel)
-        return PlainMeasure(bound, self.arrays.cache(("covered", bound.rel), lambda: covered_subtopics(covers)))
+        covered = self.arrays.cache(("covered", bound.rel), lambda: covered_subtopics(covers))
+        plain: PlainMeasure = self.arrays.cache(("in numbers", bound), lambda: PlainMeasure(bound, covered))
+        return plain
 
     def _begin(self, episodes: Where, topics: int | IntArray) -> None:
         """Empty rankings for these topics in these episodes."""
@@ -288,7 +290,7 @@ class SelectionCore(Episodes):
         self._coverage[episodes] = 0
         self._gains[episodes] = 0.0
         if self._pruner is None:
-            self._allowed[episodes] = self.arrays.present.take(topics, axis=0)
+            self._allowed[episodes] = self.arrays.present[topics]
         else:
             self._allowed[episodes] = self._pruner.at_reset(np.asarray(topics), np.asarray(length))
 

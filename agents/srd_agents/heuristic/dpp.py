@@ -73,11 +73,11 @@ class _Volume(Objective):
 
 def _new_direction(unit: FloatArray, earlier: FloatArray) -> FloatArray:
     """What a unit vector [F] adds to orthonormal directions [t, F], at length 1; zeros where that is nothing."""
-    rest: FloatArray = np.subtract(unit, (earlier @ unit) @ earlier)
+    rest: FloatArray = np.subtract(unit, earlier.dot(unit).dot(earlier))
     square = float(rest.dot(rest))
     if square < _SMALL:
         # Much was taken away: what rounding left of it in the earlier directions is taken away as well.
-        rest -= (earlier @ rest) @ earlier
+        rest -= earlier.dot(rest).dot(earlier)
         square = float(rest.dot(rest))
     rest *= np.float32(square**-0.5 if square > SPANNED else 0.0)
     return rest

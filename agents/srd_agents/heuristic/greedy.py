@@ -27,8 +27,9 @@ LAZY_FROM = 1 << 17
 """Vector entries of a topic above which it is ranked alone and lazily; smaller ones are ranked side by side."""
 BLOCK = 1 << 18
 """Vector entries that are worked on side by side: about what a processor's second cache holds."""
-_FIRST, _MOST, _SHARE = 96, 512, 8
-"""Candidates that are kept up to date at first, and at most; of large topics at most one in so many."""
+_FIRST, _AGAIN, _MORE, _MOST, _SHARE = 112, 64, 96, 512, 8
+"""Candidates that are kept up to date: at first, after all bounds were renewed, more at a time at least, and at most;
+of large topics at most one in so many."""
 
 
 class Objective(ABC):
@@ -151,7 +152,7 @@ class _Lazy:
         self._most = min(n, max(_MOST, n // _SHARE))
         self._members = np.empty(self._most, dtype=np.int64)
         self._buffers = Rows(np.empty((self._most, width), dtype=np.float32), np.empty(self._most, dtype=np.float32))
-        self._few_values, self._few_states = np.empty((2, self._most), dtype=np.float32)
+        self._kept = np.empty((2, self._most), dtype=np.float32)
         self._position = -1
 
     def choose(self, index: int, rank: int) -> None:
@@ -165,7 +166,7 @@ class _Lazy:
             unit = self._few.vectors[position] * self._few.scale[position]
         self._directions[rank] = direction = self._objective.direction(unit, self._directions[:rank])
         if self._size:
-            self._objective.fold(self._few_states[: self._size], self._few.project(direction))
+            self._objective.fold(self._few_states, self._few.project(direction))
         elif not self._folded and not self._objective.falls_at_once:
             self._renew(rank + 1)
 
@@ -174,7 +175,7 @@ class _Lazy:
         while self._folded < rank:
             size = self._size
             if size:
-                score = self._objective.score(self._few_values[:size], self._few_states[:size])
+                score = self._objective.score(self._few_values, self._few_states)
                 position = int(score.argmax())
                 if size == len(self._value) or score[position] > self._bound[size]:
                     if not self._in_candidate_order:
@@ -209,7 +210,8 @@ class _Lazy:
     def _extend(self, rank: int) -> None:
         """Add candidates, half as many again, to the few, and fold `rank` directions in."""
         start = self._size
-        self._size = stop = min(self._most, start + max(_FIRST, start // 2))
+        more = max(_MORE, start // 2) if start else _AGAIN if self._folded else _FIRST
+        self._size = stop = min(self._most, start + more)
         added = np.sort(self._order[start:stop])
         rows = rows_of(self._vectors[added])
         vectors, scale = self._buffers
@@ -217,11 +219,12 @@ class _Lazy:
         self._few = Rows(vectors[:stop], scale[:stop])
         self._in_candidate_order &= not start or bool(self._members[start - 1] < added[0])
         self._members[start:stop] = added
-        self._few_values[start:stop] = self._value[added]
+        self._few_values, self._few_states = self._kept[:, :stop]
+        self._few_values[start:] = self._value[added]
         state = self._state[added]
         for direction in self._directions[self._folded : rank]:
             self._objective.fold(state, rows.project(direction))
-        self._few_states[start:stop] = state
+        self._few_states[start:] = state
 
     def _renew(self, rank: int) -> None:
         """Fold directions into the state of all candidates, up to `rank` of them, and sort anew."""

@@ -14,16 +14,14 @@ from srd_agents.features import ORDER_FEATURES
 from srd_agents.mdp_div.ascent import ascend, play
 from srd_agents.mdp_div.config import MdpDivBatchedConfig, MdpDivConfig, PolicyConfig
 from srd_agents.mdp_div.greedy import GreedyPolicy
-from srd_agents.mdp_div.network import PolicyNetwork
-from srd_agents.mdp_div.rollout import Episodes, episode_log_policy, roll_out
-from srd_agents.networks.inputs import Inputs, TopicTensors, chosen_log_policy
+from srd_agents.mdp_div.network import PolicyNetwork, Projection
+from srd_agents.mdp_div.rollout import Episodes, gradients, roll_out
+from srd_agents.networks.inputs import Inputs, TopicTensors
 from srd_agents.networks.learner import NetworkLearner
 from srd_agents.reinforce.loss import (
     discounted_returns,
-    entropy,
     leave_one_out_advantages,
     paper_weights,
-    reinforce_loss,
     scaled,
 )
 from srd_agents.storage import Weights
@@ -127,11 +125,12 @@ class PolicyLearner(NetworkLearner[C]):
         self._greedy = None
         return self._core
 
-    def _episodes(self, batch: IntArray, rollouts: int) -> tuple[Episodes, torch.Tensor]:
-        """Roll out episodes of these topics; with them log pi of every candidate at every rank, [B, T, N]."""
-        core, projection = self._simulator_in_use(), self._network.project(self._inputs(batch))
-        episodes = roll_out(self._network, projection, core, batch, rollouts, self._generator)
-        return episodes, episode_log_policy(self._network, projection, episodes)
+    @torch.no_grad()
+    def _play(self, batch: IntArray, rollouts: int) -> tuple[Inputs, Projection, Episodes]:
+        """Roll out episodes of these topics; before them the topics and their projection."""
+        core, topics = self._simulator_in_use(), self._inputs(batch)
+        known = self._network.project(topics)
+        return topics, known, roll_out(self._network, known, core, batch, rollouts, self._generator)
 
 
 class MdpDiv(PolicyLearner[MdpDivConfig]):
@@ -167,12 +166,14 @@ class MdpDiv(PolicyLearner[MdpDivConfig]):
     def _update(self, batch: IntArray) -> Mapping[str, float]:
         if self.config.update == "step":
             return self._ascend_by_rank(batch)
-        episodes, log_pi = self._episodes(batch, rollouts=1)
-        terms = reinforce_loss(
-            chosen_log_policy(log_pi, episodes.actions), self._worth(episodes.rewards), episodes.active
-        )
-        self._descend(terms.sum())
-        return self._told(float(episodes.rewards.sum()), float(terms.detach().sum()), episodes.evaluations())
+        topics, known, episodes = self._play(batch, rollouts=1)
+        worth = self._worth(episodes.rewards) * episodes.active
+        slopes, chosen, _ = gradients(self._network, topics, known, episodes, worth, torch.zeros_like(worth))
+        with torch.no_grad():
+            for name, parameter in self._network.named_parameters():
+                parameter.sub_(slopes[name], alpha=self.config.learning_rate)
+        loss = -(chosen * worth).sum()
+        return self._told(float(episodes.rewards.sum()), float(loss), episodes.evaluations)
 
     def _ascend_by_rank(self, batch: IntArray) -> Mapping[str, float]:
         """A step for each rank of an episode, its state computed anew with the weights as they are by then."""
@@ -200,14 +201,6 @@ class MdpDiv(PolicyLearner[MdpDivConfig]):
     def _told(paid: float, loss: float, evaluations: float) -> Mapping[str, float]:
         """What histories say of an update."""
         return {"return": float(paid), "loss": loss, "evaluations": float(evaluations)}
-
-    def _descend(self, loss: torch.Tensor) -> None:
-        """Plain gradient descent, one step."""
-        parameters = list(self._network.parameters())
-        gradients = torch.autograd.grad(loss, parameters, materialize_grads=True)  # zeros for W where T = 1
-        with torch.no_grad():
-            for parameter, gradient in zip(parameters, gradients, strict=True):
-                parameter.sub_(gradient, alpha=self.config.learning_rate)
 
 
 class MdpDivBatched(PolicyLearner[MdpDivBatchedConfig]):
@@ -245,21 +238,20 @@ class MdpDivBatched(PolicyLearner[MdpDivBatchedConfig]):
         self._optimizer = torch.optim.Adam(self._network.parameters(), lr=self.config.learning_rate, fused=True)
 
     def _update(self, batch: IntArray) -> Mapping[str, float]:
-        episodes, log_pi = self._episodes(batch, self.config.rollouts)
+        topics, known, episodes = self._play(batch, self.config.rollouts)
         advantages = leave_one_out_advantages(discounted_returns(episodes.rewards, 1.0), self.config.rollouts)
-        chosen = chosen_log_policy(log_pi, episodes.actions)
-        ranks = episodes.active.sum()
-        policy_loss = reinforce_loss(chosen, scaled(advantages, episodes.active), episodes.active).sum() / ranks
-        spread = (entropy(log_pi) * episodes.active).sum() / ranks
-        self._optimizer.zero_grad()
-        (policy_loss - self.config.entropy * spread).backward()  # type: ignore[no-untyped-call]
+        share = episodes.active / episodes.active.sum()
+        worth = scaled(advantages, episodes.active) * share
+        slopes, chosen, spreads = gradients(self._network, topics, known, episodes, worth, self.config.entropy * share)
+        for name, parameter in self._network.named_parameters():
+            parameter.grad = slopes[name]
         torch.nn.utils.clip_grad_norm_(self._network.parameters(), self.config.clip_norm)
         self._optimizer.step()
         return {
             "return": float(episodes.rewards.sum(1).mean()),
-            "entropy": float(spread.detach()),
-            "loss": float(policy_loss.detach()),
-            "evaluations": episodes.evaluations() / len(batch),
+            "entropy": float((spreads * share).sum()),
+            "loss": -float((chosen * worth).sum()),
+            "evaluations": episodes.evaluations / len(batch),
         }
 
 

@@ -10,39 +10,32 @@ are not the paper's; its section 4 states the same three formulas:
 Documents enter only through U'x and V x, both of width H. They are computed once for a topic and shared by all ranks
 and all of its rollouts, so that no step touches the F-wide vectors.
 
-Whoever acts or learns asks the policy through `project`, `states` and `next_state`, and `logits` (all candidates) or
-`offered_logits` (those on offer, gathered). `srd_agents.mdp_div.greedy` is the same policy in numpy, for ranking.
+`srd_agents.mdp_div.rollout` acts with it and has its gradient; `srd_agents.mdp_div.greedy` is the same policy in numpy,
+for ranking.
 
-Shapes: M topics, R rollouts of each, L states of a topic, N candidates, F vector width, H hidden width, T ranks.
+Shapes: M topics, L states of a topic, N candidates, F vector width, H hidden width.
 """
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
 from srd_agents.networks.inputs import Inputs, ShiftAndScale, orthonormal
-from srd_gym.protocols import BoolArray
 
 
 class Projection(NamedTuple):
     """What the policy knows of the candidates of M topics."""
 
     scoring: Tensor
-    """[M, N, H], rows U'x: the logit of a candidate is its row times the state."""
+    """[M, H + 1, N], columns U'x and what the retrieval order adds: a candidate's logit is its column times the state
+    and a 1."""
     inputs: Tensor
     """[M, N, H], rows V x: what a candidate adds to the next state."""
     initial: Tensor
     """[M, H], the state h_0."""
-    prior: Tensor | None = None
-    """[M, N], what the retrieval order adds to each candidate's logit; None where the policy does not look at it."""
-
-    def detach(self) -> Projection:
-        """The same numbers outside the gradient's graph."""
-        return Projection(*(None if part is None else part.detach() for part in self))  # type: ignore[arg-type]
 
 
 class PolicyNetwork(ShiftAndScale):
@@ -127,13 +120,44 @@ class PolicyNetwork(ShiftAndScale):
         queries, documents, _, order = topics
         weights = torch.cat([self.scoring_weight, self.input_weight.T], dim=1) / self.scale
         both = documents @ weights
-        # The shift moves all logits of a state alike, which the softmax does not see: only V x needs it.
-        inputs = both[..., self.hidden :] - self.shift @ weights[:, self.hidden :]
+        scoring, inputs = both[..., : self.hidden], both[..., self.hidden :]
+        prior = torch.zeros_like(scoring[..., 0])
+        if self.order_weight is not None and order is not None:
+            prior = order @ self.order_weight
+        return Projection(
+            torch.cat([scoring.transpose(1, 2), prior[:, None]], dim=1),
+            # The shift moves all logits of a state alike, which the softmax does not see: only V x needs it.
+            inputs - self.shift @ weights[:, self.hidden :],
+            torch.sigmoid(self._standardized(queries) @ self.query_weight.T),
+        )
+
+    def carried_back(
+        self, topics: Inputs, scoring: Tensor, initial: Tensor, ranked: Tensor, inputs: Tensor
+    ) -> dict[str, Tensor]:
+        """The gradient of the parameters that `project` reads, by name, from that of what it gives.
+
+        Args:
+            topics: M topics.
+            scoring: [M, H + 1, N], the gradient with regard to `Projection.scoring`.
+            initial: [M, H], with regard to what the initial states are the logistic function of.
+            ranked: [V] int64, candidates that were ranked, counted through all topics: topic * N + candidate.
+            inputs: [V, H], with regard to their rows of `Projection.inputs`.
+        """
+        queries, documents, _, order = topics
+        vectors = documents.flatten(0, 1).index_select(0, ranked)
+        found = {
+            "query_weight": initial.T @ self._standardized(queries),
+            "input_weight": (inputs.T @ vectors - inputs.sum(0)[:, None] * self.shift) / self.scale,
+            "scoring_weight": (torch.bmm(scoring[:, :-1], documents).sum(0) / self.scale).T.contiguous(),
+        }
+        if self.order_weight is not None and order is not None:
+            found["order_weight"] = order.flatten(0, 1).T @ scoring[:, -1].flatten()
+        return found
+
+    def _standardized(self, queries: Tensor) -> Tensor:
+        """Queries [M, F] shifted and scaled; one of zeros (none) stays as it is."""
         given = (queries != 0).any(dim=1, keepdim=True)
-        centred = torch.where(given, (queries - self.shift) / self.scale, 0.0)
-        initial = torch.sigmoid(centred @ self.query_weight.T)
-        prior = None if self.order_weight is None or order is None else order @ self.order_weight
-        return Projection(both[..., : self.hidden], inputs, initial, prior)
+        return torch.where(given, (queries - self.shift) / self.scale, 0.0)
 
     def next_state(self, state: Tensor, inputs: Tensor) -> Tensor:
         """h_{t+1} = sigma(V x + W h_t).
@@ -144,70 +168,6 @@ class PolicyNetwork(ShiftAndScale):
         """
         return torch.sigmoid(inputs + state @ self.state_weight.T)
 
-    def states(self, initial: Tensor, inputs: Tensor) -> Tensor:
-        """The states of whole episodes whose documents are known (teacher forcing).
-
-        Args:
-            initial: [B, H], h_0 of each episode.
-            inputs: [B, T, H], V x of the documents ranked; the last one is not needed.
-
-        Returns:
-            [B, T, H]: h_0 ... h_{T-1}, with gradients through all of them.
-        """
-        state, out = initial, [initial]
-        for step in range(inputs.shape[1] - 1):
-            state = self.next_state(state, inputs[:, step])
-            out.append(state)
-        return torch.stack(out, dim=1)
-
     def logits(self, known: Projection, states: Tensor) -> Tensor:
         """x_i' U h for each candidate and state, and what the retrieval order adds: [M, L, N] of states [M, L, H]."""
-        scoring, prior = known.scoring, known.prior
-        # For a single topic a plain matrix product is several times faster than a batched one.
-        one = len(scoring) == 1
-        found = (states[0] @ scoring[0].T)[None] if one else torch.bmm(states, scoring.transpose(1, 2))
-        return found if prior is None else found + prior[:, None]
-
-    def offered_logits(self, known: Projection, places: Tensor, state: Tensor) -> Tensor:
-        """`logits` of the candidates on offer, evaluated for no other.
-
-        Args:
-            known: the projection of M topics.
-            places: [B, C] int64, candidates on offer, counted through all topics: topic * N + candidate.
-            state: [B, H].
-
-        Returns:
-            [B, C].
-        """
-        # index_select, as its gradient is several times faster than that of plain indexing.
-        rows = known.scoring.flatten(0, 1).index_select(0, places.flatten()).view(*places.shape, -1)
-        found = (rows * state[:, None]).sum(-1)
-        return found if known.prior is None else found + known.prior.flatten()[places]
-
-    def episode_logits(self, known: Projection, states: Tensor, allowed: Tensor, active: Tensor) -> Tensor:
-        """`offered_logits` of whole episodes at once, with gradients.
-
-        Args:
-            known: the projection of M topics, B / M episodes of each.
-            states: [B, T, H].
-            allowed: [B, T, N] bool, the candidates on offer.
-            active: [B, T] bool, the ranks that were filled.
-
-        Returns:
-            [B, T, N]; 0 where a candidate was not on offer.
-        """
-        wanted = allowed & active[..., None]
-        episode, rank, candidate = wanted.nonzero(as_tuple=True)
-        places = episode // (len(wanted) // len(known.scoring)) * wanted.shape[2] + candidate
-        reached = states.flatten(0, 1).index_select(0, episode * wanted.shape[1] + rank)
-        found = self.offered_logits(known, places[:, None], reached).squeeze(1)
-        return torch.zeros(wanted.shape, dtype=found.dtype, device=found.device).masked_scatter(wanted, found)
-
-
-def on_offer_side_by_side(allowed: BoolArray, device: torch.device) -> tuple[Tensor, Tensor]:
-    """The candidates on offer, side by side: (indices [B, C] int64, 0 in the padding; which are real [B, C] bool)."""
-    counts = allowed.sum(axis=1)
-    real = np.arange(max(int(counts.max()), 1)) < counts[:, None]
-    candidates = np.zeros(real.shape, np.int64)
-    candidates[real] = np.nonzero(allowed)[1]
-    return torch.from_numpy(candidates).to(device), torch.from_numpy(real).to(device)
+        return states @ known.scoring[:, :-1] + known.scoring[:, -1:]

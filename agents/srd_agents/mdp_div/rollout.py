@@ -1,9 +1,10 @@
-"""Episodes of the policy in the batched simulator, and the policy's log-probabilities on them.
+"""Episodes of the policy in the batched simulator, and the gradient that they teach, written out.
 
-Acting and learning are two passes: episodes are rolled out without gradients, then one teacher-forced pass over all
-their ranks at once gives the log-probabilities with gradients. The reward comes from the simulator alone.
+What acting computes is kept, so that learning needs no second pass: the gradient with regard to the logits is known in
+closed form, and from there it is carried back rank by rank. The reward comes from the simulator alone.
 
-Shapes: M topics, R rollouts of each, B = M * R episodes (a topic's rollouts side by side), T ranks, N candidates.
+Shapes: M topics, R rollouts of each, B = M * R episodes (a topic's rollouts side by side), T ranks, N candidates,
+H hidden width.
 """
 
 from __future__ import annotations
@@ -12,38 +13,39 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
-from srd_agents.mdp_div.network import PolicyNetwork, Projection, on_offer_side_by_side
-from srd_agents.networks.inputs import log_policy
+from srd_agents.mdp_div.network import PolicyNetwork, Projection
+from srd_agents.networks.inputs import MASKED_LOGIT, Inputs
 from srd_gym.core import SelectionCore
 from srd_gym.protocols import IntArray
 
 
 class Episodes(NamedTuple):
-    """What B episodes saw, did and earned."""
+    """What B episodes saw, did and earned; what the policy computed comes rank by rank."""
 
     actions: Tensor
     """[B, T] int64, the candidates ranked; any index after an episode's end."""
-    allowed: Tensor
-    """[B, T, N] bool, the candidates on offer at each rank."""
     rewards: Tensor
     """[B, T], in the network's dtype; 0 after an episode's end."""
     active: Tensor
     """[B, T] bool, whether the rank was filled: false after an episode's end."""
-    gathered: bool = False
-    """Whether the policy looks at the candidates on offer alone, gathered, instead of at all of a topic at once."""
-
-    def evaluations(self) -> int:
-        """How many candidates the policy had to choose among, over all ranks and episodes."""
-        return int((self.allowed.sum(-1) * self.active).sum())
+    states: Tensor
+    """[M, T, R, H + 1], h_0 ... h_{T-1}, and a 1."""
+    logits: Tensor
+    """[M, T, R, N], less the largest of those on offer; about `MASKED_LOGIT` where not on offer."""
+    odds: Tensor
+    """[M, T, R, N], their exponentials."""
+    totals: Tensor
+    """[M, T, R, 1], the sums of these."""
+    evaluations: int
+    """How many candidates the policy had to choose among, over all ranks and episodes."""
 
 
 @torch.no_grad()
 def roll_out(
     network: PolicyNetwork,
-    projection: Projection,
+    known: Projection,
     core: SelectionCore,
     topics: IntArray,
     rollouts: int,
@@ -53,7 +55,7 @@ def roll_out(
 
     Args:
         network: the policy.
-        projection: of these topics' candidates; its graph is left alone.
+        known: the projection of these topics' candidates.
         core: the simulator; it is reset.
         topics: [M] int64, topics of the simulator's topic set.
         rollouts: R, episodes of each topic.
@@ -63,85 +65,110 @@ def roll_out(
         The episodes, on the network's device.
     """
     core.reset(np.repeat(topics, rollouts))
-    known = projection.detach()
-    n_topics, n = known.scoring.shape[:2]
-    place = known.scoring.device
-    gathered = core.pruning is not None
-    count, ranks = n_topics * rollouts, int(core.length.max())
-    actions = np.zeros((count, ranks), np.int64)
-    allowed = np.zeros((count, ranks, n), np.bool_)
-    rewards = np.zeros((count, ranks))
-    active = np.zeros((count, ranks), np.bool_)
+    scoring, inputs = known.scoring, known.inputs.flatten(0, 1)
+    (n_topics, width, n), ranks, place = scoring.shape, int(core.length.max()), scoring.device
+    count, shape = n_topics * rollouts, (n_topics, ranks, rollouts)
+    rewards, offered = np.zeros((count, ranks)), np.zeros(ranks, np.int64)
 
-    flat_inputs = known.inputs.reshape(n_topics * n, -1)
-    first_row = torch.arange(n_topics, device=place).repeat_interleave(rollouts) * n
-    state = known.initial.repeat_interleave(rollouts, dim=0)
-    for rank in range(ranks):
-        active[:, rank] = ~core.done
-        allowed[:, rank] = core.allowed[:, :n]
-        if gathered:
-            offered, real = on_offer_side_by_side(allowed[:, rank], place)
-            logits = network.offered_logits(known, first_row[:, None] + offered, state)
-            drawn = offered.gather(1, _draw(logits, real, generator)[:, None]).squeeze(1)
+    logits, odds, states = scoring.new_empty(*shape, n), scoring.new_empty(*shape, n), scoring.new_ones(*shape, width)
+    states[:, 0, :, :-1] = known.initial[:, None]
+    found, cumulated = scoring.new_empty(n_topics, rollouts, n), scoring.new_empty(n_topics, rollouts, n)
+    actions = torch.empty(ranks, n_topics, rollouts, 1, dtype=torch.int64, device=place)
+    # One uniform number a row is looked up in the cumulative odds; a number for each candidate (Gumbel-max) would take
+    # longer than all else.
+    levels = torch.rand(actions.shape, dtype=scoring.dtype, device=place, generator=generator)
+
+    def fill(rank: int) -> None:
+        offered[rank] = np.count_nonzero(core.allowed)
+        rewards[:, rank] = core.step(actions[rank].flatten().cpu().numpy()).reward
+
+    first_row, masked = torch.arange(n_topics, device=place)[:, None, None] * n, _masked(core, n, found)
+    kept = zip(states.unbind(1), logits.unbind(1), odds.unbind(1), levels, actions, strict=True)
+    for rank, (state, here, odd, level, drawn) in enumerate(kept):
+        torch.baddbmm(masked, state, scoring, out=found)
+        torch.sub(found, found.amax(2, keepdim=True), out=here)
+        torch.cumsum(torch.exp(here, out=odd), 2, out=cumulated)
+        # Below the last sum even after rounding, so that a candidate of probability 0 is never found. NaN (a diverged
+        # policy) would be found behind the last; the training loop then says so in its own words.
+        torch.searchsorted(cumulated, cumulated[:, :, -1:] * level, right=True, out=drawn).clamp_(max=n - 1)
+        # What is on offer is known without the simulator unless it prunes: it follows then, faster in one go.
+        if core.pruning is None:
+            masked.scatter_(2, drawn, MASKED_LOGIT)
         else:
-            logits = network.logits(known, state.view(n_topics, rollouts, -1)).view(count, n)
-            drawn = _draw(logits, torch.from_numpy(allowed[:, rank]).to(place), generator)
-        actions[:, rank] = drawn.cpu().numpy()
-        if count == 1:
-            rewards[0, rank] = core.step_episode(0, int(actions[0, rank]))[0]
-        else:
-            rewards[:, rank] = core.step(actions[:, rank]).reward
-        state = network.next_state(state, flat_inputs[first_row + drawn])
-
-    def moved(array: NDArray[np.generic]) -> Tensor:
-        return torch.from_numpy(array).to(place)
-
-    paid = moved(rewards).to(known.scoring.dtype)
-    return Episodes(moved(actions), moved(allowed), paid, moved(active), gathered)
-
-
-def episode_log_policy(network: PolicyNetwork, projection: Projection, episodes: Episodes) -> Tensor:
-    """Log pi of every candidate at every rank of known episodes, with gradients to all weights.
-
-    Args:
-        network: the policy.
-        projection: of the episodes' topics, with its graph.
-        episodes: as rolled out; their topics side by side as in the projection.
-
-    Returns:
-        [B, T, N]; about `MASKED_LOGIT` where a candidate was not on offer.
-    """
-    n_topics, n = projection.scoring.shape[:2]
-    count, ranks = episodes.actions.shape
-    rollouts = count // n_topics
-    first_row = torch.arange(n_topics, device=projection.scoring.device).repeat_interleave(rollouts) * n
-    ranked = projection.inputs.reshape(n_topics * n, -1)[first_row[:, None] + episodes.actions]
-    states = network.states(projection.initial.repeat_interleave(rollouts, dim=0), ranked)
-    if episodes.gathered:
-        logits = network.episode_logits(projection, states, episodes.allowed, episodes.active)
-    else:
-        logits = network.logits(projection, states.reshape(n_topics, rollouts * ranks, -1)).view(count, ranks, n)
-    return log_policy(logits, episodes.allowed)
-
-
-def _draw(logits: Tensor, allowed: Tensor, generator: torch.Generator) -> Tensor:
-    """One candidate a row, drawn from softmax(logits) over those allowed.
-
-    One uniform number a row is looked up in the cumulative probabilities; a number for each candidate (Gumbel-max)
-    would take half of the training time.
-
-    Args:
-        logits: [B, N].
-        allowed: [B, N] bool.
-        generator: on the same device.
-
-    Returns:
-        [B] int64; any index where nothing is allowed.
-    """
-    cumulated = log_policy(logits, allowed).exp_().cumsum(1)
-    # Below the last sum even after rounding, so that a candidate of probability 0 is never found.
-    level = cumulated[:, -1:] * torch.rand(
-        len(logits), 1, dtype=logits.dtype, device=logits.device, generator=generator
+            fill(rank)
+            masked = _masked(core, n, found)
+        if rank + 1 < ranks:
+            ranked = inputs.index_select(0, (first_row + drawn).flatten())
+            following = network.next_state(state.reshape(count, width)[:, :-1], ranked)
+            states[:, rank + 1, :, :-1] = following.view(n_topics, rollouts, -1)
+    if core.pruning is None:
+        for rank in range(ranks):
+            fill(rank)
+    return Episodes(
+        actions=actions.view(ranks, count).T,
+        rewards=torch.from_numpy(rewards).to(place, scoring.dtype),
+        active=torch.from_numpy(np.arange(ranks) < core.length[:, None]).to(place),
+        states=states,
+        logits=logits,
+        odds=odds,
+        totals=odds.sum(3, keepdim=True),
+        evaluations=int(offered.sum()),
     )
-    # NaN (a diverged policy) would be found behind the last; the training loop then says so in its own words.
-    return torch.searchsorted(cumulated, level, right=True).squeeze(1).clamp_(max=logits.shape[1] - 1)
+
+
+@torch.no_grad()
+def gradients(
+    network: PolicyNetwork, topics: Inputs, known: Projection, episodes: Episodes, weights: Tensor, bonus: Tensor
+) -> tuple[dict[str, Tensor], Tensor, Tensor]:
+    """The gradient of -sum (weights * log pi of the documents ranked + bonus * entropy), at the weights that acted.
+
+    Args:
+        network: the policy that acted.
+        topics: the episodes' M topics.
+        known: their projection.
+        episodes: as rolled out.
+        weights: [B, T]; 0 where a rank was not filled.
+        bonus: [B, T], likewise.
+
+    Returns:
+        - the gradient of each of the network's parameters, by name, contiguous: fused Adam reads no strides
+        - [B, T], log pi of the documents ranked
+        - [B, T], the policy's entropies, in nats
+    """
+    logits, odds, totals = episodes.logits, episodes.odds, episodes.totals
+    n_topics, ranks, rollouts, n = logits.shape
+
+    def by_rank(part: Tensor) -> Tensor:
+        return part.reshape(n_topics, rollouts, ranks, 1).transpose(1, 2)
+
+    def by_episode(part: Tensor) -> Tensor:
+        return part.transpose(1, 2).reshape(n_topics * rollouts, ranks)
+
+    actions, weight, worth = by_rank(episodes.actions), by_rank(weights), by_rank(bonus)
+    into_logits = odds * logits
+    mean = into_logits.sum(3, keepdim=True) / totals
+    # d log pi(a) / d logit_i = [i = a] - pi_i, and d entropy / d logit_i = -pi_i (logit_i - mean of the logits).
+    into_logits.mul_(worth / totals).addcmul_(odds, (weight - worth * mean) / totals)
+    into_logits.scatter_add_(3, actions, -weight)
+    into_logits = into_logits.view(n_topics, ranks * rollouts, n)
+    into_scoring = torch.bmm(episodes.states.flatten(1, 2).transpose(1, 2), into_logits)
+    into_states = torch.bmm(into_logits, known.scoring.transpose(1, 2)).view_as(episodes.states)
+
+    # Back in time, [T, B, H]: through each state to the sum that the logistic function is taken of.
+    reached, into_sums = (part[..., :-1].transpose(0, 1).flatten(1, 2) for part in (episodes.states, into_states))
+    slopes = reached * (1 - reached)
+    into_sums[-1] *= slopes[-1]
+    for rank in range(ranks - 2, -1, -1):
+        into_sums[rank].addmm_(into_sums[rank + 1], network.state_weight).mul_(slopes[rank])
+    later, first_row = into_sums[1:].flatten(0, 1), torch.arange(n_topics, device=actions.device) * n
+    ranked = (actions[:, :-1] + first_row[:, None, None, None]).transpose(0, 1).flatten()
+    into_initial = into_sums[0].view(n_topics, rollouts, -1).sum(1)
+    found = network.carried_back(topics, into_scoring, into_initial, ranked, later)
+    found["state_weight"] = later.T @ reached[:-1].flatten(0, 1)
+    return found, by_episode(logits.gather(3, actions) - totals.log()), by_episode(totals.log() - mean)
+
+
+def _masked(core: SelectionCore, n: int, like: Tensor) -> Tensor:
+    """What is added to logits of this shape [M, R, N]: `MASKED_LOGIT` where a candidate is not on offer, else 0."""
+    off = torch.from_numpy(~core.allowed[:, :n]).to(like.device).view_as(like)
+    return torch.zeros_like(like).masked_fill_(off, MASKED_LOGIT)

@@ -3,10 +3,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+from policy_by_autograd import log_policy_of
 
 from srd_agents.mdp_div.ascent import Episode, ascend
 from srd_agents.mdp_div.network import PolicyNetwork
-from srd_agents.mdp_div.rollout import Episodes, episode_log_policy
 from srd_agents.networks.inputs import Inputs, chosen_log_policy
 
 RANKS, CANDIDATES, WIDTH = 4, 7, 6
@@ -28,14 +28,9 @@ def test_a_step_is_autograds_through_the_whole_recurrence(rank: int, query: bool
         offered[later:, actions[later - 1]] = False
     worth = np.where(np.arange(RANKS) == rank, 0.8, 0.0)
 
-    projection = network.project(Inputs(given[None], documents[None]))
-    episodes = Episodes(
-        torch.from_numpy(actions)[None],
-        torch.from_numpy(offered)[None],
-        torch.zeros(1, RANKS),
-        torch.ones(1, RANKS, dtype=torch.bool),
-    )
-    chosen = chosen_log_policy(episode_log_policy(network, projection, episodes), episodes.actions)
+    taken = torch.from_numpy(actions)[None]
+    log_pi = log_policy_of(network, Inputs(given[None], documents[None]), taken, torch.from_numpy(offered)[None])
+    chosen = chosen_log_policy(log_pi, taken)
     value = (chosen * torch.from_numpy(worth)).sum()
     names, parameters = zip(*network.named_parameters(), strict=True)
     gradients = torch.autograd.grad(value, parameters, materialize_grads=True)

@@ -7,13 +7,14 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from policy_by_autograd import log_policy_of
 from small_topics import judged_topic, ragged
 
 from srd_agents.learner import Learner
 from srd_agents.mdp_div.greedy import GreedyPolicy
-from srd_agents.mdp_div.network import PolicyNetwork
-from srd_agents.mdp_div.rollout import Episodes, episode_log_policy, roll_out
-from srd_agents.networks.inputs import TopicTensors
+from srd_agents.mdp_div.network import PolicyNetwork, Projection
+from srd_agents.mdp_div.rollout import Episodes, gradients, roll_out
+from srd_agents.networks.inputs import Inputs, TopicTensors, chosen_log_policy
 from srd_agents.registry import make_ranker
 from srd_agents.reinforce.loss import entropy
 from srd_gym.core import SelectionCore
@@ -32,54 +33,60 @@ def learner(name: str, **options: Any) -> Any:
 
 
 def episodes_of(
-    topics: TopicSet, pruning: Any, rollouts: int = 1, order: int = 0, dtype: torch.dtype = torch.float64
-) -> tuple[PolicyNetwork, Any, Episodes, SelectionCore]:
-    network = PolicyNetwork(8, 5, order_features=order).to(dtype)
+    topics: TopicSet, pruning: Any, rollouts: int = 1, order: int = 0
+) -> tuple[PolicyNetwork, Inputs, Projection, Episodes, SelectionCore]:
+    network = PolicyNetwork(8, 5, order_features=order).double()
     network.initialise(dict.fromkeys(dict(network.named_parameters()), 1.0), torch.Generator().manual_seed(1))
+    network.shift.uniform_(-1, 1, generator=torch.Generator().manual_seed(3))
+    network.scale.fill_(1.7)
     core = SelectionCore(topics, horizon=10, pruning=pruning)
     chosen = np.arange(len(topics))
-    projection = network.project(TopicTensors(core.arrays, network.shift, order=order > 0).batch(chosen))
+    seen = TopicTensors(core.arrays, network.shift, order=order > 0).batch(chosen)
     generator = torch.Generator().manual_seed(2)
-    return network, projection, roll_out(network, projection, core, chosen, rollouts, generator), core
+    with torch.no_grad():
+        known = network.project(seen)
+    return network, seen, known, roll_out(network, known, core, chosen, rollouts, generator), core
 
 
 @pytest.mark.parametrize(("rollouts", "order"), [(1, 0), (3, 3)])
 def test_pruning_nothing_draws_the_same_episodes(rollouts: int, order: int) -> None:
-    _, _, plain, _ = episodes_of(RAGGED, None, rollouts, order)
-    _, _, kept, _ = episodes_of(RAGGED, KNN(0.0), rollouts, order)
-    assert not plain.gathered
-    assert kept.gathered
+    plain = episodes_of(RAGGED, None, rollouts, order)[3]
+    kept = episodes_of(RAGGED, KNN(0.0), rollouts, order)[3]
     active = plain.active
     assert torch.equal(active, kept.active)
     assert torch.equal(plain.actions[active], kept.actions[active])
     assert torch.equal(plain.rewards, kept.rewards)
-    assert torch.equal(plain.allowed[active], kept.allowed[active])
-    assert plain.evaluations() == kept.evaluations()
+    assert plain.evaluations == kept.evaluations
 
 
 @pytest.mark.parametrize(("rollouts", "order"), [(1, 0), (3, 3)])
-@pytest.mark.parametrize("pruning", [KNN(0.3), ByRanker("mmr", 0.5, when="step"), ByRanker("mmr", 0.5)])
-def test_gathered_log_probabilities_are_those_of_the_whole_policy(pruning: Any, rollouts: int, order: int) -> None:
-    network, projection, episodes, _ = episodes_of(RAGGED, pruning, rollouts, order)
-    gathered = episode_log_policy(network, projection, episodes)
-    whole = episode_log_policy(network, projection, episodes._replace(gathered=False))
-    active = episodes.active
-    torch.testing.assert_close(gathered[active], whole[active], rtol=1e-9, atol=1e-9)
-    torch.testing.assert_close(entropy(gathered)[active], entropy(whole)[active], rtol=1e-9, atol=1e-9)
-    loss, same = (
-        -(values.gather(-1, episodes.actions[..., None]).squeeze(-1) * active).sum() for values in (gathered, whole)
+@pytest.mark.parametrize("pruning", [None, KNN(0.3), ByRanker("mmr", 0.5, when="step"), ByRanker("mmr", 0.5)])
+def test_the_gradient_is_autograds(pruning: Any, rollouts: int, order: int) -> None:
+    network, seen, known, episodes, core = episodes_of(RAGGED, pruning, rollouts, order)
+    active, allowed = episodes.active, []
+    core.reset(np.repeat(np.arange(len(RAGGED)), rollouts))
+    for actions in episodes.actions.T.numpy():
+        allowed.append(core.allowed.copy())
+        core.step(actions)
+    log_pi = log_policy_of(network, seen, episodes.actions, torch.from_numpy(np.stack(allowed, 1)))
+    draw = torch.Generator().manual_seed(4)
+    weights, bonus = (
+        torch.randn(active.shape, generator=draw, dtype=torch.float64) * active,
+        torch.rand(active.shape, generator=draw, dtype=torch.float64) * active,
     )
-    parameters = list(network.parameters())
-    for one, other in zip(
-        torch.autograd.grad(loss, parameters, retain_graph=True), torch.autograd.grad(same, parameters), strict=True
-    ):
-        torch.testing.assert_close(one, other, rtol=1e-9, atol=1e-9)
+    chosen = chosen_log_policy(log_pi, episodes.actions)
+    loss = -(weights * chosen + bonus * entropy(log_pi)).sum()
+    names, parameters = zip(*network.named_parameters(), strict=True)
+    expected = torch.autograd.grad(loss, parameters)
+    found, log_chances, spreads = gradients(network, seen, known, episodes, weights, bonus)
+    for name, gradient in zip(names, expected, strict=True):
+        torch.testing.assert_close(found[name], gradient, rtol=1e-9, atol=1e-9)
+    torch.testing.assert_close(log_chances[active], chosen[active], rtol=1e-9, atol=1e-9)
+    torch.testing.assert_close(spreads[active], entropy(log_pi)[active], rtol=1e-9, atol=1e-9)
 
 
 def test_drawn_documents_were_on_offer() -> None:
-    _, _, episodes, core = episodes_of(RAGGED, KNN(0.3), rollouts=4)
-    chosen = episodes.allowed.gather(-1, episodes.actions[..., None]).squeeze(-1)
-    assert chosen[episodes.active].all()
+    core = episodes_of(RAGGED, KNN(0.3), rollouts=4)[-1]
     assert (core.rank == core.length).all()
     filled = [set(row[row >= 0].tolist()) for row in core.ranking]
     assert [len(row) for row in filled] == core.length.tolist()
@@ -87,7 +94,7 @@ def test_drawn_documents_were_on_offer() -> None:
 
 def test_knn30_needs_a_third_of_the_evaluations() -> None:
     topics = TopicSet([judged_topic(211)], name="large")
-    counts = [episodes_of(topics, pruning)[2].evaluations() for pruning in (None, KNN(0.3))]
+    counts = [episodes_of(topics, pruning)[3].evaluations for pruning in (None, KNN(0.3))]
     assert counts == [2065, 679]
     histories = [
         learner(name, epochs=1).fit(topics, seed=0).records[-1]["evaluations"] for name in ("mdp-div", "mdp-div-knn30")

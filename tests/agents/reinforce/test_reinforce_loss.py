@@ -11,9 +11,9 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from policy_by_autograd import left_over, log_policy_of
 
 from srd_agents.mdp_div.network import PolicyNetwork
-from srd_agents.mdp_div.rollout import Episodes, episode_log_policy
 from srd_agents.networks.inputs import Inputs, chosen_log_policy, log_policy
 from srd_agents.reinforce.loss import (
     discounted_returns,
@@ -53,14 +53,6 @@ def network_with(weights: dict[str, Array]) -> PolicyNetwork:
     return network
 
 
-def episodes_of(actions: NDArray[np.int64], n: int, rewards: Array) -> Episodes:
-    allowed = np.ones((*actions.shape, n), np.bool_)
-    for episode, rank in itertools.product(*map(range, actions.shape)):
-        allowed[episode, rank, actions[episode, :rank]] = False
-    filled = torch.ones(actions.shape, dtype=torch.bool)
-    return Episodes(torch.from_numpy(actions), torch.from_numpy(allowed), torch.from_numpy(rewards), filled)
-
-
 def random_case(seed: int, topics: int, rollouts: int, n: int = 6, width: int = 4, hidden: int = 3, ranks: int = 5):
     rng = np.random.default_rng(seed)
     shapes = ((hidden, width), (hidden, width), (hidden, hidden), (width, hidden))
@@ -75,11 +67,11 @@ def random_case(seed: int, topics: int, rollouts: int, n: int = 6, width: int = 
 def test_the_gradient_is_that_of_the_papers_equations(topics: int, rollouts: int, gamma: float) -> None:
     """Against differences of the sum over ranks t of gamma^t G_t log pi(a_t | s_t)."""
     weights, queries, documents, actions, rewards = random_case(3, topics, rollouts)
-    network, episodes = network_with(weights), episodes_of(actions, documents.shape[1], rewards)
-    projection = network.project(Inputs(torch.from_numpy(queries), torch.from_numpy(documents)))
-    chosen = chosen_log_policy(episode_log_policy(network, projection, episodes), episodes.actions)
-    factors = paper_weights(discounted_returns(episodes.rewards, gamma), gamma)
-    reinforce_loss(chosen, factors, episodes.active).sum().backward()
+    network, taken = network_with(weights), torch.from_numpy(actions)
+    seen = Inputs(torch.from_numpy(queries), torch.from_numpy(documents))
+    chosen = chosen_log_policy(log_policy_of(network, seen, taken, left_over(taken, documents.shape[1])), taken)
+    factors = paper_weights(discounted_returns(torch.from_numpy(rewards), gamma), gamma)
+    reinforce_loss(chosen, factors, torch.ones(actions.shape, dtype=torch.bool)).sum().backward()
 
     def objective(changed: dict[str, Array]) -> float:
         total = 0.0
@@ -102,15 +94,15 @@ def test_the_gradient_is_that_of_the_papers_equations(topics: int, rollouts: int
 def test_a_shift_and_a_scale_are_those_of_the_vectors() -> None:
     weights, queries, documents, actions, _ = random_case(8, 2, 2)
     shift, scale = np.array([0.3, -1.0, 2.0, 0.1]), 1.7
-    episodes = episodes_of(actions, 6, np.zeros(actions.shape))
+    taken = torch.from_numpy(actions)
     plain, shifted = network_with(weights), network_with(weights)
     shifted.shift.copy_(torch.from_numpy(shift))
     shifted.scale.fill_(scale)
     moved = Inputs(*(torch.from_numpy((array - shift) / scale) for array in (queries, documents)))
     as_is = Inputs(torch.from_numpy(queries), torch.from_numpy(documents))
     np.testing.assert_allclose(
-        episode_log_policy(shifted, shifted.project(as_is), episodes).exp().detach().numpy(),
-        episode_log_policy(plain, plain.project(moved), episodes).exp().detach().numpy(),
+        log_policy_of(shifted, as_is, taken, left_over(taken, 6)).exp().detach().numpy(),
+        log_policy_of(plain, moved, taken, left_over(taken, 6)).exp().detach().numpy(),
         rtol=1e-12,
     )
 

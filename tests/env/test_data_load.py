@@ -10,13 +10,9 @@ from small_topics import refused
 from srd_gym.data import generate, load_topics, write_topics
 
 
-def test_a_set_is_returned_as_it_is() -> None:
+def test_a_set_is_returned_as_it_is_and_a_path_is_read(tmp_path: Path) -> None:
     topics = generate("tiny", n_topics=3, seed=0)
     assert load_topics(topics) is topics
-
-
-def test_a_path_is_read(tmp_path: Path) -> None:
-    topics = generate("tiny", n_topics=3, seed=0)
     write_topics(tmp_path / "t.parquet", topics)
     for path in (tmp_path / "t.parquet", str(tmp_path / "t.parquet")):
         read = load_topics(path)

@@ -32,11 +32,7 @@ from srd_gym.wrappers import KNNPruning, RankerPruning
         (lambda: KNN(k=2.5), TypeError, r"k must be an integer, got 2.5"),
         (lambda: KNN(), ValueError, "either a fraction .* or a number of neighbours"),
         (lambda: KNN(0.3, k=4), ValueError, "either a fraction .* got fraction=0.3 and k=4"),
-        (
-            lambda: KNN(0.3, metric="euclid"),
-            ValueError,
-            "unknown metric 'euclid'. Did you mean euclidean",
-        ),
+        (lambda: KNN(0.3, metric="euclid"), ValueError, "unknown metric 'euclid'. Did you mean euclidean"),
         (lambda: ByRanker("mmr", 0), ValueError, "keep, a number of candidates, must be at least 1, got 0"),
         (lambda: ByRanker("mmr", 0.0), ValueError, "keep, a share .* must be between .* and 1, got 0.0"),
         (lambda: ByRanker("mmr", 1.5), ValueError, "keep, a share .* and 1, got 1.5"),
@@ -81,31 +77,20 @@ class Broken:
 
 
 @pytest.mark.parametrize(
-    ("answer", "message"),
+    ("when", "answer", "message"),
     [
-        ([0, 1, 99], "ranker 'Broken' ranks a document that topic 'q0' does not have; they are 0 to 5"),
-        ([0, -1, 2], "a document that topic 'q0' does not have"),
-        ([4, 1, 4], "ranks a document of topic 'q0' twice"),
-        ([4, 1], "asked for 3 documents, the ranker returned 2"),
-        ([0.5, 1.0, 2.0], r"returned float64 of shape \(3,\) for topic 'q0'; expected whole numbers"),
+        ("reset", [0, 1, 99], "ranker 'Broken' ranks a document that topic 'q0' does not have; they are 0 to 5"),
+        ("reset", [0, -1, 2], "a document that topic 'q0' does not have"),
+        ("reset", [4, 1, 4], "ranks a document of topic 'q0' twice"),
+        ("reset", [4, 1], "asked for 3 documents, the ranker returned 2"),
+        ("reset", [0.5, 1.0, 2.0], r"returned float64 of shape \(3,\) for topic 'q0'; expected whole numbers"),
+        ("step", [1.0, 2.0], r"topic 'q0', pruning by Broken: expected scores of shape \(6,\), got \(2,\)"),
+        ("step", [1.0, 2.0, np.nan, 1.0, 1.0, 1.0], "the score of document 2 is NaN"),
     ],
 )
-def test_broken_rankings_are_named(answer: Any, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        SelectionCore(random_topics(0, n=6), horizon=2, pruning=ByRanker(Broken(answer), 3)).reset([0])
-
-
-@pytest.mark.parametrize(
-    ("answer", "message"),
-    [
-        ([1.0, 2.0], r"topic 'q0', pruning by Broken: expected scores of shape \(6,\), got \(2,\)"),
-        ([1.0, 2.0, np.nan, 1.0, 1.0, 1.0], "the score of document 2 is NaN"),
-    ],
-)
-def test_broken_scores_are_named(answer: Any, message: str) -> None:
-    core = SelectionCore(random_topics(0, n=6), horizon=2, pruning=ByRanker(Broken(answer), 3, when="step"))
-    core.reset([0])
-    refused(lambda: core.step([0]), message)
+def test_broken_rankings_and_scores_are_named(when: Any, answer: Any, message: str) -> None:
+    core = SelectionCore(random_topics(0, n=6), horizon=2, pruning=ByRanker(Broken(answer), 3, when=when))
+    refused(lambda: (core.reset([0]), core.step([0])), message)
 
 
 def test_topics_without_vectors_are_refused_when_distances_are_needed() -> None:
@@ -134,14 +119,13 @@ def test_the_notation_is_read(text: str, strategy: Any) -> None:
 def test_strategies_survive_a_specification_in_json() -> None:
     for strategy in (KNN(0.3), KNN(k=3, metric="cosine"), ByRanker("mmr", 0.5), Chain((KNN(0.1), ByRanker("mmr", 3)))):
         env = gym.make("SRD-v0", topics="synthetic:serp:5", pruning=strategy)
-        again: Any = gym.make(EnvSpec.from_json(env.spec.to_json()))
-        assert again.unwrapped.core.pruning == strategy
-        assert copy_of(env).unwrapped.core.pruning == strategy
-
-
-def copy_of(env: Any) -> Any:
-    """The environment made anew from its own specification."""
-    return gym.make(env.spec)
+        for spec in (env.spec, EnvSpec.from_json(env.spec.to_json())):
+            assert gym.make(spec).unwrapped.core.pruning == strategy
+    wrapped = RankerPruning(KNNPruning(gym.make("SRD-v0", topics="synthetic:serp:5"), k=3), Path("mmr"), 0.5)
+    again: Any = gym.make(EnvSpec.from_json(wrapped.spec.to_json()))
+    assert again.unwrapped.core.pruning == Chain((KNN(k=3), ByRanker("mmr", 0.5)))
+    other = gym.make("CartPole-v1")
+    refused(lambda: KNNPruning(other, 0.3), "pruning wrappers go around SRD-v0, got CartPoleEnv", TypeError)
 
 
 def test_distances_are_those_of_numpy() -> None:
@@ -156,23 +140,16 @@ def test_distances_are_those_of_numpy() -> None:
     assert_array_equal(found, found.T)
 
 
-def test_distances_of_long_and_of_zero_vectors() -> None:
+def test_distances_of_long_zero_and_unusable_vectors() -> None:
     long = np.array([[1e30, 0], [2e30, 0], [9e30, 1]], np.float32)
     assert neighbour_distances(long, "euclidean")[0].argsort().tolist() == [0, 1, 2]
     zeros = np.zeros((3, 2), np.float32)
     assert not neighbour_distances(zeros, "euclidean").any()
     assert neighbour_distances(zeros, "cosine").tolist() == [[0, 1, 1], [1, 0, 1], [1, 1, 0]]
-
-
-@pytest.mark.parametrize("bad", [np.nan, np.inf])
-def test_distances_that_are_no_numbers_are_refused(bad: float) -> None:
-    vectors = np.ones((3, 2), np.float32)
-    vectors[1, 0] = bad
-    with (
-        pytest.raises(ValueError, match="distances between document vectors are not finite"),
-        np.errstate(all="ignore"),
-    ):
-        neighbour_distances(vectors, "euclidean")
+    for bad in (np.nan, np.inf):
+        long[1, 0] = bad
+        with np.errstate(all="ignore"):
+            refused(lambda: neighbour_distances(long, "euclidean"), "distances between document vectors are not finite")
 
 
 def test_rows_of_matrices_that_are_not_kept_order_alike(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -206,24 +183,15 @@ def test_wrappers_install_the_strategy() -> None:
     assert_array_equal(wrapped.action_masks(), wrapped.unwrapped.action_masks())
 
 
-def test_wrappers_are_rebuilt_from_the_specification() -> None:
-    env = RankerPruning(KNNPruning(gym.make("SRD-v0", topics="synthetic:serp:5"), k=3), Path("mmr"), 0.5)
-    again: Any = gym.make(EnvSpec.from_json(env.spec.to_json()))
-    assert again.unwrapped.core.pruning == Chain((KNN(k=3), ByRanker("mmr", 0.5)))
-
-
-def test_wrappers_refuse_other_environments() -> None:
-    with pytest.raises(TypeError, match="pruning wrappers go around SRD-v0, got CartPoleEnv"):
-        KNNPruning(gym.make("CartPole-v1"), 0.3)
-
-
 def test_nothing_is_pruned_below_the_ranks_to_fill() -> None:
-    with pytest.raises(ValueError, match=r"KeepNone keeps 0 candidates of an episode with 3 ranks to fill.*`needed`"):
-        SelectionCore(random_topics(0, n=6), horizon=3, pruning=KeepNone()).reset([0])
-    with pytest.raises(ValueError, match=r"KeepNone returned int8 of shape \(1, 6\); expected bool \(1, 6\)"):
-        SelectionCore(random_topics(0, n=6), horizon=3, pruning=KeepNone("dtype")).reset([0])
-    with pytest.raises(TypeError, match=r"pruning must be a strategy with `bind`.*got str"):
-        SelectionCore(random_topics(0), pruning="KNN")
+    few, wrong = (
+        SelectionCore(random_topics(0, n=6), horizon=3, pruning=each) for each in (KeepNone(), KeepNone("dtype"))
+    )
+    message = r"KeepNone keeps 0 candidates of an episode with 3 ranks to fill.*`needed`"
+    refused(lambda: few.reset([0]), message)
+    refused(lambda: wrong.reset([0]), r"KeepNone returned int8 of shape \(1, 6\); expected bool \(1, 6\)")
+    message = r"pruning must be a strategy with `bind`.*got str"
+    refused(lambda: SelectionCore(random_topics(0), pruning="KNN"), message, TypeError)
 
 
 def test_a_strategy_sees_read_only_state() -> None:

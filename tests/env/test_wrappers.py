@@ -52,14 +52,11 @@ def gymnasium_checks(env: Any) -> None:
 
 
 @stacks
-def test_gymnasiums_checker(stack: str) -> None:
-    gymnasium_checks(made(stack))
-
-
-@stacks
-def test_gymnasiums_checker_but_the_check_on_memory(stack: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(env_checker, "check_returned_data_not_reused", lambda env: None, raising=False)
-    gymnasium_checks(made(stack, **SHARED))
+@pytest.mark.parametrize("shared", [{}, SHARED], ids=["copied", "shared"])
+def test_gymnasiums_checker(stack: str, shared: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    if shared:
+        monkeypatch.setattr(env_checker, "check_returned_data_not_reused", lambda env: None, raising=False)
+    gymnasium_checks(made(stack, **shared))
 
 
 @pytest.mark.skipif(
@@ -160,40 +157,34 @@ def test_lookup_completes_compact_observations() -> None:
 
 def test_lookup_refuses_what_it_cannot_look_up() -> None:
     observation, _ = made("nothing").reset(seed=0)
-    with pytest.raises(ValueError, match=r"expected a compact observation, with 'topic', got \['action_mask', 'doc"):
-        lookup(observation, tables(TOPICS))
-    with pytest.raises(IndexError):
-        lookup({"topic": np.zeros((2, 1), np.float32)}, tables(TOPICS))
-    with pytest.raises(TypeError, match="expected SRD-v0, its native vector environment, or topics, got CartPoleEnv"):
-        tables(gym.make("CartPole-v1"))
+    known, other = tables(TOPICS), gym.make("CartPole-v1")
+    refused(
+        lambda: lookup(observation, known), r"expected a compact observation, with 'topic', got \['action_mask', 'doc"
+    )
+    refused(lambda: lookup({"topic": np.zeros((2, 1), np.float32)}, known), "must be of integer", IndexError)
+    message = "expected SRD-v0, its native vector environment, or topics, got CartPoleEnv"
+    refused(lambda: tables(other), message, TypeError)
 
 
 @pytest.mark.parametrize("wrapper", [BoolMask, FlatObservation, TianshouObservation, RLlibObservation])
 def test_wrappers_refuse_what_they_cannot_wrap(wrapper: Any) -> None:
-    name = wrapper.__name__
-    refused(lambda: wrapper(gym.make("CartPole-v1")), f"{name} goes around SRD-v0, got CartPoleEnv", TypeError)
-    native = SelectionVectorEnv(TOPICS, num_envs=2)
-    with pytest.raises(
-        TypeError, match=f"around one environment, got SelectionVectorEnv; use srd_gym.wrappers.vector.{name}"
-    ):
-        wrapper(native)
-    with pytest.raises(ValueError, match=f"{name} reads SRD-v0's Dict observation, got Box"):
-        wrapper(FlatObservation(gym.make("SRD-v0", topics=TOPICS)))
-    without = gym.wrappers.FilterObservation(gym.make("SRD-v0", topics=TOPICS), ["documents"])
+    name, many = wrapper.__name__, getattr(vector, wrapper.__name__)
+    plain, native = gym.make("SRD-v0", topics=TOPICS), SelectionVectorEnv(TOPICS, num_envs=2)
+    other, sync = gym.make("CartPole-v1"), gym.make_vec("SRD-v0", 2, "sync", topics=TOPICS)
+    without = gym.wrappers.FilterObservation(plain, ["documents"])
+    compact = gym.make("SRD-v0", topics=TOPICS, observation="compact")
+    refused(lambda: wrapper(other), f"{name} goes around SRD-v0, got CartPoleEnv", TypeError)
+    message = f"around one environment, got SelectionVectorEnv; use srd_gym.wrappers.vector.{name}"
+    refused(lambda: wrapper(native), message, TypeError)
+    refused(lambda: wrapper(FlatObservation(plain)), f"{name} reads SRD-v0's Dict observation, got Box")
     refused(lambda: wrapper(without), re.escape("got ['documents']") if name == "BoolMask" else "'documents'")
-
-    many = getattr(vector, name)
-    with pytest.raises(TypeError, match=f"native vector environment, got SelectionEnv; elsewhere, put .*{name}"):
-        many(gym.make("SRD-v0", topics=TOPICS))
-    with pytest.raises(TypeError, match="native vector environment, got SyncVectorEnv"):
-        many(gym.make_vec("SRD-v0", num_envs=2, topics=TOPICS, vectorization_mode="sync"))
+    message = f"native vector environment, got SelectionEnv; elsewhere, put .*{name}"
+    refused(lambda: many(plain), message, TypeError)
+    refused(lambda: many(sync), "native vector environment, got SyncVectorEnv", TypeError)
     refused(lambda: many(vector.FlatObservation(native)), f"{name} reads SRD-v0's Dict observation, got Box")
-
-
-@pytest.mark.parametrize("wrapper", [FlatObservation, TianshouObservation, RLlibObservation])
-def test_flat_forms_refuse_compact_observations(wrapper: Any) -> None:
-    with pytest.raises(ValueError, match=r"a flat observation is made of observation='full', got one of .*lookup"):
-        wrapper(gym.make("SRD-v0", topics=TOPICS, observation="compact"))
+    if name != "BoolMask":
+        message = r"a flat observation is made of observation='full', got one of .*lookup"
+        refused(lambda: wrapper(compact), message)
 
 
 def flattened(observation: Any) -> list[Any]:

@@ -15,9 +15,6 @@ from srd_gym.measures import MEASURES, catalogue
 
 CODE = """
 import numpy as np
-import torch
-from torch import nn
-from srd_agents.networks.learner import NetworkLearner
 from srd_gym.measures import Measure, Term
 
 class Early(Measure):
@@ -30,6 +27,22 @@ class Last:
         return np.arange(topic.n_candidates)[::-1][: min(k, self.most)] + self.shift
     def rank_batch(self, topics, k):
         return [self.rank(topic, k) for topic in topics]
+
+class Few(Last):
+    most = 2
+
+class Foreign(Last):
+    shift = 1000
+
+class Twice(Last):
+    def rank(self, topic, k):
+        return np.zeros(k, dtype=int)
+"""
+LEARNER = """
+import numpy as np
+import torch
+from torch import nn
+from srd_agents.networks.learner import NetworkLearner
 
 class Mean(NetworkLearner):
     def _build(self, vector_width):
@@ -47,25 +60,16 @@ class Mean(NetworkLearner):
         pass
     def _rank_batch(self, topics, k):
         return [np.arange(topic.n_candidates)[:k] for topic in topics]
-
-class Few(Last):
-    most = 2
-
-class Foreign(Last):
-    shift = 1000
-
-class Twice(Last):
-    def rank(self, topic, k):
-        return np.zeros(k, dtype=int)
 """
 
 
 @pytest.fixture(autouse=True)
 def _own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "own_code.py").write_text(CODE)
+    for name, code in (("own_code", CODE), ("own_learner", LEARNER)):
+        (tmp_path / f"{name}.py").write_text(code)
+        monkeypatch.delitem(sys.modules, name, raising=False)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [*sys.path])
-    monkeypatch.delitem(sys.modules, "own_code", raising=False)
     monkeypatch.setattr(RANKERS, "built_in", dict(RANKERS.built_in))
     for names in (MEASURES, catalogue._FOLDED):
         for name in [name for name in names if ":" in name]:
@@ -102,7 +106,7 @@ def test_a_learner_is_paid_by_ones_own_measure(srd: Srd, tmp_path: Path) -> None
 
 
 def test_ones_own_learner_is_trained_and_its_folder_ranks(srd: Srd, tmp_path: Path) -> None:
-    train = ("train", "own_code:Mean", "--topics", "synthetic:tiny:20", "--out", "model", "--epochs", "2")
+    train = ("train", "own_learner:Mean", "--topics", "synthetic:tiny:20", "--out", "model", "--epochs", "2")
     measure = ("--validation-measure", "own_code:Early@5")
     rank = ("rank", "model", "--topics", "synthetic:tiny:20", "--out", "run", "--all")
     refusal = "is code, which would run: give the command --trust"
@@ -110,8 +114,8 @@ def test_ones_own_learner_is_trained_and_its_folder_ranks(srd: Srd, tmp_path: Pa
     assert refusal in srd.fails("train", "listmle", *train[2:], *measure)
     assert refusal in srd.fails("train", "mmr", *train[2:6], "--select-by", "own_code:Early@5")
     srd.works(*train, *measure, "--trust")
-    assert json.loads(Path("model/config.json").read_text())["ranker"] == "own_code:Mean"
-    del RANKERS.built_in["own_code:Mean"]  # as in another process
+    assert json.loads(Path("model/config.json").read_text())["ranker"] == "own_learner:Mean"
+    del RANKERS.built_in["own_learner:Mean"]  # as in another process
     assert refusal in srd.fails(*rank)
     srd.works(*rank, "--trust")
     assert "has nothing to train" in srd.fails("train", "own_code:Last", *train[2:6], "--trust")

@@ -218,11 +218,14 @@ def _macro_table(name: str, group: Mapping[str, Sequence[ResultTable]], descript
 
 def collection_scores(tables: Sequence[ResultTable], measure: str, ranker: str) -> Scores:
     """[S, T] of a collection: means over the sets that have the topic."""
-    found: dict[str, list[Scores]] = {}
+    query_ids = sorted({query_id for table in tables for query_id in table.topic_ids})
+    row = {query_id: number for number, query_id in enumerate(query_ids)}
+    total, sets = np.zeros((len(query_ids), len(tables[0].scores[measure][ranker]))), np.zeros((len(query_ids), 1))
     for table in tables:
-        for query_id, scores in zip(table.topic_ids, table.scores[measure][ranker].T, strict=True):
-            found.setdefault(query_id, []).append(scores)
-    return np.array([np.mean(found[query_id], axis=0) for query_id in sorted(found)]).T
+        own = [row[query_id] for query_id in table.topic_ids]
+        total[own] += table.scores[measure][ranker].T
+        sets[own] += 1
+    return (total / sets).T
 
 
 def _against(

@@ -8,7 +8,7 @@ the page.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
 from srd_gym.files import written_atomically
 from srd_gym.reading import reading
@@ -87,7 +88,12 @@ def read_scores(path: Path) -> list[dict[str, Any]]:
             raise ValueError(f"version {said.get('version')!r}, expected {_VERSION!r}")
         cells = table["cell"].to_numpy()
         starts = [0, *(np.flatnonzero(cells[1:] != cells[:-1]) + 1).tolist(), len(cells)]
-        return [_record(table.slice(one, other - one), said["measures"]) for one, other in pairwise(starts)]
+        scores = {name: table[name].to_numpy() for name in said["measures"]}
+        query_ids, about = table["topic"].to_pylist(), table.take(starts[:-1]).to_pylist()
+        return [
+            _record(first, query_ids[one:other], {name: values[one:other] for name, values in scores.items()})
+            for first, (one, other) in zip(about, pairwise(starts), strict=True)
+        ]
 
 
 def _rows(record: Record, schema: pa.Schema) -> pa.Table:
@@ -101,10 +107,9 @@ def _rows(record: Record, schema: pa.Schema) -> pa.Table:
     return pa.Table.from_pylist(list(rows), schema=schema)
 
 
-def _record(rows: pa.Table, measures: Sequence[str]) -> dict[str, Any]:
-    """The record of a cell's rows."""
-    (first,) = rows.slice(0, 1).to_pylist()
-    columns = {name: rows[name].to_numpy() for name in measures if first[name] is not None}
+def _record(first: Record, query_ids: Sequence[str], scores: Mapping[str, NDArray[np.float64]]) -> dict[str, Any]:
+    """The record of a cell: what its first row says of it, its topics, and its columns of scores."""
+    columns = {name: values for name, values in scores.items() if first[name] is not None}
     scored = zip(*(values.tolist() for values in columns.values()), strict=True)
     each = [dict(zip(columns, values, strict=True)) for values in scored]
     return {
@@ -112,5 +117,5 @@ def _record(rows: pa.Table, measures: Sequence[str]) -> dict[str, Any]:
         **{key: json.loads(first[key]) for key in _AS_JSON},
         "history": {"measure": "", "records": []} if first["trained"] else None,
         "measures": {name: float(values.mean()) for name, values in columns.items()},
-        "per_topic": dict(zip(rows["topic"].to_pylist(), each, strict=True)),
+        "per_topic": dict(zip(query_ids, each, strict=True)),
     }

@@ -70,6 +70,22 @@ def test_malformed_lines_name_file_and_line(
     refused(lambda: read(put(tmp_path / "bad", text)), f"bad.*{message}")
 
 
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        (b"1 1 e\n", ":30001: expected 4 fields"),
+        (b"1 1 e high\n", ":30001: expected an integer judgment"),
+        (b"1 7 d 1\n", ":30001: document 'd' is judged twice"),
+        (b"1 1 \xff 1\n", ", after line 30000: not UTF-8 text"),
+    ],
+)
+def test_a_fault_far_into_a_file_has_its_line(tmp_path: Path, line: bytes, message: str) -> None:
+    plain = "".join(f"1 {number} d 1\n" for number in range(30_000)).encode()
+    (tmp_path / "q").write_bytes(plain + line + b"1 1 f 1\n")
+    with pytest.raises(ValueError, match=message):
+        read_qrels(tmp_path / "q")
+
+
 def test_several_files_are_parts_and_share_no_query(tmp_path: Path) -> None:
     one, two = put(tmp_path / "one", "1 1 a 1\n"), put(tmp_path / "two", "2 1 a 1\n")
     assert list(read_qrels([one, two]).topics) == ["1", "2"]

@@ -134,7 +134,8 @@ def test_one_run_at_a_time_writes_to_a_folder_and_clears_what_a_killed_one_left(
         pass
 
 
-def test_a_folder_of_another_version_is_refused(srd: Srd, file: Path, tmp_path: Path) -> None:
+def test_a_folder_of_another_version_is_refused(srd: Srd, tmp_path: Path) -> None:
+    file = recipe_file(tmp_path, "random")
     srd.works("benchmark", file, "--out", tmp_path)
     path = min((tmp_path / "cells").iterdir())
     path.write_text(json.dumps(json.loads(path.read_text()) | {"schema_version": 99}))

@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from made_results import TINY, recipe, recipe_file, table_of
-from run_srd import Srd
+from made_results import TINY, recipe, table_of
 
 from srd_agents.registry import make_ranker
 from srd_gym.data.trec import read_run
@@ -35,15 +34,13 @@ def with_views(views: tuple[View, ...] = VIEWS) -> Recipe:
     return recipe("random", raw, topics=(TOPICS,), reference="raw")
 
 
-@pytest.fixture(scope="module")
-def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[dict[str, Any]]]:
-    out = tmp_path_factory.mktemp("results")
-    return out, run_benchmark(with_views(), out)
-
-
 @pytest.fixture
 def fits(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The rankers fitted from here on."""
+    return counted_fits(monkeypatch)
+
+
+def counted_fits(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     seen: list[str] = []
     fit = cells.fit_ranker
 
@@ -55,9 +52,19 @@ def fits(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return seen
 
 
-def test_one_fit_serves_every_view(fits: list[str], tmp_path: Path) -> None:
-    records = run_benchmark(with_views(), tmp_path)
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[dict[str, Any]]]:
+    """The folder and the records of a run in which one fit serves every view."""
+    out = tmp_path_factory.mktemp("results")
+    with pytest.MonkeyPatch.context() as patch:
+        fits = counted_fits(patch)
+        records = run_benchmark(with_views(), out)
     assert fits == ["random"] * 2 + ["mcts"] * 2  # one for each fold
+    return out, records
+
+
+def test_records_of_views_are_those_of_their_fit(finished: tuple[Path, list[dict[str, Any]]]) -> None:
+    out, records = finished
     assert with_views().cells == len(records) == 2 * 5
     by_row = {record["ranker"]: record for record in records if record["fold"] == 1}
     assert list(by_row) == ["random", "raw", "by value", "search 0", "search 9"]
@@ -68,7 +75,7 @@ def test_one_fit_serves_every_view(fits: list[str], tmp_path: Path) -> None:
     assert [record["config"]["rank_by"] for record in learned] == ["policy", "value", "search", "search"]
     assert all(record["rank_cpu_seconds"] > 0 for record in learned)
     for record in learned:
-        assert set(read_run(tmp_path / record["run"]).rankings) == set(record["per_topic"])
+        assert set(read_run(out / record["run"]).rankings) == set(record["per_topic"])
 
 
 def test_a_view_ranks_as_the_ranker_itself_would(finished: tuple[Path, list[dict[str, Any]]]) -> None:
@@ -122,19 +129,3 @@ def test_tables_say_which_rows_share_a_fit(finished: tuple[Path, list[dict[str, 
     times = [record["rank_cpu_seconds"] / record["topic_set"]["test"] for record in own]
     assert rows["raw"].medians["rank_milliseconds"] == pytest.approx(1000 * np.median(times))
     assert rows["raw"].medians["fit_cpu_seconds"] == pytest.approx(np.median([one["fit_cpu_seconds"] for one in own]))
-
-
-def test_only_options_of_ranking_can_be_changed_on_a_trained_ranker() -> None:
-    ranker: Any = make_ranker("mcts")
-    assert ranker.ranking_with(rank_by="value").config.rank_by == "value"
-    with pytest.raises(ValueError, match="unknown option of ranking of ranker 'mcts': 'hidden'"):
-        ranker.ranking_with(hidden=3)
-
-
-def test_views_in_a_recipe_file(srd: Srd, tmp_path: Path) -> None:
-    views = 'views = [{ name = "by value", config = { rank_by = "value" } }]'
-    path = recipe_file(tmp_path, f'ranker = "mcts"\nconfig = {{ epochs = 1, simulations = 2 }}\n{views}', "random")
-    (table,) = srd.works("benchmark", path, "--out", tmp_path / "out", "--json").json["tables"]
-    assert {row["ranker"]: row["fitted_as"] for row in table["rows"]} == {
-        "mcts": "mcts", "by value": "mcts", "random": "random"
-    }  # fmt: skip

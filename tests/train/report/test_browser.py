@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from made_results import HOSTILE, made_runs, record, run_small, write_records
+from made_results import HOSTILE, made_runs, record, write_records
 
 from srd_gym.data.trec import TopicText, read_qrels, read_run
 from srd_train.report.comparison import compare
@@ -34,11 +34,11 @@ def browser() -> Iterator[Any]:
 
 
 @pytest.fixture(scope="module")
-def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("page")
-    results, recipe = run_small(folder)
-    write_text(folder / "page.html", report([results], recipes=[str(recipe)]).html()[0])
-    return folder / "page.html"
+def file(small_run: tuple[Path, Path]) -> Path:
+    results, recipe = small_run
+    page = recipe.with_name("page.html")
+    write_text(page, report([results], recipes=[str(recipe)]).html()[0])
+    return page
 
 
 class Opened:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from made_results import HOSTILE, record, run_small, write_large, write_records
+from made_results import HOSTILE, record, write_large, write_records
 from run_srd import Srd
 
 import srd_train.report.page as page_module
@@ -21,8 +21,8 @@ from srd_train.report.tables import complete_tables
 
 
 @pytest.fixture(scope="module")
-def small(tmp_path_factory: pytest.TempPathFactory) -> Report:
-    results, recipe = run_small(tmp_path_factory.mktemp("small"))
+def small(small_run: tuple[Path, Path]) -> Report:
+    results, recipe = small_run
     return report([results], recipes=[str(recipe)])
 
 

@@ -7,18 +7,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from made_results import record, run_small, table_of, write_records
+from made_results import record, table_of, write_records
 
 from srd_train.experiment.recipe import load_recipe
 from srd_train.report.markup import as_markdown
 from srd_train.report.page import report
 from srd_train.report.results import describe, read_results
 from srd_train.report.tables import complete_tables
-
-
-@pytest.fixture(scope="module")
-def small(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    return run_small(tmp_path_factory.mktemp("small"))
 
 
 def test_a_cut_off_record_is_named_and_the_others_are_kept(tmp_path: Path) -> None:
@@ -170,7 +165,7 @@ def test_without_mmr_the_best_competitor_is_the_reference(tmp_path: Path) -> Non
         complete_tables(found, reference="on")
 
 
-def test_recipes_that_come_along_are_found_by_their_names(small: tuple[Path, Path]) -> None:
+def test_recipes_that_come_along_are_found_by_their_names() -> None:
     serp = {**record()["topic_set"], "name": "serp"}
     rankers = ("mmr", "mdp-div-batched", "oracle")
     place = {"topic_set": serp, "folder": Path("results")}
@@ -189,9 +184,9 @@ def test_recipes_that_come_along_are_found_by_their_names(small: tuple[Path, Pat
 
 
 def test_missing_runs_and_topics_that_changed_leave_a_report_without_them(
-    small: tuple[Path, Path], tmp_path: Path
+    small_run: tuple[Path, Path], tmp_path: Path
 ) -> None:
-    results, recipe = small
+    results, recipe = small_run
     copy = tmp_path / "results"
     shutil.copytree(results, copy)
     gone = next((copy / "runs").glob("web.mmr.*"))

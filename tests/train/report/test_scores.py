@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-from made_results import record, run_small, table_of, write_records
+from made_results import record, table_of, write_records
 from run_srd import Srd
 
 from srd_train.report.results import describe, read_results
@@ -12,8 +12,8 @@ from srd_train.report.scores import read_scores, write_scores
 from srd_train.report.tables import complete_tables
 
 
-def test_tables_of_stored_scores_are_those_of_the_records(tmp_path: Path) -> None:
-    results, recipe = run_small(tmp_path)
+def test_tables_of_stored_scores_are_those_of_the_records(small_run: tuple[Path, Path], tmp_path: Path) -> None:
+    results, recipe = small_run
     records = read_results([results]).records
     write_scores(tmp_path / "kept.parquet", records)
     description = describe(records, [str(recipe)])

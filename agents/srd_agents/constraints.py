@@ -6,8 +6,9 @@ Shapes: N candidates of a topic, P of them shown before, K chosen.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,6 @@ from srd_agents.config import check_between, check_count, check_positive
 from srd_agents.heuristic.stepwise import Progress, Stepwise
 from srd_agents.heuristic.vectors import rows_of
 from srd_gym.protocols import (
-    BoolArray,
     IntArray,
     Ranker,
     ScoreArray,
@@ -64,85 +64,50 @@ class Limits:
         return self.costs is None or not len(ranking) or bool(np.cumsum(self.costs[ranking])[-1] <= self.budget)
 
     def choose(self, topic: Topic, k: int, progress: Progress) -> IntArray:
-        """The candidate of the highest score that may be shown, again and again, ties to the earlier: [at most k]."""
-        offer, chosen = _Offer(topic, self), list[int]()
+        """The candidate of the highest score that may be shown, again and again, ties to the earlier: [at most k].
+
+        Near copies of what is shown come only where nothing else fits.
+        """
+        n = topic.n_candidates
+        groups, most = (np.arange(n), 1) if self.groups is None else (self.groups, self.max_per_group)
+        costs, budget = (np.zeros(n), 0.0) if self.costs is None else (self.costs, self.budget)
+        rows = None if self.copies is None else rows_of(topic.require_vectors("copies="))
+        left, near, counts = np.ones(n, np.bool_), np.zeros(n, np.bool_), np.zeros(n, np.int64)
+        limit, spent, chosen = self.copies or 0.0, 0.0, list[int]()
+
+        def note(document: int) -> None:
+            """It is shown: it comes no more, and its copies and its group's others later."""
+            left[document] = False
+            counts[groups[document]] += 1
+            if rows is not None and not near[document]:
+                near[rows.project(rows.unit(document)) >= limit] = True
+
         for document in self.shown:
-            offer.note(document)
+            note(document)
             progress.add(document)
         while len(chosen) < k:
-            scores = np.where(offer.allowed(), progress.scores(), -np.inf)
+            allowed = left & (counts[groups] < most) & (spent + costs <= budget)
+            fresh = allowed & ~near
+            scores = np.where(fresh if fresh.any() else allowed, progress.scores(), -np.inf)
             document = int(scores.argmax())
             if scores[document] == -np.inf:
                 break
             chosen.append(document)
-            offer.take(document)
+            note(document)
+            spent += float(costs[document])
             if len(chosen) < k:
                 progress.add(document)
         return np.array(chosen, dtype=np.int64)
 
 
-class _Offer:
-    """What may come next."""
-
-    def __init__(self, topic: Topic, limits: Limits) -> None:
-        self._limits = limits
-        self._left = np.ones(topic.n_candidates, dtype=np.bool_)
-        self._copies = np.zeros_like(self._left)
-        self._spent = 0.0
-        if limits.groups is not None:
-            self._counts = np.zeros(limits.groups.max(initial=0) + 1, dtype=np.int64)
-        if limits.copies is not None:
-            self._rows = rows_of(topic.require_vectors("copies="))
-
-    def allowed(self) -> BoolArray:
-        """[N] those that fit; near copies only where nothing else does."""
-        limits, allowed = self._limits, self._left.copy()
-        if limits.groups is not None:
-            allowed &= self._counts[limits.groups] < limits.max_per_group
-        if limits.costs is not None:
-            allowed &= self._spent + limits.costs <= limits.budget
-        fresh: BoolArray = allowed & ~self._copies
-        return fresh if fresh.any() else allowed
-
-    def note(self, document: int) -> None:
-        """Take note of a document that is shown: it comes no more, and its copies and its group's others later."""
-        self._left[document] = False
-        if self._limits.groups is not None:
-            self._counts[self._limits.groups[document]] += 1
-        if self._limits.copies is not None and not self._copies[document]:
-            self._copies |= self._rows.project(self._rows.unit(document)) >= self._limits.copies
-
-    def take(self, document: int) -> None:
-        """Show a document and pay for it."""
-        self.note(document)
-        if self._limits.costs is not None:
-            self._spent += float(self._limits.costs[document])
-
-
-class _Made(Progress):
-    """A ranking that is made already."""
-
-    def __init__(self, ranking: IntArray, count: int) -> None:
-        self._scores = np.full(count, -np.inf)
-        self._scores[ranking] = -np.arange(len(ranking))
-
-    def scores(self) -> ScoreArray:
-        return self._scores
-
-    def add(self, document: int) -> None:
-        pass
-
-
 class _Asked(Progress):
-    """What a ranker says that scores candidates, but keeps nothing between steps."""
+    """What a function says of those chosen so far; it keeps nothing between steps."""
 
-    def __init__(self, ranker: SequentialScorer, topic: Topic) -> None:
-        self._ranker, self._topic, self._selected = ranker, topic, list[int]()
+    def __init__(self, score: Callable[[list[int]], ScoreArray]) -> None:
+        self._score, self._selected = score, list[int]()
 
     def scores(self) -> ScoreArray:
-        allowed = np.ones(self._topic.n_candidates, dtype=np.bool_)
-        allowed[self._selected] = False
-        return self._ranker.score(self._topic, np.array(self._selected, dtype=np.int64), allowed)
+        return self._score(self._selected)
 
     def add(self, document: int) -> None:
         self._selected.append(document)
@@ -173,8 +138,18 @@ def _progress(ranker: Ranker, topic: Topic) -> Progress:
     if isinstance(ranker, Stepwise):
         return ranker.progress(topic)
     if isinstance(ranker, SequentialScorer):
-        return _Asked(ranker, topic)
-    return _Made(checked_ranking(ranker.rank(topic, topic.n_candidates), topic, ranker), topic.n_candidates)
+        return _Asked(partial(_scores_after, ranker, topic))
+    ranking = checked_ranking(ranker.rank(topic, topic.n_candidates), topic, ranker)
+    made = np.full(topic.n_candidates, -np.inf)
+    made[ranking] = -np.arange(len(ranking))
+    return _Asked(lambda selected: made)
+
+
+def _scores_after(ranker: SequentialScorer, topic: Topic, selected: list[int]) -> ScoreArray:
+    """[N] the scores of those that are not selected."""
+    allowed = np.ones(topic.n_candidates, dtype=np.bool_)
+    allowed[selected] = False
+    return ranker.score(topic, np.array(selected, dtype=np.int64), allowed)
 
 
 class Rules:

@@ -120,12 +120,13 @@ class FrameRanker:
                 query,
                 documents(rows),
                 None if scores is None else [scores[row] for row in rows],
-                *subtopics,
+                subtopics,
+                weighed,
                 None if of_groups is None else of_groups[rows].tolist(),
                 None if costs is None else costs[rows].tolist(),
                 None if shown is None else np.flatnonzero(shown[rows].tolist()),
             )
-            for rows, query, *subtopics in zip(groups, queries, named, weights, strict=True)
+            for rows, query, subtopics, weighed in zip(groups, queries, named, weights, strict=True)
         )
         depth = self.k or max((len(rows) for rows in groups), default=1)
         rankings = self._chooser.choose(given, depth)

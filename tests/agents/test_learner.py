@@ -10,7 +10,7 @@ import re
 import signal
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,32 +20,18 @@ from noisy_linear import NoisyLinear, NoisyLinearConfig
 
 import srd_agents.fitting as fitting
 from srd_agents.history import History, Progress
+from srd_gym.data import generate
 from srd_gym.protocols import IntArray
 from srd_gym.topic import Topic, TopicSet
 
-
-def make_topics(count: int, *, first: int = 0, width: int = 4, barren: Sequence[int] = ()) -> TopicSet:
-    made = []
-    for number in range(first, first + count):
-        generator = np.random.default_rng([9, number])
-        judgments = np.zeros((8, 2), dtype=np.int8)
-        vectors = generator.normal(size=(8, width))
-        if number not in barren:
-            judgments[[0, 1, 2], [0, 1, 0]] = 1
-            vectors[:3, 0] += 2.0
-        made.append(
-            Topic(
-                query_id=f"q{number}",
-                doc_ids=tuple(f"d{i}" for i in range(8)),
-                doc_vectors=vectors,
-                subtopic_ids=("a", "b"),
-                judgments=judgments,
-            )
-        )
-    return TopicSet(made, name="toy")
+TOPICS = generate("tiny", n_topics=15, seed=0)
+TRAIN, VALIDATION = TOPICS[:10], TOPICS[10:]
 
 
-TRAIN, VALIDATION = make_topics(10), make_topics(5, first=50)
+def barren(topics: TopicSet) -> TopicSet:
+    """The same without a relevant candidate in the first and the third topic."""
+    none = [replace(topic, judgments=np.zeros_like(topic.judgments)) for topic in topics]
+    return topics.replace(none[i] if i in (0, 2) else topic for i, topic in enumerate(topics))
 
 
 def learner(**options: Any) -> NoisyLinear:
@@ -75,11 +61,11 @@ def test_it_learns_and_records() -> None:
 
 def test_the_best_weights_are_kept_or_the_last_without_validation() -> None:
     toy = learner(epochs=8, rate=3.0)
-    history = toy.fit(TRAIN, VALIDATION, seed=2)
+    history = toy.fit(TRAIN, VALIDATION, seed=3)
     validation = fitting.Validation(VALIDATION, "alpha_nDCG@10")
     assert validation.mean(toy) == history.best_validation
     last = learner(epochs=8, rate=3.0)
-    unguided = last.fit(TRAIN, seed=2)
+    unguided = last.fit(TRAIN, seed=3)
     assert (unguided.best_epoch, unguided.measure) == (None, None)
     assert not np.array_equal(last.w, toy.w)
 
@@ -210,17 +196,19 @@ def test_divergence_is_said() -> None:
 
 def test_topics_without_relevant_candidates_are_left_out_with_a_notice(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING, logger="srd_agents"):
-        history = learner().fit(make_topics(6, barren=[2, 4]), seed=0)
-    assert "2 of 6 training topics have no relevant candidate and are left out of training: q2, q4" in caplog.text
-    assert history.excluded == ["q2", "q4"]
+        history = learner().fit(barren(TRAIN[:6]), seed=0)
+    left_out = sorted([TRAIN[0].query_id, TRAIN[2].query_id])
+    told = "2 of 6 training topics have no relevant candidate and are left out of training: "
+    assert told + ", ".join(left_out) in caplog.text
+    assert history.excluded == left_out
     assert history.records[0]["topics"] == 4
-    with pytest.raises(ValueError, match="none of the 2 training topics has a relevant candidate"):
-        learner().fit(make_topics(2, barren=[0, 1]))
+    with pytest.raises(ValueError, match="none of the 1 training topics has a relevant candidate"):
+        learner().fit(barren(TRAIN[:1]))
 
 
 def test_bad_topics_are_refused() -> None:
     for given, message in (
-        ((TRAIN, make_topics(2, first=50, width=3)), "training vectors have width 4, validation vectors 3"),
+        ((TRAIN, generate("tiny", n_topics=2, width=3)), r"training vectors have width \d+, validation vectors 3"),
         ((TRAIN[:0],), "the training set has no topics"),
         ((TRAIN, TRAIN[:0]), "the validation set has no topics"),
     ):
@@ -301,7 +289,7 @@ def test_a_ranking_that_repeats_a_document_is_refused() -> None:
     toy = Stuck(NoisyLinearConfig(epochs=1))
     toy.fit(TRAIN, seed=8)
     assert toy.rank(TRAIN[0], 1).tolist() == [0]
-    with pytest.raises(ValueError, match=r"ranks a document of topic 'q0' twice, .*are its vectors too large\?"):
+    with pytest.raises(ValueError, match=r"ranks a document of topic '.*' twice, .*are its vectors too large\?"):
         toy.rank(TRAIN[0], 2)
 
 

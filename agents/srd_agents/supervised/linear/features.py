@@ -91,7 +91,9 @@ class WordDirections:
         own = slice(self._starts[index], self._starts[index + 1])
         direction = np.zeros(len(self._words.words))
         direction[self._words.word[own]] = self._values[own]
-        return self._projected(direction)
+        weights = self._values * direction[self._words.word]
+        products = np.bincount(self._words.document, weights=weights, minlength=self._words.n_documents)
+        return np.asarray(products, np.float64)
 
     def mean(self) -> float:
         """The mean cosine over all pairs of texts, each with itself included."""
@@ -99,12 +101,6 @@ class WordDirections:
             return 0.0
         total = np.bincount(self._words.word, weights=self._values, minlength=len(self._words.words))
         return float(total @ total) / self._words.n_documents**2
-
-    def _projected(self, direction: NDArray[np.float64]) -> NDArray[np.float64]:
-        """[N] products of all texts with a direction [V]."""
-        weights = self._values * direction[self._words.word]
-        products = np.bincount(self._words.document, weights=weights, minlength=self._words.n_documents)
-        return np.asarray(products, np.float64)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -184,8 +180,6 @@ def greedy_cover(words: WordCoverage, weights: ScoreArray, shares: ScoreArray, c
 
 Floats = NDArray[np.float32]
 
-RELEVANCE = FEATURES
-"""Relevance columns that every topic has: the query's cosine, and three made of the retrieval order."""
 RELATIONS = ("euclidean distance", "cosine distance", "text distance")
 """Relations: of vectors, of vectors, and of texts (1 - cosine of their words)."""
 OWN_RELATION = "relation:"
@@ -198,8 +192,8 @@ _LEAST = 1e-6
 
 
 def relevance_names(columns: Sequence[str]) -> tuple[str, ...]:
-    """Names of the R relevance columns, given the topics' own ones that are wanted."""
-    return (*RELEVANCE, *(name for name in columns if not name.startswith(OWN_RELATION)))
+    """Names of the R relevance columns: those that every topic has, and the topics' own ones that are wanted."""
+    return (*FEATURES, *(name for name in columns if not name.startswith(OWN_RELATION)))
 
 
 def relation_names(columns: Sequence[str]) -> tuple[str, ...]:

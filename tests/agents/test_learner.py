@@ -82,15 +82,21 @@ def test_validation_only_when_due_and_at_the_end() -> None:
     assert [record["validation"] is None for record in history.records] == [False, True, False, True, False, False]
 
 
+def check_resumed(folder: Path, validation: TopicSet | None = None, **options: Any) -> History:
+    """The run in the folder goes on to the weights of one that never stopped."""
+    resumed, whole = learner(**options), learner(**options)
+    history = resumed.fit(TRAIN, validation, seed=3, out=folder, resume=True)
+    whole.fit(TRAIN, validation, seed=3)
+    np.testing.assert_array_equal(resumed.w, whole.w)
+    return history
+
+
 def test_resuming_goes_on_with_more_epochs(tmp_path: Path) -> None:
     learner(epochs=3).fit(TRAIN, VALIDATION, seed=3, out=tmp_path)
-    more, whole = learner(epochs=7), learner(epochs=7)
-    more.fit(TRAIN, VALIDATION, seed=3, out=tmp_path, resume=True)
-    whole.fit(TRAIN, VALIDATION, seed=3)
-    np.testing.assert_array_equal(more.w, whole.w)
+    check_resumed(tmp_path, VALIDATION, epochs=7)
     # Resuming what is finished changes nothing.
     before = (tmp_path / "model.safetensors").read_bytes()
-    history = learner(epochs=7).fit(TRAIN, VALIDATION, seed=3, out=tmp_path, resume=True)
+    history = check_resumed(tmp_path, VALIDATION, epochs=7)
     assert (history.stopped_by, len(history.records)) == ("epochs", 8)
     assert (tmp_path / "model.safetensors").read_bytes() == before
 
@@ -151,10 +157,7 @@ def test_an_interrupt_waits_for_the_update_to_end(tmp_path: Path) -> None:
         toy.fit(TRAIN, seed=3, out=tmp_path)
     assert toy.updates == 1
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    resumed, whole = learner(), learner()
-    resumed.fit(TRAIN, seed=3, out=tmp_path, resume=True)
-    whole.fit(TRAIN, seed=3)
-    np.testing.assert_array_equal(resumed.w, whole.w)
+    check_resumed(tmp_path)
 
 
 def test_a_run_stopped_before_its_first_update_can_be_resumed(tmp_path: Path) -> None:
@@ -165,11 +168,8 @@ def test_a_run_stopped_before_its_first_update_can_be_resumed(tmp_path: Path) ->
     with pytest.raises(KeyboardInterrupt):
         Stopped(NoisyLinearConfig()).fit(TRAIN, VALIDATION, seed=3, out=tmp_path)
     NoisyLinear.load(tmp_path)
-    resumed, whole = learner(), learner()
-    history = resumed.fit(TRAIN, VALIDATION, seed=3, out=tmp_path, resume=True)
+    history = check_resumed(tmp_path, VALIDATION)
     assert [record["epoch"] for record in history.records] == list(range(7))
-    whole.fit(TRAIN, VALIDATION, seed=3)
-    np.testing.assert_array_equal(resumed.w, whole.w)
 
 
 def test_resume_refuses_another_run(tmp_path: Path) -> None:
@@ -230,55 +230,38 @@ def test_what_a_folder_holds(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["config.json", "model.safetensors"]
 
 
-def changed_config(folder: Path, **changes: Any) -> None:
-    content = json.loads((folder / "config.json").read_text())
-    (folder / "config.json").write_text(json.dumps(content | changes))
-
-
-def test_damaged_folders_are_refused(tmp_path: Path) -> None:
-    toy = learner()
-    toy.fit(TRAIN, seed=8)
-
-    def refused(message: str, error: type[Exception] = ValueError) -> None:
-        with pytest.raises(error, match=message):
-            NoisyLinear.load(tmp_path)
-        toy.save(tmp_path)
-
-    refused("no file at .*config.json", FileNotFoundError)
-    changed_config(tmp_path, config={"rat": 0.1})
-    refused("unknown option of ranker 'noisy-linear'.*'rat'.*Did you mean rate")
-    (tmp_path / "config.json").write_text('{"ranker": "noisy-linear"}')
-    refused("lacks schema_version, vector_width")
-    (tmp_path / "config.json").write_text("not json")
-    refused("not JSON")
-    (tmp_path / "model.safetensors").write_bytes(b"PK\x03\x04 and so on")
-    refused("is a zip archive .*refused")
-    (tmp_path / "model.safetensors").unlink()
-    refused("no file at .*model.safetensors", FileNotFoundError)
-    with pytest.raises(FileNotFoundError, match="no model folder at"):
-        NoisyLinear.load(tmp_path / "nowhere")
-
-
 @pytest.mark.parametrize(
-    ("changes", "message"),
+    ("file", "content", "message"),
     [
-        ({"history": [1]}, "history must be a table, got [1] (list)"),
-        ({"history": {"recordz": []}}, "'recordz'. Did you mean records"),
-        ({"metadata": []}, "metadata must be a table, got [] (list)"),
-        ({"seed": "0"}, "seed must be a whole number, got '0' (str)"),
-        ({"ranker": 3}, "ranker must be text, got 3 (int)"),
-        ({"config": None}, "config must be a table, got None (NoneType)"),
-        ({"config": {"rate": "0.1"}}, "rate must be a number, got '0.1' (str)"),
+        ("config.json", None, "no file at "),
+        ("config.json", "not json", "not JSON"),
+        ("config.json", '{"ranker": "noisy-linear"}', "lacks schema_version, vector_width"),
+        ("model.safetensors", None, "no file at "),
+        ("model.safetensors", "PK\3\4 and so on", "is a zip archive (as torch.save and numpy.savez write), refused"),
+        ("config.json", {"config": {"rat": 0.1}}, "'rat'. Did you mean rate"),
+        ("config.json", {"config": {"rate": "0.1"}}, "rate must be a number, got '0.1' (str)"),
+        ("config.json", {"config": None}, "config must be a table, got None (NoneType)"),
+        ("config.json", {"history": [1]}, "history must be a table, got [1] (list)"),
+        ("config.json", {"history": {"recordz": []}}, "'recordz'. Did you mean records"),
+        ("config.json", {"metadata": []}, "metadata must be a table, got [] (list)"),
+        ("config.json", {"seed": "0"}, "seed must be a whole number, got '0' (str)"),
+        ("config.json", {"ranker": 3}, "ranker must be text, got 3 (int)"),
     ],
 )
-def test_config_files_of_another_shape_are_refused(tmp_path: Path, changes: dict[str, Any], message: str) -> None:
-    toy = learner(epochs=1)
+def test_damaged_folders_are_refused(tmp_path: Path, file: str, content: Any, message: str) -> None:
+    toy, damaged = learner(epochs=1), tmp_path / file
     toy.fit(TRAIN, seed=8)
     toy.save(tmp_path)
-    changed_config(tmp_path, **changes)
-    with pytest.raises((TypeError, ValueError), match=re.escape(message)) as caught:
+    if isinstance(content, dict):
+        content = json.dumps(json.loads(damaged.read_text()) | content)
+    damaged.unlink()
+    if content is not None:
+        damaged.write_text(content)
+    with pytest.raises((TypeError, ValueError, FileNotFoundError), match=re.escape(message)) as caught:
         NoisyLinear.load(tmp_path)
     assert str(tmp_path) in str(caught.value)
+    with pytest.raises(FileNotFoundError, match="no model folder at"):
+        NoisyLinear.load(tmp_path / "nowhere")
 
 
 def test_a_ranking_that_repeats_a_document_is_refused() -> None:

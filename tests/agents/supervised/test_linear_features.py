@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from small_topics import judged_topic
 
 from srd_agents.supervised.linear import features
 from srd_agents.supervised.linear.features import (
@@ -23,18 +24,13 @@ TEXTS = ("jaguar cars, fast cars", "jaguar cats", "jaguar: Cars and CATS", "")
 
 
 def topic(**changes: Any) -> Topic:
-    rng = np.random.default_rng(0)
     values: dict[str, Any] = {
-        "query_id": "q",
-        "doc_ids": tuple("abcd"),
-        "doc_vectors": rng.normal(size=(4, 3)),
-        "query_vector": rng.normal(size=3),
         "retrieval_scores": np.array([9.0, 7.0, 6.0, 5.0]),
         "doc_texts": TEXTS,
         "doc_features": np.array([[1, 5], [1, 3], [1, 3], [1, 9]]),
         "feature_names": ("constant", "relation:site"),
     }
-    return Topic(**(values | changes))
+    return judged_topic(4, 0, 3, query_id="q", **(values | changes))
 
 
 def test_relevance_columns_run_from_0_to_1() -> None:

@@ -123,16 +123,8 @@ def diversify(
         raise TypeError("k must be a whole number (documents wanted), got an array; scores go by name: scores=...")
     k = int(k) if isinstance(k, np.integer) else k
     check_count("k", k)
-    chooser = Chooser(
-        ranker,
-        diversity=diversity,
-        copies=copies,
-        subtopics=subtopics,
-        groups=groups,
-        max_per_group=max_per_group,
-        costs=costs,
-        budget=budget,
-    )
+    rules = Rules(copies=copies, groups=groups, max_per_group=max_per_group, costs=costs, budget=budget)
+    chooser = Chooser(ranker, rules, diversity=diversity, subtopics=subtopics is not None)
     dimensions = _dimensions(doc_vectors)
     if dimensions not in (2, 3):
         raise ValueError(
@@ -176,35 +168,30 @@ class Given(NamedTuple):
 
 
 class Chooser:
-    """A ranker and what limits its rankings; the arguments are those of `diversify`.
+    """A ranker and what limits its rankings.
 
-    Of `subtopics`, `groups` and `costs` it only asks whether there are any.
+    Args:
+        ranker: as for `diversify`.
+        rules: of all topics; rankings at diversity 0 are left as they are, near copies included.
+        diversity: as for `diversify`.
+        subtopics: whether any are named.
 
     Raises:
-        TypeError: no ranker, or something of another type.
-        ValueError: an unknown ranker, one that cannot use subtopics or diversity, or a value out of range.
+        TypeError: no ranker, or diversity is no number.
+        ValueError: an unknown ranker, one that cannot use subtopics or diversity, or diversity out of range.
     """
 
     def __init__(
-        self,
-        ranker: PathLike | Ranker | None,
-        *,
-        diversity: float | None,
-        copies: float | None,
-        subtopics: Any,
-        groups: Any,
-        max_per_group: int | None,
-        costs: Any,
-        budget: float | None,
+        self, ranker: PathLike | Ranker | None, rules: Rules, *, diversity: float | None, subtopics: bool
     ) -> None:
         chosen = as_ranker(ranker)
-        if subtopics is not None:
+        if subtopics:
             check_uses_subtopics(chosen)
-        if copies is None and isinstance(chosen, Cautious):
+        if rules.copies is None and isinstance(chosen, Cautious):
             chosen = Cautious(replace(chosen.config, copies=None))
-        self.ranker = with_diversity(chosen, diversity)
-        copies = None if isinstance(self.ranker, ByRelevance) else copies
-        self.rules = Rules(copies=copies, groups=groups, max_per_group=max_per_group, costs=costs, budget=budget)
+        self.ranker, self.rules = with_diversity(chosen, diversity), rules
+        if isinstance(self.ranker, ByRelevance):
+            rules.copies = None  # the order of relevance holds copies too
 
     def choose(self, given: Iterable[Given], k: int) -> list[IntArray]:
         """The documents to show of each topic, best first: [at most min(k, N)] positions among those given.

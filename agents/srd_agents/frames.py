@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from srd_agents.config import check_count
-from srd_agents.constraints import COPIES
+from srd_agents.constraints import COPIES, Rules
 from srd_agents.diversify import Chooser, Given
 from srd_agents.subtopics import Lookup, embedded, looked_up
 from srd_gym.files import PathLike
@@ -80,16 +80,8 @@ class FrameRanker:
     ) -> None:
         if k is not None:
             check_count("k", k)
-        self._chooser = Chooser(
-            ranker,
-            diversity=diversity,
-            copies=copies,
-            subtopics=subtopics,
-            groups=groups,
-            max_per_group=max_per_group,
-            costs=costs,
-            budget=budget,
-        )
+        rules = Rules(copies=copies, groups=groups, max_per_group=max_per_group, costs=costs, budget=budget)
+        self._chooser = Chooser(ranker, rules, diversity=diversity, subtopics=subtopics is not None)
         self.groups, self.costs, self.shown = groups, costs, shown
         self.k = k
         self.doc_vectors = doc_vectors

@@ -10,7 +10,8 @@ import math
 import pickle
 import sys
 import tempfile
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -172,11 +173,8 @@ class _Case:
 def _check_seed(case: _Case) -> None:
     """The same seed, the same weights; another seed, other ones."""
     again, other = case.new(), case.new()
-    states = _disturb_global_generators()
-    try:
+    with _other_global_generators():
         again.fit(case.train, seed=case.seed)
-    finally:
-        states()
     name = _first_difference(case.trained, again)
     _require(name is None, f"the same seed gives another {name!r}: draw only from generators that _prepare makes")
     other.fit(case.train, seed=case.seed + 1)
@@ -345,21 +343,21 @@ def _counted(learner: Learner[Any], most: float = math.inf) -> list[int]:
     return done
 
 
-def _disturb_global_generators() -> Callable[[], None]:
-    """Seed the generators that numpy and torch share anew; the answer puts them back."""
+@contextmanager
+def _other_global_generators() -> Iterator[None]:
+    """Other states of the generators that numpy and torch share, while it lasts."""
     numpy_state = np.random.get_state()  # noqa: NPY002 - this is the one that must not matter
     np.random.seed(99)  # noqa: NPY002
     torch: Any = sys.modules.get("torch")  # a learner that uses it has imported it
     torch_state = torch.get_rng_state() if torch else None
     if torch:
         torch.manual_seed(99)
-
-    def restore() -> None:
+    try:
+        yield
+    finally:
         np.random.set_state(numpy_state)  # noqa: NPY002
         if torch:
             torch.set_rng_state(torch_state)
-
-    return restore
 
 
 def _first_difference(one: Learner[Any], other: Learner[Any]) -> str | None:

@@ -33,7 +33,6 @@ def record(**fields: Any) -> Callable[[Any], object]:
 
 
 CHANGES: list[tuple[Callable[[Any], object], str]] = [
-    (lambda state: state["loop"].update(history=[]), "not one that `fit` wrote"),
     (lambda state: state["loop"].update(history=None), "not one that `fit` wrote"),
     (history(more=1), "unknown option of .*: the history: 'more'"),
     (history(records={}), "records must be a list"),

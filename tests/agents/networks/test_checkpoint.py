@@ -90,18 +90,11 @@ def test_arrays_are_copies_and_loading_keeps_the_tensors() -> None:
     assert bool(first.any())
 
 
-def test_another_width_is_refused(tmp_path: Path) -> None:
+def test_another_width_is_refused() -> None:
     with pytest.raises(
         ValueError, match=r"model: 0\.weight has shape \(4, 3\), expected \(4, 5\).*another vector width"
     ):
         load_module(network(5), module_arrays(network(3)), "model")
-    small = torch.optim.Adam(network(3).parameters())
-    net = network(3)
-    train(net, trained := torch.optim.Adam(net.parameters()), torch.Generator(), 1)
-    with pytest.raises(ValueError, match=r"parameter 0: exp_avg is float32 of shape \(4, 3\), .* of shape \(4, 5\)"):
-        load_optimizer(torch.optim.Adam(network(5).parameters()), optimizer_tree(trained))
-    with pytest.raises(ValueError, match="belongs to other parameters"):
-        load_optimizer(torch.optim.Adam([torch.zeros(1)]), optimizer_tree(small))
 
 
 def damaged(change: Callable[[dict[str, Any]], None]) -> dict[str, Any]:

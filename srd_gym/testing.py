@@ -20,7 +20,7 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorEnv
 
 from srd_gym.core.arrays import TopicSource
 from srd_gym.envs.selection import SelectionEnv
-from srd_gym.protocols import Ranker
+from srd_gym.protocols import Ranker, checked_ranking
 from srd_gym.testing_scoring import ConformanceError, _require, check_scoring_env
 from srd_gym.topic import TOPIC_FIELDS, Topic, TopicSet
 
@@ -117,11 +117,11 @@ def check_ranker(ranker: Ranker, topics: Sequence[Topic], *, k: int = 10) -> Non
     for depth in sorted({1, k, max(topic.n_candidates for topic in topics) + 1}):
         alone = [ranker.rank(topic, depth) for topic in topics]
         for topic, ranking in zip(topics, alone, strict=True):
-            _check_ranking(ranking, topic, depth)
+            _check_ranking(ranking, topic, depth, ranker)
         batch = ranker.rank_batch(topics, depth)
         _require(len(batch) == len(topics), f"rank_batch gave {len(batch)} rankings for {len(topics)} topics")
         for topic, one, other in zip(topics, alone, batch, strict=True):
-            _check_ranking(other, topic, depth)
+            _check_ranking(other, topic, depth, ranker)
             same = np.array_equal(one, other)
             _require(same, f"topic {topic.query_id!r}: rank gives {one}, rank_batch gives {other}; they must agree")
             _require_equal(np.asarray(ranker.rank(topic, depth)), np.asarray(one), f"topic {topic.query_id!r} again")
@@ -277,16 +277,14 @@ def _ours(info: Mapping[str, Any]) -> dict[str, Any]:
     return {key: info[key] for key in keys if key in info}
 
 
-def _check_ranking(ranking: Any, topic: Topic, k: int) -> None:
+def _check_ranking(ranking: Any, topic: Topic, k: int, ranker: Ranker) -> None:
     """min(k, N) distinct candidate indices."""
-    what = f"topic {topic.query_id!r}, k={k}: the ranking"
-    array = np.asarray(ranking)
-    _require(np.issubdtype(array.dtype, np.integer), f"{what} must be an array of integers, got {array.dtype}")
+    try:
+        found = checked_ranking(ranking, topic, ranker)
+    except ValueError as error:
+        raise ConformanceError(f"k={k}: {error}") from error
     count = min(k, topic.n_candidates)
-    _require(array.shape == (count,), f"{what} must have shape ({count},), got {array.shape}")
-    inside = bool(((array >= 0) & (array < topic.n_candidates)).all())
-    _require(inside, f"{what} holds indices outside 0 to {topic.n_candidates - 1}: {array}")
-    _require(len(set(array.tolist())) == count, f"{what} holds a document twice: {array}")
+    _require(len(found) == count, f"topic {topic.query_id!r}, k={k}: expected {count} documents, got {found}")
 
 
 def _values(topic: Topic) -> dict[str, Any]:

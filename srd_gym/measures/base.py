@@ -14,7 +14,7 @@ from typing import ClassVar, Literal, Self
 import numpy as np
 
 from srd_gym.measures.bound import BoundMeasure, Term, geometric_novelty
-from srd_gym.measures.reference import NORMALIZERS, Normalizer, Reference, fill_ideal_gains
+from srd_gym.measures.reference import NORMALIZERS, Normalizer, Reference, ideal_gains
 from srd_gym.protocols import IntArray, ScoreArray
 
 Normalization = Literal["ndeval", "chapelle"]
@@ -175,8 +175,7 @@ class Cascade(Measure):
 
     def _ideal(self, statistics: Statistics) -> ScoreArray:
         """[T] float64, the same sum over the greedy ideal ranking of each reference, to the same cutoff."""
-        fill_ideal_gains(statistics.references, self.alpha, self.rel, self.cutoff)
-        gains = [r.ideal_gains(self.alpha, self.rel, self.cutoff) for r in statistics.references]
+        gains = ideal_gains(statistics.references, self.alpha, self.rel, self.cutoff)
         longest = max(map(len, gains), default=0)
         padded = np.zeros((len(gains), longest))
         for row, each in enumerate(gains):

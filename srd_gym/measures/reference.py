@@ -6,7 +6,7 @@ that adds most, rank by rank.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Literal
 
@@ -94,16 +94,6 @@ class Reference:
         """[P] int64, pool documents in the order in which ties are broken."""
         return preference(len(self.pool), self.pool_ids)
 
-    def ideal_gains(self, alpha: float, rel: int, depth: int | None) -> ScoreArray:
-        """Undiscounted gains sum_s w_s j_s (1 - alpha)^c_s of the greedy ideal ranking, rank by rank.
-
-        Returns:
-            Float64 of at least min(depth, relevant documents) ranks; what follows would be 0.
-        """
-        if not self._knows(alpha, rel, depth):
-            fill_ideal_gains([self], alpha, rel, depth)
-        return self._cascade[alpha, rel]
-
     def ideal_global_gains(self, rel: int) -> ScoreArray:
         """[P] float64, global gains sum_s w_s j_s of all pool documents, largest first (Sakai & Song 2011)."""
         if rel not in self._global:
@@ -123,14 +113,19 @@ class Reference:
         return len(known) >= int((self.pool >= rel).any(axis=1).sum())
 
 
-def fill_ideal_gains(references: Iterable[Reference], alpha: float, rel: int, depth: int | None) -> None:
-    """Compute the ideal gains of many references together, those of similar size in one batch.
+def ideal_gains(references: Sequence[Reference], alpha: float, rel: int, depth: int | None) -> list[ScoreArray]:
+    """Undiscounted gains sum_s w_s j_s (1 - alpha)^c_s of the greedy ideal ranking of each reference, rank by rank.
+
+    Those that are not known yet are computed together, those of similar size in one batch.
 
     Args:
-        references: whose ideals are wanted; known ones are left alone.
+        references: whose ideals are wanted.
         alpha: redundancy intolerance.
         rel: relevance level.
         depth: ranks needed; None means all that gain.
+
+    Returns:
+        Float64 of at least min(depth, relevant documents) ranks each; what follows would be 0.
     """
     rows = [(r, r._useful_rows(rel)) for r in references if not r._knows(alpha, rel, depth)]
     rows.sort(key=lambda pair: len(pair[1]))
@@ -145,6 +140,7 @@ def fill_ideal_gains(references: Iterable[Reference], alpha: float, rel: int, de
             stop += 1
         _fill_batch(rows[start:stop], alpha, rel, depth)
         start = stop
+    return [reference._cascade[alpha, rel] for reference in references]
 
 
 def _fill_batch(batch: list[tuple[Reference, NDArray[np.bool_]]], alpha: float, rel: int, depth: int | None) -> None:
@@ -210,18 +206,14 @@ def greedy_ideal(
         ValueError: ids or weights that do not match the judgments.
     """
     table = np.asarray(judgments)
-    if table.ndim != 2:
-        raise ValueError(f"judgments must be [P, S], got shape {table.shape}")
-    order = preference(len(table), ids)
-    worth = np.ones(table.shape[1]) if weights is None else np.asarray(weights, dtype=np.float64)
-    if worth.shape != (table.shape[1],):
-        raise ValueError(f"expected one weight for each of {table.shape[1]} subtopics, got shape {worth.shape}")
-    covers = (table[order] if table.dtype == np.bool_ else table[order] >= rel)[None]
+    reference = Reference(table if table.dtype == np.bool_ else table >= rel, ids, weights)
+    order = reference.order
+    covers = reference.pool[order].astype(np.bool_)[None]
     ranks = len(table) if depth is None else min(depth, len(table))
     # Documents that cover nothing never gain: they come last, in order of preference.
     useful = np.flatnonzero(covers[0].any(axis=1))
     first = min(ranks, len(useful))
-    picked, gains = greedy_by_novelty(covers[:, useful], worth[None], alpha, first)
+    picked, gains = greedy_by_novelty(covers[:, useful], reference.weights[None], alpha, first)
     gaining = useful[picked[0][gains[0] > 0.0]]
     rest = np.setdiff1d(np.arange(len(table)), gaining)
     ranking: IntArray = order[np.concatenate([gaining, rest])[:ranks]]

@@ -27,24 +27,29 @@ _KEPT_BYTES = 1 << 30
 """Memory for the matrices of one topic set; of topics beyond it rows are made when asked for."""
 
 
-def neighbour_distances(vectors: Floats, metric: Metric) -> Floats:
-    """Distances of all pairs, in a unit that keeps their order.
+def neighbour_distances(vectors: Floats, metric: Metric, rows: slice = slice(None)) -> Floats:
+    """Distances of all pairs, or of some rows to all, in a unit that keeps their order.
 
     Args:
         vectors: [N, F] float32, finite.
         metric: "euclidean" gives half the squared distances of vectors scaled to entries of at most 1, "cosine"
             gives 1 - cosine, which is 1 for a vector of zeros.
+        rows: R of them.
 
     Returns:
-        [N, N] float32, symmetric, at least 0; 0 on the diagonal.
+        [R, N] float32, at least 0, and 0 from a document to itself; symmetric for all rows.
 
     Raises:
         ValueError: distances that are not finite.
     """
     points, lengths = _prepared(vectors, metric)
-    out: Floats = points @ points.T  # numpy sees that it is symmetric, which takes half the work
-    _finish(out, lengths, lengths)
-    np.fill_diagonal(out, 0.0)
+    out: Floats = points[rows] @ points.T  # of all rows numpy sees that it is symmetric, which takes half the work
+    np.subtract(lengths, out, out=out)
+    out += lengths[rows, None]
+    np.maximum(out, 0.0, out=out)  # keeps NaN
+    if not np.isfinite(out.max(initial=0.0)):
+        raise ValueError("distances between document vectors are not finite; the vectors hold NaN or infinity")
+    np.fill_diagonal(out[:, rows], 0.0)
     return out
 
 
@@ -78,20 +83,12 @@ class NeighbourTable:
             vectors = self._topics[topic_index].require_vectors("kNN pruning")
             size = 4 * len(vectors) ** 2
             if self._bytes + size > _KEPT_BYTES:
-                return self._single_row(vectors, document)
+                found: Floats = neighbour_distances(vectors, self._metric, slice(document, document + 1))[0]
+                return found
             kept = self._kept[topic_index] = neighbour_distances(vectors, self._metric)
             self._bytes += size
         row: Floats = kept[document]
         return row
-
-    def _single_row(self, vectors: Floats, document: int) -> Floats:
-        """One row of a matrix that is too large to keep."""
-        points, lengths = _prepared(vectors, self._metric)
-        row = (points @ points[document])[None]
-        _finish(row, lengths[document : document + 1], lengths)
-        row[0, document] = 0.0
-        found: Floats = row[0]
-        return found
 
 
 def _prepared(vectors: Floats, metric: Metric) -> tuple[Floats, Floats]:
@@ -104,15 +101,6 @@ def _prepared(vectors: Floats, metric: Metric) -> tuple[Floats, Floats]:
         return points, np.full(len(points), 0.5, np.float32)
     points = points - points.mean(axis=0)  # near the origin, less is lost when lengths cancel
     return points, np.einsum("nf,nf->n", points, points) / 2
-
-
-def _finish(products: Floats, own: Floats, other: Floats) -> None:
-    """Turn products [R, N] into distances in place: own [R] + other [N] - products."""
-    np.subtract(other, products, out=products)
-    products += own[:, None]
-    np.maximum(products, 0.0, out=products)  # keeps NaN
-    if not np.isfinite(products.max(initial=0.0)):
-        raise ValueError("distances between document vectors are not finite; the vectors hold NaN or infinity")
 
 
 _ROUNDING = 1e-9

@@ -15,7 +15,6 @@ import pytest
 
 from srd_gym.data.parquet import write_topics
 from srd_gym.data.synthetic import generate
-from srd_gym.data.trec import write_run
 from srd_gym.files import PARTIAL, written_atomically
 
 POSIX = pytest.mark.skipif(os.name == "nt", reason="Windows has no such files")
@@ -61,8 +60,10 @@ def test_links_in_a_circle_are_an_error(tmp_path: Path) -> None:
 @POSIX
 @pytest.mark.parametrize("how", [write, lambda path: write_topics(path, generate("tiny", n_topics=3))])
 def test_a_pipe_gets_the_bytes_and_stays(tmp_path: Path, how: Callable[[Path], None]) -> None:
-    pipe, plain, read = tmp_path / "pipe", tmp_path / "plain", []
+    pipe, plain, read = tmp_path / "pipe", tmp_path / "new" / "plain", []
     os.mkfifo(pipe)
+    with pytest.raises(KeyError), written_atomically(pipe) as temporary:  # what fails waits for no reader
+        raise KeyError(temporary.write_text("half"))
     reader = threading.Thread(target=lambda: read.append(pipe.read_bytes()))
     reader.start()
     how(pipe)
@@ -74,23 +75,13 @@ def test_a_pipe_gets_the_bytes_and_stays(tmp_path: Path, how: Callable[[Path], N
 
 
 @POSIX
-def test_a_pipe_gets_nothing_of_what_fails(tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "pipe")
-
-    def fail() -> None:
-        with written_atomically(tmp_path / "pipe") as temporary:
-            temporary.write_text("half")
-            raise KeyError("stop")
-
-    with pytest.raises(KeyError):
-        fail()  # does not wait for a reader either
-
-
-@POSIX
 def test_a_device_is_written_to_and_never_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object) -> None:
         raise AssertionError("a device must never be replaced")
 
+    words = "from srd_gym.data.trec import write_run; write_run('/dev/stdout', [('1', ['a'])], tag='t')"
+    done = subprocess.run([sys.executable, "-c", words], check=True, capture_output=True, timeout=60)
+    assert done.stdout.startswith(b"1 Q0 a 1 "), "standard output can be the file"
     monkeypatch.setattr(os, "replace", refuse)
     monkeypatch.setattr(Path, "chmod", refuse)
     link = tmp_path / "null"
@@ -104,13 +95,6 @@ def test_a_device_is_written_to_and_never_replaced(tmp_path: Path, monkeypatch: 
     assert caught.value.filename == "/dev/full"
 
 
-@POSIX
-def test_standard_output_can_be_the_file() -> None:
-    words = "from srd_gym.data.trec import write_run; write_run('/dev/stdout', [('1', ['a'])], tag='t')"
-    done = subprocess.run([sys.executable, "-c", words], check=True, capture_output=True, timeout=60)
-    assert done.stdout.startswith(b"1 Q0 a 1 ")
-
-
 def test_a_folder_is_an_error_that_names_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("here").mkdir()
@@ -121,12 +105,8 @@ def test_a_folder_is_an_error_that_names_it(tmp_path: Path, monkeypatch: pytest.
 
 
 def test_errors_of_other_files_keep_their_names(tmp_path: Path) -> None:
-    def read() -> None:
-        with written_atomically(tmp_path / "run"):
-            (tmp_path / "input").read_text()
-
-    with pytest.raises(FileNotFoundError) as caught:
-        read()
+    with pytest.raises(FileNotFoundError) as caught, written_atomically(tmp_path / "run"):
+        (tmp_path / "input").read_text()
     assert caught.value.filename == str(tmp_path / "input")
 
 
@@ -175,9 +155,3 @@ def test_what_killed_processes_left_goes_and_what_others_write_stays(tmp_path: P
     write(path)
     write(other)
     assert sorted(os.listdir(tmp_path)) == ["x", "y"]
-
-
-def test_a_run_is_written_where_its_name_says(tmp_path: Path) -> None:
-    path = tmp_path / "new" / "run"
-    write_run(path, [("1", ["a"])], tag="t")
-    assert path.read_text().startswith("1 Q0 a")

@@ -69,26 +69,6 @@ def test_several_files_are_parts_of_one_run(srd: Srd, files: tuple[Path, Path], 
     assert message.endswith("to compare runs: srd compare")
 
 
-@pytest.mark.parametrize(
-    ("measure", "expected"),
-    [("alpha_nDCG@x", "alpha_nDCG@x"), ("alpha_nDGC@10", "Did you mean alpha_nDCG"), ("alpha_nDCG", "has no cutoff")],
-)
-def test_a_wrong_measure_is_explained(srd: Srd, files: tuple[Path, Path], measure: str, expected: str) -> None:
-    qrels, run = files
-    assert expected in srd.fails("evaluate", "--qrels", qrels, "--run", run, "--measures", measure)
-
-
-def test_malformed_and_missing_files_are_explained(srd: Srd, files: tuple[Path, Path], tmp_path: Path) -> None:
-    qrels, run = files
-    bad = tmp_path / "bad.run"
-    bad.write_text(RUN + "3 Q0 z 1 high t\n")
-    assert f"{bad}:6: expected a finite number as score" in srd.fails("evaluate", "--qrels", qrels, "--run", bad)
-    empty = tmp_path / "empty"
-    empty.touch()
-    assert "is empty" in srd.fails("evaluate", "--qrels", empty, "--run", run)
-    assert "no file at" in srd.fails("evaluate", "--qrels", tmp_path / "none", "--run", run)
-
-
 def test_ids_are_kept_as_data(srd: Srd, tmp_path: Path) -> None:
     qrels, run = tmp_path / "q", tmp_path / "r"
     qrels.write_text("[bold]1\x1b[31m 1 <b>a</b> 1\n")

@@ -9,8 +9,7 @@ import pytest
 from run_srd import Srd
 
 from srd_agents.registry import load_ranker
-from srd_gym.data.parquet import read_topics, write_topics
-from srd_gym.data.synthetic import generate
+from srd_gym.data.parquet import read_topics
 
 LINE = {
     "query_id": "q",
@@ -110,16 +109,6 @@ def test_a_bad_line_is_named_and_those_before_it_answered(srd: Srd, feed: Any, l
     assert "error: line 2: " in done.err
     assert expected in done.err
     assert len(done.out.splitlines()) == 1
-
-
-def test_vectors_of_another_width_are_refused(srd: Srd, tiny_file: Path, tmp_path: Path) -> None:
-    model, other = tmp_path / "model", tmp_path / "wide.parquet"
-    srd.works("train", "mdp-div", "--topics", tiny_file, "--out", model, "--epochs", "1")
-    write_topics(other, generate("tiny", n_topics=3, seed=1, width=9))
-    message = srd.fails("rank", model, "--topics", other, "--out", tmp_path / "run")
-    assert "width 8" in message
-    assert "width 9" in message
-    assert not (tmp_path / "run").exists()
 
 
 def test_wrong_uses_are_explained(srd: Srd, tiny_file: Path, tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -351,14 +352,9 @@ def _hold_out(topics: TopicSet, seed: int) -> Split:
 
 def _fold_numbers(text: str, file: Path | None) -> tuple[int, int]:
     """The numbers in "I/N"; 0 for the second in "I", where a file says how many there are."""
-    first, slash, second = text.partition("/")
     expected = "a number, such as --fold 1" if file is not None else "two numbers, such as --fold 1/5"
-    if (
-        not text.isascii()  # other alphabets have digits too
-        or not first.isdecimal()
-        or bool(slash) == (file is not None)
-        or (slash and not second.isdecimal())
-    ):
+    if not re.fullmatch(r"\d+" if file is not None else r"\d+/\d+", text, re.ASCII):
         where = f"with --folds {file}" if file is not None else "without a --folds file"
         raise ValueError(f"--fold {text!r}: expected {expected} ({where})")
+    first, _, second = text.partition("/")
     return int(first), int(second or 0)

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
 import tyro
 
-from srd_gym.data import WORDS, iter_topics, load_topics
+from srd_gym.data import load_topics
 from srd_gym.topic import Topic
 from srd_train.commands.output import Output
 from srd_train.report.topic_statistics import statistics, statistics_table
+from srd_train.serving.ranking import topic_stream
 
 _TEXT = 60
 
@@ -64,7 +64,7 @@ class Head:
         """Show the first topics."""
         if self.topics < 1 or self.documents < 1:
             raise ValueError("--topics and --documents must be at least 1")
-        shown = [_as_json(topic, self.documents) for topic in islice(_topics(self.file), self.topics)]
+        shown = [_as_json(topic, self.documents) for topic in islice(topic_stream(self.file), self.topics)]
         if self.json:
             output.data(shown)
             return 0
@@ -82,11 +82,6 @@ class Head:
             caption = f"{topic['candidates']} candidates, {judged}, {width}"
             output.table(title, ["document", "subtopics", "text", "score"], rows, caption, texts=3)
         return 0
-
-
-def _topics(source: str) -> Iterable[Topic]:
-    """The topics of a source; a file is read only as far as it is shown."""
-    return load_topics(source) if source == WORDS.stem or source.startswith("synthetic:") else iter_topics(source)
 
 
 def _covered(topic: Topic, candidate: int) -> list[str]:

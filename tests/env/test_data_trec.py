@@ -74,6 +74,7 @@ def test_malformed_lines_name_file_and_line(
     ("line", "message"),
     [
         (b"1 1 e\n", ":30001: expected 4 fields"),
+        (b"1 1 e\n1 1 1 e 1\n", ":30001: expected 4 fields"),
         (b"1 1 e high\n", ":30001: expected an integer judgment"),
         (b"1 7 d 1\n", ":30001: document 'd' is judged twice"),
         (b"1 1 \xff 1\n", ", after line 30000: not UTF-8 text"),

@@ -86,15 +86,14 @@ def recipe(folder: Path, *rankers: str) -> Path:
 def test_bad_rankings_fail_their_cell_by_name_and_the_others_go_on(srd: Srd, tmp_path: Path, jobs: int) -> None:
     bad = {"Few": "ranked 2 documents of topic", "Foreign": "does not have", "Twice": "twice"}
     path = recipe(tmp_path, "own_code:Last", *(f"own_code:{name}" for name in bad))
-    words = ("benchmark", path, "--out", "out", "--trust", "--jobs", jobs)
-    done = srd(*words)
+    done = srd("benchmark", path, "--out", "out", "--trust", "--jobs", jobs, "--json")
     assert done.code == 1
     for name, message in bad.items():
         assert f"ranker 'own_code:{name}'" in done.err
         assert message in done.err
-    told = json.loads(srd(*words, "--json").out)
-    assert [row["ranker"] for row in told["tables"][0]["rows"]] == ["own_code:Last", "mmr"]
-    assert next(iter(told["tables"][0]["rows"][0]["means"])) == "own_code:Early@5"
+    rows = done.json["tables"][0]["rows"]
+    assert [row["ranker"] for row in rows] == ["own_code:Last", "mmr"]
+    assert next(iter(rows[0]["means"])) == "own_code:Early@5"
     srd.works("report", "out", "--recipe", path, "--trust")
 
 

@@ -17,7 +17,7 @@ pytest.importorskip("torch", reason='learners need torch: pip install "srd-gym[a
 
 @pytest.mark.parametrize(("name", "count", "options", "margin"), [
     ("reinforce", 200, {"epochs": 8}, 0.03),
-    ("qmix", 800, {"epochs": 25, "epsilon_episodes": 60_000, "validate_every": 5}, 0.02),
+    ("qmix", 500, {"epochs": 25, "epsilon_episodes": 20_000, "validate_every": 5}, 0.02),
     ("maskable-ppo", 200, {"epochs": 1, "rollouts": 4, "hidden": 32, "batch_size": 160}, 0.02),
 ])  # fmt: skip
 def test_beats_mmr_on_held_out_topics_that_share_a_catalogue(

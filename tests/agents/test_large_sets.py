@@ -62,7 +62,7 @@ def test_weights_are_the_same_wherever_the_vectors_are(
 def test_training_holds_the_vectors_of_a_few_topics_at_once(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    topics = generate("web", n_topics=120, seed=0, width=1000, candidates=(40, 40))
+    topics = generate("web", n_topics=80, seed=0, width=1000, candidates=(40, 40))
     vectors = sum(topic.require_vectors("test").nbytes for topic in topics)
     write_topics(tmp_path / "topics.parquet", topics)
     monkeypatch.setattr(parquet, "IN_MEMORY", 0)

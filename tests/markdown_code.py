@@ -1,13 +1,15 @@
 """Runs the code on a Markdown page as a reader would: one page, one session, one folder.
 
 ```python fences of a page share a namespace; ```bash fences run in the same folder, line by line, with the programs
-beside the interpreter first on the path. A fence after `<!-- not run: reason -->` is shown only.
+beside the interpreter first on the path. Lines that are a command of `srd` and nothing else run in this process, where
+what they import is there already. A fence after `<!-- not run: reason -->` is shown only.
 """
 
 from __future__ import annotations
 
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -21,6 +23,8 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 THIRD_PARTY = ROOT / "docs" / "third_party"
 FENCE = re.compile(r"(?P<skip><!-- not run: [^>]+ -->\n+)?^```(?P<kind>python|bash)\n(?P<code>.*?)^```$", re.M | re.S)
+COMMAND = re.compile(r"^(srd (?:[^\n|<>$;&*`\\]|\\\n)+\n)", re.M)
+"""A line that is a command of `srd`, and nothing that a shell does."""
 ENVIRONMENT = re.compile(r"^<!-- environment: (\w+) -->$", re.M)
 
 
@@ -41,21 +45,36 @@ def run_page(page: Path) -> dict[str, object]:
         for line, kind, code in fences(page):
             if kind == "python":
                 exec(compile("\n" * line + code, str(page), "exec"), names)
-            else:
-                done = subprocess.run(["bash", "-euc", code], capture_output=True, text=True, env=environment)
-                assert done.returncode == 0, f"{page}:{line}: {code}\n{done.stdout}\n{done.stderr}"
+                continue
+            for part in COMMAND.split(code):
+                where = f"{page}:{line}: {part}"
+                if COMMAND.fullmatch(part):
+                    assert _srd(shlex.split(part.replace("\\\n", ""))[1:]) == 0, where
+                elif part.strip():
+                    done = subprocess.run(["bash", "-euc", part], capture_output=True, text=True, env=environment)
+                    assert done.returncode == 0, f"{where}\n{done.stdout}\n{done.stderr}"
     return names
+
+
+def _srd(words: list[str]) -> int:
+    """The exit code of `srd` with these words."""
+    from srd_train.cli import main
+
+    return main(words)
 
 
 @contextmanager
 def _main_module() -> Iterator[dict[str, object]]:
     """The names of a new main module: libraries that pickle what a page defines look for it there, as in a script."""
-    module, main = ModuleType("__main__"), sys.modules["__main__"]
+    module, main, path = ModuleType("__main__"), sys.modules["__main__"], sys.path.copy()
     sys.modules["__main__"] = module
     try:
         yield vars(module)
     finally:
-        sys.modules["__main__"] = main
+        sys.modules["__main__"], sys.path[:] = main, path
+        for name, known in list(sys.modules.items()):  # the page's own, of which another page may have one of the name
+            if str(getattr(known, "__file__", None)).startswith(f"{Path.cwd()}{os.sep}"):
+                del sys.modules[name]
 
 
 def environments_of(page: Path) -> list[str]:

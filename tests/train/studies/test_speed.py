@@ -7,6 +7,7 @@ import pytest
 import torch
 from run_srd import Srd
 
+from studies.speed import curves
 from studies.speed import run as command
 from studies.speed.cases import all_cases
 from studies.speed.cores import together
@@ -75,8 +76,9 @@ def test_every_case_runs(name: str, case: object) -> None:
     assert outcome.theirs.median > 0
 
 
-def test_growth_is_drawn(tmp_path: Path) -> None:
+def test_growth_is_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("matplotlib")
+    monkeypatch.setattr(curves, "_UNITS", 1)
     found = list(growths(1, dict(zip(AXES, [(15, 30), (8, 16), (1, 2), (2, 4)], strict=True))))
     assert all(min(growth.seconds) > 0 for growth in found)
     draw(found, tmp_path / "growth.svg")
@@ -119,7 +121,7 @@ def test_only_some_lines_are_measured(study: Srd, tmp_path: Path) -> None:
 
 
 def test_memory_is_measured_in_a_process_of_its_own() -> None:
-    assert 50 < training_memory("mdp-div", epochs=1) < 600
+    assert 50 < training_memory("mdp-div", topics=12, epochs=1) < 600
     assert 50 < qmix_memory(topics=300, width=16) < 600
     assert 50 < search_memory(2, 10) < search_memory(8, 2_000) < 600
     cases = memory_cases()

@@ -73,15 +73,15 @@ def memory_cases() -> list[MemoryCase]:
     return [*lines, MemoryCase(name="memory m2div", what=what, target=_SEARCH_TARGET, run=search_memory)]
 
 
-def training_memory(name: str, *, epochs: int = 2) -> float:
-    """Peak megabytes of a training run on 198 topics of 65 to 419 candidates, F = 100, by the command.
+def training_memory(name: str, *, topics: int = 198, epochs: int = 2) -> float:
+    """Peak megabytes of a training run on topics of 65 to 419 candidates, F = 100, by the command.
 
     Raises:
         RuntimeError: the run failed; the message is its own.
     """
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "topics.parquet"
-        write_topics(file, generate("web", n_topics=198, seed=0, width=100, candidates=(65, 419)))
+        write_topics(file, generate("web", n_topics=topics, seed=0, width=100, candidates=(65, 419)))
         words = ["train", name, "--topics", str(file), "--epochs", str(epochs), "--out", str(Path(folder) / "model")]
         return _peak("from srd_train.cli import main\nstatus = main(sys.argv[1:])", words)
 

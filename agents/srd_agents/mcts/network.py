@@ -194,6 +194,9 @@ class NumpyEvaluator:
         self._recurrent: Floats = np.ascontiguousarray(network.recurrent_weight.detach().cpu().numpy().T)
         self._value: Floats = network.value_weight.detach().cpu().numpy().copy()
         self._bias = np.float32(network.value_bias.item())
+        # The logistic function of three gates by tanh, without overflow on either side: 0.5 tanh(0.5 x) + 0.5.
+        self._scale = np.repeat(np.array([0.5, 0.5, 1, 0.5], np.float32), hidden)
+        self._shift = np.repeat(np.array([0.5, 0.5, 0, 0.5], np.float32), hidden)
         # [M, 2H, N]: every term of a sum over the state is then a whole row.
         self._scoring = np.zeros((count, 2 * hidden, width), np.float32)
         self._inputs = np.zeros((count, width, 4 * hidden), np.float32)
@@ -217,14 +220,10 @@ class NumpyEvaluator:
         gates = self._inputs[trees, documents]
         for unit in range(size):
             gates += states[:, size + unit, None] * self._recurrent[unit]
-        # The logistic function by tanh: no overflow on either side.
-        gates[:, : 2 * size] *= 0.5
-        gates[:, 3 * size :] *= 0.5
+        gates *= self._scale
         np.tanh(gates, out=gates)
-        gates[:, : 2 * size] *= 0.5
-        gates[:, : 2 * size] += 0.5
-        gates[:, 3 * size :] *= 0.5
-        gates[:, 3 * size :] += 0.5
+        gates *= self._scale
+        gates += self._shift
         out = np.empty_like(states)
         cell = gates[:, size : 2 * size] * states[:, :size]
         cell += gates[:, :size] * gates[:, 2 * size : 3 * size]

@@ -12,9 +12,10 @@ Shapes: A trees that are searched, E leaves, N candidates, K ranks, D width of t
 from __future__ import annotations
 
 import math
+from array import array
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -26,6 +27,8 @@ Terminal = Callable[[IntArray, IntArray], ScoreArray]
 """(trees [E], rankings [E, K], -1 behind a list's end) -> [E] the measure of finished lists."""
 _FEW = 4
 """Up to as many trees are walked one by one: slices of single rows cost less than gathering."""
+_SHORT = 8
+"""Up to as many edges are looked at one by one, on plain numbers."""
 
 
 class Evaluator(Protocol):
@@ -99,13 +102,31 @@ def run(search: Search, which: IntArray, simulations: int) -> None:
 
 def _run_one(search: Search, which: IntArray, simulations: int) -> None:
     """`run` of one tree: nothing but plain numbers where a finished list is reached again."""
-    trees, tree = search.trees, int(which[0])
+    trees, entries, tree = search.trees, _Entries(search.trees), int(which[0])
     root, length = trees.root.item(tree), trees.length.item(tree)
-    while trees.visits.item(root) <= simulations:
-        node, action = _descend_one(trees, root, search.config.exploration)
+    while entries.visits[root] <= simulations:
+        node, action = _descend_one(entries, root, search.config.exploration)
         if action >= 0 or trees.depth.item(node) < length:
-            node = expand(search, which, np.array([node]), np.array([action])).item()
-        _backward_one(trees, node, trees.value.item(node))
+            leaf = np.array([node])
+            if action < 0:
+                add_edges(search, which, leaf)
+            leaf = trees.add_nodes(which, leaf, np.array([max(action, 0)]))
+            evaluate(search, which, leaf)
+            node = leaf.item()
+        _backward_one(entries, node, trees.value.item(node))
+
+
+class _Entries:
+    """Single entries of trees as plain numbers, in the arrays' own memory: numpy takes twice as long for each."""
+
+    def __init__(self, trees: Trees) -> None:
+        self.edges: memoryview[Any] = trees.edges.reshape(-1).data
+        self.total: memoryview[Any] = trees.total.data
+        self.child, self.visits, self.block = trees.child.reshape(-1).data, trees.visits.data, trees.block.data
+        self.opened, self.parent, self.action = trees.opened.data, trees.parent.data, trees.action.data
+        self.rows, self.width = trees.edges, trees.child.shape[1]
+        self.score = array("f", [0.0])
+        """Where sums become float32."""
 
 
 def step(search: Search, which: IntArray, forced: IntArray | None = None) -> None:
@@ -139,7 +160,8 @@ def descend(
         without edges, which is a finished list or is to be expanded.
     """
     if len(which) <= _FEW and forced is None:
-        found = [_descend_one(trees, int(root), exploration) for root in trees.root[which]]
+        entries = _Entries(trees)
+        found = [_descend_one(entries, int(root), exploration) for root in trees.root[which]]
         return np.array([node for node, _ in found], np.int64), np.array([action for _, action in found], np.int64)
     node, action = trees.root[which], np.full(len(which), -1, np.int64)
     block = trees.block[node]
@@ -170,23 +192,42 @@ def descend(
     return node, action
 
 
-def _descend_one(trees: Trees, node: int, exploration: float) -> tuple[int, int]:
-    """`descend` in one tree: the same sums on slices of single rows."""
-    width = trees.document.shape[1]
-    block = trees.block.item(node)
+def _descend_one(entries: _Entries, node: int, exploration: float) -> tuple[int, int]:
+    """`descend` in one tree: the same sums, of few edges on plain numbers."""
+    width = entries.width
+    block = entries.block[node]
     while block >= 0:
-        opened = trees.opened.item(block)
-        edges = trees.edges[block, :, : min(opened + 1, width)]
-        bonus = np.float32(exploration * math.sqrt(trees.visits.item(node) - 1.0))
-        score = edges[PRIOR] * bonus
-        score /= edges[TRIED]
-        score += edges[MEAN]
-        best = int(score.argmax())
+        opened, bonus = entries.opened[block], exploration * math.sqrt(entries.visits[node] - 1.0)
+        count = min(opened + 1, width)
+        if count > _SHORT:
+            edges = entries.rows[block, :, :count]
+            score = edges[PRIOR] * np.float32(bonus)
+            score /= edges[TRIED]
+            score += edges[MEAN]
+            best = int(score.argmax())
+        else:
+            best = _best_of_few(entries, 3 * width * block, count, bonus)
         if best >= opened:
             return node, best
-        node = trees.child.item(block, best)
-        block = trees.block.item(node)
+        node = entries.child[width * block + best]
+        block = entries.block[node]
     return node, -1
+
+
+def _best_of_few(entries: _Entries, first: int, count: int, bonus: float) -> int:
+    """The best of a node's first edges; each step is rounded to float32, as numpy does."""
+    edges, width, score = entries.edges, entries.width, entries.score
+    score[0] = bonus
+    bonus, best, most = score[0], 0, -math.inf
+    for edge in range(count):
+        place = first + edge
+        score[0] = edges[place] * bonus
+        score[0] = score[0] / edges[place + TRIED * width]
+        score[0] = score[0] + edges[place + MEAN * width]
+        found = score[0]
+        if found > most:
+            best, most = edge, found
+    return best
 
 
 def expand(search: Search, which: IntArray, nodes: IntArray, actions: IntArray) -> IntArray:
@@ -220,8 +261,8 @@ def add_edges(search: Search, which: IntArray, nodes: IntArray) -> None:
 
     Args:
         search: its trees are written to.
-        which: [E] the tree of each node.
-        nodes: [E], all different; without edges and not at the end of a list.
+        which: [E] the tree of each node, all different.
+        nodes: [E], without edges and not at the end of a list.
 
     Raises:
         FloatingPointError: logits that are not finite.
@@ -232,7 +273,7 @@ def add_edges(search: Search, which: IntArray, nodes: IntArray) -> None:
     logits = np.empty((len(nodes), width + 1), np.float32)
     logits[:, :width] = search.evaluator.logits(which, trees.state[nodes])
     logits[np.arange(width + 1) >= trees.n_candidates[which, None]] = -np.inf
-    np.put_along_axis(logits, trees.ranking[nodes].astype(np.int64), -np.inf, axis=1)
+    logits[np.arange(len(nodes))[:, None], trees.ranking[nodes]] = -np.inf
     logits = logits[:, :width]
     on_offer = logits > -np.inf
     prior = softmax(logits)
@@ -260,7 +301,7 @@ def evaluate(search: Search, which: IntArray, nodes: IntArray) -> None:
     """
     trees, evaluator, terminal = search.trees, search.evaluator, search.terminal
     before = trees.state[trees.parent[nodes]]
-    last = np.take_along_axis(trees.ranking[nodes], trees.depth[nodes, None].astype(np.int64) - 1, axis=1)[:, 0]
+    last = trees.ranking[nodes, trees.depth[nodes] - 1]
     states = evaluator.advance(which, before, last.astype(np.int64))
     trees.state[nodes] = states
     trees.value[nodes] = evaluator.values(which, states)
@@ -281,8 +322,9 @@ def backward(trees: Trees, nodes: IntArray, values: ScoreArray) -> None:
         values: [E] float64.
     """
     if len(nodes) <= _FEW:
+        entries = _Entries(trees)
         for node, value in zip(nodes.tolist(), values.tolist(), strict=True):
-            _backward_one(trees, node, value)
+            _backward_one(entries, node, value)
         return
     while len(nodes):
         count = trees.visits[nodes] + 1
@@ -299,16 +341,16 @@ def backward(trees: Trees, nodes: IntArray, values: ScoreArray) -> None:
         nodes = parent
 
 
-def _backward_one(trees: Trees, node: int, value: float) -> None:
+def _backward_one(entries: _Entries, node: int, value: float) -> None:
     """`backward` in one tree: the same sums on plain numbers."""
+    visits, totals, edges, width = entries.visits, entries.total, entries.edges, entries.width
     while True:
-        count = trees.visits.item(node) + 1
-        total = trees.total.item(node) + value
-        trees.visits[node], trees.total[node] = count, total
-        parent = trees.parent.item(node)
+        visits[node] = count = visits[node] + 1
+        totals[node] = total = totals[node] + value
+        parent = entries.parent[node]
         if parent < 0:
             return
-        block, action = trees.block.item(parent), trees.action.item(node)
-        trees.edges[block, TRIED, action] = 1 + count
-        trees.edges[block, MEAN, action] = total / count
+        place = 3 * width * entries.block[parent] + entries.action[node]
+        edges[place + TRIED * width] = 1 + count
+        edges[place + MEAN * width] = total / count
         node = parent

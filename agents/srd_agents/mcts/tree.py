@@ -180,14 +180,14 @@ class Trees:
         """Rows of edges, all untried, by falling prior; what is not on offer comes last.
 
         Args:
-            trees: [E] the tree of each node.
-            nodes: [E], all different, without edges.
+            trees: [E] the tree of each node, all different.
+            nodes: [E], without edges.
             prior: [E, N].
             on_offer: [E, N].
             unvisited: [E], the value that stands for an untried edge.
         """
-        blocks = trees * self.capacity + self.n_blocks[trees] + _turn(trees)
-        np.add.at(self.n_blocks, trees, 1)
+        blocks = trees * self.capacity + self.n_blocks[trees]
+        self.n_blocks[trees] += 1
         self.block[nodes] = blocks
         bits = np.where(on_offer, np.maximum(prior, _LEAST), np.float32(0)).view(np.uint32)
         # One number a candidate that sorts as wanted: the prior's bits turned over, then the index.
@@ -256,14 +256,3 @@ class Trees:
 
 _NODE = ("parent", "action", "depth", "visits", "total", "value", "block", "ranking", "state")
 _BLOCK = ("document", "edges", "child", "opened")
-
-
-def _turn(trees: IntArray) -> IntArray:
-    """[E] how many entries of the same tree come before each."""
-    if len(trees) == 1 or (trees[1:] > trees[:-1]).all():
-        return np.zeros(len(trees), np.int64)
-    order = np.argsort(trees, kind="stable")
-    ranked = trees[order]
-    out = np.empty(len(trees), np.int64)
-    out[order] = np.arange(len(trees)) - np.searchsorted(ranked, ranked)
-    return out

@@ -90,6 +90,7 @@ def test_every_format_gives_the_same_table(write: Any, tmp_path: Path) -> None:
         ('{"a": 1}', r"entry 1: expected \"id\": \[numbers\], got '\"a\": 1}'"),
         ("{1: [1]}", r"entry 1: expected \"id\": \[numbers\]"),
         ('{"a": [1] "b": [1]}', r"entry 1: expected a comma, or the closing brace and nothing behind it, got"),
+        ('{"a": [1]{"b": [1]}', r"entry 1: expected a comma, or the closing brace and nothing behind it, got"),
         ('{"a": [1]} more', r"entry 1: expected a comma, or the closing brace and nothing behind it, got '} more'"),
         ("{", r"entry 1: expected \"id\""),
         ('{"a\\x": [1]}', r"entry 1: expected \"id\".*Invalid .escape"),

@@ -33,9 +33,9 @@ class Build(ABC):
     out: File
     """The topic file to write (Parquet)."""
     vectors: Annotated[str | None, tyro.conf.arg(metavar="FILE|lsa|simulated|model:NAME")] = None
-    """FILE: vectors by document id (TSV, JSON, .npy, .npz, Parquet). lsa: of the texts of all topics, marked transductive
-    (better: leave it out and give `srd train --vectors lsa`). simulated: drawn from the judgments, marked simulated.
-    model:NAME: a sentence-transformers model, by name or folder."""
+    """FILE: vectors by document id (TSV, JSON, .npy, .npz, Parquet). lsa: of the texts of all topics, marked
+    transductive (better: leave it out and give `srd train --vectors lsa`). simulated: drawn from the judgments, marked
+    simulated. model:NAME: a sentence-transformers model, by name or folder."""
     query_vectors: SomeFile = None
     """FILE: vectors by query id or query text."""
     missing: Literal["error", "drop"] = "error"

@@ -138,7 +138,7 @@ def relations_of(topics: Sequence[Topic]) -> Relations:
             scores_given[row], has_order[row] = topic.retrieval_scores, True
         if topic.query_vector is not None:
             queries[row] = topic.query_vector
-    return relate(unit, scores_given, has_order, unit_vectors(queries))
+    return relate(unit, scores_given, has_order, unit_vectors(queries) if queries.any() else queries)
 
 
 def unit_vectors(vectors: FloatArray) -> Array:

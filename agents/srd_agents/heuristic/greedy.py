@@ -29,7 +29,7 @@ BLOCK = 1 << 18
 """Vector entries that are worked on side by side: about what a processor's second cache holds."""
 _FIRST, _AGAIN, _MORE, _MOST, _SHARE = 112, 64, 96, 512, 8
 """Candidates that are kept up to date: at first, after all bounds were renewed, more at a time at least, and at most;
-of large topics at most one in so many."""
+of large topics, which begin with that least, at most one in so many."""
 
 
 class Objective(ABC):
@@ -210,7 +210,8 @@ class _Lazy:
     def _extend(self, rank: int) -> None:
         """Add candidates, half as many again, to the few, and fold `rank` directions in."""
         start = self._size
-        more = max(_MORE, start // 2) if start else _AGAIN if self._folded else _FIRST
+        begins = not start and self._most == _MOST
+        more = (_AGAIN if self._folded else _FIRST) if begins else max(_MORE, start // 2)
         self._size = stop = min(self._most, start + more)
         added = np.sort(self._order[start:stop])
         rows = rows_of(self._vectors[added])

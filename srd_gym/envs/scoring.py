@@ -15,8 +15,7 @@ from srd_gym.core.arrays import DEFAULT_TOPICS, TopicShuffle, TopicSource, shown
 from srd_gym.core.reward import RENAMED
 from srd_gym.core.scoring import ScoringCore
 from srd_gym.names import check_option, hands_on, refuse_arguments
-from srd_gym.rendering import RENDER_FPS, RENDER_MODES, Painter, scoring_scene
-from srd_gym.rendering.picture import Frame
+from srd_gym.rendering import RENDER_FPS, RENDER_MODES, Frame, close_window, render, scoring_scene
 
 ScoringObservation = Literal["full", "local", "flat"]
 Offered = Literal["all", "present"]
@@ -105,7 +104,6 @@ class ScoringEnv(ParallelEnv[str, Observation, int]):  # type: ignore[misc]  # P
         self.core = ScoringCore(DEFAULT_TOPICS if topics is None else topics, **options)
         arrays = self.core.arrays
         self.render_mode = render_mode
-        self._painter = Painter()
         self.possible_agents = [f"doc_{i}" for i in range(arrays.max_candidates)]
         self.agents: list[str] = []
         self.ranking: tuple[int, ...] = ()
@@ -220,11 +218,11 @@ class ScoringEnv(ParallelEnv[str, Observation, int]):  # type: ignore[misc]  # P
         if self.render_mode is None:
             return None
         scene = scoring_scene(self.core, self._begun(), self._scores, self.ranking, self.measures)
-        return self._painter.render(scene, self.render_mode)
+        return render(scene, self.render_mode)
 
     def close(self) -> None:
         """Close the window, if there is one."""
-        self._painter.close()
+        close_window(self.render_mode)
 
     def _observe(self) -> dict[str, Observation]:
         """What each offered agent sees."""

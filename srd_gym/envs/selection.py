@@ -18,8 +18,7 @@ from srd_gym.envs.observation import Info, Observation, ObservationBuilder, Obse
 from srd_gym.names import check_option, hands_on, refuse_arguments
 from srd_gym.protocols import BoolArray, Pruning
 from srd_gym.pruning import pruning_from
-from srd_gym.rendering import RENDER_FPS, RENDER_MODES, Painter, selection_scene
-from srd_gym.rendering.picture import Frame
+from srd_gym.rendering import RENDER_FPS, RENDER_MODES, Frame, close_window, render, selection_scene
 from srd_gym.topic import TopicSet
 
 
@@ -111,7 +110,6 @@ class SelectionEnv(gym.Env[Observation, np.int64]):
         self.action_space = self._builder.action_space
         self.share_documents = share_documents
         self.render_mode = render_mode
-        self._painter = Painter()
         self._order = TopicShuffle(len(self.core.arrays))
         self._running = False
 
@@ -191,11 +189,11 @@ class SelectionEnv(gym.Env[Observation, np.int64]):
             return None
         if self.core.length[0] == 0:
             raise ResetNeeded("no episode has begun, so there is nothing to render; call reset() first")
-        return self._painter.render(selection_scene(self.core, 0), str(self.render_mode))
+        return render(selection_scene(self.core, 0), str(self.render_mode))
 
     def close(self) -> None:
         """Close the window, if there is one."""
-        self._painter.close()
+        close_window(self.render_mode)
 
     def _next_topic(self, options: dict[str, Any]) -> int:
         """The topic that the options ask for, else the next of the epoch."""

@@ -23,8 +23,7 @@ from srd_gym.envs.selection import topic_position, unrendered
 from srd_gym.names import check_option, hands_on, refuse_arguments, unknown
 from srd_gym.protocols import BoolArray, IntArray, Pruning, ScoreArray
 from srd_gym.pruning import pruning_from
-from srd_gym.rendering import RENDER_FPS, RENDER_MODES, Painter, selection_scene
-from srd_gym.rendering.picture import Frame
+from srd_gym.rendering import RENDER_FPS, RENDER_MODES, Frame, close_window, render, selection_scene
 
 VectorStep = tuple[Observation, ScoreArray, BoolArray, BoolArray, Info]
 
@@ -75,7 +74,6 @@ class SelectionVectorEnv(VectorEnv[Observation, IntArray, Any]):
         render_mode: str | None = None,
         **options: Any,
     ) -> None:
-        self._painter = Painter()  # first: a constructor that fails closes the environment
         if options:
             refuse_arguments(SelectionVectorEnv, options, RENAMED)
         if num_envs < 1:
@@ -207,14 +205,14 @@ class SelectionVectorEnv(VectorEnv[Observation, IntArray, Any]):
         if not self._begun:
             raise ResetNeeded("no episode has begun, so there is nothing to render; call reset() first")
         if self.render_mode == "human":
-            self._painter.render(selection_scene(self.core, 0), "human")
+            render(selection_scene(self.core, 0), "human")
             return None
         scenes = [selection_scene(self.core, episode) for episode in range(self.num_envs)]
-        return tuple(self._painter.render(scene, str(self.render_mode)) for scene in scenes)  # type: ignore[return-value]
+        return tuple(render(scene, str(self.render_mode)) for scene in scenes)  # type: ignore[return-value]
 
     def close_extras(self, **kwargs: Any) -> None:
         """Close the window, if there is one."""
-        self._painter.close()
+        close_window(self.render_mode)
 
     @property  # type: ignore[misc]
     def np_random(self) -> tuple[np.random.Generator, ...]:  # type: ignore[override]

@@ -3,19 +3,16 @@
 Labels appear here and nowhere in an observation.
 """
 
-from srd_gym.rendering.picture import RENDER_FPS, RENDER_MODES, Painter
-from srd_gym.rendering.scene import Row, Scene, scoring_scene, selection_scene
-from srd_gym.rendering.text import ansi, clipped, printable
+from srd_gym.rendering.picture import RENDER_FPS, RENDER_MODES, Frame, close_window, render
+from srd_gym.rendering.scene import Scene, scoring_scene, selection_scene
 
 __all__ = [
     "RENDER_FPS",
     "RENDER_MODES",
-    "Painter",
-    "Row",
+    "Frame",
     "Scene",
-    "ansi",
-    "clipped",
-    "printable",
+    "close_window",
+    "render",
     "scoring_scene",
     "selection_scene",
 ]

@@ -2,23 +2,22 @@
 
 Colours are Okabe and Ito's and one ramp of blues, which people with any colour vision tell apart; no colour stands
 alone: cells hold counts, bars hold numbers, and the map's kinds of documents differ in shape or size too.
-
-`Painter` is what the environments draw with.
 """
 
 from __future__ import annotations
 
+import sys
 import warnings
-from typing import Any, Self
+from collections.abc import Sequence
+from typing import Any
 
 import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
 from srd_gym.protocols import BoolArray
-from srd_gym.rendering.scene import Row, Scene, map_of
+from srd_gym.rendering.scene import Scene, map_of
 from srd_gym.rendering.text import ansi, clipped, first_line
-from srd_gym.topic import Topic
 
 Frame = NDArray[np.uint8]
 WIDTH, HEIGHT = 1280, 720
@@ -63,12 +62,12 @@ def picture(scene: Scene) -> Frame:
     canvas: Any = FigureCanvasAgg(figure)
     _heading(figure, scene)
     rows = min(max(scene.slots, 1), MAX_ROWS)
-    first = max(0, len(scene.rows) - rows)
+    first = max(0, len(scene.ranking) - rows)
     _ranking(_axes(figure, 24, 380, rows), scene, first)
     if scene.covers is not None and scene.topic.n_subtopics:
         _grid(_axes(figure, 412, 330, rows), scene, first, rows)
-    if any(row.gain is not None for row in scene.rows):
-        _gains(_axes(figure, 762, 130, rows), scene.rows[first:])
+    if scene.gains:
+        _gains(_axes(figure, 762, 130, rows), scene.gains[first:])
     _map(figure.add_axes((0.725, 0.22, 0.256, 0.535)), scene)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing from")  # an empty box says it well enough
@@ -96,9 +95,9 @@ def _heading(figure: Any, scene: Scene) -> None:
     told += f"{topic.n_subtopics} subtopics" if topic.labelled else "unlabelled: no coverage, no gains"
     figure.text(0.019, 0.935, _line(name, 48), fontsize=19, fontweight="bold", parse_math=False)
     figure.text(0.019, 0.89, told, fontsize=11, color=_GREY, parse_math=False)
-    figure.text(0.981, 0.95, f"rank {len(scene.rows)} of {scene.slots}", fontsize=13, ha="right")
+    figure.text(0.981, 0.95, f"rank {len(scene.ranking)} of {scene.slots}", fontsize=13, ha="right")
     for place, (measure, value) in enumerate(list(scene.measures.items())[:2]):
-        said = f"{_short(measure)} = {value:.4f}"
+        said = f"{clipped(measure, 28)} = {value:.4f}"
         weight = "normal" if place else "bold"
         figure.text(0.981, 0.91 - 0.036 * place, said, fontsize=13, ha="right", fontweight=weight, parse_math=False)
 
@@ -108,20 +107,20 @@ def _ranking(axes: Any, scene: Scene, first: int) -> None:
     if scene.waiting:
         _text(axes, 0.09, 0.5, scene.waiting, color=_GREY)
     low = axes.get_ylim()[0] > _FEWEST + 2  # no room for an id below the text
-    for place, row in enumerate(scene.rows[first:]):
+    left, texts = 0.09 if scene.scores is None else 0.18, scene.topic.doc_texts
+    for place, candidate in enumerate(scene.ranking[first:]):
         middle = place + 0.5
         _text(axes, 0.06, middle, str(first + place + 1), ha="right", fontweight="bold")
-        if row.candidate < 0:
-            _text(axes, 0.09, middle, "wasted: the document was not on offer", color=_RED)
+        if candidate < 0:
+            _text(axes, left, middle, "wasted: the document was not on offer", color=_RED)
             continue
-        if row.score is not None:
-            _text(axes, 0.16, middle, str(row.score), color=_BLUE, ha="right", fontweight="bold")
-        left = 0.09 if row.score is None else 0.18
-        doc_id, texts = clipped(scene.topic.doc_ids[row.candidate], 48), scene.topic.doc_texts
+        if scene.scores is not None:
+            _text(axes, 0.16, middle, str(scene.scores[first + place]), color=_BLUE, ha="right", fontweight="bold")
+        doc_id = clipped(scene.topic.doc_ids[candidate], 48)
         if texts is None:
             _text(axes, left, middle, doc_id)
             continue
-        _text(axes, left, middle - (0 if low else 0.17), _line(first_line(texts[row.candidate]), 64))
+        _text(axes, left, middle - (0 if low else 0.17), _line(first_line(texts[candidate]), 64))
         if not low:
             _text(axes, left, middle + 0.25, doc_id, fontsize=8, color=_GREY)
 
@@ -149,11 +148,10 @@ def _grid(axes: Any, scene: Scene, first: int, rows: int) -> None:
     axes.set_xlabel(f"{told}\n1: new, 2 and more: covered before", loc="left")
 
 
-def _gains(axes: Any, rows: tuple[Row, ...]) -> None:
+def _gains(axes: Any, gains: Sequence[float]) -> None:
     """A bar a rank, as long as its gain is against the largest shown."""
-    gains = np.array([row.gain or 0.0 for row in rows])
     lengths = 0.6 * np.abs(gains) / (np.abs(gains).max() or 1.0)
-    bars = axes.barh(np.arange(len(gains)) + 0.5, lengths, 0.5, color=np.where(gains < 0, _RED, _GREEN))
+    bars = axes.barh(np.arange(len(gains)) + 0.5, lengths, 0.5, color=np.where(np.less(gains, 0), _RED, _GREEN))
     axes.bar_label(bars, [f"{gain:.3f}" if gain else "0" for gain in gains], padding=4, fontsize=9.5)
     axes.set_title("gain", loc="left", fontsize=11, color=_GREY)
 
@@ -169,10 +167,8 @@ def _map(axes: Any, scene: Scene) -> None:
         return
     points, query = placed
     axes.set_aspect("equal", adjustable="datalim")
-    relevant: BoolArray = np.ones(len(points), np.bool_)
-    if scene.covers is not None:
-        relevant = np.asarray(scene.covers.any(axis=1))
-    ranked = [row.candidate for row in scene.rows if row.candidate >= 0]
+    relevant: BoolArray = np.ones(len(points), np.bool_) if scene.covers is None else scene.covers.any(axis=1)
+    ranked = [candidate for candidate in scene.ranking if candidate >= 0]
     listed: BoolArray = np.isin(np.arange(len(points)), ranked)
     groups = {
         "not relevant": points[~listed & scene.offered & ~relevant],
@@ -184,8 +180,9 @@ def _map(axes: Any, scene: Scene) -> None:
     }
     axes.plot(*points[ranked[:MAX_ROWS]].T, color=_BLUE, linewidth=0.6)
     for order, (kind, group) in enumerate(groups.items(), start=2):
-        shown = _name_of(kind, scene.topic)
-        axes.scatter(*group.T, label=shown, zorder=order, clip_on=False, **_MARKS[kind])
+        # Without judgments none is known to be relevant.
+        name = "candidate" if kind == "relevant" and scene.covers is None else kind
+        axes.scatter(*group.T, label=name, zorder=order, clip_on=False, **_MARKS[kind])
     for rank, candidate in enumerate(ranked[:MAX_ROWS], start=1):
         ink = "#ffffff" if relevant[candidate] else _BLUE
         style = {"fontsize": 8, "fontweight": "bold", "zorder": 9}
@@ -193,96 +190,51 @@ def _map(axes: Any, scene: Scene) -> None:
     axes.legend(loc="upper left", bbox_to_anchor=(-0.03, 0), ncols=2, frameon=False, labelcolor=_GREY, markerscale=0.7)
 
 
-def _name_of(kind: str, topic: Topic) -> str:
-    """What the legend calls a kind of document; without judgments none is known to be relevant."""
-    return "candidate" if kind == "relevant" and not topic.labelled else kind
-
-
 def _line(text: str, width: int) -> str:
     """A text as one line that fits: runs of white space are one space."""
     return clipped(" ".join(text[: 8 * width].split()), width)
-
-
-def _short(name: str) -> str:
-    """A measure's name without what it assumes: "alpha_DCG(alpha=0.9)@10" is shown as "alpha_DCG@10"."""
-    head, _, tail = name.partition("(")
-    return clipped(head + tail.rpartition(")")[2], 28)
 
 
 RENDER_MODES = ("ansi", "rgb_array", "human")
 """What `render_mode` may be, besides None."""
 RENDER_FPS = 4
 """Ranks a second in videos and in the window."""
+_WINDOW = "srd_gym"
+"""Name of the window, the same for all environments of a process."""
 
 
-class Painter:
-    """Paints the scenes of one environment; matplotlib is imported with the first one.
+def render(scene: Scene, mode: str) -> str | Frame | None:
+    """The scene as text or as a picture [720, 1280, 3] uint8; "human" shows it while a frame lasts and gives None.
 
-    Copies (of environments) begin without a window.
+    Without a display nothing is shown but a warning.
+
+    Raises:
+        ImportError: matplotlib is not installed; it is imported with the first picture.
     """
+    if mode == "ansi":
+        return ansi(scene)
+    frame = picture(scene)
+    if mode == "rgb_array":
+        return frame
+    from matplotlib import pyplot
 
-    _window: _Window | None = None
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        return type(self)()
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), ()
-
-    def render(self, scene: Scene, mode: str) -> str | Frame | None:
-        """The scene as text or as a picture [720, 1280, 3] uint8; "human" shows it while a frame lasts and gives None.
-
-        Without a display nothing is shown but a warning.
-
-        Raises:
-            ImportError: matplotlib is not installed.
-        """
-        if mode == "ansi":
-            return ansi(scene)
-        frame = picture(scene)
-        if mode == "rgb_array":
-            return frame
-        if self._window is None:
-            self._window = _Window()
-        self._window.show(frame)
+    figure = pyplot.figure(_WINDOW, figsize=(WIDTH / _DPI, HEIGHT / _DPI), dpi=_DPI, clear=True)
+    if figure.canvas.required_interactive_framework is None:
+        gym.logger.warn(
+            f"render_mode='human' found no display (matplotlib backend {pyplot.get_backend()!r}); "
+            "nothing is shown. Use a backend with windows (MPLBACKEND=tkagg), or render_mode='rgb_array'"
+        )
         return None
+    axes = figure.add_axes((0, 0, 1, 1))
+    axes.set_axis_off()
+    axes.imshow(frame, aspect="equal")
+    figure.canvas.draw_idle()
+    pyplot.pause(1 / RENDER_FPS)
+    return None
 
-    def close(self) -> None:
-        """Close the window, if there is one."""
-        if self._window is not None:
-            self._window.close()
-        self._window = None
 
-
-class _Window:
-    """A matplotlib window that shows one frame after the other."""
-
-    def __init__(self) -> None:
-        from matplotlib import pyplot
-
-        self._pyplot = pyplot
-        self._figure = pyplot.figure(figsize=(WIDTH / 100, HEIGHT / 100), dpi=100, num="srd_gym", clear=True)
-        self._image: Any = None
-        self._seen = self._figure.canvas.required_interactive_framework is not None
-        if not self._seen:
-            gym.logger.warn(
-                f"render_mode='human' found no display (matplotlib backend {pyplot.get_backend()!r}); "
-                "nothing is shown. Use a backend with windows (MPLBACKEND=tkagg), or render_mode='rgb_array'"
-            )
-
-    def show(self, frame: Frame) -> None:
-        """Put a frame into the window and leave it there for a moment."""
-        if not self._seen:
-            return
-        if self._image is None:
-            axes = self._figure.add_axes((0, 0, 1, 1))
-            axes.set_axis_off()
-            self._image = axes.imshow(frame, aspect="equal")
-        else:
-            self._image.set_data(frame)
-        self._figure.canvas.draw_idle()
-        self._pyplot.pause(1 / RENDER_FPS)
-
-    def close(self) -> None:
-        """Close it."""
-        self._pyplot.close(self._figure)
+def close_window(mode: str | None) -> None:
+    """Close the window, if this mode opened one."""
+    pyplot = sys.modules.get("matplotlib.pyplot")
+    if mode == "human" and pyplot is not None:
+        pyplot.close(_WINDOW)

@@ -18,43 +18,35 @@ from srd_gym.topic import FloatArray, Topic
 
 
 @dataclass(frozen=True, kw_only=True)
-class Row:
-    """One rank that is filled."""
-
-    candidate: int
-    """Which document, or -1: the rank was wasted."""
-    gain: float | None = None
-    """What it adds to the measure; None where nothing is judged."""
-    score: int | None = None
-    """The document's own score, where documents score themselves."""
-
-
-@dataclass(frozen=True, kw_only=True)
 class Scene:
     """One moment of an episode."""
 
     topic: Topic
-    rows: tuple[Row, ...]
-    """The ranks filled so far, from the first."""
+    ranking: Sequence[int]
+    """The candidates ranked so far, best first; -1 where the rank was wasted."""
     slots: int
-    """Ranks there are to fill, at least as many as rows."""
-    covers: BoolArray | None
-    """[N, S] which subtopics each candidate covers; None where nothing is judged."""
+    """Ranks there are to fill, at least as many as are ranked."""
     offered: BoolArray
     """[N] candidates that may still be chosen."""
+    covers: BoolArray | None = None
+    """[N, S] which subtopics each candidate covers; None where nothing is judged."""
+    gains: Sequence[float] | None = None
+    """What each rank adds to the measure; None where nothing is judged."""
+    scores: Sequence[int] | None = None
+    """The documents' own scores by rank, where documents score themselves."""
     measures: Mapping[str, float]
     """Name -> value of the list so far; empty where nothing is judged or scored yet."""
     waiting: str = ""
-    """What the list waits for while it has no rows."""
+    """What the list waits for while it is empty."""
 
     def counts(self) -> IntArray:
-        """[rows, S] int64: how often each subtopic is covered once the row's document is ranked, 0 where it adds none.
+        """[ranks, S] int64: how often each subtopic is covered once a rank's document is there, 0 where it adds none.
 
         The document that covers a subtopic first has a 1 there, the next one a 2, and so on.
         """
+        chosen = np.array(self.ranking, np.int64)
         if self.covers is None:
-            return np.zeros((len(self.rows), 0), np.int64)
-        chosen = np.array([row.candidate for row in self.rows], np.int64)
+            return np.zeros((len(chosen), 0), np.int64)
         own = self.covers[chosen] & (chosen >= 0)[:, None]
         counts: IntArray = own.cumsum(axis=0) * own
         return counts
@@ -67,19 +59,15 @@ def selection_scene(core: SelectionCore, episode: int) -> Scene:
         core: the simulator.
         episode: which episode.
     """
-    index = int(core.topic_index[episode])
+    index, filled = int(core.topic_index[episode]), int(core.rank[episode])
     topic = core.arrays.topics[index]
-    filled = int(core.rank[episode])
-    gains = core.gains[episode, :filled].tolist() if topic.labelled else [None] * filled
     return Scene(
         topic=topic,
-        rows=tuple(
-            Row(candidate=candidate, gain=gain)
-            for candidate, gain in zip(core.ranking[episode, :filled].tolist(), gains, strict=True)
-        ),
+        ranking=core.ranking[episode, :filled].tolist(),
         slots=int(core.length[episode]),
-        covers=_covers(topic, core.covers[index]),
         offered=core.allowed[episode, : topic.n_candidates].copy(),
+        covers=_covers(topic, core.covers[index]),
+        gains=core.gains[episode, :filled].tolist() if topic.labelled else None,
         measures=core.episode_measures(episode) if topic.labelled else {},
     )
 
@@ -97,16 +85,14 @@ def scoring_scene(
         measures: name -> value of the list; empty where there is nothing to score.
     """
     topic = core.arrays.topics[topic_index]
-    gains = _list_gains(core, topic_index, ranking) if topic.labelled else None
     return Scene(
         topic=topic,
-        rows=tuple(
-            Row(candidate=candidate, gain=None if gains is None else gains[place], score=int(scores[candidate]))
-            for place, candidate in enumerate(ranking)
-        ),
+        ranking=ranking,
         slots=topic.n_candidates,
-        covers=_covers(topic, core.arrays.covers(1)[topic_index]),
         offered=np.ones(topic.n_candidates, np.bool_),
+        covers=_covers(topic, core.arrays.covers(1)[topic_index]),
+        gains=_list_gains(core, topic_index, ranking) if topic.labelled else None,
+        scores=scores[list(ranking)].tolist(),
         measures=measures,
         waiting="" if ranking else "the documents have not scored themselves yet",
     )
@@ -119,13 +105,9 @@ def _covers(topic: Topic, padded: BoolArray) -> BoolArray | None:
 
 def _list_gains(core: ScoringCore, topic_index: int, ranking: Sequence[int]) -> list[float]:
     """What each rank adds to the reward: the differences between the rewards of growing lists."""
-    length = len(ranking)
-    depth = min(length, core.depth)
-    prefixes = np.full((depth, length), -1, np.int64)
-    for rank in range(depth):
-        prefixes[rank, : rank + 1] = ranking[: rank + 1]
-    gains: list[float] = np.diff(core.rewards([topic_index] * depth, prefixes), prepend=0.0).tolist()
-    return gains + [0.0] * (length - depth)
+    prefixes = np.where(np.tri(len(ranking), dtype=np.bool_), np.array(ranking, np.int64), -1)
+    gains: list[float] = np.diff(core.rewards([topic_index] * len(ranking), prefixes), prepend=0.0).tolist()
+    return gains
 
 
 def map_of(topic: Topic) -> tuple[FloatArray, FloatArray | None] | None:

@@ -24,18 +24,16 @@ def ansi(scene: Scene) -> str:
     """
     topic, counts = scene.topic, scene.counts()
     lines = [_header(scene)]
-    for place, row in enumerate(scene.rows):
-        if row.candidate < 0:
+    for place, candidate in enumerate(scene.ranking):
+        if candidate < 0:
             lines.append(f"{place + 1:>4}  (rank wasted: the document was not on offer)")
             continue
-        cells = [f"{place + 1:>4}"] + ([] if row.score is None else [f"score {row.score:>3}"])
-        cells.append(clipped(topic.doc_ids[row.candidate], ID_WIDTH).ljust(ID_WIDTH))
-        if topic.labelled:
-            cells.append(_grid(counts[place]))
-        if row.gain is not None:
-            cells.append(f"{row.gain:+.4f}")
+        cells = [f"{place + 1:>4}"] + ([] if scene.scores is None else [f"score {scene.scores[place]:>3}"])
+        cells.append(clipped(topic.doc_ids[candidate], ID_WIDTH).ljust(ID_WIDTH))
+        if scene.gains is not None:
+            cells += [_grid(counts[place]), f"{scene.gains[place]:+.4f}"]
         if topic.doc_texts is not None:
-            cells.append(clipped(first_line(topic.doc_texts[row.candidate]), TEXT_WIDTH))
+            cells.append(clipped(first_line(topic.doc_texts[candidate]), TEXT_WIDTH))
         lines.append("  ".join(cells).rstrip())
     return "\n".join([*lines, f"      {_summary(scene, counts)}"])
 
@@ -69,7 +67,7 @@ def _header(scene: Scene) -> str:
     text = "" if topic.query_text is None else f' "{clipped(topic.query_text, TEXT_WIDTH)}"'
     marks = "" if topic.labelled else ", unlabelled"
     return (
-        f"query {clipped(topic.query_id, ID_WIDTH)}{text}  rank {len(scene.rows)} of {scene.slots} "
+        f"query {clipped(topic.query_id, ID_WIDTH)}{text}  rank {len(scene.ranking)} of {scene.slots} "
         f"({topic.n_candidates} candidates, {topic.n_subtopics} subtopics{marks})"
     )
 
@@ -82,11 +80,11 @@ def _grid(counts: IntArray) -> str:
 
 def _summary(scene: Scene, counts: IntArray) -> str:
     """What the ranking covers and what it is worth."""
-    if not scene.topic.labelled:
+    if scene.gains is None:
         return "no judgments: nothing to score"
     if not scene.measures:
         return scene.waiting
     covered = int((counts > 0).any(axis=0).sum())
     name, value = next(iter(scene.measures.items()))
-    told = f"return {sum(row.gain or 0.0 for row in scene.rows):.4f}  {printable(name)} = {value:.4f}"
+    told = f"return {sum(scene.gains):.4f}  {printable(name)} = {value:.4f}"
     return f"{covered} of {scene.topic.n_subtopics} subtopics covered  {told}"

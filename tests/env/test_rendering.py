@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import srd_gym  # noqa: F401 registers the environments
-from srd_gym.rendering import clipped, printable
-from srd_gym.rendering.text import GRID_WIDTH
+from srd_gym.rendering.text import GRID_WIDTH, clipped, printable
 from srd_gym.topic import Topic, TopicSet
 
 

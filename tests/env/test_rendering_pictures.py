@@ -18,8 +18,8 @@ from small_topics import random_topics, refused
 
 import srd_gym  # noqa: F401 registers the environments
 from srd_gym import scoring_v0
-from srd_gym.envs import SelectionEnv, SelectionVectorEnv
-from srd_gym.rendering import Painter, scoring_scene
+from srd_gym.envs import SelectionEnv, SelectionVectorEnv, selection
+from srd_gym.rendering import scoring_scene
 from srd_gym.rendering.scene import map_of
 from srd_gym.topic import Topic, TopicSet
 
@@ -40,9 +40,9 @@ def test_gains_of_a_scored_list_add_up_to_its_reward() -> None:
         generator = np.random.default_rng(seed)
         _, rewards, *_ = env.step({agent: int(generator.integers(30)) for agent in env.agents})
         scene = scoring_scene(env.core, env._topic, env._scores, env.ranking, env.measures)
-        assert sum(row.gain or 0.0 for row in scene.rows) == pytest.approx(next(iter(rewards.values())), abs=1e-12)
-        assert [row.candidate for row in scene.rows] == list(env.ranking)
-        assert [row.score for row in scene.rows] == sorted((row.score for row in scene.rows), reverse=True)
+        assert sum(scene.gains) == pytest.approx(next(iter(rewards.values())), abs=1e-12)
+        assert scene.ranking == env.ranking
+        assert scene.scores == sorted(scene.scores, reverse=True)
 
 
 def test_the_map_keeps_distances_in_the_plane_and_does_not_change() -> None:
@@ -278,7 +278,7 @@ def test_without_matplotlib_it_says_what_to_install(monkeypatch: pytest.MonkeyPa
 
 
 def test_nothing_is_drawn_unasked(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Painter, "render", lambda *_: pytest.fail("drawn"))
+    monkeypatch.setattr(selection, "render", lambda *_: pytest.fail("drawn"))
     env = SelectionEnv(ONE)
     env.reset(seed=0)
     env.step(0)

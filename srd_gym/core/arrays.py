@@ -5,7 +5,7 @@ Shapes: T topics, N candidates (of the largest topic, or as asked), S subtopics 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable
 from functools import cached_property
 from typing import Any
 from weakref import WeakValueDictionary
@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from srd_gym.files import PathLike
+from srd_gym.measures import BoundMeasure, Measure, Normalizer, default_normalizer, measure, references
 from srd_gym.names import check_integer
 from srd_gym.protocols import IntArray
 from srd_gym.topic import FloatArray, GradeArray, TopicSet
@@ -134,6 +135,40 @@ class TopicArrays:
         """[T, N, S] bool, where the judgment is at least `rel`. Made once."""
         table: NDArray[np.bool_] = self.cache(("covers", rel), lambda: _frozen(self.judgments >= rel))
         return table
+
+    def bound(self, what: Measure, horizon: int) -> BoundMeasure:
+        """The measure bound to the topics, once for all who share the arrays; a missing cutoff is the horizon."""
+        normalizer = what.normalizer or default_normalizer(self.topics)
+
+        def bind() -> BoundMeasure:
+            judged = self.cache(("references", normalizer), lambda: references(self.topics, normalizer))
+            return what.bind(judged, horizon, self.max_subtopics)
+
+        bound: BoundMeasure = self.cache(("bound", what, horizon, normalizer), bind)
+        return bound
+
+    def table_measures(
+        self, what: str | Measure | Iterable[str | Measure], horizon: int, normalizer: Normalizer | None
+    ) -> dict[str, BoundMeasure]:
+        """Measures as tables print them, by the names that they have there (a cutoff left out is the horizon).
+
+        Args:
+            what: names, or measures; one of them alone is one.
+            horizon: K, ranks that will ever be filled.
+            normalizer: what ideal rankings are made of; None: the pool where every topic has one, else the candidates.
+
+        Raises:
+            TypeError: neither a name nor a measure.
+            ValueError: an unknown measure.
+        """
+        found: dict[str, BoundMeasure] = {}
+        for item in [what] if isinstance(what, str | Measure) else what:
+            asked = measure(item)
+            chosen = measure(asked, normalizer=normalizer)
+            # Tables print the normalizer that all measures share beside them, and only a measure's own in its name.
+            named = asked if asked.normalizer is None else chosen
+            found[str(named if named.whole_list else named.at(horizon))] = self.bound(chosen, horizon)
+        return found
 
     def cache(self, key: Hashable, make: Callable[[], Any]) -> Any:
         """What `make()` gave when this hashable key was first asked for: bound measures, references and the like."""

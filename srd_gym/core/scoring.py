@@ -6,16 +6,14 @@ Shapes: B episodes, N candidates, A scores, L ranks that count.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, Never
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from srd_gym.core.arrays import ENOUGH, TopicArrays, TopicSource
-from srd_gym.core.reward import RENAMED, bound_measure, table_measures
-from srd_gym.measures import BoundMeasure, Measure, measure
-from srd_gym.measures.reference import Normalizer
-from srd_gym.names import check_integer, check_option, refuse_arguments
+from srd_gym.measures import BoundMeasure, Measure, Normalizer, measure
+from srd_gym.names import check_integer, check_option
 from srd_gym.protocols import BoolArray, IntArray, ScoreArray
 
 Ties = Literal["retrieval", "random"]
@@ -53,18 +51,16 @@ class ScoringCore:
         n_scores: int = 30,
         ties: Ties = "retrieval",
         max_candidates: int | None = None,
-        **others: Never,
     ) -> None:
-        refuse_arguments(ScoringCore, others, RENAMED)
         self.arrays = TopicArrays.of(topics, max_candidates)
         check_integer("n_scores", n_scores, 2, ENOUGH)
         self.n_scores = int(n_scores)
         check_option("ties", ties, ("retrieval", "random"))
         self.ties = ties
         self._paid = self._bind(reward, normalizer)
-        self._table_measures = table_measures(
-            self.arrays, [*_several(reward), *_several(measures)], self.arrays.max_candidates, normalizer
-        )
+        n = self.arrays.max_candidates
+        self._table_measures = self.arrays.table_measures(reward, n, normalizer)
+        self._table_measures |= self.arrays.table_measures(measures, n, normalizer)
         self.depth = max(bound.ranks for bound in self._paid)
         """L: ranks below it earn nothing."""
 
@@ -143,13 +139,13 @@ class ScoringCore:
 
     def _bind(self, what: str | Measure | Sequence[str | Measure], normalizer: Normalizer | None) -> list[BoundMeasure]:
         """The measures of the reward, bound to the topics."""
-        items = _several(what)
+        items = [what] if isinstance(what, str | Measure) else list(what)
         if not items:
             raise ValueError("expected at least one measure to pay, got none")
         parsed = [measure(item, normalizer=normalizer).plain() for item in items]
         if len(set(parsed)) < len(parsed):
             raise ValueError(f"a measure comes twice in {[str(m) for m in parsed]}; keep one of each")
-        return [bound_measure(self.arrays, m, self.arrays.max_candidates) for m in parsed]
+        return [self.arrays.bound(m, self.arrays.max_candidates) for m in parsed]
 
     def _checked(self, topic_index: ArrayLike, scores: ArrayLike) -> tuple[IntArray, IntArray, BoolArray]:
         """Topics [B], scores [B, N] and which of them are of real candidates [B, N]."""
@@ -169,8 +165,3 @@ class ScoringCore:
                 f"expected 0 to {self.n_scores - 1}"
             )
         return topics, given.astype(np.int64, copy=False), present
-
-
-def _several(what: str | Measure | Sequence[str | Measure]) -> list[str | Measure]:
-    """One or several measures as a list."""
-    return [what] if isinstance(what, str | Measure) else list(what)

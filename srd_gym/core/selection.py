@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal, Never
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,15 +16,15 @@ from numpy.typing import ArrayLike
 from srd_gym.core.arrays import ENOUGH, TopicArrays, TopicSource
 from srd_gym.core.episodes import Episodes, Where
 from srd_gym.core.pruner import Pruner
-from srd_gym.core.reward import RENAMED, bind_reward, table_measures
-from srd_gym.measures import BoundMeasure, Measure
+from srd_gym.measures import BoundMeasure, Measure, Normalizer, measure
 from srd_gym.measures.bound import PlainMeasure, covered_subtopics
-from srd_gym.measures.reference import Normalizer
-from srd_gym.names import check_integer, check_option, refuse_arguments
+from srd_gym.names import check_integer, check_option
 from srd_gym.protocols import BoolArray, IntArray, Pruning, Reward, ScoreArray, SelectionStep
 
 OnInvalid = Literal["waste", "raise"]
 Pay = Literal["step", "end"]
+
+_WHEN = {"gain": "step", "return_only": "end"}  # what `reward` was before it named the measure, and `pay` now
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,23 +82,24 @@ class SelectionCore(Episodes):
         on_invalid: OnInvalid = "waste",
         normalizer: Normalizer | None = None,
         episodes: int = 0,
-        **others: Never,
     ) -> None:
-        if others:
-            refuse_arguments(SelectionCore, others, RENAMED)
         arrays = TopicArrays.of(topics, max_candidates)
-        super().__init__(arrays, _checked_horizon(horizon, arrays.max_candidates), episodes)
+        if horizon is None:
+            horizon = arrays.max_candidates
+        check_integer("horizon", horizon, 1, max(arrays.max_candidates, ENOUGH))
+        super().__init__(arrays, int(horizon), episodes)
         check_option("on_invalid", on_invalid, ("waste", "raise"))
         check_option("pay", pay, ("step", "end"))
         self._lengths = np.minimum(self.horizon, arrays.n_candidates)
         self.on_invalid = on_invalid
         self.pay = pay
-        self.reward = bind_reward(self.arrays, reward, self.horizon, normalizer)
-        self._paid, self._normalizer = reward, normalizer
-        self._more_measures = table_measures(self.arrays, measures, self.horizon, normalizer)
-        bound = self.reward.measure
-        self.covers = self.arrays.covers(1 if bound is None else bound.rel)
-        self._plain = None if bound is None else self._in_numbers(bound)
+        self.bound: BoundMeasure | None = None
+        """The measure that pays, as the plain sum that rewards are; None where a reward of the user's own does."""
+        self._table_measures: dict[str, BoundMeasure] = {}
+        self._bind(reward, normalizer)
+        self._table_measures |= arrays.table_measures(measures, self.horizon, normalizer)
+        self.covers = arrays.covers(1 if self.bound is None else self.bound.rel)
+        self._plain = None if self.bound is None else self._in_numbers(self.bound)
         self.pruning: Pruning | None = None
         self._pruner: Pruner | None = None
         if pruning is not None:
@@ -224,7 +225,7 @@ class SelectionCore(Episodes):
         """
         where = np.arange(self.n_episodes) if episodes is None else np.asarray(episodes, dtype=np.int64)
         topic_index = self._topic_index[where]
-        values = {} if self.reward.measure is not None else {self.reward.name: self.returns(where)}
+        values = {} if self.bound is not None else {self.reward_name: self.returns(where)}
         rankings = self._ranking.take(where, axis=0)
         for name, bound in self._table_measures.items():
             if name not in values:
@@ -239,10 +240,10 @@ class SelectionCore(Episodes):
         topic_index = self._topic_index.item(episode)
         if not self.arrays.labelled[topic_index]:
             return {name: value.item() for name, value in self.measures([episode]).items()}
-        values = {} if self.reward.measure is not None else {self.reward.name: self.episode_return(episode)}
+        values = {} if self.bound is not None else {self.reward_name: self.episode_return(episode)}
         ranking = self._ranking[episode].tolist()
-        for name, measure in self._plain_measures.items():
-            values.setdefault(name, measure.value(topic_index, ranking))
+        for name, plain in self._plain_measures.items():
+            values.setdefault(name, plain.value(topic_index, ranking))
         return values
 
     def candidate_gains(self) -> ScoreArray:
@@ -254,19 +255,29 @@ class SelectionCore(Episodes):
         Raises:
             ValueError: the reward is the user's own, which has no such table.
         """
-        bound = self.reward.measure
+        bound = self.bound
         if bound is None:
-            raise ValueError(f"reward {self.reward.name!r} is not a measure: gains of all candidates are not defined")
+            raise ValueError(f"reward {self.reward_name!r} is not a measure: gains of all candidates are not defined")
         rank = np.minimum(self._rank, self.horizon - 1)
         gains = bound.candidate_gains(self.arrays.judgments[self._topic_index], self._coverage, rank, self._topic_index)
         gains[self._done] = 0.0
         return gains
 
-    @cached_property
-    def _table_measures(self) -> dict[str, BoundMeasure]:
-        """The measures by name, the reward's first; bound when first asked for, as training rarely does."""
-        own = [self._paid] if isinstance(self._paid, str | Measure) else []
-        return table_measures(self.arrays, own, self.horizon, self._normalizer) | self._more_measures
+    def _bind(self, reward: str | Measure | Reward, normalizer: Normalizer | None) -> None:
+        """Bind what pays to the topics: a measure or a reward."""
+        if isinstance(reward, str | Measure):
+            if reward in _WHEN:
+                raise ValueError(f"reward={reward!r} says when to pay: write pay={_WHEN[reward]!r} instead")
+            self.bound = self.arrays.bound(measure(reward, normalizer=normalizer).plain(), self.horizon)
+            self.reward_name = str(self.bound.measure)
+            self._table_measures = self.arrays.table_measures(reward, self.horizon, normalizer)
+        elif isinstance(reward, Reward):
+            self.reward_name, self._custom = reward.name, reward.bind(self.arrays, self.horizon)
+        else:
+            raise TypeError(
+                "reward must be a measure's name such as 'alpha_DCG', a Measure, or a Reward (with `name` and `bind`), "
+                f"got {type(reward).__name__}"
+            )
 
     @cached_property
     def _plain_measures(self) -> dict[str, PlainMeasure]:
@@ -314,8 +325,8 @@ class SelectionCore(Episodes):
         slot, after = on * self.horizon + at, at + 1
         ended = after >= self._length[here]
         self._ranking.reshape(-1)[slot] = actions
-        if (bound := self.reward.measure) is not None:
-            gain = bound.step_gains(covered, coverage, at, topics)
+        if self.bound is not None:
+            gain = self.bound.step_gains(covered, coverage, at, topics)
         else:
             gain = self._custom_gains(on, at, actions, ended)
         offered[place] = False
@@ -334,7 +345,7 @@ class SelectionCore(Episodes):
         """[A] what a user's own reward pays these episodes; coverage is still that before their documents."""
         gain = np.zeros(len(on))
         paid = self.arrays.labelled[self._topic_index[on]].nonzero()[0]
-        if self.reward.custom is not None and len(paid):
+        if len(paid):
             which = on[paid]
             step = SelectionStep(
                 topic_index=self._topic_index[which],
@@ -344,7 +355,7 @@ class SelectionCore(Episodes):
                 coverage=self._coverage[which],
                 done=ended[paid],
             )
-            gain[paid] = self.reward.custom(step)
+            gain[paid] = self._custom(step)
         return gain
 
     def _choose(self, measure: PlainMeasure, episode: int, topic_index: int, rank: int, action: int) -> float:
@@ -385,11 +396,3 @@ class SelectionCore(Episodes):
         return ValueError(
             f"candidate {action} is not on offer: {why}; choose where the action mask is 1, or use on_invalid='waste'"
         )
-
-
-def _checked_horizon(horizon: int | None, max_candidates: int) -> int:
-    """K: the horizon as given (a topic with fewer candidates ends earlier), or room for every candidate."""
-    if horizon is None:
-        return max_candidates
-    check_integer("horizon", horizon, 1, max(max_candidates, ENOUGH))
-    return int(horizon)

@@ -6,14 +6,14 @@ have it. Shapes: B episodes, N candidates, F vector width.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from srd_gym.core.selection import SelectionCore
-from srd_gym.envs.observation import Info, Observation, ObservationBuilder, ObservationKind
+from srd_gym.envs.selection import Info, Observation, ObservationBuilder, ObservationKind
 from srd_gym.protocols import BoolArray, IntArray
 from srd_gym.topic import FloatArray
 
@@ -67,31 +67,19 @@ class BatchObservationBuilder(ObservationBuilder):
 
     def infos(self, episodes: IntArray) -> Info:
         """What is told with every observation, of these episodes."""
-        core, has = self.core, self._mask(episodes)
-        if len(episodes) == core.n_episodes:
-            ids, labelled = self._ids.take(core.topic_index), core.arrays.labelled.take(core.topic_index)
-            masks = core.mask.copy()
-        else:
-            ids = np.full(core.n_episodes, None, dtype=object)
-            ids[episodes] = self._ids[core.topic_index[episodes]]
-            labelled = core.arrays.labelled[core.topic_index] & has
-            masks = core.mask * has[:, None]
-        return {
-            "query_id": ids,
-            "_query_id": has,
-            "labelled": labelled,
-            "_labelled": has.copy(),
-            "action_mask": masks,
-            "_action_mask": has.copy(),
+        core = self.core
+        told = {
+            "query_id": self._ids.take(core.topic_index),
+            "labelled": core.arrays.labelled.take(core.topic_index),
+            "action_mask": core.mask.copy(),
         }
+        return self._marked(told, episodes)
 
     def step_infos(self, stepped: IntArray, ended: IntArray, invalid: BoolArray) -> Info:
         """What a step adds for the episodes that made one, and the outcome of those that it ended."""
         told: Info = {}
         if len(stepped):
-            has = self._mask(stepped)
-            told["invalid_action"] = invalid & has
-            told["_invalid_action"] = has
+            told |= self._marked({"invalid_action": invalid.copy()}, stepped)
         if len(ended):
             told |= self._outcomes(ended)
         return told
@@ -104,17 +92,12 @@ class BatchObservationBuilder(ObservationBuilder):
         for episode in episodes.tolist():
             last[episode] = self.observe(episode)
         info = self.infos(episodes) | self.step_infos(episodes, episodes, invalid)
-        return {
-            "final_obs": last,
-            "_final_obs": self._mask(episodes),
-            "final_info": info,
-            "_final_info": self._mask(episodes),
-        }
+        return self._marked({"final_obs": last}, episodes) | {"final_info": info, "_final_info": self._mask(episodes)}
 
     def _outcomes(self, episodes: IntArray) -> Info:
         """Rankings, returns and measures of episodes that have ended."""
         core = self.core
-        rankings, has = np.full(core.n_episodes, None, dtype=object), self._mask(episodes)
+        rankings = np.full(core.n_episodes, None, dtype=object)
         ranked = core.ranking.take(episodes, axis=0)
         rows: Iterable[tuple[int, ...]] = zip(*ranked.T.tolist(), strict=True)  # tuples, without a list for each
         if ranked.min() < 0:
@@ -122,23 +105,25 @@ class BatchObservationBuilder(ObservationBuilder):
         rankings[episodes] = np.fromiter(rows, object, len(ranked))
         returns = np.zeros(core.n_episodes)
         returns[episodes] = core.returns(episodes)
-        told: Info = {
-            "ranking": rankings,
-            "_ranking": has,
-            "return": returns,
-            "_return": has.copy(),
-        }
+        told = self._marked({"ranking": rankings, "return": returns}, episodes)
         judged = episodes if self._all_labelled else episodes[core.arrays.labelled[core.topic_index[episodes]]]
         if len(judged):
-            has = self._mask(judged)
             measures: dict[str, NDArray[Any]] = {}
             for name, values in core.measures(judged).items():
-                measures[name] = spread = np.zeros(core.n_episodes)
-                spread[judged] = values
-                measures[f"_{name}"] = has.copy()
-            told["measures"] = measures
-            told["_measures"] = has
+                measures[name] = np.zeros(core.n_episodes)
+                measures[name][judged] = values
+            told |= {"measures": self._marked(measures, judged), "_measures": self._mask(judged)}
         return told
+
+    def _marked(self, told: Mapping[str, NDArray[Any]], episodes: IntArray) -> Info:
+        """Entries [B] of these episodes, empty elsewhere, each with the mask of those that have it."""
+        has, info = self._mask(episodes), Info()
+        for name, values in told.items():
+            if len(episodes) < len(has):
+                values[~has] = None if values.dtype == object else 0
+            info[name] = values
+            info[f"_{name}"] = has.copy()
+        return info
 
     def _mask(self, episodes: IntArray) -> BoolArray:
         """[B] bool, True at these episodes."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import gymnasium as gym
 import numpy as np
 from gymnasium.error import ResetNeeded
 from gymnasium.utils import seeding
@@ -15,15 +14,13 @@ from numpy.typing import ArrayLike, DTypeLike
 
 from srd_gym.core.arrays import DEFAULT_TOPICS, TopicSource
 from srd_gym.core.episodes import Snapshot
-from srd_gym.core.reward import RENAMED
 from srd_gym.core.selection import SelectionCore
 from srd_gym.envs.batching import BatchObservationBuilder, as_seeds, checked_reset_mask
-from srd_gym.envs.observation import Info, Observation, ObservationKind
-from srd_gym.envs.selection import topic_position, unrendered
-from srd_gym.names import check_option, hands_on, refuse_arguments, unknown
+from srd_gym.envs.selection import RENAMED, Info, Observation, ObservationKind, drawn, topic_position
+from srd_gym.names import check_option, hands_on, refuse_arguments
 from srd_gym.protocols import BoolArray, IntArray, Pruning, ScoreArray
 from srd_gym.pruning import pruning_from
-from srd_gym.rendering import RENDER_FPS, RENDER_MODES, Frame, close_window, render, selection_scene
+from srd_gym.rendering import RENDER_FPS, RENDER_MODES, Frame, close_window
 
 VectorStep = tuple[Observation, ScoreArray, BoolArray, BoolArray, Info]
 
@@ -44,7 +41,7 @@ class SelectionVectorEnv(VectorEnv[Observation, IntArray, Any]):
     Args:
         topics: as for `SelectionEnv`, like all arguments that are not listed here.
         num_envs: B.
-        autoreset_mode: an `AutoresetMode` or its value.
+        autoreset_mode: an `AutoresetMode` or its name.
         share_documents: hand out `documents` [B, N, F] as one read-only array that is never copied: its row k changes
             in place when episode k begins anew, so copy what you keep.
         render_mode: "ansi" and "rgb_array" render every episode, "human" shows the first one.
@@ -199,16 +196,10 @@ class SelectionVectorEnv(VectorEnv[Observation, IntArray, Any]):
             ResetNeeded: no episode has begun.
             ImportError: a picture without matplotlib.
         """
-        if self.render_mode not in RENDER_MODES:
-            gym.logger.warn(unrendered(self.render_mode))
+        if self.render_mode not in ("ansi", "rgb_array"):
+            drawn(self.core, 0, self.render_mode)
             return None
-        if not self._begun:
-            raise ResetNeeded("no episode has begun, so there is nothing to render; call reset() first")
-        if self.render_mode == "human":
-            render(selection_scene(self.core, 0), "human")
-            return None
-        scenes = [selection_scene(self.core, episode) for episode in range(self.num_envs)]
-        return tuple(render(scene, str(self.render_mode)) for scene in scenes)  # type: ignore[return-value]
+        return tuple(drawn(self.core, k, self.render_mode) for k in range(self.num_envs))  # type: ignore[return-value]
 
     def close_extras(self, **kwargs: Any) -> None:
         """Close the window, if there is one."""
@@ -273,9 +264,9 @@ class SelectionVectorEnv(VectorEnv[Observation, IntArray, Any]):
 
 
 def _autoreset_mode(mode: AutoresetMode | str) -> AutoresetMode:
-    """The mode, by itself, its value or its name."""
-    known = {name.casefold(): each for each in AutoresetMode for name in (each.name, each.value)}
-    key = (mode.value if isinstance(mode, AutoresetMode) else str(mode)).casefold()
-    if key not in known:
-        raise unknown("autoreset_mode", str(mode), [each.name.casefold() for each in AutoresetMode])
-    return known[key]
+    """The mode, by itself or its name."""
+    if isinstance(mode, AutoresetMode):
+        return mode
+    name = str(mode).casefold()
+    check_option("autoreset_mode", name, [each.name.casefold() for each in AutoresetMode])
+    return AutoresetMode[name.upper()]

@@ -167,7 +167,9 @@ def _map(axes: Any, scene: Scene) -> None:
         return
     points, query = placed
     axes.set_aspect("equal", adjustable="datalim")
-    relevant: BoolArray = np.ones(len(points), np.bool_) if scene.covers is None else scene.covers.any(axis=1)
+    relevant: BoolArray = np.ones(len(points), np.bool_)
+    if scene.covers is not None:
+        relevant = np.asarray(scene.covers.any(axis=1))
     ranked = [candidate for candidate in scene.ranking if candidate >= 0]
     listed: BoolArray = np.isin(np.arange(len(points)), ranked)
     groups = {

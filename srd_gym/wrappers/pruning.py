@@ -8,8 +8,7 @@ import gymnasium as gym
 import numpy as np
 from gymnasium.utils import RecordConstructorArgs
 
-from srd_gym.envs.observation import Observation
-from srd_gym.envs.selection import SelectionEnv
+from srd_gym.envs.selection import Observation, SelectionEnv
 from srd_gym.protocols import BoolArray, Pruning
 from srd_gym.pruning import KNN, ByRanker, Chain
 from srd_gym.pruning.by_ranker import When

@@ -199,7 +199,7 @@ def test_wrong_arguments_are_answered() -> None:
     message = "has no argument 'measure' any more: write reward="
     refused(lambda: scoring_v0.parallel_env(TOPICS, measure="alpha_nDCG@5"), message, TypeError)
     message = "has no argument 'report' any more: write measures="
-    refused(lambda: ScoringCore(TOPICS, report=("NRBP",)), message, TypeError)
+    refused(lambda: scoring_v0.parallel_env(TOPICS, report=("NRBP",)), message, TypeError)
     refused(lambda: ScoringCore(TOPICS, reward=("alpha_nDCG@5", "alpha-nDCG@5")), "comes twice")
     refused(lambda: scoring_v0.parallel_env(TOPICS, observation="ful"), r"unknown observation 'ful'.*full")
     refused(lambda: scoring_v0.parallel_env(TOPICS, max_candidates=3), "max_candidates=3")

@@ -224,10 +224,10 @@ class Simulator:
             ValueError: the simulator pays by a user's own reward: a search needs a measure of finished lists.
         """
         core, orders = self._core, self._orders[batch]
-        bound = core.reward.measure
+        bound = core.bound
         if bound is None:
             raise ValueError(
-                f"reward {core.reward.name!r} is not a measure: a search needs the measure of finished lists"
+                f"reward {core.reward_name!r} is not a measure: a search needs the measure of finished lists"
             )
         core.reset(batch)
 

@@ -99,7 +99,7 @@ def test_enough_simulations_find_the_best_list_there_is(gumbel: bool, seed: int,
     """Against brute force over all lists, with true measures at the horizon and a network that knows nothing."""
     topics = random_topics(seed, 3, n=count)
     core = SelectionCore(topics, reward="alpha_nDCG", horizon=horizon)
-    bound = core.reward.measure
+    bound = core.bound
     assert bound is not None
     length = min(horizon, count)
     lists = np.array(list(itertools.permutations(range(count), length)))

@@ -117,7 +117,7 @@ def _worth(topics: TopicSet) -> Terminal:
     from srd_gym.protocols import IntArray, ScoreArray
 
     core = SelectionCore(topics, reward="alpha_nDCG", horizon=HORIZON)
-    bound = core.reward.measure
+    bound = core.bound
     if bound is None:
         raise TypeError("alpha_nDCG is a measure")  # for the type checker
 

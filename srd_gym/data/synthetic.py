@@ -19,8 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from srd_gym.data.directions import Vectors, directions, noise_like, to_unit_length
-from srd_gym.data.wide import wide_topics
-from srd_gym.names import check_integer, check_number, refuse_arguments, unknown
+from srd_gym.names import check_integer, check_number, unknown
 from srd_gym.topic import Topic, TopicSet
 
 _CATALOGUE_SEED = 2512
@@ -139,10 +138,10 @@ def generate(preset: str = "serp", *, n_topics: int = 1000, seed: int = 0, **ove
     share no topic. Topics of different seeds draw from the same catalogue, so that seed 0 can train what seed 1 tests.
 
     Args:
-        preset: a name in `PRESETS`, or "wide": topics of every shape (`srd_gym.data.wide.wide_topics`).
+        preset: a name in `PRESETS`.
         n_topics: how many topics, at least 1.
         seed: at least 0.
-        **overrides: fields of `SyntheticConfig` that replace the preset's ("wide": arguments of `wide_topics`).
+        **overrides: fields of `SyntheticConfig` that replace the preset's.
 
     Returns:
         Topics "serp-0-0", "serp-0-1", ... (preset, seed, index), named "synthetic:serp". The set is marked `simulated`:
@@ -152,11 +151,8 @@ def generate(preset: str = "serp", *, n_topics: int = 1000, seed: int = 0, **ove
         ValueError: an unknown preset or override (with the nearest names), or a value out of its range.
         TypeError: `n_topics` or `seed` is not an integer.
     """
-    if preset == "wide":
-        refuse_arguments(wide_topics, overrides, {})
-        return wide_topics(n_topics, seed=seed, **overrides)
     if preset not in PRESETS:
-        raise unknown("synthetic preset", preset, (*PRESETS, "wide"))
+        raise unknown("synthetic preset", preset, PRESETS)
     known = [field.name for field in fields(SyntheticConfig)]
     for name in overrides:
         if name not in known:

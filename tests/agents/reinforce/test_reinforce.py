@@ -23,9 +23,9 @@ from srd_agents.relational.network import RelationalNetwork
 from srd_agents.relational.padded import PaddedRelations
 from srd_agents.validation import Validation
 from srd_gym.core import SelectionCore
-from srd_gym.data.synthetic import generate
 from srd_gym.protocols import IntArray
 from srd_gym.topic import Topic, TopicSet
+from studies.pretrain.wide import wide_topics
 
 WIDTH = 6
 
@@ -142,7 +142,7 @@ def test_log_softmax_bears_what_is_off() -> None:
 
 
 def test_directions_that_do_not_transfer_are_left_out() -> None:
-    topics = generate("wide", n_topics=24, seed=5, width=32, largest=20)
+    topics = wide_topics(24, seed=5, width=32, largest=20)
     ranker: Any = make_ranker("reinforce", epochs=2, hidden=8)
     ranker.fit(topics[:16], topics[16:], seed=0)
     best = ranker.history.best_validation
@@ -184,15 +184,15 @@ def test_directions_learn_what_relations_cannot_see() -> None:
 
 
 def test_relations_alone_serve_vectors_of_any_width() -> None:
-    topics = generate("wide", n_topics=6, seed=5, width=32, largest=16)
-    narrow = generate("wide", n_topics=2, seed=6, width=16, largest=16)
+    topics = wide_topics(6, seed=5, width=32, largest=16)
+    narrow = wide_topics(2, seed=6, width=16, largest=16)
     ranker: Any = make_ranker("relational", epochs=1)
     ranker.fit(topics, seed=0)
     assert len(ranker.rank(narrow[0], 3)) == 3
 
 
 def test_other_ways_to_rank_need_no_training() -> None:
-    topics = generate("wide", n_topics=6, seed=5, width=32, largest=16)
+    topics = wide_topics(6, seed=5, width=32, largest=16)
     ranker: Any = make_ranker("reinforce", epochs=1, hidden=8)
     ranker.fit(topics, seed=0)
     greedy = ranker.rank_batch(list(topics), 5)

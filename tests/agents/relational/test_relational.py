@@ -46,10 +46,10 @@ from srd_agents.relational.relations import (
     standardised,
 )
 from srd_agents.validation import Validation
-from srd_gym.data.synthetic import generate
 from srd_gym.testing import check_ranker
 from srd_gym.topic import Topic, TopicSet
 from studies.pretrain.distil import DistilConfig, distil
+from studies.pretrain.wide import wide_topics
 
 
 def some_weights(seed: int = 0, *, all_at_work: bool = False) -> Weights:
@@ -207,7 +207,7 @@ def test_odd_vectors_still_give_a_ranking(vectors: np.ndarray[Any, Any], extras:
 
 
 def test_it_learns_what_holds_for_other_topics() -> None:
-    topics = generate("wide", n_topics=80, seed=9, width=32, largest=30)
+    topics = wide_topics(80, seed=9, width=32, largest=30)
     train, test = topics[:60], topics[60:]
     ranker: Any = make_ranker("relational", init="random", epochs=6, learning_rate=0.01)
     value = Validation(test, "alpha_nDCG@10", "candidates")
@@ -258,7 +258,7 @@ def test_files_of_weights_are_checked(tmp_path: Path) -> None:
 
 
 def test_a_student_ranks_in_one_pass_much_like_its_teacher() -> None:
-    topics = generate("wide", n_topics=60, seed=4, width=32, largest=30)
+    topics = wide_topics(60, seed=4, width=32, largest=30)
     teacher = pretrained_weights()
     student = distil(teacher, topics, DistilConfig(epochs=12))
     again = distil(teacher, topics, DistilConfig(epochs=12))

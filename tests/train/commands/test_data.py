@@ -140,7 +140,6 @@ def test_synthetic_topics_take_a_seed_noise_and_width(srd: Srd, tmp_path: Path) 
     [
         (("synthetic", "tiny", "--vectors", "lsa"), "leave out --vectors"),
         (("synthetic", "tinny"), "unknown synthetic preset 'tinny'. Did you mean tiny?"),
-        (("synthetic", "wide", "--noise", "2"), "unknown argument of wide_topics: 'noise'"),
         (("synthetic", "tiny", "--noise", "-1"), "noise must be"),
         (("ambient", "none", "--noise", "2"), "--noise is of vectors that are made: give --vectors simulated"),
         (("ambient", "none", "--noise", "2", "--vectors", "lsa"), "--noise is of vectors that are made"),

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from srd_gym.data import generate
 from studies import learned_choice as study
+from studies.pretrain.wide import wide_topics
 
 WITH, WITHOUT = study.PARTS
 
@@ -50,7 +50,7 @@ def test_what_stays_best_is_kept() -> None:
 
 
 def test_cells() -> None:
-    topics = generate("wide", n_topics=6, seed=3)
+    topics = wide_topics(6, seed=3)
     given = study.cell(
         WITH,
         "perspectives",
@@ -66,7 +66,7 @@ def test_cells() -> None:
 
 
 def test_other_first_stages_of_the_same_candidates() -> None:
-    topics = generate("wide", n_topics=12, seed=1)
+    topics = wide_topics(12, seed=1)
     found = topics.replace(topic for topic in topics if topic.query_vector is not None)
     relevant = study.staged(lambda stage, depth: found, "wordnet", "all relevant")
     assert relevant is not None

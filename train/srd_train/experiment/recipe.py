@@ -34,7 +34,6 @@ FOLDERS |= {"trec-indri": "trec-web"}
 SOURCES = ("words", *FOLDERS)
 """Topic sets by name, besides files and synthetic ones."""
 _SYNTHETIC = "synthetic:"
-_PRESETS = (*PRESETS, "wide")
 LACKING = ("retrieval_scores", "query_vector", "subtopics", "pool")
 """What can be removed from topics."""
 NEEDS = ("retrieval order", "query")
@@ -138,7 +137,7 @@ class TopicsEntry:
         """Refuse topic sets that do not exist, before hours of work; a file is looked for when it is read."""
         if self.source.startswith(_SYNTHETIC):
             preset = self.source.removeprefix(_SYNTHETIC).split(":")[0]
-            _check_known(f"synthetic preset in {self.source!r}:", [preset], _PRESETS)
+            _check_known(f"synthetic preset in {self.source!r}:", [preset], PRESETS)
         elif not (Path(self.source).suffix or Path(self.source).name != self.source or os.path.exists(self.source)):
             hint = "A file of your own needs its path with its ending."
             _check_known("topic set:", [self.source], SOURCES, hint)

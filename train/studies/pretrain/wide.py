@@ -1,4 +1,4 @@
-"""Topics of every shape: `synthetic:wide`, in which each topic draws its own statistics from wide ranges.
+"""Topics of every shape: each draws its own statistics from wide ranges.
 
 A ranker that is to serve vectors, scores and queries that it never saw must be trained on many kinds of them. So
 nothing here resembles one real set. What all topics have in common is how text behaves: a subtopic is loose, small

@@ -1,13 +1,11 @@
-"""`synthetic:wide`: topics of every shape."""
+"""Topics of every shape."""
 
 from __future__ import annotations
 
 import numpy as np
 from small_topics import refused
 
-from srd_gym.data import load_topics
-from srd_gym.data.synthetic import generate
-from srd_gym.data.wide import wide_topics
+from studies.pretrain.wide import wide_topics
 
 
 def test_a_larger_set_only_appends_and_seeds_share_nothing() -> None:
@@ -19,7 +17,7 @@ def test_a_larger_set_only_appends_and_seeds_share_nothing() -> None:
 
 
 def test_what_the_topics_are_like() -> None:
-    topics = generate("wide", n_topics=200, seed=5, width=64, largest=60)
+    topics = wide_topics(200, seed=5, width=64, largest=60)
     assert topics.simulated
     assert topics.vector_width == 64
     sizes = [topic.n_candidates for topic in topics]
@@ -66,7 +64,5 @@ def test_an_order_tells_relevance_or_follows_the_query() -> None:
     assert np.std(by_relevance) > 0.15, "orders are good and bad"
 
 
-def test_by_name_and_with_wrong_arguments() -> None:
-    assert len(load_topics("synthetic:wide:3:1")) == 3
+def test_wrong_arguments_are_refused() -> None:
     refused(lambda: wide_topics(2, width=8), "width must be at least 16, got 8")
-    refused(lambda: generate("wid"), "synthetic preset")

@@ -1,4 +1,4 @@
-"""Parquet files, and topics as Arrow columns without a Python object per number.
+"""Parquet files, and their lists of numbers as arrays without a Python object per number.
 
 What a file unfolds to is told by the headers of its own pages: a run of equal numbers takes a few bytes. Arrow believes
 these headers, whatever the footer says, and ends the process where a footer has odd statistics. They are written in
@@ -19,19 +19,19 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
 from srd_gym.files import PathLike
 from srd_gym.reading import Place, existing_file, growth_limit, reading, shown, too_large
-from srd_gym.topic import Topic
 
 _ALWAYS = 2**28
 """What may be read of a file however small it is: equal numbers take next to no space."""
 _ROW_GROUPS, _COLUMNS, _COLUMN = 4, 1, 3
 """Fields of the footer, of a row group, of a column in it."""
-_LENGTH, _FIRST_PAGE, _FIRST_DICTIONARY = 7, 9, 11
-"""Of a column: its bytes, and where they begin."""
+_VALUES, _LENGTH, _FIRST_PAGE, _FIRST_DICTIONARY = 5, 7, 9, 11
+"""Of a column: how many values it has, its bytes, and where they begin."""
 _UNPACKED, _PACKED, _DATA, _DICTIONARY, _DATA_2 = 2, 3, 5, 7, 8
-"""Of a page's header: its sizes, and headers of the kinds of pages, each of which begins with the number of values."""
+"""Fields of a page's header: its sizes, and headers of the kinds of pages, which begin with the number of values."""
 _WIDTHS = {"BOOLEAN": 1, "INT32": 4, "INT64": 8, "INT96": 12, "FLOAT": 4, "DOUBLE": 8, "BYTE_ARRAY": 4}
 """Bytes of a value; of a text its place in the dictionary."""
 _LEAST = 1024
@@ -39,22 +39,36 @@ _LEAST = 1024
 
 
 @contextlib.contextmanager
-def opened_parquet(path: PathLike, what: str) -> Iterator[tuple[pq.ParquetFile, Place]]:
+def opened_parquet(
+    path: PathLike, what: str, required: Collection[str], advice: str
+) -> Iterator[tuple[pq.ParquetFile, Place]]:
     """A Parquet file, read within the block: pages are unpacked late, and so are their faults found.
+
+    Args:
+        path: the file.
+        what: what it should hold, for errors.
+        required: names of columns that must be there.
+        advice: what to do about a file that cannot be read.
 
     Yields:
         (the file, the place for errors).
 
     Raises:
         FileNotFoundError: no such file.
-        ValueError: not a whole Parquet file, or columns of one name.
+        ValueError: not a whole Parquet file, columns of one name, or a missing column.
     """
     found = existing_file(path, what)
-    with reading(path, what, "a whole Parquet file", "write it again") as place, pq.ParquetFile(found) as file:
+    with reading(path, what, "a whole Parquet file", advice) as place, pq.ParquetFile(found) as file:
         names = file.schema_arrow.names
         twice = next((name for name in names if names.count(name) > 1), None)
         if twice is not None:
             raise ValueError(f"{what}: {path}: two columns are named {shown(twice)}; keep one of them")
+        absent = [name for name in required if name not in names]
+        if absent:
+            raise ValueError(
+                f"{what}: {path} lacks the column{'s' * (len(absent) > 1)} {', '.join(absent)}; it has "
+                f"{', '.join(names) or 'none'}; {advice}"
+            )
         yield file, place
 
 
@@ -87,19 +101,34 @@ def read_batches(
             row += batch.num_rows
 
 
-def record_batch(topics: list[Topic], schema: pa.Schema) -> pa.RecordBatch:
-    """Topics as the columns of a schema; its lists of numbers are arrays, flattened."""
-    columns = [pa.array([_column_value(topic, entry.name) for topic in topics], type=entry.type) for entry in schema]
-    return pa.RecordBatch.from_arrays(columns, schema=schema)
+def number_rows(column: pa.Array, kind: pa.DataType) -> list[NDArray[Any] | None]:
+    """A list column of numbers as one flat array a row (views into Arrow's memory where the type is ours)."""
+    present = column.is_valid().to_numpy(zero_copy_only=False)
+    values, sizes = column, None
+    while (
+        pa.types.is_list(values.type) or pa.types.is_large_list(values.type) or pa.types.is_fixed_size_list(values.type)
+    ):
+        lengths = values.value_lengths().fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
+        sizes = lengths if sizes is None else _joined(sizes, lengths)
+        values = values.flatten()
+    if sizes is None:
+        raise ValueError("not a list")
+    if values.null_count:
+        raise ValueError("a list holds a null; leave out the whole list where there are no numbers")
+    if pa.types.is_floating(kind) and pa.types.is_floating(values.type):
+        # An unsafe cast rounds float64 to float32, which is meant; Topic refuses what overflows.
+        values = values.cast(kind, safe=False)
+    numbers = values.cast(kind).to_numpy(zero_copy_only=False)
+    ends = np.cumsum(sizes)
+    return [numbers[end - size : end] if there else None for there, size, end in zip(present, sizes, ends, strict=True)]
 
 
-def _column_value(topic: Topic, name: str) -> Any:
-    """The topic's entry in a column; `vector_width` is F of whatever vectors it has."""
-    if name == "vector_width":
-        vectors = (topic.doc_vectors, topic.query_vector, topic.subtopic_vectors)
-        return next((int(v.shape[-1]) for v in vectors if v is not None), None)
-    value = getattr(topic, name)
-    return value.reshape(-1) if isinstance(value, np.ndarray) else value
+def _joined(outer: NDArray[np.int64], inner: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Sizes of lists of lists: how many numbers each outer list holds; its rows must be equally long."""
+    parts = np.split(inner, np.cumsum(outer)[:-1])
+    if any((part != part[:1]).any() for part in parts):
+        raise ValueError("a list of lists has rows of different lengths; a matrix has equal rows")
+    return np.array([part.sum() for part in parts], dtype=np.int64)
 
 
 def unfolded_bytes(file: pq.ParquetFile, path: Path, group: int, columns: Collection[str]) -> Iterator[int]:
@@ -114,23 +143,19 @@ def unfolded_bytes(file: pq.ParquetFile, path: Path, group: int, columns: Collec
     Raises:
         ValueError, LookupError, TypeError: no whole Parquet file.
     """
-    about = path.stat()
     repeated = []
     with path.open("rb") as stream, mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as data:
-        for index, (start, length) in enumerate(_chunks(path, about.st_size, about.st_mtime_ns)[group]):
+        for index, chunk in enumerate(_footer(path)[group]):
             column = file.schema.column(index)
             if column.path.split(".")[0] not in columns:
                 continue
-            words = count = 0
-            for header in _pages(data, start, start + length):
+            dictionary, first = chunk.get(_FIRST_DICTIONARY, 0), chunk[_FIRST_PAGE]
+            start = dictionary if 0 < dictionary < first else first
+            for header in _pages(data, start, start + chunk[_LENGTH]):
                 values = max(header[kind][1] for kind in (_DATA, _DATA_2, _DICTIONARY) if kind in header)
                 yield max(_LEAST, header[_UNPACKED], _WIDTHS.get(column.physical_type, column.length) * values)
-                words += header[_UNPACKED] if _DICTIONARY in header else 0
-                count += 0 if _DICTIONARY in header else values
-            if column.physical_type == "BYTE_ARRAY" and words * count > growth_limit(length, 0):
-                repeated.append(column.path)
-            elif column.physical_type == "BYTE_ARRAY":
-                yield words * count
+                if _DICTIONARY in header and column.physical_type == "BYTE_ARRAY":
+                    repeated.append(column.path)
     for name in repeated:
         with pq.ParquetFile(path, read_dictionary=[name]) as words_apart:
             yield _text_bytes(words_apart, group, name)
@@ -147,18 +172,24 @@ def _text_bytes(file: pq.ParquetFile, group: int, name: str) -> int:
     return taken
 
 
+def count_values(file: pq.ParquetFile, path: Path, columns: Collection[str]) -> int:
+    """How many values columns have, as the footer says (a list that is missing or empty counts as one)."""
+    places = [i for i in range(len(file.schema)) if file.schema.column(i).path.split(".")[0] in columns]
+    return sum(group[place][_VALUES] for group in _footer(path) for place in places)
+
+
+def _footer(path: Path) -> list[list[dict[int, Any]]]:
+    """Of each row group, what the footer says of its columns."""
+    about = path.stat()
+    return _footer_of(path, about.st_size, about.st_mtime_ns)
+
+
 @lru_cache(maxsize=1)
-def _chunks(path: Path, size: int, _changed: int) -> list[list[tuple[int, int]]]:
-    """Of each row group, where its columns begin and how long they are."""
+def _footer_of(path: Path, size: int, _changed: int) -> list[list[dict[int, Any]]]:
+    """`_footer`, which is asked for every row group, read once."""
     with path.open("rb") as stream, mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as data:
         footer, _ = _struct(data, size - 8 - int.from_bytes(data[-8:-4], "little"))
-    return [[_extent(chunk[_COLUMN]) for chunk in group[_COLUMNS]] for group in footer[_ROW_GROUPS]]
-
-
-def _extent(column: dict[int, Any]) -> tuple[int, int]:
-    """Where a column of a row group begins, and how long it is."""
-    first, dictionary = column[_FIRST_PAGE], column.get(_FIRST_DICTIONARY, 0)
-    return (dictionary if 0 < dictionary < first else first), column[_LENGTH]
+    return [[chunk[_COLUMN] for chunk in group[_COLUMNS]] for group in footer[_ROW_GROUPS]]
 
 
 def _pages(data: mmap.mmap, at: int, end: int) -> Iterator[dict[int, Any]]:

@@ -35,7 +35,7 @@ from __future__ import annotations
 import contextlib
 import difflib
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -43,13 +43,12 @@ from typing import Any, Self
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from numpy.typing import NDArray
 
-from srd_gym.data.arrow import opened_parquet, read_batches, record_batch
+from srd_gym.data.arrow import count_values, number_rows, opened_parquet, read_batches
 from srd_gym.data.streams import notice
 from srd_gym.files import PathLike, written_atomically
 from srd_gym.mapped import MappedFile
-from srd_gym.reading import Place, first_bytes, json_value, reading, refuse_pickle, shown
+from srd_gym.reading import Place, json_value, reading, shown
 from srd_gym.topic import Topic, TopicSet
 
 SCHEMA_VERSION = 1
@@ -103,7 +102,7 @@ def read_topics(path: PathLike) -> TopicSet:
     """
     with _opened(path) as (file, _):
         header = _header_of(file, path)
-        numbers = _numbers_in(file, _VECTORS)
+        numbers = count_values(file, Path(path), _VECTORS)
     with contextlib.ExitStack() as stack:
         stack.enter_context(reading(path, _WHAT, "one topic set", "write it again"))
         aside = None
@@ -238,18 +237,9 @@ class TopicWriter:
             self._bytes = 0
 
 
-@contextlib.contextmanager
-def _opened(path: PathLike) -> Iterator[tuple[pq.ParquetFile, Place]]:
+def _opened(path: PathLike) -> contextlib.AbstractContextManager[tuple[pq.ParquetFile, Place]]:
     """The file, opened, or an error that says what it is instead."""
-    start = first_bytes(path, _WHAT)
-    refuse_pickle(path, _WHAT, "expected a Parquet file: make one with `srd data build` or srd_gym.data.write_topics")
-    if start[:4] != b"PAR1":
-        raise ValueError(
-            f"{_WHAT}: {path} is not a Parquet file (it begins with {start[:8]!r}); make one with `srd data build` or "
-            "srd_gym.data.write_topics"
-        )
-    with opened_parquet(path, _WHAT) as opened:
-        yield opened
+    return opened_parquet(path, _WHAT, _REQUIRED, "make one with `srd data build`, or see srd_gym.data.parquet")
 
 
 def _header_of(file: pq.ParquetFile, path: PathLike) -> dict[str, Any]:
@@ -276,14 +266,8 @@ def _header_of(file: pq.ParquetFile, path: PathLike) -> dict[str, Any]:
 
 
 def _columns(file: pq.ParquetFile, path: PathLike) -> list[str]:
-    """The columns to read: ours that are there; missing required ones are an error, unknown ones a notice."""
+    """The columns to read: ours that are there; of others a notice."""
     present, known = file.schema_arrow.names, SCHEMA.names
-    absent = [name for name in _REQUIRED if name not in present]
-    if absent:
-        raise ValueError(
-            f"{_WHAT}: {path} lacks the column{'s' * (len(absent) > 1)} {', '.join(absent)}; it has "
-            f"{', '.join(present) or 'none'}. See srd_gym.data.parquet for the columns of a topic set"
-        )
     for name in present:
         near = difflib.get_close_matches(name, [k for k in known if k not in present], n=1, cutoff=0.8)
         if name not in known:
@@ -292,11 +276,19 @@ def _columns(file: pq.ParquetFile, path: PathLike) -> list[str]:
     return [name for name in known if name in present]
 
 
-def _numbers_in(file: pq.ParquetFile, names: Sequence[str]) -> int:
-    """How many numbers columns of lists hold, as the footer says (a list that is missing or empty counts as one)."""
-    places = [i for i in range(len(file.schema)) if file.schema.column(i).path.split(".")[0] in names]
-    groups = [file.metadata.row_group(group) for group in range(file.num_row_groups)]
-    return sum(group.column(place).num_values for group in groups for place in places)
+def record_batch(topics: list[Topic], schema: pa.Schema) -> pa.RecordBatch:
+    """Topics as the columns of a schema; its lists of numbers are arrays, flattened."""
+    columns = [pa.array([_column_value(topic, entry.name) for topic in topics], type=entry.type) for entry in schema]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def _column_value(topic: Topic, name: str) -> Any:
+    """The topic's entry in a column; `vector_width` is F of whatever vectors it has."""
+    if name == "vector_width":
+        vectors = (topic.doc_vectors, topic.query_vector, topic.subtopic_vectors)
+        return next((int(v.shape[-1]) for v in vectors if v is not None), None)
+    value = getattr(topic, name)
+    return value.reshape(-1) if isinstance(value, np.ndarray) else value
 
 
 def _topics_of(batch: pa.RecordBatch, path: PathLike, first_row: int, aside: MappedFile | None) -> Iterator[Topic]:
@@ -354,37 +346,3 @@ def _shaped(values: dict[str, Any]) -> dict[str, Any]:
                 raise ValueError(f"{name} holds {array.size} numbers, expected {shape[0]} x {shape[1]}")
             values[name] = array.reshape(shape)
     return values
-
-
-def number_rows(column: pa.Array, kind: pa.DataType) -> list[NDArray[Any] | None]:
-    """A list column of numbers as one flat array a row (views into Arrow's memory where the type is ours)."""
-    present = column.is_valid().to_numpy(zero_copy_only=False)
-    values, sizes = column, None
-    while (
-        pa.types.is_list(values.type) or pa.types.is_large_list(values.type) or pa.types.is_fixed_size_list(values.type)
-    ):
-        lengths = values.value_lengths().fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
-        sizes = lengths if sizes is None else _joined(sizes, lengths)
-        values = values.flatten()
-    if sizes is None:
-        raise ValueError("not a list")
-    if values.null_count:
-        raise ValueError("a list holds a null; leave out the whole list where there are no numbers")
-    if pa.types.is_floating(kind) and pa.types.is_floating(values.type):
-        # An unsafe cast rounds float64 to float32, which is meant; Topic refuses what overflows.
-        values = values.cast(kind, safe=False)
-    numbers = values.cast(kind).to_numpy(zero_copy_only=False)
-    ends = np.cumsum(sizes)
-    return [numbers[end - size : end] if there else None for there, size, end in zip(present, sizes, ends, strict=True)]
-
-
-def _joined(outer: NDArray[np.int64], inner: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Sizes of lists of lists: how many numbers each outer list holds; its rows must be equally long."""
-    ends = np.cumsum(outer)
-    totals = np.zeros(len(outer), dtype=np.int64)
-    for i, (size, end) in enumerate(zip(outer, ends, strict=True)):
-        rows = inner[end - size : end]
-        if rows.size and (rows != rows[0]).any():
-            raise ValueError("a list of lists has rows of different lengths; a matrix has equal rows")
-        totals[i] = rows.sum()
-    return totals

@@ -29,8 +29,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from srd_gym.data.arrow import opened_parquet, read_batches
-from srd_gym.data.parquet import number_rows
+from srd_gym.data.arrow import number_rows, opened_parquet, read_batches
 from srd_gym.data.streams import with_optional_gz
 from srd_gym.files import PathLike
 from srd_gym.reading import (
@@ -346,15 +345,9 @@ def _ids_of(array: NDArray[Any], source: str) -> list[str]:
 
 def _parquet_entries(path: PathLike, wanted: frozenset[str] | None) -> Entries:
     """Columns id and vector, read by row group."""
-    with opened_parquet(path, _WHAT) as (file, place):
-        present = file.schema_arrow.names
-        absent = [name for name in ("id", "vector") if name not in present]
-        if absent:
-            raise ValueError(
-                f"{_WHAT}: {path} lacks the column {' and '.join(absent)}; expected id and vector, got "
-                f"{', '.join(present)}"
-            )
-        for first, batch in read_batches(file, path, ["id", "vector"], _ROWS):
+    columns = ["id", "vector"]
+    with opened_parquet(path, _WHAT, columns, _ADVICE) as (file, place):
+        for first, batch in read_batches(file, path, columns, _ROWS):
             place.at = f", row {first}"
             names = batch.column("id").cast(pa.string()).to_pylist()
             vectors = number_rows(batch.column("vector"), pa.float32())

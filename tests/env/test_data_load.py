@@ -46,4 +46,4 @@ def test_other_sources_say_what_to_do(tmp_path: Path) -> None:
         load_topics("absent.parquet")
     refused(lambda: load_topics(7), r"topics must be a TopicSet, .* got 7 \(int\)", TypeError)
     (tmp_path / "run").write_text("1 Q0 a 1 1 x\n")
-    refused(lambda: load_topics(tmp_path / "run"), "is not a Parquet file")
+    refused(lambda: load_topics(tmp_path / "run"), "not a whole Parquet file")

@@ -138,7 +138,7 @@ def test_files_of_another_form_say_what_is_missing(tmp_path: Path) -> None:
     (tmp_path / "cut.npz").write_bytes(write_npz(tmp_path).read_bytes()[:-30])
     refused(lambda: read_vectors(tmp_path / "cut.npz"), r"not a whole \.npz file")
     pq.write_table(pa.table({"id": ["a"], "vec": [[1.0]]}), tmp_path / "z.parquet")
-    with pytest.raises(ValueError, match=r"lacks the column vector; expected id and vector, got id, vec"):
+    with pytest.raises(ValueError, match=r"lacks the column vector; it has id, vec; save the vectors"):
         read_vectors(tmp_path / "z.parquet")
     pq.write_table(pa.table({"id": ["a", "b"], "vector": [[1.0], [1.0, 2.0]]}), tmp_path / "w.parquet")
     refused(lambda: read_vectors(tmp_path / "w.parquet"), r"row 1: 2 numbers, but 1 before \(id 'b'")

@@ -18,8 +18,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from srd_gym.data.arrow import record_batch
-from srd_gym.data.parquet import SCHEMA, SCHEMA_VERSION
+from srd_gym.data.parquet import SCHEMA, SCHEMA_VERSION, record_batch
 from srd_gym.data.synthetic import generate
 from srd_gym.files import written_atomically
 

@@ -16,15 +16,22 @@ from typing import Any
 
 import gymnasium as gym
 import numpy as np
+from gymnasium.utils.env_checker import check_env as gymnasium_check
+from gymnasium.utils.env_checker import data_equivalence
 from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorEnv
 
 from srd_gym.core.arrays import TopicSource
+from srd_gym.envs.scoring import ScoringEnv
 from srd_gym.envs.selection import SelectionEnv
 from srd_gym.protocols import Ranker, checked_ranking
-from srd_gym.testing_scoring import ConformanceError, _require, check_scoring_env
+from srd_gym.reading import shown_text
 from srd_gym.topic import TOPIC_FIELDS, Topic, TopicSet
 
 __all__ = ["ConformanceError", "check_env", "check_ranker", "check_scoring_env", "check_topics", "check_vector_env"]
+
+
+class ConformanceError(AssertionError):
+    """A law of the interface is broken; the message says which."""
 
 
 def check_env(env: gym.Env[Any, Any], *, episodes: int = 3, seed: int = 0) -> None:
@@ -54,12 +61,39 @@ def check_env(env: gym.Env[Any, Any], *, episodes: int = 3, seed: int = 0) -> No
     _check_snapshots(env, seed)
     _check_invalid(env, seed)
     if not base.share_documents:
-        from gymnasium.utils.env_checker import check_env as gymnasium_check
-
         with warnings.catch_warnings():
             # Vectors and scores have no bounds; a set's own extremes would make the spaces of two sets differ.
             warnings.filterwarnings("ignore", message=".*A Box observation space m.*infinity")
             gymnasium_check(base, skip_render_check=True)
+
+
+def check_scoring_env(env: ScoringEnv, *, episodes: int = 3, seed: int = 0) -> None:
+    """Check a `scoring_v0` environment against the laws of the scoring task.
+
+    Checked: constant spaces that hold the observations; who takes part, and that padding is flagged, zero and bound to
+    score 0; episodes of one step that all end together; one reward for all, which the batched twin pays too; the
+    ranking sorted by score, with every document once; labels in no observation; determinism; and PettingZoo's own test.
+
+    Args:
+        env: the environment; it is left after an episode's end.
+        episodes: how many to play.
+        seed: of the first reset and of the actions.
+
+    Raises:
+        ConformanceError: a law is broken.
+    """
+    from pettingzoo.test import parallel_api_test
+
+    generator = np.random.default_rng(seed)
+    for episode in range(episodes):
+        observations, infos = env.reset(seed=seed if episode == 0 else None)
+        _check_scoring_begun(env, observations, infos)
+        _play_scoring(env, generator)
+    _check_scoring_determinism(env, seed)
+    try:
+        parallel_api_test(env, num_cycles=episodes)
+    except AssertionError as error:
+        raise ConformanceError(f"PettingZoo's parallel_api_test fails: {error}") from error
 
 
 def check_vector_env(
@@ -86,7 +120,8 @@ def check_vector_env(
     for step in range(steps):
         actions = generator.integers(0, vector.single_action_space.n, vector.num_envs)  # type: ignore[attr-defined]
         ours, theirs = vector.step(actions), sync.step(actions)
-        _require_equal(ours, theirs, f"step {step}")
+        for place, (mine, other) in enumerate(zip(ours, theirs, strict=True)):
+            _require_equal(mine, other, f"step {step}[{place}]")
         ended = theirs[2] | theirs[3]
         if mode is AutoresetMode.DISABLED and ended.any():
             again = [env.reset(options={"reset_mask": ended.copy()}) for env in (vector, sync)]
@@ -277,6 +312,61 @@ def _ours(info: Mapping[str, Any]) -> dict[str, Any]:
     return {key: info[key] for key in keys if key in info}
 
 
+def _check_scoring_begun(env: ScoringEnv, observations: dict[str, Any], infos: dict[str, Any]) -> None:
+    """What `reset` returns."""
+    count = env.core.arrays.topics[next(iter(infos.values()))["topic"]].n_candidates
+    expected = env.possible_agents if len(env.agents) > count else env.possible_agents[:count]
+    _require(env.agents == expected, "agents must be the topic's documents, with all of the padding or none")
+    _require(list(observations) == list(infos) == env.agents, "observations and infos must be of all agents, in order")
+    spaces, actions = env.observation_space(env.agents[0]), env.action_space(env.agents[0])
+    for i, agent in enumerate(env.agents):
+        same = env.observation_space(agent) is spaces and env.action_space(agent) is actions
+        _require(same, "spaces must be the same object at every call and for every agent")
+        _require(spaces.contains(observations[agent]), f"{agent}'s observation is not in its space")
+        padding = i >= count
+        _require(infos[agent]["padding"] is padding, f"{agent}: info['padding'] must be {padding}")
+        if padding and isinstance(observations[agent], dict):
+            mask = observations[agent]["action_mask"]
+            _require(bool(mask[0]) and not mask[1:].any(), f"{agent} is padding: only score 0 may be allowed")
+            _require(not observations[agent]["document"].any(), f"{agent} is padding: its vector must be 0")
+    _require(env.state_space.contains(env.state()), "state() is not in state_space")
+
+
+def _play_scoring(env: ScoringEnv, generator: np.random.Generator) -> None:
+    """One episode with random scores."""
+    topic = env.core.arrays.topics.position(env.query_id)
+    count = int(env.core.arrays.n_candidates[topic])
+    scores = generator.integers(0, env.core.n_scores, len(env.possible_agents))
+    agents = list(env.agents)
+    _, rewards, terminated, truncated, infos = env.step({a: int(s) for a, s in zip(agents, scores, strict=False)})
+    _require(env.agents == [], "an episode must end after its one step")
+    _require(list(rewards) == list(terminated) == agents, "rewards and ends must be of all agents")
+    _require(all(terminated.values()) and not any(truncated.values()), "all must terminate, none be truncated")
+    _require(len(set(rewards.values())) == 1, "all documents must be paid alike")
+    _require(all(type(reward) is float for reward in rewards.values()), "rewards must be Python floats")
+    _require(sorted(env.ranking) == list(range(count)), "the ranking must hold every document once")
+    order = [int(scores[candidate]) for candidate in env.ranking]
+    _require(order == sorted(order, reverse=True), "the ranking must be sorted by score")
+    if env.core.ties == "retrieval":
+        twin = env.core.step([topic], scores[None]).item()
+        _require(twin == rewards[agents[0]], "the batched twin must pay the same reward")
+    ranks = [infos[env.possible_agents[candidate]]["rank"] for candidate in env.ranking]
+    _require(ranks == list(range(count)), "info['rank'] must be the document's place in the ranking")
+
+
+def _check_scoring_determinism(env: ScoringEnv, seed: int) -> None:
+    """The same seed brings the same topics, and with random ties the same lists."""
+    seen = []
+    for _ in range(2):
+        env.reset(seed=seed)
+        queries = [env.query_id]
+        env.step(dict.fromkeys(env.agents, 0))
+        first = env.ranking
+        env.reset()
+        seen.append((queries, env.query_id, first))
+    _require(seen[0] == seen[1], "one seed must bring one sequence of topics and lists")
+
+
 def _check_ranking(ranking: Any, topic: Topic, k: int, ranker: Ranker) -> None:
     """min(k, N) distinct candidate indices."""
     try:
@@ -293,23 +383,18 @@ def _values(topic: Topic) -> dict[str, Any]:
     return {name: value.copy() if isinstance(value, np.ndarray) else value for name, value in values.items()}
 
 
+def _require(holds: bool, law: str) -> None:
+    """Raise the law as an error unless it holds."""
+    if not holds:
+        raise ConformanceError(law)
+
+
 def _require_equal(ours: Any, theirs: Any, where: str) -> None:
-    """Raise unless two values are the same in type, shape and every bit."""
-    _require(type(ours) is type(theirs), f"{where}: {type(ours).__name__} where {type(theirs).__name__} was expected")
-    if isinstance(ours, dict):
+    """Raise unless two values are the same in type, shape and every number."""
+    if isinstance(ours, dict) and isinstance(theirs, dict):
         _require(ours.keys() == theirs.keys(), f"{where}: keys {sorted(ours)} where {sorted(theirs)} were expected")
         for key in ours:
             _require_equal(ours[key], theirs[key], f"{where}, {key}")
-    elif isinstance(ours, np.ndarray):
-        alike = ours.dtype == theirs.dtype and ours.shape == theirs.shape
-        _require(alike, f"{where}: {ours.dtype} {ours.shape} where {theirs.dtype} {theirs.shape} was expected")
-        if ours.dtype == object:
-            _require_equal(ours.tolist(), theirs.tolist(), where)
-        else:
-            _require(ours.tobytes() == theirs.tobytes(), f"{where}: {ours} where {theirs} was expected")
-    elif isinstance(ours, list | tuple):
-        _require(len(ours) == len(theirs), f"{where}: {len(ours)} entries where {len(theirs)} were expected")
-        for index, (one, other) in enumerate(zip(ours, theirs, strict=True)):
-            _require_equal(one, other, f"{where}[{index}]")
-    else:
-        _require(ours == theirs, f"{where}: {ours!r} where {theirs!r} was expected")
+        return
+    alike = data_equivalence(ours, theirs, exact=True)
+    _require(alike, f"{where}: {shown_text(repr(ours))} where {shown_text(repr(theirs))} was expected")

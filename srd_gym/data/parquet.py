@@ -107,7 +107,7 @@ def read_topics(path: PathLike) -> TopicSet:
         stack.enter_context(reading(path, _WHAT, "one topic set", "write it again"))
         aside = None
         if numbers > IN_MEMORY:
-            aside = stack.enter_context(MappedFile(numbers, f"{_WHAT}: {path}"))
+            aside = stack.enter_context(contextlib.closing(MappedFile(numbers)))
             notice(
                 f"{_WHAT}: {path}: {4 * numbers / 1e9:.1f} GB of vectors go into a temporary file in "
                 f"{aside.folder}, so that they need not fit into memory; TMPDIR names another folder"

@@ -294,23 +294,11 @@ def _json_entries(path: PathLike, wanted: frozenset[str] | None) -> Entries:
                 raise ValueError(
                     f'{_WHAT}: {path}, entry {number}: expected "id": [numbers], got {shown(entry[0][1:])}: {error}'
                 ) from error
-        _check_end(path, text[at:], number, mark)
-
-
-def _check_end(path: PathLike, rest: str, number: int, mark: str) -> None:
-    """Refuse what stands behind the last of so many entries, unless it is the closing brace; `mark` begins another."""
-    if mark == "{" and rest[1:].lstrip().startswith("}"):
-        rest = rest[1:].lstrip()
-    if rest.startswith(mark):
-        found = f'expected "id": [numbers], got {shown(rest[1:].lstrip())}; was the file cut off?'
-        if len(rest) > _LONGEST:
-            found = f"an entry that does not end within {_LONGEST:,} characters: {shown(rest[1:])}"
-        raise ValueError(f"{_WHAT}: {path}, entry {number + 1}: {found}")
-    if rest.rstrip() != "}":
-        raise ValueError(
-            f"{_WHAT}: {path}, entry {number}: expected a comma, or the closing brace and nothing behind it, got "
-            f"{shown(rest)}"
-        )
+        if not re.fullmatch(r"(\{\s*)?\}\s*" if mark == "{" else r"\}\s*", text[at:]):
+            raise ValueError(
+                f'{_WHAT}: {path}, entry {number + 1}: expected "id": [numbers], or the closing brace and nothing '
+                f"behind it, got {shown(text[at:].lstrip(', '))}; was the file cut off?"
+            )
 
 
 def _from_npy(path: PathLike, wanted: frozenset[str] | None) -> VectorTable:

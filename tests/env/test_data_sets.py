@@ -189,15 +189,8 @@ def test_du_div_takes_vectors_where_there_are_some(tmp_path: Path) -> None:
 # fold lists
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "# test sets\nfold1: [2, '07', x-1]\n\nfold2: [\"3\"]  # two\nfold3:[5]\n",
-        '[[2, "07", "x-1"], ["3"], [5]]',
-        '{"a": ["2", "07", "x-1"],\n "b": [3], "c": [5]}',
-    ],
-)
-def test_folds_are_read(tmp_path: Path, text: str) -> None:
+def test_folds_are_read(tmp_path: Path) -> None:
+    text = "# test sets\nfold1: [2, '07', x-1]\n\nfold2: [\"3\"]  # two\nfold3:[5]\n"
     (tmp_path / "folds").write_text(text)
     assert read_folds(tmp_path / "folds") == [["2", "07", "x-1"], ["3"], ["5"]]
 
@@ -207,14 +200,9 @@ def test_folds_are_read(tmp_path: Path, text: str) -> None:
     [
         ("fold1: [1]\nfold2: 2\n", r"folds:2: expected a line like fold1: \[2, 7, 10\], got 'fold2: 2'"),
         ("fold1: [1]\nfold1: [2]\n", r"folds:2: fold1 comes twice"),
-        ("fold1: [1,,2]\n", r"folds:1: fold1 misses an id between commas"),
+        ("fold1: [1,,2]\n", r"folds:1: fold1 is empty, or misses an id between commas"),
         ("fold1: [1]\nfold2: []\n", r"fold2 is empty"),
-        ("fold1: [1]\nfold2: [1]\n", r"query id '1' is in fold1 and in fold2"),
-        ("[[1], [1]]", r"query id '1' is in fold 1 and in fold 2"),
-        ("[1, 2]", r"fold 1: expected a list of query ids"),
-        ("[[1.5]]", r"fold 1: expected a list of query ids"),
-        ("[[1]", r"not JSON"),
-        ("[]", r"holds no fold"),
+        ("[[1], [2]]", r"folds:1: expected a line like fold1"),
         ("# nothing\n", r"holds no fold"),
     ],
 )

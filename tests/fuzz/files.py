@@ -62,10 +62,7 @@ RL4SRD = {
 }
 JSON_VECTORS = {"vectors": json.dumps(dict(zip(IDS, VECTORS.tolist(), strict=True)))}
 TSV = {"v.tsv": "a\t1 2\nb\t0.5\t1e-3\nc\t-1 0\n"}
-FOLDS = {
-    "folds": "# Folds\nfold1: [1, 2]\nfold2: [3, 'x']\n",
-    "folds.json": json.dumps({"one": [1, "2"], "two": [3]}),
-}
+FOLDS = {"folds": "# Folds\nfold1: [1, 2]\nfold2: [3, 'x']\n"}
 
 
 def write(folder: Path, sound: Sound) -> None:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterator, Mapping
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Any
 
-from srd_agents.built_in import BUILT_IN
 from srd_agents.config import config_from
 from srd_agents.storage import CONFIG_FILE, read_model_config
 from srd_gym.files import PathLike
@@ -44,16 +44,16 @@ class RankerSpec:
     """Values of the options that this name stands for, where they differ from the dataclass's defaults."""
     learns: bool = False
     """Whether it must be fitted: the class is then a `srd_agents.learner.Learner`."""
-    needs: tuple[str, ...] = ()
+    needs: Sequence[str] = ()
     """What a topic must have to be ranked: "vectors", "texts", "subtopic vectors", "query", "retrieval order",
     "judgments"; "model file": the options must name one."""
-    uses: tuple[str, ...] = ()
-    """What it also looks at where a topic has it."""
+    takes_subtopics: bool = False
+    """Whether it looks at the vectors of subtopics that somebody names."""
     foreign_code: bool = False
     """Whether its options name a file that can run any code while it is read: then it is built only where the caller
     says `trust=True` at the call, which the class is then told. No file can say so: neither a model folder nor a
     pruning description."""
-    parameters_to_tune: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
+    parameters_to_tune: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     """Options that are chosen on validation topics, and the values to try."""
 
     @property
@@ -108,14 +108,12 @@ class Registry(Mapping[str, RankerSpec]):
     """Built-in rankers and those that installed distributions announce; a built-in name cannot be taken over.
 
     Args:
-        built_in: of this distribution, by name: what a spec says beside the name.
+        built_in: the specs of this distribution, by name.
         group: the entry-point group of the others.
     """
 
-    def __init__(self, built_in: Mapping[str, Mapping[str, Any]], group: str) -> None:
-        self.built_in = {name: RankerSpec(name=name, **row) for name, row in built_in.items()}
-        """The specs of this distribution."""
-        self._group = group
+    def __init__(self, built_in: dict[str, RankerSpec], group: str) -> None:
+        self.built_in, self._group = built_in, group
 
     def __getitem__(self, name: str) -> RankerSpec:
         """The spec of this name.
@@ -182,7 +180,13 @@ class Registry(Mapping[str, RankerSpec]):
         return {point.name: point for point in entry_points(group=self._group)}
 
 
-RANKERS = Registry(BUILT_IN, GROUP)
+def _built_in() -> dict[str, RankerSpec]:
+    """The rankers of this distribution: rankers.toml."""
+    rows = tomllib.loads(Path(__file__).with_name("rankers.toml").read_text("utf-8"))
+    return {name: RankerSpec(name=name, **rows[row.pop("like", name)] | row) for name, row in rows.items()}
+
+
+RANKERS = Registry(_built_in(), GROUP)
 """Name -> spec."""
 
 

@@ -25,7 +25,7 @@ def check_uses_subtopics(ranker: Ranker) -> None:
         ValueError: it would not; the message names those that would.
     """
     path = f"{type(ranker).__module__}:{type(ranker).__qualname__}"
-    able = [spec for spec in RANKERS.built_in.values() if "subtopic vectors" in (*spec.needs, *spec.uses)]
+    able = [spec for spec in RANKERS.built_in.values() if spec.takes_subtopics]
     unable = [spec.name for spec in RANKERS.built_in.values() if spec.class_path == path and spec not in able]
     if unable:
         raise ValueError(

@@ -82,52 +82,43 @@ def check_type(name: str, value: object, hint: Any) -> None:
         TypeError: of another type; True and False are no numbers.
         ValueError: none of a `Literal`'s words (the message suggests the nearest), or no finite number of 64 bits.
     """
-    origin, inner = get_origin(hint) or hint, get_args(hint)
-    if hint is Any:
+    kinds = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
+    if Any in kinds or (value is None and NoneType in kinds):
         return
-    if origin in (Union, UnionType):
-        _check_union(name, value, inner)
-    elif origin is Literal:
-        if not isinstance(value, str):
-            raise _wrong_type(name, value, f"one of {', '.join(map(repr, inner))}")
-        check_one_of(name, value, inner)
-    elif not _is_a(value, origin):
-        example = f", as [{value!r}]" if origin is tuple and isinstance(value, str) else ""
-        raise _wrong_type(name, value, _EXPECTED.get(origin, origin.__name__) + example)
+    kind = next((kind for kind in kinds if _is_a(value, get_origin(kind) or kind)), None)
+    if kind is None:
+        expected = " or ".join(_called(kind, value) for kind in kinds if kind is not NoneType)
+        came = repr(value)
+        came = came if len(came) <= _LONGEST else f"{came[:_LONGEST]}..."
+        raise TypeError(f"{name} must be {expected}, got {came} ({type(value).__name__})")
+    inner = get_args(kind)
+    if get_origin(kind) is Literal:
+        check_one_of(name, str(value), inner)
     elif isinstance(value, (int, float)):
         _check_finite(name, value)
-    elif inner:
-        _check_entries(name, value, inner)
-
-
-def _check_entries(name: str, value: object, inner: tuple[Any, ...]) -> None:
-    """Refuse a tuple, list or mapping that holds what is not of the inner type."""
-    if isinstance(value, (tuple, list)):
-        for number, entry in enumerate(value, start=1):
-            check_type(f"entry {number} of {name}", entry, inner[0])
-    elif isinstance(value, Mapping):
+    elif inner and isinstance(value, Mapping):
         for key, entry in value.items():
             check_type(f"{key!r} in {name}", entry, inner[1])
-
-
-def _check_union(name: str, value: object, kinds: tuple[Any, ...]) -> None:
-    """Refuse a value of none of these types."""
-    if value is None and NoneType in kinds:
-        return None
-    for kind in kinds:
-        if _is_a(value, get_origin(kind) or kind):
-            return check_type(name, value, kind)
-    named = [kind for kind in kinds if kind is not NoneType]
-    if len(named) == 1:
-        return check_type(name, value, named[0])
-    raise _wrong_type(name, value, " or ".join(_EXPECTED.get(get_origin(kind) or kind, str(kind)) for kind in named))
+    elif inner and isinstance(value, (tuple, list)):
+        for number, entry in enumerate(value, start=1):
+            check_type(f"entry {number} of {name}", entry, inner[0])
 
 
 def _is_a(value: object, kind: Any) -> bool:
     """Whether a value passes for one of a type."""
-    if kind is Literal or (isinstance(value, bool) and kind in (int, float)):
+    if isinstance(value, bool) and kind in (int, float):
         return False
-    return isinstance(value, {float: (int, float), tuple: (tuple, list)}.get(kind, kind))
+    passing: Mapping[Any, Any] = {float: (int, float), tuple: (tuple, list), Literal: str}
+    return isinstance(value, passing.get(kind, kind))
+
+
+def _called(hint: Any, value: object) -> str:
+    """How an error calls the type that a value should have."""
+    kind = get_origin(hint) or hint
+    if kind is Literal:
+        return f"one of {', '.join(map(repr, get_args(hint)))}"
+    example = f", as [{value!r}]" if kind is tuple and isinstance(value, str) else ""
+    return f"{_EXPECTED.get(kind, kind.__name__)}{example}"
 
 
 def _check_finite(name: str, value: float) -> None:
@@ -137,13 +128,6 @@ def _check_finite(name: str, value: float) -> None:
             raise ValueError(f"{name} must be a number of at most 64 bits, got one of {value.bit_length()} bits")
     elif not math.isfinite(value):
         raise ValueError(f"{name} must be a finite number, got {value}")
-
-
-def _wrong_type(name: str, value: object, expected: str) -> TypeError:
-    """The error for a value of another type."""
-    came = repr(value)
-    came = came if len(came) <= _LONGEST else f"{came[:_LONGEST]}..."
-    return TypeError(f"{name} must be {expected}, got {came} ({type(value).__name__})")
 
 
 def check_between(name: str, value: float, low: float, high: float = math.inf) -> None:
@@ -195,15 +179,20 @@ Share = Annotated[float, partial(check_between, low=0.0, high=1.0)]
 """A number from 0 to 1."""
 
 
-def check_fields(config: Any) -> None:
-    """Refuse a configuration with a value out of the range of its field's annotation, or none of its words.
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Config:
+    """The options of a ranker; as it is, of one that takes none.
 
     Raises:
-        TypeError: no number where the annotation wants one.
-        ValueError: out of range, or none of the words of a `Literal` (the message suggests the nearest).
+        TypeError: no number where a field's annotation wants one.
+        ValueError: a value out of the range of its annotation, or none of the words of a `Literal` (the message
+            suggests the nearest).
     """
-    for name, check in _checks(config.__class__):
-        check(name, getattr(config, name))
+
+    def __post_init__(self) -> None:
+        kind: Any = type(self)
+        for name, check in _checks(kind):
+            check(name, getattr(self, name))
 
 
 @cache

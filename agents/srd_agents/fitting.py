@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from srd_agents.config import Count, CountFromZero, Positive, as_values, check_between, check_count, check_fields
+from srd_agents.config import Config, Count, CountFromZero, Positive, as_values, check_between, check_count
 from srd_agents.history import History, OnProgress, Progress
 from srd_agents.storage import Tree, read_tree, write_tree
 from srd_agents.validation import Validation
@@ -32,7 +32,7 @@ _PROGRESS_SECONDS = 0.1
 
 
 @dataclass(frozen=True, kw_only=True)
-class LearnerConfig:
+class LearnerConfig(Config):
     """What the training loop reads; learners add their own fields."""
 
     epochs: Count = 100
@@ -47,9 +47,6 @@ class LearnerConfig:
     """What chooses the weights on the validation topics, in the notation of `srd_gym.measures.measure`."""
     checkpoint_seconds: Positive = 60.0
     """Seconds between checkpoints, where `fit` is given a folder."""
-
-    def __post_init__(self) -> None:
-        check_fields(self)
 
 
 HOW_LONG = ("epochs", "patience", "checkpoint_seconds")

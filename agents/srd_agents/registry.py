@@ -10,7 +10,7 @@ from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Any
 
-from srd_agents.config import config_from
+from srd_agents.config import Config, config_from
 from srd_agents.storage import CONFIG_FILE, read_model_config
 from srd_gym.files import PathLike
 from srd_gym.names import unknown
@@ -21,11 +21,6 @@ __all__ = ["GROUP", "RANKERS", "RankerSpec", "Registry", "load_ranker", "load_tr
 
 GROUP = "srd_gym.rankers"
 """The entry-point group in which other distributions announce rankers: name -> "module:SPEC" of a `RankerSpec`."""
-
-
-@dataclass(frozen=True)
-class NoOptions:
-    """Of a ranker that takes none: its class is called without arguments."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,7 +91,7 @@ class RankerSpec:
             raise TypeError(f"ranker {self.name!r} takes {self.config_class.__name__}, got {type(config).__name__}")
         if seed is not None and hasattr(config, "seed"):
             config = replace(config, seed=seed)
-        given = () if isinstance(config, NoOptions) else (config,)
+        given = () if self.config_class is Config else (config,)
         made: Any = self.ranker_class(*given, **({"trust": True} if self.foreign_code else {}))
         if self.learns:
             made.name = self.name  # several names can share a class
@@ -141,7 +136,7 @@ class Registry(Mapping[str, RankerSpec]):
             kind: called without arguments, or with an instance of the dataclass that its `config_class` is. One with
                 `fit` must be a `srd_agents.learner.Learner`.
         """
-        options = getattr(kind, "config_class", NoOptions)
+        options = getattr(kind, "config_class", Config)
         self.built_in[path] = RankerSpec(
             name=path,
             summary=(kind.__doc__ or "").partition("\n")[0],

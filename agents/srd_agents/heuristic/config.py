@@ -5,27 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from srd_agents.config import CountFromZero, NotNegative, Positive, Share, check_fields
+from srd_agents.config import Config, CountFromZero, NotNegative, Positive, Share
 
 Relevance = Literal["auto", "cosine", "scores", "raw_scores", "rank", "reciprocal_rank"]
 """What relevance may be."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class HeuristicConfig:
-    """What all of them have: values out of range are refused."""
-
-    def __post_init__(self) -> None:
-        check_fields(self)
-
-
-@dataclass(frozen=True, kw_only=True)
-class RetrievalOrderConfig:
-    """Retrieval order has no options."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class RandomConfig(HeuristicConfig):
+class RandomConfig(Config):
     """Options of the random order."""
 
     seed: CountFromZero = 0
@@ -33,7 +20,7 @@ class RandomConfig(HeuristicConfig):
 
 
 @dataclass(frozen=True, kw_only=True)
-class TradeOffConfig(HeuristicConfig):
+class TradeOffConfig(Config):
     """Options of MSD and DPP, and of every heuristic that weighs relevance against something else."""
 
     lambda_: Share = 0.5
@@ -53,7 +40,7 @@ class MMRConfig(TradeOffConfig):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ExplicitConfig(HeuristicConfig):
+class ExplicitConfig(Config):
     """Options of PM-2, and of every explicit method, which is told the subtopics."""
 
     lambda_: Share = 0.5
@@ -85,7 +72,7 @@ class XQuADConfig(ExplicitConfig):
 
 
 @dataclass(frozen=True, kw_only=True)
-class OracleConfig(HeuristicConfig):
+class OracleConfig(Config):
     """Options of the greedy oracle."""
 
     measure: str = "alpha_DCG"

@@ -8,20 +8,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from srd_agents.config import check_count
-from srd_agents.heuristic.config import RandomConfig, RetrievalOrderConfig
+from srd_agents.heuristic.config import RandomConfig
 from srd_gym.protocols import IntArray
 from srd_gym.topic import Topic
 
 
 class RetrievalOrder:
-    """The candidates in the order in which they were retrieved: what every other ranker has to beat.
-
-    Args:
-        config: no options.
-    """
-
-    def __init__(self, config: RetrievalOrderConfig | None = None) -> None:
-        self.config = config or RetrievalOrderConfig()
+    """The candidates in the order in which they were retrieved: what every other ranker has to beat."""
 
     def rank(self, topic: Topic, k: int) -> IntArray:
         """The first k candidates: [min(k, N)] int64.

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from srd_agents.config import check_fields
+from srd_agents.config import Config
 
 
 @dataclass(frozen=True, kw_only=True)
-class PretrainedConfig:
+class PretrainedConfig(Config):
     """The relational ranker as it comes."""
 
     checkpoint: str | None = None
@@ -19,9 +19,6 @@ class PretrainedConfig:
     strategy: Literal["greedy", "one-pass"] = "greedy"
     """"greedy" looks at all candidates anew at every rank; "one-pass" scores them once and sorts: faster, less diverse.
     A file of other weights must have been made for it."""
-
-    def __post_init__(self) -> None:
-        check_fields(self)
 
     def path(self) -> str | None:
         """The file, None for the package's own."""

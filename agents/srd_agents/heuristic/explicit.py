@@ -1,4 +1,4 @@
-"""What the explicit methods share: estimates of how far each candidate covers each subtopic."""
+"""The explicit methods, xQuAD and PM-2, by estimates of how far each candidate covers each subtopic."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import ClassVar
 import numpy as np
 
 from srd_agents.config import check_count
-from srd_agents.heuristic.config import ExplicitConfig
-from srd_agents.heuristic.greedy import standardised
+from srd_agents.heuristic.config import ExplicitConfig, XQuADConfig
+from srd_agents.heuristic.greedy import relevance_of, standardised
 from srd_agents.heuristic.stepwise import Progress, Stepwise
 from srd_agents.heuristic.vectors import Rows, blocks_of_equal_shape, min_max, rows_of
 from srd_gym.protocols import IntArray, ScoreArray
@@ -97,6 +97,93 @@ class Explicit(Stepwise):
             values.append(self._value(topic))
         weights = np.stack([weights for _, weights in named])
         return _Choice(self, np.stack(values), np.stack(coverage), weights, rows if self.config.novel else ())
+
+
+class XQuAD(Explicit):
+    """xQuAD (Santos, Macdonald & Ounis, WWW 2010).
+
+    Greedy choice by lambda * rel(d) + (1 - lambda) * sum_t w_t P(d | t) prod_{s in S} (1 - P(s | t)).
+
+    rel is as in MMR; w_t are the topic's subtopic weights scaled to sum to 1 (uniform where it has none); P(d | t) is
+    estimated from cosines (`coverage_of`). Ties go to the earlier candidate.
+    O(N S (F + k)).
+
+    Differs from the paper (Equation 6): lambda weighs relevance here, as for the other rankers; it is the paper's
+    1 - lambda. P(d | q) and P(d | t) are scores in [0, 1], not distributions over documents: with those, 1 - P hardly
+    differs from 1.
+
+    Args:
+        config: lambda, what counts as relevance, and how coverage is scaled.
+    """
+
+    title = "xQuAD"
+
+    def __init__(self, config: XQuADConfig | None = None) -> None:
+        self.config: XQuADConfig = config or XQuADConfig()
+
+    def _value(self, topic: Topic) -> ScoreArray:
+        relevance = relevance_of(topic, self.config.relevance, self.title)
+        return self.config.lambda_ * relevance.astype(np.float64)
+
+    def _fresh(self, weights: ScoreArray) -> ScoreArray:
+        """Nothing is covered: all of each subtopic is left."""
+        return np.ones_like(weights)
+
+    def _gains(self, coverage: ScoreArray, weights: ScoreArray, state: ScoreArray) -> ScoreArray:
+        left = (1.0 - self.config.lambda_) * weights * state
+        # One dot product a candidate: its last bits depend on nothing else, so that equal documents tie.
+        gains: ScoreArray = np.vecdot(coverage, left[:, None, :])
+        return gains
+
+    def _cover(self, state: ScoreArray, covered: ScoreArray) -> None:
+        state *= 1.0 - covered
+
+
+class PM2(Explicit):
+    """PM-2 (Dang & Croft, SIGIR 2012).
+
+    Seats of the ranking are given to subtopics by the Sainte-Lague method, and documents to seats.
+
+    At each rank subtopic t has the quotient v_t = w_t / (2 s_t + 1); i is the subtopic with the largest one. The
+    document with the largest lambda * v_i P(d | i) + (1 - lambda) * sum_{t != i} v_t P(d | t) is chosen, and the seat
+    is shared among the subtopics that it covers: s_t += P(d | t) / sum_t' P(d | t'). w are the topic's subtopic weights
+    (uniform where it has none); P(d | t) is estimated from cosines (`coverage_of`). A
+    document that covers nothing takes no seat. Relevance counts only through P(d | t), where one t may be the order of
+    the scores (`order_weight`). O(N S (F + k)); with `novel`, which multiplies the score, O(N (S F + k (S + F))).
+
+    Among subtopics with equal quotients (all, at the first rank, unless they have weights) it is the turn of the one
+    that gives the highest score: the order of subtopics, which may tell how popular they are, decides nothing. Ties of
+    documents go to the earlier candidate.
+
+    Differs from the paper: P(d | t) are scores in [0, 1], not distributions over documents; the paper does not say
+    whose turn it is among equals.
+
+    Args:
+        config: lambda, and how coverage is scaled.
+    """
+
+    title = "PM-2"
+
+    def _value(self, topic: Topic) -> ScoreArray:
+        return np.zeros(topic.n_candidates)
+
+    def _fresh(self, weights: ScoreArray) -> ScoreArray:
+        """No subtopic has a seat."""
+        return np.zeros_like(weights)
+
+    def _gains(self, coverage: ScoreArray, weights: ScoreArray, state: ScoreArray) -> ScoreArray:
+        lambda_ = self.config.lambda_
+        quotients = weights / (2.0 * state + 1.0)
+        # Every subtopic as one of the others, and then what its turn adds to that.
+        gains: ScoreArray = np.vecdot(coverage, (1.0 - lambda_) * quotients[:, None, :])
+        turns = quotients == quotients.max(axis=1, keepdims=True)
+        added = (2.0 * lambda_ - 1.0) * quotients[:, None, :] * coverage
+        gains += np.where(turns[:, None, :], added, -np.inf).max(axis=2)
+        return gains
+
+    def _cover(self, state: ScoreArray, covered: ScoreArray) -> None:
+        total = covered.sum(axis=1, keepdims=True)
+        state += np.divide(covered, total, out=np.zeros_like(covered), where=total > 0)
 
 
 class _Choice:

@@ -200,7 +200,9 @@ def _check_folder(case: _Case) -> None:
     trained = case.trained
     trained.metadata["note"] = "kept"
     trained.save(case.folder)
-    loaded = load_ranker(case.folder) if isinstance(case.source, str) else type(trained).load(case.folder, trained.name)
+    loaded: Any = (
+        load_ranker(case.folder) if isinstance(case.source, str) else type(trained).load(case.folder, trained.name)
+    )
     _require(type(loaded) is type(trained), f"loaded, it is a {type(loaded).__name__}, not a {type(trained).__name__}")
     for name in ("name", "config", "seed", "vector_width", "metadata", "history"):
         mine, theirs = getattr(trained, name), getattr(loaded, name)

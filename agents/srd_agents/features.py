@@ -2,17 +2,19 @@
 
 Numpy only.
 
-Shapes: T topics, N candidates, F vector width.
+Shapes: T topics, N candidates, F vector width, R relevance columns of linear rankers.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from srd_gym.core import TopicArrays
+from srd_gym.names import unknown
 from srd_gym.protocols import BoolArray
 from srd_gym.topic import FloatArray, Topic
 
@@ -23,6 +25,9 @@ ORDER_FEATURES = ("falling rank", "reciprocal rank", "normalised score")
 (the largest)."""
 FEATURES = ("query cosine", *ORDER_FEATURES)
 """Columns beside the vector; 0 where a topic lacks what they are made of."""
+OWN_RELATION = "relation:"
+"""A topic's own column (`Topic.feature_names`) whose name begins so is a position (of a URL's site, a date, ...): the
+relation of two documents is how far apart they stand in it."""
 
 
 def order_features(topic: Topic) -> Floats:
@@ -82,3 +87,40 @@ def relevance_features(topic: Topic, *, wanted: bool = True) -> Floats:
         lengths = np.linalg.norm(wide, axis=1) * np.linalg.norm(query.astype(np.float64))
         cosine = np.divide(wide @ query, lengths, out=np.zeros_like(lengths), where=lengths > 0).astype(np.float32)
     return np.column_stack([cosine, order_features(topic)])
+
+
+def relevance_names(columns: Sequence[str]) -> tuple[str, ...]:
+    """Names of the R relevance columns: those that every topic has, and the topics' own ones that are wanted."""
+    return (*FEATURES, *(name for name in columns if not name.startswith(OWN_RELATION)))
+
+
+def relevance_columns(topic: Topic, columns: Sequence[str] = ()) -> Floats:
+    """[N, R] float32, each column from 0 (the topic's least) to 1 (its largest); 0 where all are equal.
+
+    Args:
+        topic: with document vectors.
+        columns: the topic's own columns that are wanted, by `Topic.feature_names`.
+
+    Raises:
+        ValueError: no document vectors, or no such column.
+    """
+    own = [own_column(topic, name)[:, None] for name in columns if not name.startswith(OWN_RELATION)]
+    values = np.concatenate([relevance_features(topic), *own], axis=1).astype(np.float64)
+    low, high = values.min(axis=0), values.max(axis=0)
+    spread = high - low
+    # Equal numbers may differ by a rounding error, which must not become an order.
+    spread[spread <= 1e-6 * np.maximum(np.abs(low), np.abs(high))] = np.inf
+    scaled: Floats = ((values - low) / spread).astype(np.float32)
+    return scaled
+
+
+def own_column(topic: Topic, name: str) -> Floats:
+    """A topic's own column, [N].
+
+    Raises:
+        ValueError: it has no such column; the message suggests the nearest.
+    """
+    if topic.doc_features is None or name not in topic.feature_names:
+        raise unknown(f"feature column of topic {topic.query_id!r}:", name, topic.feature_names)
+    column: Floats = topic.doc_features[:, topic.feature_names.index(name)]
+    return column

@@ -9,14 +9,13 @@ import numpy as np
 import pytest
 from small_topics import judged_topic
 
+from srd_agents.features import relevance_columns, relevance_names
 from srd_agents.supervised.linear import features
 from srd_agents.supervised.linear.features import (
     Relations,
     WordDirections,
     Words,
     relation_names,
-    relevance_columns,
-    relevance_names,
 )
 from srd_gym.topic import Topic
 

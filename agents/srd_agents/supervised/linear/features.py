@@ -1,9 +1,9 @@
-"""What linear rankers see of a topic: relevance columns, relations between its documents, and their words. Numpy only.
+"""What linear rankers see of a topic beside its relevance columns: relations of its documents, and words. Numpy only.
 
-Columns mean the same in every topic, so that few weights serve all: relevance runs from 0 to 1, and a distance of 1 is
-a typical one of the topic. What a topic lacks, and what does not vary in it, is a column of zeros.
+Relations mean the same in every topic, so that few weights serve all: a distance of 1 is a typical one of the topic.
+What a topic lacks, and what does not vary in it, is a column of zeros.
 
-Shapes: N candidates, F vector width, R relevance columns, D relations, U documents asked for, V words, M pairs of a
+Shapes: N candidates, F vector width, D relations, U documents asked for, V words, M pairs of a
 document and a word that it uses, L levels of prominence, B bins of a word's share of documents, S subtopics.
 """
 
@@ -16,8 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from srd_agents.features import FEATURES, relevance_features
-from srd_gym.names import unknown
+from srd_agents.features import OWN_RELATION, own_column
 from srd_gym.protocols import BoolArray, IntArray, ScoreArray
 from srd_gym.topic import Topic
 
@@ -182,43 +181,15 @@ Floats = NDArray[np.float32]
 
 RELATIONS = ("euclidean distance", "cosine distance", "text distance")
 """Relations: of vectors, of vectors, and of texts (1 - cosine of their words)."""
-OWN_RELATION = "relation:"
-"""A topic's own column (`Topic.feature_names`) whose name begins so is a position (of a URL's site, a date, ...): the
-relation of two documents is how far apart they stand in it."""
 _BLOCK = 1 << 20
 """Distances made in one go."""
 _LEAST = 1e-6
 """Typical distances below this share of the largest possible are rounding errors: all documents are the same."""
 
 
-def relevance_names(columns: Sequence[str]) -> tuple[str, ...]:
-    """Names of the R relevance columns: those that every topic has, and the topics' own ones that are wanted."""
-    return (*FEATURES, *(name for name in columns if not name.startswith(OWN_RELATION)))
-
-
 def relation_names(columns: Sequence[str]) -> tuple[str, ...]:
     """Names of the D relations, given the topics' own columns that are wanted."""
     return (*RELATIONS, *(name for name in columns if name.startswith(OWN_RELATION)))
-
-
-def relevance_columns(topic: Topic, columns: Sequence[str] = ()) -> Floats:
-    """[N, R] float32, each column from 0 (the topic's least) to 1 (its largest); 0 where all are equal.
-
-    Args:
-        topic: with document vectors.
-        columns: the topic's own columns that are wanted, by `Topic.feature_names`.
-
-    Raises:
-        ValueError: no document vectors, or no such column.
-    """
-    own = [_own(topic, name)[:, None] for name in columns if not name.startswith(OWN_RELATION)]
-    values = np.concatenate([relevance_features(topic), *own], axis=1).astype(np.float64)
-    low, high = values.min(axis=0), values.max(axis=0)
-    spread = high - low
-    # Equal numbers may differ by a rounding error, which must not become an order.
-    spread[spread <= 1e-6 * np.maximum(np.abs(low), np.abs(high))] = np.inf
-    scaled: Floats = ((values - low) / spread).astype(np.float32)
-    return scaled
 
 
 class Relations:
@@ -242,7 +213,7 @@ class Relations:
         centred = vectors - vectors.mean(axis=0, dtype=np.float64).astype(np.float32)
         lengths = np.sqrt(np.vecdot(vectors, vectors))[:, None]
         unit = np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0)
-        positions = [_own(topic, name) for name in columns if name.startswith(OWN_RELATION)]
+        positions = [own_column(topic, name) for name in columns if name.startswith(OWN_RELATION)]
         self.n = topic.n_candidates
         self.width = len(relation_names(columns))
         self._spaces = [
@@ -304,15 +275,3 @@ class _Space:
 def _inverse(typical: float, largest: float) -> float:
     """1 / typical; 0 where that is no more than a rounding error."""
     return 1.0 / typical if typical > _LEAST * largest else 0.0
-
-
-def _own(topic: Topic, name: str) -> Floats:
-    """A topic's own column, [N].
-
-    Raises:
-        ValueError: it has no such column; the message suggests the nearest.
-    """
-    if topic.doc_features is None or name not in topic.feature_names:
-        raise unknown(f"feature column of topic {topic.query_id!r}:", name, topic.feature_names)
-    column: Floats = topic.doc_features[:, topic.feature_names.index(name)]
-    return column

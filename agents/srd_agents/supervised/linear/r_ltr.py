@@ -20,7 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from srd_agents.config import Count, Share
-from srd_agents.supervised.linear.features import Relations, relation_names, relevance_columns, relevance_names
+from srd_agents.features import relevance_columns, relevance_names
+from srd_agents.supervised.linear.features import Relations, relation_names
 from srd_agents.supervised.linear.learner import ColumnsConfig, LinearLearner
 from srd_agents.supervised.samples import Sampler, Samples
 from srd_agents.validation import judged

@@ -10,13 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from srd_agents.config import Count, NotNegative
-from srd_agents.supervised.linear.features import (
-    COVERAGE_NAMES,
-    WordCoverage,
-    greedy_cover,
-    relevance_columns,
-    relevance_names,
-)
+from srd_agents.features import relevance_columns, relevance_names
+from srd_agents.supervised.linear.features import COVERAGE_NAMES, WordCoverage, greedy_cover
 from srd_agents.supervised.linear.learner import ColumnsConfig, LinearConfig, LinearLearner
 from srd_agents.supervised.samples import Sampler
 from srd_agents.validation import judged

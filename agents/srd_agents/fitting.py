@@ -94,13 +94,13 @@ class Fit:
     @cached_property
     def _identity(self) -> dict[str, Any]:
         """What a resumed run must have in common with its checkpoint."""
-        validation = None if self._validation is None else self._validation.topics
+        lasting = {name: value for name, value in as_values(self._config).items() if name not in HOW_LONG}
         return {
+            **lasting,
             "ranker": self._learner.name,
             "seed": self._learner.seed,
-            "config": _lasting(self._config),
             "topics": self._topics.fingerprint,
-            "validation": None if validation is None else validation.fingerprint,
+            "validation": None if self._validation is None else self._validation.topics.fingerprint,
         }
 
     @property
@@ -188,19 +188,12 @@ class Fit:
 
     def _check_same_run(self, identity: Mapping[str, Any], path: Path) -> None:
         """Refuse the checkpoint of another run, saying in what it differs."""
-        for key, mine in self._identity.items():
-            theirs = identity.get(key)
-            if key == "config" and isinstance(theirs, Mapping):
-                theirs = {**_lasting(type(self._config)()), **theirs}  # it may be older than some option
-            if theirs == mine:
-                continue
-            detail = f"its {key} differs"
-            if key == "config":
-                names = [name for name in mine if mine[name] != (theirs or {}).get(name)]
-                detail = ", ".join(f"{name} was {(theirs or {}).get(name)!r}, now {mine[name]!r}" for name in names)
-            elif key in ("seed", "ranker"):
-                detail = f"its {key} was {theirs!r}, now {mine!r}"
-            raise ValueError(f"{path} belongs to another run: {detail}. Resume with what it began with, or start anew")
+        for name, mine in self._identity.items():
+            if (theirs := identity.get(name)) != mine:
+                raise ValueError(
+                    f"{path} belongs to another run: {name} was {theirs!r}, now {mine!r}. "
+                    "Resume with what it began with, or start anew"
+                )
 
     def _validate_start(self) -> None:
         """Let the first weights compete: where training only makes things worse, they are the ones to keep."""
@@ -337,8 +330,3 @@ class Fit:
                 records=records,
             )
         )
-
-
-def _lasting(config: LearnerConfig) -> dict[str, Any]:
-    """The options that a resumed run may not change."""
-    return {key: value for key, value in as_values(config).items() if key not in HOW_LONG}

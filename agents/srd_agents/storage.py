@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from srd_agents.config import check_count, check_type
 from srd_gym.files import PathLike, written_atomically
-from srd_gym.reading import existing_file, json_value, read_json_object, reading
+from srd_gym.reading import existing_file, json_value, read_json_object, reading, refuse_pickle
 
 SCHEMA_VERSION = 2
 """Of model folders; rises when older ones can no longer be read."""
@@ -37,8 +37,6 @@ Tree = dict[str, Any]
 """Nested dicts with text keys; the leaves are arrays or what JSON can hold."""
 Weights = Mapping[str, NDArray[Any]]
 """Name -> array."""
-
-_PICKLE_STARTS = {b"\x80": "a pickle", b"PK": "a zip archive (as torch.save and numpy.savez write)"}
 
 
 def write_arrays(path: PathLike, arrays: Mapping[str, NDArray[Any]], metadata: Mapping[str, str]) -> None:
@@ -82,22 +80,8 @@ def read_arrays(path: PathLike, what: str) -> tuple[Arrays, dict[str, str]]:
                 return arrays, dict(opened.metadata() or {})
         except Exception:
             # Asked only now: a safetensors file may begin with the same bytes (its header's length).
-            _refuse_pickle(found, what)
+            refuse_pickle(found, what, "expected a .safetensors file as `Learner.save` writes it")
             raise
-
-
-def _refuse_pickle(path: Path, what: str) -> None:
-    """Say what a file is that is no safetensors file, if it is a pickle."""
-    with path.open("rb") as stream:
-        start = stream.read(9)
-    if start.endswith(b"{"):  # a safetensors file that was cut off
-        return
-    for magic, kind in _PICKLE_STARTS.items():
-        if start.startswith(magic):
-            raise ValueError(
-                f"{what}: {path} is {kind}, refused because reading a pickle can run foreign code; "
-                "expected a .safetensors file as `Learner.save` writes it"
-            ) from None
 
 
 def write_tree(path: PathLike, tree: Tree) -> None:

@@ -176,18 +176,18 @@ def test_resume_refuses_another_run(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="pass out=FOLDER"):
         learner().fit(TRAIN, resume=True)
     learner().fit(TRAIN, VALIDATION, seed=3, out=tmp_path)
-    with pytest.raises(ValueError, match="belongs to another run: its validation differs"):
+    with pytest.raises(ValueError, match=r"belongs to another run: validation was '.*', now None"):
         learner().fit(TRAIN, seed=3, out=tmp_path, resume=True)
     with pytest.raises(ValueError, match=r"belongs to another run: rate was 0\.1, now 0\.2"):
         learner(rate=0.2).fit(TRAIN, VALIDATION, seed=3, out=tmp_path, resume=True)
-    with pytest.raises(ValueError, match="belongs to another run: its seed was 3, now 4"):
+    with pytest.raises(ValueError, match="belongs to another run: seed was 3, now 4"):
         learner().fit(TRAIN, VALIDATION, seed=4, out=tmp_path, resume=True)
-    with pytest.raises(ValueError, match="belongs to another run: its topics differs"):
+    with pytest.raises(ValueError, match="belongs to another run: topics was"):
         learner().fit(TRAIN[1:], VALIDATION, seed=3, out=tmp_path, resume=True)
     with pytest.raises(FileNotFoundError, match="no training to resume in"):
         learner().fit(TRAIN, out=tmp_path / "nowhere", resume=True)
     (tmp_path / "state.safetensors").write_bytes(pickle.dumps({"w": 1}))
-    with pytest.raises(ValueError, match="is a pickle, refused"):
+    with pytest.raises(ValueError, match="is a pickle, which can run code"):
         learner().fit(TRAIN, VALIDATION, seed=3, out=tmp_path, resume=True)
 
 
@@ -243,7 +243,7 @@ def test_what_a_folder_holds(tmp_path: Path) -> None:
         ("config.json", "not json", "not JSON"),
         ("config.json", '{"ranker": "noisy-linear"}', "lacks schema_version, vector_width"),
         ("model.safetensors", None, "no file at "),
-        ("model.safetensors", "PK\3\4 and so on", "is a zip archive (as torch.save and numpy.savez write), refused"),
+        ("model.safetensors", "PK\3\4 and so on", "not a whole safetensors file"),
         ("model.safetensors", "cut short", "safetensors"),
         ("config.json", {"seed": 9}, "come from different trainings"),
         ("config.json", {"vector_width": 99}, "come from different trainings"),

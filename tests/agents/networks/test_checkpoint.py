@@ -205,10 +205,10 @@ class Bomb:
 def test_pickles_are_refused_unopened(tmp_path: Path) -> None:
     for protocol in range(2, pickle.HIGHEST_PROTOCOL + 1):
         (tmp_path / "p").write_bytes(pickle.dumps(Bomb(), protocol=protocol))
-        with pytest.raises(ValueError, match="is a pickle, refused"):
+        with pytest.raises(ValueError, match="is a pickle, which can run code when read and is refused"):
             read_arrays(tmp_path / "p", "model")
     torch.save({"w": torch.zeros(2)}, tmp_path / "t")
-    with pytest.raises(ValueError, match=r"is a zip archive \(as torch\.save"):
+    with pytest.raises(ValueError, match="not a whole safetensors file"):
         read_arrays(tmp_path / "t", "model")
     (tmp_path / "old").write_bytes(pickle.dumps(Bomb(), protocol=0))
     with pytest.raises(ValueError, match="not a whole safetensors file"):

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from srd_agents.diversify import Diversified, as_ranker, diversify
 from srd_agents.diversity import ByRelevance, with_diversity
 from srd_agents.heuristic.greedy import TradeOff
-from srd_agents.heuristic.vectors import rows_of
 from srd_agents.subtopics import Lookup, check_uses_subtopics
 from srd_gym.files import PathLike
 from srd_gym.protocols import Ranker
@@ -53,7 +52,7 @@ def diversity_of(relevance: float | None) -> float | None:
 def best_first(
     ranker: Ranker,
     k: int,
-    vectors: NDArray[Any],
+    vectors: Sequence[Any] | NDArray[Any],
     *,
     query: str,
     query_vector: Any = None,
@@ -78,26 +77,22 @@ def best_first(
         embed: gives the vectors of texts.
 
     Raises:
-        TypeError: k is no whole number, or the query's vector holds no numbers.
-        ValueError: k below 1, a query vector of another width, what the ranker refuses, or a ranking that is none.
+        TypeError: k is no whole number, or vectors or scores hold no numbers.
+        ValueError: k below 1, numbers that are not finite, a query vector of another width, what the ranker refuses, or
+            a ranking that is none.
     """
-    asked = None if query_vector is None else _query_vector(query, query_vector, vectors.shape[1])
-    order = np.arange(len(vectors))
-    if scores is None and asked is not None and _weighs_cosines(ranker):
-        with np.errstate(over="ignore", invalid="ignore"):  # numbers too large for float32 are refused below
-            unit = rows_of(asked.astype(np.float32)[None]).unit(0)
-            cosines = rows_of(vectors.astype(np.float32)).project(unit)
-        # Ties go to the earlier document, which is to be the more relevant one.
-        order = np.argsort(-cosines, kind="stable")
-    elif scores is None:
-        scores = np.arange(len(vectors), 0.0, -1.0).tolist()
     with speaking_of_queries(query):
-        found = diversify(asked, vectors[order], k, ranker, scores=scores, subtopics=subtopics, embed=embed)
-    return found._replace(indices=order[found.indices])
+        if scores is None and query_vector is not None and _weighs_cosines(ranker):
+            # Ties go to the earlier document, which is to be the more relevant one.
+            order = diversify(query_vector, vectors, len(vectors), ByRelevance("cosine")).indices
+            found = diversify(query_vector, np.asarray(vectors)[order], k, ranker, subtopics=subtopics, embed=embed)
+            return found._replace(indices=order[found.indices])
+        scores = range(len(vectors), 0, -1) if scores is None else scores
+        return diversify(query_vector, vectors, k, ranker, scores, subtopics=subtopics, embed=embed)
 
 
-def embeddings_of(vectors: Sequence[Any], names: Sequence[str], remedy: str) -> NDArray[Any]:
-    """The documents' vectors as one array: [N, F].
+def embeddings_of(vectors: Sequence[Any], names: Sequence[str], remedy: str) -> Sequence[Any]:
+    """The documents' vectors, if each has one: N of [F].
 
     Args:
         vectors: one a document; None where it has none.
@@ -105,23 +100,20 @@ def embeddings_of(vectors: Sequence[Any], names: Sequence[str], remedy: str) -> 
         remedy: what to do about a document without a vector.
 
     Raises:
-        TypeError: a vector holds no numbers.
-        ValueError: a document has no vector, one of another width, or one that is not finite.
+        ValueError: a document has no vector, or one of another width.
     """
-    rows = []
     for name, vector in zip(names, vectors, strict=True):
         if vector is None:
             raise ValueError(f"{name} has no embedding; {remedy}")
-        rows.append(_row(name, vector))
-        if len(rows[-1]) != len(rows[0]):
+        if len(vector) != len(vectors[0]):
             raise ValueError(
-                f"{name} has an embedding of width {len(rows[-1])}, {names[0]} one of width {len(rows[0])}; expected "
+                f"{name} has an embedding of width {len(vector)}, {names[0]} one of width {len(vectors[0])}; expected "
                 "one width: embed all documents with one model"
             )
-    return np.stack(rows)
+    return vectors
 
 
-def scores_of(scores: Sequence[Any], names: Sequence[str]) -> list[float] | None:
+def scores_of(scores: Sequence[Any], names: Sequence[str]) -> Sequence[Any] | None:
     """The documents' scores, or None where none has one.
 
     Args:
@@ -129,19 +121,12 @@ def scores_of(scores: Sequence[Any], names: Sequence[str]) -> list[float] | None
         names: what errors call the documents.
 
     Raises:
-        TypeError: a score is no number.
-        ValueError: some documents have a score and some have none, or one is not finite.
+        ValueError: some documents have a score and some have none.
     """
-    if all(score is None for score in scores):
-        return None
-    for name, score in zip(names, scores, strict=True):
-        if score is None:
-            raise ValueError(f"{name} has no score, and others have; expected a score of every document, or of none")
-        if np.ndim(score) or np.asarray(score).dtype.kind not in "fiu":
-            raise TypeError(f"{name}: its score must be a number, got {score!r} ({type(score).__name__})")
-        if not np.isfinite(score):
-            raise ValueError(f"{name}: its score must be finite, got {score}")
-    return [float(score) for score in scores]
+    missing = [name for name, score in zip(names, scores, strict=True) if score is None]
+    if missing and len(missing) < len(scores):
+        raise ValueError(f"{missing[0]} has no score, and others have; expected a score of every document, or of none")
+    return None if missing else scores
 
 
 def named(what: str, ids: Sequence[Any]) -> list[str]:
@@ -170,24 +155,3 @@ def _weighs_cosines(ranker: Ranker) -> bool:
     if isinstance(ranker, ByRelevance):
         return ranker.relevance in ("auto", "cosine")
     return isinstance(ranker, TradeOff) and ranker.config.relevance in ("auto", "cosine")
-
-
-def _row(name: str, vector: Any) -> NDArray[Any]:
-    """One document's vector: [F]."""
-    row = np.asarray(vector)
-    if row.ndim != 1 or not row.size or row.dtype.kind not in "fiub":
-        raise TypeError(f"{name}: its embedding must be numbers in one row, got {row.dtype} of shape {row.shape}")
-    if not np.isfinite(row).all():
-        raise ValueError(f"{name}: its embedding holds NaN or infinity; expected finite numbers")
-    return row
-
-
-def _query_vector(query: str, vector: Any, width: int) -> NDArray[Any]:
-    """The query's vector: [F]."""
-    row = _row(query, vector)
-    if len(row) != width:
-        raise ValueError(
-            f"{query} has an embedding of width {len(row)}, its documents of width {width}; expected one width: "
-            "embed queries and documents with one model"
-        )
-    return row

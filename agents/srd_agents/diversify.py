@@ -147,23 +147,23 @@ class Given(NamedTuple):
 
     query_id: str
     """For rankers' messages."""
-    doc_ids: tuple[str, ...] | None
+    doc_ids: tuple[str, ...] | None = None
     """N ids; None numbers the documents."""
-    query_vector: Any
+    query_vector: Any = None
     """[F]."""
-    doc_vectors: Any
+    doc_vectors: Any = None
     """[N, F]."""
-    scores: Any
+    scores: Any = None
     """[N]; None: the candidates stay as they are and have no retrieval order."""
-    subtopics: Any
+    subtopics: Any = None
     """[S, F]."""
-    subtopic_weights: Any
+    subtopic_weights: Any = None
     """[S]."""
-    groups: Any
+    groups: Any = None
     """[N]."""
-    costs: Any
+    costs: Any = None
     """[N]."""
-    shown: Any
+    shown: Any = None
     """[P]."""
 
 

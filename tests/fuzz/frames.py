@@ -34,9 +34,6 @@ def frames(rng: random.Random) -> Case:
         frame = _changed(frame, rng)
     k = rng.choice((None, None, 1, 2, 100))
     names = {"doc_vectors": "doc_vec", "query_vectors": rng.choice(("query_vec", None, "query"))}
-    if rng.random() < 0.2:
-        odd = rng.choice((np.zeros((rows, 2)), np.zeros(2), None, [[1, 2], [3]], "x", np.full((rows, 2), np.nan)))
-        names["doc_vectors"] = lambda docnos: odd
     return lambda: FrameRanker(rng.choice((None, "mmr", "relational-pretrained")), k, **names).transform(frame)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from srd_agents.config import check_between
-from srd_agents.frames import FrameRanker, Names
+from srd_agents.frames import FrameRanker
 from srd_agents.integrations import library
 from srd_agents.integrations.ranking import (
     diversity_of,
@@ -38,13 +38,11 @@ class DiverseReranker(pt.Transformer):
         k: documents kept of each query; None keeps (and ranks) all.
         Lambda: weight of relevance, from 1 (only relevance) to 0 (only difference), as in pyterrier_dr; None lets the
             ranker decide.
-        doc_vectors: the column that holds each document's vector, or a function that gives the vectors of a list of
-            docnos.
-        query_vectors: the column that holds the query's vector, or a function that gives the vectors of a list of query
-            texts, for rankers that look at it; None where there are none.
-        subtopics: the column that holds the query's subtopics, or a function that names those of a list of query texts,
-            as for `srd_agents.frames.FrameRanker`; ranker None is then `srd_agents.diversify.DEFAULT_RANKER`.
-        embed: gives the vectors of subtopics that are texts; None: query_vectors, where that is a function.
+        doc_vectors: the column that holds each document's vector (`pt.apply.doc_vec` makes one).
+        query_vectors: the column that holds the query's vector, for rankers that look at it; None where there are none.
+        subtopics: the column that holds the query's subtopics, as for `srd_agents.frames.FrameRanker`; ranker None is
+            then `srd_agents.diversify.DEFAULT_RANKER`.
+        embed: gives the vectors of subtopics that are texts.
 
     Raises:
         TypeError: an argument of another type.
@@ -57,9 +55,9 @@ class DiverseReranker(pt.Transformer):
         k: int | None = None,
         *,
         Lambda: float | None = None,
-        doc_vectors: str | Lookup = "doc_vec",
-        query_vectors: str | Lookup | None = None,
-        subtopics: str | Names | None = None,
+        doc_vectors: str = "doc_vec",
+        query_vectors: str | None = None,
+        subtopics: str | None = None,
         embed: Lookup | None = None,
     ) -> None:
         super().__init__()
@@ -84,15 +82,10 @@ class DiverseReranker(pt.Transformer):
             ValueError: a document without a vector, vectors of two widths, a document that comes twice for a query,
                 numbers that are missing or not finite, or what the ranker refuses.
         """
-        named = (self.doc_vectors, self.query_vectors, self.subtopics)
-        columns = ["qid", "docno", *(name for name in named if isinstance(name, str))]
-        columns += ["query"] if any(callable(name) for name in named[1:]) else []
-        pt.validate.columns(inp, includes=columns, context=self)
-        if isinstance(self.doc_vectors, str) and len(inp):
-            names = [
-                f"document {docno!r} of query {qid!r}" for qid, docno in zip(inp["qid"], inp["docno"], strict=True)
-            ]
-            embeddings_of(inp[self.doc_vectors].tolist(), names, f"expected one in column {self.doc_vectors!r}")
+        of_queries = [column for column in (self.query_vectors, self.subtopics) if column is not None]
+        pt.validate.columns(inp, includes=["qid", "docno", self.doc_vectors, *of_queries], context=self)
+        names = [f"document {docno!r} of query {qid!r}" for qid, docno in zip(inp["qid"], inp["docno"], strict=True)]
+        embeddings_of(inp[self.doc_vectors].tolist(), names, f"expected one in column {self.doc_vectors!r}")
         with speaking_of_queries():
             return self._frame_ranker().transform(inp)
 

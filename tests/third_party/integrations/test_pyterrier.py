@@ -73,11 +73,14 @@ def test_pipelines_can_be_inspected() -> None:
     assert str(FIRST >> diverse).endswith(" >> DiverseReranker('mmr', k=5, Lambda=0.5))")
 
 
-def test_vectors_are_looked_up() -> None:
+def test_vectors_are_columns_that_pyterrier_makes() -> None:
     known = dict(zip(frame()["docno"], frame()["doc_vec"], strict=False))
     plain = pt.Transformer.from_df(frame().drop(columns=["doc_vec", "query_vec"]))
-    diverse = DiverseReranker(k=3, Lambda=0.5, doc_vectors=lambda docnos: [known[docno] for docno in docnos])
-    assert (plain >> diverse).transform(QUERIES).groupby("qid").size().tolist() == [3, 3]
+    with_vectors = plain >> pt.apply.doc_vec(lambda row: known[row["docno"]])
+    assert (with_vectors >> DiverseReranker(k=3, Lambda=0.5)).transform(QUERIES).groupby("qid").size().tolist() == [
+        3,
+        3,
+    ]
 
 
 def changed(row: int, column: str, value: Any) -> pd.DataFrame:

@@ -98,26 +98,6 @@ def test_the_given_frame_is_left_as_it_is() -> None:
     pd.testing.assert_frame_equal(given, before)
 
 
-def test_vectors_that_are_looked_up() -> None:
-    given = frame()
-    asked: list[list[str]] = []
-
-    def documents(docnos: list[str]) -> list[Any]:
-        asked.append(docnos)
-        return [VECTORS[docno] for docno in docnos]
-
-    def encode(texts: list[str]) -> Any:
-        asked.append(texts)
-        return np.array([QUERIES[text] for text in texts])
-
-    plain = given.drop(columns=["doc_vec", "query_vec"])
-    found = FrameRanker("mmr", k=4, doc_vectors=documents, query_vectors=encode).transform(plain)
-    wanted = FrameRanker("mmr", k=4).transform(given)
-    pd.testing.assert_frame_equal(found, wanted.drop(columns=["doc_vec", "query_vec"]))
-    assert sorted(asked[0]) == sorted(set(given["docno"]))
-    assert asked[1] == ["java", "jaguar"]
-
-
 def test_without_scores_it_is_the_cosine_with_the_query() -> None:
     given = frame()
     found = FrameRanker("mmr", k=4).transform(given.drop(columns=["score", "rank"]))
@@ -144,10 +124,9 @@ def test_ids_of_any_text_type() -> None:
 
 def test_an_empty_frame_stays_empty() -> None:
     empty = frame().iloc[:0]
-    for ranker in (FrameRanker(), FrameRanker(doc_vectors=lambda docnos: [], query_vectors=lambda texts: [])):
-        found = ranker.transform(empty)
-        assert len(found) == 0
-        assert list(found.columns) == list(empty.columns)
+    found = FrameRanker().transform(empty)
+    assert len(found) == 0
+    assert list(found.columns) == list(empty.columns)
 
 
 def test_in_a_pipeline_of_pyterrier() -> None:
@@ -174,7 +153,6 @@ def changed(row: int, column: str, value: Any) -> pd.DataFrame:
         (frame().drop(columns="doc_vec"), {}, ValueError, "no column 'doc_vec', got 'qid', .*doc_vectors= and"),
         (frame().drop(columns=["qid", "docno"]), {}, ValueError, "no column 'qid' and no column 'docno'"),
         (frame().drop(columns="query_vec"), {}, ValueError, r"no column 'query_vec'.*query_vectors=None"),
-        (frame().drop(columns="query"), {"query_vectors": lambda texts: []}, ValueError, "no column 'query'"),
         (changed(3, "docno", 7), {}, TypeError, r"column 'docno' must hold text, got 7 \(int\); frame.astype"),
         (changed(3, "qid", None), {}, TypeError, "column 'qid' must hold text, got None"),
         (changed(2, "docno", "d0"), {}, ValueError, "topic 'q2': doc_ids holds 'd0' twice"),
@@ -183,8 +161,6 @@ def changed(row: int, column: str, value: Any) -> pd.DataFrame:
         (changed(1, "doc_vec", None), {}, ValueError, "topic 'q1': doc_vectors cannot be read as an array"),
         (changed(1, "query_vec", None), {"k": 2}, None, ""),  # q1 goes by its scores
         (changed(0, "query_vec", [1.0]), {}, ValueError, r"topic 'q2': query_vector has shape \(1,\), expected \(4,\)"),
-        (frame(), {"doc_vectors": lambda docnos: [1.0]}, ValueError, r"asked for 9 vectors .* shape \(1,\)"),
-        (frame(), {"query_vectors": lambda texts: np.eye(3)}, ValueError, r"query_vectors was asked for 2 .*\(3, 3\)"),
     ],
 )
 def test_bad_frames_are_named(given: pd.DataFrame, options: Any, error: Any, message: str) -> None:
@@ -227,16 +203,14 @@ def with_senses(given: pd.DataFrame, qid: str, **weights: Any) -> list[str]:
     return rows["docno"].iloc[indices].tolist()
 
 
-def test_subtopics_come_from_a_column_or_a_function() -> None:
+def test_subtopics_come_from_a_column() -> None:
     given = frame()
     texts = given.assign(senses=given["query"].map(SENSES))
     vectors = given.assign(senses=[np.array(embed(SENSES[query])) for query in given["query"]])
     weighed = texts.assign(weights=[[5.0, 1.0] if query == "jaguar" else [1.0] for query in texts["query"]])
-    by_query = lambda queries: [SENSES[query] for query in queries]  # noqa: E731
     for given_frame, ranker, weights in (
         (texts, FrameRanker(k=4, subtopics="senses", embed=embed), None),
         (vectors, FrameRanker(k=4, subtopics="senses"), None),
-        (given, FrameRanker(k=4, subtopics=by_query, embed=embed), None),
         (weighed, FrameRanker(k=4, subtopics="senses", subtopic_weights="weights", embed=embed), [5.0, 1.0]),
     ):
         found = ranker.transform(given_frame)
@@ -246,12 +220,9 @@ def test_subtopics_come_from_a_column_or_a_function() -> None:
     assert FrameRanker(k=4, subtopics="senses", embed=embed).transform(texts.iloc[:0]).empty
 
 
-def test_the_model_of_queries_embeds_subtopics_and_some_queries_have_none() -> None:
-    def model(names: list[str]) -> list[Any]:
-        return [QUERIES[name] if name in QUERIES else SENSE_VECTORS[name] for name in names]
-
+def test_some_queries_have_no_subtopics() -> None:
     given = frame().assign(senses=lambda rows: rows["query"].map({"java": ["island"]}))  # NaN for the other
-    found = FrameRanker(k=4, query_vectors=model, subtopics="senses").transform(given)
+    found = FrameRanker(k=4, subtopics="senses", embed=embed).transform(given)
     assert found[found["qid"] == "q2"]["docno"].tolist() == with_senses(given, "q2")
     assert found[found["qid"] == "q1"]["docno"].tolist() == expected(given, "q1", 4, ranker=None)
 
@@ -261,7 +232,5 @@ def test_odd_subtopics_are_refused() -> None:
         FrameRanker("mmr", subtopics="senses")
     with pytest.raises(ValueError, match="the frame has no column 'senses'"):
         FrameRanker(subtopics="senses").transform(frame())
-    with pytest.raises(ValueError, match="subtopics was asked about 2 queries and gave 1 lists"):
-        FrameRanker(subtopics=lambda queries: [[]]).transform(frame())
     with pytest.raises(ValueError, match=r"subtopics are texts \('island', ...\): give embed="):
-        FrameRanker(subtopics=lambda queries: [["island"]] * 2).transform(frame())
+        FrameRanker(subtopics="senses").transform(frame(senses=[["island"]] * 12))

@@ -9,13 +9,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from srd_agents.registry import RANKERS
 from srd_gym.protocols import Ranker
 
 Lookup = Callable[[list[str]], ArrayLike]
-"""Vectors of texts or ids: a list of n gives [n, F]."""
+"""Vectors of texts: a list of n gives [n, F]."""
 
 
 def check_uses_subtopics(ranker: Ranker) -> None:
@@ -56,30 +56,14 @@ def embedded(named: Sequence[Any], embed: Lookup | None) -> list[Any]:
             f"subtopics are texts ({asked[0]!r}, ...): give embed=, a function that makes vectors [n, F] of a list of "
             "n texts, by the model of the documents' vectors"
         )
-    vectors = iter(np.split(looked_up("embed", embed, asked), np.cumsum([len(each) for each in texts if each])[:-1]))
-    return [next(vectors) if each else entry for each, entry in zip(texts, named, strict=True)]
-
-
-def looked_up(name: str, lookup: Lookup, keys: list[str]) -> NDArray[Any]:
-    """What a function of the caller's gives for these, one row each: [n, F].
-
-    Args:
-        name: what errors call it.
-        lookup: the function.
-        keys: n texts or ids.
-
-    Raises:
-        ValueError: not one row each.
-    """
-    if not keys:
-        return np.empty((0, 0))
-    vectors = np.asarray(lookup(keys))
-    if vectors.ndim != 2 or len(vectors) != len(keys):
+    vectors = np.asarray(embed(asked))
+    if vectors.ndim != 2 or len(vectors) != len(asked):
         raise ValueError(
-            f"{name} was asked for {len(keys)} vectors and gave an array of shape {vectors.shape}; expected "
-            f"[{len(keys)}, F], one row each, in their order"
+            f"embed was asked for {len(asked)} vectors and gave an array of shape {vectors.shape}; expected "
+            f"[{len(asked)}, F], one row each, in their order"
         )
-    return vectors
+    parts = iter(np.split(vectors, np.cumsum([len(each) for each in texts if each])[:-1]))
+    return [next(parts) if each else entry for each, entry in zip(texts, named, strict=True)]
 
 
 def _texts(entry: Any) -> list[str]:

@@ -115,7 +115,7 @@ class DiverseCompressor(BaseDocumentCompressor):
             )
         return vectors
 
-    def _scores(self, documents: Sequence[Document], names: Sequence[str]) -> list[float] | None:
+    def _scores(self, documents: Sequence[Document], names: Sequence[str]) -> Sequence[Any] | None:
         """Each document's score, where it is said where they stand."""
         if self.score_key is None:
             return None

@@ -1,4 +1,4 @@
-"""Learning curves, quality against the time to rank, and the files that they are drawn into."""
+"""Learning curves, and the files that they are drawn into."""
 
 from __future__ import annotations
 
@@ -14,10 +14,8 @@ from run_srd import Srd
 
 from srd_gym.data.synthetic import generate
 from srd_train.experiment.benchmark import run_benchmark
-from srd_train.experiment.recipe import RankerEntry, TopicsEntry, View
-from srd_train.report.pictures import Panel, board_figure, draw, families, panels
-from srd_train.report.results import Description
-from srd_train.report.tables import ResultTable, complete_tables
+from srd_train.experiment.recipe import RankerEntry, TopicsEntry
+from srd_train.report.pictures import Panel, draw, panels
 
 
 def cell(ranker: str, seed: int, points: list[tuple[int, float, float | None]], **changes: Any) -> dict[str, Any]:
@@ -126,43 +124,7 @@ def test_needless_digits_go_and_the_axes_keep_theirs(tmp_path: Path) -> None:
     assert all(len(place.split(".")[1]) <= 2 for place in places)
 
 
-@pytest.fixture(scope="module")
-def found(tmp_path_factory: pytest.TempPathFactory) -> list[ResultTable]:
-    """Tables of two topic sets; a learner that ranks in four ways."""
-    small = {"epochs": 1, "simulations": 2, "hidden": 2, "horizon": 2}
-    views = (
-        View(name="search 40", config={"rank_by": "search", "rank_simulations": 40}),
-        View(name="search 4", config={"rank_by": "search", "rank_simulations": 4}),
-        View(name="value", config={"rank_by": "value"}),
-    )
-    made = recipe(
-        RankerEntry(ranker="random"),
-        RankerEntry(ranker="mcts", name="raw", config=small, views=views, seeds=(0, 1)),
-        RankerEntry(ranker="oracle"),
-        topics=tuple(TopicsEntry(name=f"tiny {n}", source=f"synthetic:tiny:{n}:0", run_folds=(1,)) for n in (15, 20)),
-    )
-    records = run_benchmark(made, tmp_path_factory.mktemp("results"))
-    return complete_tables(records, Description(recipes=(made,)))[0]
-
-
-def test_rows_of_one_fit_that_differ_in_numbers_alone_are_joined(found: list[ResultTable]) -> None:
-    # By rising time: 40 simulations take longer than 4, whatever the order in the recipe. The oracle is no competitor.
-    names = [[row.ranker for row in rows] for rows in families(found[0])]
-    assert names == [["random"], ["raw"], ["search 4", "search 40"], ["value"]]
-    for table in found:
-        assert {row.ranker for rows in families(table) for row in rows} == {row.ranker for row in table.competitors}
-
-
-def test_points_stand_where_the_tables_say(found: list[ResultTable]) -> None:
-    pytest.importorskip("matplotlib")
-    figure = board_figure(found)
-    for axes, table in zip(figure.axes, found, strict=True):
-        drawn = {bars.get_label(): bars.lines[0].get_xydata()[0].tolist() for bars in axes.containers}
-        first = table.measures[0]
-        assert drawn == {row.ranker: [row.medians["rank_milliseconds"], row.means[first]] for row in table.competitors}
-
-
-def test_a_benchmark_draws_its_pictures_and_shows_them_on_its_page(srd: Srd, tmp_path: Path) -> None:
+def test_a_benchmark_draws_its_curves_and_shows_them_on_its_page(srd: Srd, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     learner = 'ranker = "vdn"\nseeds = [0, 1]\nconfig = { epochs = 2 }'
     chosen = 'ranker = "mmr"\ngrid = { lambda_ = [0.2, 0.8] }'
@@ -170,32 +132,26 @@ def test_a_benchmark_draws_its_pictures_and_shows_them_on_its_page(srd: Srd, tmp
     page, folder = tmp_path / "docs" / "r.md", tmp_path / "docs" / "pictures"
     folder.mkdir(parents=True)
     words = ("benchmark", recipe, "--out", tmp_path / "results")
-    pictures = ("--curves", folder / "curves.svg", "--latency", folder / "latency.svg")
+    pictures = ("--curves", folder / "curves.svg")
     srd.works(*words, "--markdown", page, *pictures)
     text = page.read_text()
     assert "](pictures/curves.svg)" in text
-    assert "](pictures/latency.svg)" in text
-    assert "--curves curves.svg --latency latency.svg`, cells at commit" in text
-    drawn = {path.stem: path.read_bytes() for path in folder.iterdir()}
-    words_in = {
-        "curves": ("vdn (2 seeds)", "mmr", "environment episodes", "alpha_nDCG@10, validation"),
-        "latency": ("random", "mmr", "processor time to rank a topic, ms", "alpha_nDCG@5, test"),
-    }
-    for name, content in drawn.items():
-        assert content.startswith(b"<?xml")
-        assert len(content) < 100_000
-        assert all(said.encode() in content for said in words_in[name])  # letters stay letters: they can be searched
+    assert "--curves curves.svg`, cells at commit" in text
+    drawn = (folder / "curves.svg").read_bytes()
+    assert drawn.startswith(b"<?xml")
+    assert len(drawn) < 100_000
+    for said in ("vdn (2 seeds)", "mmr", "environment episodes", "alpha_nDCG@10, validation"):
+        assert said.encode() in drawn  # letters stay letters: they can be searched
     srd.works(*words, *pictures)
-    assert drawn == {path.stem: path.read_bytes() for path in folder.iterdir()}
+    assert (folder / "curves.svg").read_bytes() == drawn
     srd.works(*words, "--curves", tmp_path / "c.png")
     assert (tmp_path / "c.png").read_bytes().startswith(b"\x89PNG")
 
 
-@pytest.mark.parametrize("option", ["--curves", "--latency"])
 def test_what_cannot_be_drawn_is_said_before_anything_runs(
-    option: str, srd: Srd, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    srd: Srd, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert "ending in .png or .svg" in srd.fails("benchmark", "smoke", "--out", tmp_path / "new", option, "page.md")
+    assert "ending in .png or .svg" in srd.fails("benchmark", "smoke", "--out", tmp_path / "new", "--curves", "page.md")
     assert not (tmp_path / "new").exists()
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(ImportError, match=r"srd-gym\[render\]"):

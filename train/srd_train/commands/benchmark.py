@@ -21,22 +21,17 @@ from srd_train.experiment.recipe import FOLDERS, Recipe, TopicsEntry, built_in, 
 from srd_train.experiment.surroundings import commit, versions
 from srd_train.report.macro import collection_cells, macro_cells, macro_tables, page_markdown
 from srd_train.report.markup import legend_of, write_page
-from srd_train.report.pictures import check_format, draw, draw_latency, panels
+from srd_train.report.pictures import check_format, draw, panels
 from srd_train.report.results import Description
 from srd_train.report.scores import check_scores_path, write_scores
 from srd_train.report.tables import ResultTable, complete_tables
 
 _USAGE = """srd benchmark NAME|RECIPE.toml [--out DIR] [--fresh] [--jobs N] [--engine local|ray] [--trust]
-                     [--markdown FILE] [--scores FILE] [--curves FILE] [--latency FILE] [--json]"""
+                     [--markdown FILE] [--scores FILE] [--curves FILE] [--json]"""
 _CURVES_TITLE = "Learning curves: validation measure against episodes and against time"
 _CURVES_LEGEND = (
     "Lines are means over seeds and folds, bands the range over seeds; both axes of effort are logarithmic. "
     "Dots at their left edge are the first weights, before any episode. Time is processor time, without validation."
-)
-_LATENCY_TITLE = "Test measure against the time to rank a topic"
-_LATENCY_LEGEND = (
-    "Bars are the standard deviation over seeds; lines join rows that rank with one fit and other budgets. Time is "
-    "processor time of ranking alone, logarithmic."
 )
 
 
@@ -76,8 +71,6 @@ class Benchmark:
     """Also write the scores of all cells, topic by topic, as a small file (.parquet) to make the tables from again."""
     curves: SomeFile = None
     """Also draw the learning curves (.png or .svg); a page that --markdown writes shows them."""
-    latency: SomeFile = None
-    """Also draw the first measure against the time to rank a topic (.png or .svg), on the page too."""
     json: bool = False
     """Print the tables as JSON."""
 
@@ -91,9 +84,8 @@ class Benchmark:
             ValueError, FileNotFoundError: a recipe that cannot be read, or topics that are missing.
         """
         recipe = load_recipe(self.recipe, trust=self.trust)
-        for picture in (self.curves, self.latency):
-            if picture is not None:
-                check_format(picture)
+        if self.curves is not None:
+            check_format(self.curves)
         if self.scores is not None:
             check_scores_path(self.scores)
         out = self.out or Path("results") / recipe.name
@@ -224,8 +216,6 @@ def _write_files(options: Benchmark, recipe: Recipe, found: Sequence[ResultTable
         write_scores(options.scores, records)
     if options.curves is not None:
         draw(panels(records), options.curves)
-    if options.latency is not None:
-        draw_latency(found, options.latency)
     if options.markdown is not None:
         _write_markdown(options, recipe, found)
 
@@ -237,14 +227,10 @@ def _write_markdown(options: Benchmark, recipe: Recipe, found: Sequence[ResultTa
     software = ", ".join(f"{name} {number}" for name, number in versions().items())
     command = f"srd benchmark {options.recipe}"
     parts = [page_markdown(found, Description(recipes=(recipe,)))]
-    for option, picture, title, legend in (
-        ("curves", options.curves, _CURVES_TITLE, _CURVES_LEGEND),
-        ("latency", options.latency, _LATENCY_TITLE, _LATENCY_LEGEND),
-    ):
-        if picture is not None:
-            command += f" --{option} {picture.name}"
-            place = os.path.relpath(picture, path.parent).replace(os.sep, "/")
-            parts.append(f"![{title}]({place})\n\n{legend}")
+    if options.curves is not None:
+        command += f" --curves {options.curves.name}"
+        place = os.path.relpath(options.curves, path.parent).replace(os.sep, "/")
+        parts.append(f"![{_CURVES_TITLE}]({place})\n\n{_CURVES_LEGEND}")
     parts.append(f"Made by `{command}`, cells at commit {', '.join(commits)} ({software}).")
     part = "\n\n".join(filter(None, parts))
     about = " ".join(recipe.about.split())

@@ -1,19 +1,14 @@
-"""Pictures of a benchmark: learning curves, and quality against the time to rank.
+"""Learning curves, computed for the page and drawn as pictures.
 
 A learning curve is a ranker's validation measure against environment episodes or time: folds are averaged first, the
 line is the mean over seeds and the band their lowest and highest. Cells were validated at different moments (time is
 never the same twice), so each is read at common points, between its own records in a straight line; nothing is read
 beyond a cell's last record. A logarithmic axis has no 0, so that the first weights are a dot at its left edge.
-
-On a board of quality against time a point is a row: its mean on the test topics, and the processor time in which it
-ranks one of them. Rows of one fit that differ in numbers alone, such as the budgets of a search, are joined by a line.
-Rankers that read the judgments are left out.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,7 +20,6 @@ from numpy.typing import NDArray
 
 from srd_gym.files import written_atomically
 from srd_gym.measures import measure
-from srd_train.report.tables import ResultTable, Row
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -245,22 +239,9 @@ def empty_figure(rows: int, columns: int, size: tuple[float, float], **options: 
     return figure, figure.subplots(rows, columns, squeeze=False, **options)
 
 
-def _dress(axes: Axes, title: str, x_label: str, x_text: Callable[[float], str]) -> None:
-    """What all pictures have in common: a logarithmic axis below, a grid, and a title."""
-    from matplotlib.ticker import FuncFormatter
-
-    axes.set_xscale("log")
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: x_text(value)))
-    axes.set_xlabel(x_label)
-    axes.set_title(title)
-    axes.grid(visible=True, which="major", alpha=0.3)
-    for side in ("top", "right"):
-        axes.spines[side].set_visible(False)
-
-
 def _draw_panel(axes: Axes, panel: Panel, *, first: bool) -> None:
     """Lines with their bands, and levels of what does not learn."""
-    from matplotlib.ticker import LogLocator, NullFormatter
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
     names = sorted(curve.ranker for curve in panel.curves)  # a ranker looks the same in every panel
     for curve in panel.curves:
@@ -282,9 +263,14 @@ def _draw_panel(axes: Axes, panel: Panel, *, first: bool) -> None:
             axes.fill_between(curve.x, curve.low, curve.high, alpha=0.2, linewidth=0, **look)
     for place, (ranker, value) in enumerate(sorted(panel.levels.items())):
         axes.axhline(value, color="black", linewidth=1.2, linestyle=_STYLES[(place + 1) % len(_STYLES)], label=ranker)
-    _dress(axes, panel.topics, _LABELS[panel.against], _short)
+    axes.set_xscale("log")
     axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: _short(value)))
     axes.xaxis.set_minor_formatter(NullFormatter())
+    axes.set_xlabel(_LABELS[panel.against])
+    axes.set_title(panel.topics)
+    axes.grid(visible=True, which="major", alpha=0.3)
+    axes.spines[["top", "right"]].set_visible(False)
     if first:
         axes.set_ylabel(f"{panel.measure}, validation")
 
@@ -295,69 +281,3 @@ def _short(value: float) -> str:
         if value >= size:
             return f"{value / size:g}{letter}"
     return f"{value:g}"
-
-
-def draw_latency(found: Sequence[ResultTable], path: Path) -> None:
-    """Draw quality against the time to rank into a PNG or SVG file, a board for each table; never half a file.
-
-    Raises:
-        ImportError: matplotlib is not installed.
-        ValueError: another kind of file.
-    """
-    save_figure(lambda: board_figure(found), path)
-
-
-def families(table: ResultTable) -> list[list[Row]]:
-    """The rows whose points are joined, by rising time: those of one fit that differ in numbers alone."""
-    joined: dict[tuple[str, str], list[Row]] = {}
-    for row in table.rows:
-        if not row.reads_judgments:
-            joined.setdefault(_kind(row), []).append(row)
-    return [sorted(rows, key=_milliseconds) for rows in joined.values()]
-
-
-def _kind(row: Row) -> tuple[str, str]:
-    """What the points of a family have in common: the fit, and what of the view is no number."""
-    words = {name: value for name, value in (row.view or {}).items() if isinstance(value, (str, bool))}
-    return row.fitted_as, json.dumps(words, sort_keys=True)
-
-
-def _milliseconds(row: Row) -> float:
-    """Processor time to rank a topic."""
-    return row.medians["rank_milliseconds"]
-
-
-def board_figure(found: Sequence[ResultTable]) -> Figure:
-    """The boards, one below the other, each with its legend."""
-    figure, axes = empty_figure(len(found), 1, (9.5, 4.8 * len(found)))
-    # A ranker looks the same on every board, wherever it stands on it.
-    names = list(dict.fromkeys(row.fitted_as for table in found for row in table.rows if not row.reads_judgments))
-    for table, place in zip(found, axes[:, 0], strict=True):
-        _draw_board(place, table, names)
-    return figure
-
-
-def _draw_board(axes: Axes, table: ResultTable, names: Sequence[str]) -> None:
-    """Points with the spread over their seeds, families joined."""
-    measure, joined = table.measures[0], families(table)
-    for rows in joined:
-        colour = COLOURS[names.index(rows[0].fitted_as) % len(COLOURS)]
-        if len(rows) > 1:
-            x, y = zip(*((_milliseconds(row), row.means[measure]) for row in rows), strict=True)
-            axes.plot(x, y, color=colour, linewidth=1.5, alpha=0.6, zorder=1)
-        same_fit = [row for others in joined for row in others if row.fitted_as == rows[0].fitted_as]
-        for row in rows:
-            axes.errorbar(
-                _milliseconds(row),
-                row.means[measure],
-                yerr=row.seed_spread[measure] or 0.0,
-                color=colour,
-                marker=MARKERS[same_fit.index(row) % len(MARKERS)],
-                markersize=7,
-                capsize=3,
-                linestyle="none",
-                label=row.ranker,
-            )
-    _dress(axes, table.topics, "processor time to rank a topic, ms", "{:g}".format)
-    axes.set_ylabel(f"{measure}, test")
-    axes.legend(loc="upper left", bbox_to_anchor=(1.01, 1), frameon=False, fontsize=10)

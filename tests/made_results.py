@@ -16,7 +16,6 @@ from srd_gym.topic import TopicSet
 from srd_train.experiment.benchmark import run_benchmark
 from srd_train.experiment.recipe import RankerEntry, Recipe, TopicsEntry, load_recipe
 from srd_train.experiment.records import SCHEMA_VERSION, Record
-from srd_train.report.results import Description
 from srd_train.report.tables import ResultTable, complete_tables
 
 TINY = TopicsEntry(name="tiny", source="synthetic:tiny:15:0", folds=3)
@@ -82,8 +81,7 @@ def recipe_file(folder: Path, *rankers: str, topics: str = 'source = "synthetic:
 
 def table_of(records: Sequence[Record], made_of: Recipe | None = None, **options: Any) -> ResultTable:
     """The only table of these records."""
-    description = None if made_of is None else Description(recipes=(made_of,))
-    (table,), problems = complete_tables(records, description, **options)
+    (table,), problems = complete_tables(records, made_of, **options)
     assert not problems
     return table
 

@@ -25,7 +25,7 @@ from playwright.sync_api import sync_playwright
 from srd_gym.data.parquet import write_topics
 from srd_gym.data.synthetic import generate
 from srd_gym.data.trec import write_run
-from srd_train.experiment.recipe import load_recipe
+from srd_train.experiment.recipe import load_recipe, write_recipe
 from srd_train.experiment.sources import load_entry
 from srd_train.report.markup import write_text
 from srd_train.report.page import report
@@ -42,8 +42,8 @@ source = {source}
 """
 
 
-def make_results(folder: Path, count: int) -> tuple[Path, Path]:
-    """The results, and their recipe."""
+def make_results(folder: Path, count: int) -> Path:
+    """The folder of the results."""
     made = generate("tiny", n_topics=count, seed=0)
     words = ["diverse", "results", "cover", "many", "subtopics", "of", "one", "query", "and", "say", "little", "twice"]
     texts = made.replace(
@@ -58,7 +58,8 @@ def make_results(folder: Path, count: int) -> tuple[Path, Path]:
     recipe = folder / "large.toml"
     entries = "".join(f'[[rankers]]\nranker = "random"\nname = "{name}"\n' for name in RANKERS)
     recipe.write_text(RECIPE.format(source=json.dumps(str(folder / "topics.parquet"))) + entries, encoding="utf-8")
-    topics = load_entry(load_recipe(str(recipe)).topics[0])
+    made_of = load_recipe(str(recipe))
+    topics = load_entry(made_of.topics[0])
     topic_set = {**record()["topic_set"], "name": "large", "fingerprint": topics.fingerprint, "test": count}
     rng = np.random.default_rng(0)
     for name in RANKERS:
@@ -69,7 +70,8 @@ def make_results(folder: Path, count: int) -> tuple[Path, Path]:
         write_records(folder / "results", [one])
         orders = {t.query_id: [t.doc_ids[i] for i in rng.permutation(t.n_candidates)[:10]] for t in topics}
         write_run(folder / "results" / one["run"], orders, tag="made")
-    return folder / "results", recipe
+    write_recipe(folder / "results", made_of)
+    return folder / "results"
 
 
 def seconds_to_open(file: Path) -> list[float]:
@@ -96,9 +98,9 @@ def main() -> None:
     """Make, measure, print."""
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 10_000
     with tempfile.TemporaryDirectory() as folder:
-        results, recipe = make_results(Path(folder), count)
+        results = make_results(Path(folder), count)
         before = time.process_time()
-        text, problems = report([results], recipes=[str(recipe)]).html()
+        text, problems = report(results).html()
         spent = time.process_time() - before
         file = Path(folder) / "page.html"
         write_text(file, text)

@@ -94,7 +94,7 @@ def test_bad_rankings_fail_their_cell_by_name_and_the_others_go_on(srd: Srd, tmp
     rows = done.json["tables"][0]["rows"]
     assert [row["ranker"] for row in rows] == ["own_code:Last", "mmr"]
     assert next(iter(rows[0]["means"])) == "own_code:Early@5"
-    srd.works("report", "out", "--recipe", path, "--trust")
+    srd.works("report", "out", "--trust")
 
 
 def test_a_learner_is_paid_by_ones_own_measure(srd: Srd, tmp_path: Path) -> None:
@@ -129,9 +129,9 @@ def test_nothing_runs_without_trust(srd: Srd, tmp_path: Path) -> None:
     evaluate = ("evaluate", "--qrels", qrels, "--run", run, "--measures", "own_code:Early@5")
     compare = ("compare", run, tmp_path / "s", "--qrels", qrels, "--measures", "own_code:Early@5")
     (tmp_path / "s").write_text(run.read_text())
-    for words in (("benchmark", path), ("report", "out", "--recipe", path), rank, evaluate, compare):
-        refused = srd.fails(*words) if words[0] != "report" else srd(*words).err
-        assert "is code, which would run: give the command --trust" in refused
+    (tmp_path / "recipe.json").write_text('{"rankers": [{"ranker": "own_code:Last"}]}')
+    for words in (("benchmark", path), ("report", tmp_path), rank, evaluate, compare):
+        assert "is code, which would run: give the command --trust" in srd.fails(*words)
     with pytest.raises(ValueError, match="unknown ranker 'own_code:Last'"):
         load_ranker("own_code:Last")
     assert "own_code" not in sys.modules

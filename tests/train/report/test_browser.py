@@ -37,7 +37,7 @@ def browser() -> Iterator[Any]:
 def file(small_run: tuple[Path, Path]) -> Path:
     results, recipe = small_run
     page = recipe.with_name("page.html")
-    write_text(page, report([results], recipes=[str(recipe)]).html()[0])
+    write_text(page, report(results).html()[0])
     return page
 
 
@@ -283,13 +283,13 @@ def test_a_phone_shows_it_without_scrolling_sideways(browser: Any, file: Path, s
 def test_without_texts_and_runs_it_says_why(browser: Any, tmp_path: Path) -> None:
     broken = {"schema_version": 2, "cell": "made.x", "error": f"ValueError: {HOSTILE}"}
     results = write_records(tmp_path, [record("mmr"), record("random"), broken])
-    write_text(tmp_path / "page.html", report([results]).html()[0])
+    write_text(tmp_path / "page.html", report(results).html()[0])
     opened = Opened(browser, tmp_path / "page.html")
     opened.see_all()
     problems = opened.page.locator("#problems").inner_text()
     assert f"made.x: ValueError: {HOSTILE}" in problems
     assert "runs/made.mmr.fold1.seed0.run" in problems
-    assert "no recipe is known" in opened.page.locator("#explorer-why").inner_text()
+    assert "no recipe beside the results" in opened.page.locator("#explorer-why").inner_text()
     assert "the run files are missing" in opened.page.locator("#lists").inner_text()
     assert opened.page.evaluate("window.pwned") is None
     assert opened.complaints == []

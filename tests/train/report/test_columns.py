@@ -40,10 +40,10 @@ def test_a_new_column_is_one_entry_and_one_key_of_the_record(
         )
         return [*columns(table), energy]
 
-    assert all("joules" not in form for form in forms(report([results])))
+    assert all("joules" not in form for form in forms(report(results)))
     for module in (columns_module, page_module):
         monkeypatch.setattr(module, "columns", with_joules)
-    for form in forms(report([results])):
+    for form in forms(report(results)):
         assert form.count("joules") == 1
         assert form.count("1,234.5 J") == 3
     energy = Column(head="joules", value=lambda _: 1.0, form=lambda _: "1.0 J", priority=12)
@@ -53,9 +53,9 @@ def test_a_new_column_is_one_entry_and_one_key_of_the_record(
 
 
 def test_every_form_has_the_heads_and_cells_of_the_list(results: Path) -> None:
-    table = table_of(read_results([results]).records)
+    table = table_of(read_results(results)[0])
     shown = columns(table)
-    markdown, latex, page = (" ".join(form.split()) for form in forms(report([results])))
+    markdown, latex, page = (" ".join(form.split()) for form in forms(report(results)))
     for column in shown:
         texts = [column.text(row) for row in table.rows]
         for form in (page,) if column.page_only else (markdown, latex, page):
@@ -64,7 +64,7 @@ def test_every_form_has_the_heads_and_cells_of_the_list(results: Path) -> None:
 
 
 def test_columns_without_a_value_in_any_row_are_left_out(results: Path) -> None:
-    heads = [column.head for column in columns(table_of(read_results([results]).records))]
+    heads = [column.head for column in columns(table_of(read_results(results)[0]))]
     assert not {"published", "sd over seeds", "episodes", "steps"} & set(heads)
     assert heads == [
         "ranker", "alpha_nDCG@5", "95% interval", "p against mmr", "wins / ties / losses", "fit CPU seconds",
@@ -73,7 +73,7 @@ def test_columns_without_a_value_in_any_row_are_left_out(results: Path) -> None:
 
 
 def test_values_sort_as_the_texts_say(results: Path) -> None:
-    table = table_of(read_results([results]).records)
+    table = table_of(read_results(results)[0])
     by_head = {column.head: column for column in columns(table)}
     values = [by_head["wins / ties / losses"].value(row) for row in table.rows]
     assert values == [None, 3, 3]

@@ -12,7 +12,6 @@ from scipy import stats
 
 from srd_train.experiment.recipe import TopicsEntry
 from srd_train.report.macro import collection_cells, macro_cells, macro_markdown, macro_tables, page_markdown
-from srd_train.report.results import Description
 from srd_train.report.tables import ResultTable
 
 ENTRIES = (
@@ -21,7 +20,7 @@ ENTRIES = (
     TopicsEntry(name="large", source="words", average="all", collection="large"),
     TopicsEntry(name="apart", source="words"),
 )
-DESCRIPTION = Description(recipes=(recipe("random", "mmr", "msd", topics=ENTRIES, reference="mmr"),))
+RECIPE = recipe("random", "mmr", "msd", topics=ENTRIES, reference="mmr")
 
 
 def table(name: str, topic_ids: tuple[str, ...], **scores: list[float]) -> ResultTable:
@@ -44,7 +43,7 @@ def tables() -> list[ResultTable]:
 
 
 def test_topics_then_collections_are_averaged() -> None:
-    (found,) = macro_tables(tables(), DESCRIPTION)
+    (found,) = macro_tables(tables(), RECIPE)
     assert found.topics == {"small": 3, "large": 40}
     assert found.sets == {"small": ("small, A", "small, B"), "large": ("large",)}
     assert [row.ranker for row in found.rows] == ["random", "mmr", "oracle"], "msd is not in all of them"
@@ -59,7 +58,7 @@ def test_topics_then_collections_are_averaged() -> None:
 
 
 def test_intervals_and_tests_are_over_topics_within_collections() -> None:
-    (found,) = macro_tables(tables(), DESCRIPTION)
+    (found,) = macro_tables(tables(), RECIPE)
     against = found.rows[1].against["random"]
     # By topic 0.2, 0.1 and 0 in the small collection, 0.1 everywhere in the large one.
     reach = stats.t.ppf(0.975, 2) * 0.1 / math.sqrt(3) / 2
@@ -71,12 +70,12 @@ def test_intervals_and_tests_are_over_topics_within_collections() -> None:
 
 def test_a_ranker_equal_to_the_reference_differs_by_nothing() -> None:
     same = [replace(one, scores={m: {**s, "mmr": s["random"]} for m, s in one.scores.items()}) for one in tables()]
-    against = macro_tables(same, DESCRIPTION)[0].rows[1].against["random"]
+    against = macro_tables(same, RECIPE)[0].rows[1].against["random"]
     assert (against.difference, against.interval, against.p_value) == (0, (0, 0), 1)
 
 
 def test_tables_as_text() -> None:
-    found = macro_tables(tables(), DESCRIPTION)
+    found = macro_tables(tables(), RECIPE)
     heads, rows = macro_cells(found[0])
     assert heads[2:5] == ["less random", "95% interval", "p"]
     assert rows[0][2:5] == ["-", "-", "-"]
@@ -84,13 +83,13 @@ def test_tables_as_text() -> None:
     assert collection_cells(found[0])[1][1][2] == "0.600 (+0.100 [+0.100, +0.100])"
     page = macro_markdown(found)
     assert "mean over small (3 topics, 2 sets), large (40 topics, 1 sets)" in page
-    assert macro_markdown(macro_tables(tables()[3:], DESCRIPTION)) == ""
+    assert macro_markdown(macro_tables(tables()[3:], RECIPE)) == ""
 
 
 def test_a_page_has_a_line_for_a_set_of_an_average_and_a_table_for_any_other() -> None:
-    page = page_markdown(tables(), DESCRIPTION)
+    page = page_markdown(tables(), RECIPE)
     assert "| topic set | random | mmr | msd |" in page
     assert "| small, A | 0.200 | 0.300 | 0.000 |" in page
     assert "| large | 0.500 | 0.600 | - |" in page
     assert page.count("test topics") == 1, "only the set that is in no average has a table of its own"
-    assert page_markdown(tables()[:3], DESCRIPTION).endswith("| large | 0.500 | 0.600 | - |")
+    assert page_markdown(tables()[:3], RECIPE).endswith("| large | 0.500 | 0.600 | - |")

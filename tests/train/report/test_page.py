@@ -6,6 +6,7 @@ import re
 import sys
 from pathlib import Path
 
+import markupsafe
 import numpy as np
 import pytest
 from made_results import HOSTILE, record, write_large, write_records
@@ -16,14 +17,13 @@ from srd_train.experiment.recipe import load_recipe
 from srd_train.report.markup import as_latex, as_markdown
 from srd_train.report.page import PAGE_BYTES, RANKING_BYTES, SCORES, SCRIPTS, Part, Report, embedded, payload, report
 from srd_train.report.rankings import shown_rankings
-from srd_train.report.results import Description, Problem, describe, read_results, topics_of
+from srd_train.report.results import Problem, read_results, topics_of
 from srd_train.report.tables import complete_tables
 
 
 @pytest.fixture(scope="module")
 def small(small_run: tuple[Path, Path]) -> Report:
-    results, recipe = small_run
-    return report([results], recipes=[str(recipe)])
+    return report(small_run[0])
 
 
 def blocks(text: str) -> dict[str, str]:
@@ -101,7 +101,7 @@ def test_texts_stay_texts_in_markdown_and_latex(tmp_path: Path) -> None:
     name = "a|b_{c}$&<i>\n%#^~\\"
     odd = {**record()["topic_set"], "name": "50% of *all* | topics"}
     records = [record("mmr", topic_set=odd), record(name, cell="odd", topic_set=odd)]
-    found, _ = complete_tables(read_results([write_records(tmp_path, records)]).records)
+    found, _ = complete_tables(read_results(write_records(tmp_path, records))[0])
     problem = Problem(kind="failed", what="cell <b>", why="it | broke")
     lines = as_markdown(found, [problem]).splitlines()
     rows = [line for line in lines if line.startswith("|")]
@@ -125,7 +125,7 @@ def test_a_page_grows_by_few_bytes_a_score_and_its_rankings_stay_within_their_bu
     measures = [f"StRecall@{k}" for k in (5, 10, 15, 20)]
     results = write_large(tmp_path / "large", topics=1_000, rankers=5, measures=measures)
     monkeypatch.setattr("srd_train.report.page.RANKING_BYTES", 300_000)
-    text, problems = report([results]).html()
+    text, problems = report(results).html()
     found = blocks(text)
     data = json.loads(found["data"])
     assert sorted(data["sets"][0]["scores"]) == sorted(measures)
@@ -141,7 +141,7 @@ def test_a_page_grows_by_few_bytes_a_score_and_its_rankings_stay_within_their_bu
 
 def test_what_does_not_fit_is_left_out_and_said(small: Report, monkeypatch: pytest.MonkeyPatch) -> None:
     table = small.tables[0]
-    topics, _ = topics_of(table.records[0], small.description)
+    topics, _ = topics_of(table.records[0], small.recipe)
     whole = shown_rankings(table, topics, None, 10**6)
     some = shown_rankings(table, topics, None, 20_000)
     assert 0 < len(some.topics) < len(whole.topics) == some.of == 15
@@ -162,7 +162,7 @@ def test_the_command_writes_page_and_tables(srd: Srd, tmp_path: Path) -> None:
     assert (results / "report.html").read_text().startswith("<!DOCTYPE html>")
     assert (tmp_path / "t.md").read_text().startswith("**made: 3 test topics, fold 1, simulated vectors")
     assert r"\toprule" in (tmp_path / "t.tex").read_text()
-    assert "no recipe is known for the topic set 'made'; name it with --recipe" in done.err
+    assert "no recipe beside the results has the topic set 'made'" in done.err
     made = srd.works("report", results, "--json", "--out", tmp_path / "page.html").json
     assert made["written"] == [str(tmp_path / "page.html")]
     assert {problem["kind"] for problem in made["problems"]} == {"run", "texts"}
@@ -173,17 +173,16 @@ def test_the_command_says_what_is_wrong(srd: Srd, tmp_path: Path) -> None:
     assert "there is no folder " in srd.fails("report", tmp_path / "nowhere")
     assert "no cells in " in srd.fails("report", tmp_path)
     results = write_records(tmp_path, [record("mmr")])
-    for words, said in (
-        (("--reference", "mmm"), "Did you mean mmr"),
-        (("--recipe", "smoek"), "Did you mean smoke"),
-    ):
-        assert said in srd.fails("report", results, *words)
+    assert "Did you mean mmr" in srd.fails("report", results, "--reference", "mmm")
+    (results / "recipe.json").write_text("[]")
+    assert "recipe.json" in srd.fails("report", results)
+    (results / "recipe.json").unlink()
     write_records(tmp_path, [record("mmr", schema_version=0)])
     assert "written by another version (schema 0, expected 2)" in srd.fails("report", results)
 
 
 def test_without_jinja2_it_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    made = report([write_records(tmp_path, [record("mmr")])])
+    made = report(write_records(tmp_path, [record("mmr")]))
     monkeypatch.setitem(sys.modules, "jinja2", None)
     with pytest.raises(ImportError, match=r'reports need jinja2: pip install "srd-gym\[report\]"'):
         made.html()
@@ -191,17 +190,9 @@ def test_without_jinja2_it_says_what_to_install(tmp_path: Path, monkeypatch: pyt
 
 
 def test_a_recipe_gives_title_and_order(small: Report) -> None:
-    assert small.description.title.startswith("Made for the tests")
+    assert f"<title>{markupsafe.escape(small.recipe.title)}</title>" in small.html()[0]
     assert [table.topics for table in small.tables] == ["tiny & <b>bold</b>", "web"]
-    assert describe(small.tables[0].records).title == "Benchmark results"
 
 
-def test_several_benchmarks_make_one_page(small: Report, tmp_path: Path) -> None:
-    (recipe,) = small.description.recipes
-    both = Description(recipes=(recipe, load_recipe("smoke")))
-    assert both.title == "2 benchmarks"
-    assert [title for title, _ in both.about] == [recipe.title, load_recipe("smoke").title]
-    more = write_records(tmp_path, [record("mmr"), record("random")])
-    places = [small.tables[0].records[0]["folder"], more]
-    made = report(places)
-    assert [table.topics for table in made.tables] == ["made", "tiny & <b>bold</b>", "web"]
+def test_the_recipe_beside_the_results_is_the_one_that_was_run(small: Report, small_run: tuple[Path, Path]) -> None:
+    assert small.recipe == load_recipe(str(small_run[1]))

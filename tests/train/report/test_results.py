@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from made_results import record, table_of, write_records
 
-from srd_train.experiment.recipe import load_recipe
+from srd_train.experiment.recipe import load_recipe, write_recipe
 from srd_train.report.markup import as_markdown
 from srd_train.report.page import report
-from srd_train.report.results import describe, read_results
+from srd_train.report.results import read_results
 from srd_train.report.tables import complete_tables
 
 
@@ -20,9 +20,9 @@ def test_a_cut_off_record_is_named_and_the_others_are_kept(tmp_path: Path) -> No
     write_records(tmp_path, [record("mmr"), record("random"), record("oracle")])
     broken = tmp_path / "cells" / "made.random.fold1.seed0.json"
     broken.write_text(broken.read_text()[:300])
-    found = read_results([tmp_path])
-    assert [one["ranker"] for one in found.records] == ["mmr", "oracle"]
-    (problem,) = found.problems
+    found, problems = read_results(tmp_path)
+    assert [one["ranker"] for one in found] == ["mmr", "oracle"]
+    (problem,) = problems
     assert problem.kind == "unreadable"
     assert problem.what == str(broken)
     assert "is it cut off?" in problem.why
@@ -54,10 +54,10 @@ def test_a_cut_off_record_is_named_and_the_others_are_kept(tmp_path: Path) -> No
 )
 def test_what_is_no_record_is_named(tmp_path: Path, changes: dict[str, object], said: str) -> None:
     write_records(tmp_path, [record("mmr"), record("random", **changes)])
-    found = read_results([tmp_path])
-    (problem,) = found.problems
+    found, problems = read_results(tmp_path)
+    (problem,) = problems
     assert said in problem.why
-    assert [one["ranker"] for one in found.records] == ["mmr"]
+    assert [one["ranker"] for one in found] == ["mmr"]
 
 
 def test_a_failed_cell_is_shown_with_its_reason_and_its_seed_is_left_out(tmp_path: Path) -> None:
@@ -65,9 +65,9 @@ def test_a_failed_cell_is_shown_with_its_reason_and_its_seed_is_left_out(tmp_pat
     there = {"q9": {"alpha_nDCG@5": 0.5}}
     second = record("mmr", cell="made.mmr.fold2.seed0", fold=2, per_topic=there)
     write_records(tmp_path, [record("mmr"), second, record("random"), broken])
-    found = read_results([tmp_path])
-    assert [str(problem) for problem in found.problems] == ["made.random.fold2.seed0: ZeroDivisionError: by zero"]
-    (table,), lacking = complete_tables(found.records)
+    found, problems = read_results(tmp_path)
+    assert [str(problem) for problem in problems] == ["made.random.fold2.seed0: ZeroDivisionError: by zero"]
+    (table,), lacking = complete_tables(found)
     assert [row.ranker for row in table.rows] == ["mmr"]
     assert lacking[0].what == "made, random, seed 0"
     assert "1 of 4 test topics have no scores" in lacking[0].why
@@ -77,18 +77,16 @@ def test_of_two_runs_of_a_cell_the_later_counts(tmp_path: Path) -> None:
     old = record("mmr", cell="made.mmr.old", per_topic={f"q{i}": {"alpha_nDCG@5": 0.9} for i in range(3)})
     write_records(tmp_path, [old, record("mmr")])
     os.utime(tmp_path / "cells" / "made.mmr.old.json", (1, 1))
-    found = read_results([tmp_path])
-    assert [one["cell"] for one in found.records] == ["made.mmr.fold1.seed0"]
-    assert [problem.kind for problem in found.problems] == ["twice"]
-    again = read_results([tmp_path, tmp_path])
-    assert [one["cell"] for one in again.records] == ["made.mmr.fold1.seed0"]
+    found, problems = read_results(tmp_path)
+    assert [one["cell"] for one in found] == ["made.mmr.fold1.seed0"]
+    assert [problem.kind for problem in problems] == ["twice"]
 
 
 def test_other_topics_or_measures_are_other_tables(tmp_path: Path) -> None:
     other = {**record()["topic_set"], "fingerprint": "1" * 16}
-    one = write_records(tmp_path / "one", [record("mmr"), record("random")])
-    two = write_records(tmp_path / "two", [record("mmr", topic_set=other), record("oracle", topic_set=other)])
-    tables, _ = complete_tables(read_results([one, two]).records)
+    own = [record("mmr"), record("random")]
+    others = [record("mmr", cell="other", topic_set=other), record("oracle", topic_set=other)]
+    tables, _ = complete_tables(read_results(write_records(tmp_path, own + others))[0])
     assert [[row.ranker for row in table.rows] for table in tables] == [["mmr", "random"], ["mmr", "oracle"]]
 
 
@@ -99,7 +97,7 @@ def test_the_numbers_are_those_of_the_records(tmp_path: Path) -> None:
         for name, values in scores.items()
     ]
     records[1]["topic_set"] = {**records[1]["topic_set"], "test": 4}
-    made = table_of(read_results([write_records(tmp_path, records)]).records)
+    made = table_of(read_results(write_records(tmp_path, records))[0])
     by_name = {row.ranker: row for row in made.rows}
     assert by_name["random"].wins_ties_losses == (1, 1, 2)
     assert by_name["mmr"].wins_ties_losses is None
@@ -117,7 +115,7 @@ def test_scores_are_by_seed_and_topic(tmp_path: Path) -> None:
         record("mmr", per_topic=scores(0.2, 0.6)),
         record("mmr", per_topic=scores(0.0, 0.8), seed=1, cell="made.mmr.seed1"),
     ]
-    made = table_of(read_results([write_records(tmp_path, records)]).records)
+    made = table_of(read_results(write_records(tmp_path, records))[0])
     assert made.topic_ids == ("7", "8")
     np.testing.assert_allclose(made.scores["alpha_nDCG@5"]["mmr"], [[0.2, 0.6], [0.0, 0.8]])
 
@@ -158,29 +156,11 @@ def test_without_mmr_the_best_competitor_is_the_reference(tmp_path: Path) -> Non
         record("two", measures={"alpha_nDCG@5": 0.6}),
         record("oracle", measures={"alpha_nDCG@5": 1.0}),
     ]
-    found = read_results([write_records(tmp_path, records)]).records
+    found = read_results(write_records(tmp_path, records))[0]
     assert table_of(found).reference == "two"
     assert table_of(found, reference="one").reference == "one"
     with pytest.raises(ValueError, match=r"unknown ranker in the results 'on'. Did you mean one"):
         complete_tables(found, reference="on")
-
-
-def test_recipes_that_come_along_are_found_by_their_names() -> None:
-    serp = {**record()["topic_set"], "name": "serp"}
-    rankers = ("mmr", "mdp-div-batched", "oracle")
-    place = {"topic_set": serp, "folder": Path("results")}
-    description = describe([record(name, **place) for name in rankers])
-    assert description.references[0] == "mmr"
-    assert description.rankers.index("mdp-div-batched") < description.rankers.index("oracle")
-    assert describe([record("nobody", **place)]).recipes == ()
-    measures = dict.fromkeys(load_recipe("serp-scoring").measures, 0.5)
-    random = [record("random", measures=measures, **place)]
-    titles = {load_recipe(name).title: name for name in ("smoke", "serp-scoring")}
-    for name in titles.values():
-        random[0]["folder"] = Path("results") / name
-        assert titles[describe(random).title] == name
-    with pytest.raises(ValueError, match=r"unknown recipe 'smok'. Did you mean smoke"):
-        describe([record()], ["smok"])
 
 
 def test_missing_runs_and_topics_that_changed_leave_a_report_without_them(
@@ -193,29 +173,30 @@ def test_missing_runs_and_topics_that_changed_leave_a_report_without_them(
     gone.unlink()
     broken = next((copy / "runs").glob("web.random.*"))
     broken.write_text("not a run\n")
-    made = report([copy], recipes=[str(recipe)])
+    made = report(copy)
     text, problems = made.html()
     runs = {problem.what: problem.why for problem in problems if problem.kind == "run"}
     assert set(runs) == {f"runs/{gone.name}", f"runs/{broken.name}"}
     assert f"runs/{gone.name}" in text
     changed = recipe.read_text().replace("synthetic:web:9:0", "synthetic:web:9:1")
     lost = changed.replace("topics.parquet", "lost.parquet")
-    other = tmp_path / "other.toml"
-    other.write_text(lost)
-    _, problems = report([copy], recipes=[str(other)]).html()
+    recipe.with_name("other.toml").write_text(lost)
+    write_recipe(copy, load_recipe(str(recipe.with_name("other.toml"))))
+    _, problems = report(copy).html()
     reasons = {problem.what: problem.why for problem in problems if problem.kind == "texts"}
     assert "cannot be read: " in reasons["tiny & <b>bold</b>"]
     assert "lost.parquet" in reasons["tiny & <b>bold</b>"]
     assert "are no longer those that were ranked" in reasons["web"]
-    _, problems = report([copy]).html()
-    assert any("no recipe is known" in problem.why for problem in problems)
+    (copy / "recipe.json").unlink()
+    _, problems = report(copy).html()
+    assert any("no recipe beside the results" in problem.why for problem in problems)
 
 
 def test_a_record_cannot_make_the_page_show_files_from_elsewhere(tmp_path: Path) -> None:
     secret = tmp_path / "secret.run"
     secret.write_text("q0 Q0 secret-document 1 1 x\n")
     write_records(tmp_path / "results", [record("mmr", run="../secret.run"), record("random", run=str(secret))])
-    text, problems = report([tmp_path / "results"]).html()
+    text, problems = report(tmp_path / "results").html()
     assert "secret-document" not in text
     assert [problem.why for problem in problems if problem.kind == "run"] == [
         "it leads out of the folder of results; its rankings are not shown"

@@ -7,19 +7,20 @@ import pytest
 from made_results import record, table_of, write_records
 from run_srd import Srd
 
-from srd_train.report.results import describe, read_results
+from srd_train.experiment.recipe import load_recipe
+from srd_train.report.results import read_results
 from srd_train.report.scores import read_scores, write_scores
 from srd_train.report.tables import complete_tables
 
 
 def test_tables_of_stored_scores_are_those_of_the_records(small_run: tuple[Path, Path], tmp_path: Path) -> None:
     results, recipe = small_run
-    records = read_results([results]).records
+    records = read_results(results)[0]
     write_scores(tmp_path / "kept.parquet", records)
-    description = describe(records, [str(recipe)])
-    kept, problems = complete_tables(read_scores(tmp_path / "kept.parquet"), description)
+    made_of = load_recipe(str(recipe))
+    kept, problems = complete_tables(read_scores(tmp_path / "kept.parquet"), made_of)
     assert not problems
-    for table, original in zip(kept, complete_tables(records, description)[0], strict=True):
+    for table, original in zip(kept, complete_tables(records, made_of)[0], strict=True):
         assert (table.title, table.commits, table.folds) == (original.title, original.commits, original.folds)
         for row, other in zip(table.rows, original.rows, strict=True):
             assert (row.ranker, row.seeds, row.verdict) == (other.ranker, other.seeds, other.verdict)

@@ -22,7 +22,6 @@ from srd_train.experiment.surroundings import commit, versions
 from srd_train.report.macro import collection_cells, macro_cells, macro_tables, page_markdown
 from srd_train.report.markup import legend_of, write_page
 from srd_train.report.pictures import check_format, draw, panels
-from srd_train.report.results import Description
 from srd_train.report.scores import check_scores_path, write_scores
 from srd_train.report.tables import ResultTable, complete_tables
 
@@ -90,8 +89,8 @@ class Benchmark:
             check_scores_path(self.scores)
         out = self.out or Path("results") / recipe.name
         records, failed = self._run_cells(recipe, out, output)
-        found, problems = complete_tables(records, Description(recipes=(recipe,)))
-        averages = macro_tables(found, Description(recipes=(recipe,)))
+        found, problems = complete_tables(records, recipe)
+        averages = macro_tables(found, recipe)
         for problem in problems:
             output.notice(str(problem))
         _write_files(self, recipe, found)
@@ -226,7 +225,7 @@ def _write_markdown(options: Benchmark, recipe: Recipe, found: Sequence[ResultTa
     commits = sorted({name for table in found for name in table.commits})
     software = ", ".join(f"{name} {number}" for name, number in versions().items())
     command = f"srd benchmark {options.recipe}"
-    parts = [page_markdown(found, Description(recipes=(recipe,)))]
+    parts = [page_markdown(found, recipe)]
     if options.curves is not None:
         command += f" --curves {options.curves.name}"
         place = os.path.relpath(options.curves, path.parent).replace(os.sep, "/")

@@ -10,7 +10,6 @@ import tyro
 
 from srd_train.commands.options import SomeFile, SomeText
 from srd_train.commands.output import Output
-from srd_train.experiment.recipe import load_recipe
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -18,31 +17,29 @@ class Report:
     """Write a benchmark's results as one HTML page: tables, learning curves, topic by topic, and the rankings.
 
     The page needs no network and no other file. Everything is computed from the records and TREC runs of the folder;
-    the topics are read again only for texts and subtopics (set SRD_DATA_DIR as for the benchmark). What cannot be read
+    topics are read again only for texts and subtopics (set SRD_DATA_DIR as for the benchmark). What cannot be read
     is named on the page, and the rest is shown.
 
     Examples:
       srd report results/smoke
       srd report results/ambient --out ambient.html --markdown ambient.md --latex ambient.tex
-      srd report results/mine --recipe my-recipe.toml --reference mmr
+      srd report results/mine --reference mmr
     """
 
-    results: Annotated[tyro.conf.Positional[tuple[Path, ...]], tyro.conf.arg(metavar="DIR...")]
-    """Folders of results, as `srd benchmark` leaves them."""
+    results: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="DIR")]
+    """A folder of results, as `srd benchmark` leaves it."""
     out: SomeFile = None
-    """The page to write; by default report.html in the first folder."""
+    """The page to write; by default report.html in the folder."""
     markdown: SomeFile = None
     """Also write the tables as Markdown."""
     latex: SomeFile = None
     """Also write the tables as LaTeX (booktabs)."""
     scores: SomeFile = None
     """Also write the scores, topic by topic, as a small file (.parquet) that tables can be made from again."""
-    recipe: Annotated[tuple[str, ...], tyro.conf.arg(metavar="NAME|FILE...")] = ()
-    """The recipes of the results; those that come along are found without it."""
     reference: SomeText = None
     """The ranker to test against, by its name in the tables; by default the recipe's."""
     trust: bool = False
-    """Let --recipe run code: the measures and rankers that it gives as "module:NAME"."""
+    """Let the recipe of the results run code: the measures and rankers that it gives as "module:NAME"."""
     json: bool = False
     """Print JSON: what was written, and the problems."""
 
@@ -56,12 +53,8 @@ class Report:
         """
         from srd_train.report.page import report
 
-        if not self.results:
-            raise ValueError("no results named; expected a folder as `srd benchmark` leaves it, e.g. results/smoke")
-        for name in self.recipe:
-            load_recipe(name, trust=self.trust)  # knows its own measures from here on
-        made = report(self.results, recipes=self.recipe, reference=self.reference)
-        path = self.out or self.results[0] / "report.html"
+        made = report(self.results, reference=self.reference, trust=self.trust)
+        path = self.out or self.results / "report.html"
         written, problems = made.write(html=path, markdown=self.markdown, latex=self.latex, scores=self.scores)
         if self.json:
             output.data({"written": list(map(str, written)), "problems": [asdict(problem) for problem in problems]})

@@ -7,6 +7,7 @@ that is killed loses the cells that were running, and no others. One process wri
 NAME/cells/CELL.json     config, commit, versions, seed, fold, scores by topic, time, environment steps
 NAME/runs/CELL.run       the rankings of the test topics, which the official tool can score
 NAME/failed/CELL.json    why a cell has no result; gone once it has one
+NAME/recipe.json         what was compared, for tables and reports
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from srd_train.experiment.cells import (
     in_process,
     tasks,
 )
-from srd_train.experiment.recipe import Recipe
+from srd_train.experiment.recipe import Recipe, write_recipe
 from srd_train.experiment.records import OtherVersionError, read_record
 from srd_train.experiment.surroundings import held
 
@@ -106,6 +107,7 @@ def run_benchmark(
                 yield replace(task, cells=tuple(left))
 
     with results_folder(out) as folder:
+        write_recipe(out, recipe)
         for cell, result in engine(unfinished(folder)):
             written = _written(folder, cell, result)
             (failed if written.failed else finished)[cell.id] = written.record

@@ -8,24 +8,27 @@ from __future__ import annotations
 import os
 import tomllib
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import MISSING, Field, dataclass, field
+from dataclasses import MISSING, Field, asdict, dataclass, field
 from importlib import resources
 from pathlib import Path
 from typing import Any, TypeVar
 
 from srd_agents.config import check_count, check_positive, config_from
 from srd_agents.registry import RANKERS
+from srd_agents.storage import write_json
 from srd_gym.data.collection import Retrieve
 from srd_gym.data.synthetic import PRESETS
 from srd_gym.measures import measure
 from srd_gym.names import unknown
-from srd_gym.reading import existing_file, reading
+from srd_gym.reading import existing_file, read_json_object, reading
 from srd_train.experiment.fit import all_options
 from srd_train.experiment.surroundings import import_own
 
 Entry = TypeVar("Entry", "TopicsEntry", "View", "RankerEntry", "Recipe")
 
 SUFFIX = ".toml"
+RECIPE_FILE = "recipe.json"
+"""In a folder of results: the recipe that they are of."""
 COLLECTIONS = tuple(f"texts/{name}" for name in ("perspectives", "key-points", "author-names", "word-senses"))
 """Collections of texts, whose candidates a first stage finds."""
 FOLDERS = {name: name for name in ("ambient", "rl4srd", "du-div", "wordnet", *COLLECTIONS)}
@@ -236,6 +239,15 @@ class Recipe:
     """What fitting takes in all its cells, in minutes of one processor; None: unknown."""
 
     @property
+    def rows(self) -> tuple[str, ...]:
+        """The rows of the tables, in their order."""
+        return tuple(name for entry in self.rankers for name in entry.rows)
+
+    def entry(self, topics: str) -> TopicsEntry | None:
+        """The topic set of this name."""
+        return next((entry for entry in self.topics if entry.name == topics), None)
+
+    @property
     def cells(self) -> int:
         """How many cells it has at most."""
         folds = sum(len(entry.fold_numbers) for entry in self.topics)
@@ -248,16 +260,15 @@ class Recipe:
             )
         for seed in self.seeds:
             check_count("a seed", seed, low=0)
-        rows = [name for entry in self.rankers for name in entry.rows]
-        for kind, names in (("topic set", [entry.name for entry in self.topics]), ("ranker", rows)):
+        for kind, names in (("topic set", [entry.name for entry in self.topics]), ("ranker", self.rows)):
             if not names:
                 raise ValueError(f"the recipe names no {kind}; expected at least one")
             twice = next((name for name in names if names.count(name) > 1), None)
             if twice is not None:
                 raise ValueError(f"two entries are named {twice!r}; give each {kind} its name")
-        _check_known("reference ranker:", filter(None, (self.reference, self.second_reference)), rows)
+        _check_known("reference ranker:", filter(None, (self.reference, self.second_reference)), self.rows)
         for entry in self.topics:
-            _check_known(f"row of a published figure of topics {entry.name!r}:", entry.published, rows)
+            _check_known(f"row of a published figure of topics {entry.name!r}:", entry.published, self.rows)
         if not self.seeds or not self.measures or self.depth < 1:
             raise ValueError("expected seeds, measures and a depth of at least 1")
         for name in (*self.measures, self.select_by):
@@ -306,6 +317,28 @@ def load_recipe(name_or_path: str, *, trust: bool = False) -> Recipe:
     advice = "correct it; srd_train/recipes has examples"
     with reading(path, "recipe", "TOML", advice):
         content = tomllib.loads(path.read_text(encoding="utf-8"))
+    return _recipe(content, path, trust, advice)
+
+
+def write_recipe(folder: Path, recipe: Recipe) -> None:
+    """Keep a recipe beside its results."""
+    write_json(folder / RECIPE_FILE, asdict(recipe))
+
+
+def saved_recipe(folder: Path, *, trust: bool = False) -> Recipe | None:
+    """The recipe of a folder of results, as `load_recipe`; None where it has none.
+
+    Raises:
+        ValueError: no recipe of this version, or one that names code and is not trusted.
+    """
+    path, advice = folder / RECIPE_FILE, "the same `srd benchmark` writes it again, and keeps finished cells"
+    if not path.is_file():
+        return None
+    return _recipe(read_json_object(path, "recipe", advice), path, trust, advice)
+
+
+def _recipe(content: Mapping[str, Any], path: Path, trust: bool, advice: str) -> Recipe:
+    """The recipe that a file holds, once the code that it names is known."""
     import_own([content.get(key) for key in ("rankers", "measures", "select_by")], trust=trust, where=str(path))
     with reading(path, "recipe", "a recipe", advice):
         return recipe_from(content, path.name.removesuffix(SUFFIX), str(path))

@@ -13,7 +13,7 @@ from srd_gym.names import unknown
 from srd_gym.topic import Topic, TopicSet
 from srd_train.experiment.surroundings import commit, versions
 from srd_train.report.page import Report
-from srd_train.report.results import Description, Problem
+from srd_train.report.results import Problem
 from srd_train.report.tables import complete_tables
 
 _SHOWN = 10
@@ -75,7 +75,7 @@ def compare(
     found, _ = complete_tables(records, reference=reference or next(iter(runs)))
     problems = [*_problems(runs, scored, unranked), *([] if topics is None else _without_texts(qrels, topics))]
     return Report(
-        description=Description(heading=f"{len(runs)} runs compared"),
+        title=f"{len(runs)} runs compared",
         tables=tuple(found),
         problems=tuple(problems),
         topics=_topics(qrels, runs, topics or {}),

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from srd_train.experiment.recipe import Recipe
 from srd_train.report.markup import as_markdown, markdown
-from srd_train.report.results import Description
 from srd_train.report.significance import Scores, difference_interval, holm, paired_test
 from srd_train.report.tables import ResultTable
 
@@ -78,34 +78,34 @@ class MacroTable:
         return f"{self.name}: {self.measure}, mean over {parts}"
 
 
-def macro_tables(tables: Sequence[ResultTable], description: Description) -> list[MacroTable]:
-    """The macro-averages that the recipes name, of rankers that all their topic sets have.
+def macro_tables(tables: Sequence[ResultTable], recipe: Recipe) -> list[MacroTable]:
+    """The macro-averages that a recipe names, of rankers that all their topic sets have.
 
     Args:
         tables: of `complete_tables`.
-        description: the recipes.
+        recipe: says which average and collection a topic set is part of.
     """
-    return [_macro_table(name, group, description) for name, group in averaged(tables, description).items()]
+    return [_macro_table(name, group, recipe) for name, group in averaged(tables, recipe).items()]
 
 
-def averaged(tables: Sequence[ResultTable], description: Description) -> dict[str, dict[str, list[ResultTable]]]:
+def averaged(tables: Sequence[ResultTable], recipe: Recipe) -> dict[str, dict[str, list[ResultTable]]]:
     """Macro-average -> collection -> the tables of its topic sets."""
     groups: dict[str, dict[str, list[ResultTable]]] = {}
     for table in tables:
-        for entry in description.entries(table.topics)[:1]:
-            if entry.average:
-                groups.setdefault(entry.average, {}).setdefault(entry.collection, []).append(table)
+        entry = recipe.entry(table.topics)
+        if entry is not None and entry.average:
+            groups.setdefault(entry.average, {}).setdefault(entry.collection, []).append(table)
     return groups
 
 
-def page_markdown(tables: Sequence[ResultTable], description: Description) -> str:
+def page_markdown(tables: Sequence[ResultTable], recipe: Recipe) -> str:
     """All tables of a Markdown page: macro-averages with the means of their sets, and the other sets one by one.
 
     Args:
         tables: of `complete_tables`.
-        description: the recipes.
+        recipe: says which average and collection a topic set is part of.
     """
-    averages = macro_tables(tables, description)
+    averages = macro_tables(tables, recipe)
     averaged_sets = {name for average in averages for name in average.set_means}
     apart = [table for table in tables if table.topics not in averaged_sets]
     parts = [macro_markdown(averages), *map(set_markdown, averages), as_markdown(apart) if apart else ""]
@@ -169,7 +169,7 @@ def _comparison_cells(found: Comparison | None) -> tuple[str, str, str]:
     return f"{found.difference:+.3f}", f"[{low:+.3f}, {high:+.3f}]", p
 
 
-def _macro_table(name: str, group: Mapping[str, Sequence[ResultTable]], description: Description) -> MacroTable:
+def _macro_table(name: str, group: Mapping[str, Sequence[ResultTable]], recipe: Recipe) -> MacroTable:
     """One macro-average."""
     tables = [table for several in group.values() for table in several]
     measure = tables[0].measures[0]
@@ -181,8 +181,8 @@ def _macro_table(name: str, group: Mapping[str, Sequence[ResultTable]], descript
         for row in rankers
     }
     order = next((wanted for wanted in _ORDERS if wanted in scores), None)
-    wanted = (order, description.references[0])
-    references = tuple(dict.fromkeys(one for one in wanted if one is not None and one in scores))
+    wanted = (order, recipe.reference)
+    references = tuple(dict.fromkeys(one for one in wanted if one in scores))
     tested = [row.ranker for row in rankers if not row.reads_judgments]
     against = {one: _against(scores, tested, one) for one in references}
     return MacroTable(

@@ -18,11 +18,12 @@ from typing import Any
 import numpy as np
 
 from srd_gym.topic import TopicSet
+from srd_train.experiment.recipe import Recipe, saved_recipe
 from srd_train.experiment.surroundings import versions
 from srd_train.report.markup import Column, as_latex, as_markdown, columns, legend_of, notes, write_text
 from srd_train.report.pictures import panels
 from srd_train.report.rankings import ShownRankings, shown_rankings
-from srd_train.report.results import Description, Problem, describe, read_results, topics_of
+from srd_train.report.results import Problem, read_results, topics_of
 from srd_train.report.scores import write_scores
 from srd_train.report.significance import Scores
 from srd_train.report.tables import ResultTable, Row, complete_tables
@@ -53,18 +54,21 @@ _KINDS = {
 class Report:
     """The numbers of a report, ready to be written in any form."""
 
-    description: Description
+    recipe: Recipe | None = None
+    """What the results are of, where it is known."""
+    title: str = "Benchmark results"
+    """Heads the page of a report without a recipe."""
     tables: tuple[ResultTable, ...]
     problems: tuple[Problem, ...]
     topics: TopicSet | None = None
-    """The topics of every table; None: those that the recipes name."""
+    """The topics of every table; None: those that the recipe names."""
 
     def html(self) -> tuple[str, list[Problem]]:
         """The page, and all problems: those of the tables, of rankings and of texts."""
         parts, problems = [], list(self.problems)
         for table in self.tables:
             known = self.topics is not None
-            topics, why = (self.topics, None) if known else topics_of(table.records[0], self.description)
+            topics, why = (self.topics, None) if known else topics_of(table.records[0], self.recipe)
             rankings = shown_rankings(table, topics, why, RANKING_BYTES // len(self.tables))
             problems += rankings.problems
             if why is not None:
@@ -73,7 +77,8 @@ class Report:
                 many = f"the rankings of {len(rankings.topics):,} of {rankings.of:,} topics are shown, evenly spaced"
                 problems.append(Problem(kind="left out", what=table.topics, why=many))
             parts.append(Part(table=table, topics=topics, rankings=rankings))
-        return page(parts, self.description, problems), problems
+        title, about = (self.title, "") if self.recipe is None else (self.recipe.title, self.recipe.about)
+        return page(parts, title, about, problems), problems
 
     def markdown(self) -> str:
         """The tables as Markdown."""
@@ -111,26 +116,21 @@ class Report:
         return [*written, *([] if scores is None else [scores])], problems
 
 
-def report(
-    paths: Sequence[Path],
-    *,
-    recipes: Sequence[str] = (),
-    reference: str | None = None,
-) -> Report:
-    """Read results and compare.
+def report(folder: Path, *, reference: str | None = None, trust: bool = False) -> Report:
+    """Read the results of a benchmark and compare.
 
     Args:
-        paths: folders of results.
-        recipes: of the results, by name or file; those that come along are found by themselves.
+        folder: of results, as `srd benchmark` leaves it.
         reference: the ranker to test against, by its name in the tables; by default the recipe's.
+        trust: import the measures and rankers that its recipe names as "module:NAME".
 
     Raises:
         FileNotFoundError, ValueError: nothing that a report could be made of; the message says why.
     """
-    results = read_results(paths)
-    description = describe(results.records, recipes)
-    found, problems = complete_tables(results.records, description, reference=reference)
-    return Report(description=description, tables=tuple(found), problems=(*results.problems, *problems))
+    recipe = saved_recipe(folder, trust=trust)  # its own measures are known from here on
+    records, unread = read_results(folder)
+    found, problems = complete_tables(records, recipe, reference=reference)
+    return Report(recipe=recipe, tables=tuple(found), problems=(*unread, *problems))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -142,12 +142,13 @@ class Part:
     rankings: ShownRankings
 
 
-def page(parts: Sequence[Part], description: Description, problems: Sequence[Problem]) -> str:
+def page(parts: Sequence[Part], title: str, about: str, problems: Sequence[Problem]) -> str:
     """The whole page as HTML.
 
     Args:
         parts: one for each topic set.
-        description: title and text of the head.
+        title: heads the page.
+        about: stands below, if there is something to say.
         problems: all that is missing.
 
     Raises:
@@ -166,7 +167,8 @@ def page(parts: Sequence[Part], description: Description, problems: Sequence[Pro
     environment.lstrip_blocks = True
     template = environment.from_string(_file("page.html"))
     text = template.render(
-        description=description,
+        title=title,
+        about=" ".join(about.split()),
         policy=_policy(script, style),
         style=_trusted(style),
         script=_trusted(script),

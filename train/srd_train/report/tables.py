@@ -15,8 +15,9 @@ from typing import Any, Literal
 import numpy as np
 
 from srd_gym.names import unknown
+from srd_train.experiment.recipe import Recipe
 from srd_train.experiment.records import Record
-from srd_train.report.results import Description, Problem, same_benchmark
+from srd_train.report.results import Problem, same_benchmark
 from srd_train.report.significance import Scores, holm, interval, paired_test, wins_ties_losses
 
 SIGNIFICANT = 0.05
@@ -138,7 +139,7 @@ class ResultTable:
 
 def complete_tables(
     records: Sequence[Record],
-    description: Description | None = None,
+    recipe: Recipe | None = None,
     *,
     reference: str | None = None,
 ) -> tuple[list[ResultTable], list[Problem]]:
@@ -146,15 +147,14 @@ def complete_tables(
 
     Args:
         records: the cells' JSON lines.
-        description: gives references, the order of tables and rows, and published figures; rankers that it does not
-            name follow by falling mean.
-        reference: the ranker (its name in the tables) to test against, instead of the description's; where neither was
-            run on a topic set mmr, else the best that reads no judgments.
+        recipe: gives references, the order of tables and rows, and published figures; rankers that it does not name
+            follow by falling mean.
+        reference: the ranker (its name in the tables) to test against, instead of the recipe's; where neither was run
+            on a topic set mmr, else the best that reads no judgments.
 
     Raises:
         ValueError: no such reference, or no ranker was run on all topics of a set anywhere.
     """
-    description = description or Description()
     rankers = {str(record["ranker"]) for record in records}
     if reference is not None and reference not in rankers:
         raise unknown("ranker in the results", reference, sorted(rankers))
@@ -166,11 +166,11 @@ def complete_tables(
         complete, incomplete = _complete_runs(group)
         problems += incomplete
         if complete:
-            found.append(_table(complete, description, reference))
+            found.append(_table(complete, recipe, reference))
     if not found:
         shown = "; ".join(map(str, problems[:3]))
         raise ValueError(f"no ranker was run on all topics of a set ({shown}); run the benchmark to its end")
-    order = description.topic_sets
+    order = [entry.name for entry in recipe.topics] if recipe is not None else []
     found.sort(key=lambda table: order.index(table.topics) if table.topics in order else len(order))
     return found, problems
 
@@ -194,22 +194,23 @@ def _complete_runs(records: Sequence[Record]) -> tuple[list[Record], list[Proble
     return complete, problems
 
 
-def _table(records: Sequence[Record], description: Description, wanted: str | None) -> ResultTable:
+def _table(records: Sequence[Record], recipe: Recipe | None, wanted: str | None) -> ResultTable:
     """The table of one topic set.
 
     Args:
         records: of rankers and seeds that were run on all its topics.
-        description: as of `complete_tables`.
+        recipe: as of `complete_tables`.
         wanted: the reference, where one is named.
     """
     topic_set, measures = records[0]["topic_set"], tuple(records[0]["measures"])
     topic_ids = tuple(sorted({query_id for record in records for query_id in record["per_topic"]}))
-    by_ranker = _in_order(records, description.rankers)
+    by_ranker = _in_order(records, () if recipe is None else recipe.rows)
     by_seed = {name: _scores(own, measures, topic_ids) for name, own in by_ranker.items()}
     scores = {m: {name: values[m] for name, values in by_seed.items()} for m in measures}
     competitors = [name for name, own in by_ranker.items() if not own[0]["reads_judgments"]]
     tested = {name: scores[measures[0]][name] for name in competitors if not _too_few_seeds(by_ranker[name])}
-    described, second = description.references
+    described, second = (None, None) if recipe is None else (recipe.reference, recipe.second_reference)
+    entry = None if recipe is None else recipe.entry(topic_set["name"])
     best = max(sorted(competitors or by_ranker), key=lambda name: _cell_mean(by_ranker[name]))
     reference = next(n for n in (wanted, described, _USUAL_REFERENCE, best) if n in by_ranker)
     second = second if second in by_ranker and second != reference else None
@@ -219,7 +220,6 @@ def _table(records: Sequence[Record], description: Description, wanted: str | No
         _row(own, by_seed[name], None if name == reference else first, [values.get(name) for values in p_values])
         for name, own in by_ranker.items()
     ]
-    figures = [entry for entry in description.entries(topic_set["name"]) if entry.published]
     return ResultTable(
         topics=topic_set["name"],
         full_name=topic_set["full_name"],
@@ -232,8 +232,8 @@ def _table(records: Sequence[Record], description: Description, wanted: str | No
         measures=measures,
         commits=tuple(sorted({record["commit"] or "unknown" for record in records})),
         rows=tuple(rows),
-        published=figures[0].published if figures else {},
-        published_source=figures[0].published_source if figures else "",
+        published={} if entry is None else entry.published,
+        published_source="" if entry is None else entry.published_source,
         topic_ids=topic_ids,
         scores=scores,
         records=tuple(record for own in by_ranker.values() for record in own),

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 from srd_gym.names import unknown
+from srd_train.experiment.recipe import Recipe, load_recipe
 from srd_train.report.macro import averaged, collection_scores, macro_markdown, macro_tables, page_markdown
-from srd_train.report.results import Description, describe
 from srd_train.report.scores import read_scores
 from srd_train.report.significance import Scores
 from srd_train.report.tables import ResultTable, Row, complete_tables
@@ -25,7 +26,7 @@ class Stored:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._tables: dict[str, list[ResultTable]] = {}
-        self._descriptions: dict[str, Description] = {}
+        self._recipes: dict[str, Recipe] = {}
 
     @property
     def recipes(self) -> list[str]:
@@ -42,19 +43,20 @@ class Stored:
             raise unknown("recipe with stored scores", recipe, self.recipes, "`srd benchmark --scores` writes them.")
         if recipe not in self._tables:
             records = read_scores(self.folder / f"{recipe}.parquet")
-            self._descriptions[recipe] = describe(records, [recipe])
-            self._tables[recipe], _ = complete_tables(records, self._descriptions[recipe])
+            self._recipes[recipe] = load_recipe(recipe)
+            self._tables[recipe], _ = complete_tables(records, self._recipes[recipe])
         return self._tables[recipe]
 
     def markdown(self, recipe: str) -> str:
         """All tables of a recipe's page."""
-        return page_markdown(self.tables(recipe), self._descriptions[recipe])
+        return page_markdown(self.tables(recipe), self._recipes[recipe])
 
     def averages(self, recipes: Sequence[str]) -> str:
         """The macro-averages of several recipes together: those of one name are one, over the collections of all."""
         tables = [table for recipe in recipes for table in self.tables(recipe)]
-        described = [one for recipe in recipes for one in self._descriptions[recipe].recipes]
-        return macro_markdown(macro_tables(tables, Description(recipes=tuple(described))))
+        first, *others = (self._recipes[recipe] for recipe in recipes)
+        together = replace(first, topics=(*first.topics, *(entry for one in others for entry in one.topics)))
+        return macro_markdown(macro_tables(tables, together))
 
     def collections(self, recipe: str, topics: str) -> list[list[ResultTable]]:
         """The tables of a topic set, or of a macro-average by this name: those of each of its collections.
@@ -62,7 +64,7 @@ class Stored:
         Raises:
             ValueError: an unknown recipe or name.
         """
-        averages = averaged(self.tables(recipe), self._descriptions[recipe])
+        averages = averaged(self.tables(recipe), self._recipes[recipe])
         if topics in averages:
             return list(averages[topics].values())
         return [[self.table(recipe, topics)]]

@@ -131,7 +131,6 @@ def record(ranker: str = "mmr", **changes: Any) -> dict[str, Any]:
         "measures": {"alpha_nDCG@5": 0.5},
         "per_topic": {f"q{i}": {"alpha_nDCG@5": 0.1 * i + 0.01 * len(ranker)} for i in range(3)},
         "history": None,
-        "time_budget": None,
         "environment_episodes": None,
         "environment_steps": None,
         "fit_cpu_seconds": 1.0,

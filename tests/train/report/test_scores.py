@@ -4,13 +4,14 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-from made_results import record, table_of, write_records
+from made_results import recipe_file, record, table_of
 from run_srd import Srd
 
 from srd_train.experiment.recipe import load_recipe
 from srd_train.report.results import read_results
-from srd_train.report.scores import read_scores, write_scores
+from srd_train.report.scores import write_scores
 from srd_train.report.tables import complete_tables
+from studies.claims.stored import read_scores
 
 
 def test_tables_of_stored_scores_are_those_of_the_records(small_run: tuple[Path, Path], tmp_path: Path) -> None:
@@ -43,14 +44,10 @@ def test_equal_records_make_equal_files(tmp_path: Path) -> None:
     assert (tmp_path / "one.parquet").read_bytes() == (tmp_path / "two.parquet").read_bytes()
 
 
-def test_commands_write_them(tmp_path: Path, srd: Srd) -> None:
-    results = write_records(tmp_path / "results", [record("mmr"), record("random")])
-    made = srd.works(
-        "report", results, "--scores", tmp_path / "kept.parquet", "--out", tmp_path / "page.html", "--json"
-    )
-    assert str(tmp_path / "kept.parquet") in made.json["written"]
+def test_the_command_writes_them(tmp_path: Path, srd: Srd) -> None:
+    words = ("benchmark", recipe_file(tmp_path, "random"), "--out", tmp_path / "results")
+    srd.works(*words, "--scores", tmp_path / "kept.parquet")
     assert table_of(read_scores(tmp_path / "kept.parquet")).tested == 3
-    assert "expected a file ending in .parquet" in srd.fails("report", results, "--scores", "kept.csv")
     assert "expected a file ending in .parquet" in srd.fails("benchmark", "smoke", "--scores", "kept.csv")
 
 
@@ -65,9 +62,3 @@ def test_what_is_no_file_of_scores_is_named(tmp_path: Path) -> None:
     path.write_bytes(b"none")
     with pytest.raises(ValueError, match=r"kept\.parquet"):
         read_scores(path)
-
-
-def test_runs_of_other_systems_have_none(tmp_path: Path) -> None:
-    run = {key: value for key, value in record("mmr").items() if key != "fold"}
-    with pytest.raises(ValueError, match="keep the run files"):
-        write_scores(tmp_path / "kept.parquet", [run])

@@ -67,7 +67,7 @@ class Benchmark:
     """Also write the tables as a Markdown file; one with the recipe's marks (<!-- NAME: begin -->, <!-- NAME: end -->)
     keeps its text around them."""
     scores: SomeFile = None
-    """Also write the scores of all cells, topic by topic, as a small file (.parquet) to make the tables from again."""
+    """Also write the scores of all cells, topic by topic, as a small file (.parquet)."""
     curves: SomeFile = None
     """Also draw the learning curves (.png or .svg); a page that --markdown writes shows them."""
     json: bool = False

@@ -34,8 +34,6 @@ class Report:
     """Also write the tables as Markdown."""
     latex: SomeFile = None
     """Also write the tables as LaTeX (booktabs)."""
-    scores: SomeFile = None
-    """Also write the scores, topic by topic, as a small file (.parquet) that tables can be made from again."""
     reference: SomeText = None
     """The ranker to test against, by its name in the tables; by default the recipe's."""
     trust: bool = False
@@ -55,7 +53,7 @@ class Report:
 
         made = report(self.results, reference=self.reference, trust=self.trust)
         path = self.out or self.results / "report.html"
-        written, problems = made.write(html=path, markdown=self.markdown, latex=self.latex, scores=self.scores)
+        written, problems = made.write(html=path, markdown=self.markdown, latex=self.latex)
         if self.json:
             output.data({"written": list(map(str, written)), "problems": [asdict(problem) for problem in problems]})
             return 0

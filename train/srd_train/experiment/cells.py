@@ -228,7 +228,7 @@ def _fit(cell: Cell, topics: TopicSet, on_progress: OnProgress | None) -> _Fit:
         cell.ranker.config,
         split,
         # A cell comes from `tasks`, which has refused what the caller does not trust.
-        Session(seed=cell.seed, time_budget=cell.ranker.time_budget, trust=True, on_progress=on_progress),
+        Session(seed=cell.seed, trust=True, on_progress=on_progress),
         grid=cell.ranker.grid,
         select_by=cell.select_by,
     )
@@ -288,7 +288,6 @@ def _rank_and_record(cell: Cell, fit: _Fit) -> CellResult:
         "select_by": cell.select_by,
         "split": dict(split.description),
         "depth": cell.depth,
-        "time_budget": cell.ranker.time_budget,
         "config": {**fitted.config, **({} if cell.view is None else cell.view.config)},
         "chosen": fitted.chosen,
         "validation": fitted.validation,

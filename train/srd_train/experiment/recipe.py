@@ -13,7 +13,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, TypeVar
 
-from srd_agents.config import check_count, check_positive, config_from
+from srd_agents.config import check_count, config_from
 from srd_agents.registry import RANKERS
 from srd_agents.storage import write_json
 from srd_gym.data.collection import Retrieve
@@ -170,8 +170,6 @@ class RankerEntry:
     """Option -> values to choose from on the validation topics."""
     seeds: tuple[int, ...] = ()
     """Instead of the recipe's; one is enough for a ranker without chance."""
-    time_budget: float | None = None
-    """Seconds of training at most; a cell that it ends depends on the machine, and the tables say so."""
     needs: tuple[str, ...] = ()
     """What a topic set must have for these options, beside what the ranker needs anyway: "retrieval order", "query"
     (a vector). A set without it gets no such row."""
@@ -184,8 +182,6 @@ class RankerEntry:
         _check_known(f"need of ranker {self.name!r}:", self.needs, NEEDS)
         for seed in self.seeds:
             check_count("a seed", seed, low=0)
-        if self.time_budget is not None:
-            check_positive(f"ranker {self.name!r}: time_budget", self.time_budget)
         all_options(self.ranker, self.config, self.grid)  # it refuses what the ranker does not take
         self._check_views()
 

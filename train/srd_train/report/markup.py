@@ -116,9 +116,6 @@ def notes(table: ResultTable) -> list[str]:
         fits.setdefault(row.fitted_as, []).append(row.ranker)
     oracles = ", ".join(row.ranker for row in table.rows if row.reads_judgments)
     few = "; ".join(row.ranker for row in table.rows if row.too_few_seeds)
-    timed = ", ".join(
-        f"{row.ranker} ({row.medians['time_budget']:g} s)" for row in table.rows if "time_budget" in row.medians
-    )
     return [
         *(_MARK_NOTES.get(mark, f"Vectors: {mark}.") for mark in table.marks),
         *([f"Reads the judgments, and so competes with nobody: {oracles}."] if oracles else []),
@@ -129,7 +126,6 @@ def notes(table: ResultTable) -> list[str]:
             for name, rows in fits.items()
             if len(rows) > 1
         ),
-        *([f"Ended by a time budget, so that their weights depend on the machine: {timed}."] if timed else []),
     ]
 
 

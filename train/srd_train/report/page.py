@@ -24,7 +24,6 @@ from srd_train.report.markup import Column, as_latex, as_markdown, columns, lege
 from srd_train.report.pictures import panels
 from srd_train.report.rankings import ShownRankings, shown_rankings
 from srd_train.report.results import Problem, read_results, topics_of
-from srd_train.report.scores import write_scores
 from srd_train.report.significance import Scores
 from srd_train.report.tables import ResultTable, Row, complete_tables
 
@@ -89,12 +88,7 @@ class Report:
         return as_latex(self.tables)
 
     def write(
-        self,
-        *,
-        html: Path | None = None,
-        markdown: Path | None = None,
-        latex: Path | None = None,
-        scores: Path | None = None,
+        self, *, html: Path | None = None, markdown: Path | None = None, latex: Path | None = None
     ) -> tuple[list[Path], list[Problem]]:
         """Write the forms that have a path.
 
@@ -109,11 +103,9 @@ class Report:
             written[markdown] = self.markdown()
         if latex is not None:
             written[latex] = self.latex()
-        if scores is not None:
-            write_scores(scores, [record for table in self.tables for record in table.records])
         for path, text in written.items():
             write_text(path, text)
-        return [*written, *([] if scores is None else [scores])], problems
+        return list(written), problems
 
 
 def report(folder: Path, *, reference: str | None = None, trust: bool = False) -> Report:

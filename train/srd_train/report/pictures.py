@@ -207,7 +207,7 @@ def _curve(records: Sequence[Mapping[str, Any]], against: Against) -> LearningCu
 def _start(records: Sequence[Mapping[str, Any]]) -> float | None:
     """The mean over cells of what validation gave before any episode."""
     first = [entry for record in records for entry in record["history"]["records"][:1]]
-    values = [entry["validation"] for entry in first if entry.get("episodes") == 0]
+    values = [entry.get("validation") for entry in first if entry.get("episodes") == 0]
     return float(np.mean(values)) if values and None not in values else None
 
 

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pyarrow.parquet as pq
 
 from srd_gym.names import unknown
+from srd_gym.reading import reading
 from srd_train.experiment.recipe import Recipe, load_recipe
+from srd_train.experiment.records import Record
 from srd_train.report.macro import averaged, collection_scores, macro_markdown, macro_tables, page_markdown
-from srd_train.report.scores import read_scores
+from srd_train.report.scores import AS_JSON, KEY, VERSION
 from srd_train.report.significance import Scores
 from srd_train.report.tables import ResultTable, Row, complete_tables
 
@@ -93,6 +99,42 @@ class Stored:
                 f"{ranker!r} and {other!r} were not tested on the same topics; expected rows of one topic set"
             )
         return list(zip(scores_of(one, ranker), scores_of(two, other), strict=True))
+
+
+def read_scores(path: Path) -> list[dict[str, Any]]:
+    """The records in a file of scores: what `complete_tables` needs, without configuration, history and rankings.
+
+    Raises:
+        FileNotFoundError: no such file.
+        ValueError: no file of scores, or one of another version.
+    """
+    with reading(path, "scores", "a file of `srd benchmark --scores`", "write it again from the benchmark's folder"):
+        table = pq.read_table(path)
+        said = json.loads((table.schema.metadata or {}).get(KEY, b"{}"))
+        if said.get("version") != VERSION:
+            raise ValueError(f"version {said.get('version')!r}, expected {VERSION!r}")
+        cells = table["cell"].to_numpy()
+        starts = [0, *(np.flatnonzero(cells[1:] != cells[:-1]) + 1).tolist(), len(cells)]
+        scores = {name: table[name].to_numpy() for name in said["measures"]}
+        query_ids, about = table["topic"].to_pylist(), table.take(starts[:-1]).to_pylist()
+        return [
+            _record(first, query_ids[one:other], {name: values[one:other] for name, values in scores.items()})
+            for first, (one, other) in zip(about, pairwise(starts), strict=True)
+        ]
+
+
+def _record(first: Record, query_ids: Sequence[str], scores: Mapping[str, Scores]) -> dict[str, Any]:
+    """The record of a cell: what its first row says of it, its topics, and its columns of scores."""
+    columns = {name: values for name, values in scores.items() if first[name] is not None}
+    scored = zip(*(values.tolist() for values in columns.values()), strict=True)
+    each = [dict(zip(columns, values, strict=True)) for values in scored]
+    return {
+        **{key: value for key, value in first.items() if key not in scores},
+        **{key: json.loads(first[key]) for key in AS_JSON},
+        "history": {"measure": "", "records": []} if first["trained"] else None,
+        "measures": {name: float(values.mean()) for name, values in columns.items()},
+        "per_topic": dict(zip(query_ids, each, strict=True)),
+    }
 
 
 def _topics(several: list[ResultTable]) -> list[tuple[object, ...]]:

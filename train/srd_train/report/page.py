@@ -20,7 +20,7 @@ import numpy as np
 from srd_gym.topic import TopicSet
 from srd_train.experiment.recipe import Recipe, saved_recipe
 from srd_train.experiment.surroundings import versions
-from srd_train.report.markup import Column, as_latex, as_markdown, columns, legend_of, notes, write_text
+from srd_train.report.markup import as_latex, as_markdown, columns, legend_of, notes, write_text
 from srd_train.report.pictures import panels
 from srd_train.report.rankings import ShownRankings, shown_rankings
 from srd_train.report.results import Problem, read_results, topics_of
@@ -35,7 +35,6 @@ RANKING_BYTES = 9_000_000
 """Of these, what rankings and texts may take."""
 SCORES = 600_000
 """Numbers of scores by topic that a page holds; measures beyond are left out, the first of all last."""
-_PLOT_WIDTH, _PLOT_HEIGHT = 120, 16
 _KINDS = {
     "failed": "Cells that failed",
     "unreadable": "Records that cannot be read",
@@ -166,7 +165,8 @@ def page(parts: Sequence[Part], title: str, about: str, problems: Sequence[Probl
         script=_trusted(script),
         data=_trusted(embedded(data)),
         lists=[_trusted(embedded(part.rankings.topics)) for part in parts],
-        tables=[_table(part.table, data["styles"]) for part in parts],
+        styles=data["styles"],
+        tables=[_shown(part.table) for part in parts],
         legend=legend_of([part.table for part in parts]),
         problems=[(_KINDS[kind], [p for p in problems if p.kind == kind]) for kind in _KINDS],
         any_problem=bool(problems),
@@ -208,63 +208,10 @@ def _trusted(text: str) -> Any:
     return Markup(text)
 
 
-def _table(table: ResultTable, styles: dict[str, int]) -> dict[str, Any]:
-    """A result table for the template."""
-    _, *numbers = columns(table)
-    first = table.measures[0]
-    ends = [end for row in table.competitors for end in row.intervals[first]]
-    return {
-        "title": table.title,
-        "marks": table.marks,
-        "heads": [column.head for column in numbers if column.below is None],
-        "notes": notes(table),
-        "rows": [
-            {
-                "ranker": row.ranker,
-                "style": styles[row.ranker],
-                "reads": row.reads_judgments,
-                "reference": row.ranker == table.reference,
-                "best": not (row.reads_judgments or row.too_few_seeds) and row.means[first] == table.best,
-                "verdict": row.verdict,
-                "plot": _plot(row, first, min(ends), max(ends)),
-                "cells": _cells(row, numbers),
-            }
-            for row in table.rows
-        ],
-    }
-
-
-def _cells(row: Row, shown: Sequence[Column]) -> list[dict[str, str]]:
-    """The cells of a row: text, second line, and the number that it is sorted by, where there is one."""
-    cells: dict[str, dict[str, str]] = {}
-    for column in shown:
-        value = column.value(row)
-        if column.below is not None:
-            cells[column.below]["small"] = column.text(row)
-        else:
-            key = "" if value is None else repr(float(value))
-            cells[column.head] = {"text": column.text(row), "small": "", "key": key}
-    return list(cells.values())
-
-
-def _plot(row: Row, name: str, lowest: float, highest: float) -> dict[str, float] | None:
-    """Where mean and interval stand in a small plot of the competitors' range; None where they are outside of it."""
-
-    def x(value: float) -> float:
-        share = (value - lowest) / (highest - lowest) if highest > lowest else 0.5
-        return round(4 + share * (_PLOT_WIDTH - 8), 1)
-
-    low, high = row.intervals[name]
-    if low < lowest or high > highest:
-        return None
-    return {
-        "low": x(low),
-        "high": x(high),
-        "mean": x(row.means[name]),
-        "width": _PLOT_WIDTH,
-        "height": _PLOT_HEIGHT,
-        "middle": _PLOT_HEIGHT / 2,
-    }
+def _shown(table: ResultTable) -> dict[str, Any]:
+    """A result table for the template, with its columns of numbers and the range that its small plots show."""
+    ends = [end for row in table.competitors for end in row.intervals[table.measures[0]]]
+    return {"content": table, "columns": columns(table)[1:], "notes": notes(table), "low": min(ends), "high": max(ends)}
 
 
 def _made(parts: Sequence[Part]) -> dict[str, Any]:
@@ -291,31 +238,25 @@ def payload(parts: Sequence[Part]) -> tuple[dict[str, Any], list[Problem]]:
         base64 of [rankers, topics] little-endian float32; means over seeds), `curves`.
     """
     rankers = dict.fromkeys(row.ranker for part in parts for row in part.table.rows)
-    kept, problems = _measures_kept([part.table for part in parts])
-    sets = [_set(part, names) for part, names in zip(parts, kept, strict=True)]
-    return {"styles": {name: number for number, name in enumerate(rankers)}, "sets": sets}, problems
-
-
-def _measures_kept(tables: Sequence[ResultTable]) -> tuple[list[list[str]], list[Problem]]:
-    """The measures whose scores by topic fit: the first of every set, then the second, and so on."""
-    kept: list[list[str]] = [[] for _ in tables]
-    left = SCORES
-    for place in range(max(len(table.measures) for table in tables)):
-        for table, names in zip(tables, kept, strict=True):
-            size = table.tested * len(table.rows)
-            if size <= left and len(names) == place < len(table.measures):
-                names.append(table.measures[place])
-                left -= size
+    shown = _measures_shown([part.table for part in parts])
+    data = {"styles": {name: number for number, name in enumerate(rankers)}, "sets": [_set(p, shown) for p in parts]}
     why = "scores by topic of {} are left out: a page holds at most {:,} of them"
-    return kept, [
-        Problem(kind="left out", what=table.topics, why=why.format(", ".join(table.measures[len(names) :]), SCORES))
-        for table, names in zip(tables, kept, strict=True)
-        if len(names) < len(table.measures)
+    return data, [
+        Problem(kind="left out", what=part.table.topics, why=why.format(", ".join(part.table.measures[shown:]), SCORES))
+        for part in parts
+        if part.table.measures[shown:]
     ]
 
 
-def _set(part: Part, measures: Sequence[str]) -> dict[str, Any]:
-    """One topic set."""
+def _measures_shown(tables: Sequence[ResultTable]) -> int:
+    """Of how many measures, the first ones of every table, all scores by topic fit into the page."""
+    sizes = [(table.tested * len(table.rows), len(table.measures)) for table in tables]
+    most = max(measures for _, measures in sizes)
+    return max(n for n in range(most + 1) if sum(size * min(n, measures) for size, measures in sizes) <= SCORES)
+
+
+def _set(part: Part, measures: int) -> dict[str, Any]:
+    """One topic set, with the scores of its first measures."""
     table = part.table
     names = [row.ranker for row in table.rows]
     return {
@@ -326,7 +267,7 @@ def _set(part: Part, measures: Sequence[str]) -> dict[str, Any]:
         "topics": list(table.topic_ids),
         "queries": _queries(table.topic_ids, part.topics),
         "rankers": _rounded([_ranker(row) for row in table.rows]),
-        "scores": {name: _packed(table.scores[name], names) for name in measures},
+        "scores": {name: _packed(table.scores[name], names) for name in table.measures[:measures]},
         "curves": _rounded(_curves(table)),
         "texts": part.rankings.why_no_texts,
         "shown": len(part.rankings.topics),
@@ -347,11 +288,11 @@ def _ranker(row: Row) -> dict[str, Any]:
 
 
 def _queries(ids: Sequence[str], topics: TopicSet | None) -> list[str] | None:
-    """Query texts where they are known; of the topics themselves, so lists drawn from them have none of their own."""
+    """Query texts, where they are known."""
     if topics is None:
         return None
     texts = {topic.query_id: topic.query_text or "" for topic in topics}
-    found = [texts.get(query_id, texts.get(f"{query_id}/1", "")) for query_id in ids]
+    found = [texts.get(query_id, "") for query_id in ids]
     return found if any(found) else None
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -25,8 +25,8 @@ from srd_train.report.tables import ResultTable
 
 TEXT_LENGTH = 320
 """Characters of a text that are shown."""
-_PROBED = 40
-"""Topics looked at to tell how many fit."""
+_GOLDEN = (5**0.5 - 1) / 2
+"""Places by the fractions of its multiples: however many of the first are taken, they are evenly spaced."""
 
 Rankings = dict[str, dict[str, dict[int, tuple[str, ...]]]]
 """Query id -> ranker -> seed -> document ids, best first."""
@@ -58,18 +58,15 @@ def shown_rankings(table: ResultTable, topics: TopicSet | None, why_no_texts: st
     rankings, problems = _rankings(table.records)
     ids = list(rankings)
 
-    def entry(place: int) -> dict[str, Any]:
-        return _entry(ids[place], rankings[ids[place]], topics, table)
-
-    probed = [_size(entry(place)) for place in _spaced(len(ids), _PROBED)]
-    shown, left = [], budget
-    for place in _spaced(len(ids), int(budget // max(1.0, sum(probed) / len(probed))) if probed else 0):
-        shown.append(entry(place))
-        left -= _size(shown[-1])
-        if left < 0:
-            shown.pop()
+    shown: dict[int, dict[str, Any]] = {}
+    for place in np.argsort(np.arange(len(ids)) * _GOLDEN % 1).tolist():
+        entry = _entry(ids[place], rankings[ids[place]], topics, table)
+        budget -= len(json.dumps(entry, separators=(",", ":"))) + 1
+        if budget < 0:
             break
-    return ShownRankings(topics=shown, of=len(ids), why_no_texts=why_no_texts, problems=tuple(problems))
+        shown[place] = entry
+    in_order = [shown[place] for place in sorted(shown)]
+    return ShownRankings(topics=in_order, of=len(ids), why_no_texts=why_no_texts, problems=tuple(problems))
 
 
 def _entry(
@@ -167,14 +164,3 @@ def _inside(folder: Path, name: str) -> Path:
     if not path.is_relative_to(folder.resolve()):
         raise ValueError("it leads out of the folder of results")
     return path
-
-
-def _spaced(count: int, wanted: int) -> Iterator[int]:
-    """At most `wanted` of `count` places, evenly spaced."""
-    chosen = min(count, wanted)
-    return (i * count // chosen for i in range(chosen))
-
-
-def _size(entry: Mapping[str, Any]) -> int:
-    """Bytes of an entry in the page."""
-    return len(json.dumps(entry, separators=(",", ":"), ensure_ascii=True)) + 1

@@ -62,8 +62,6 @@ class Row:
     and `rank_milliseconds`, the processor time to rank a test topic."""
     fitted_as: str
     """The row whose fit this one ranks with; its own name, but for views."""
-    view: dict[str, Any] | None
-    """The options of ranking by which it differs from that row; None for that row itself."""
     reads_judgments: bool
     """Whether it is a reference that looks at the labels, no competitor."""
 
@@ -74,8 +72,6 @@ class ResultTable:
 
     topics: str
     """The topic set's name in the recipe."""
-    full_name: str
-    """Its own name, which says how vectors were simulated."""
     marks: tuple[str, ...]
     """"simulated", "transductive"."""
     tested: int
@@ -222,7 +218,6 @@ def _table(records: Sequence[Record], recipe: Recipe | None, wanted: str | None)
     ]
     return ResultTable(
         topics=topic_set["name"],
-        full_name=topic_set["full_name"],
         marks=tuple(topic_set["marks"]),
         tested=len(topic_ids),
         folds=tuple(sorted({record["fold"] for record in records if "fold" in record})),
@@ -287,7 +282,6 @@ def _row(
         wins_ties_losses=None if reference is None else wins_ties_losses(first, reference),
         medians=_medians(records),
         fitted_as=records[0]["fitted_as"],
-        view=records[0]["view"],
         reads_judgments=records[0]["reads_judgments"],
     )
 

@@ -70,7 +70,7 @@ def test_records_of_views_are_those_of_their_fit(finished: tuple[Path, list[dict
     assert list(by_row) == ["random", "raw", "by value", "search 0", "search 9"]
     learned = [by_row[name] for name in list(by_row)[1:]]
     assert {record["fitted_as"] for record in learned} == {"raw"}
-    for key in ("fit_seconds", "history", "environment_steps", "validation"):
+    for key in ("fit_cpu_seconds", "history", "environment_steps", "validation"):
         assert all(record[key] == learned[0][key] for record in learned), key
     assert [record["config"]["rank_by"] for record in learned] == ["policy", "value", "search", "search"]
     assert all(record["rank_cpu_seconds"] > 0 for record in learned)

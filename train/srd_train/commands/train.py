@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -26,7 +26,7 @@ from srd_train.commands.options import (
     parsed_with_ranker,
 )
 from srd_train.commands.output import Output
-from srd_train.experiment.fit import Fitted, Session, Split, Trial, fit_ranker, split_topics, topics_seen, with_lsa
+from srd_train.experiment.fit import Fitted, Session, Split, fit_ranker, split_topics, topics_seen, with_lsa
 from srd_train.experiment.surroundings import commit, held, import_own
 from srd_train.experiment.tensorboard import EventLog
 from srd_train.serving.models import VECTORIZER_FOLDER, saved_vectorizer, write_heuristic
@@ -161,10 +161,9 @@ class TrainCommand:
                 if log is not None:
                     log.add(progress.records)
 
-            def on_trial(trial: Trial) -> None:
-                values = ", ".join(f"{name} {value}" for name, value in trial.values.items())
-                if trial.score is not None:
-                    output.notice(f"{values}: {options.select_by} {trial.score:.4f} on validation")
+            def on_trial(values: Mapping[str, Any], score: float) -> None:
+                tried = ", ".join(f"{name} {value}" for name, value in values.items())
+                output.notice(f"{tried}: {options.select_by} {score:.4f} on validation")
 
             session = Session(
                 seed=options.seed,

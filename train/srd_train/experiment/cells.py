@@ -16,12 +16,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
 
 from srd_agents.history import OnProgress
 from srd_agents.registry import RANKERS
 from srd_gym.measures import evaluate
-from srd_gym.protocols import IntArray, checked_rankings
+from srd_gym.protocols import checked_rankings
 from srd_gym.topic import TopicSet
 from srd_train.experiment.fit import Fitted, Session, Split, all_options, fit_ranker, split_topics, with_lsa
 from srd_train.experiment.recipe import RankerEntry, Recipe, TopicsEntry, View
@@ -146,6 +149,8 @@ class CellResult:
         return self.rankings is None
 
 
+Seconds = NDArray[np.float64]
+"""Of the clock on the wall, and of processors: [2]."""
 Engine = Callable[[Iterable[Task]], Iterator[tuple[Cell, CellResult]]]
 """Runs tasks, and gives their cells' results in whatever order they end (`engines`)."""
 
@@ -172,7 +177,7 @@ def in_process(tasks: Iterable[Task], on_progress: OnProgress | None = None) -> 
         yield from zip(task.cells, run_fit(task.cells, task.topics, on_progress), strict=True)
 
 
-def run_fit(cells: Sequence[Cell], topics: TopicSet, on_progress: OnProgress | None = None) -> Iterator[CellResult]:
+def run_fit(cells: Sequence[Cell], topics: TopicSet, on_progress: OnProgress | None = None) -> list[CellResult]:
     """Run cells that differ only in their view: fit once, then rank with each view in turn.
 
     Choose and train on the fold's training and validation topics, then open its test topics, once. An error ends its
@@ -183,56 +188,52 @@ def run_fit(cells: Sequence[Cell], topics: TopicSet, on_progress: OnProgress | N
         topics: the whole topic set that they name.
         on_progress: called while a learner trains.
 
-    Yields:
-        The result of each, in their order, as soon as it is known.
+    Returns:
+        The result of each, in their order.
     """
-    clock, first = _Clock(), cells[0]
+    begun = _now()
     try:
-        # For processes that have not read the recipe; cells come from `tasks`, which has refused what is not trusted.
-        import_own([first.ranker.ranker, first.ranker.config, first.measures, first.select_by], trust=True)
         fit = _fit(cells[0], topics, on_progress)
     except Exception as error:
-        yield from (failure(cell, error, clock.read()[0]) for cell in cells)
-        return
+        return [failure(cell, error, (_now() - begun)[0]) for cell in cells]
+    results = []
     for cell in cells:
-        clock = _Clock()
+        begun = _now()
         try:
-            result = _rank_and_record(cell, fit)
+            results.append(_ranked(cell, fit))
         except Exception as error:
-            result = failure(cell, error, clock.read()[0])
-        yield result
+            results.append(failure(cell, error, (_now() - begun)[0]))
+    return results
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Fit:
-    """What cells of one fit have in common; times are (wall, processor) seconds."""
+    """What cells of one fit have in common."""
 
     topics: TopicSet
     split: Split
     fitted: Fitted
-    time: tuple[float, float]
-    """Of training and choosing alone."""
-    until_ranking: tuple[float, float]
+    seconds: Seconds
     """With splitting and vectors."""
+    fit_seconds: Seconds
+    """Of training and choosing alone."""
 
 
 def _fit(cell: Cell, topics: TopicSet, on_progress: OnProgress | None) -> _Fit:
     """Split off the fold, with vectors fitted on its training texts where the recipe says so, and fit the ranker."""
-    whole = _Clock()
+    begun = _now()
+    # For processes that have not read the recipe; cells come from `tasks`, which has refused what is not trusted.
+    import_own([cell.ranker.ranker, cell.ranker.config, cell.measures, cell.select_by], trust=True)
     file = folds_path(cell.topics)
     fold = str(cell.fold) if file is not None else f"{cell.fold}/{cell.topics.folds}"
     split = _split(topics, fold, file, cell.topics.width if cell.topics.vectors == "lsa" else None)
-    alone = _Clock()
+    fit_begun = _now()
+    session = Session(seed=cell.seed, trust=True, on_progress=on_progress)
     fitted = fit_ranker(
-        cell.ranker.ranker,
-        cell.ranker.config,
-        split,
-        # A cell comes from `tasks`, which has refused what the caller does not trust.
-        Session(seed=cell.seed, trust=True, on_progress=on_progress),
-        grid=cell.ranker.grid,
-        select_by=cell.select_by,
+        cell.ranker.ranker, cell.ranker.config, split, session, grid=cell.ranker.grid, select_by=cell.select_by
     )
-    return _Fit(topics=topics, split=split, fitted=fitted, time=alone.read(), until_ranking=whole.read())
+    ended = _now()
+    return _Fit(topics=topics, split=split, fitted=fitted, seconds=ended - begun, fit_seconds=ended - fit_begun)
 
 
 @lru_cache(maxsize=5)
@@ -242,31 +243,29 @@ def _split(topics: TopicSet, fold: str, file: Path | None, lsa_width: int | None
     return split if lsa_width is None else with_lsa(split, lsa_width)
 
 
-def _rank_and_record(cell: Cell, fit: _Fit) -> CellResult:
-    """Open the cell's test topics."""
+def _ranked(cell: Cell, fit: _Fit) -> CellResult:
+    """Open the cell's test topics: rank them, and score the rankings."""
     split, fitted = fit.split, fit.fitted
     if split.test is None:
         raise ValueError("a benchmark fold has test topics")  # a named fold always has them
-    test = split.test
-    clock = _Clock()
-    ranker: Any = fitted.ranker
-    if cell.view is not None:
-        ranker = ranker.ranking_with(**cell.view.config)
-    rankings: dict[str, IntArray] = {}
-    for start in range(0, len(test), _RANK_CHUNK):
-        chunk = test[start : start + _RANK_CHUNK]
-        rankings.update(zip(chunk.query_ids, ranker.rank_batch(chunk, cell.depth), strict=True))
-    ranking = clock.read()
-    checked_rankings([rankings[topic.query_id] for topic in test], test, cell.ranker.ranker)
-    for topic in test:
-        wanted, came = min(cell.depth, topic.n_candidates), len(rankings[topic.query_id])
-        if came != wanted:
+    test, view = split.test, {} if cell.view is None else dict(cell.view.config)
+    begun = _now()
+    ranker: Any = fitted.ranker if cell.view is None else cast(Any, fitted.ranker).ranking_with(**view)
+    chunks = [test[start : start + _RANK_CHUNK] for start in range(0, len(test), _RANK_CHUNK)]
+    ranked = [ranking for chunk in chunks for ranking in ranker.rank_batch(chunk, cell.depth)]
+    rank_seconds = _now() - begun
+    checked_rankings(ranked, test, cell.ranker.ranker)
+    for topic, ranking in zip(test, ranked, strict=True):
+        if len(ranking) != (wanted := min(cell.depth, topic.n_candidates)):
             raise ValueError(
-                f"ranker {cell.ranker.ranker!r} ranked {came} documents of topic {topic.query_id!r}, expected {wanted}"
+                f"ranker {cell.ranker.ranker!r} ranked {len(ranking)} documents of topic {topic.query_id!r}, "
+                f"expected {wanted}"
             )
-    evaluation = evaluate(test, rankings, cell.measures)
-    ids = {topic.query_id: [topic.doc_ids[i] for i in rankings[topic.query_id]] for topic in test}
-    wall, cpu = clock.read()
+    evaluation = evaluate(test, dict(zip(test.query_ids, ranked, strict=True)), cell.measures)
+    ids = {topic.query_id: [topic.doc_ids[i] for i in ranking] for topic, ranking in zip(test, ranked, strict=True)}
+    wall, cpu = (fit.seconds + _now() - begun).tolist()
+    about, records = _about(cell), (fitted.history or {}).get("records", ())
+    last = records[-1] if records else {}
     topic_set = {
         "full_name": fit.topics.name,
         "marks": list(test.marks),
@@ -275,20 +274,18 @@ def _rank_and_record(cell: Cell, fit: _Fit) -> CellResult:
         "validation": len(split.validation),
         "test": len(test),
     }
-    about, records = _about(cell), (fitted.history or {}).get("records", ())
-    last = records[-1] if records else {}
     record = {
         **about,
         "topic_set": {**about["topic_set"], **topic_set},
         "vectors": cell.topics.vectors,
         "fitted_as": cell.ranker.name,
-        "view": None if cell.view is None else dict(cell.view.config),
+        "view": None if cell.view is None else view,
         "registry_name": cell.ranker.ranker,
         "reads_judgments": "judgments" in RANKERS.find(cell.ranker.ranker).needs,
         "select_by": cell.select_by,
         "split": dict(split.description),
         "depth": cell.depth,
-        "config": {**fitted.config, **({} if cell.view is None else cell.view.config)},
+        "config": {**fitted.config, **view},
         "chosen": fitted.chosen,
         "validation": fitted.validation,
         "trials": fitted.trials,
@@ -298,12 +295,10 @@ def _rank_and_record(cell: Cell, fit: _Fit) -> CellResult:
         "history": fitted.history,
         "environment_episodes": last.get("episodes"),
         "environment_steps": last.get("steps"),
-        "wall_seconds": fit.until_ranking[0] + wall,
-        "cpu_seconds": fit.until_ranking[1] + cpu,
-        "fit_seconds": fit.time[0],
-        "fit_cpu_seconds": fit.time[1],
-        "rank_seconds": ranking[0],
-        "rank_cpu_seconds": ranking[1],
+        "wall_seconds": wall,
+        "cpu_seconds": cpu,
+        "fit_cpu_seconds": float(fit.fit_seconds[1]),
+        "rank_cpu_seconds": float(rank_seconds[1]),
         "run": f"runs/{cell.id}.run",
     }
     return CellResult(record=record, rankings=ids)
@@ -323,15 +318,9 @@ def _about(cell: Cell) -> dict[str, Any]:
     }
 
 
-class _Clock:
-    """Seconds since it was created."""
-
-    def __init__(self) -> None:
-        self._wall, self._cpu = time.perf_counter(), time.process_time()
-
-    def read(self) -> tuple[float, float]:
-        """Wall time, and processor time of all threads of this process."""
-        return time.perf_counter() - self._wall, time.process_time() - self._cpu
+def _now() -> Seconds:
+    """Wall time, and processor time of all threads of this process."""
+    return np.array([time.perf_counter(), time.process_time()])
 
 
 def _check_weights(ranker: RankerEntry, seeds: Iterable[int]) -> None:

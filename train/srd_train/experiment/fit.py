@@ -105,15 +105,6 @@ def with_lsa(split: Split, width: int, vectorizer: LsaVectorizer | None = None) 
 
 
 @dataclass(frozen=True, kw_only=True)
-class Trial:
-    """One configuration and how it did on the validation topics."""
-
-    values: Values
-    score: float | None
-    """The measure of the choice, higher is better; a learner's own measure, or None, where there was no choice."""
-
-
-@dataclass(frozen=True, kw_only=True)
 class Session:
     """How a training run runs: its seed, its folder, its limits."""
 
@@ -133,8 +124,8 @@ class Session:
     """Let a ranker run other people's code."""
     on_progress: OnProgress | None = None
     """Called while a learner trains."""
-    on_trial: Callable[[Trial], None] | None = None
-    """Called after each configuration tried."""
+    on_trial: Callable[[Values, float], None] | None = None
+    """Called after each configuration tried, with its values and its measure of the choice."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -147,9 +138,9 @@ class Fitted:
     chosen: Values
     """Those that were chosen on the validation topics."""
     validation: float | None
-    """The measure of the choice on the validation topics."""
-    trials: list[dict[str, Any]]
-    """Every configuration tried, with its score."""
+    """The measure of the choice on the validation topics; a learner's own measure, or None, where there was none."""
+    trials: list[Values]
+    """Every configuration tried, with its score, where there was a choice."""
     history: dict[str, Any] | None
     """A learner's history; its records also say how many episodes and steps were played by then."""
 
@@ -218,24 +209,29 @@ def fit_ranker(
     """
     spec = RANKERS.find(name)
     candidates = combinations(grid_for(spec, config, grid or {}))
-    several = len(candidates) > 1
-    if several and session.out is not None and spec.learns:
+    judge = Validation(split.validation, select_by) if len(candidates) > 1 else None
+    if judge is not None and session.out is not None and spec.learns:
         raise ValueError("a grid of trained configurations has no single folder; use a benchmark recipe for it")
 
     # Only the best so far is kept: a grid of learners should not hold all their weights.
-    kept: list[tuple[Ranker, Trial]] = []
-    trials: list[Trial] = []
-    judge = Validation(split.validation, select_by) if several else None
+    kept: list[Fitted] = []
+    trials: list[Values] = []
     for values in candidates:
-        ranker, score = _fit(spec, {**config, **values}, split, session)
-        trial = Trial(values=values, score=score if judge is None else judge.mean(ranker))
-        if several:
-            trials.append(trial)
+        options = spec.configure(**{**config, **values})
+        ranker = spec.build(options, seed=session.seed, trust=session.trust)
+        history = _trained(ranker, options, split, session) if spec.learns else None
+        score = None if history is None else history["best_validation"]
+        if judge is not None:
+            score = judge.mean(ranker)
+            trials.append({"values": values, "score": score})
             if session.on_trial is not None:
-                session.on_trial(trial)
-        if not kept or (trial.score or 0.0) > (kept[0][1].score or 0.0):
-            kept = [(ranker, trial)]
-    return _fitted(*kept[0], spec, config, split, trials)
+                session.on_trial(values, score)
+        if not kept or (score or 0.0) > (kept[0].validation or 0.0):
+            config_of = as_values(options)
+            kept = [
+                Fitted(ranker=ranker, config=config_of, chosen=values, validation=score, trials=trials, history=history)
+            ]
+    return kept[0]
 
 
 def topics_seen(advance: Callable[[int], None]) -> OnProgress:
@@ -279,13 +275,10 @@ def torch_threads(count: int) -> Iterator[None]:
         torch.set_num_threads(before)
 
 
-def _fit(spec: RankerSpec, config: Values, split: Split, session: Session) -> tuple[Ranker, float | None]:
-    """The ranker with these options, trained where it learns, and a learner's best validation value."""
-    ranker = spec.build(spec.configure(**config), seed=session.seed, trust=session.trust)
-    if not spec.learns:
-        return ranker, None
+def _trained(ranker: Ranker, options: Any, split: Split, session: Session) -> dict[str, Any]:
+    """Train a learner; its history, with the episodes played."""
     if not isinstance(ranker, Learner):
-        raise TypeError(f"ranker {spec.name!r} says that it learns, but is no srd_agents.learner.Learner")
+        raise TypeError(f"ranker {type(ranker).__name__} says that it learns, but is no srd_agents.learner.Learner")
     ranker.metadata = dict(session.metadata)
     with torch_threads(session.threads):
         history = ranker.fit(
@@ -297,25 +290,7 @@ def _fit(spec: RankerSpec, config: Values, split: Split, session: Session) -> tu
             time_budget=session.time_budget,
             progress=session.on_progress,
         )
-    return ranker, history.best_validation
-
-
-def _fitted(
-    ranker: Ranker, best: Trial, spec: RankerSpec, config: Mapping[str, Any], split: Split, trials: Sequence[Trial]
-) -> Fitted:
-    """The result, with all options written out."""
-    options = spec.configure(**{**config, **best.values})
-    history = None if not isinstance(ranker, Learner) or ranker.history is None else asdict(ranker.history)
-    if history is not None:
-        history["records"] = _with_episodes(history["records"], options, split.train.trainable())
-    return Fitted(
-        ranker=ranker,
-        config=as_values(options),
-        chosen=best.values,
-        validation=best.score,
-        trials=[asdict(trial) for trial in trials],
-        history=history,
-    )
+    return {**asdict(history), "records": _with_episodes(history.records, options, split.train.trainable())}
 
 
 def _with_episodes(records: Sequence[Mapping[str, Any]], options: Any, topics: TopicSet) -> list[dict[str, Any]]:

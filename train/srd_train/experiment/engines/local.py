@@ -8,8 +8,9 @@ import os
 import signal
 import threading
 from collections.abc import Iterable, Iterator
-from multiprocessing import connection, resource_tracker
-from typing import Any
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from multiprocessing import resource_tracker
 
 from srd_gym.interrupts import STOPS
 from srd_gym.topic import TopicSet
@@ -40,93 +41,62 @@ def processes(jobs: int) -> Engine:
         raise ValueError(f"jobs must be at least 1, got {jobs}")
 
     def engine(tasks: Iterable[Task]) -> Iterator[tuple[Cell, CellResult]]:
-        waiting = iter(tasks)
-        workers: list[_Worker] = []
+        waiting, idle = iter(tasks), [_Worker() for _ in range(jobs)]
+        results: list[tuple[Cell, CellResult]] = []
+        running: dict[Future[list[CellResult]], tuple[_Worker, Task]] = {}
         try:
-            more = True
-            while more or workers:
-                while more and len(workers) < jobs:
-                    task = next(waiting, None)
-                    more = task is not None
-                    if task is not None:
-                        with _interrupts_blocked():
-                            workers.append(_Worker(task))
-                if workers:
-                    yield from _step(workers, waiting)
+            while True:
+                while idle and (task := next(waiting, None)) is not None:
+                    with _interrupts_blocked():
+                        running[idle[-1].begin(task)] = (idle[-1], task)
+                        idle.pop()
+                yield from results  # now that all processes have something to do
+                if not running:
+                    return
+                results = []
+                for ended in wait(running, return_when=FIRST_COMPLETED).done:
+                    worker, task = running.pop(ended)
+                    idle.append(worker if ended.exception() is None else _Worker())
+                    found = worker.died(task) if isinstance(ended.exception(), BrokenProcessPool) else ended.result()
+                    results += zip(task.cells, found, strict=True)
         finally:
             with _interrupts_blocked():
-                for worker in workers:
+                for worker in (*idle, *(worker for worker, _ in running.values())):
                     worker.stop()
 
     return engine
 
 
-def _step(workers: list[_Worker], waiting: Iterator[Task]) -> Iterator[tuple[Cell, CellResult]]:
-    """Wait for messages of processes; those that are done get the next task, or end."""
-    ready = connection.wait([worker.pipe for worker in workers])
-    for worker in [worker for worker in workers if worker.pipe in ready]:
-        try:
-            result = worker.pipe.recv()
-        except (EOFError, OSError):
-            workers.remove(worker)
-            yield from worker.died()
-            continue
-        if result is None:  # it has started
-            worker.begin()
-            continue
-        yield worker.left.pop(0), result
-        if not worker.left:
-            task = next(waiting, None)
-            if task is None:
-                worker.stop()
-                workers.remove(worker)  # last: an interrupt must leave no process that nobody stops
-            else:
-                worker.give(task)
-
-
 class _Worker:
-    """A process that runs tasks, seen from here.
+    """A process that runs tasks, one after the other; it starts with the first."""
 
-    Args:
-        task: its first; it is begun once the process says that it has started.
-    """
-
-    def __init__(self, task: Task) -> None:
+    def __init__(self) -> None:
         context = multiprocessing.get_context("spawn")
-        self.pipe, theirs = context.Pipe()
-        self.left = list(task.cells)
-        """Cells of the task whose results are still to come."""
-        self._task = task
+        self._pool = ProcessPoolExecutor(1, mp_context=context, initializer=_begin)
+        self._process: multiprocessing.process.BaseProcess | None = None
         self._topics: TopicSet | None = None
-        self._started = False
-        self._process = context.Process(target=_serve, args=(theirs,), daemon=True)
-        with _one_thread():
-            self._process.start()
-        theirs.close()
 
-    def begin(self) -> None:
-        """Send the first task: the process has started."""
-        self._started = True
-        self.give(self._task)
-
-    def give(self, task: Task) -> None:
-        """Send a task; its topics only where they are others than the last task's."""
-        self._task, self.left = task, list(task.cells)
+    def begin(self, task: Task) -> Future[list[CellResult]]:
+        """Run a task; its topics are sent only where they are others than the last task's."""
+        if self._process is None:
+            before = multiprocessing.active_children()
+            with _one_thread():
+                self._started = self._pool.submit(os.getpid)
+            self._process = next(child for child in multiprocessing.active_children() if child not in before)
         topics = None if task.topics is self._topics else task.topics
         self._topics = task.topics
-        with contextlib.suppress(OSError):  # a process that has died is noticed when its pipe is read
-            self.pipe.send((task.cells, topics))
+        return self._pool.submit(_run, task.cells, topics)
 
-    def died(self) -> Iterator[tuple[Cell, CellResult]]:
+    def died(self, task: Task) -> list[CellResult]:
         """Its cells as failures.
 
         Raises:
             RuntimeError: it could not start.
         """
-        self._process.join()
-        code = self._process.exitcode or 0
+        self.stop()
+        code = self._process.exitcode or 0 if self._process is not None else 0
         how = f"by {signal.Signals(-code).name}" if code < 0 else f"with exit code {code}"
-        if not self._started and code >= 0:
+        if self._started.exception() is not None and code >= 0:
             raise RuntimeError(
                 f"a process for cells ended {how} before it had started; a script that runs a benchmark in several "
                 'processes needs `if __name__ == "__main__":` around it'
@@ -134,14 +104,13 @@ class _Worker:
         message = f"the process that ran it ended {how}"
         if how.endswith("SIGKILL"):
             message += "; did memory run out? Fewer --jobs need less"
-        for cell in self.left:
-            yield cell, failure(cell, WorkerDiedError(message))
+        return [failure(cell, WorkerDiedError(message)) for cell in task.cells]
 
     def stop(self) -> None:
         """End the process, whatever it is doing: it writes nothing."""
-        self._process.kill()
-        self._process.join()
-        self.pipe.close()
+        if self._process is not None:
+            self._process.kill()
+        self._pool.shutdown()
 
 
 @contextlib.contextmanager
@@ -171,25 +140,13 @@ def _interrupts_blocked() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _serve(pipe: connection.Connection[Any, Any]) -> None:
-    """What a process does: run tasks as they come, and send the result of each cell."""
+def _begin() -> None:
+    """What a process does before its first task."""
     for number in STOPS:  # they reach all processes of a terminal; the one that started this one ends it
         signal.signal(number, signal.SIG_IGN)
     if hasattr(signal, "pthread_sigmask"):
         signal.pthread_sigmask(signal.SIG_UNBLOCK, STOPS)
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    topics: TopicSet | None = None
-    pipe.send(None)
-    while True:
-        try:
-            cells, given = pipe.recv()
-        except EOFError:
-            return
-        topics = topics if given is None else given
-        if topics is None:
-            raise RuntimeError("the first task came without its topics")
-        for result in run_fit(cells, topics):
-            pipe.send(result)
 
 
 def _end_with_parent() -> None:
@@ -198,3 +155,14 @@ def _end_with_parent() -> None:
     if parent is not None:
         parent.join()
         os._exit(1)
+
+
+_sent: list[TopicSet] = []
+"""The topics that this process was sent last."""
+
+
+def _run(cells: tuple[Cell, ...], topics: TopicSet | None) -> list[CellResult]:
+    """A task, in a process; without topics those of the task before."""
+    if topics is not None:
+        _sent[:] = [topics]
+    return run_fit(cells, _sent[0])

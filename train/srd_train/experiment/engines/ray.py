@@ -55,7 +55,7 @@ def on_ray(tasks: Iterable[Task]) -> Iterator[tuple[Cell, CellResult]]:
         ImportError, ConnectionError: as `connected_ray`.
     """
     ray = connected_ray()
-    run = ray.remote(num_cpus=1, max_retries=RETRIES)(_run_all)
+    run = ray.remote(num_cpus=1, max_retries=RETRIES)(run_fit)
     running: dict[Any, Task] = {}
     stored: tuple[TopicSet, Any] | None = None
     try:
@@ -70,11 +70,6 @@ def on_ray(tasks: Iterable[Task]) -> Iterator[tuple[Cell, CellResult]]:
     finally:
         for reference in running:
             ray.cancel(reference, force=True)
-
-
-def _run_all(cells: tuple[Cell, ...], topics: TopicSet) -> list[CellResult]:
-    """A task, at a worker."""
-    return list(run_fit(cells, topics))
 
 
 def _next_ended(ray: Any, running: dict[Any, Task]) -> Iterator[tuple[Cell, CellResult]]:

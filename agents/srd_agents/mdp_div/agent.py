@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any, ClassVar, TypeVar
 
+import numpy as np
 import torch
 
 from srd_agents.decoding import rankings_of
@@ -59,13 +60,13 @@ class PolicyLearner(NetworkLearner[C]):
     def _simulator(self, topics: TopicSet) -> SelectionCore:
         """What episodes run in."""
 
-    def score(self, topic: Topic, selected: IntArray, allowed: BoolArray | None = None) -> ScoreArray:
+    def score(self, topic: Topic, selected: IntArray, allowed: BoolArray) -> ScoreArray:
         """The policy's logit of each candidate after these documents were ranked.
 
         Args:
             topic: with vectors of the width trained on.
             selected: [r] int64, candidates ranked so far, in order.
-            allowed: [N] bool, the candidates on offer; None: all others.
+            allowed: [N] bool, the candidates on offer.
 
         Returns:
             [N] float64, minus infinity where not on offer; the softmax is the policy.
@@ -74,7 +75,7 @@ class PolicyLearner(NetworkLearner[C]):
             ValueError: not trained, or a topic of another width.
         """
         self.check_topics([topic])
-        return self._policy().logits(topic, selected, allowed)
+        return np.where(allowed, self._policy().logits(topic, selected).astype(np.float64), -np.inf)
 
     def _build(self, vector_width: int) -> None:
         self._network = PolicyNetwork(vector_width, self.config.hidden, order_features=self._order_features())

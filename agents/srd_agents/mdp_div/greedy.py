@@ -11,10 +11,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from srd_agents.decoding import Decoding, decode
 from srd_agents.features import order_features
 from srd_gym.core import TopicArrays
 from srd_gym.core.pruner import Pruner
-from srd_gym.protocols import BoolArray, IntArray, Pruning, ScoreArray
+from srd_gym.protocols import IntArray, Pruning
 from srd_gym.topic import Topic, TopicSet
 
 Floats = NDArray[np.float32]
@@ -70,53 +71,50 @@ class GreedyPolicy:
         """The first k documents of each topic, best first: [min(k, N)] int64 each."""
         out: list[IntArray] = []
         for start in range(0, len(topics), _CHUNK):
-            out.extend(self._rank_chunk(topics[start : start + _CHUNK], k))
+            part = topics[start : start + _CHUNK]
+            largest = max(topic.n_candidates for topic in part)
+            rankings = decode(Decoding(), self.drafts(part, 1), (len(part), largest), min(k, largest), ())
+            out += [row[: topic.n_candidates] for row, topic in zip(rankings, part, strict=True)]
         return out
 
     def rank_pruned(self, topics: Sequence[Topic], k: int, strategy: Pruning) -> list[IntArray]:
-        """`rank_batch` with candidates taken off offer by a strategy; only those on offer are evaluated.
+        """`rank_batch` with candidates taken off offer by a strategy.
 
         As many candidates stay on offer as there are ranks left.
         """
         return [self._rank_one(topic, min(k, topic.n_candidates), strategy) for topic in topics]
 
-    def logits(self, topic: Topic, selected: IntArray, allowed: BoolArray | None = None) -> ScoreArray:
-        """The logits after these documents were ranked: [N] float64, minus infinity where not on offer.
+    def logits(self, topic: Topic, selected: IntArray) -> Floats:
+        """The logits of all candidates after these documents were ranked: [N].
 
         Args:
             topic: with vectors of the width trained on.
             selected: [r] int64, in order.
-            allowed: [N] bool, the candidates on offer; None: all that are not selected.
         """
-        begun = _Begun(self, topic)
+        draft = self.drafts([topic], 1)
         for document in selected:
-            begun.rank(int(document))
-        on_offer = np.ones(topic.n_candidates, bool) if allowed is None else allowed.copy()
-        on_offer[selected] = False
-        found = np.full(topic.n_candidates, -np.inf)
-        offered = np.flatnonzero(on_offer)
-        if len(offered):
-            found[offered] = begun.logits(offered)
+            draft.add(np.array([[document]]))
+        found: Floats = draft.scores()[0, 0]
         return found
 
     def _rank_one(self, topic: Topic, ranks: int, strategy: Pruning) -> IntArray:
-        begun, here = _Begun(self, topic), np.zeros(1, np.int64)
+        draft, here = self.drafts([topic], 1), np.zeros(1, np.int64)
         pruner = Pruner(strategy, TopicArrays(TopicSet([topic], name=topic.query_id)), ranks)
         allowed = pruner.at_reset(here, np.array([ranks]))
         ranking = np.full((1, ranks), -1, np.int64)
         for rank in range(ranks):
-            offered = np.flatnonzero(allowed[0])
-            best = ranking[0, rank] = offered[begun.logits(offered).argmax()]
+            best = np.where(allowed, draft.scores()[0], -np.inf).argmax(axis=1)
+            ranking[:, rank] = best
             allowed[0, best] = False
             if rank + 1 < ranks:
                 left = np.array([ranks - rank - 1])
-                allowed = pruner.after_step(here, ranking, ranking[0, rank : rank + 1], allowed, left)
-                begun.rank(int(best))
+                allowed = pruner.after_step(here, ranking, best, allowed, left)
+                draft.add(best[None])
         found: IntArray = ranking[0]
         return found
 
     def drafts(self, topics: Sequence[Topic], rankings: int) -> _Drafts:
-        """Empty rankings, as many of each of these topics of equal size, for `srd_agents.decoding`."""
+        """Empty rankings, as many of each of these topics, for `srd_agents.decoding`."""
         return _Drafts(self, topics, rankings)
 
     def next_state(self, state: Floats, ranked: Floats) -> Floats:
@@ -139,72 +137,36 @@ class GreedyPolicy:
             return np.zeros(topic.n_candidates, np.float32)
         return order_features(topic) @ self.order_weight
 
-    def _rank_chunk(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
-        """`rank_batch` of a few topics."""
-        counts = np.array([topic.n_candidates for topic in topics])
-        depth, rows = min(k, int(counts.max())), np.arange(len(topics))
-        # [M, H, N], not [M, N, H]: sums over H are then elementwise over N, whatever the padding.
-        scoring = np.zeros((len(topics), len(self.query_bias), int(counts.max())), np.float32)
-        for row, topic in enumerate(topics):
-            np.matmul(
-                self.scoring_weight, topic.require_vectors("a learned ranker").T, out=scoring[row, :, : counts[row]]
-            )
-        blocked = np.full((len(topics), scoring.shape[2]), -np.inf, np.float32)
-        for row, topic in enumerate(topics):
-            blocked[row, : counts[row]] = self._prior(topic)
-        state = np.stack([self._initial(topic) for topic in topics])
-        ranking = np.empty((len(topics), depth), np.int64)
-        logits = np.empty_like(blocked)
-        for rank in range(depth):
-            np.einsum("mhn,mh->mn", scoring, state, out=logits)
-            logits += blocked
-            best = ranking[:, rank] = logits.argmax(axis=1)
-            blocked[rows, best] = -np.inf
-            if rank + 1 < depth:
-                state = self.next_state(
-                    state,
-                    np.stack([t.require_vectors("a learned ranker")[i] for t, i in zip(topics, best, strict=True)]),
-                )
-        return [row[: min(k, count)] for row, count in zip(ranking, counts, strict=True)]
-
-
-class _Begun:
-    """A topic and what was ranked of it, in numpy."""
-
-    def __init__(self, policy: GreedyPolicy, topic: Topic) -> None:
-        self._policy, self._vectors = policy, topic.require_vectors("a learned ranker")
-        self._rows: Floats = self._vectors @ policy.scoring_weight.T
-        self._prior = policy._prior(topic)
-        self._state: Floats = policy._initial(topic)
-
-    def logits(self, offered: IntArray) -> Floats:
-        """Of the candidates on offer, [C]."""
-        found: Floats = self._rows[offered] @ self._state + self._prior[offered]
-        return found
-
-    def rank(self, document: int) -> None:
-        """Put this document at the next rank."""
-        self._state = self._policy.next_state(self._state, self._vectors[document])
-
 
 class _Drafts:
-    """Several rankings of each of some topics of equal size, in numpy."""
+    """Several rankings of each of some topics, in numpy; padding behind the shorter ones is never taken."""
 
     def __init__(self, policy: GreedyPolicy, topics: Sequence[Topic], rankings: int) -> None:
         self._policy = policy
-        self._vectors = np.stack([topic.require_vectors("a learned ranker") for topic in topics])
-        self._rows = np.matmul(policy.scoring_weight, self._vectors.swapaxes(1, 2))
-        self._prior = np.stack([policy._prior(topic) for topic in topics])[:, None]
+        self._vectors = [topic.require_vectors("a learned ranker") for topic in topics]
+        shape = (len(topics), len(policy.query_bias), max(topic.n_candidates for topic in topics))
+        self._rows = np.zeros(shape, np.float32)
+        self._prior = np.full((shape[0], 1, shape[2]), -np.inf, np.float32)
+        for rows, prior, vectors, topic in zip(self._rows, self._prior, self._vectors, topics, strict=True):
+            np.matmul(policy.scoring_weight, vectors.T, out=rows[:, : len(vectors)])
+            prior[:, : len(vectors)] = policy._prior(topic)
         self._state = np.stack([policy._initial(topic) for topic in topics])[:, None].repeat(rankings, axis=1)
         self._topics = np.arange(len(topics))[:, None]
 
     def scores(self) -> Floats:
         """[B, R, N]."""
-        return np.asarray(np.matmul(self._state, self._rows) + self._prior)
+        # Topics that are padded to each other have one ranking each: elementwise over N, sums do not see the padding.
+        single = self._state.shape[1] == 1
+        found = np.einsum("brh,bhn->brn", self._state, self._rows) if single else np.matmul(self._state, self._rows)
+        found += self._prior
+        return np.asarray(found)
 
     def add(self, chosen: IntArray) -> None:
         """[B, R] candidates, at the next rank."""
-        self._state = self._policy.next_state(self._state, self._vectors[self._topics, chosen])
+        ranked = np.empty((*chosen.shape, self._vectors[0].shape[1]), np.float32)
+        for rows, vectors, each in zip(ranked, self._vectors, chosen, strict=True):
+            vectors.take(each, axis=0, out=rows, mode="clip")  # "raise", the default, would take a copy
+        self._state = self._policy.next_state(self._state, ranked)
 
     def keep(self, rankings: IntArray) -> None:
         """[B, R], the ranking that each is a copy of."""

@@ -14,10 +14,8 @@ from srd_agents.mcts.config import MctsConfig
 from srd_agents.mcts.loss import policy_loss, value_loss
 from srd_agents.mcts.network import NumpyEvaluator, SearchNetwork
 from srd_agents.mcts.rollout import OrderedTopic, Planner, Played, Simulator
-from srd_agents.networks.checkpoint import load_optimizer, optimizer_tree
 from srd_agents.networks.inputs import log_policy, padded_inputs
 from srd_agents.networks.learner import NetworkLearner
-from srd_agents.storage import Tree
 from srd_gym.core import SelectionCore
 from srd_gym.protocols import IntArray, ScoreArray
 from srd_gym.topic import Topic, TopicSet
@@ -43,7 +41,7 @@ class Mcts(NetworkLearner[MctsConfig]):
     config_class: ClassVar[type[Any]] = MctsConfig
 
     _network: SearchNetwork
-    _rng: np.random.Generator
+    _generator: np.random.Generator
     _simulator: Simulator
     _topics: list[OrderedTopic]
     only_training: ClassVar[tuple[str, ...]] = ("_optimizer", "_simulator", "_topics")
@@ -105,7 +103,7 @@ class Mcts(NetworkLearner[MctsConfig]):
         parameters = self._network.to(config.device).parameters()
         make = torch.optim.Adagrad if config.optimizer == "adagrad" else torch.optim.Adam
         self._optimizer = make(parameters, lr=config.learning_rate)
-        self._rng = np.random.default_rng([seed, 0x3CE5])
+        self._generator = np.random.default_rng([seed, 0x3CE5])
         self._topics = [OrderedTopic.of(topic) for topic in topics]
         core = SelectionCore(topics, reward=config.reward, horizon=config.horizon)
         self._simulator = Simulator(core, [topic.order for topic in self._topics])
@@ -113,7 +111,7 @@ class Mcts(NetworkLearner[MctsConfig]):
     def _update(self, batch: IntArray) -> Mapping[str, float]:
         topics = [self._topics[index] for index in batch]
         planner = Planner(config=self.config, simulations=self.config.simulations, training=True)
-        played, outcome = self._simulator.play(planner, self._evaluator(topics), batch, self._rng)
+        played, outcome = self._simulator.play(planner, self._evaluator(topics), batch, self._generator)
         return {"return": float(outcome.mean()), **self._learn(topics, played, outcome)}
 
     def _learn(self, topics: Sequence[OrderedTopic], played: Played, outcome: ScoreArray) -> dict[str, float]:
@@ -136,13 +134,6 @@ class Mcts(NetworkLearner[MctsConfig]):
         self._optimizer.step()
         ranks = int(played.active.sum())
         return {"value_loss": float(of_value.detach()) / ranks, "policy_loss": float(of_policy.detach()) / ranks}
-
-    def _training_state(self) -> Tree:
-        return {"optimizer": optimizer_tree(self._optimizer), "generator": self._rng.bit_generator.state}
-
-    def _restore_training(self, state: Tree) -> None:
-        load_optimizer(self._optimizer, state["optimizer"])
-        self._rng.bit_generator.state = state["generator"]
 
 
 def fill(

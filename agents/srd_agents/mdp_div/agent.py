@@ -38,8 +38,9 @@ class PolicyLearner(NetworkLearner[C]):
     """What both learners share: the network, the simulator, the generator, and ranking by argmax."""
 
     _network: PolicyNetwork
-    _core: SelectionCore | None = None
-    _tensors: TopicTensors | None = None
+    _generator: torch.Generator
+    _core: SelectionCore
+    _tensors: TopicTensors
     _greedy: GreedyPolicy | None = None
     only_training: ClassVar[tuple[str, ...]] = ("_optimizer", "_core", "_tensors")
 
@@ -113,25 +114,12 @@ class PolicyLearner(NetworkLearner[C]):
             self._greedy = GreedyPolicy.of(weights, shift, scale)
         return self._greedy
 
-    def _inputs(self, batch: IntArray) -> Inputs:
-        """What the network sees of these topics."""
-        if self._tensors is None:
-            raise RuntimeError("no topics to train on: `fit` prepares them")
-        return self._tensors.batch(batch)
-
-    def _simulator_in_use(self) -> SelectionCore:
-        """The simulator, for an update of the weights."""
-        if self._core is None:
-            raise RuntimeError("no topics to train on: `fit` prepares them")
-        self._greedy = None
-        return self._core
-
     @torch.no_grad()
     def _play(self, batch: IntArray, rollouts: int) -> tuple[Inputs, Projection, Episodes]:
         """Roll out episodes of these topics; before them the topics and their projection."""
-        core, topics = self._simulator_in_use(), self._inputs(batch)
+        self._greedy, topics = None, self._tensors.batch(batch)
         known = self._network.project(topics)
-        return topics, known, roll_out(self._network, known, core, batch, rollouts, self._generator)
+        return topics, known, roll_out(self._network, known, self._core, batch, rollouts, self._generator)
 
 
 class MdpDiv(PolicyLearner[MdpDivConfig]):
@@ -178,8 +166,8 @@ class MdpDiv(PolicyLearner[MdpDivConfig]):
 
     def _ascend_by_rank(self, batch: IntArray) -> Mapping[str, float]:
         """A step for each rank of an episode, its state computed anew with the weights as they are by then."""
-        core, network = self._simulator_in_use(), self._network
-        queries, documents, _, _ = self._inputs(batch)
+        core, network, self._greedy = self._core, self._network, None
+        queries, documents, _, _ = self._tensors.batch(batch)
         # No vector of the query stays no vector: the state begins at sigma(0).
         query = torch.where((queries != 0).any(), (queries[0] - network.shift) / network.scale, 0.0).cpu().numpy()
         vectors = ((documents[0] - network.shift) / network.scale).cpu().numpy()

@@ -111,17 +111,22 @@ def _check_entry(entry: Any, expected: Mapping[str, Tensor], what: str) -> None:
             raise ValueError(f"{what}: {name} holds NaN or infinity; go back to an earlier checkpoint, or train anew")
 
 
-def generator_array(generator: torch.Generator) -> NDArray[np.uint8]:
-    """The state of a torch generator: uint8 array."""
+def generator_state(generator: torch.Generator | np.random.Generator) -> Any:
+    """The state of a generator: torch's as a uint8 array, numpy's as JSON values."""
+    if isinstance(generator, np.random.Generator):
+        return generator.bit_generator.state
     return to_array(generator.get_state())
 
 
-def load_generator(generator: torch.Generator, state: NDArray[np.uint8], what: str = "generator state") -> None:
-    """Take over what `generator_array` gave.
+def load_generator(generator: torch.Generator | np.random.Generator, state: Any, what: str = "generator state") -> None:
+    """Take over what `generator_state` gave.
 
     Raises:
         ValueError: not the state of such a generator.
     """
+    if isinstance(generator, np.random.Generator):
+        generator.bit_generator.state = state
+        return
     try:
         generator.set_state(torch.from_numpy(np.array(state, dtype=np.uint8)))
     except (RuntimeError, TypeError) as error:

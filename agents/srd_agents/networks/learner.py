@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from typing import Any, ClassVar, TypeVar
 
+import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import nn
@@ -12,7 +13,7 @@ from torch import nn
 from srd_agents.fitting import LearnerConfig
 from srd_agents.learner import Learner
 from srd_agents.networks.checkpoint import (
-    generator_array,
+    generator_state,
     load_generator,
     load_module,
     load_optimizer,
@@ -33,7 +34,7 @@ class NetworkLearner(Learner[C]):
 
     _network: nn.Module
     _optimizer: torch.optim.Optimizer
-    _generator: torch.Generator
+    _generator: torch.Generator | np.random.Generator
     only_training: ClassVar[tuple[str, ...]] = ("_optimizer",)
     """Attributes that are let go of when training ends."""
 
@@ -69,7 +70,7 @@ class NetworkLearner(Learner[C]):
         if hasattr(self, "_optimizer"):
             state["optimizer"] = optimizer_tree(self._optimizer)
         if hasattr(self, "_generator"):
-            state["generator"] = generator_array(self._generator)
+            state["generator"] = generator_state(self._generator)
         return state
 
     def _restore_training(self, state: Tree) -> None:

@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from srd_agents.networks.attention import initialise
-from srd_agents.networks.checkpoint import load_optimizer, optimizer_tree
 from srd_agents.networks.inputs import Inputs, Standardizer, TopicTensors, inputs_of
 from srd_agents.networks.learner import NetworkLearner
 from srd_agents.qmix.config import QmixConfig, ScoringConfig, VdnConfig
@@ -65,7 +64,7 @@ class ScoringLearner(NetworkLearner[C]):
     _tensors: TopicTensors
     _replay: Replay
     _optimizer: torch.optim.Adam
-    _rng: np.random.Generator
+    _generator: np.random.Generator
     _episodes: int = 0
 
     def _make_mixer(self, vector_width: int) -> nn.Module | None:
@@ -159,7 +158,7 @@ class ScoringLearner(NetworkLearner[C]):
             config.replay_capacity, config.rollouts, self._core.arrays.max_candidates, config.n_scores
         )
         self._optimizer = torch.optim.Adam(self._network.parameters(), lr=config.learning_rate, fused=True)
-        self._rng = np.random.default_rng([seed, 0xD0C])
+        self._generator = np.random.default_rng([seed, 0xD0C])
         self._episodes = 0
 
     def _update(self, batch: IntArray) -> Mapping[str, float]:
@@ -170,7 +169,7 @@ class ScoringLearner(NetworkLearner[C]):
         self._episodes += rewards.size
         if first:
             self._start_at(float(rewards.mean()))
-        losses = [self.learn(self._replay.sample(config.batch_size, self._rng)) for _ in range(config.updates)]
+        losses = [self.learn(self._replay.sample(config.batch_size, self._generator)) for _ in range(config.updates)]
         return {"return": float(rewards.mean()), "epsilon": epsilon, "loss": float(np.mean(losses))}
 
     def play(self, batch: IntArray, epsilon: float) -> tuple[IntArray, ScoreArray]:
@@ -190,8 +189,8 @@ class ScoringLearner(NetworkLearner[C]):
                 greedy = self._network.agents(self._network.standardized(self._tensors.batch(batch))).argmax(dim=2)
             best[:, : greedy.shape[1]] = greedy.cpu().numpy()
         shape = (len(batch), self.config.rollouts, best.shape[1])
-        explores = self._rng.random(shape, dtype=np.float32) < epsilon
-        actions = np.where(explores, self._rng.integers(self.config.n_scores, size=shape), best[:, None])
+        explores = self._generator.random(shape, dtype=np.float32) < epsilon
+        actions = np.where(explores, self._generator.integers(self.config.n_scores, size=shape), best[:, None])
         actions *= core.arrays.present[batch][:, None]
         rewards = core.step(np.repeat(batch, shape[1]), actions.reshape(-1, shape[2]))
         return actions, rewards.reshape(shape[:2])
@@ -221,17 +220,11 @@ class ScoringLearner(NetworkLearner[C]):
         return float(loss.detach())
 
     def _training_state(self) -> Tree:
-        return {
-            "adam": optimizer_tree(self._optimizer),
-            "replay": self._replay.tree(),
-            "generator": self._rng.bit_generator.state,
-            "episodes": self._episodes,
-        }
+        return {**super()._training_state(), "replay": self._replay.tree(), "episodes": self._episodes}
 
     def _restore_training(self, state: Tree) -> None:
-        load_optimizer(self._optimizer, state["adam"])
+        super()._restore_training(state)
         self._replay.load(state["replay"])
-        self._rng.bit_generator.state = state["generator"]
         self._episodes = int(state["episodes"])
 
 

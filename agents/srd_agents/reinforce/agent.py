@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from srd_agents.config import check_count
 from srd_agents.decoding import rankings_of
-from srd_agents.networks.checkpoint import load_module, load_optimizer, module_arrays, optimizer_tree
+from srd_agents.networks.checkpoint import load_module, module_arrays
 from srd_agents.networks.inputs import Inputs, chosen_log_policy, log_policy
 from srd_agents.networks.learner import NetworkLearner
 from srd_agents.reinforce.config import ReinforceConfig
@@ -54,9 +54,9 @@ class Reinforce(NetworkLearner[ReinforceConfig]):
 
     _network: PolicyNetwork
     _optimizer: torch.optim.Adam
-    _rng: np.random.Generator
-    _core: SelectionCore | None = None
-    _known: PaddedRelations | None = None
+    _generator: np.random.Generator
+    _core: SelectionCore
+    _known: PaddedRelations
     _mean: dict[str, NDArray[Any]] | None = None
     _updates: int = 0
     _updates_an_epoch: int = 1
@@ -142,7 +142,7 @@ class Reinforce(NetworkLearner[ReinforceConfig]):
         if self._network.directions is not None:
             self._network.directions.inputs.fit(topics)
         self._network.to(self.config.device)
-        self._rng = np.random.default_rng([seed, 1])
+        self._generator = np.random.default_rng([seed, 1])
         pruning = None if self.config.pruning is None else parse_pruning(self.config.pruning)
         self._core = SelectionCore(
             topics,
@@ -163,15 +163,13 @@ class Reinforce(NetworkLearner[ReinforceConfig]):
         return {name: array for name, array in module_arrays(self._network).items() if name in learned}
 
     def _update(self, batch: IntArray) -> Mapping[str, float]:
-        if self._core is None or self._known is None:
-            raise RuntimeError("no topics to train on: `fit` prepares them")
         acting = PolicyWeights.of(module_arrays(self._network))
-        if self.config.parts == "both" and self._rng.random() < self.config.alone:
+        if self.config.parts == "both" and self._generator.random() < self.config.alone:
             acting = dataclasses.replace(acting, directions=None)
         parts = []
         for part in self._known.by_size(batch, self._at_once(batch)):
             seen = seen_of(self._core, self._known, part)
-            parts.append(roll_out(acting, self._core, seen, part, self.config.rollouts, self._rng))
+            parts.append(roll_out(acting, self._core, seen, part, self.config.rollouts, self._generator))
         advantages, filled = self._advantages(parts)
         self._optimizer.zero_grad()
         spreads = [self._learn(acting, *each, filled) for each in zip(parts, advantages, strict=True)]
@@ -196,8 +194,6 @@ class Reinforce(NetworkLearner[ReinforceConfig]):
 
     def _at_once(self, batch: IntArray) -> int:
         """Topics whose episodes are padded to each other."""
-        if self._core is None or self._known is None:
-            return 1
         candidates = int(self._known.n_candidates[batch].max())
         numbers = candidates * self._core.horizon * self.config.rollouts * len(DYNAMIC)
         return max(1, _NUMBERS_AT_ONCE // max(numbers, 1))
@@ -247,18 +243,12 @@ class Reinforce(NetworkLearner[ReinforceConfig]):
         return float(spread.detach())
 
     def _training_state(self) -> Tree:
-        return {
-            "generator": self._rng.bit_generator.state,
-            "optimizer": optimizer_tree(self._optimizer),
-            "network": module_arrays(self._network),
-            "updates": self._updates,
-        }
+        return {**super()._training_state(), "network": module_arrays(self._network), "updates": self._updates}
 
     def _restore_training(self, state: Tree) -> None:
+        super()._restore_training(state)
         shown = self._weights()
         load_module(self._network, state["network"], "network in training")
-        load_optimizer(self._optimizer, state["optimizer"])
-        self._rng.bit_generator.state = state["generator"]
         learned = dict(self._network.named_parameters())
         self._mean = {name: shown[name] for name in learned} if self.config.average else None
         check_count("updates", state["updates"], low=0)

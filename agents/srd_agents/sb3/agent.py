@@ -37,8 +37,8 @@ class MaskablePpo(NetworkLearner[MaskablePpoConfig]):
     config_class: ClassVar[type[Any]] = MaskablePpoConfig
 
     _network: CandidateNetwork
-    _model: Any = None
-    _env: RolloutVecEnv | None = None
+    _model: Any
+    _env: RolloutVecEnv
     _random: PrivateRandomness
     only_training: ClassVar[tuple[str, ...]] = ("_model", "_env")
 
@@ -79,8 +79,6 @@ class MaskablePpo(NetworkLearner[MaskablePpoConfig]):
 
     def _update(self, batch: IntArray) -> Mapping[str, float]:
         model, env = self._model, self._env
-        if env is None:
-            raise RuntimeError("no topics to train on: `fit` prepares them")
         # A smaller last batch is filled up with more episodes of its topics: B cannot change in SB3.
         env.play(np.repeat(np.resize(batch, env.num_envs // self.config.rollouts), self.config.rollouts))
         with self._random:

@@ -14,7 +14,7 @@ import pytest
 torch = pytest.importorskip("torch", reason='learners need torch: pip install "srd-gym[agents]"')
 
 from srd_agents.networks.checkpoint import (  # noqa: E402 - only where torch is there
-    generator_array,
+    generator_state,
     load_generator,
     load_module,
     load_optimizer,
@@ -59,7 +59,7 @@ def test_training_goes_on_bitwise_after_a_round_trip(tmp_path: Path, name: str) 
     tree = {
         "net": module_arrays(net),
         "optimizer": optimizer_tree(optimizer),
-        "generator": generator_array(generator),
+        "generator": generator_state(generator),
         "best": None,
         "seen": 3,
     }

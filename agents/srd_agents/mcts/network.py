@@ -43,9 +43,6 @@ class SearchNetwork(nn.Module):
         attention: width of the attention rows; 0 leaves them out.
         heads: of the attention.
         blocks: of the attention.
-
-    Raises:
-        ValueError: an attention width that the heads cannot share evenly.
     """
 
     def __init__(

@@ -6,26 +6,18 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, ClassVar, Literal
 
-from srd_agents.config import Count, NotNegative, Positive, Share, check_between, check_count, check_positive
+from srd_agents.config import Count, NotNegative, Positive, Share, check_between, check_positive
 from srd_agents.decoding import Decoding
-from srd_agents.learner import LearnerConfig
-from srd_gym.pruning import parse_pruning
+from srd_agents.reinforce.config import EpisodesConfig, Rollouts
 
 
 @dataclass(frozen=True, kw_only=True)
-class PolicyConfig(LearnerConfig, Decoding):
+class PolicyConfig(EpisodesConfig):
     """What both MDP-DIV learners share."""
 
     RANKING_OPTIONS: ClassVar[tuple[str, ...]] = (*Decoding.RANKING_OPTIONS, "prune_ranking")
     reward: str = "alpha_DCG"
     """The measure whose gains are the rewards (alpha_DCG, StRecall, ...); without a cutoff it counts to the horizon."""
-    horizon: int | None = 10
-    """Ranks of a training episode; None ranks the whole list, as the paper says (its code: 10)."""
-    device: str = "cpu"
-    """Where the policy is trained, in torch's words ("cpu", "cuda"); ranking always runs on the CPU."""
-    pruning: str | None = None
-    """What takes candidates off offer in training episodes: "knn:0.3", "ranker:0.5:step:FOLDER"
-    (`srd_gym.pruning.parse_pruning`); None keeps all."""
     prune_ranking: bool = False
     """Prune the rankings too, as the training episodes were; the paper (Liu et al. 2018) prunes those alone."""
     hidden: Count = 16
@@ -37,10 +29,6 @@ class PolicyConfig(LearnerConfig, Decoding):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.horizon is not None:
-            check_count("horizon", self.horizon)
-        if self.pruning is not None:
-            parse_pruning(self.pruning)
         if self.prune_ranking and not self.prunes:
             raise ValueError('prune_ranking=True needs a ranker that prunes; add a strategy, such as pruning="knn:0.3"')
         if self.decoding != "greedy" and self.prune_ranking:
@@ -87,7 +75,7 @@ class MdpDivBatchedConfig(PolicyConfig):
 
     batch_topics: Count = 16
     """Topics per update."""
-    rollouts: Annotated[int, partial(check_count, low=2)] = 8
+    rollouts: Rollouts = 8
     """Episodes of each topic per update, at least 2: each is compared with the mean of the others."""
     init: Literal["similarity", "uniform"] = "similarity"
     """First weights: "similarity" starts as a rough MMR (see `PolicyNetwork`), "uniform" in [-1, 1] / sqrt(inputs)."""

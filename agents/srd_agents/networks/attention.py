@@ -14,8 +14,6 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from srd_agents.config import check_count
-
 
 def dense(inputs: int, outputs: int, *, bias: bool = True) -> nn.Linear:
     """A linear layer of zeros: torch's own start would draw from the global generator. See `initialise`."""
@@ -78,14 +76,10 @@ class SelfAttention(nn.Module):
         width: W, a multiple of `heads`.
         heads: H.
         project: whether a linear layer mixes the heads' outputs; needless where the reader's first layer is linear.
-
-    Raises:
-        ValueError: a width that the heads cannot share evenly.
     """
 
     def __init__(self, inputs: int, width: int, heads: int, *, project: bool = True) -> None:
         super().__init__()
-        check_heads(width, heads)
         self.heads = heads
         self.mixed = dense(inputs, 3 * width)
         self.out = dense(width, width) if project else None
@@ -156,7 +150,6 @@ class AttentionStack(nn.Module):
         project: bool = True,
     ) -> None:
         super().__init__()
-        check_count("blocks", blocks)
         self.first = SelfAttention(inputs, width, heads, project=project)
         self.further = nn.ModuleList(AttentionBlock(width, heads, feed_forward) for _ in range(blocks - 1))
 
@@ -166,16 +159,3 @@ class AttentionStack(nn.Module):
         for block in self.further:
             out = block(out, present)
         return out
-
-
-def check_heads(width: int, heads: int) -> None:
-    """Refuse a width that the heads cannot share evenly.
-
-    Raises:
-        TypeError: not whole numbers.
-        ValueError: below 1, or not a multiple.
-    """
-    check_count("width", width)
-    check_count("heads", heads)
-    if width % heads:
-        raise ValueError(f"the attention's width must be a multiple of its heads, got width {width} and {heads} heads")

@@ -20,7 +20,6 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from srd_agents.config import check_count
 from srd_agents.networks.attention import dense
 from srd_agents.networks.inputs import Inputs, Standardizer
 
@@ -52,8 +51,6 @@ class Directions(nn.Module):
 
     def __init__(self, width: int, hidden: int, columns: int, *, extra: int = 0) -> None:
         super().__init__()
-        check_count("width", width)
-        check_count("hidden", hidden)
         self.width, self.hidden = width, hidden
         self.inputs = Standardizer(width)
         self.from_document = dense(width, hidden)

@@ -3,16 +3,42 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from functools import partial
+from typing import Annotated, Literal
 
 from srd_agents.config import Count, CountFromZero, NotNegative, Positive, check_between, check_count
 from srd_agents.decoding import Decoding
 from srd_agents.learner import LearnerConfig
 from srd_gym.pruning import parse_pruning
 
+Rollouts = Annotated[int, partial(check_count, low=2)]
+"""Episodes of a topic that are compared with each other."""
+
 
 @dataclass(frozen=True, kw_only=True)
-class ReinforceConfig(LearnerConfig, Decoding):
+class EpisodesConfig(LearnerConfig, Decoding):
+    """What learners of sampled episodes share."""
+
+    reward: str = "alpha_nDCG"
+    """What the return measures; without a cutoff it counts to the horizon."""
+    horizon: int | None = 10
+    """Ranks of a training episode; None ranks the whole list."""
+    pruning: str | None = None
+    """What takes candidates off offer in training episodes: "knn:0.3", "ranker:0.5:step:FOLDER"
+    (`srd_gym.pruning.parse_pruning`); None keeps all."""
+    device: str = "cpu"
+    """Where the learning passes run, in torch's words ("cpu", "cuda"); ranking always runs on the CPU."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.horizon is not None:
+            check_count("horizon", self.horizon)
+        if self.pruning is not None:
+            parse_pruning(self.pruning)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReinforceConfig(EpisodesConfig):
     """A policy of relations and directions, trained by REINFORCE with batches, a baseline and Adam."""
 
     epochs: Count = 20
@@ -22,7 +48,7 @@ class ReinforceConfig(LearnerConfig, Decoding):
     parts: Literal["both", "relations", "directions"] = "both"
     """What the policy is made of. "relations" knows no vectors, only how candidates relate: it serves vectors of any
     width. "directions" knows the space of the vectors alone."""
-    alone: float = 0.5
+    alone: Annotated[float, partial(check_between, low=0.0, high=0.99)] = 0.5
     """Share of the updates in which relations act and learn without directions, where the policy has both: so that they
     can stand alone where validation says that directions do not transfer."""
     init: Literal["pretrained", "random"] = "pretrained"
@@ -33,11 +59,7 @@ class ReinforceConfig(LearnerConfig, Decoding):
     """Units of the relations' second layer."""
     hidden: Count = 64
     """H, width of the directions' rows and states."""
-    reward: str = "alpha_nDCG"
-    """What the return measures; without a cutoff it counts to the horizon."""
-    horizon: int | None = 10
-    """K, ranks of a training episode; None ranks the whole list."""
-    rollouts: int = 8
+    rollouts: Rollouts = 8
     """R, episodes of a topic an update; each is compared with the mean of the others."""
     learning_rate: Positive = 0.003
     """Adam's first step size."""
@@ -47,20 +69,6 @@ class ReinforceConfig(LearnerConfig, Decoding):
     """Weight of the policy's entropy (nats a rank) beside advantages of unit size; keeps it exploring."""
     clip_norm: Positive = 1.0
     """Largest length of a gradient."""
-    average: float = 0.0
+    average: Annotated[float, partial(check_between, low=0.0, high=0.9999)] = 0.0
     """Decay of the running mean of the weights, an update at a time: that mean validates and is kept. It begins as
     a plain mean, so that it forgets where training began. 0: no mean."""
-    pruning: str | None = None
-    """What takes candidates off offer in training episodes: "knn:0.3" (`srd_gym.pruning.parse_pruning`)."""
-    device: str = "cpu"
-    """Where the learning passes run, in torch's words ("cpu", "cuda"); acting and ranking run on the CPU."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.horizon is not None:
-            check_count("horizon", self.horizon)
-        check_count("rollouts", self.rollouts, low=2)
-        check_between("alone", self.alone, 0.0, 0.99)
-        check_between("average", self.average, 0.0, 0.9999)
-        if self.pruning is not None:
-            parse_pruning(self.pruning)

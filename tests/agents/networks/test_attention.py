@@ -9,7 +9,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from srd_agents.networks.attention import AttentionStack, SelfAttention, attend, initialise
+from srd_agents.networks.attention import AttentionStack, attend, initialise
 
 shapes = st.tuples(st.integers(1, 3), st.integers(1, 9), st.integers(1, 6), st.sampled_from([1, 2, 4]))
 
@@ -83,12 +83,3 @@ def test_starts_repeat_and_draw_nothing_global() -> None:
     assert torch.equal(weights[0], weights[1])
     assert not torch.equal(weights[0], weights[2])
     assert 0.8 / math.sqrt(5) < float(weights[0].detach().abs().max()) <= 1 / math.sqrt(5)
-
-
-def test_sizes_that_do_not_fit_are_refused() -> None:
-    with pytest.raises(ValueError, match="multiple of its heads, got width 10 and 4 heads"):
-        SelfAttention(3, 10, 4)
-    with pytest.raises(ValueError, match="heads must be at least 1"):
-        SelfAttention(3, 10, 0)
-    with pytest.raises(ValueError, match="blocks must be at least 1"):
-        AttentionStack(3, 8, 4, blocks=0)

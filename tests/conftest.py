@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import threading
@@ -11,9 +12,14 @@ import pytest
 
 
 def pytest_configure() -> None:
-    """Let Ctrl-C mean what tests expect, also where the tests were started in the background, which ignores it."""
+    """Let Ctrl-C mean what tests expect, also where they were started in the background; no law has a time limit."""
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    with contextlib.suppress(ImportError):  # the wheel's tests run without
+        from hypothesis import settings
+
+        settings.register_profile("srd", deadline=None, max_examples=30)
+        settings.load_profile("srd")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

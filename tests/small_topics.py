@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from string import ascii_letters
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,23 @@ def refused(call: Callable[[], object], message: str, error: type[Exception] = V
     """The call raises an error that says so."""
     with pytest.raises(error, match=message):
         call()
+
+
+def small_topic(judgments: Any = ((1, 0), (0, 1)), query_id: str = "1", **fields: Any) -> Topic:
+    """A topic of documents "a", "b", ... and subtopics "1", "2", ... with these judgments; other fields as given."""
+    rows = np.asarray(judgments)
+    subtopic_ids = tuple(str(s + 1) for s in range(rows.shape[1]))
+    return bare_topic(len(rows), query_id, **({"subtopic_ids": subtopic_ids, "judgments": rows} | fields))
+
+
+def bare_topic(n: int = 1, query_id: str = "1", **fields: Any) -> Topic:
+    """A topic of documents "a", "b", ... of which nobody says what they cover."""
+    return Topic(**({"query_id": query_id, "doc_ids": tuple(ascii_letters[:n])} | fields))
+
+
+def alone(topic: Topic, name: str = "one") -> TopicSet:
+    """A set of one topic."""
+    return TopicSet([topic], name=name)
 
 
 def random_topic(generator: np.random.Generator, index: int, *, labelled: bool = True, n: int | None = None) -> Topic:
@@ -91,28 +109,6 @@ seeds = st.integers(0, 2**20)
 
 
 @dataclass(frozen=True)
-class EvenOnly:
-    """Test-only pruning: after the first rank drops candidates with odd indices, as far as the ranks to fill allow."""
-
-    at_once: bool = False
-
-    def bind(self, topics: TopicArrays, horizon: int) -> EvenOnly:
-        return self
-
-    def at_reset(self, topic: IntArray, allowed: BoolArray, needed: IntArray) -> BoolArray:
-        return self._keep(allowed, needed) if self.at_once else allowed
-
-    def after_step(
-        self, topic: IntArray, ranking: IntArray, action: IntArray, allowed: BoolArray, needed: IntArray
-    ) -> BoolArray:
-        return self._keep(allowed, needed)
-
-    def _keep(self, allowed: BoolArray, needed: IntArray) -> BoolArray:
-        even = allowed & (np.arange(allowed.shape[1]) % 2 == 0)
-        return np.where((even.sum(1) >= needed)[:, None], even, allowed)
-
-
-@dataclass(frozen=True)
 class KeepAll:
     """Test-only pruning that drops nothing."""
 
@@ -127,19 +123,17 @@ class KeepAll:
 
 
 @dataclass(frozen=True)
-class KeepNone:
-    """A broken strategy."""
+class EvenOnly(KeepAll):
+    """Test-only pruning: after the first rank drops candidates with odd indices, as far as the ranks to fill allow."""
 
-    wrong: str = "few"
-
-    def bind(self, topics: TopicArrays, horizon: int) -> KeepNone:
-        return self
+    at_once: bool = False
 
     def at_reset(self, topic: IntArray, allowed: BoolArray, needed: IntArray) -> BoolArray:
-        return allowed.astype(np.int8) if self.wrong == "dtype" else np.zeros_like(allowed)
+        return self.after_step(topic, topic, topic, allowed, needed) if self.at_once else allowed
 
-    def after_step(self, topic: Any, ranking: Any, action: Any, allowed: BoolArray, needed: Any) -> BoolArray:
-        return allowed
+    def after_step(self, topic: IntArray, ranking: IntArray, action: IntArray, allowed: Any, needed: Any) -> BoolArray:
+        even = allowed & (np.arange(allowed.shape[1]) % 2 == 0)
+        return np.where((even.sum(1) >= needed)[:, None], even, allowed)
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from small_topics import refused
 
@@ -56,7 +56,6 @@ def said(topic: Topic) -> list[list[str]]:
 
 
 @given(seed=st.integers(0, 20), off_topic=st.integers(0, 3), recur=st.booleans())
-@settings(max_examples=25, deadline=None)
 def test_documents_say_what_they_are_judged_to_cover_and_nothing_else_of_their_topic(
     seed: int, off_topic: int, recur: bool
 ) -> None:

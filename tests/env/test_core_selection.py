@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from small_topics import EvenOnly, FirstRankOnly, random_topics, refused, seeds
@@ -48,7 +48,6 @@ def begun(seed: int, episodes: int = 6, **arguments: Any) -> SelectionCore:
 
 
 @given(seeds, measures, st.sampled_from([None, 1, 4, 12]), st.sampled_from(["step", "end"]))
-@settings(max_examples=40, deadline=None)
 def test_rewards_telescope_to_the_measure(seed: int, name: str, horizon: int | None, paid: Any) -> None:
     core = begun(seed, reward=name, horizon=horizon, pay=paid)
     returns = np.zeros(core.n_episodes)
@@ -63,7 +62,6 @@ def test_rewards_telescope_to_the_measure(seed: int, name: str, horizon: int | N
 
 
 @given(seeds, measures, st.sampled_from([3, None]), st.sampled_from(["step", "end"]), st.booleans())
-@settings(max_examples=30, deadline=None)
 def test_one_lane_at_a_time_is_the_batch(seed: int, name: str, horizon: int | None, paid: Any, prunes: bool) -> None:
     arguments: dict[str, Any] = {"reward": name, "horizon": horizon, "pay": paid, "unlabelled": True}
     if prunes:
@@ -87,7 +85,6 @@ def test_one_lane_at_a_time_is_the_batch(seed: int, name: str, horizon: int | No
 
 
 @given(seeds, measures)
-@settings(max_examples=25, deadline=None)
 def test_permuting_documents_changes_no_reward(seed: int, name: str) -> None:
     generator = np.random.default_rng(seed)
     topics = random_topics(seed)
@@ -103,7 +100,6 @@ def test_permuting_documents_changes_no_reward(seed: int, name: str) -> None:
 
 
 @given(seeds, st.integers(0, 4), st.booleans())
-@settings(max_examples=40, deadline=None)
 def test_going_on_after_restore_is_going_on_without(seed: int, taken: int, prunes: bool) -> None:
     core = begun(seed, horizon=6, pruning=EvenOnly() if prunes else None)
     generator = np.random.default_rng(seed)

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from small_topics import refused
 
@@ -80,7 +80,6 @@ def topic_sets(draw: st.DrawFn) -> TopicSet:
     return TopicSet([draw(topics(name, width)) for name in names], name=draw(words), **flags)
 
 
-@settings(max_examples=40, deadline=None)
 @given(topics=topic_sets())
 def test_what_is_written_is_read_back_exactly(topics: TopicSet, tmp_path_factory: pytest.TempPathFactory) -> None:
     path = tmp_path_factory.mktemp("round") / "set.parquet"

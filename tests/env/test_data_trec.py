@@ -136,7 +136,7 @@ def test_a_run_is_written_as_its_rankings_come(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["stream", "whole"]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(doc_ids=st.lists(ids, unique=True, min_size=1, max_size=12))
 def test_a_written_run_keeps_its_order(tmp_path_factory: pytest.TempPathFactory, doc_ids: list[str]) -> None:
     path = tmp_path_factory.mktemp("run") / "r"

@@ -12,7 +12,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 from gymnasium.error import ResetNeeded
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 from small_topics import FirstRankOnly, random_topics, refused, seeds
@@ -80,7 +80,6 @@ def test_the_passive_checker_is_silent_and_off_for_shared_documents() -> None:
 
 
 @given(seeds, st.sampled_from(["alpha_DCG", "ERR_IA", "NRBP", "MAP_IA", "Dsharp_nDCG"]), st.sampled_from([3, None]))
-@settings(max_examples=30, deadline=None)
 def test_the_environment_is_the_core(seed: int, what: str, horizon: int | None) -> None:
     topics = random_topics(seed)
     env = gym.make("SRD-v0", topics=topics, reward=what, horizon=horizon, measures=["alpha_nDCG"])

@@ -213,14 +213,14 @@ def bound_to(case: Case, m: Measure, depth: int = 9) -> BoundMeasure:
     return m.bind([case.reference], depth)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(cases, measures())
 def test_every_measure_is_what_its_definition_says(case: Case, m: Measure) -> None:
     found = bound_to(case, m).values(case.rows, 0)
     assert found == pytest.approx(scalar(case, m, 9), abs=1e-12)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(cases, measures())
 def test_every_way_to_score_a_ranking_gives_the_same(case: Case, m: Measure) -> None:
     bound = bound_to(case, m)
@@ -240,7 +240,7 @@ def test_every_way_to_score_a_ranking_gives_the_same(case: Case, m: Measure) -> 
         assert step == pytest.approx(gain, abs=1e-12)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(cases, measures(), st.randoms(use_true_random=False))
 def test_the_order_in_which_documents_are_stored_does_not_matter(case: Case, m: Measure, random: Random) -> None:
     order = list(range(len(case.pool)))
@@ -252,7 +252,7 @@ def test_the_order_in_which_documents_are_stored_does_not_matter(case: Case, m: 
     assert bound_to(moved, m).values(moved.rows, 0) == pytest.approx(bound_to(case, m).values(case.rows, 0), abs=1e-12)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(cases, st.sampled_from([0.0, 0.25, 0.5, 1.0]), st.sampled_from([1, 2]))
 def test_the_greedy_ideal_is_the_official_one_and_scores_one(case: Case, alpha: float, rel: int) -> None:
     m = measure(f"alpha_nDCG(alpha={alpha}, rel={rel})")
@@ -265,7 +265,7 @@ def test_the_greedy_ideal_is_the_official_one_and_scores_one(case: Case, alpha: 
         assert ideal.values(case.pool[found][None], 0) == pytest.approx(expected, abs=1e-12)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(cases, measures())
 def test_the_oracle_ranks_the_first_of_the_best_candidates_and_only_allowed_ones(case: Case, m: Measure) -> None:
     bound = bound_to(case, m, depth=case.n)
@@ -284,7 +284,7 @@ def test_the_oracle_ranks_the_first_of_the_best_candidates_and_only_allowed_ones
         coverage += case.pool[chosen] >= m.rel
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(cases, min_size=1, max_size=5), measures())
 def test_a_batch_of_topics_of_different_sizes_scores_each_as_alone(batch: list[Case], m: Measure) -> None:
     width = max(case.pool.shape[1] for case in batch)

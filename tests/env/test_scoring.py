@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from gymnasium.error import ResetNeeded
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pettingzoo.test import api_test, parallel_api_test, parallel_seed_test
 from pettingzoo.utils.conversions import aec_to_parallel, parallel_to_aec
@@ -86,7 +86,6 @@ def test_documents_are_handed_out_by_reference_and_read_only() -> None:
         first[0] = 1.0
 
 
-@settings(max_examples=40, deadline=None)
 @given(data=st.data())
 def test_environment_equals_batched_twin_equals_the_measure(data: st.DataObject) -> None:
     measures = data.draw(st.sampled_from(["alpha_nDCG@10", "StRecall@2", ("alpha_nDCG@3", "alpha_nDCG@5"), "ERR_IA"]))

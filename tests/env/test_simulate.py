@@ -1,7 +1,7 @@
 from dataclasses import replace
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from small_topics import refused
 
@@ -35,7 +35,6 @@ def test_the_vectors_are_those_that_were_frozen() -> None:
 
 
 @given(data=st.data())
-@settings(max_examples=25, deadline=None)
 def test_vectors_do_not_depend_on_the_order_or_presence_of_topics_and_candidates(data: st.DataObject) -> None:
     topics = judged(n_topics=4)
     catalogue = data.draw(st.sampled_from([None, 25]))

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from small_topics import refused
 
@@ -94,7 +94,6 @@ def test_every_topic_is_complete_and_every_subtopic_covered(preset: str, ranges:
 @given(
     preset=st.sampled_from(sorted(PRESETS)), seed=st.integers(0, 2**40), count=st.integers(1, 4), more=st.integers(0, 4)
 )
-@settings(max_examples=25, deadline=None)
 def test_a_topic_depends_on_seed_and_index_alone(preset: str, seed: int, count: int, more: int) -> None:
     few = generate(preset, n_topics=count, seed=seed)
     many = generate(preset, n_topics=count + more, seed=seed)

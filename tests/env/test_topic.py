@@ -192,7 +192,7 @@ def test_sets_survive_pickling_between_processes_and_are_shared_by_deep_copies()
 # folds
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(count=st.integers(3, 40), n=st.integers(3, 6), seed=st.integers(0, 9))
 def test_folds_share_no_query(count: int, n: int, seed: int) -> None:
     if n > count:

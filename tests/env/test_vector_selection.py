@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from gymnasium.error import ResetNeeded
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 from small_topics import FirstRankOnly, random_topics, refused, seeds
@@ -32,7 +32,6 @@ arguments = st.fixed_dictionaries(
 
 
 @given(seeds, modes, arguments, st.integers(1, 5), st.booleans())
-@settings(max_examples=30, deadline=None)
 def test_it_is_sync_vector_env_bit_for_bit(
     seed: int, mode: AutoresetMode, given_arguments: dict[str, Any], episodes: int, unlabelled: bool
 ) -> None:
@@ -55,7 +54,6 @@ def test_through_make_vec(mode: AutoresetMode) -> None:
 
 
 @given(seeds, st.lists(st.sampled_from(["q0", "q1", "q4", None]), min_size=4, max_size=4), st.integers(1, 15))
-@settings(max_examples=20, deadline=None)
 def test_reset_masks_and_seeds_are_those_of_sync(seed: int, query_ids: list[str | None], bits: int) -> None:
     topics = random_topics(seed, n=4)
     mask = np.array([bits >> episode & 1 for episode in range(4)], bool)

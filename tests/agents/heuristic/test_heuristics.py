@@ -12,42 +12,74 @@ from hypothesis import strategies as st
 from small_topics import judged_topic
 
 from srd_agents import make_ranker
-from srd_agents.heuristic.vectors import blocks_of_equal_shape
 from srd_gym.measures import Reference, measure
 from srd_gym.topic import Topic
 
+EXPLICIT = ("xquad", "pm2")
+BY_VECTORS = ("mmr", "msd", "dpp")
+TITLES = {"xquad": "xQuAD", "pm2": "PM-2", "mmr": "MMR", "msd": "MSD", "dpp": "DPP"}
 
-def topic(n: int, seed: int = 0, **changes: Any) -> Topic:
+
+def topic(n: int, seed: int = 0, subtopics: int = 3, **changes: Any) -> Topic:
     """One without a retrieval order."""
-    return judged_topic(n, seed, 4, **{"query_id": f"q{seed}", "retrieval_scores": None, **changes})
+    named = {"subtopic_vectors": np.random.default_rng(seed).standard_normal((subtopics, 4))}
+    about = {"query_id": f"q{seed}", "retrieval_scores": None, **named}
+    return judged_topic(n, seed, 4, subtopics, **(about | changes))
 
 
-def test_mmr_by_hand() -> None:
-    vectors = [[1, 0], [1, 0], [0, 1], [-1, 0]]
-    by_hand = topic(4, doc_vectors=vectors, query_vector=[1, 0], retrieval_scores=[4.0, 3.0, 1.0, 0.0])
-    # relevance 1, 3/4, 1/4, 0; after document 0 the scores are -0.125, 0.125 and 0.5.
-    assert make_ranker("mmr").rank(by_hand, 4).tolist() == [0, 3, 2, 1]
-    # cosine 1, 1, 0, -1: the first two tie; then 0, 0 and 0 tie: candidate order.
-    assert make_ranker("mmr", relevance="cosine").rank(by_hand, 4).tolist() == [0, 1, 2, 3]
-    # 1, 3/4, 1/2, 1/4 and 1, 1/2, 1/3, 1/4: after document 0 the scores are -1/8, 1/4, 5/8 and -1/4, 1/6, 5/8.
-    assert make_ranker("mmr", relevance="rank").rank(by_hand, 3).tolist() == [0, 3, 2]
-    assert make_ranker("mmr", relevance="reciprocal_rank").rank(by_hand, 3).tolist() == [0, 3, 2]
-    # After document 0 at lambda 0.85: 0.4875, 0.425, 0.3625; by 1/rank at 0.8: 0.2, 0.267, 0.4.
-    assert make_ranker("mmr", relevance="rank", lambda_=0.85).rank(by_hand, 2).tolist() == [0, 1]
-    assert make_ranker("mmr", relevance="reciprocal_rank", lambda_=0.8).rank(by_hand, 2).tolist() == [0, 3]
-    assert make_ranker("mmr", lambda_=1.0).rank(by_hand, 4).tolist() == [0, 1, 2, 3]
+SCORES: dict[str, Any] = {"retrieval_scores": np.arange(4, 0, -1)}
+NEITHER: dict[str, Any] = {"query_vector": None}
+UNTOLD: dict[str, Any] = {"subtopic_vectors": None}
+UNNAMED = UNTOLD | {"subtopic_ids": (), "judgments": None}
 
 
-def test_retrieval_order_needs_one() -> None:
-    order = make_ranker("retrieval-order")
-    assert order.rank(topic(4, retrieval_scores=[4, 3, 3, 1]), 3).tolist() == [0, 1, 2]
-    with pytest.raises(ValueError, match=r"'q0' has no retrieval order.*leave 'retrieval-order' out"):
-        order.rank(topic(4), 3)
+@pytest.mark.parametrize(
+    ("names", "options", "changes", "message"),
+    [
+        (TITLES, {}, SCORES | {"doc_vectors": None}, "'q0' has no document vectors, which {title} needs"),
+        ((*BY_VECTORS, "xquad"), {}, NEITHER, "no query vector, so {title} has no.*relevance='scores'"),
+        *(
+            ((*BY_VECTORS, "xquad"), {"relevance": kind}, {}, f"scores, which {{title}} with relevance='{kind}' needs")
+            for kind in ("scores", "raw_scores", "rank", "reciprocal_rank")
+        ),
+        (EXPLICIT, {}, UNTOLD, "'q0' has no subtopic vectors; {title} .*give subtopic texts, or vectors.*mmr"),
+        (EXPLICIT, {}, UNTOLD | {"subtopic_texts": tuple("xyz")}, "'q0' has subtopic texts, but no vectors.*lsa.*mmr"),
+        (EXPLICIT, {}, UNNAMED, "'q0' has no subtopics; .*subtopic_ids.*mmr, msd or dpp, which need none"),
+        (["retrieval-order"], {}, {}, "'q0' has no retrieval order.*leave 'retrieval-order' out"),
+        (["oracle"], {}, {"judgments": None}, "'q0' has no judgments"),
+        (["relational-pretrained"], {}, {"doc_vectors": None}, "'q0' has no document vectors.*srd data build"),
+    ],
+)
+def test_what_a_topic_lacks_is_named(names: Any, options: Any, changes: Any, message: str) -> None:
+    for name in names:
+        with pytest.raises(ValueError, match=message.format(title=TITLES.get(name))):
+            make_ranker(name, **options).rank(topic(4, **changes), 2)
 
 
-def test_oracle_needs_judgments() -> None:
-    with pytest.raises(ValueError, match="'q0' has no judgments"):
-        make_ranker("oracle").rank(topic(3, judgments=None), 2)
+def test_pm2_needs_no_relevance() -> None:
+    assert len(make_ranker("pm2").rank(topic(4, **NEITHER), 2)) == 2
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        *((name, {"relevance": kind}) for name in BY_VECTORS for kind in ("scores", "raw_scores", "cosine", "rank")),
+        *((name, {"coverage": scaling}) for name in EXPLICIT for scaling in ("topic", "subtopic", "cosine")),
+    ],
+)
+def test_poor_input_is_ranked_in_candidate_order(name: str, options: Any) -> None:
+    ranker = make_ranker(name, **options)
+    assert ranker.rank(topic(1, retrieval_scores=[2.0]), 10).tolist() == [0]
+    for score in (2.0, 0.1):
+        alike: dict[str, Any] = {"retrieval_scores": np.full(4, score)}
+        assert ranker.rank(topic(4, **alike, doc_vectors=np.zeros((4, 4))), 10).tolist() == [0, 1, 2, 3]
+        if name in EXPLICIT:
+            assert ranker.rank(topic(4, **alike, subtopic_vectors=np.zeros((3, 4))), 10).tolist() == [0, 1, 2, 3]
+
+
+def test_the_retrieval_order_is_that_of_the_candidates() -> None:
+    assert make_ranker("retrieval-order").rank(topic(4, retrieval_scores=[4, 3, 3, 1]), 3).tolist() == [0, 1, 2]
 
 
 def test_random_order_depends_on_seed_and_query_only() -> None:
@@ -87,22 +119,6 @@ def test_oracle_takes_the_largest_gain_at_every_rank(name: str, n: int, s: int, 
         assert gains[chosen] == gains.max()
         assert (gains == -np.inf).sum() == rank
         allowed[chosen] = False
-
-
-def test_oracle_reaches_one_by_the_ideal_of_the_candidates() -> None:
-    for seed in range(10):
-        given_topic = topic(15, seed, subtopics=4)
-        ranking = make_ranker("oracle").rank(given_topic, 10)
-        assert value_of("alpha_nDCG@10", given_topic, ranking) == pytest.approx(1.0, abs=1e-12)
-        order = np.random.default_rng(seed).permutation(15)
-        np.testing.assert_array_equal(order[make_ranker("oracle").rank(given_topic.take(order), 10)], ranking)
-
-
-def test_blocks_hold_every_item_once() -> None:
-    shapes = [(3, 2), (4, 2), (3, 2), (3, 2), (100, 100)]
-    blocks = list(blocks_of_equal_shape(shapes, 12))
-    assert sorted(index for block in blocks for index in block) == [0, 1, 2, 3, 4]
-    assert blocks == [[0, 2], [3], [1], [4]]
 
 
 @pytest.mark.data

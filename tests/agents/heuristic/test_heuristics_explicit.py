@@ -12,15 +12,12 @@ from hypothesis import strategies as st
 from small_topics import judged_topic
 
 from srd_agents import make_ranker
-from srd_agents.heuristic.explicit import coverage_of
 from srd_agents.heuristic.greedy import relevance_of
-from srd_agents.heuristic.vectors import rows_of
 from srd_agents.validation import Validation
 from srd_gym.data import generate
 from srd_gym.topic import Topic
 
 EXPLICIT = ("xquad", "pm2")
-TITLES = {"xquad": "xQuAD", "pm2": "PM-2"}
 
 
 def drawn(n: int, s: int, seed: int) -> Topic:
@@ -170,26 +167,6 @@ def test_where_nothing_tells_of_an_order_none_counts() -> None:
     np.testing.assert_array_equal(make_ranker("pm2", order_weight=2).rank(topic, 9), make_ranker("pm2").rank(topic, 9))
 
 
-def test_pm2_shares_seats_by_hand() -> None:
-    # Subtopic 0 weighs 3, subtopic 1 weighs 1; documents are about one of them only.
-    topic = Topic(
-        query_id="q",
-        doc_ids=tuple("abcdef"),
-        doc_vectors=np.eye(2)[[0, 0, 0, 0, 1, 1]],
-        subtopic_ids=("s", "t"),
-        subtopic_vectors=np.eye(2),
-        subtopic_weights=[3.0, 1.0],
-    )
-    # Quotients (times 4) 3, 1: a; 1, 1: either's turn, and b comes first; 3/5, 1: e; 3/5, 1/3: c; 3/7, 1/3: d; then f.
-    assert make_ranker("pm2", coverage="cosine").rank(topic, 6).tolist() == [0, 1, 4, 2, 3, 5]
-    # Without weights the two take turns.
-    even = replace(topic, subtopic_weights=None)
-    assert make_ranker("pm2", coverage="cosine").rank(even, 6).tolist() == [0, 4, 1, 5, 2, 3]
-    assert make_ranker("xquad", coverage="cosine", lambda_=0.0, relevance="cosine").rank(
-        replace(even, query_vector=[1.0, 0.0]), 3
-    ).tolist() == [0, 4, 1]
-
-
 @pytest.mark.parametrize("name", EXPLICIT)
 def test_the_order_of_subtopics_decides_nothing(name: str) -> None:
     rng = np.random.default_rng(0)
@@ -208,57 +185,3 @@ def test_knowing_the_subtopics_helps_on_generated_topics(name: str) -> None:
     judge = Validation(topics, "alpha_nDCG@10")
     explicit = judge.mean(make_ranker(name))
     assert explicit > judge.mean(make_ranker("mmr")) + 0.03
-
-
-@pytest.mark.parametrize("name", EXPLICIT)
-def test_missing_subtopics_are_told_apart(name: str) -> None:
-    ranker, topic = make_ranker(name), drawn(4, 2, 0)
-    title = TITLES[name]
-    for changes, message in (
-        ({"subtopic_vectors": None}, "no subtopic vectors; .*give subtopic texts, or vectors"),
-        ({"subtopic_vectors": None, "subtopic_texts": ("x", "y")}, r"subtopic texts, but no vectors.*--vectors lsa"),
-        ({"subtopic_vectors": None, "subtopic_ids": (), "subtopic_weights": None}, "no subtopics; .*subtopic_ids"),
-    ):
-        with pytest.raises(ValueError, match=f"'q0' has {message}.*mmr, msd or dpp, which need none") as caught:
-            ranker.rank(replace(topic, **changes), 2)
-        assert title in str(caught.value)
-    with pytest.raises(ValueError, match=f"no document vectors, which {title} needs"):
-        ranker.rank(replace(topic, doc_vectors=None), 2)
-    with pytest.raises(ValueError, match=r"unknown coverage: 'topics'\. Did you mean topic"):
-        make_ranker(name, coverage="topics")
-    with pytest.raises(ValueError, match=r"lambda_ must be a finite number from 0\.0 to 1\.0"):
-        make_ranker(name, lambda_=1.1)
-
-
-def test_xquad_says_what_relevance_it_lacks() -> None:
-    topic = replace(drawn(4, 2, 0), query_vector=None, retrieval_scores=None)
-    with pytest.raises(ValueError, match="no query vector, so xQuAD has no"):
-        make_ranker("xquad").rank(topic, 2)
-    with pytest.raises(ValueError, match="no retrieval scores, which xQuAD with relevance='rank' needs"):
-        make_ranker("xquad", relevance="rank").rank(topic, 2)
-    assert len(make_ranker("pm2").rank(topic, 2)) == 2  # has no other relevance
-
-
-@pytest.mark.filterwarnings("error")
-@pytest.mark.parametrize("name", EXPLICIT)
-@pytest.mark.parametrize("scaling", ["topic", "subtopic", "cosine"])
-def test_poor_input_is_ranked_in_candidate_order(name: str, scaling: str) -> None:
-    ranker = make_ranker(name, coverage=scaling)
-    alone = drawn(1, 3, 0)
-    assert ranker.rank(alone, 10).tolist() == [0]
-    zeros = replace(drawn(4, 2, 1), doc_vectors=np.zeros((4, 5)), retrieval_scores=np.ones(4))
-    assert ranker.rank(zeros, 10).tolist() == [0, 1, 2, 3]
-    vague = replace(drawn(4, 2, 1), subtopic_vectors=np.zeros((2, 5)), retrieval_scores=np.ones(4))
-    assert ranker.rank(vague, 10).tolist() == [0, 1, 2, 3]
-
-
-def test_coverage_lies_between_0_and_1() -> None:
-    rows = rows_of(np.array([[1, 0], [0, 2], [-1, 0], [0, 0]], dtype=np.float32))
-    subtopics = np.array([[3, 0], [0, -1]], dtype=np.float32)
-    np.testing.assert_allclose(coverage_of(rows, subtopics, "cosine"), [[1, 0], [0, 0], [0, 0], [0, 0]])
-    np.testing.assert_allclose(
-        coverage_of(rows, subtopics, "topic"), [[1, 0.5], [0.5, 0], [0, 0.5], [0.5, 0.5]], atol=1e-7
-    )
-    np.testing.assert_allclose(
-        coverage_of(rows, subtopics, "subtopic"), [[1, 1], [0.5, 0], [0, 1], [0.5, 1]], atol=1e-7
-    )

@@ -38,6 +38,11 @@ def drawn(n: int, width: int, seed: int, clusters: int = 0) -> Topic:
     return topic_of(vectors, retrieval_scores=scores, query_vector=rng.standard_normal(width))
 
 
+def made(name: str, **options: Any) -> Any:
+    """The ranker; "mmr clipped" is MMR with its option."""
+    return make_ranker(name.split()[0], **options, **({"clip": True} if name == "mmr clipped" else {}))
+
+
 def units_of(topic: Topic) -> Any:
     assert topic.doc_vectors is not None
     wide = topic.doc_vectors.astype(np.float64)
@@ -45,10 +50,20 @@ def units_of(topic: Topic) -> Any:
     return np.divide(wide, lengths, out=np.zeros_like(wide), where=lengths > 0)
 
 
-def plain_scores(name: str, topic: Topic, lambda_: float, selected: list[int]) -> Any:
-    """Scores of the candidates as the next document, from the definitions, in float64."""
+def plain_relevance(topic: Topic, kind: str) -> Any:
+    assert topic.query_vector is not None
     assert topic.retrieval_scores is not None
-    units, raw = units_of(topic), topic.retrieval_scores.astype(np.float64)
+    ranks, scores = np.arange(topic.n_candidates), topic.retrieval_scores.astype(np.float64)
+    if kind == "cosine":
+        return units_of(topic) @ topic.query_vector / np.linalg.norm(topic.query_vector)
+    if kind == "scores":
+        return (scores - scores[-1]) / (scores[0] - scores[-1]) if len(scores) > 1 else scores**0
+    return {"raw_scores": scores, "rank": 1 - ranks / len(ranks), "reciprocal_rank": 1 / (1 + ranks)}[kind]
+
+
+def plain_scores(name: str, topic: Topic, raw: Any, lambda_: float, selected: list[int]) -> Any:
+    """Scores of the candidates as the next document, from the definitions, in float64."""
+    units = units_of(topic)
     cosines = units @ units.T
     if name == "dpp":
         kernel = cosines.copy()
@@ -59,25 +74,28 @@ def plain_scores(name: str, topic: Topic, lambda_: float, selected: list[int]) -
         return lambda_ * (raw - raw.mean()) / (raw.std() or 1.0) + (1 - lambda_) * np.log(left)
     if not selected:
         return lambda_ * raw
-    if name == "mmr":
-        return lambda_ * raw - (1 - lambda_) * cosines[:, selected].max(axis=1)
+    if name.startswith("mmr"):
+        nearest = cosines[:, selected].max(axis=1)
+        return lambda_ * raw - (1 - lambda_) * (nearest.clip(0) if name == "mmr clipped" else nearest)
     return lambda_ * raw + (1 - lambda_) * (1 - cosines[:, selected]).sum(axis=1)
 
 
-@pytest.mark.parametrize("name", BY_VECTORS)
+@pytest.mark.parametrize("name", [*BY_VECTORS, "mmr clipped"])
 @given(
     n=st.integers(1, 14),
     k=st.integers(1, 16),
     width=st.integers(1, 9),
     lambda_=st.sampled_from([0.0, 0.3, 0.5, 0.9, 1.0]),
+    relevance=st.sampled_from(["raw_scores", "scores", "rank", "reciprocal_rank", "cosine"]),
     seed=st.integers(0, 9999),
 )
 @settings(max_examples=60, deadline=None)
 def test_rankings_are_greedy_by_scores_that_are_the_formula(
-    name: str, n: int, k: int, width: int, lambda_: float, seed: int
+    name: str, n: int, k: int, width: int, lambda_: float, relevance: str, seed: int
 ) -> None:
     topic, allowed = drawn(n, width, seed), np.ones(n, dtype=bool)
-    ranker: Any = make_ranker(name, lambda_=lambda_, relevance="raw_scores")
+    ranker: Any = made(name, lambda_=lambda_, relevance=relevance)
+    raw = plain_relevance(topic, relevance)
     ranking = ranker.rank(topic, k)
     assert len(set(ranking.tolist())) == len(ranking) == min(k, n)
     # What is left of a vector that others nearly span is lost in float32: DPP's formula holds up to there.
@@ -86,7 +104,7 @@ def test_rankings_are_greedy_by_scores_that_are_the_formula(
         scores = ranker.score(topic, ranking[:rank], allowed)
         assert scores.dtype == np.float64
         assert int(np.argmax(scores)) == chosen
-        plain = plain_scores(name, topic, lambda_, ranking[:rank].tolist())
+        plain = plain_scores(name, topic, raw, lambda_, ranking[:rank].tolist())
         constant = rank * (1 - lambda_) if name == "msd" else 0.0  # the same for all candidates
         np.testing.assert_allclose((scores + constant)[allowed], plain[allowed], atol=near)
         allowed[chosen] = False
@@ -98,7 +116,7 @@ def ranked(monkeypatch: pytest.MonkeyPatch, lazy: bool, name: str, topic: Topic,
     with monkeypatch.context() as patch:
         for module in (greedy, msd):
             patch.setattr(module, "LAZY_FROM", 0 if lazy else 1 << 40)
-        return make_ranker(name, **options).rank(topic, k)
+        return made(name, **options).rank(topic, k)
 
 
 def odd_topics() -> list[tuple[str, Topic]]:
@@ -124,16 +142,16 @@ def odd_topics() -> list[tuple[str, Topic]]:
 
 
 @pytest.mark.filterwarnings("error")
-@pytest.mark.parametrize("options", [{"relevance": "scores"}, {"relevance": "cosine"}])
+@pytest.mark.parametrize("relevance", ["scores", "cosine"])
 @pytest.mark.parametrize("lambda_", [0.0, 0.2, 0.5, 0.9, 1.0])
 @pytest.mark.parametrize("name", ["mmr", "mmr clipped", "msd", "dpp"])
 def test_lazy_choice_is_the_eager_one(
-    name: str, lambda_: float, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+    name: str, lambda_: float, relevance: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    options = options | {"lambda_": lambda_} | ({"clip": True} if name == "mmr clipped" else {})
-    ranker = name.split()[0]
     for what, topic in odd_topics():
-        lazy, eager = (ranked(monkeypatch, each, ranker, topic, 40, **options) for each in (True, False))
+        lazy, eager = (
+            ranked(monkeypatch, each, name, topic, 40, lambda_=lambda_, relevance=relevance) for each in (True, False)
+        )
         np.testing.assert_array_equal(lazy, eager, what)
 
 
@@ -146,7 +164,7 @@ def test_long_lists_of_many_candidates(name: str, monkeypatch: pytest.MonkeyPatc
     np.testing.assert_array_equal(ranked(monkeypatch, True, name, topic, 25), lazy[:25])
 
 
-@pytest.mark.parametrize(("name", "most"), [("mmr", 8_000), ("dpp", 3_000)])
+@pytest.mark.parametrize(("name", "most"), [("mmr clipped", 8_000), ("dpp", 3_000)])
 def test_most_similarities_are_never_computed(name: str, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
     products: list[int] = []
     real = Rows.project
@@ -156,7 +174,7 @@ def test_most_similarities_are_never_computed(name: str, most: int, monkeypatch:
         return real(rows, direction)
 
     monkeypatch.setattr(Rows, "project", counted)
-    ranker = make_ranker(name, **({"clip": True} if name == "mmr" else {}))
+    ranker = made(name)
     ranker.rank(drawn(1000, 160, 0), 20)
     assert 19 * 64 <= sum(products) < most  # eagerly: 19,000
     # Small topics are worked on side by side: one row of all candidates a rank.
@@ -204,47 +222,6 @@ def test_dpp_ranks_by_relevance_once_the_space_is_spanned(lazy: bool, monkeypatc
     assert ranking[9:].tolist() == sorted(ranking[9:].tolist())
 
 
-def test_msd_by_hand() -> None:
-    vectors = [[1, 0], [1, 0], [0, 2], [-1, 0]]
-    by_hand = topic_of(vectors, retrieval_scores=[4.0, 3.0, 1.0, 0.0])
-    # Relevance 1, 3/4, 1/4, 0. After 0 the distances are 0, 1, 2: 0.375, 0.625, 1; after 3 they add 2, 1: 1.375, 1.125.
-    assert make_ranker("msd").rank(by_hand, 4).tolist() == [0, 3, 1, 2]
-    # 0.675, 0.325, 0.2; then 0.425, 0.4.
-    assert make_ranker("msd", lambda_=0.9).rank(by_hand, 4).tolist() == [0, 1, 2, 3]
-    assert make_ranker("msd", lambda_=1.0).rank(by_hand, 4).tolist() == [0, 1, 2, 3]
-
-
-def test_clipped_mmr_does_not_seek_the_opposite() -> None:
-    by_hand = topic_of([[1, 0], [0, 1], [-1, 0]], retrieval_scores=[3.0, 2.0, 1.6])
-    assert make_ranker("mmr").rank(by_hand, 3).tolist() == [0, 2, 1]
-    assert make_ranker("mmr", clip=True).rank(by_hand, 3).tolist() == [0, 1, 2]
-
-
-@pytest.mark.parametrize("name", BY_VECTORS)
-def test_they_say_what_they_lack(name: str) -> None:
-    bare = Topic(query_id="q", doc_ids=("a", "b"))
-    with pytest.raises(ValueError, match=rf"'q' has no document vectors, which {name.upper()} needs"):
-        make_ranker(name).rank(bare, 2)
-    vectors = np.eye(2)
-    with pytest.raises(ValueError, match=rf"no query vector, so {name.upper()} has no.*relevance='scores'"):
-        make_ranker(name).rank(topic_of(vectors), 2)
-    for kind in ("scores", "raw_scores", "rank", "reciprocal_rank"):
-        with pytest.raises(ValueError, match=rf"scores, which {name.upper()} with relevance='{kind}' needs"):
-            make_ranker(name, relevance=kind).rank(topic_of(vectors), 2)
-
-
-@pytest.mark.filterwarnings("error")
-@pytest.mark.parametrize("name", BY_VECTORS)
-@pytest.mark.parametrize("relevance", ["scores", "raw_scores", "cosine", "rank"])
-def test_poor_input_is_ranked_in_candidate_order(name: str, relevance: str) -> None:
-    ranker = make_ranker(name, relevance=relevance)
-    alone = topic_of([[3.0, 1.0]], retrieval_scores=[2.0], query_vector=[1.0, 1.0])
-    assert ranker.rank(alone, 10).tolist() == [0]
-    for scores in ([2.0, 2.0, 2.0], [0.1, 0.1, 0.1]):
-        nothing = topic_of(np.zeros((3, 2)), retrieval_scores=scores, query_vector=[0.0, 0.0])
-        assert ranker.rank(nothing, 10).tolist() == [0, 1, 2]
-
-
 THEIRS = st.tuples(st.sampled_from([0.1, 0.5, 0.8, 1.0]), st.integers(0, 9999), st.sampled_from([0, 6]))
 
 
@@ -261,8 +238,7 @@ def test_choices_are_those_of_pyversity(name: str, n: int, width: int, drawn_cas
     lambda_ = 1 - diversity
     if name == "dpp":  # its kernel's exponent is 1 - diversity: a = lambda / (2 (1 - lambda))
         lambda_ = 2 * lambda_ / (1 + 2 * lambda_)
-    options: dict[str, Any] = {"clip": True} if name == "mmr" else {}
-    ranker: Any = make_ranker(name, lambda_=lambda_, relevance="raw_scores", **options)
+    ranker = made("mmr clipped" if name == "mmr" else name, lambda_=lambda_, relevance="raw_scores")
     ranking, theirs = ranker.rank(topic, 20), result.indices.astype(np.int64)
     different = np.flatnonzero(ranking != theirs)
     if len(different):  # only where float32 cannot tell two documents apart

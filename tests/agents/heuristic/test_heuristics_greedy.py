@@ -84,7 +84,7 @@ def plain_scores(name: str, topic: Topic, raw: Any, lambda_: float, selected: li
 @given(
     n=st.integers(1, 14),
     k=st.integers(1, 16),
-    width=st.integers(1, 9),
+    width=st.integers(2, 9),
     lambda_=st.sampled_from([0.0, 0.3, 0.5, 0.9, 1.0]),
     relevance=st.sampled_from(["raw_scores", "scores", "rank", "reciprocal_rank", "cosine"]),
     seed=st.integers(0, 9999),

@@ -197,13 +197,10 @@ class Fit:
 
     def _validate_start(self) -> None:
         """Let the first weights compete: where training only makes things worse, they are the ones to keep."""
-        if self._validation is None or self._epoch or self._position or self.history.records:
-            return
-        self._between_updates = False
-        value = self._learner.validated(self._validation)
-        self._record(value, 0, {})
-        self._choose(value)
-        self._between_updates = True
+        if self._validation is not None and not self.history.records:
+            self._between_updates = False
+            self._record({})
+            self._between_updates = True
 
     def _reason_to_stop(self) -> str | None:
         """Why training is over, or None."""
@@ -237,36 +234,33 @@ class Fit:
         self._between_updates = True
 
     def _end_epoch(self) -> None:
-        """Record the epoch, validate where due, and remember the best weights."""
-        self._epoch += 1
+        """Record the epoch, and validate where due."""
+        means = self._means()
+        self._epoch, self._position, self._sums = self._epoch + 1, 0, {}
         due = self._epoch % self._config.validate_every == 0 or self._epoch == self._config.epochs
-        value = self._learner.validated(self._validation) if due and self._validation is not None else None
-        means = {name: total / self._position for name, total in self._sums.items()}
-        self._record(value, self._epoch * len(self._topics), means)
-        self._position, self._sums = 0, {}
-        if value is not None:
-            improved = self._choose(value)
-            self._stale = 0 if improved else self._stale + 1
+        self._record(means, validate=due)
 
-    def _record(self, value: float | None, topics: int, figures: Mapping[str, float]) -> None:
-        """Append a line to the history."""
-        base = {
+    def _means(self) -> dict[str, float]:
+        """The learner's figures, averaged over the topics seen in the running epoch."""
+        return {name: total / self._position for name, total in self._sums.items()}
+
+    def _record(self, figures: Mapping[str, Any], *, validate: bool = True) -> None:
+        """Append a line to the history; keep the current weights if they validate better than all before."""
+        value = self._learner.validated(self._validation) if validate and self._validation is not None else None
+        line = {
             "epoch": self._epoch,
-            "topics": topics,
+            "topics": self._epoch * len(self._topics) + self._position,
             "seconds": round(self.seconds, 3),
             "cpu_seconds": round(self._cpu_seconds, 4),
             "validation": value,
         }
-        self.history.records.append({**base, **figures})
-
-    def _choose(self, value: float) -> bool:
-        """Keep the current weights if they validate better than all before; whether they do."""
-        best = self.history.best_validation
-        if best is not None and value <= best:
-            return False
-        self.history.best_validation, self.history.best_epoch = value, self._epoch
-        self._best = self._learner._weights()
-        return True
+        self.history.records.append({**line, **figures})
+        if value is None:
+            return
+        self._stale += 1
+        if self.history.best_validation is None or value > self.history.best_validation:
+            self.history.best_validation, self.history.best_epoch = value, self._epoch
+            self._best, self._stale = self._learner._weights(), 0
 
     def _finish(self) -> None:
         """Leave the chosen weights in the learner and in the model folder.
@@ -275,10 +269,7 @@ class Fit:
         It comes after the checkpoint, so that a resumed run knows nothing of it.
         """
         if self._validation is not None and (self._position > 0 or self._best is None):
-            value = self._learner.validated(self._validation)
-            means = {name: total / self._position for name, total in self._sums.items()}
-            self._record(value, self._epoch * len(self._topics) + self._position, {**means, "partial": True})
-            self._choose(value)
+            self._record({**self._means(), "partial": True})
         if self._best is not None:
             self._learner._set_weights(self._best)
         if self._out is not None:

@@ -111,7 +111,7 @@ class Planner:
             on_rank: called with (topics [A], documents [A]) after each rank.
             most_ranks: stop after so many; None: at the lists' ends.
         """
-        trees = Trees.allocate(n_candidates, self.config.horizon, evaluator.state_width, self.simulations)
+        trees = Trees(n_candidates, self.config.horizon, evaluator.state_width, self.simulations)
         every = np.arange(len(n_candidates))
         empty = np.full((len(every), self.config.horizon), -1, np.int64)
         search = Search(trees, evaluator, self.config, terminal)

@@ -15,9 +15,6 @@ counts through all trees: tree b owns b * M to (b + 1) * M - 1, for nodes and fo
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -33,105 +30,73 @@ _LEAST = np.float32(1e-30)
 """Priors are at least this, so that a candidate on offer always comes before one that is not."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Trees:
-    """The arrays. They stay the same objects; the functions of `search` write into them."""
+    """Empty trees with room for a root and this many simulations each; the functions of `search` write into them.
 
-    capacity: int
-    """M."""
-    n_candidates: IntArray
-    """[B] int64."""
-    length: IntArray
-    """[B] int64, ranks that a finished list of each tree has."""
-    root: IntArray
-    """[B] int64, number of the root node."""
-    n_nodes: IntArray
-    """[B] int64, nodes in use."""
-    n_blocks: IntArray
-    """[B] int64, rows of edges in use."""
-    parent: NDArray[np.int64]
-    """[B M]; -1 for a root."""
-    action: NDArray[np.int16]
-    """[B M], which of the parent's actions leads here: a place in its row of edges."""
-    depth: NDArray[np.int16]
-    """[B M], documents ranked."""
-    visits: NDArray[np.int32]
-    """[B M], simulations that came here, the node's own evaluation included."""
-    total: NDArray[np.float64]
-    """[B M], sum of what these simulations found."""
-    value: NDArray[np.float32]
-    """[B M], the node's own evaluation."""
-    block: NDArray[np.int64]
-    """[B M], its row of edges; -1: none yet."""
-    ranking: NDArray[np.int16]
-    """[B M, K], the documents ranked; -1 behind them."""
-    state: NDArray[np.float32]
-    """[B M, D], what the network remembers of them."""
-    document: NDArray[np.int16]
-    """[B M, N], the candidate that each edge ranks, by falling prior; what is ranked already and padding come last."""
-    edges: NDArray[np.float32]
-    """[B M, 3, N]: prior; 1 + visits; mean value (that of an untried edge: `unvisited`; of one not on offer: -inf)."""
-    child: NDArray[np.int32]
-    """[B M, N], the node at the end of each edge that was tried."""
-    opened: NDArray[np.int64]
-    """[B M], how many of the row's edges were tried."""
+    Args:
+        n_candidates: [B], at least 1 each.
+        horizon: K; a tree with fewer candidates ends with them.
+        state_width: D.
+        simulations: per tree; nodes kept from an earlier search count.
 
-    @classmethod
-    def allocate(cls, n_candidates: IntArray, horizon: int, state_width: int, simulations: int) -> Trees:
-        """Empty trees with room for a root and this many simulations each.
+    Raises:
+        ValueError: more candidates than int16 can number, or more nodes than int32 can.
+    """
 
-        Args:
-            n_candidates: [B], at least 1 each.
-            horizon: K; a tree with fewer candidates ends with them.
-            state_width: D.
-            simulations: per tree; nodes kept from an earlier search count.
-
-        Raises:
-            ValueError: more candidates than int16 can number, or more nodes than int32 can.
-        """
-        counts = np.asarray(n_candidates, dtype=np.int64)
-        trees, width, capacity = len(counts), int(counts.max()), simulations + 1
+    def __init__(self, n_candidates: IntArray, horizon: int, state_width: int, simulations: int) -> None:
+        trees, width = len(n_candidates), int(n_candidates.max())
+        self.capacity = simulations + 1
+        """M."""
+        nodes = trees * self.capacity
         if width > MOST_CANDIDATES:
             raise ValueError(
                 f"trees hold at most {MOST_CANDIDATES} candidates a topic, got {width}; shorten the topics"
             )
-        if trees * capacity >= 2**31:
+        if nodes >= 2**31:
             raise ValueError(f"{trees} trees of {simulations} simulations are too many nodes; search fewer at a time")
-        nodes = trees * capacity
-        return cls(
-            capacity=capacity,
-            n_candidates=counts,
-            length=np.minimum(horizon, counts),
-            root=np.arange(trees, dtype=np.int64) * capacity,
-            n_nodes=np.zeros(trees, np.int64),
-            n_blocks=np.zeros(trees, np.int64),
-            parent=np.empty(nodes, np.int64),
-            action=np.empty(nodes, np.int16),
-            depth=np.empty(nodes, np.int16),
-            visits=np.empty(nodes, np.int32),
-            total=np.empty(nodes, np.float64),
-            value=np.empty(nodes, np.float32),
-            block=np.empty(nodes, np.int64),
-            ranking=np.empty((nodes, horizon), np.int16),
-            state=np.empty((nodes, state_width), np.float32),
-            document=np.empty((nodes, width), np.int16),
-            edges=np.empty((nodes, 3, width), np.float32),
-            child=np.empty((nodes, width), np.int32),
-            opened=np.zeros(nodes, np.int64),
-        )
-
-    @property
-    def bytes_per_simulation(self) -> int:
-        """What one simulation can take at most: a node and a row of edges."""
-        return self.nbytes // (len(self.root) * self.capacity)
+        self.n_candidates = np.asarray(n_candidates, dtype=np.int64)
+        """[B]."""
+        self.length = np.minimum(horizon, self.n_candidates)
+        """[B], ranks that a finished list of each tree has."""
+        self.root = np.arange(trees, dtype=np.int64) * self.capacity
+        """[B], number of the root node."""
+        self.n_nodes = np.zeros(trees, np.int64)
+        """[B], nodes in use."""
+        self.n_blocks = np.zeros(trees, np.int64)
+        """[B], rows of edges in use."""
+        self.parent = np.empty(nodes, np.int64)
+        """[B M]; -1 for a root."""
+        self.action = np.empty(nodes, np.int16)
+        """[B M], which of the parent's actions leads here: a place in its row of edges."""
+        self.depth = np.empty(nodes, np.int16)
+        """[B M], documents ranked."""
+        self.visits = np.empty(nodes, np.int32)
+        """[B M], simulations that came here, the node's own evaluation included."""
+        self.total = np.empty(nodes, np.float64)
+        """[B M], sum of what these simulations found."""
+        self.value = np.empty(nodes, np.float32)
+        """[B M], the node's own evaluation."""
+        self.block = np.empty(nodes, np.int64)
+        """[B M], its row of edges; -1: none yet."""
+        self.ranking = np.empty((nodes, horizon), np.int16)
+        """[B M, K], the documents ranked; -1 behind them."""
+        self.state = np.empty((nodes, state_width), np.float32)
+        """[B M, D], what the network remembers of them."""
+        self.document = np.empty((nodes, width), np.int16)
+        """[B M, N], the candidate that each edge ranks, by falling prior; what is ranked already and padding come
+        last."""
+        self.edges = np.empty((nodes, 3, width), np.float32)
+        """[B M, 3, N]: prior; 1 + visits; mean value (that of an untried edge: `unvisited`; of one not on offer:
+        -inf)."""
+        self.child = np.empty((nodes, width), np.int32)
+        """[B M, N], the node at the end of each edge that was tried."""
+        self.opened = np.zeros(nodes, np.int64)
+        """[B M], how many of the row's edges were tried."""
 
     @property
     def nbytes(self) -> int:
         """Of all arrays of nodes and edges, written to or not."""
-        return sum(array.nbytes for array in self._per_node())
-
-    def _per_node(self) -> list[NDArray[Any]]:
-        return [array for name in _NODE + _BLOCK for array in [getattr(self, name)]]
+        return sum(getattr(self, name).nbytes for name in _NODE + _BLOCK)
 
     def set_root(self, trees: IntArray, ranking: IntArray, depth: IntArray) -> IntArray:
         """Make these trees single unexpanded, unvisited nodes.

@@ -63,7 +63,7 @@ def started(
     every = np.arange(len(counts))
     network = network or Table(max(counts), every + 1 if keys is None else keys)
     config = MctsConfig(**({"root": "puct"} | options))
-    search = Search(Trees.allocate(np.array(counts), horizon, 1, simulations), network, config)
+    search = Search(Trees(np.array(counts), horizon, 1, simulations), network, config)
     instantiate(search, every, network.initial(every), np.full((len(counts), horizon), -1))
     return search, every
 
@@ -317,13 +317,13 @@ def test_the_improved_policy_prefers_what_was_found_better() -> None:
 )
 def test_trees_too_large_to_number_are_refused(counts: list[int], simulations: int, message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        Trees.allocate(np.array(counts), 5, 10, simulations)
+        Trees(np.array(counts), 5, 10, simulations)
 
 
 def test_the_memory_of_the_largest_search_asked_for() -> None:
-    trees = Trees.allocate(np.full(32, 210), 5, 10, 5000)
+    trees = Trees(np.full(32, 210), 5, 10, 5000)
     assert trees.nbytes < 1e9
-    assert trees.bytes_per_simulation == 18 * 210 + 8 + 36 + 2 * 5 + 4 * 10
+    assert trees.nbytes == 32 * 5001 * (18 * 210 + 8 + 36 + 2 * 5 + 4 * 10)
 
 
 class Counting(Table):

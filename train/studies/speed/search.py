@@ -70,7 +70,8 @@ def bytes_per_simulation() -> int:
     """What a simulation of that search takes at most."""
     from srd_agents.mcts.tree import Trees
 
-    return Trees.allocate(np.full(TREES, CANDIDATES), HORIZON, 2 * _CELLS, SIMULATIONS).bytes_per_simulation
+    trees = Trees(np.full(TREES, CANDIDATES), HORIZON, 2 * _CELLS, SIMULATIONS)
+    return trees.nbytes // (TREES * trees.capacity)
 
 
 def _searched(count: int, simulations: int, *, training: bool) -> Callable[[], Trees]:
@@ -85,7 +86,7 @@ def _searched(count: int, simulations: int, *, training: bool) -> Callable[[], T
     every, config = np.arange(count), MctsConfig()
 
     def work() -> Trees:
-        trees = Trees.allocate(np.full(count, CANDIDATES), HORIZON, evaluator.state_width, simulations)
+        trees = Trees(np.full(count, CANDIDATES), HORIZON, evaluator.state_width, simulations)
         search = Search(trees, evaluator, config, terminal)
         instantiate(search, every, evaluator.initial(every), np.full((count, HORIZON), -1))
         run(search, every, simulations)

@@ -128,8 +128,7 @@ def test_a_topic_file_gives_texts(srd: Srd, made: dict[str, Path], tmp_path: Pat
     xml = tmp_path / "topics.xml"
     topic = '<topic number="{}"><query>words of {}</query><subtopic number="2">a side</subtopic></topic>'
     xml.write_text(f"<webtrack>{''.join(topic.format(i, i) for i in range(1, 30))}</webtrack>")
-    done = srd.works(*words(made), "--topics", xml, "--out", tmp_path / "a.html")
-    assert "notice: the topic file: 1 of 30 judged topics have no texts there (30)" in done.err
+    srd.works(*words(made), "--topics", xml, "--out", tmp_path / "a.html")
     assert "words of 29" in (tmp_path / "a.html").read_text()
     loaded = load_trec(run=made["first"], qrels=made["qrels"])
     texts = [tuple(f"text of {doc_id}" for doc_id in topic.doc_ids) for topic in loaded]

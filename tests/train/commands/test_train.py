@@ -174,7 +174,7 @@ def test_what_cannot_be_begun_or_resumed_says_why(srd: Srd, tiny_file: Path, tmp
     assert "already holds a training run" in srd.fails(*words())
     assert weights_of(tmp_path / "m") == before
     assert "hidden was 5, now 3" in srd.fails(*words(), "--resume", "--hidden", "3")
-    assert "resume with the same options" in srd.fails(*words("2/5"), "--resume")
+    assert "its topics differs" in srd.fails(*words("2/5"), "--resume")
     assert "no learner" in srd.fails("train", "mmr", "--topics", tiny_file, "--out", tmp_path / "m", "--resume")
 
 

@@ -90,7 +90,7 @@ def test_what_is_missing_is_run_again_and_nothing_else(
     said: list[str] = []
     after = run_benchmark(PRODUCT, out, report=lambda _cell, _record, found: seen.append(found), notice=said.append)
     assert len(said) == (len(lost) if how in ("truncated", "garbled") else 0)
-    assert all("Its cell was run again" in notice for notice in said)
+    assert all("Its cell is run again" in notice for notice in said)
     assert [i for i, found in enumerate(seen) if not found] == sorted(lost)
     assert timeless(after) == timeless(before)
     assert not list(out.rglob("*.partial"))

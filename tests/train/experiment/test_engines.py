@@ -16,9 +16,10 @@ from run_srd import Srd
 
 from srd_gym.data.parquet import write_topics
 from srd_gym.data.synthetic import generate
-from srd_train.experiment.benchmark import FailedCellsError, results_folder, run_benchmark
+from srd_train.experiment.benchmark import FailedCellsError, run_benchmark
 from srd_train.experiment.engines.local import processes
 from srd_train.experiment.recipe import RankerEntry, load_recipe
+from srd_train.experiment.surroundings import held
 
 CHANGING = {"commit", "seconds"} | {f"{what}_seconds" for what in ("wall", "cpu", "fit_cpu", "rank_cpu")}
 
@@ -125,11 +126,10 @@ def test_one_run_at_a_time_writes_to_a_folder_and_clears_what_a_killed_one_left(
     partial = tmp_path / "cells" / ".a.json.x1.partial"
     partial.parent.mkdir()
     partial.write_text("{")
-    with results_folder(tmp_path):
-        assert not partial.exists()
+    with held(tmp_path):
         assert "another run is writing to" in srd.fails("benchmark", file, "--out", tmp_path)
-    with results_folder(tmp_path):
-        pass
+    srd.works("benchmark", file, "--out", tmp_path)
+    assert not partial.exists()
 
 
 def test_a_folder_of_another_version_is_refused(srd: Srd, tmp_path: Path) -> None:

@@ -15,10 +15,10 @@ from run_srd import Srd
 import srd_train.report.page as page_module
 from srd_train.experiment.recipe import load_recipe
 from srd_train.report.markup import as_latex, as_markdown
-from srd_train.report.page import PAGE_BYTES, RANKING_BYTES, SCORES, SCRIPTS, Part, Report, embedded, payload, report
-from srd_train.report.rankings import shown_rankings
-from srd_train.report.results import Problem, read_results, topics_of
-from srd_train.report.tables import complete_tables
+from srd_train.report.page import PAGE_BYTES, RANKING_BYTES, SCORES, SCRIPTS, Report, embedded, payload, report
+from srd_train.report.rankings import part_of
+from srd_train.report.results import read_results, topics_of
+from srd_train.report.tables import Problem, complete_tables
 
 
 @pytest.fixture(scope="module")
@@ -142,15 +142,15 @@ def test_a_page_grows_by_few_bytes_a_score_and_its_rankings_stay_within_their_bu
 def test_what_does_not_fit_is_left_out_and_said(small: Report, monkeypatch: pytest.MonkeyPatch) -> None:
     table = small.tables[0]
     topics, _ = topics_of(table.records[0], small.recipe)
-    whole = shown_rankings(table, topics, None, 10**6)
-    some = shown_rankings(table, topics, None, 20_000)
-    assert 0 < len(some.topics) < len(whole.topics) == some.of == 15
-    ids = [topic["id"] for topic in whole.topics]
-    assert [topic["id"] for topic in some.topics] == sorted((t["id"] for t in some.topics), key=ids.index)
+    whole = part_of(table, topics, None, 10**6)
+    some = part_of(table, topics, None, 20_000)
+    assert 0 < len(some.rankings) < len(whole.rankings) == some.ranked == 15
+    ids = [topic["id"] for topic in whole.rankings]
+    assert [topic["id"] for topic in some.rankings] == sorted((t["id"] for t in some.rankings), key=ids.index)
     numbers = 15 * 4
     assert numbers < SCORES
     monkeypatch.setattr("srd_train.report.page.SCORES", numbers)
-    data, problems = payload([Part(table=table, topics=topics, rankings=some)])
+    data, problems = payload([some])
     assert list(data["sets"][0]["scores"]) == ["alpha_nDCG@5"]
     assert problems[0].why == "scores by topic of StRecall@5 are left out: a page holds at most 60 of them"
 

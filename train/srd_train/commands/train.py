@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import tyro
@@ -14,7 +13,6 @@ from srd_agents.fitting import STATE_FILE
 from srd_agents.history import Progress
 from srd_agents.learner import Learner
 from srd_agents.registry import RANKERS, RankerSpec
-from srd_agents.storage import read_model_config
 from srd_gym.data import load_topics
 from srd_gym.topic import TopicSet
 from srd_train.commands.options import (
@@ -135,9 +133,7 @@ class TrainCommand:
             if options.vectors == "lsa":
                 split = with_lsa(split, options.width, saved_vectorizer(options.out) if options.resume else None)
             metadata = _metadata(options, topics, split)
-            if options.resume:
-                _check_same_split(options.out, metadata)
-            if split.vectorizer is not None:
+            if split.vectorizer is not None and not options.resume:
                 split.vectorizer.save(options.out / VECTORIZER_FOLDER)
             fitted = self._fit(split, metadata, output)
             if not isinstance(fitted.ranker, Learner):
@@ -254,15 +250,3 @@ def _metadata(options: Train, topics: TopicSet, split: Split) -> dict[str, Any]:
         "vectors": options.vectors,
         "commit": commit(),
     }
-
-
-def _check_same_split(out: Path, metadata: dict[str, Any]) -> None:
-    """A resumed run must see the topics it began with; its model folder, where there is one already, says which."""
-    if not (out / "config.json").exists():
-        return
-    before = read_model_config(out)["metadata"]
-    for key in ("split", "vectors"):
-        if before.get(key) != metadata[key]:
-            raise ValueError(
-                f"{out} was trained with {key} {before.get(key)!r}, now {metadata[key]!r}; resume with the same options"
-            )

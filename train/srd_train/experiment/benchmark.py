@@ -12,11 +12,10 @@ NAME/recipe.json         what was compared, for tables and reports
 
 from __future__ import annotations
 
-import contextlib
 import json
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -27,8 +26,10 @@ from srd_train.experiment.cells import (
     CellResult,
     Engine,
     Task,
+    check_recipe,
     failure,
     in_process,
+    run_of,
     tasks,
 )
 from srd_train.experiment.recipe import Recipe, write_recipe
@@ -87,17 +88,18 @@ def run_benchmark(
         ValueError, FileNotFoundError: a missing topic set or ranker, a folder that another run writes to, or
             one that another version wrote.
     """
+    check_recipe(recipe, trust=trust)
     ids: list[str] = []
     finished: dict[str, Record] = {}
     failed: dict[str, Record] = {}
 
-    def unfinished(folder: ResultsFolder) -> Iterator[Task]:
+    def unfinished() -> Iterator[Task]:
         """What is left to do; finished cells are reported on the way."""
-        for task in tasks(recipe, trust=trust):
+        for task in tasks(recipe):
             left = []
             for cell in task.cells:
                 ids.append(cell.id)
-                record = None if fresh else folder.read(cell)
+                record = None if fresh else _finished(out, cell, notice)
                 if record is None:
                     left.append(cell)
                 else:
@@ -106,100 +108,50 @@ def run_benchmark(
             if left:
                 yield replace(task, cells=tuple(left))
 
-    with results_folder(out) as folder:
+    with held(out):
+        # What a killed run was writing; no other process writes here now.
+        for partial in out.glob(f"*/.*{PARTIAL}"):
+            partial.unlink(missing_ok=True)
         write_recipe(out, recipe)
-        for cell, result in engine(unfinished(folder)):
-            written = _written(folder, cell, result)
+        for cell, result in engine(unfinished()):
+            written = _written(out, cell, result)
             (failed if written.failed else finished)[cell.id] = written.record
             report(cell, written.record, False)
-        for unreadable in folder.unreadable:
-            notice(f"{unreadable} Its cell was run again")
     records = [finished[name] for name in ids if name in finished]
     if failed:
         raise FailedCellsError(records, [failed[name] for name in ids if name in failed])
     return records
 
 
-def _written(folder: ResultsFolder, cell: Cell, result: CellResult) -> CellResult:
-    """The result, once it is written; a failure, where it cannot be (ids that a run cannot carry)."""
-    try:
-        folder.write(cell, result)
-    except ValueError as error:
-        result = failure(cell, error, result.record["wall_seconds"])
-        folder.write(cell, result)
-    return result
-
-
-@contextlib.contextmanager
-def results_folder(path: Path) -> Iterator[ResultsFolder]:
-    """The folder, held by this process while the block runs; the system lets go of it however the process ends.
-
-    Args:
-        path: created where missing.
+def _finished(out: Path, cell: Cell, notice: Callable[[str], None]) -> Record | None:
+    """The record of a finished cell; None where there is none, or one that is cut off.
 
     Raises:
-        ValueError: another run holds it.
+        ValueError: another version of this package wrote it.
     """
-    with held(path):
-        # What a killed run was writing; no other process writes here now.
-        for partial in path.glob(f"*/.*{PARTIAL}"):
-            partial.unlink(missing_ok=True)
-        yield ResultsFolder(path)
+    path = out / "cells" / f"{cell.id}.json"
+    if not path.is_file() or not (out / run_of(cell)).is_file():
+        return None
+    try:
+        return read_record(path)
+    except OtherVersionError as error:
+        raise ValueError(f"{path}: {error}; give another folder with --out, or run it with --fresh") from error
+    except ValueError as error:
+        notice(f"{path}: {error} Its cell is run again")
+        return None
 
 
-@dataclass(frozen=True)
-class ResultsFolder:
-    """Reads and writes the results of cells."""
-
-    path: Path
-    unreadable: list[str] = field(default_factory=list)
-    """Records found cut off or garbled, each with the reason; such cells are run again."""
-
-    def read(self, cell: Cell) -> dict[str, Any] | None:
-        """The record of a finished cell; None where there is none, or one that is cut off.
-
-        Raises:
-            ValueError: another version of this package wrote it.
-        """
-        path = self._path("cells", cell)
-        if not path.is_file() or not self._run(cell).is_file():
-            return None
+def _written(out: Path, cell: Cell, result: CellResult) -> CellResult:
+    """The result, once it is written; a failure, where it cannot be (ids that a run cannot carry)."""
+    if result.rankings is not None:
         try:
-            record = read_record(path)
-        except OtherVersionError as error:
-            raise ValueError(f"{path}: {error}; give another folder with --out, or run it with --fresh") from error
+            write_run(out / run_of(cell), result.rankings, tag=re.sub(r"\s+", "-", cell.row))
         except ValueError as error:
-            self.unreadable.append(f"{path}: {error}")
-            return None
-        if record["cell"] != cell.id:
-            self.unreadable.append(f"{path} is not the record of its cell")
-            return None
-        return record
-
-    def write(self, cell: Cell, result: CellResult) -> None:
-        """Write the result of a cell.
-
-        Raises:
-            ValueError: ids that a TREC run cannot carry.
-        """
-        if result.rankings is not None:
-            write_run(self._run(cell), result.rankings, tag=re.sub(r"\s+", "-", cell.row))
-            # The record comes last: where it is, the run is whole.
-            _write_line(self._path("cells", cell), result.record)
-            self._path("failed", cell).unlink(missing_ok=True)
-        else:
-            _write_line(self._path("failed", cell), result.record)
-
-    def _path(self, folder: str, cell: Cell) -> Path:
-        """Where the cell's JSON line is."""
-        return self.path / folder / f"{cell.id}.json"
-
-    def _run(self, cell: Cell) -> Path:
-        """Where the cell's run is."""
-        return self.path / "runs" / f"{cell.id}.run"
-
-
-def _write_line(path: Path, record: dict[str, Any]) -> None:
-    """One record as a line of JSON."""
-    with written_atomically(path) as temporary:
-        temporary.write_text(json.dumps(record, allow_nan=False, ensure_ascii=False) + "\n", encoding="utf-8")
+            result = failure(cell, error, result.record["wall_seconds"])
+    # The record comes last: where it is, the run is whole.
+    with written_atomically(out / ("failed" if result.failed else "cells") / f"{cell.id}.json") as temporary:
+        line = json.dumps(result.record, allow_nan=False, ensure_ascii=False)
+        temporary.write_text(f"{line}\n", encoding="utf-8")
+    if not result.failed:
+        (out / "failed" / f"{cell.id}.json").unlink(missing_ok=True)
+    return result

@@ -88,21 +88,17 @@ class Task:
     """The whole topic set that they name."""
 
 
-def tasks(recipe: Recipe, *, trust: bool = False) -> Iterator[Task]:
-    """The product, one topic set after the other (only one is in memory).
-
-    A ranker has no cells on a set that lacks what it needs (a retrieval order).
+def check_recipe(recipe: Recipe, *, trust: bool = False) -> None:
+    """Refuse, before hours of work, what cannot be run.
 
     Args:
         recipe: the product.
         trust: let rankers run other people's code; the recipe itself cannot say so.
 
     Raises:
-        ValueError, FileNotFoundError: a missing topic set or ranker, or is not trusted.
+        ValueError, FileNotFoundError: a ranker that is not trusted, or a file that is missing.
     """
-    options = {}
     for ranker in recipe.rankers:
-        options[ranker.name] = all_options(ranker.ranker, ranker.config, ranker.grid)
         if RANKERS.find(ranker.ranker).foreign_code and not trust:
             raise ValueError(
                 f"recipe {recipe.name!r}: row {ranker.name!r} (ranker {ranker.ranker!r}) reads a file that can run any "
@@ -110,13 +106,23 @@ def tasks(recipe: Recipe, *, trust: bool = False) -> Iterator[Task]:
             )
         _check_weights(ranker, ranker.seeds or recipe.seeds)
     for entry in recipe.topics:
-        check_files(entry)  # of all sets, before hours of work on the first
+        check_files(entry)
+
+
+def tasks(recipe: Recipe) -> Iterator[Task]:
+    """The product, one topic set after the other (only one is in memory).
+
+    A ranker has no cells on a set that lacks what it needs (a retrieval order).
+
+    Raises:
+        ValueError, FileNotFoundError: a topic set that cannot be read.
+    """
     for entry in recipe.topics:
         topics = load_entry(entry)
-        content = topics.fingerprint
         for ranker in recipe.rankers:
             if not _applies(ranker, topics):
                 continue
+            options = all_options(ranker.ranker, ranker.config, ranker.grid)
             for fold in entry.fold_numbers:
                 for seed in ranker.seeds or recipe.seeds:
                     cell = Cell(
@@ -127,8 +133,8 @@ def tasks(recipe: Recipe, *, trust: bool = False) -> Iterator[Task]:
                         measures=recipe.measures,
                         select_by=recipe.select_by,
                         depth=recipe.depth,
-                        topics_fingerprint=content,
-                        options=options[ranker.name],
+                        topics_fingerprint=topics.fingerprint,
+                        options=options,
                     )
                     views = (replace(cell, view=view) for view in ranker.views)
                     yield Task(cells=(cell, *views), topics=topics)
@@ -299,9 +305,14 @@ def _ranked(cell: Cell, fit: _Fit) -> CellResult:
         "cpu_seconds": cpu,
         "fit_cpu_seconds": float(fit.fit_seconds[1]),
         "rank_cpu_seconds": float(rank_seconds[1]),
-        "run": f"runs/{cell.id}.run",
+        "run": run_of(cell),
     }
     return CellResult(record=record, rankings=ids)
+
+
+def run_of(cell: Cell) -> str:
+    """Where the cell's run is, in the folder of results."""
+    return f"runs/{cell.id}.run"
 
 
 def _about(cell: Cell) -> dict[str, Any]:

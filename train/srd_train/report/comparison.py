@@ -13,8 +13,7 @@ from srd_gym.names import unknown
 from srd_gym.topic import Topic, TopicSet
 from srd_train.experiment.surroundings import commit, versions
 from srd_train.report.page import Report
-from srd_train.report.results import Problem
-from srd_train.report.tables import complete_tables
+from srd_train.report.tables import Problem, complete_tables
 
 _SHOWN = 10
 """Ranks that the page shows where no measure looks further."""
@@ -73,11 +72,10 @@ def compare(
     }
     records = [shared | _record(name, runs[name], each, unranked) for name, each in scored.items()]
     found, _ = complete_tables(records, reference=reference or next(iter(runs)))
-    problems = [*_problems(runs, scored, unranked), *([] if topics is None else _without_texts(qrels, topics))]
     return Report(
         title=f"{len(runs)} runs compared",
         tables=tuple(found),
-        problems=tuple(problems),
+        problems=tuple(_problems(runs, scored, unranked)),
         topics=_topics(qrels, runs, topics or {}),
     )
 
@@ -129,14 +127,6 @@ def _problems(runs: Mapping[str, Run], scored: Mapping[str, Evaluation], unranke
 def _few(query_ids: tuple[str, ...]) -> str:
     """The first of some ids."""
     return ", ".join(query_ids[:3]) + (", ..." if len(query_ids) > 3 else "")
-
-
-def _without_texts(qrels: Qrels, topics: TopicSet | Mapping[str, TopicText]) -> list[Problem]:
-    """The judged topics that the topic file lacks."""
-    known = set(topics.query_ids if isinstance(topics, TopicSet) else topics)
-    lacking = tuple(query_id for query_id in qrels.topics if query_id not in known)
-    why = f"{len(lacking)} of {len(qrels.topics)} judged topics have no texts there ({_few(lacking)})"
-    return [Problem(kind="texts", what="the topic file", why=why)] if lacking else []
 
 
 def _topics(qrels: Qrels, runs: Mapping[str, Run], topics: TopicSet | Mapping[str, TopicText]) -> TopicSet:

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from srd_gym.files import written_atomically
-from srd_train.report.results import Problem
-from srd_train.report.tables import FEWEST_SEEDS, SIGNIFICANT, ResultTable, Row
+from srd_train.report.tables import FEWEST_SEEDS, SIGNIFICANT, Problem, ResultTable, Row
 
 SIGNS = {"above": "▲", "below": "▼", "level": "≈", "": ""}
 """How a verdict is shown: a shape each, so that no colour is needed."""

@@ -22,10 +22,10 @@ from srd_train.experiment.recipe import Recipe, saved_recipe
 from srd_train.experiment.surroundings import versions
 from srd_train.report.markup import as_latex, as_markdown, columns, legend_of, notes, write_text
 from srd_train.report.pictures import panels
-from srd_train.report.rankings import ShownRankings, shown_rankings
-from srd_train.report.results import Problem, read_results, topics_of
+from srd_train.report.rankings import Part, part_of
+from srd_train.report.results import read_results, topics_of
 from srd_train.report.significance import Scores
-from srd_train.report.tables import ResultTable, Row, complete_tables
+from srd_train.report.tables import Problem, ResultTable, Row, complete_tables
 
 SCRIPTS = ("elements.js", "scales.js", "tables.js", "charts.js", "pairs.js", "explorer.js", "start.js")
 """In this order they make one script."""
@@ -63,18 +63,12 @@ class Report:
 
     def html(self) -> tuple[str, list[Problem]]:
         """The page, and all problems: those of the tables, of rankings and of texts."""
-        parts, problems = [], list(self.problems)
-        for table in self.tables:
-            known = self.topics is not None
-            topics, why = (self.topics, None) if known else topics_of(table.records[0], self.recipe)
-            rankings = shown_rankings(table, topics, why, RANKING_BYTES // len(self.tables))
-            problems += rankings.problems
-            if why is not None:
-                problems.append(Problem(kind="texts", what=table.topics, why=why))
-            if len(rankings.topics) < rankings.of:
-                many = f"the rankings of {len(rankings.topics):,} of {rankings.of:,} topics are shown, evenly spaced"
-                problems.append(Problem(kind="left out", what=table.topics, why=many))
-            parts.append(Part(table=table, topics=topics, rankings=rankings))
+        known, share = (self.topics, None), RANKING_BYTES // len(self.tables)
+        parts = [
+            part_of(table, *(known if self.topics else topics_of(table.records[0], self.recipe)), share)
+            for table in self.tables
+        ]
+        problems = [*self.problems, *(problem for part in parts for problem in part.problems)]
         title, about = (self.title, "") if self.recipe is None else (self.recipe.title, self.recipe.about)
         return page(parts, title, about, problems), problems
 
@@ -124,15 +118,6 @@ def report(folder: Path, *, reference: str | None = None, trust: bool = False) -
     return Report(recipe=recipe, tables=tuple(found), problems=(*unread, *problems))
 
 
-@dataclass(frozen=True, kw_only=True)
-class Part:
-    """One topic set of a page."""
-
-    table: ResultTable
-    topics: TopicSet | None
-    rankings: ShownRankings
-
-
 def page(parts: Sequence[Part], title: str, about: str, problems: Sequence[Problem]) -> str:
     """The whole page as HTML.
 
@@ -164,7 +149,7 @@ def page(parts: Sequence[Part], title: str, about: str, problems: Sequence[Probl
         style=_trusted(style),
         script=_trusted(script),
         data=_trusted(embedded(data)),
-        lists=[_trusted(embedded(part.rankings.topics)) for part in parts],
+        lists=[_trusted(embedded(part.rankings)) for part in parts],
         styles=data["styles"],
         tables=[_shown(part.table) for part in parts],
         legend=legend_of([part.table for part in parts]),
@@ -269,9 +254,9 @@ def _set(part: Part, measures: int) -> dict[str, Any]:
         "rankers": _rounded([_ranker(row) for row in table.rows]),
         "scores": {name: _packed(table.scores[name], names) for name in table.measures[:measures]},
         "curves": _rounded(_curves(table)),
-        "texts": part.rankings.why_no_texts,
-        "shown": len(part.rankings.topics),
-        "of": part.rankings.of,
+        "texts": part.why_no_texts,
+        "shown": len(part.rankings),
+        "of": part.ranked,
     }
 
 

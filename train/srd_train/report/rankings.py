@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +20,7 @@ from srd_gym.measures import measure
 from srd_gym.measures.reference import Reference
 from srd_gym.topic import Topic, TopicSet
 from srd_train.experiment.records import Record
-from srd_train.report.results import Problem
-from srd_train.report.tables import ResultTable
+from srd_train.report.tables import Problem, ResultTable
 
 TEXT_LENGTH = 320
 """Characters of a text that are shown."""
@@ -33,27 +32,30 @@ Rankings = dict[str, dict[str, dict[int, tuple[str, ...]]]]
 
 
 @dataclass(frozen=True, kw_only=True)
-class ShownRankings:
-    """What the explorer shows of one topic set."""
+class Part:
+    """What a page shows of one topic set."""
 
-    topics: list[dict[str, Any]] = field(default_factory=list)
-    """One for each topic shown, in the order of the ids."""
-    of: int = 0
-    """How many topics have rankings."""
-    why_no_texts: str | None = None
+    table: ResultTable
+    topics: TopicSet | None
+    """None where they cannot be had."""
+    why_no_texts: str | None
     """Why there are neither subtopics nor texts nor gains; None where there are."""
-    problems: tuple[Problem, ...] = ()
-    """Runs that could not be read."""
+    rankings: list[dict[str, Any]]
+    """One for each topic shown, in the order of the ids."""
+    ranked: int
+    """How many topics have rankings."""
+    problems: list[Problem]
+    """Runs that could not be read, and what was left out."""
 
 
-def shown_rankings(table: ResultTable, topics: TopicSet | None, why_no_texts: str | None, budget: int) -> ShownRankings:
-    """The rankings of a topic set, as plain values.
+def part_of(table: ResultTable, topics: TopicSet | None, why_no_texts: str | None, budget: int) -> Part:
+    """A topic set with its rankings, as plain values.
 
     Args:
         table: the topic set's numbers.
         topics: its topics; None where they cannot be had.
         why_no_texts: the reason, where there are no topics.
-        budget: bytes that they may take as JSON; where all take more, evenly spaced topics are shown.
+        budget: bytes that the rankings may take as JSON; where all take more, evenly spaced topics are shown.
     """
     rankings, problems = _rankings(table.records)
     ids = list(rankings)
@@ -66,7 +68,19 @@ def shown_rankings(table: ResultTable, topics: TopicSet | None, why_no_texts: st
             break
         shown[place] = entry
     in_order = [shown[place] for place in sorted(shown)]
-    return ShownRankings(topics=in_order, of=len(ids), why_no_texts=why_no_texts, problems=tuple(problems))
+    if why_no_texts is not None:
+        problems.append(Problem(kind="texts", what=table.topics, why=why_no_texts))
+    if len(shown) < len(ids):
+        many = f"the rankings of {len(shown):,} of {len(ids):,} topics are shown, evenly spaced"
+        problems.append(Problem(kind="left out", what=table.topics, why=many))
+    return Part(
+        table=table,
+        topics=topics,
+        why_no_texts=why_no_texts,
+        rankings=in_order,
+        ranked=len(ids),
+        problems=problems,
+    )
 
 
 def _entry(

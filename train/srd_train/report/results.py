@@ -6,29 +6,13 @@ One bad record spoils nothing but itself: it is named among the problems, and th
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 from srd_gym.topic import TopicSet
 from srd_train.experiment.recipe import Recipe
 from srd_train.experiment.records import OtherVersionError, Record, read_record
 from srd_train.experiment.sources import load_entry
-
-Kind = Literal["failed", "unreadable", "version", "twice", "incomplete", "run", "texts", "left out", "input"]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Problem:
-    """Something that is missing from the report, and why."""
-
-    kind: Kind
-    what: str
-    """The cell, file or line."""
-    why: str
-
-    def __str__(self) -> str:
-        return f"{self.what}: {self.why}"
+from srd_train.report.tables import Problem, same_benchmark
 
 
 def read_results(folder: Path) -> tuple[list[Record], list[Problem]]:
@@ -68,18 +52,6 @@ def read_results(folder: Path) -> tuple[list[Record], list[Problem]]:
         more = f" (and {len(problems) - 3} more)" if len(problems) > 3 else ""
         raise ValueError(f"no record that a report could be made of in {folder}: {shown}{more}")
     return sorted(latest.values(), key=lambda record: str(record["cell"])), problems
-
-
-def same_benchmark(record: Record) -> tuple[object, ...]:
-    """What two records must agree on to stand in one table: topics, measures and the ideal."""
-    topic_set = record["topic_set"]
-    return (
-        topic_set["name"],
-        topic_set["fingerprint"],
-        tuple(topic_set["marks"]),
-        record["normalizer"],
-        tuple(record["measures"]),
-    )
 
 
 def _parsed(file: Path) -> Record | Problem:

@@ -17,7 +17,6 @@ import numpy as np
 from srd_gym.names import unknown
 from srd_train.experiment.recipe import Recipe
 from srd_train.experiment.records import Record
-from srd_train.report.results import Problem, same_benchmark
 from srd_train.report.significance import Scores, holm, interval, paired_test, wins_ties_losses
 
 SIGNIFICANT = 0.05
@@ -29,6 +28,7 @@ _NAMES = ("schema_version", "fold", "seed", "depth")
 """Numbers of a record that are no quantities."""
 
 Verdict = Literal["above", "below", "level", ""]
+Kind = Literal["failed", "unreadable", "version", "twice", "incomplete", "run", "texts", "left out", "input"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -133,6 +133,19 @@ class ResultTable:
         return max(means, default=None)
 
 
+@dataclass(frozen=True, kw_only=True)
+class Problem:
+    """Something that is missing from the report, and why."""
+
+    kind: Kind
+    what: str
+    """The cell, file or line."""
+    why: str
+
+    def __str__(self) -> str:
+        return f"{self.what}: {self.why}"
+
+
 def complete_tables(
     records: Sequence[Record],
     recipe: Recipe | None = None,
@@ -169,6 +182,18 @@ def complete_tables(
     order = [entry.name for entry in recipe.topics] if recipe is not None else []
     found.sort(key=lambda table: order.index(table.topics) if table.topics in order else len(order))
     return found, problems
+
+
+def same_benchmark(record: Record) -> tuple[object, ...]:
+    """What two records must agree on to stand in one table: topics, measures and the ideal."""
+    topic_set = record["topic_set"]
+    return (
+        topic_set["name"],
+        topic_set["fingerprint"],
+        tuple(topic_set["marks"]),
+        record["normalizer"],
+        tuple(record["measures"]),
+    )
 
 
 def _complete_runs(records: Sequence[Record]) -> tuple[list[Record], list[Problem]]:

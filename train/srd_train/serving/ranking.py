@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -29,8 +29,8 @@ class TopicStream:
     name: str
     """What messages call it."""
     files: tuple[Path, ...] = ()
-    """Parquet files, in the order they are read in."""
-    generated: TopicSet | None = None
+    """Parquet files, in the order they are read in; none where the topics are generated."""
+    generated: Sequence[Topic] = ()
     """The topics, where they are no files'."""
 
     def __iter__(self) -> Iterator[Topic]:
@@ -40,8 +40,8 @@ class TopicStream:
             ValueError: a file or topic that cannot be read, or vectors of another width than the topics before.
         """
         first: Topic | None = None
-        for topic in self._all():
-            first = topic if first is None else first
+        for topic in chain(self.generated, *map(iter_topics, self.files)):
+            first = first or topic
             if topic.vector_width != first.vector_width:
                 raise ValueError(
                     f"topics of {self.name}: topic {topic.query_id!r} has vectors of width {topic.vector_width}, but "
@@ -49,15 +49,8 @@ class TopicStream:
                 )
             yield topic
 
-    def query_ids(self) -> Iterator[str]:
-        """Their ids, without reading the topics."""
-        if self.generated is not None:
-            yield from self.generated.query_ids
-        for path in self.files:
-            yield from iter_query_ids(path)
-
     def count(self, wanted: Sequence[str] | None = None) -> int:
-        """How many topics there are, once their ids are checked.
+        """How many topics there are, once their ids are checked; the topics themselves are not read for it.
 
         Args:
             wanted: ids that must be there.
@@ -66,7 +59,7 @@ class TopicStream:
             ValueError: an id that comes twice, or one that is missing.
         """
         seen: set[str] = set()
-        for query_id in self.query_ids():
+        for query_id in chain((topic.query_id for topic in self.generated), *map(iter_query_ids, self.files)):
             if query_id in seen:
                 raise ValueError(f"topics of {self.name}: query id {query_id!r} comes twice; ids must differ")
             seen.add(query_id)
@@ -78,13 +71,6 @@ class TopicStream:
                 "--all"
             )
         return len(seen)
-
-    def _all(self) -> Iterator[Topic]:
-        """The topics, unchecked."""
-        if self.generated is not None:
-            yield from self.generated
-        for path in self.files:
-            yield from iter_topics(path)
 
 
 def topic_stream(source: str) -> TopicStream:

@@ -16,9 +16,10 @@ class PretrainedConfig(Config):
     """A file of weights that `make pretrain` wrote; "{seed}" in it stands for the seed. None: those of the package."""
     seed: int = 0
     """Stands in for "{seed}"."""
-    strategy: Literal["greedy", "one-pass"] = "greedy"
-    """"greedy" looks at all candidates anew at every rank; "one-pass" scores them once and sorts: faster, less diverse.
-    A file of other weights must have been made for it."""
+    strategy: Literal["greedy", "one-pass", "unordered"] = "greedy"
+    """"greedy" looks at all candidates anew at every rank; "one-pass" scores them once and sorts: faster, less diverse;
+    "unordered" is greedy, with weights for topics without retrieval scores, and prefers what is unlike all that is
+    chosen. A file of other weights must have been made for it."""
 
     def path(self) -> str | None:
         """The file, None for the package's own."""

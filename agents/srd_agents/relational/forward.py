@@ -133,11 +133,19 @@ class Related:
         relations: of the topics.
         rankings: R.
         present: [B, N] bool, real candidates where topics are padded; None: all are.
+        novelty: what is added to a score for each logarithm of 1 less the largest cosine with a ranked document.
     """
 
     def __init__(
-        self, weights: Weights, relations: Relations, rankings: int = 1, present: BoolArray | None = None
+        self,
+        weights: Weights,
+        relations: Relations,
+        rankings: int = 1,
+        present: BoolArray | None = None,
+        *,
+        novelty: float = 0.0,
     ) -> None:
+        self._novelty = np.float32(novelty)
         every = np.ones(relations.unit.shape[:2], np.bool_) if present is None else present
         self._weights, self._share = weights, offered_share(every)
         self._fixed = first_layer(weights, relations)
@@ -145,7 +153,10 @@ class Related:
 
     def scores(self) -> Array:
         """[B, R, N] float32, of every candidate as the next document, ranked ones included."""
-        return scores(self._weights, self._fixed, self.ranked, self._share)
+        found = scores(self._weights, self._fixed, self.ranked, self._share)
+        if self._novelty and self.ranked.size:
+            found += self._novelty * np.log(self.ranked.novelty())
+        return found
 
     def add(self, chosen: IntArray) -> None:
         """Put these candidates, [B, R] int64, at the next rank."""
@@ -156,16 +167,17 @@ class Related:
         self.ranked.keep(rankings)
 
 
-def greedy(weights: Weights, relations: Relations, k: int) -> IntArray:
+def greedy(weights: Weights, relations: Relations, k: int, *, novelty: float = 0.0) -> IntArray:
     """Rank by taking the highest score each time: [B, K] int64; ties go to the earlier candidate.
 
     Args:
         weights: the network.
         relations: of B topics of equal size.
         k: ranks, at most N.
+        novelty: of `Related`.
     """
     count, n = relations.unit.shape[:2]
-    return decode(Decoding(), Related(weights, relations), (count, n), k, ())
+    return decode(Decoding(), Related(weights, relations, novelty=novelty), (count, n), k, ())
 
 
 def one_pass(weights: Weights, relations: Relations, k: int) -> IntArray:

@@ -216,6 +216,12 @@ class Ranked:
         np.log1p(fresh, out=fresh)
         np.multiply(fresh, np.float32(1 / 3), out=out[:, 8:10])
 
+    def novelty(self) -> Array:
+        """[B, R, N]: 1 less the largest cosine with a ranked document, as far as similarities are not cut off."""
+        spread = np.divide(1, self._scale, out=np.zeros_like(self._scale), where=self._scale > 0)
+        new: Array = np.maximum(1 - (self._mean + self._nearest * spread), np.float32(1e-3))
+        return new
+
     def keep(self, rankings: IntArray) -> None:
         """Go on from some of the rankings: [B, R] int64, the ranking that each is a copy of."""
         for name in ("_nearest", "_sum"):

@@ -17,7 +17,7 @@ import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -184,41 +184,31 @@ def open_binary(
 
 
 @contextlib.contextmanager
-def _opened(path: PathLike, what: str) -> Iterator[BinaryIO]:
+def _opened(path: PathLike, what: str) -> Iterator[io.BufferedReader]:
     """The bytes of a file or pipe, plain or gzip."""
     with existing_file(path, what, pipe=True).open("rb") as stream:
-        if stream.peek(2)[:2] != _GZIP_MAGIC:
-            yield cast(BinaryIO, stream)
-            return
-        with _Unpacked(stream, os.fstat(stream.fileno()).st_size) as unpacked:
-            yield cast(BinaryIO, unpacked)
+        if stream.peek(2)[:2] == _GZIP_MAGIC:
+            stream = io.BufferedReader(_Unpacked(stream, os.fstat(stream.fileno()).st_size), _BLOCK)
+        yield stream
 
 
-class _Unpacked(gzip.GzipFile):
+class _Unpacked(io.RawIOBase):
     """A gzip stream that stops where it outgrows its file."""
 
-    def __init__(self, stream: io.BufferedReader, size: int) -> None:
-        super().__init__(fileobj=stream, mode="rb")
-        self._packed_size = size
-        self._left = growth_limit(size)
+    def __init__(self, stream: BinaryIO, size: int) -> None:
+        self._gzip = gzip.GzipFile(fileobj=stream, mode="rb")
+        self._size, self._limit = size, growth_limit(size)
 
-    def read(self, size: int | None = -1) -> bytes:
-        """At most `size` bytes."""
-        return self._counted(super().read(self._left + 1 if size is None or size < 0 else size))
+    def readable(self) -> bool:
+        """It is."""
+        return True
 
-    def read1(self, size: int = -1) -> bytes:
-        """At most `size` bytes, at most one read of the file."""
-        return self._counted(super().read1(size))
-
-    def readline(self, size: int | None = -1) -> bytes:
-        """The rest of a line, of at most `size` bytes."""
-        return self._counted(super().readline(self._left + 1 if size is None or size < 0 else size))
-
-    def _counted(self, data: bytes) -> bytes:
-        self._left -= len(data)
-        if self._left < 0:
-            raise too_large(f"it unpacks to more than {growth_limit(self._packed_size):,} bytes", self._packed_size)
-        return data
+    def readinto(self, buffer: Any) -> int:
+        """The next bytes."""
+        count = self._gzip.readinto(buffer)
+        if self._gzip.tell() > self._limit:
+            raise too_large(f"it unpacks to more than {self._limit:,} bytes", self._size)
+        return count
 
 
 def numbered_lines(path: PathLike, what: str) -> Iterator[tuple[int, str]]:
@@ -249,7 +239,6 @@ def numbered_blocks(path: PathLike, what: str) -> Iterator[tuple[int, str]]:
     with reading(path, what, "lines of text", "fetch it again") as place:
         try:
             with _opened(path, what) as stream:
-                stream = cast(io.BufferedReader, stream)
                 while block := stream.read1(_BLOCK):
                     if not block.endswith(b"\n"):
                         block += stream.readline()

@@ -30,7 +30,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from srd_gym.data.attach import Missing, attach_vectors
-from srd_gym.data.collection import BM25, Cosine
+from srd_gym.data.collection import by_bm25, by_cosine
 from srd_gym.data.labels import label_free_order
 from srd_gym.data.streams import existing_folder, few, notice, tell
 from srd_gym.data.vectors import read_vector_parts
@@ -211,10 +211,10 @@ def _reordered(topics: TopicSet, order: Order) -> TopicSet:
 
 def _bm25(topics: Sequence[Topic]) -> list[FloatArray]:
     """[N] of each query and its results, frequencies of words taken from all results; 0 without a common word."""
-    stage = BM25([text for topic in topics for text in topic.doc_texts or ()])
+    stage = by_bm25([text for topic in topics for text in topic.doc_texts or ()])
     found, start = [], 0
     for topic in topics:
-        scores = stage.scores(topic.query_text or "", None)
+        scores = stage(topic.query_text or "", None)
         own = np.zeros(topic.n_candidates) if scores is None else scores[start : start + topic.n_candidates]
         found.append(np.maximum(own, 0).astype(np.float32))
         start += topic.n_candidates
@@ -223,7 +223,7 @@ def _bm25(topics: Sequence[Topic]) -> list[FloatArray]:
 
 def _cosines(topic: Topic) -> FloatArray:
     """[N] of the query and the results."""
-    scores = Cosine(topic.require_vectors("an order by cosine")).scores("", topic.query_vector)
+    scores = by_cosine(topic.require_vectors("an order by cosine"))("", topic.query_vector)
     if scores is None:
         raise ValueError(
             f"{_WHAT}: topic {shown(topic.query_id)} has no query vector, which an order by cosine needs; give an .npz "

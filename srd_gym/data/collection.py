@@ -7,12 +7,11 @@ Shapes: M documents of the corpus, F vector width, K documents found.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,114 +20,89 @@ from srd_gym.data.attach import Embedding, Missing, attach_vectors
 from srd_gym.data.labels import label_free_order
 from srd_gym.data.lsa import LsaVectorizer, unit_rows
 from srd_gym.data.streams import few, tell
-from srd_gym.data.trec import judgment_rows
+from srd_gym.data.trec import judged_fields
 from srd_gym.data.vectors import Part, VectorTable, read_vector_parts
 from srd_gym.files import PathLike
 from srd_gym.names import check_integer, check_option
 from srd_gym.reading import shown
-from srd_gym.topic import FloatArray, GradeArray, Topic, TopicSet
+from srd_gym.topic import FloatArray, Topic, TopicSet
 from srd_gym.trec_files import TopicQrels
 
 _FUSION = 60
 """What Cormack et al. add to a rank."""
 
 
-class FirstStage(ABC):
-    """Scores every document of a corpus for a query."""
-
-    @abstractmethod
-    def scores(self, text: str, vector: FloatArray | None) -> FloatArray | None:
-        """[M] higher is better, -inf: not found; None where the query says nothing.
-
-        Args:
-            text: the query's.
-            vector: the query's [F], or None.
-        """
-
-    def find(self, text: str, vector: FloatArray | None, depth: int) -> tuple[NDArray[np.int64], FloatArray]:
-        """The best documents, [K] rows of the corpus and their scores; of equal ones the earlier first."""
-        scores = self.scores(text, vector)
-        if scores is None:
-            return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float32)
-        best = np.argsort(-scores, kind="stable")[:depth]
-        best = best[scores[best] > -np.inf]
-        return best, scores[best]
+FirstStage = Callable[[str, FloatArray | None], FloatArray | None]
+"""Scores every document of a corpus for the text and the vector ([F], or None) of a query: [M] float32, higher is
+better, -inf where a document is not found; None where the query says nothing."""
 
 
-class Cosine(FirstStage):
-    """By the cosine of query and document.
-
-    Args:
-        vectors: [M, F] of the documents.
-    """
-
-    def __init__(self, vectors: FloatArray) -> None:
-        self._units = unit_rows(vectors)
-
-    def scores(self, text: str, vector: FloatArray | None) -> FloatArray | None:
-        """[M] cosines; None without a vector, or with one of zeros."""
-        if vector is None or not vector.any():
-            return None
-        cosines: FloatArray = self._units @ unit_rows(vector[None])[0]
-        return cosines
+def best_of(scores: FloatArray | None, depth: int) -> tuple[NDArray[np.int64], FloatArray]:
+    """The best documents that a stage finds, [K] rows and their scores; of equal ones the earlier first."""
+    if scores is None:
+        return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float32)
+    best = np.argsort(-scores, kind="stable")[:depth]
+    best = best[scores[best] > -np.inf]
+    return best, scores[best]
 
 
-class BM25(FirstStage):
-    """By BM25 (Robertson et al. 1994), as the package bm25s scores it (Lucene's variant, English stop words).
+def by_cosine(vectors: FloatArray) -> FirstStage:
+    """By the cosine of query and document, whose vectors are [M, F]; a vector of zeros says nothing."""
+    units = unit_rows(vectors)
 
-    Args:
-        texts: M of the documents.
+    def scores(_: str, vector: FloatArray | None) -> FloatArray | None:
+        return None if vector is None or not vector.any() else units @ unit_rows(vector[None])[0]
+
+    return scores
+
+
+def by_bm25(texts: Sequence[str]) -> FirstStage:
+    """By BM25 (Robertson et al. 1994) of M texts, as the package bm25s has it (Lucene's variant, English stop words).
+
+    A document without a word of the query is not found; a query says nothing where no document has one of its words.
 
     Raises:
         ImportError: bm25s is not installed.
     """
+    try:
+        import bm25s
+    except ImportError as error:
+        raise ImportError(
+            "a first stage by BM25 needs bm25s, which is not installed: pip install 'srd-gym[text]'; or take "
+            "cosine, which needs vectors only"
+        ) from error
 
-    def __init__(self, texts: Sequence[str]) -> None:
-        try:
-            import bm25s
-        except ImportError as error:
-            raise ImportError(
-                "a first stage by BM25 needs bm25s, which is not installed: pip install 'srd-gym[text]'; or take "
-                "cosine, which needs vectors only"
-            ) from error
-        self._bm25s: Any = bm25s
-        self._index: Any = bm25s.BM25()
-        self._index.index(self._words(texts), show_progress=False)
-
-    def scores(self, text: str, vector: FloatArray | None) -> FloatArray | None:
-        """[M], -inf without a word of the query; None where no document has one."""
-        words = [word for word in self._words([text])[0] if word in self._index.vocab_dict]
-        if not words:
-            return None
-        found = np.asarray(self._index.get_scores(words), dtype=np.float32)
-        return np.where(found > 0, found, np.float32(-np.inf))
-
-    def _words(self, texts: Sequence[str]) -> list[list[str]]:
-        words: list[list[str]] = self._bm25s.tokenize(list(texts), return_ids=False, show_progress=False)
+    def words_of(several: Sequence[str]) -> list[list[str]]:
+        words: list[list[str]] = bm25s.tokenize(list(several), return_ids=False, show_progress=False)
         return words
 
+    index = bm25s.BM25()
+    index.index(words_of(texts), show_progress=False)
 
-class Hybrid(FirstStage):
-    """By reciprocal rank fusion (Cormack et al. 2009): the sum over stages of 1 / (60 + rank).
+    def scores(text: str, _: FloatArray | None) -> FloatArray | None:
+        words = [word for word in words_of([text])[0] if word in index.vocab_dict]
+        if not words:
+            return None
+        found = np.asarray(index.get_scores(words), dtype=np.float32)
+        return np.where(found > 0, found, np.float32(-np.inf))
 
-    Args:
-        stages: over the same M documents; one that does not find a document adds nothing to it.
-    """
+    return scores
 
-    def __init__(self, stages: Sequence[FirstStage]) -> None:
-        self._stages = stages
 
-    def scores(self, text: str, vector: FloatArray | None) -> FloatArray | None:
-        """[M], -inf where no stage finds a document; None where none finds any."""
-        fused: FloatArray | None = None
-        for stage in self._stages:
-            found = stage.scores(text, vector)
-            if found is None:
-                continue
-            best, _ = stage.find(text, vector, found.size)
-            fused = np.zeros_like(found) if fused is None else fused
-            fused[best] += 1 / (_FUSION + np.arange(1, best.size + 1, dtype=np.float32))
-        return None if fused is None else np.where(fused > 0, fused, np.float32(-np.inf))
+def fused(stages: Sequence[FirstStage]) -> FirstStage:
+    """By reciprocal rank fusion (Cormack et al. 2009) of stages: the sum over those that find it of 1 / (60 + rank)."""
+
+    def scores(text: str, vector: FloatArray | None) -> FloatArray | None:
+        given = [own for stage in stages if (own := stage(text, vector)) is not None]
+        if not given:
+            return None
+        total = np.zeros_like(given[0])
+        for own in given:
+            best, _ = best_of(own, own.size)
+            total[best] += 1 / (_FUSION + np.arange(1, best.size + 1, dtype=np.float32))
+        return np.where(total > 0, total, np.float32(-np.inf))
+
+    return scores
 
 
 Retrieve = Literal["cosine", "bm25", "hybrid", "none"]
@@ -144,9 +118,7 @@ class Collection:
 
     folder: Path
     documents: dict[str, str]
-    """Texts by id, ids made distinct."""
-    same_id: dict[str, list[str]]
-    """For ids that stand for several texts: what these are called."""
+    """Texts by id."""
     queries: dict[str, str]
     subtopics: dict[str, dict[str, str]]
     """Texts by id, by query."""
@@ -207,7 +179,7 @@ def topics_of(
         tables: Tables = {}
     else:
         tables = _tables(found, vectors, found.documents) if retrieve in _BY_VECTORS else {}
-        candidates = _Found(found, tables, retrieve, int(depth), missing)
+        candidates = _retrieved(found, tables, retrieve, int(depth), missing)
     kept = filter(keep, _topics(found, candidates, advance))
     topics = TopicSet(kept, name=found.name, transductive=isinstance(vectors, LsaVectorizer))
     if vectors is None:
@@ -252,53 +224,48 @@ Candidates = Callable[[str], tuple[Sequence[str], FloatArray | None]]
 
 def _judged(found: Collection, query_id: str) -> tuple[Sequence[str], None]:
     """Without a first stage: the judged documents that are in the corpus, in a fixed shuffle."""
-    judged = found.judged.get(query_id)
-    names = () if judged is None else _names(found, judged.doc_ids)
+    names = found.judged[query_id].doc_ids if query_id in found.judged else ()
     return label_free_order(query_id, (name for name in names if name in found.documents)), None
 
 
-class _Found:
+def _retrieved(found: Collection, tables: Tables, retrieve: str, depth: int, missing: Missing) -> Candidates:
     """Candidates that a first stage finds."""
+    queries = tables.get("query")
+    ids = _with_vectors(found, tables, missing) if retrieve in _BY_VECTORS else list(found.documents)
+    stages: list[FirstStage] = []
+    if retrieve in _BY_VECTORS:
+        stages.append(by_cosine(tables["document"].rows(ids)))
+    if retrieve != "cosine":
+        indexed = found.indexed or found.documents
+        stages.append(by_bm25([indexed[name] for name in ids]))
+    stage = stages[0] if len(stages) == 1 else fused(stages)
 
-    def __init__(
-        self, found: Collection, tables: dict[Part, VectorTable], retrieve: str, depth: int, missing: Missing
-    ) -> None:
-        self._found, self._depth = found, depth
-        self._ids, self._queries = list(found.documents), tables.get("query")
-        stages: list[FirstStage] = []
-        if retrieve in _BY_VECTORS:
-            self._ids = self._with_vectors(tables["document"], missing)
-            stages.append(Cosine(tables["document"].rows(self._ids)))
-        if retrieve != "cosine":
-            indexed = found.indexed or found.documents
-            stages.append(BM25([indexed[name] for name in self._ids]))
-        self._stage = stages[0] if len(stages) == 1 else Hybrid(stages)
-
-    def _with_vectors(self, documents: VectorTable, missing: Missing) -> list[str]:
-        """The documents that have a vector."""
-        found = self._found
-        if self._queries is None:
-            raise ValueError(
-                f"{WHAT}: {documents.source} has no vectors of queries, which a first stage by cosine needs; give an "
-                ".npz with query_ids and query_vectors as well, or retrieve by bm25"
-            )
-        absent = [f"document {shown(name)}" for name in found.documents if name not in documents]
-        absent += [f"query {shown(name)}" for name in found.queries if name not in self._queries]
-        if absent and missing == "error":
-            raise ValueError(
-                f"{found.folder}: {len(absent)} documents or queries have no vector in {documents.source} "
-                f"({few(absent)}); give a file that holds them all, or leave out what has none: "
-                'missing="drop" (--missing drop)'
-            )
-        tell(found.folder, "documents or queries have no vector and are left out", absent)
-        return [name for name in found.documents if name in documents]
-
-    def __call__(self, query_id: str) -> tuple[Sequence[str], FloatArray | None]:
-        """Ids, best first, and their scores."""
-        queries = self._queries
+    def candidates(query_id: str) -> tuple[Sequence[str], FloatArray | None]:
         vector = queries.rows([query_id])[0] if queries is not None and query_id in queries else None
-        best, scores = self._stage.find(self._found.queries[query_id], vector, self._depth)
-        return [self._ids[row] for row in best], scores
+        best, scores = best_of(stage(found.queries[query_id], vector), depth)
+        return [ids[row] for row in best], scores
+
+    return candidates
+
+
+def _with_vectors(found: Collection, tables: Tables, missing: Missing) -> list[str]:
+    """The documents that have a vector."""
+    documents, queries = tables["document"], tables.get("query")
+    if queries is None:
+        raise ValueError(
+            f"{WHAT}: {documents.source} has no vectors of queries, which a first stage by cosine needs; give an "
+            ".npz with query_ids and query_vectors as well, or retrieve by bm25"
+        )
+    absent = [f"document {shown(name)}" for name in found.documents if name not in documents]
+    absent += [f"query {shown(name)}" for name in found.queries if name not in queries]
+    if absent and missing == "error":
+        raise ValueError(
+            f"{found.folder}: {len(absent)} documents or queries have no vector in {documents.source} "
+            f"({few(absent)}); give a file that holds them all, or leave out what has none: "
+            'missing="drop" (--missing drop)'
+        )
+    tell(found.folder, "documents or queries have no vector and are left out", absent)
+    return [name for name in found.documents if name in documents]
 
 
 def _topics(found: Collection, candidates: Candidates, advance: Callable[[int], None] | None) -> Iterator[Topic]:
@@ -319,29 +286,15 @@ def _topics(found: Collection, candidates: Candidates, advance: Callable[[int], 
 
 def _topic(found: Collection, query_id: str, doc_ids: Sequence[str], scores: FloatArray | None) -> Topic:
     """One topic."""
-    judged, listed = found.judged.get(query_id), found.subtopics.get(query_id, {})
-    subtopic_ids = [*listed, *(s for s in (judged.subtopic_ids if judged else ()) if s not in listed)]
-    texts = tuple(listed.get(s, "") for s in subtopic_ids)
-    own_ids = {name: own_id for own_id, names in found.same_id.items() for name in names}
-    pool_ids = None if judged is None else _names(found, judged.doc_ids)
-
-    def rows(names: Sequence[str]) -> GradeArray | None:
-        return None if judged is None else judgment_rows(judged, [own_ids.get(n, n) for n in names], subtopic_ids)
-
+    listed = found.subtopics.get(query_id, {})
+    judged = judged_fields(found.judged.get(query_id), doc_ids, listed)
+    texts = tuple(listed.get(s, "") for s in judged["subtopic_ids"])
     return Topic(
         query_id=query_id,
         query_text=found.queries[query_id] or None,
         doc_ids=tuple(doc_ids),
         doc_texts=tuple(found.documents[name] for name in doc_ids),
         retrieval_scores=scores,
-        subtopic_ids=tuple(subtopic_ids),
         subtopic_texts=texts if any(texts) else None,
-        judgments=rows(doc_ids),
-        pool=None if pool_ids is None else rows(pool_ids),
-        pool_ids=pool_ids,
+        **judged,
     )
-
-
-def _names(found: Collection, own_ids: Sequence[str]) -> tuple[str, ...]:
-    """What the documents of these ids are called."""
-    return tuple(name for own_id in own_ids for name in found.same_id.get(own_id, [own_id]))

@@ -37,7 +37,7 @@ import numpy as np
 
 from srd_gym.data.attach import Missing, attach_files
 from srd_gym.data.streams import existing_folder, needed_file, with_optional_gz
-from srd_gym.data.trec import judgment_rows
+from srd_gym.data.trec import judged_fields
 from srd_gym.files import PathLike
 from srd_gym.reading import read_json_object, shown
 from srd_gym.topic import Topic, TopicSet
@@ -182,13 +182,7 @@ def _official(topic: Topic, qrels: Qrels | None) -> Topic:
         raise ValueError(
             f"qrels: no judgment of topic {shown(topic.query_id)}; give the files of all years (2009 to 2012)"
         )
-    return replace(
-        topic,
-        subtopic_ids=judged.subtopic_ids,
-        judgments=judgment_rows(judged, topic.doc_ids, judged.subtopic_ids),
-        pool=judged.judgments,
-        pool_ids=judged.doc_ids,
-    )
+    return replace(topic, **judged_fields(judged, topic.doc_ids))
 
 
 _DU_DIV = "DU-DIV"

@@ -20,7 +20,7 @@ pair judged several times has the highest judgment. Of a subtopic that comes twi
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from srd_gym.data.attach import Embedding, Missing
@@ -30,7 +30,7 @@ from srd_gym.data.streams import entries, existing_folder, needed_file, tell, te
 from srd_gym.data.vectors import numbered_ids
 from srd_gym.files import PathLike
 from srd_gym.topic import TopicSet
-from srd_gym.trec_files import read_qrels
+from srd_gym.trec_files import TopicQrels, read_qrels
 
 
 def load_texts(
@@ -103,8 +103,17 @@ def _read(folder: Path) -> Collection:
     return Collection(
         folder=folder,
         documents={name: text for name, text in texts.items() if text},
-        same_id=several,
         queries=queries,
         subtopics=subtopics,
-        judged=judged,
+        judged={query_id: _for_each(rows, several) for query_id, rows in judged.items()},
+    )
+
+
+def _for_each(judged: TopicQrels, several: Mapping[str, Sequence[str]]) -> TopicQrels:
+    """The judgments of a query, each once for every text of its document's id."""
+    named = [(name, row) for row, own_id in enumerate(judged.doc_ids) for name in several.get(own_id, [own_id])]
+    return TopicQrels(
+        doc_ids=tuple(name for name, _ in named),
+        subtopic_ids=judged.subtopic_ids,
+        judgments=judged.judgments[[row for _, row in named]],
     )

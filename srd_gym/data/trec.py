@@ -7,10 +7,10 @@ an error. Ids are text and kept as they stand.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 from defusedxml import ElementTree as SafeElementTree
@@ -144,6 +144,7 @@ __all__ = [
     "Run",
     "TopicQrels",
     "TopicText",
+    "judged_fields",
     "judgment_rows",
     "load_trec",
     "read_qrels",
@@ -225,6 +226,20 @@ def judgment_rows(qrels: TopicQrels, doc_ids: Sequence[str], subtopic_ids: Seque
     return np.ascontiguousarray(padded[np.ix_(rows, columns)])
 
 
+def judged_fields(qrels: TopicQrels | None, doc_ids: Sequence[str], listed: Iterable[str] = ()) -> dict[str, Any]:
+    """What judgments fill of a topic: subtopics (those listed, then those of the qrels alone), judgments, pool."""
+    subtopic_ids = tuple(listed)
+    if qrels is None:
+        return {"subtopic_ids": subtopic_ids}
+    subtopic_ids += tuple(s for s in qrels.subtopic_ids if s not in subtopic_ids)
+    return {
+        "subtopic_ids": subtopic_ids,
+        "judgments": judgment_rows(qrels, doc_ids, subtopic_ids),
+        "pool": judgment_rows(qrels, qrels.doc_ids, subtopic_ids),
+        "pool_ids": qrels.doc_ids,
+    }
+
+
 def _with_texts(topics: TopicSet, paths: Paths) -> TopicSet:
     """The topics with the texts of their documents."""
     wanted = {doc_id for topic in topics for doc_id in topic.doc_ids}
@@ -256,16 +271,12 @@ def _with_texts(topics: TopicSet, paths: Paths) -> TopicSet:
 def _trec_topic(query_id: str, run: Run, qrels: TopicQrels | None, text: TopicText | None) -> Topic:
     """One topic of `load_trec`."""
     doc_ids = run.rankings[query_id]
-    listed = [] if text is None else list(text.subtopics)
-    subtopic_ids = listed + [s for s in (qrels.subtopic_ids if qrels else ()) if s not in listed]
+    judged = judged_fields(qrels, doc_ids, () if text is None else text.subtopics)
     return Topic(
         query_id=query_id,
         query_text=None if text is None else text.query_text,
         doc_ids=doc_ids,
         retrieval_scores=run.scores[query_id].astype(np.float32),
-        subtopic_ids=tuple(subtopic_ids),
-        subtopic_texts=None if text is None else tuple(text.subtopics.get(s, "") for s in subtopic_ids),
-        judgments=None if qrels is None else judgment_rows(qrels, doc_ids, subtopic_ids),
-        pool=None if qrels is None else judgment_rows(qrels, qrels.doc_ids, subtopic_ids),
-        pool_ids=None if qrels is None else qrels.doc_ids,
+        subtopic_texts=None if text is None else tuple(text.subtopics.get(s, "") for s in judged["subtopic_ids"]),
+        **judged,
     )

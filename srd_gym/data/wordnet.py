@@ -14,7 +14,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Literal, TypeVar, get_args
 
 import numpy as np
 
@@ -33,8 +33,10 @@ PartOfSpeech = Literal["noun", "verb"]
 Index = Literal["hypernyms", "glosses"]
 """What BM25 finds documents by. hypernyms: the gloss and the words of the hypernyms. glosses: the gloss alone."""
 
+T = TypeVar("T")
+
 _WHAT = "WordNet"
-_FILES = {"noun": "n", "verb": "v", "adj": "a", "adv": "r"}
+_FILES = ("noun", "verb", "adj", "adv")
 _HYPERNYMS = ("@", "@i")
 _COVERED, _CANDIDATES = 2, 20
 """Senses that must have a relevant candidate, and candidates that there must be: fewer leave nothing to choose."""
@@ -98,7 +100,7 @@ def load_wordnet(
     check_option("part of speech", pos, get_args(PartOfSpeech))
     check_option("index", index, get_args(Index))
     place = existing_folder(folder, _WHAT)
-    synsets = {own_id: synset for name in _FILES for own_id, synset in _synsets(place, name)}
+    synsets = dict(entry for name in _FILES for entry in _entries(place / f"data.{name}", _DATA, _synset))
     drawn = _words(place, pos, senses)[skip : skip + words]
     if not drawn:
         raise ValueError(f"{_WHAT}: {place}: no {pos}s of {senses} senses or more are left behind the first {skip}")
@@ -125,28 +127,26 @@ def _is_ambiguous(topic: Topic) -> bool:
     return covered >= _COVERED and topic.n_candidates >= _CANDIDATES
 
 
-def _synsets(folder: Path, name: str) -> Iterator[tuple[str, _Synset]]:
-    """The entries of a data file by id, such as "00001740-n"."""
-    path = folder / f"data.{name}"
+def _entries(path: Path, form: re.Pattern[str], entry: Callable[..., T]) -> Iterator[T]:
+    """What `entry` makes of the parts of each line."""
     for number, line in numbered_lines(path, _WHAT):
         if line.startswith("  ") or not line.strip():
             continue  # the licence
         try:
-            yield _synset(line)
+            match = form.fullmatch(line.rstrip())
+            if match is None:
+                raise ValueError
+            yield entry(*match.groups())
         except (ValueError, IndexError) as error:
             raise ValueError(f"{_WHAT}: {path}:{number}: no entry as wndb(5WN) has them: {shown(line)}") from error
 
 
-def _synset(line: str) -> tuple[str, _Synset]:
-    """The entry in a line.
+def _synset(offset: str, kind: str, count: str, rest: str, gloss: str) -> tuple[str, _Synset]:
+    """An entry of a data file, and its id, such as "00001740-n".
 
     Raises:
         ValueError, IndexError: there is none.
     """
-    match = _DATA.fullmatch(line.rstrip())
-    if match is None:
-        raise ValueError
-    offset, kind, count, rest, gloss = match.groups()
     fields, n = rest.split(" "), int(count, 16)
     words = tuple(re.sub(r"\(\w+\)$", "", word).replace("_", " ") for word in fields[: 2 * n : 2])
     wanted = 4 * int(fields[2 * n])
@@ -170,19 +170,14 @@ def _part(kind: str) -> str:
 
 def _words(folder: Path, pos: PartOfSpeech, senses: int) -> list[tuple[str, list[str]]]:
     """Plain words with so many senses and the ids of these, in the order of their hashes."""
-    path, found = folder / f"index.{pos}", []
-    for number, line in numbered_lines(path, _WHAT):
-        if line.startswith("  ") or not line.strip():
-            continue
-        match = _INDEX.fullmatch(line)
-        if match is None:
-            raise ValueError(f"{_WHAT}: {path}:{number}: no entry as wndb(5WN) has them: {shown(line)}")
-        word, kind, offsets = match.groups()
+
+    def entry(word: str, kind: str, offsets: str) -> tuple[str, list[str]]:
         # Numbers of fields before the offsets look like counts, never like offsets: these have eight digits.
-        ids = [f"{offset}-{kind}" for offset in offsets.split()]
-        if _PLAIN.fullmatch(word) and len(ids) >= senses:
-            found.append((word, ids))
-    return sorted(found, key=lambda entry: hashlib.sha256(entry[0].encode()).digest())
+        return word, [f"{offset}-{kind}" for offset in offsets.split()]
+
+    found = _entries(folder / f"index.{pos}", _INDEX, entry)
+    plain = [(word, ids) for word, ids in found if _PLAIN.fullmatch(word) and len(ids) >= senses]
+    return sorted(plain, key=lambda entry: hashlib.sha256(entry[0].encode()).digest())
 
 
 def _collection(
@@ -200,7 +195,6 @@ def _collection(
     return Collection(
         folder=folder,
         documents=texts,
-        same_id={},
         queries={word: word for word in senses},
         subtopics={word: {own_id: texts[own_id] for own_id in ids} for word, ids in senses.items()},
         judged={word: _judged(synsets, word, ids) for word, ids in senses.items()},

@@ -24,8 +24,6 @@ class _Gaps:
 
     found: dict[str, tuple[VectorTable, list[str]]] = field(default_factory=dict)
     """"documents", "queries" or "subtopics" -> (table, what it lacks)."""
-    other_width: bool = False
-    """Whether some query vector is of another width than the new documents'."""
     emptied: list[str] = field(default_factory=list)
     """Query ids of topics without any document left."""
 
@@ -46,8 +44,7 @@ def attach_vectors(
     """The topics with vectors from tables.
 
     Documents are looked up by id; queries by query id, then by query text; subtopics by "query id.subtopic id", by
-    subtopic id where it begins with "query id.", then by text. A kind without a table is left as it was, unless its
-    vectors are of another width than the new ones: then it is left out, with a `DataNotice`.
+    subtopic id where it begins with "query id.", then by text. A kind without a table is left as it was.
 
     Args:
         topics: the topics.
@@ -67,12 +64,14 @@ def attach_vectors(
     gaps = _Gaps()
     attached = []
     for topic in topics:
-        kept = topic if documents is None else _with_documents(topic, documents, gaps)
+        kept = topic if documents is None else _present(topic, documents, gaps)
         changes = _query_and_subtopics(topic, queries, subtopics, gaps)
         if kept is not None:
+            if documents is not None:
+                changes["doc_vectors"] = documents.rows(kept.doc_ids)
             attached.append(replace(kept, **changes))  # type: ignore[arg-type]  # mypy takes ** for every field
     if documents is not None:
-        _check_documents(topics, documents, gaps, told=queries is not None)
+        _check_documents(topics, documents, gaps)
     _report(topics, gaps, missing)
     return topics.replace(attached, **({} if documents is None else {"simulated": False}))
 
@@ -129,22 +128,15 @@ def _check_widths(tables: list[VectorTable]) -> None:
             )
 
 
-def _with_documents(topic: Topic, documents: VectorTable, gaps: _Gaps) -> Topic | None:
-    """The topic with the documents that have vectors; None where none has."""
+def _present(topic: Topic, documents: VectorTable, gaps: _Gaps) -> Topic | None:
+    """The topic with those of its documents that have vectors; None where none has."""
     present = [i for i, doc_id in enumerate(topic.doc_ids) if doc_id in documents]
     absent = (doc_id for doc_id in topic.doc_ids if doc_id not in documents)
     gaps.add("documents", documents, (f"{shown(doc_id)} of topic {shown(topic.query_id)}" for doc_id in absent))
     if not present:
         gaps.emptied.append(shown(topic.query_id))
         return None
-    kept = topic if len(present) == topic.n_candidates else topic.take(present)
-    query, subtopics = kept.query_vector, kept.subtopic_vectors
-    if query is not None and query.shape[-1] != documents.width:
-        query = None
-        gaps.other_width = True
-    if subtopics is not None and subtopics.shape[-1] != documents.width:
-        subtopics = None
-    return replace(kept, doc_vectors=documents.rows(kept.doc_ids), query_vector=query, subtopic_vectors=subtopics)
+    return topic if len(present) == topic.n_candidates else topic.take(present)
 
 
 def _query_and_subtopics(
@@ -176,18 +168,13 @@ def _subtopic_keys(topic: Topic) -> Iterator[list[str]]:
         yield keys
 
 
-def _check_documents(topics: TopicSet, documents: VectorTable, gaps: _Gaps, *, told: bool) -> None:
-    """Raise where the file is of other topics; `told`: the caller gave query vectors of their width."""
+def _check_documents(topics: TopicSet, documents: VectorTable, gaps: _Gaps) -> None:
+    """Raise where the file is of other topics."""
     if len(topics) and len(gaps.emptied) == len(topics):
         names = shown(documents.ids[0]) if len(documents) else "nothing that was asked for"
         raise ValueError(
             f"{documents.source} has a vector for no document of {topics.name!r}: the topics name documents like "
             f"{shown(topics[0].doc_ids[0])}, the file {names}; give the file that belongs to these topics"
-        )
-    if gaps.other_width and not told:
-        notice(
-            f"{topics.name}: the query vectors are not of width {documents.width} as those of {documents.source}, and "
-            "are left out; give query vectors of the same space (--query-vectors)"
         )
 
 

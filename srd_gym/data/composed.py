@@ -25,6 +25,10 @@ from srd_gym.names import check_integer
 from srd_gym.protocols import BoolArray
 from srd_gym.topic import Topic, TopicSet
 
+_OFF_TOPIC = 1
+"""Off-topic snippets in a document; one that covers nothing has one more, and nothing else."""
+_SNIPPETS = 2
+"""Snippets that a subtopic must have in a part, at least."""
 _NEAR_SHARE = 0.5
 """How often what is off topic is about a text query of the topic itself, where it has subtopics to spare."""
 
@@ -49,8 +53,6 @@ def compose_topics(
     texts: TopicSet,
     test_sets: Sequence[Sequence[str]],
     *,
-    off_topic: int = 1,
-    snippets: int = 2,
     recur: bool = False,
     seed: int = 0,
 ) -> TopicSet:
@@ -64,8 +66,6 @@ def compose_topics(
         texts: labelled topics with document and query vectors, such as `load_texts(..., retrieve="none")`.
         test_sets: the query ids of each fold's test topics; topics in none of them make a part of their own. A part has
             snippets, and unless `recur` subtopics and text queries, of its own.
-        off_topic: off-topic snippets in a document; one that covers nothing has one more, and nothing else.
-        snippets: how many snippets a subtopic must have in a part, at least.
         recur: subtopics recur in all parts, with other snippets.
         seed: at least 0.
 
@@ -77,15 +77,13 @@ def compose_topics(
         ValueError: a topic without judgments or with vectors of its own, texts without, an unknown query id, or a part
             with too few subtopics of enough snippets.
     """
-    check_integer("off_topic", off_topic, 0)
-    check_integer("snippets", snippets, 1)
     check_integer("seed", seed, 0)
     _check(topics, texts)
     named = [list(ids) for ids in test_sets]
     listed = {query_id for ids in named for query_id in ids}
     rest = [query_id for query_id in topics.query_ids if query_id not in listed]
     parts = named + [rest] * bool(rest)
-    banks = _banks(texts, len(parts), snippets, recur, seed)
+    banks = _banks(texts, len(parts), recur, seed)
     made: dict[str, Topic] = {}
     for number, (ids, bank) in enumerate(zip(parts, banks, strict=True), start=1):
         sources = sum(map(len, bank.values()))
@@ -94,12 +92,12 @@ def compose_topics(
             if topic.n_subtopics >= sources:
                 raise ValueError(
                     f"{texts.name} has too few subtopics to compose from: part {number} of {len(parts)} has {sources} "
-                    f"of at least {snippets} snippets each, but topic {query_id!r} needs {topic.n_subtopics} and one "
-                    "more to be off topic; give a larger collection, fewer folds, fewer snippets, or recur=True"
+                    f"of at least {_SNIPPETS} snippets each, but topic {query_id!r} needs {topic.n_subtopics} and one "
+                    "more to be off topic; give a larger collection, fewer folds, or recur=True"
                 )
-            made[query_id] = _composed(topic, texts, bank, off_topic, seed)
+            made[query_id] = _composed(topic, texts, bank, seed)
     notes = [f"composed of {texts.name}"] + ["subtopics recur"] * recur
-    notes += [f"off topic {off_topic}"] * (off_topic != 1) + [f"seed {seed}"] * (seed != 0)
+    notes += [f"seed {seed}"] * (seed != 0)
     return topics.replace(
         (made[query_id] for query_id in topics.query_ids), name=f"{topics.name} ({', '.join(notes)})", simulated=True
     )
@@ -122,7 +120,7 @@ def _check(topics: TopicSet, texts: TopicSet) -> None:
             )
 
 
-def _banks(texts: TopicSet, count: int, snippets: int, recur: bool, seed: int) -> Sequence[_Bank]:
+def _banks(texts: TopicSet, count: int, recur: bool, seed: int) -> Sequence[_Bank]:
     """What each of `count` parts may compose from."""
     part_of = _parts(texts, count, seed)
     banks: list[dict[int, list[_Source]]] = [{} for _ in range(count)]
@@ -140,7 +138,7 @@ def _banks(texts: TopicSet, count: int, snippets: int, recur: bool, seed: int) -
                 )
                 dealt[drawn].append(row)
             for bank, rows in zip(banks, dealt, strict=True):
-                if len(rows) >= snippets:
+                if len(rows) >= _SNIPPETS:
                     bank.setdefault(text, []).append(_Source(text, subtopic, tuple(rows)))
     return banks
 
@@ -155,7 +153,7 @@ def _parts(texts: TopicSet, count: int, seed: int) -> list[int]:
     return part_of
 
 
-def _composed(topic: Topic, texts: TopicSet, bank: _Bank, off_topic: int, seed: int) -> Topic:
+def _composed(topic: Topic, texts: TopicSet, bank: _Bank, seed: int) -> Topic:
     """The topic with texts and vectors."""
     rng = generator_of(seed, "composed", topic.query_id)
     mine, near, far = _drawn(topic, bank, rng)
@@ -168,7 +166,7 @@ def _composed(topic: Topic, texts: TopicSet, bank: _Bank, off_topic: int, seed: 
         for turn, document in enumerate(by_id[covers[by_id, subtopic]].tolist()):
             snippets[document].append((source.text, rows[turn % len(rows)]))
     for document in by_id.tolist():
-        for _ in range(off_topic + (not snippets[document])):
+        for _ in range(_OFF_TOPIC + (not snippets[document])):
             pool = near if near and (not far or rng.random() < _NEAR_SHARE) else far
             other = pool[int(rng.integers(len(pool)))]
             snippets[document].append((other.text, other.rows[int(rng.integers(len(other.rows)))]))

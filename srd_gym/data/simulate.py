@@ -17,7 +17,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from srd_gym.data.directions import Vectors, directions, generator_of, noise_like, to_unit_length
+from srd_gym.data.synthetic import Vectors, directions, generator_of, noise_like, to_unit_length
 from srd_gym.names import check_integer, check_number
 from srd_gym.topic import Topic, TopicSet
 

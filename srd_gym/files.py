@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import secrets
 import shutil
 import tempfile
 from collections.abc import Iterable, Iterator
@@ -80,7 +81,6 @@ def _take_place(temporary: Path, target: Path) -> None:
     """Put what is written, once it is on the disk, where the target is."""
     with temporary.open("rb") as written:
         os.fsync(written.fileno())
-    temporary.chmod(0o666 & ~_umask())
     os.replace(temporary, target)
 
 
@@ -94,14 +94,14 @@ def _temporary(folder: Path, name: str) -> Iterator[Path]:
     prefix = f".{name}."
     with contextlib.suppress(OSError):
         _remove_left(entry for entry in folder.iterdir() if entry.name.startswith(prefix))
-    handle, made = tempfile.mkstemp(prefix=prefix, suffix=PARTIAL, dir=folder)
-    with os.fdopen(handle) as stream:
+    made = folder / f"{prefix}{secrets.token_hex(4)}{PARTIAL}"
+    with made.open("x") as stream:
         if not _locked(stream):
             stream.close()  # Windows replaces no open file
         try:
-            yield Path(made)
+            yield made
         finally:
-            Path(made).unlink(missing_ok=True)
+            made.unlink(missing_ok=True)
 
 
 def _remove_left(entries: Iterable[Path]) -> None:
@@ -122,10 +122,3 @@ def _locked(stream: IO[Any]) -> bool:
     except OSError:
         return False
     return True
-
-
-def _umask() -> int:
-    """The permissions that new files are denied (mkstemp grants only the owner)."""
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

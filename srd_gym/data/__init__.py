@@ -22,11 +22,12 @@ from srd_gym.data.splits import read_folds
 from srd_gym.data.streams import DataNotice
 from srd_gym.data.synthetic import generate
 from srd_gym.data.texts import load_texts
-from srd_gym.data.trec import load_trec, read_qrels, read_run, read_topics_xml, write_run
+from srd_gym.data.trec import load_trec, read_topics_xml
 from srd_gym.data.vectors import VectorTable, embed_texts, read_vectors
 from srd_gym.data.wordnet import load_wordnet
 from srd_gym.files import PathLike
 from srd_gym.topic import TopicSet
+from srd_gym.trec_files import read_qrels, read_run, write_run
 
 __all__ = [
     "DataNotice",

@@ -21,17 +21,7 @@ from srd_gym.data.streams import entries, few, notice, tell, text_of
 from srd_gym.files import PathLike
 from srd_gym.reading import open_binary, shown
 from srd_gym.topic import GradeArray, Topic, TopicSet
-from srd_gym.trec_files import (
-    Paths,
-    Qrels,
-    Run,
-    TopicQrels,
-    claim_query,
-    path_list,
-    read_qrels,
-    read_run,
-    write_run,
-)
+from srd_gym.trec_files import Paths, Run, TopicQrels, claim_query, path_list, read_qrels, read_run
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
@@ -137,21 +127,6 @@ def _number(element: Element, path: PathLike, what: str) -> str:
 def _text(element: Element) -> str:
     """All text inside, white space folded."""
     return " ".join("".join(element.itertext()).split())
-
-
-__all__ = [
-    "Qrels",
-    "Run",
-    "TopicQrels",
-    "TopicText",
-    "judged_fields",
-    "judgment_rows",
-    "load_trec",
-    "read_qrels",
-    "read_run",
-    "read_topics_xml",
-    "write_run",
-]
 
 
 def load_trec(

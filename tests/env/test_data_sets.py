@@ -16,9 +16,9 @@ from small_topics import refused
 from srd_gym.data.labels import label_free_order, load_du_div, load_rl4srd
 from srd_gym.data.splits import read_folds
 from srd_gym.data.streams import DataNotice
-from srd_gym.data.trec import read_qrels
 from srd_gym.measures import Reference, measure
 from srd_gym.topic import Topic, TopicSet
+from srd_gym.trec_files import read_qrels
 
 
 @pytest.fixture(scope="module")

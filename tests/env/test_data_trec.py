@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from small_topics import refused
 
 from srd_gym.data.streams import DataNotice
-from srd_gym.data.trec import load_trec, read_qrels, read_run, read_topics_xml, write_run
+from srd_gym.data.trec import load_trec, read_topics_xml
+from srd_gym.trec_files import read_qrels, read_run, write_run
 
 
 def put(path: Path, text: str) -> Path:

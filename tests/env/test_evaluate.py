@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from small_topics import refused
 
-from srd_gym.data.trec import Qrels, Run, read_qrels, read_run
 from srd_gym.measures import Evaluation, evaluate, evaluate_run, measure
 from srd_gym.topic import Topic, TopicSet
+from srd_gym.trec_files import Qrels, Run, read_qrels, read_run
 
 QRELS = """\
 1 1 a 1

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from srd_gym.data.trec import Qrels, Run, TopicQrels, read_qrels, read_run
 from srd_gym.measures import evaluate_run
+from srd_gym.trec_files import Qrels, Run, TopicQrels, read_qrels, read_run
 
 YEARS = ("2009", "2010", "2011", "2012")
 GOLDEN = Path(__file__).parents[1] / "golden" / "indri-ndeval.json"

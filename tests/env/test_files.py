@@ -79,7 +79,7 @@ def test_a_device_is_written_to_and_never_replaced(tmp_path: Path, monkeypatch: 
     def refuse(*_: object) -> None:
         raise AssertionError("a device must never be replaced")
 
-    words = "from srd_gym.data.trec import write_run; write_run('/dev/stdout', [('1', ['a'])], tag='t')"
+    words = "from srd_gym.data import write_run; write_run('/dev/stdout', [('1', ['a'])], tag='t')"
     done = subprocess.run([sys.executable, "-c", words], check=True, capture_output=True, timeout=60)
     assert done.stdout.startswith(b"1 Q0 a 1 "), "standard output can be the file"
     monkeypatch.setattr(os, "replace", refuse)
@@ -118,7 +118,7 @@ def test_a_limit_of_the_system_names_the_file(tmp_path: Path, source: str) -> No
         "topics": "write_topics(path, generate('serp', n_topics=300))",
     }
     code = (
-        "import resource, sys\nfrom srd_gym.data.trec import write_run\nfrom srd_gym.data.parquet import write_topics\n"
+        "import resource, sys\nfrom srd_gym.data import write_run\nfrom srd_gym.data.parquet import write_topics\n"
         "from srd_gym.data.synthetic import generate\npath = sys.argv[1]\n"
         f"resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))\ntry:\n    {words[source]}\n"
         "except OSError as error:\n    print(error.filename, error.strerror)"

@@ -9,7 +9,7 @@ import pytest
 
 from srd_gym.data.parquet import write_topics
 from srd_gym.data.synthetic import generate
-from srd_gym.data.trec import read_run
+from srd_gym.trec_files import read_run
 from srd_train.cli import main
 
 pytestmark = pytest.mark.usefixtures("cluster")

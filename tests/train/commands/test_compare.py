@@ -17,8 +17,9 @@ from run_srd import Srd
 from scipy import stats
 
 from srd_gym.data.parquet import write_topics
-from srd_gym.data.trec import load_trec, read_qrels, read_run, write_run
+from srd_gym.data.trec import load_trec
 from srd_gym.measures import evaluate_run
+from srd_gym.trec_files import read_qrels, read_run, write_run
 from srd_train.report.comparison import compare
 from srd_train.report.significance import holm, wins_ties_losses
 from srd_train.report.tables import ResultTable

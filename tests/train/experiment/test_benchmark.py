@@ -15,8 +15,8 @@ from run_srd import Srd
 
 from srd_gym.data.parquet import write_topics
 from srd_gym.data.synthetic import generate
-from srd_gym.data.trec import read_run
 from srd_gym.topic import TopicSet
+from srd_gym.trec_files import read_run
 from srd_train.experiment.benchmark import run_benchmark
 from srd_train.experiment.cells import Cell, CellResult, run_fit, tasks
 from srd_train.experiment.recipe import RankerEntry, Recipe

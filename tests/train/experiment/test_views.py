@@ -11,7 +11,7 @@ import pytest
 from made_results import TINY, recipe, table_of
 
 from srd_agents.registry import make_ranker
-from srd_gym.data.trec import read_run
+from srd_gym.trec_files import read_run
 from srd_train.experiment import cells
 from srd_train.experiment.benchmark import run_benchmark
 from srd_train.experiment.cells import tasks

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from srd_gym.data.trec import read_run
+from srd_gym.trec_files import read_run
 from srd_train.experiment.benchmark import run_benchmark
 from srd_train.experiment.cells import tasks
 from srd_train.experiment.recipe import Recipe, load_recipe

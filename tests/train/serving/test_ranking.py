@@ -15,8 +15,8 @@ from srd_agents.heuristic.mmr import MMR
 from srd_agents.registry import make_ranker
 from srd_gym.data.parquet import TopicWriter, write_topics
 from srd_gym.data.synthetic import generate
-from srd_gym.data.trec import read_run
 from srd_gym.topic import Topic
+from srd_gym.trec_files import read_run
 from srd_train.serving.ranking import topic_stream
 
 

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 import tyro
 
 from srd_agents.registry import RANKERS
-from srd_gym.data.trec import write_run
+from srd_gym.trec_files import write_run
 from srd_train.commands.options import Command, SomeFile, SomeText, overview, parsed, parsed_with_ranker
 from srd_train.commands.output import Output
 from srd_train.experiment.engines.ray import imported_ray

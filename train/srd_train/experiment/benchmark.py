@@ -19,8 +19,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from srd_gym.data.trec import write_run
 from srd_gym.files import PARTIAL, written_atomically
+from srd_gym.trec_files import write_run
 from srd_train.experiment.cells import (
     Cell,
     CellResult,

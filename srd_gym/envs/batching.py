@@ -6,7 +6,7 @@ have it. Shapes: B episodes, N candidates, F vector width.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -77,12 +77,8 @@ class BatchObservationBuilder(ObservationBuilder):
 
     def step_infos(self, stepped: IntArray, ended: IntArray, invalid: BoolArray) -> Info:
         """What a step adds for the episodes that made one, and the outcome of those that it ended."""
-        told: Info = {}
-        if len(stepped):
-            told |= self._marked({"invalid_action": invalid.copy()}, stepped)
-        if len(ended):
-            told |= self._outcomes(ended)
-        return told
+        told = self._marked({"invalid_action": invalid.copy()}, stepped) if len(stepped) else {}
+        return told | self._outcomes(ended) if len(ended) else told
 
     def finals(self, episodes: IntArray, invalid: BoolArray) -> Info:
         """The last observation and info of episodes that a step ended, taken before the next ones begin (same-step)."""
@@ -115,15 +111,14 @@ class BatchObservationBuilder(ObservationBuilder):
             told |= {"measures": self._marked(measures, judged), "_measures": self._mask(judged)}
         return told
 
-    def _marked(self, told: Mapping[str, NDArray[Any]], episodes: IntArray) -> Info:
+    def _marked(self, told: dict[str, NDArray[Any]], episodes: IntArray) -> Info:
         """Entries [B] of these episodes, empty elsewhere, each with the mask of those that have it."""
-        has, info = self._mask(episodes), Info()
-        for name, values in told.items():
-            if len(episodes) < len(has):
+        has = self._mask(episodes)
+        if len(episodes) < len(has):
+            for values in told.values():
                 values[~has] = None if values.dtype == object else 0
-            info[name] = values
-            info[f"_{name}"] = has.copy()
-        return info
+        told |= {f"_{name}": has for name in told}
+        return told
 
     def _mask(self, episodes: IntArray) -> BoolArray:
         """[B] bool, True at these episodes."""

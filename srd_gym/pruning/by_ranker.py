@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib
 from dataclasses import dataclass, field
+from functools import cached_property
 from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -72,8 +73,9 @@ class ByRanker:
 
     def bind(self, topics: TopicArrays, horizon: int) -> BoundByRanker:
         """The strategy at work on these topics; topics are ranked when first needed."""
-        return BoundByRanker(self, self.resolved(), topics)
+        return BoundByRanker(self, self.resolved, topics)
 
+    @cached_property
     def resolved(self) -> Any:
         """The ranker itself; a name or folder is loaded once for each strategy object.
 
@@ -84,12 +86,9 @@ class ByRanker:
         """
         if not isinstance(self.ranker, str):
             return self.ranker
-        found = self.__dict__.get("_resolved")
-        if found is None:
-            module, name = _LOADER
-            found = getattr(importlib.import_module(module), name)(self.ranker)
-            self._check_able(found)
-            object.__setattr__(self, "_resolved", found)  # no field: it is no part of the strategy's value
+        module, name = _LOADER
+        found = getattr(importlib.import_module(module), name)(self.ranker)
+        self._check_able(found)
         return found
 
     def _check_able(self, ranker: Any) -> None:
@@ -114,7 +113,7 @@ class BoundByRanker:
 
     def __init__(self, strategy: ByRanker, ranker: Any, arrays: TopicArrays) -> None:
         self._strategy, self._ranker, self._topics = strategy, ranker, arrays.topics
-        self._best: dict[int, IntArray] = {}
+        self._rankings: dict[int, IntArray] = {}
 
     def at_reset(self, topic_index: IntArray, allowed: BoolArray, needed: IntArray) -> BoolArray:
         """With "reset" the candidates that the ranker puts first, else all: [B, N] bool."""
@@ -122,13 +121,10 @@ class BoundByRanker:
             return allowed
         kept = np.zeros_like(allowed)
         for episode, index in enumerate(topic_index.tolist()):
-            best = self._ranked(index, int(needed[episode]))
-            on_offer = best[allowed[episode, best]]
+            ranking = self._ranking(index)
+            on_offer = ranking[allowed[episode, ranking]]
             kept[episode, on_offer[: self._size(index, int(needed[episode]))]] = True
-        # With too few left (an earlier strategy of a chain took the rest): the first others until it suffices.
-        others = allowed & ~kept
-        filled: BoolArray = kept | (others & (others.cumsum(axis=1) <= (needed - kept.sum(axis=1))[:, None]))
-        return filled
+        return kept
 
     def after_step(
         self, topic_index: IntArray, ranking: IntArray, action: IntArray, allowed: BoolArray, needed: IntArray
@@ -138,10 +134,12 @@ class BoundByRanker:
             return allowed
         kept = allowed.copy()
         for episode, index in enumerate(topic_index.tolist()):
-            selected = ranking[episode][ranking[episode] >= 0]
-            if not len(selected):
-                continue  # nothing to go by yet
-            kept[episode] = self._first(index, selected, allowed[episode], self._size(index, int(needed[episode])))
+            topic, size = self._topics[index], self._size(index, int(needed[episode]))
+            selected, pool = ranking[episode][ranking[episode] >= 0], allowed[episode, : topic.n_candidates]
+            offered = np.flatnonzero(pool)
+            if len(selected) and len(offered) > size:
+                scores = _checked_scores(self._ranker.score(topic, selected, pool), topic, pool, self._ranker)
+                kept[episode, offered[np.argsort(-scores[offered], kind="stable")[size:]]] = False
         return kept
 
     def _size(self, topic_index: int, needed: int) -> int:
@@ -151,32 +149,18 @@ class BoundByRanker:
             keep = int(np.floor(keep * self._topics[topic_index].n_candidates + _ROUNDING))
         return max(int(keep), needed)
 
-    def _ranked(self, topic_index: int, needed: int) -> IntArray:
-        """The ranker's first candidates of a topic, kept once found; at least `needed`."""
-        size = min(self._size(topic_index, needed), self._topics[topic_index].n_candidates)
-        found = self._best.get(topic_index)
-        if found is None or len(found) < size:
-            one = self._topics[topic_index]
-            found = checked_ranking(self._ranker.rank(one, size), one, self._ranker)
-            if len(found) < size:
+    def _ranking(self, topic_index: int) -> IntArray:
+        """[n] the ranker's ranking of all of a topic's candidates, kept once found."""
+        if topic_index not in self._rankings:
+            topic = self._topics[topic_index]
+            found = checked_ranking(self._ranker.rank(topic, topic.n_candidates), topic, self._ranker)
+            if len(found) < topic.n_candidates:
                 raise ValueError(
-                    f"topic {one.query_id!r}, pruning by {type(self._ranker).__name__}: asked for {size} documents, "
-                    f"the ranker returned {len(found)}"
+                    f"topic {topic.query_id!r}, pruning by {type(self._ranker).__name__}: asked for "
+                    f"{topic.n_candidates} documents, the ranker returned {len(found)}"
                 )
-            self._best[topic_index] = found = found[:size]
-        return found
-
-    def _first(self, index: int, selected: IntArray, pool: BoolArray, size: int) -> BoolArray:
-        """[N] bool, the `size` best of a pool."""
-        if pool.sum() <= size:
-            return pool
-        topic = self._topics[index]
-        n = topic.n_candidates
-        scores = _checked_scores(self._ranker.score(topic, selected, pool[:n]), topic, pool[:n], self._ranker)
-        best = np.argsort(np.where(pool[:n], -scores, np.inf), kind="stable")[:size]
-        kept = np.zeros_like(pool)
-        kept[best] = True
-        return kept & pool
+            self._rankings[topic_index] = found
+        return self._rankings[topic_index]
 
 
 def _checked_scores(scores: Any, topic: Topic, pool: BoolArray, ranker: Any) -> ScoreArray:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from srd_gym.core.pruner import checked_strategy
-from srd_gym.names import unknown
+from srd_gym.names import refuse_arguments, unknown
 from srd_gym.protocols import BoolArray, BoundPruning, IntArray, Pruning
 from srd_gym.pruning.by_ranker import ByRanker
 from srd_gym.pruning.knn import KNN
@@ -91,8 +91,8 @@ def pruning_from(value: Any) -> Pruning:
     """A strategy as it is, or the one that a mapping describes (`dataclasses.asdict` of a strategy, as in a spec).
 
     Raises:
-        TypeError: neither.
-        ValueError: an unknown kind or field; near names are suggested.
+        TypeError: neither, or an unknown field; near names are suggested.
+        ValueError: an unknown kind.
     """
     if not isinstance(value, Mapping):
         return checked_strategy(value)
@@ -102,10 +102,7 @@ def pruning_from(value: Any) -> Pruning:
     if kind not in kinds:
         raise unknown("kind of pruning", kind, kinds)
     chosen = kinds[kind]
-    known = [name for name in chosen.__dataclass_fields__ if name != "kind"]
-    for name in fields:
-        if name not in known:
-            raise unknown(f"field of {chosen.__name__}:", str(name), known)
+    refuse_arguments(chosen, fields, {})
     if chosen is Chain and isinstance(fields.get("strategies"), tuple | list):
         fields["strategies"] = tuple(pruning_from(item) for item in fields["strategies"])
     made: Pruning = chosen(**fields)

@@ -24,7 +24,7 @@ METRICS: tuple[str, ...] = get_args(Metric)
 Floats = NDArray[np.float32]
 
 _KEPT_BYTES = 1 << 30
-"""Memory for the matrices of one topic set; of topics beyond it rows are made when asked for."""
+"""Memory for the matrices of one topic set; a topic with more than its share of it has rows made when asked for."""
 
 
 def neighbour_distances(vectors: Floats, metric: Metric, rows: slice = slice(None)) -> Floats:
@@ -51,44 +51,6 @@ def neighbour_distances(vectors: Floats, metric: Metric, rows: slice = slice(Non
         raise ValueError("distances between document vectors are not finite; the vectors hold NaN or infinity")
     np.fill_diagonal(out[:, rows], 0.0)
     return out
-
-
-class NeighbourTable:
-    """Rows of the distance matrices of a topic set.
-
-    Args:
-        arrays: the topic set, with vectors.
-        metric: of the distances.
-    """
-
-    def __init__(self, arrays: TopicArrays, metric: Metric) -> None:
-        self._topics, self._metric = arrays.topics, metric
-        self._kept: dict[int, Floats] = {}
-        self._bytes = 0
-
-    @classmethod
-    def of(cls, arrays: TopicArrays, metric: Metric) -> NeighbourTable:
-        """The table that all strategies on these arrays share."""
-        table: NeighbourTable = arrays.cache(("neighbours", metric), lambda: cls(arrays, metric))
-        return table
-
-    def row(self, topic_index: int, document: int) -> Floats:
-        """[n] float32, the distances of one document to the topic's n real candidates.
-
-        Raises:
-            ValueError: the topic has no vectors, or distances that are not finite.
-        """
-        kept = self._kept.get(topic_index)
-        if kept is None:
-            vectors = self._topics[topic_index].require_vectors("kNN pruning")
-            size = 4 * len(vectors) ** 2
-            if self._bytes + size > _KEPT_BYTES:
-                found: Floats = neighbour_distances(vectors, self._metric, slice(document, document + 1))[0]
-                return found
-            kept = self._kept[topic_index] = neighbour_distances(vectors, self._metric)
-            self._bytes += size
-        row: Floats = kept[document]
-        return row
 
 
 def _prepared(vectors: Floats, metric: Metric) -> tuple[Floats, Floats]:
@@ -150,22 +112,36 @@ class KNN:
 
     def bind(self, topics: TopicArrays, horizon: int) -> BoundKNN:
         """The strategy at work on these topics; distances are made topic by topic, when first needed."""
-        return BoundKNN(self, NeighbourTable.of(topics, self.metric))
-
-    def dropped(self, remaining: IntArray) -> IntArray:
-        """How many of so many remaining candidates are dropped, before the ranks to fill are looked at. Same shape."""
-        if self.fraction is None:
-            return np.full_like(remaining, self.k)
-        floor: IntArray = np.floor(remaining * self.fraction + _ROUNDING).astype(np.int64)
-        return floor
+        return BoundKNN(self, topics)
 
 
-@dataclass(eq=False)
 class BoundKNN:
-    """`KNN` on known topics."""
+    """`KNN` on known topics.
 
-    strategy: KNN
-    table: NeighbourTable
+    Args:
+        strategy: what to do.
+        arrays: the topics.
+    """
+
+    def __init__(self, strategy: KNN, arrays: TopicArrays) -> None:
+        self._strategy, self._topics = strategy, arrays.topics
+        self.distances: dict[int, Floats] = arrays.cache(("neighbours", strategy.metric), dict)
+        """Topic index -> [n, n], shared by all strategies of this metric on these arrays."""
+
+    def row(self, topic_index: int, document: int) -> Floats:
+        """[n] float32, the distances of one document to the topic's n real candidates.
+
+        Raises:
+            ValueError: the topic has no vectors, or distances that are not finite.
+        """
+        if topic_index not in self.distances:
+            vectors = self._topics[topic_index].require_vectors("kNN pruning")
+            if 4 * len(vectors) ** 2 * len(self._topics) > _KEPT_BYTES:
+                alone: Floats = neighbour_distances(vectors, self._strategy.metric, slice(document, document + 1))[0]
+                return alone
+            self.distances[topic_index] = neighbour_distances(vectors, self._strategy.metric)
+        found: Floats = self.distances[topic_index][document]
+        return found
 
     def at_reset(self, topic_index: IntArray, allowed: BoolArray, needed: IntArray) -> BoolArray:
         """All candidates: [B, N] bool."""
@@ -176,13 +152,14 @@ class BoundKNN:
     ) -> BoolArray:
         """Those allowed, less the k nearest of the document just ranked: [B, N] bool."""
         remaining = allowed.sum(axis=1)
-        drop = np.minimum(self.strategy.dropped(remaining), remaining - needed)
+        share = np.floor(remaining * (self._strategy.fraction or 0.0) + _ROUNDING).astype(np.int64)
+        drop = np.minimum(self._strategy.k or share, remaining - needed)
         episodes = np.flatnonzero((action >= 0) & (drop > 0))
         if not len(episodes):
             return allowed
         distances = np.full((len(episodes), allowed.shape[1]), np.inf, np.float32)
         for row, episode in zip(distances, episodes, strict=True):
-            found = self.table.row(int(topic_index[episode]), int(action[episode]))
+            found = self.row(int(topic_index[episode]), int(action[episode]))
             row[: len(found)] = found
         distances[~allowed[episodes]] = np.inf
         # Sorted from the back, so that a stable sort puts the later of two equally near candidates first.

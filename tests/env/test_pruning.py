@@ -21,7 +21,7 @@ import srd_gym.pruning.knn as distances
 from srd_gym.core import SelectionCore, TopicArrays
 from srd_gym.protocols import BoolArray, IntArray, Pruning, ScoreArray
 from srd_gym.pruning import KNN, ByRanker, Chain, parse_pruning, pruning_from
-from srd_gym.pruning.knn import NeighbourTable, neighbour_distances
+from srd_gym.pruning.knn import neighbour_distances
 from srd_gym.testing import check_env, check_vector_env
 from srd_gym.topic import Topic, TopicSet
 from srd_gym.wrappers import KNNPruning, RankerPruning
@@ -204,8 +204,8 @@ def test_by_ranker_takes_registry_names() -> None:
 def test_arrays_share_one_table_of_neighbours() -> None:
     arrays = TopicArrays(random_topics(0))
     by_share, by_number = KNN(0.3).bind(arrays, 3), KNN(k=2).bind(arrays, 3)
-    assert by_share.table is by_number.table
-    assert KNN(0.3, metric="cosine").bind(arrays, 3).table is not by_share.table
+    assert by_share.distances is by_number.distances
+    assert KNN(0.3, metric="cosine").bind(arrays, 3).distances is not by_share.distances
 
 
 # What is refused, notation, distances and wrappers
@@ -238,8 +238,8 @@ def test_arrays_share_one_table_of_neighbours() -> None:
         (lambda: pruning_from({"kind": "kn"}), ValueError, "unknown kind of pruning 'kn'. Did you mean knn"),
         (
             lambda: pruning_from({"kind": "knn", "fractoin": 1}),
-            ValueError,
-            "unknown field of KNN: 'fractoin'.*fraction",
+            TypeError,
+            "unknown argument of KNN: 'fractoin'.*fraction",
         ),
         (lambda: parse_pruning("knn"), ValueError, "cannot read the pruning description 'knn'. Write \"knn:FRACTION"),
         (lambda: parse_pruning("knn:much"), ValueError, "cannot read the number 'much'"),
@@ -273,7 +273,7 @@ class Broken:
         ("reset", [0, 1, 99], "ranker 'Broken' ranks a document that topic 'q0' does not have; they are 0 to 5"),
         ("reset", [0, -1, 2], "a document that topic 'q0' does not have"),
         ("reset", [4, 1, 4], "ranks a document of topic 'q0' twice"),
-        ("reset", [4, 1], "asked for 3 documents, the ranker returned 2"),
+        ("reset", [4, 1], "asked for 6 documents, the ranker returned 2"),
         ("reset", [0.5, 1.0, 2.0], r"returned float64 of shape \(3,\) for topic 'q0'; expected whole numbers"),
         ("step", [1.0, 2.0], r"topic 'q0', pruning by Broken: expected scores of shape \(6,\), got \(2,\)"),
         ("step", [1.0, 2.0, np.nan, 1.0, 1.0, 1.0], "the score of document 2 is NaN"),
@@ -344,12 +344,13 @@ def test_distances_of_long_zero_and_unusable_vectors() -> None:
 
 def test_rows_of_matrices_that_are_not_kept_order_alike(monkeypatch: pytest.MonkeyPatch) -> None:
     topics = random_topics(3, n=9)
-    kept = NeighbourTable(TopicArrays(topics), "euclidean")
+    kept = KNN(0.3).bind(TopicArrays(topics), 3)
     rows = [kept.row(topic, 2) for topic in range(5)]
     monkeypatch.setattr(distances, "_KEPT_BYTES", 4 * 9 * 9)
-    passing = NeighbourTable(TopicArrays(topics), "euclidean")
+    passing = KNN(0.3).bind(TopicArrays(topics), 3)
     for topic in (0, 1, 2, 3, 4, 0, 1):
         assert_allclose(passing.row(topic, 2), rows[topic], atol=1e-6)
+    assert not passing.distances
 
 
 def test_wrappers_install_the_strategy() -> None:

@@ -165,5 +165,5 @@ def test_a_trained_one_prunes(tmp_path: Any) -> None:
     assert isinstance(loaded, SequentialScorer)
     strategy: Any = ByRanker(tmp_path, 0.5, when="step")
     one = judged_topic(7, 2, 4, 4)
-    scores = strategy.resolved().score(one, np.array([1]), np.ones(one.n_candidates, bool))
+    scores = strategy.resolved.score(one, np.array([1]), np.ones(one.n_candidates, bool))
     np.testing.assert_array_equal(scores, loaded.score(one, np.array([1]), np.ones(one.n_candidates, bool)))

@@ -1,6 +1,6 @@
 """The NTN-DIV learner, and the topics and rankings that it learns from as padded tensors.
 
-Shapes: B topics, P good and Q bad rankings, K ranks, N candidates, F vector width, D features.
+Shapes: B topics, L rankings of each, P good and Q bad ones, K ranks, N candidates, F vector width, D features.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Prepared(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """B topics as tensors; the P good rankings come first."""
+    """B topics with equally many rankings L each, as tensors."""
 
     documents: Tensor
     """[B, N, F]."""
@@ -53,15 +53,9 @@ class Batch(NamedTuple):
     present: Tensor
     """[B, N] bool, the real candidates."""
     rankings: Tensor
-    """[B, P + Q, K] int64; padding is any candidate."""
+    """[B, L, K] int64; padding is any candidate."""
     counted: Tensor
-    """[B, P + Q, K] bool, ranks that count."""
-    values: Tensor
-    """[B, P + Q], the measure of each ranking."""
-    real: Tensor
-    """[B, P + Q] bool, rankings that are not padding."""
-    n_good: int
-    """P."""
+    """[B, L, K] bool, ranks that count."""
 
 
 def pieces(topics: Sequence[Prepared], slices: int) -> Iterator[Sequence[Prepared]]:
@@ -76,7 +70,7 @@ def padded(topics: Sequence[Prepared], like: Tensor) -> Batch:
     """Topics side by side, padded to the largest.
 
     Args:
-        topics: at least one.
+        topics: at least one, with equally many rankings.
         like: whose device and dtype to take.
     """
 
@@ -87,22 +81,12 @@ def padded(topics: Sequence[Prepared], like: Tensor) -> Batch:
             place[tuple(map(slice, row.shape))] = row
         return torch.from_numpy(out).to(like.device)
 
-    def good_and_bad(rows: Sequence[NDArray[Any]]) -> Tensor:
-        """The same with a row a ranking, padding behind the good ones and behind the bad ones."""
-        good = [row[: samples.n_good] for row, samples in zip(rows, given, strict=True)]
-        bad = [row[samples.n_good :] for row, samples in zip(rows, given, strict=True)]
-        return torch.cat([side_by_side(good), side_by_side(bad)], dim=1)
-
-    given = [topic.samples for topic in topics]
     return Batch(
         documents=side_by_side([topic.vectors for topic in topics]),
         features=side_by_side([topic.features for topic in topics]),
         present=side_by_side([np.ones(len(topic.vectors), np.bool_) for topic in topics]),
-        rankings=good_and_bad([samples.rankings for samples in given]),
-        counted=good_and_bad([samples.counted for samples in given]),
-        values=good_and_bad([samples.values.astype(np.float32) for samples in given]),
-        real=good_and_bad([np.ones(len(samples.values), np.bool_) for samples in given]),
-        n_good=max(samples.n_good for samples in given),
+        rankings=side_by_side([topic.samples.rankings for topic in topics]),
+        counted=side_by_side([topic.samples.counted for topic in topics]),
     )
 
 
@@ -181,23 +165,26 @@ class NtnDiv(NetworkLearner[NtnDivConfig]):
         topics = [self._topics[index] for index in batch]
         self._optimizer.zero_grad()
         total = 0.0
-        for piece in pieces(topics, self.config.slices):
-            loss = self._loss(padded(piece, self._network.shift)).sum() / len(topics)
+        # Topics differ in how many pairs they have, so that with them each is learned from alone.
+        parts = pieces(topics, self.config.slices) if self.config.loss == "likelihood" else ([one] for one in topics)
+        for part in parts:
+            loss = self._loss(part).sum() / len(topics)
             loss.backward()  # type: ignore[no-untyped-call]
             total += float(loss.detach())
         self._optimizer.step()
         return {"loss": total}
 
-    def _loss(self, batch: Batch) -> Tensor:
-        """The loss of each topic: [B]."""
+    def _loss(self, topics: Sequence[Prepared]) -> Tensor:
+        """The loss of each topic, [B]; of pairs, B is 1."""
+        batch = padded(topics, self._network.shift)
         scores = self._network(batch.documents, batch.features, batch.rankings)
         on_offer = candidates_on_offer(batch.rankings, batch.present)
         worth = ranking_log_likelihood(scores, batch.rankings, on_offer, batch.counted)
         if self.config.loss == "likelihood":
             return likelihood_loss(worth)
-        good = batch.n_good
-        pairs = batch.real[:, :good, None] & batch.real[:, None, good:]
-        return margin_loss(worth[:, :good], worth[:, good:], batch.values[:, :good], batch.values[:, good:], pairs)
+        samples = topics[0].samples
+        values, good = torch.from_numpy(samples.values).to(worth), samples.n_good
+        return margin_loss(worth[0, :good], worth[0, good:], values[:good], values[good:])[None]
 
     def _rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
         scorer = self._ready()

@@ -146,23 +146,21 @@ def likelihood_loss(log_likelihood: Tensor) -> Tensor:
     return -log_likelihood.mean(1)
 
 
-def margin_loss(good: Tensor, bad: Tensor, good_values: Tensor, bad_values: Tensor, pairs: Tensor) -> Tensor:
+def margin_loss(good: Tensor, bad: Tensor, good_values: Tensor, bad_values: Tensor) -> Tensor:
     """PAMM's perceptron (Xu et al., TIST 2017): pairs whose likelihoods differ by less than their measures do.
 
     The gradient is that of F(y-) - F(y+), summed over pairs with F(y+) - F(y-) <= E(y+) - E(y-), and divided by the
     number of pairs.
 
     Args:
-        good: [B, P], F of good rankings.
-        bad: [B, Q], F of bad ones.
-        good_values: [B, P], E of good ones.
-        bad_values: [B, Q].
-        pairs: [B, P, Q] bool, the pairs that count; others are padding.
+        good: [P], F of the good rankings of a topic.
+        bad: [Q], F of bad ones.
+        good_values: [P], E of good ones.
+        bad_values: [Q].
 
     Returns:
-        [B]; 0 where there is no pair.
+        A scalar; 0 where there is no pair.
     """
-    margin = good[:, :, None] - bad[:, None]
-    wanted = good_values[:, :, None] - bad_values[:, None]
-    violated = (margin.detach() <= wanted) & pairs
-    return -(margin * violated).sum((1, 2)) / pairs.sum((1, 2)).clamp(min=1)
+    margin = good[:, None] - bad
+    violated = margin.detach() <= good_values[:, None] - bad_values
+    return -(margin * violated).sum() / max(1, margin.numel())

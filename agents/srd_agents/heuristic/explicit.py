@@ -280,19 +280,13 @@ def coverage_of(rows: Rows, subtopics: FloatArray, scaling: str, sharpness: floa
 
 def _subtopic_vectors(topic: Topic, ranker: str) -> FloatArray:
     """The topic's subtopic vectors, or an error that says how to get them and what does without."""
-    if topic.subtopic_vectors is not None and topic.n_subtopics:
-        return topic.subtopic_vectors
-    if not topic.n_subtopics:
-        lack, remedy = "no subtopics", "name them (subtopic_ids) and give their texts or vectors"
-    elif topic.subtopic_texts is None:
-        lack, remedy = "no subtopic vectors", "give subtopic texts, or vectors of the documents' space"
-    else:
-        lack = "subtopic texts, but no vectors of them"
-        remedy = "make vectors of all texts with `srd data build ... --vectors lsa` (or `srd train ... --vectors lsa`)"
-    raise ValueError(
-        f"topic {topic.query_id!r} has {lack}; {ranker} compares documents with subtopic vectors: {remedy}, or take "
-        "mmr, msd or dpp, which need none"
-    )
+    if topic.subtopic_vectors is None or not topic.n_subtopics:
+        raise ValueError(
+            f"topic {topic.query_id!r} has no subtopic vectors, with which {ranker} compares documents: name subtopics "
+            "(subtopic_ids) and give their vectors, or their texts and `--vectors lsa` to `srd data build` or "
+            "`srd train`; or take mmr, msd or dpp, which need none"
+        )
+    return topic.subtopic_vectors
 
 
 def _weights(topic: Topic) -> ScoreArray:

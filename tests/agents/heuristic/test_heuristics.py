@@ -42,9 +42,8 @@ UNNAMED = UNTOLD | {"subtopic_ids": (), "judgments": None}
             ((*BY_VECTORS, "xquad"), {"relevance": kind}, {}, f"scores, which {{title}} with relevance='{kind}' needs")
             for kind in ("scores", "raw_scores", "rank", "reciprocal_rank")
         ),
-        (EXPLICIT, {}, UNTOLD, "'q0' has no subtopic vectors; {title} .*give subtopic texts, or vectors.*mmr"),
-        (EXPLICIT, {}, UNTOLD | {"subtopic_texts": tuple("xyz")}, "'q0' has subtopic texts, but no vectors.*lsa.*mmr"),
-        (EXPLICIT, {}, UNNAMED, "'q0' has no subtopics; .*subtopic_ids.*mmr, msd or dpp, which need none"),
+        (EXPLICIT, {}, UNTOLD, "'q0' has no subtopic vectors, with which {title} compares.*--vectors lsa.*take mmr"),
+        (EXPLICIT, {}, UNNAMED, "'q0' has no subtopic vectors.*subtopic_ids.*mmr, msd or dpp, which need none"),
         (["retrieval-order"], {}, {}, "'q0' has no retrieval order.*leave 'retrieval-order' out"),
         (["oracle"], {}, {"judgments": None}, "'q0' has no judgments"),
         (["relational-pretrained"], {}, {"doc_vectors": None}, "'q0' has no document vectors.*srd data build"),

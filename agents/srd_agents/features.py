@@ -70,9 +70,14 @@ def _columns(ranks: NDArray[np.floating], last: Any, normalised: NDArray[np.floa
 
 def padded_order_features(arrays: TopicArrays) -> Floats:
     """[T, N, 3] float32, `order_features` of every topic; rows of padding are 0."""
-    out = np.zeros((len(arrays), arrays.max_candidates, len(ORDER_FEATURES)), np.float32)
-    for row, topic in zip(out, arrays.topics, strict=True):
-        row[: topic.n_candidates] = order_features(topic)
+    return side_by_side([order_features(topic) for topic in arrays.topics])
+
+
+def side_by_side(rows: Sequence[NDArray[Any]]) -> NDArray[Any]:
+    """Arrays of one topic each as one array, padded with 0 to the largest."""
+    out = np.zeros((len(rows), *np.max([row.shape for row in rows], axis=0)), rows[0].dtype)
+    for place, row in zip(out, rows, strict=True):
+        place[tuple(map(slice, row.shape))] = row
     return out
 
 

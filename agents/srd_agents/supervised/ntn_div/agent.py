@@ -13,7 +13,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from srd_agents.features import FEATURES, relevance_features
+from srd_agents.features import FEATURES, relevance_features, side_by_side
 from srd_agents.networks.learner import NetworkLearner
 from srd_agents.storage import Weights
 from srd_agents.supervised.ntn_div.config import NtnDivConfig
@@ -74,19 +74,16 @@ def padded(topics: Sequence[Prepared], like: Tensor) -> Batch:
         like: whose device and dtype to take.
     """
 
-    def side_by_side(rows: Sequence[NDArray[Any]]) -> Tensor:
-        """Arrays of one topic each, padded with 0."""
-        out = np.zeros((len(rows), *np.max([row.shape for row in rows], axis=0)), rows[0].dtype)
-        for place, row in zip(out, rows, strict=True):
-            place[tuple(map(slice, row.shape))] = row
-        return torch.from_numpy(out).to(like.device)
+    def tensor(rows: Sequence[NDArray[Any]]) -> Tensor:
+        """Arrays of one topic each, padded."""
+        return torch.from_numpy(side_by_side(rows)).to(like.device)
 
     return Batch(
-        documents=side_by_side([topic.vectors for topic in topics]),
-        features=side_by_side([topic.features for topic in topics]),
-        present=side_by_side([np.ones(len(topic.vectors), np.bool_) for topic in topics]),
-        rankings=side_by_side([topic.samples.rankings for topic in topics]),
-        counted=side_by_side([topic.samples.counted for topic in topics]),
+        documents=tensor([topic.vectors for topic in topics]),
+        features=tensor([topic.features for topic in topics]),
+        present=tensor([np.ones(len(topic.vectors), np.bool_) for topic in topics]),
+        rankings=tensor([topic.samples.rankings for topic in topics]),
+        counted=tensor([topic.samples.counted for topic in topics]),
     )
 
 

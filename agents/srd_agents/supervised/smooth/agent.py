@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
-from srd_agents.features import relevance_features
+from srd_agents.features import relevance_features, side_by_side
 from srd_agents.heuristic.config import OracleConfig
 from srd_agents.heuristic.oracle import Oracle
 from srd_agents.heuristic.vectors import blocks_of_equal_shape
@@ -21,6 +21,7 @@ from srd_agents.networks.inputs import Inputs, Standardizer, inputs_of
 from srd_agents.networks.learner import NetworkLearner
 from srd_agents.supervised.smooth.config import DaletorConfig, Mo4srdConfig, SmoothConfig
 from srd_agents.supervised.smooth.network import SmoothNetwork, before_by_gaussians, before_by_sigmoid, smooth_measure
+from srd_agents.validation import judged
 from srd_gym.protocols import IntArray
 from srd_gym.topic import Topic, TopicSet
 
@@ -90,10 +91,7 @@ class SmoothLearner(NetworkLearner[C]):
     def _inputs(self, topics: Sequence[Topic], features: Sequence[NDArray[np.float32]]) -> Inputs:
         """Some topics, padded to the largest."""
         inputs = inputs_of(topics, self._network.inputs.shift)
-        padded = np.zeros((*inputs.documents.shape[:2], features[0].shape[1]), np.float32)
-        for row, given in zip(padded, features, strict=True):
-            row[: len(given)] = given
-        return inputs._replace(features=torch.from_numpy(padded).to(inputs.documents.device))
+        return inputs._replace(features=torch.from_numpy(side_by_side(features)).to(inputs.documents.device))
 
     def _build(self, vector_width: int) -> None:
         scorer = SmoothNetwork(vector_width, self.config, self.outputs)
@@ -122,8 +120,7 @@ class SmoothLearner(NetworkLearner[C]):
             ranks = np.empty(topic.n_candidates, np.int64)
             ranks[oracle.rank(topic, topic.n_candidates)] = np.arange(topic.n_candidates)
             before = torch.from_numpy((ranks[None, :] < ranks[:, None]).astype(np.float32))[None]
-            judgments = torch.from_numpy(_judgments([topic]))
-            values.append(float(smooth_measure(before, judgments, self.config.alpha, self._measure())))
+            values.append(float(smooth_measure(before, _judgments([topic]), self.config.alpha, self._measure())))
         return np.array(values, np.float32)
 
     def _update(self, batch: IntArray) -> Mapping[str, float]:
@@ -150,7 +147,7 @@ class SmoothLearner(NetworkLearner[C]):
         topics = [self._topics[index] for index in chosen]
         inputs = self._inputs(topics, [self._features[index] for index in chosen])
         before = self._before(*self._network(inputs))
-        judgments = torch.from_numpy(_judgments(topics)).to(before.device)
+        judgments = _judgments(topics).to(before.device)
         values = smooth_measure(before, judgments, self.config.alpha, self._measure(), inputs.present)
         return -(values / torch.from_numpy(self._ideals[chosen]).to(before.device)).mean()
 
@@ -196,11 +193,6 @@ class Mo4srd(SmoothLearner[Mo4srdConfig]):
         )
 
 
-def _judgments(topics: Sequence[Topic]) -> NDArray[np.float32]:
+def _judgments(topics: Sequence[Topic]) -> Tensor:
     """[B, N, S] float32, 1 where a candidate covers a subtopic; padded with 0."""
-    shape = (len(topics), max(t.n_candidates for t in topics), max(t.n_subtopics for t in topics))
-    out = np.zeros(shape, np.float32)
-    for row, topic in zip(out, topics, strict=True):
-        if topic.judgments is not None:
-            row[: topic.n_candidates, : topic.n_subtopics] = topic.judgments >= 1
-    return out
+    return torch.from_numpy(side_by_side([(judged(topic) >= 1).astype(np.float32) for topic in topics]))

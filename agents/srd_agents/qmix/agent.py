@@ -17,14 +17,14 @@ from torch import Tensor, nn
 from srd_agents.networks.attention import initialise
 from srd_agents.networks.inputs import Inputs, Standardizer, TopicTensors, inputs_of
 from srd_agents.networks.learner import NetworkLearner
-from srd_agents.qmix.config import QmixConfig, ScoringConfig, VdnConfig
+from srd_agents.qmix.config import QmixConfig, ScoringConfig
 from srd_agents.qmix.loss import (
     MixingWeights,
-    add_up,
     chosen_values,
     epsilon_at,
     independent_loss,
     joint_loss,
+    mean_value,
     mix,
 )
 from srd_agents.qmix.mixer import FlatMixer, PooledMixer
@@ -253,19 +253,15 @@ class Qmix(ScoringLearner[QmixConfig]):
         return joint_loss(mix(chosen, weights), rewards)
 
 
-class Vdn(ScoringLearner[VdnConfig]):
-    """Value decomposition networks (Sunehag et al., AAMAS 2018) in QMIX's place: the agents' values are added up."""
+class Vdn(ScoringLearner[ScoringConfig]):
+    """Value decomposition networks (Sunehag et al., AAMAS 2018) in QMIX's place: the mean of the agents' values."""
 
     name: str = "vdn"
-    config_class: ClassVar[type[Any]] = VdnConfig
-
-    def _start_at(self, reward: float) -> None:
-        documents = 1.0 if self.config.reduction == "mean" else float(self._core.arrays.n_candidates.mean())
-        super()._start_at(reward / documents)
+    config_class: ClassVar[type[Any]] = ScoringConfig
 
     def _loss(self, chosen: Tensor, rewards: Tensor, inputs: Inputs, visits: Tensor) -> Tensor:
         present = None if inputs.present is None else inputs.present[visits]
-        return joint_loss(add_up(chosen, present, self.config.reduction), rewards)
+        return joint_loss(mean_value(chosen, present), rewards)
 
 
 class Iql(ScoringLearner[ScoringConfig]):

@@ -14,7 +14,7 @@ MOST_SCORES = 65536
 
 @dataclass(frozen=True, kw_only=True)
 class ScoringConfig(LearnerConfig):
-    """What QMIX, VDN and independent Q-learning share; the latter has no other options."""
+    """What QMIX, VDN and independent Q-learning share; the latter two have no other options."""
 
     patience: CountFromZero = 0
     """Validations without a new best after which training stops; 0 never stops early: a plateau means little while
@@ -100,11 +100,3 @@ class QmixConfig(ScoringConfig):
         super().__post_init__()
         if self.state == "flat" and self.max_candidates is None:
             raise ValueError("state='flat' needs max_candidates: the number of documents that every topic has")
-
-
-@dataclass(frozen=True, kw_only=True)
-class VdnConfig(ScoringConfig):
-    """Value decomposition networks: the joint value is the agents' sum or mean."""
-
-    reduction: Literal["mean", "sum"] = "mean"
-    """The mean makes the joint value independent of the number of documents; the sum is the published form."""

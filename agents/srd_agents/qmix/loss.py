@@ -43,21 +43,21 @@ def mix(chosen: Tensor, weights: MixingWeights) -> Tensor:
     return (active * weights.second[:, None]).sum(dim=2) + weights.last[:, None]
 
 
-def add_up(chosen: Tensor, present: Tensor | None, reduction: str) -> Tensor:
-    """VDN (Sunehag et al., 2018): Q_tot is the sum, or the mean, of the real agents' values.
+def mean_value(chosen: Tensor, present: Tensor | None) -> Tensor:
+    """VDN (Sunehag et al., 2018): Q_tot is the mean of the real agents' values.
+
+    Differs from the paper: the mean, not the sum, so that Q_tot is of one size whatever the number of documents.
 
     Args:
         chosen: [V, R, N].
         present: [V, N] bool; None: all are real.
-        reduction: "sum" or "mean".
 
     Returns:
         [V, R].
     """
     if present is None:
-        return chosen.sum(dim=2) if reduction == "sum" else chosen.mean(dim=2)
-    total = (chosen * present[:, None]).sum(dim=2)
-    return total if reduction == "sum" else total / present.sum(dim=1, keepdim=True)
+        return chosen.mean(dim=2)
+    return (chosen * present[:, None]).sum(dim=2) / present.sum(dim=1, keepdim=True)
 
 
 def chosen_values(values: Tensor, actions: Tensor, visits: Tensor) -> Tensor:

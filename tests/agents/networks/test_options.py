@@ -39,7 +39,6 @@ BAD: list[tuple[str, dict[str, Any], str]] = [
     ("qmix", {"state": "flat"}, "state='flat' needs max_candidates"),
     ("qmix", {"replay_capacity": 0}, "replay_capacity must be at least 1"),
     ("qmix", {"reward": "alpha_nDCG@5 +  + StRecall@3"}, 'measures joined by " + "'),
-    ("vdn", {"reduction": "meen"}, "Did you mean mean"),
     ("reinforce", {"rollouts": 1}, "rollouts must be at least 2"),
     ("reinforce", {"alone": 1.0}, "alone must be"),
     ("reinforce", {"sequences": 0}, "sequences must be at least 1"),

@@ -16,11 +16,11 @@ from srd_agents.networks.inputs import Inputs, Standardizer
 from srd_agents.qmix.config import ScoringConfig
 from srd_agents.qmix.loss import (
     MixingWeights,
-    add_up,
     chosen_values,
     epsilon_at,
     independent_loss,
     joint_loss,
+    mean_value,
     mix,
 )
 from srd_agents.qmix.mixer import FlatMixer, PooledMixer, mean_document
@@ -31,7 +31,7 @@ WIDTH, SCORES = 5, 4
 F64 = torch.float64
 seeds = st.integers(0, 10_000)
 counts = st.integers(1, 7)
-kinds = st.sampled_from(["documents", "pooled", "flat", "sum", "mean"])
+kinds = st.sampled_from(["documents", "pooled", "flat", "mean"])
 
 
 def drawn(seed: int, *shape: int) -> torch.Tensor:
@@ -72,8 +72,8 @@ def mixer(kind: str, count: int, seed: int = 0) -> Any:
 
 def total(kind: str, chosen: torch.Tensor, given_: Inputs, count: int) -> torch.Tensor:
     """Q_tot by QMIX, or by VDN."""
-    if kind in ("sum", "mean"):
-        return add_up(chosen, given_.present, kind)
+    if kind == "mean":
+        return mean_value(chosen, given_.present)
     return mix(chosen, mixer(kind, count)(given_))
 
 
@@ -112,7 +112,7 @@ def test_permuting_documents_permutes_values_and_leaves_the_joint_value(count: i
     torch.testing.assert_close(moved, values[:, order])
     actions = torch.from_numpy(np.random.default_rng(seed).integers(SCORES, size=(2, 3, count)))
     index = torch.arange(2)
-    for kind in ("documents", "pooled", "sum", "mean"):
+    for kind in ("documents", "pooled", "mean"):
         one = total(kind, chosen_values(values, actions, index), given_, count)
         other = total(kind, chosen_values(moved, actions[:, :, order], index), permuted(given_, order), count)
         torch.testing.assert_close(one, other)
@@ -128,7 +128,7 @@ def test_padding_changes_nothing(count: int, seed: int, more: int, blocks: int) 
     torch.testing.assert_close(mean_document(longer), mean_document(given_))
     chosen = values[:, None, :, 0]
     padded_chosen = torch.cat([chosen, 99 * drawn(5, 2, 1, more)], dim=2)
-    for kind in ("documents", "pooled", "sum", "mean"):
+    for kind in ("documents", "pooled", "mean"):
         torch.testing.assert_close(total(kind, padded_chosen, longer, 0), total(kind, chosen, given_, 0))
     rewards = drawn(7, 2, 1)
     torch.testing.assert_close(
@@ -164,11 +164,10 @@ def test_losses_by_hand() -> None:
     actions = torch.tensor([[[0, 1, 0]], [[1, 1, 1]], [[0, 0, 0]]])
     chosen = chosen_values(values, actions, torch.tensor([0, 1, 0]))
     assert chosen.tolist() == [[[0, 3, 4]], [[7, 9, 11]], [[0, 2, 4]]]
-    assert add_up(chosen, None, "sum").tolist() == [[7], [27], [6]]
     present = torch.tensor([[True, True, False]] * 3)
-    assert add_up(chosen, present, "mean").tolist() == [[1.5], [8], [1]]
+    assert mean_value(chosen, present).tolist() == [[1.5], [8], [1]]
     rewards = torch.tensor([[1.0], [8.0], [1.0]])
-    assert float(joint_loss(add_up(chosen, present, "mean"), rewards)) == pytest.approx(0.25 / 3)
+    assert float(joint_loss(mean_value(chosen, present), rewards)) == pytest.approx(0.25 / 3)
     # (0-1)^2 + (3-1)^2, (7-8)^2 + (9-8)^2, (0-1)^2 + (2-1)^2 over six agents.
     assert float(independent_loss(chosen, rewards, present)) == pytest.approx((5 + 2 + 2) / 6)
 

@@ -10,6 +10,9 @@ TREE = Group(
     "The experiments behind pages of the documentation.",
     {
         "claims": Leaf("studies.claims.run", "tables from stored scores, and whether claims hold", "Claims"),
+        "learning-curves": Leaf(
+            "studies.learning_curves", "a picture of a benchmark's learning curves", "LearningCurves"
+        ),
         "pretrain": Leaf("studies.pretrain.run", "the weights of relational-pretrained, made again", "Pretrain"),
         "speed": Leaf("studies.speed.run", "the speed table, side by side with peers"),
         "ways": Leaf("studies.ways", "how many of our files common calls enter", "Ways"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -21,17 +20,11 @@ from srd_train.experiment.recipe import FOLDERS, Recipe, TopicsEntry, built_in, 
 from srd_train.experiment.surroundings import commit, versions
 from srd_train.report.macro import collection_cells, macro_cells, macro_tables, page_markdown
 from srd_train.report.markup import legend_of, write_page
-from srd_train.report.pictures import check_format, draw, panels
 from srd_train.report.scores import check_scores_path, write_scores
 from srd_train.report.tables import ResultTable, complete_tables
 
 _USAGE = """srd benchmark NAME|RECIPE.toml [--out DIR] [--fresh] [--jobs N] [--engine local|ray] [--trust]
-                     [--markdown FILE] [--scores FILE] [--curves FILE] [--json]"""
-_CURVES_TITLE = "Learning curves: validation measure against episodes and against time"
-_CURVES_LEGEND = (
-    "Lines are means over seeds and folds, bands the range over seeds; both axes of effort are logarithmic. "
-    "Dots at their left edge are the first weights, before any episode. Time is processor time, without validation."
-)
+                     [--markdown FILE] [--scores FILE] [--json]"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,8 +61,6 @@ class Benchmark:
     keeps its text around them."""
     scores: SomeFile = None
     """Also write the scores of all cells, topic by topic, as a small file (.parquet)."""
-    curves: SomeFile = None
-    """Also draw the learning curves (.png or .svg); a page that --markdown writes shows them."""
     json: bool = False
     """Print the tables as JSON."""
 
@@ -83,8 +74,6 @@ class Benchmark:
             ValueError, FileNotFoundError: a recipe that cannot be read, or topics that are missing.
         """
         recipe = load_recipe(self.recipe, trust=self.trust)
-        if self.curves is not None:
-            check_format(self.curves)
         if self.scores is not None:
             check_scores_path(self.scores)
         out = self.out or Path("results") / recipe.name
@@ -93,7 +82,10 @@ class Benchmark:
         averages = macro_tables(found, recipe)
         for problem in problems:
             output.notice(str(problem))
-        _write_files(self, recipe, found)
+        if self.scores is not None:
+            write_scores(self.scores, [record for table in found for record in table.records])
+        if self.markdown is not None:
+            write_page(self.markdown, recipe.name, *_page(recipe, self.recipe, found))
         if self.json:
             content = {"recipe": recipe.name, "out": str(out), "tables": [table.as_dict() for table in found]}
             content |= {"averages": [asdict(table) for table in averages]} if averages else {}
@@ -208,29 +200,11 @@ def _point(cell: Cell) -> str:
     return f"{cell.topics.name}, {cell.row}, fold {cell.fold}, seed {cell.seed}"
 
 
-def _write_files(options: Benchmark, recipe: Recipe, found: Sequence[ResultTable]) -> None:
-    """Scores, pictures and page, as the options say."""
-    records = [record for table in found for record in table.records]
-    if options.scores is not None:
-        write_scores(options.scores, records)
-    if options.curves is not None:
-        draw(panels(records), options.curves)
-    if options.markdown is not None:
-        _write_markdown(options, recipe, found)
-
-
-def _write_markdown(options: Benchmark, recipe: Recipe, found: Sequence[ResultTable]) -> None:
-    """The tables as a page (what, by which command, of which commit), or within the marks of a page that has them."""
-    path = options.markdown or Path(f"{recipe.name}.md")
+def _page(recipe: Recipe, made_by: str, found: Sequence[ResultTable]) -> tuple[str, str]:
+    """The tables of a page, with the command and commits that made them; and the whole page around them."""
     commits = sorted({name for table in found for name in table.commits})
     software = ", ".join(f"{name} {number}" for name, number in versions().items())
-    command = f"srd benchmark {options.recipe}"
-    parts = [page_markdown(found, recipe)]
-    if options.curves is not None:
-        command += f" --curves {options.curves.name}"
-        place = os.path.relpath(options.curves, path.parent).replace(os.sep, "/")
-        parts.append(f"![{_CURVES_TITLE}]({place})\n\n{_CURVES_LEGEND}")
-    parts.append(f"Made by `{command}`, cells at commit {', '.join(commits)} ({software}).")
-    part = "\n\n".join(filter(None, parts))
+    origin = f"Made by `srd benchmark {made_by}`, cells at commit {', '.join(commits)} ({software})."
+    part = f"{page_markdown(found, recipe)}\n\n{origin}"
     about = " ".join(recipe.about.split())
-    write_page(path, recipe.name, part, "\n\n".join(filter(None, (f"# {recipe.title}", about, part))))
+    return part, "\n\n".join(filter(None, (f"# {recipe.title}", about, part)))

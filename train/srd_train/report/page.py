@@ -289,10 +289,6 @@ def _packed(scores: Mapping[str, Scores], rankers: Sequence[str]) -> str:
 
 def _curves(table: ResultTable) -> list[dict[str, Any]]:
     """The learning curves, if anything learned with validation."""
-    try:
-        found = panels(table.records)
-    except ValueError:  # nothing to draw; anything else wrong with the records was told when they were read
-        return []
     keys = ("x", "mean", "low", "high", "seeds", "start")
     return [
         {
@@ -301,7 +297,7 @@ def _curves(table: ResultTable) -> list[dict[str, Any]]:
             "lines": [{"name": c.ranker} | {key: getattr(c, key) for key in keys} for c in panel.curves],
             "levels": panel.levels,
         }
-        for panel in found
+        for panel in panels(table.records)
     ]
 
 

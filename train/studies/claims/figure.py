@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from srd_train.report.pictures import COLOURS, MARKERS, empty_figure, save_figure
 from srd_train.report.significance import difference_interval
 from studies.claims.book import Pivot
 from studies.claims.stored import Stored
+from studies.figures import COLOURS, MARKERS, empty_figure, save_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

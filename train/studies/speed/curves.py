@@ -17,7 +17,7 @@ from srd_agents.learner import Learner
 from srd_agents.registry import make_ranker
 from srd_gym.protocols import Ranker
 from srd_gym.topic import Topic
-from srd_train.report.pictures import COLOURS, MARKERS, save_figure
+from studies.figures import COLOURS, MARKERS, save_figure
 from studies.speed.heuristics import drawn
 from studies.speed.race import rate
 from studies.speed.scoring import drawn as judged

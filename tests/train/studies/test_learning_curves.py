@@ -12,7 +12,7 @@ from made_results import recipe_file, record, write_records
 from run_srd import Srd
 
 from srd_train.cli import main
-from srd_train.report.pictures import panels
+from srd_train.report.curves import panels
 from studies.__main__ import TREE
 from studies.learning_curves import draw
 

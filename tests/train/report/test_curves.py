@@ -12,7 +12,7 @@ from made_results import recipe
 from srd_gym.data.synthetic import generate
 from srd_train.experiment.benchmark import run_benchmark
 from srd_train.experiment.recipe import RankerEntry, TopicsEntry
-from srd_train.report.pictures import Panel, panels
+from srd_train.report.curves import Panel, panels
 
 
 def cell(ranker: str, seed: int, points: list[tuple[int, float, float | None]], **changes: Any) -> dict[str, Any]:

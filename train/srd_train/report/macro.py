@@ -18,7 +18,7 @@ import numpy as np
 
 from srd_train.experiment.recipe import Recipe
 from srd_train.report.markup import as_markdown, markdown
-from srd_train.report.significance import Scores, difference_interval, holm, paired_test
+from srd_train.report.significance import Scores, difference_interval, paired_test, tests_against
 from srd_train.report.tables import ResultTable
 
 LEGEND = (
@@ -183,8 +183,8 @@ def _macro_table(name: str, group: Mapping[str, Sequence[ResultTable]], recipe: 
     order = next((wanted for wanted in _ORDERS if wanted in scores), None)
     wanted = (order, recipe.reference)
     references = tuple(dict.fromkeys(one for one in wanted if one in scores))
-    tested = [row.ranker for row in rankers if not row.reads_judgments]
-    against = {one: _against(scores, tested, one) for one in references}
+    competitors = {row.ranker: list(scores[row.ranker].values()) for row in rankers if not row.reads_judgments}
+    against = {one: _against(competitors, one, list(scores[one].values())) for one in references}
     return MacroTable(
         name=name,
         measure=measure,
@@ -229,26 +229,18 @@ def collection_scores(tables: Sequence[ResultTable], measure: str, ranker: str) 
 
 
 def _against(
-    scores: Mapping[str, Mapping[str, Scores]], tested: Sequence[str], reference: str
+    competitors: Mapping[str, Sequence[Scores]], reference: str, its_scores: Sequence[Scores]
 ) -> dict[str, Comparison]:
-    """Every tested ranker against the reference."""
-    found = {
-        name: _compared(list(scores[name].values()), list(scores[reference].values()))
-        for name in tested
-        if name != reference
-    }
-    adjusted = holm([comparison.p_value for comparison in found.values()])
-    return {
-        name: Comparison(difference=one.difference, interval=one.interval, p_value=p)
-        for (name, one), p in zip(found.items(), adjusted, strict=True)
-    }
+    """Every competitor against the reference."""
+    p_values = tests_against({**competitors, reference: its_scores}, reference)
+    return {name: _compared(competitors[name], its_scores, p_value) for name, p_value in p_values.items()}
 
 
-def _compared(first: Sequence[Scores], second: Sequence[Scores]) -> Comparison:
-    """Two rankers by their [S, T] scores of each collection."""
+def _compared(first: Sequence[Scores], second: Sequence[Scores], p_value: float | None = None) -> Comparison:
+    """Two rankers by their [S, T] scores of each collection, with an adjusted p value where there is one."""
     pairs = list(zip(first, second, strict=True))
     return Comparison(
         difference=float(np.mean([one.mean() - other.mean() for one, other in pairs])),
         interval=difference_interval(*pairs),
-        p_value=paired_test(*pairs),
+        p_value=paired_test(*pairs) if p_value is None else p_value,
     )

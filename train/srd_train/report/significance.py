@@ -15,7 +15,7 @@ the paired t test, which retrieval research finds as good as resampling (Smucker
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -94,6 +94,18 @@ def holm(p_values: Sequence[float]) -> list[float]:
         highest = max(highest, min(1.0, (len(p_values) - position) * p_values[index]))
         adjusted[index] = highest
     return adjusted
+
+
+def tests_against(scores: Mapping[str, Sequence[Scores]], reference: str) -> dict[str, float]:
+    """Ranker -> p value of its paired test against the reference, Holm-adjusted over all of them.
+
+    Args:
+        scores: ranker -> its [S, T] scores of each collection.
+        reference: one of them.
+    """
+    others = [name for name in scores if name != reference]
+    raw = [paired_test(*zip(scores[name], scores[reference], strict=True)) for name in others]
+    return dict(zip(others, holm(raw), strict=True))
 
 
 def wins_ties_losses(first: ArrayLike, second: ArrayLike) -> tuple[int, int, int]:

@@ -17,7 +17,7 @@ import numpy as np
 from srd_gym.names import unknown
 from srd_train.experiment.recipe import Recipe
 from srd_train.experiment.records import Record
-from srd_train.report.significance import Scores, holm, interval, paired_test, wins_ties_losses
+from srd_train.report.significance import Scores, interval, tests_against, wins_ties_losses
 
 SIGNIFICANT = 0.05
 """Differences with an adjusted p value below it are significant."""
@@ -229,13 +229,13 @@ def _table(records: Sequence[Record], recipe: Recipe | None, wanted: str | None)
     by_seed = {name: _scores(own, measures, topic_ids) for name, own in by_ranker.items()}
     scores = {m: {name: values[m] for name, values in by_seed.items()} for m in measures}
     competitors = [name for name, own in by_ranker.items() if not own[0]["reads_judgments"]]
-    tested = {name: scores[measures[0]][name] for name in competitors if not _too_few_seeds(by_ranker[name])}
+    tested = {name: [scores[measures[0]][name]] for name in competitors if not _too_few_seeds(by_ranker[name])}
     described, second = (None, None) if recipe is None else (recipe.reference, recipe.second_reference)
     entry = None if recipe is None else recipe.entry(topic_set["name"])
     best = max(sorted(competitors or by_ranker), key=lambda name: _cell_mean(by_ranker[name]))
     reference = next(n for n in (wanted, described, _USUAL_REFERENCE, best) if n in by_ranker)
     second = second if second in by_ranker and second != reference else None
-    p_values = [_p_values(tested, name) for name in (reference, second)]
+    p_values = [tests_against(tested, name) if name in tested else {} for name in (reference, second)]
     first = scores[measures[0]][reference]
     rows = [
         _row(own, by_seed[name], None if name == reference else first, [values.get(name) for values in p_values])
@@ -314,15 +314,6 @@ def _row(
 def _too_few_seeds(records: Sequence[Record]) -> bool:
     """Whether a ranker was trained, with fewer than three seeds."""
     return records[0]["history"] is not None and len({record["seed"] for record in records}) < FEWEST_SEEDS
-
-
-def _p_values(scores: Mapping[str, Scores], reference: str | None) -> dict[str, float]:
-    """Ranker -> Holm-adjusted p value; empty where there is no reference, or one with too few seeds."""
-    if reference is None or reference not in scores:
-        return {}
-    others = [name for name in scores if name != reference]
-    raw = [paired_test((scores[name], scores[reference])) for name in others]
-    return dict(zip(others, holm(raw), strict=True))
 
 
 def _verdict(p_value: float | None, scores: Scores, reference: Scores | None) -> Verdict:

@@ -11,7 +11,7 @@ from srd_agents.registry import RANKERS
 from srd_gym.data.synthetic import generate
 from srd_train.experiment import fit
 from srd_train.experiment.cells import tasks
-from srd_train.experiment.fit import Session, all_options, combinations, fit_ranker, split_topics
+from srd_train.experiment.fit import all_options, combinations, fit_ranker, split_topics
 from srd_train.experiment.recipe import TopicsEntry, built_in, load_recipe, recipe_from
 from srd_train.experiment.sources import load_entry
 
@@ -216,7 +216,7 @@ def test_combinations_of_a_grid() -> None:
 def test_the_first_of_equals_is_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fit.Validation, "mean", lambda _self, ranker: min(ranker.config.lambda_, 0.5))
     split = split_topics(generate("tiny", n_topics=9, seed=0), fold="1/3")
-    fitted = fit_ranker("mmr", {}, split, Session(), grid={"lambda_": (0.1, 0.5, 0.9)})
+    fitted = fit_ranker("mmr", {}, split, grid={"lambda_": (0.1, 0.5, 0.9)})
     assert (fitted.chosen, fitted.validation) == ({"lambda_": 0.5}, 0.5)
     assert [trial["score"] for trial in fitted.trials] == [0.1, 0.5, 0.5]
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -18,7 +19,7 @@ from srd_train.experiment.engines.ray import imported_ray
 from srd_train.experiment.surroundings import import_own
 from srd_train.serving.json_lines import rank_lines
 from srd_train.serving.models import Model, load_model
-from srd_train.serving.ranking import Job, TopicStream, rank_on_ray, rank_stream, topic_stream
+from srd_train.serving.ranking import TopicStream, rank_on_ray, rank_stream, topic_stream
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,7 +109,10 @@ class RankCommand:
             if options.topics is None:
                 raise ValueError("--engine ray needs --topics FILES; JSON lines are answered by this process")
             imported_ray()
-        model = load_model(self.target, self.config, options.seed, trust=options.trust)
+        # Workers of Ray stand in folders of their own.
+        target = str(Path(self.target).resolve()) if Path(self.target).is_dir() else self.target
+        load = partial(load_model, target, self.config, options.seed, trust=options.trust)
+        model = load()
         if not model.finished:
             output.notice(
                 f"{self.target}: training has not ended (finish it with --resume); ranking by the best so far"
@@ -117,28 +121,23 @@ class RankCommand:
             # Bytes, as JSON is UTF-8 whatever the locale says (text without bytes behind it comes from tests).
             rank_lines(model, getattr(sys.stdin, "buffer", sys.stdin), output.text, options.k)
         else:
-            self._rank_topics(model, topic_stream(options.topics), options.out, output)
+            self._rank_topics(load, model, topic_stream(options.topics), options.out, output)
         return 0
 
-    def _rank_topics(self, model: Model, topics: TopicStream, out: Path, output: Output) -> None:
+    def _rank_topics(
+        self, load: Callable[[], Model], model: Model, topics: TopicStream, out: Path, output: Output
+    ) -> None:
         """Write the run."""
         options = self.options
         test = None if options.all else model.test_query_ids
         every = topics.count(test)
         count = every if test is None else len(test)
-        job = Job(
-            target=str(Path(self.target).resolve()) if Path(self.target).is_dir() else self.target,
-            config=self.config,
-            seed=options.seed,
-            k=options.k,
-            wanted=None if test is None else frozenset(test),
-            trust=options.trust,
-        )
+        wanted = None if test is None else frozenset(test)
         with output.progress("rank", count) as advance:
             if options.engine == "ray":
-                rankings = rank_on_ray(job, topics, advance)
+                rankings = rank_on_ray(load, topics, options.k, wanted, advance)
             else:
-                rankings = rank_stream(job, model, topics, advance)
+                rankings = rank_stream(model, topics, options.k, wanted, advance)
             write_run(out, rankings, options.tag or model.name)
         part = "" if count == every else f" of {every} (the model's test fold; --all ranks every one)"
         if options.json:

@@ -24,7 +24,7 @@ from srd_train.commands.options import (
     parsed_with_ranker,
 )
 from srd_train.commands.output import Output
-from srd_train.experiment.fit import Fitted, Session, Split, fit_ranker, split_topics, topics_seen, with_lsa
+from srd_train.experiment.fit import Fitted, Split, fit_ranker, split_topics, topics_seen, with_lsa
 from srd_train.experiment.surroundings import commit, held, import_own
 from srd_train.experiment.tensorboard import EventLog
 from srd_train.serving.models import VECTORIZER_FOLDER, saved_vectorizer, write_heuristic
@@ -161,18 +161,21 @@ class TrainCommand:
                 tried = ", ".join(f"{name} {value}" for name, value in values.items())
                 output.notice(f"{tried}: {options.select_by} {score:.4f} on validation")
 
-            session = Session(
-                seed=options.seed,
-                threads=options.threads,
-                time_budget=options.time_budget,
-                out=options.out,
-                resume=options.resume,
-                metadata=metadata,
-                on_progress=on_progress,
-                on_trial=on_trial,
-            )
             try:
-                fitted = fit_ranker(spec.name, self.config, split, session, select_by=options.select_by)
+                fitted = fit_ranker(
+                    spec.name,
+                    self.config,
+                    split,
+                    select_by=options.select_by,
+                    seed=options.seed,
+                    threads=options.threads,
+                    metadata=metadata,
+                    on_trial=on_trial,
+                    out=options.out,
+                    resume=options.resume,
+                    time_budget=options.time_budget,
+                    progress=on_progress,
+                )
             except KeyboardInterrupt:
                 there = (options.out / STATE_FILE).exists()
                 output.notice(
@@ -221,7 +224,7 @@ def _mmr(split: Split, fitted: Fitted) -> float | None:
     """What MMR reaches on a learner's validation topics; None of a heuristic, and where MMR cannot rank them."""
     if fitted.history is not None and fitted.history["measure"] is not None:
         with contextlib.suppress(ValueError):
-            return fit_ranker("mmr", {}, split, Session(), select_by=fitted.history["measure"]).validation
+            return fit_ranker("mmr", {}, split, select_by=fitted.history["measure"]).validation
     return None
 
 

@@ -26,7 +26,7 @@ from srd_agents.registry import RANKERS
 from srd_gym.measures import evaluate
 from srd_gym.protocols import checked_rankings
 from srd_gym.topic import TopicSet
-from srd_train.experiment.fit import Fitted, Session, Split, all_options, fit_ranker, split_topics, with_lsa
+from srd_train.experiment.fit import Fitted, Split, all_options, fit_ranker, split_topics, with_lsa
 from srd_train.experiment.recipe import RankerEntry, Recipe, TopicsEntry, View
 from srd_train.experiment.records import SCHEMA_VERSION
 from srd_train.experiment.sources import check_files, folds_path, load_entry
@@ -234,9 +234,15 @@ def _fit(cell: Cell, topics: TopicSet, on_progress: OnProgress | None) -> _Fit:
     fold = str(cell.fold) if file is not None else f"{cell.fold}/{cell.topics.folds}"
     split = _split(topics, fold, file, cell.topics.width if cell.topics.vectors == "lsa" else None)
     fit_begun = _now()
-    session = Session(seed=cell.seed, trust=True, on_progress=on_progress)
     fitted = fit_ranker(
-        cell.ranker.ranker, cell.ranker.config, split, session, grid=cell.ranker.grid, select_by=cell.select_by
+        cell.ranker.ranker,
+        cell.ranker.config,
+        split,
+        grid=cell.ranker.grid,
+        select_by=cell.select_by,
+        seed=cell.seed,
+        trust=True,
+        progress=on_progress,
     )
     ended = _now()
     return _Fit(topics=topics, split=split, fitted=fitted, seconds=ended - begun, fit_seconds=ended - fit_begun)

@@ -11,7 +11,7 @@ import itertools
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -105,30 +105,6 @@ def with_lsa(split: Split, width: int, vectorizer: LsaVectorizer | None = None) 
 
 
 @dataclass(frozen=True, kw_only=True)
-class Session:
-    """How a training run runs: its seed, its folder, its limits."""
-
-    seed: int = 0
-    """Of weights, order and draws."""
-    threads: int = 1
-    """Of torch, while a learner trains."""
-    time_budget: float | None = None
-    """Seconds of training at most, for each configuration tried."""
-    out: Path | None = None
-    """Folder of checkpoints and model; None keeps all in memory."""
-    resume: bool = False
-    """Continue the run in `out`."""
-    metadata: Mapping[str, Any] = field(default_factory=dict)
-    """Saved with the model."""
-    trust: bool = False
-    """Let a ranker run other people's code."""
-    on_progress: OnProgress | None = None
-    """Called while a learner trains."""
-    on_trial: Callable[[Values, float], None] | None = None
-    """Called after each configuration tried, with its values and its measure of the choice."""
-
-
-@dataclass(frozen=True, kw_only=True)
 class Fitted:
     """A ranker ready to rank, and how it came about."""
 
@@ -188,10 +164,15 @@ def fit_ranker(
     name: str,
     config: Mapping[str, Any],
     split: Split,
-    session: Session,
     *,
     grid: Mapping[str, Sequence[Any]] | None = None,
     select_by: str = "alpha_nDCG@10",
+    seed: int = 0,
+    threads: int = 1,
+    trust: bool = False,
+    metadata: Mapping[str, Any] | None = None,
+    on_trial: Callable[[Values, float], None] | None = None,
+    **run: Any,
 ) -> Fitted:
     """Train a learner, or choose a heuristic's parameters; the test topics are not touched.
 
@@ -199,10 +180,15 @@ def fit_ranker(
         name: of the ranker in the registry.
         config: options that are fixed.
         split: its training and validation topics.
-        session: seed, folder, limits.
         grid: option -> values to choose from by validation, the first of equals; None takes what the ranker itself
             names.
         select_by: the measure of the choice.
+        seed: of weights, order and draws.
+        threads: of torch, while a learner trains.
+        trust: let a ranker run other people's code.
+        metadata: saved with a learner.
+        on_trial: called after each configuration tried, with its values and its measure of the choice.
+        **run: what else `srd_agents.learner.Learner.fit` takes: `out`, `resume`, `time_budget`, `progress`.
 
     Raises:
         ValueError: unknown names or options, or topics that cannot be learned from.
@@ -210,7 +196,7 @@ def fit_ranker(
     spec = RANKERS.find(name)
     candidates = combinations(grid_for(spec, config, grid or {}))
     judge = Validation(split.validation, select_by) if len(candidates) > 1 else None
-    if judge is not None and session.out is not None and spec.learns:
+    if judge is not None and run.get("out") is not None and spec.learns:
         raise ValueError("a grid of trained configurations has no single folder; use a benchmark recipe for it")
 
     # Only the best so far is kept: a grid of learners should not hold all their weights.
@@ -218,14 +204,22 @@ def fit_ranker(
     trials: list[Values] = []
     for values in candidates:
         options = spec.configure(**{**config, **values})
-        ranker = spec.build(options, seed=session.seed, trust=session.trust)
-        history = _trained(ranker, options, split, session) if spec.learns else None
+        ranker = spec.build(options, seed=seed, trust=trust)
+        history = None
+        if spec.learns:
+            if not isinstance(ranker, Learner):
+                raise TypeError(f"ranker {name!r} says that it learns, but is no srd_agents.learner.Learner")
+            ranker.metadata = dict(metadata or {})
+            with torch_threads(threads):
+                course = ranker.fit(split.train, split.validation, seed=seed, **run)
+            records = _with_episodes(course.records, options, split.train.trainable())
+            history = {**asdict(course), "records": records}
         score = None if history is None else history["best_validation"]
         if judge is not None:
             score = judge.mean(ranker)
             trials.append({"values": values, "score": score})
-            if session.on_trial is not None:
-                session.on_trial(values, score)
+            if on_trial is not None:
+                on_trial(values, score)
         if not kept or (score or 0.0) > (kept[0].validation or 0.0):
             config_of = as_values(options)
             kept = [
@@ -273,24 +267,6 @@ def torch_threads(count: int) -> Iterator[None]:
         yield
     finally:
         torch.set_num_threads(before)
-
-
-def _trained(ranker: Ranker, options: Any, split: Split, session: Session) -> dict[str, Any]:
-    """Train a learner; its history, with the episodes played."""
-    if not isinstance(ranker, Learner):
-        raise TypeError(f"ranker {type(ranker).__name__} says that it learns, but is no srd_agents.learner.Learner")
-    ranker.metadata = dict(session.metadata)
-    with torch_threads(session.threads):
-        history = ranker.fit(
-            split.train,
-            split.validation,
-            seed=session.seed,
-            out=session.out,
-            resume=session.resume,
-            time_budget=session.time_budget,
-            progress=session.on_progress,
-        )
-    return {**asdict(history), "records": _with_episodes(history.records, options, split.train.trainable())}
 
 
 def _with_episodes(records: Sequence[Mapping[str, Any]], options: Any, topics: TopicSet) -> list[dict[str, Any]]:

@@ -171,13 +171,6 @@ def _p_text(value: float | None) -> str:
 
 _LATEX = {
     "\\": r"\textbackslash{}",
-    "{": r"\{",
-    "}": r"\}",
-    "&": r"\&",
-    "%": r"\%",
-    "$": r"\$",
-    "#": r"\#",
-    "_": r"\_",
     "~": r"\textasciitilde{}",
     "^": r"\textasciicircum{}",
     "<": r"$<$",
@@ -251,7 +244,7 @@ def _markdown_text(text: str) -> str:
 
 def _latex_text(text: str) -> str:
     """Text that LaTeX shows as it is."""
-    return "".join(_LATEX.get(character, character) for character in text)
+    return "".join(_LATEX.get(one, f"\\{one}" if one in "{}&%$#_" else one) for one in text)
 
 
 def markdown(heads: Sequence[str], rows: Sequence[Sequence[str]], *, words: int = 1) -> str:

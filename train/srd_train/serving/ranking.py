@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 
@@ -16,7 +15,7 @@ from srd_gym.data.parquet import count_row_groups, iter_query_ids, iter_topics
 from srd_gym.protocols import checked_rankings
 from srd_gym.topic import Topic, TopicSet
 from srd_train.experiment.engines.ray import connected_ray
-from srd_train.serving.models import Model, load_model
+from srd_train.serving.models import Model
 
 _FILES = "*.parquet"
 _PATTERN_MARKS = "*?["
@@ -102,58 +101,50 @@ def topic_stream(source: str) -> TopicStream:
 
 _CHUNK = 64
 
+Wanted = frozenset[str] | None
 Rankings = Iterator[tuple[str, list[str]]]
 """Query ids with the ids of their documents, best first."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Job:
-    """What is ranked with what."""
-
-    target: str
-    """A model's folder, or a ranker's name."""
-    config: Mapping[str, Any]
-    """Options of a ranker by name."""
-    seed: int
-    """Of a ranker that draws."""
-    k: int
-    """Documents a topic."""
-    wanted: frozenset[str] | None
-    """Query ids to rank; None ranks all."""
-    trust: bool = False
-    """Let a ranker by name run other people's code."""
-
-
 def rank_stream(
-    job: Job, model: Model, topics: Iterable[Topic], advance: Callable[[int], None] | None = None
+    model: Model, topics: Iterable[Topic], k: int, wanted: Wanted, advance: Callable[[int], None] | None = None
 ) -> Rankings:
     """Rank topics, a few at a time.
 
     Args:
-        job: what is asked for.
-        model: the ranker that it names.
+        model: what ranks.
         topics: in any number; they are read as the rankings are taken.
+        k: documents a topic.
+        wanted: query ids to rank; None ranks all.
         advance: called with the number of topics that were just ranked.
     """
-    chosen = (topic for topic in topics if job.wanted is None or topic.query_id in job.wanted)
+    chosen = (topic for topic in topics if wanted is None or topic.query_id in wanted)
     while chunk := list(islice(chosen, _CHUNK)):
         some = model.vectorised(TopicSet(chunk, name="topics"))
-        rankings = checked_rankings(model.ranker.rank_batch(some, job.k), some, model.name)
+        rankings = checked_rankings(model.ranker.rank_batch(some, k), some, model.name)
         if advance is not None:
             advance(len(some))
         for topic, ranking in zip(some, rankings, strict=True):
             yield topic.query_id, [topic.doc_ids[i] for i in ranking]
 
 
-def rank_on_ray(job: Job, topics: TopicStream, advance: Callable[[int], None] | None = None) -> Rankings:
+def rank_on_ray(
+    load: Callable[[], Model],
+    topics: TopicStream,
+    k: int,
+    wanted: Wanted,
+    advance: Callable[[int], None] | None = None,
+) -> Rankings:
     """Rank the topics of files with Ray Data: its workers read, rank and give back rankings, in the order of the files.
 
     The files, and a model's folder, must be at the same place on every node. A ranker that draws (random) draws
     something else than without Ray.
 
     Args:
-        job: what is asked for.
+        load: makes the ranker, at each worker.
         topics: files.
+        k: as of `rank_stream`.
+        wanted: as of `rank_stream`.
         advance: called with the number of topics that were just ranked.
 
     Raises:
@@ -174,7 +165,7 @@ def rank_on_ray(job: Job, topics: TopicStream, advance: Callable[[int], None] | 
     # Workers read the files by our reader, which names a bad row, and not by Ray's.
     ranked = ray_data.from_items(parts).map_batches(
         _PartRanker,
-        fn_constructor_args=(job,),
+        fn_constructor_args=(load, k, wanted),
         batch_size=1,
         batch_format="pyarrow",
         compute=ray_data.ActorPoolStrategy(min_size=1, max_size=workers),
@@ -191,14 +182,13 @@ def rank_on_ray(job: Job, topics: TopicStream, advance: Callable[[int], None] | 
 class _PartRanker:
     """What a worker of Ray Data does: row groups of files into rows of rankings."""
 
-    def __init__(self, job: Job) -> None:
-        self._job = job
-        self._model = load_model(job.target, job.config, job.seed, trust=job.trust)
+    def __init__(self, load: Callable[[], Model], k: int, wanted: Wanted) -> None:
+        self._model, self._k, self._wanted = load(), k, wanted
 
     def __call__(self, parts: pa.Table) -> pa.Table:
         """Rank the topics of row groups; `doc_ids` of what comes back are best first."""
         topics = (topic for part in parts.to_pylist() for topic in iter_topics(part["file"], [part["group"]]))
-        pairs = list(rank_stream(self._job, self._model, topics))
+        pairs = list(rank_stream(self._model, topics, self._k, self._wanted))
         kinds = (pa.string(), pa.list_(pa.string()))
         columns = [pa.array([pair[i] for pair in pairs], type=kind) for i, kind in enumerate(kinds)]
         return pa.table(columns, names=["query_id", "doc_ids"])

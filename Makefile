@@ -18,7 +18,7 @@ export OMP_NUM_THREADS ?= 1
 export PYTHONHASHSEED ?= 0
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: help demo test check format lint types imports spelling wheel test-wheel test-minimal test-third-party fuzz kills docs results pretrain speed ways subtopics unordered learned-choice curves models clean
+.PHONY: help demo test check format lint types imports spelling wheel test-wheel test-minimal test-third-party fuzz kills docs results pretrain speed ways subtopics learned-choice curves models clean
 
 help:
 	@echo "make demo    install, then train and compare rankers on the embedded topics"
@@ -32,7 +32,6 @@ help:
 	@echo "make pretrain  the weights of relational-pretrained, made again; its options: ARGS=--help"
 	@echo "make speed   the speed table; its options: ARGS=--help"
 	@echo "make subtopics       the table of what named subtopics bring, right and wrong"
-	@echo "make unordered       the weights for topics without a retrieval order, from the development collections"
 	@echo "make learned-choice  a learned choice of ranker, on collections that it has not seen"
 	@echo "make models  train what the README's table shows, a folder each in models/"
 	@echo "make curves  train with the other libraries, and draw how soon they become good"
@@ -129,8 +128,6 @@ pretrain speed ways: $(READY)
 # They read the real files, below $SRD_DATA_DIR, and write the pages of these names in docs/results.
 subtopics learned-choice: $(READY)
 	PYTHONPATH=.:agents:train $(BIN)/python -m studies.$(subst -,_,$@)
-unordered: $(READY)
-	PYTHONPATH=.:agents:train $(BIN)/python -m studies.pretrain.unordered
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis dist docs/_build

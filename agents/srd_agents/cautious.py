@@ -18,6 +18,7 @@ from srd_agents.heuristic.config import ExplicitConfig
 from srd_agents.heuristic.explicit import PM2
 from srd_agents.heuristic.order import RetrievalOrder
 from srd_agents.heuristic.vectors import LARGE, SMALL, Rows, rows_of
+from srd_agents.relational.config import PretrainedConfig
 from srd_agents.relational.ranker import Pretrained
 from srd_gym.protocols import BoolArray, IntArray, Ranker
 from srd_gym.topic import FloatArray, Topic
@@ -30,6 +31,8 @@ _NAMED = ExplicitConfig(coverage="standardised", sharpness=1.5, order_weight=0.2
 """Options of PM-2 for named subtopics, some of which may be missing or irrelevant (docs/results/subtopics.md)."""
 _NAMED_IN_ORDER = replace(_NAMED, order_weight=1.0, novel=False)
 """Where there is an order that should not be spoilt."""
+_UNORDERED = PretrainedConfig(novelty=0.5)
+"""For topics without scores (docs/results/learned-choice.md)."""
 EQUAL = 1 - 1e-6
 """A limit of 1 means this: rounding leaves the cosine of two equal vectors just below 1."""
 
@@ -53,10 +56,9 @@ class Cautious:
 
     A topic with subtopic vectors is ranked by PM-2 with options that bear missing and irrelevant subtopics, among them
     that the order of the scores is one more, or without scores that what is chosen should be new; irrelevant ones alone
-    still do harm (docs/results/subtopics.md). Else one
-    with retrieval scores keeps its order. Else the relational ranker ranks it with the weights that come with the
-    package, with or without a query vector: of the rankers tried on real texts whose scores were taken away it is
-    nowhere below a random order (docs/results/texts-test.md).
+    still do harm (docs/results/subtopics.md). Else one with retrieval scores keeps its order. Else the relational
+    ranker ranks it, with or without a query vector, and what is chosen should be new, too: of the rankers tried on real
+    texts whose scores were taken away it is nowhere below a random order (docs/results/texts.md).
 
     Of that ranking, documents whose cosine with an earlier one that is shown is at least `copies` come after all
     others, in their order. A zero vector is no copy of anything.
@@ -93,7 +95,7 @@ class Cautious:
         """What ranks the topic before copies are moved."""
         if topic.subtopic_vectors is not None and len(topic.subtopic_vectors):
             return _made(PM2, _NAMED if topic.retrieval_scores is None else _NAMED_IN_ORDER)
-        return _made(Pretrained if topic.retrieval_scores is None else RetrievalOrder)
+        return _made(RetrievalOrder) if topic.retrieval_scores is not None else _made(Pretrained, _UNORDERED)
 
     def _copies_last(self, ranker: Ranker, topic: Topic, ranking: IntArray) -> IntArray:
         """As many documents as the ranking has, near copies after all others; it is ranked on where some are moved."""
@@ -110,7 +112,7 @@ class Cautious:
 
 
 @cache
-def _made(kind: type[Ranker], *options: ExplicitConfig) -> Ranker:
+def _made(kind: type[Ranker], *options: ExplicitConfig | PretrainedConfig) -> Ranker:
     """The ranker of a kind: one for all topics, so that weights are read once and batches stay together."""
     return kind(*options)
 

@@ -51,6 +51,8 @@ def without_copies(topic: Topic, kind: str) -> list[int]:
     if kind.startswith("subtopics"):
         own = {"order_weight": 1.0} if kind.endswith("scores") else {"order_weight": 0.2, "novel": True}
         options = {"coverage": "standardised", "sharpness": 1.5, **own}
+    if KINDS[kind] == "relational-pretrained":
+        options = {"novelty": 0.5}
     return make_ranker(KINDS[kind], **options).rank(topic, topic.n_candidates).tolist()
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from srd_agents.config import Config
+from srd_agents.config import Config, NotNegative
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -16,10 +16,17 @@ class PretrainedConfig(Config):
     """A file of weights that `make pretrain` wrote; "{seed}" in it stands for the seed. None: those of the package."""
     seed: int = 0
     """Stands in for "{seed}"."""
-    strategy: Literal["greedy", "one-pass", "unordered"] = "greedy"
-    """"greedy" looks at all candidates anew at every rank; "one-pass" scores them once and sorts: faster, less diverse;
-    "unordered" is greedy, with weights for topics without retrieval scores, and prefers what is unlike all that is
-    chosen. A file of other weights must have been made for it."""
+    strategy: Literal["greedy", "one-pass"] = "greedy"
+    """"greedy" looks at all candidates anew at every rank; "one-pass" scores them once and sorts: faster, less diverse.
+    A file of other weights must have been made for it."""
+    novelty: NotNegative = 0.0
+    """What is added to a score for each logarithm of 1 less the largest cosine with a document chosen; at least 0, and
+    0 for "one-pass"."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.novelty and self.strategy == "one-pass":
+            raise ValueError('novelty counts what is chosen so far, which "one-pass" does not look at; use "greedy"')
 
     def path(self) -> str | None:
         """The file, None for the package's own."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
 from importlib.resources import as_file, files
 
@@ -19,14 +19,8 @@ from srd_gym.protocols import IntArray, ScoreArray
 from srd_gym.reading import open_npz
 from srd_gym.topic import FloatArray, Topic
 
-CHECKPOINTS = {
-    "greedy": "pretrained.npz",
-    "one-pass": "pretrained-one-pass.npz",
-    "unordered": "pretrained-unordered.npz",
-}
+CHECKPOINTS = {"greedy": "pretrained.npz", "one-pass": "pretrained-one-pass.npz"}
 """The weights that come with the package, by strategy; docs/relational.md says how they were made."""
-NOVELTY = 0.5
-"""What the logarithm of 1 less the largest cosine with a chosen document counts where there is no order."""
 NAME = "relational-pretrained"
 """In errors."""
 _BLOCK = 1 << 19
@@ -37,8 +31,7 @@ class Pretrained(Stepwise):
     """The relational ranker with the weights that come with the package: nothing to train, vectors of any model.
 
     It looks at vectors, and at the query's vector and the retrieval scores where a topic has them. It was trained on
-    generated topics only (docs/relational.md), but for the weights of topics without an order
-    (docs/results/unordered.md).
+    generated topics only (docs/relational.md).
 
     Args:
         config: other weights, where wanted.
@@ -64,21 +57,15 @@ class Pretrained(Stepwise):
     def rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
         """`rank` of every topic; topics of equal size are ranked side by side."""
         check_count("k", k)
-        return rank_topics(self.weights, topics, k, _STRATEGIES[self.config.strategy])
+        novel = partial(greedy, novelty=self.config.novelty)
+        return rank_topics(self.weights, topics, k, novel if self.config.strategy == "greedy" else one_pass)
 
     def progress(self, topic: Topic) -> Progress:
         """An empty ranking of the topic."""
-        return _RelationalProgress(self.weights, topic, NOVELTY if self.config.strategy == "unordered" else 0.0)
+        return _RelationalProgress(self.weights, topic, self.config.novelty)
 
 
-_STRATEGIES: Mapping[str, Callable[[Weights, Relations, int], IntArray]] = {
-    "greedy": greedy,
-    "one-pass": one_pass,
-    "unordered": partial(greedy, novelty=NOVELTY),
-}
-
-
-@lru_cache(maxsize=3)
+@lru_cache(maxsize=2)
 def pretrained_weights(strategy: str = "greedy") -> Weights:
     """The weights that come with the package; reading them executes nothing."""
     with as_file(files("srd_agents.relational").joinpath(CHECKPOINTS[strategy])) as path:

@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from small_topics import partial_topic, seeds
 
 from srd_agents.registry import make_ranker
+from srd_agents.relational.config import PretrainedConfig
 from srd_agents.relational.forward import (
     Related,
     Weights,
@@ -224,6 +225,32 @@ def test_rankers_rank_as_they_score() -> None:
         for rank, chosen in enumerate(ranking):
             assert int(np.argmax(ranker.score(topics[0], ranking[:rank], offered))) == chosen
             offered[chosen] = False
+
+
+@settings(max_examples=20, deadline=None)
+@given(seeds)
+def test_novelty_prefers_what_is_unlike_all_chosen(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    vectors = rng.normal(size=(2, 12, 24)).astype(np.float32)
+    topics = [
+        Topic(query_id=str(i), doc_ids=tuple(map(str, range(12))), doc_vectors=each) for i, each in enumerate(vectors)
+    ]
+    ranker = Pretrained(PretrainedConfig(novelty=0.5))
+    cosines = unit_vectors(vectors) @ unit_vectors(vectors).swapaxes(1, 2)
+    for topic, alike, ranking in zip(topics, cosines, ranker.rank_batch(topics, 6), strict=True):
+        related = Related(ranker.weights, relations_of([topic]))
+        chosen: list[int] = []
+        for document in ranking.tolist():
+            wanted = related.scores()[0, 0].astype(float)
+            if chosen:
+                wanted += 0.5 * np.log(1 - alike[chosen].max(axis=0).clip(max=1 - 1e-3))
+            wanted[chosen] = -np.inf
+            assert wanted[document] == pytest.approx(wanted.max(), abs=1e-4)
+            related.add(np.array([[document]]))
+            chosen.append(document)
+    check_ranker(ranker, topics)
+    with pytest.raises(ValueError, match='novelty counts what is chosen so far, which "one-pass" does not'):
+        PretrainedConfig(novelty=0.5, strategy="one-pass")
 
 
 def test_weights_that_do_not_fit_are_refused() -> None:

@@ -136,10 +136,10 @@ def pretrain(plan: Plan, out: Path, *, threads: int = 1, progress: OnProgress | 
             history = ranker.fit(
                 train, validation, seed=seed, out=folder, resume=(folder / STATE_FILE).exists(), progress=progress
             )
-            write_npz(out / f"seed-{seed}.npz", ranker.relational_weights())
+            _write_npz(out / f"seed-{seed}.npz", ranker.relational_weights())
             if plan.one_pass:
                 student = distil(ranker.relational_weights(), train, DistilConfig(), seed=seed)
-                write_npz(out / f"one-pass-{seed}.npz", student)
+                _write_npz(out / f"one-pass-{seed}.npz", student)
             if history.best_validation is None:
                 raise ValueError(f"{folder} was trained without validation topics; remove it and begin anew")
             spent = float(history.records[-1]["cpu_seconds"])
@@ -149,7 +149,7 @@ def pretrain(plan: Plan, out: Path, *, threads: int = 1, progress: OnProgress | 
             histories.append({"seed": seed, **asdict(history)})
     best = max(outcomes, key=lambda outcome: outcome.validation)
     for strategy, kind in (("greedy", "seed"), ("one-pass", "one-pass"))[: 1 + plan.one_pass]:
-        write_npz(out / CHECKPOINTS[strategy], read_weights(out / f"{kind}-{best.seed}.npz"))
+        _write_npz(out / CHECKPOINTS[strategy], read_weights(out / f"{kind}-{best.seed}.npz"))
     log = {
         "plan": asdict(plan),
         "config": as_values(plan.config()),
@@ -166,7 +166,7 @@ def pretrain(plan: Plan, out: Path, *, threads: int = 1, progress: OnProgress | 
     return outcomes
 
 
-def write_npz(path: Path, weights: Weights) -> None:
+def _write_npz(path: Path, weights: Weights) -> None:
     """The network's arrays, whole or not at all."""
     arrays: dict[str, Any] = asdict(weights)
     with written_atomically(path) as temporary, temporary.open("wb") as file:

@@ -5,7 +5,6 @@ Most are cascades: a subtopic that is covered again is worth (1 - alpha) times a
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
@@ -15,6 +14,7 @@ import numpy as np
 
 from srd_gym.measures.bound import BoundMeasure, Term, geometric_novelty
 from srd_gym.measures.reference import NORMALIZERS, Normalizer, Reference, ideal_gains
+from srd_gym.names import check_integer, check_number, check_option
 from srd_gym.protocols import IntArray, ScoreArray
 
 Normalization = Literal["ndeval", "chapelle"]
@@ -60,8 +60,7 @@ class Statistics:
 class Measure(ABC):
     """A measure of rankings: a value, equal to another with the same parameters, usable as a dictionary key.
 
-    `str(measure)` is the notation that `srd_gym.measures.measure` reads back; defaults are left out. `measure @ 5` is
-    the same measure at cutoff 5.
+    `str(measure)` is the notation that `srd_gym.measures.measure` reads back; defaults are left out.
     """
 
     name: ClassVar[str]
@@ -77,14 +76,11 @@ class Measure(ABC):
     """Where ideal and S' come from: "pool" (official), "candidates", or None (pool where every topic has one)."""
 
     def __post_init__(self) -> None:
-        for parameter in ("cutoff", "rel"):
-            value = getattr(self, parameter)
-            if value is None and parameter == "cutoff":
-                continue
-            if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
-                raise ValueError(f"{self.name}: {parameter} must be a whole number from 1 up, got {value!r}")
-            object.__setattr__(self, parameter, int(value))
-        self._one_of("normalizer", (None, *NORMALIZERS))
+        if self.cutoff is not None:
+            check_integer(f"{self.name}: cutoff", self.cutoff, 1)
+        check_integer(f"{self.name}: rel", self.rel, 1)
+        if self.normalizer is not None:
+            check_option(f"normalizer of {self.name}:", self.normalizer, NORMALIZERS)
 
     def __str__(self) -> str:
         given = [
@@ -94,9 +90,6 @@ class Measure(ABC):
         ]
         parameters = f"({', '.join(given)})" if given else ""
         return f"{self.name}{parameters}" + ("" if self.cutoff is None else f"@{self.cutoff}")
-
-    def __matmul__(self, cutoff: int) -> Self:
-        return replace(self, cutoff=cutoff)
 
     def at(self, k: int) -> Self:
         """The same measure at cutoff k, unless it has a cutoff of its own."""
@@ -138,21 +131,6 @@ class Measure(ABC):
         """Discounts by rank, 0 past the cutoff."""
         return discounts if self.cutoff is None else np.where(np.arange(len(discounts)) < self.cutoff, discounts, 0.0)
 
-    def _number(self, parameter: str, low: float, high: float, *, below_high: bool = False) -> None:
-        """Check that a parameter is a number from low to high, and hold it as a float."""
-        value = getattr(self, parameter)
-        number = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
-        if not number or not low <= value <= high or (below_high and value == high) or math.isnan(value):
-            interval = f"at least {low:g} and below {high:g}" if below_high else f"{low:g} to {high:g}"
-            raise ValueError(f"{self.name}: {parameter} must be a number, {interval}; got {value!r}")
-        object.__setattr__(self, parameter, float(value))
-
-    def _one_of(self, parameter: str, allowed: Sequence[str | None]) -> None:
-        """Check that a parameter is one of a few words."""
-        value = getattr(self, parameter)
-        if value not in allowed:
-            raise ValueError(f"{self.name}: {parameter} must be {' or '.join(map(repr, allowed))}, got {value!r}")
-
 
 @dataclass(frozen=True, kw_only=True)
 class Cascade(Measure):
@@ -163,7 +141,7 @@ class Cascade(Measure):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._number("alpha", 0.0, 1.0)
+        check_number(f"{self.name}: alpha", self.alpha, 0, 1)
 
     @abstractmethod
     def _discounts(self, depth: int) -> ScoreArray:
@@ -204,15 +182,16 @@ class Cascade(Measure):
 class CollectionIndependent(Cascade):
     """Cascades that can be divided by a constant that ignores what the collection holds."""
 
-    normalizations: ClassVar[tuple[Normalization | None, ...]] = ("ndeval", None)
-    """The normalizations there are."""
+    normalizations: ClassVar[tuple[Normalization, ...]] = ("ndeval",)
+    """The normalizations there are, beside none."""
 
     normalization: Normalization | None = "ndeval"
     """"ndeval": divided as the official tool does; None: the plain sum."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._one_of("normalization", self.normalizations)
+        if self.normalization is not None:
+            check_option(f"normalization of {self.name}:", self.normalization, self.normalizations)
 
     def plain(self) -> Self:
         """The sum without normalisation."""

@@ -10,7 +10,6 @@ from __future__ import annotations
 import ast
 import re
 from dataclasses import dataclass, fields, replace
-from types import EllipsisType
 from typing import Any, ClassVar
 
 import numpy as np
@@ -27,7 +26,7 @@ from srd_gym.measures.base import (
 )
 from srd_gym.measures.bound import Term
 from srd_gym.measures.reference import Normalizer
-from srd_gym.names import unknown
+from srd_gym.names import check_number, unknown
 from srd_gym.protocols import ScoreArray
 
 
@@ -80,7 +79,7 @@ class ERRIA(CollectionIndependent):
     """
 
     name: ClassVar[str] = "ERR_IA"
-    normalizations: ClassVar[tuple[Normalization | None, ...]] = ("ndeval", "chapelle", None)
+    normalizations: ClassVar[tuple[Normalization, ...]] = ("ndeval", "chapelle")
 
     def _discounts(self, depth: int) -> ScoreArray:
         return reciprocal_discounts(depth)
@@ -110,7 +109,9 @@ class _RankBiased(Cascade):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._number("beta", 0.0, 1.0, below_high=True)
+        check_number(f"{self.name}: beta", self.beta, 0, 1)
+        if self.beta == 1:
+            raise ValueError(f"{self.name}: beta must be below 1")
 
     def _discounts(self, depth: int) -> ScoreArray:
         return np.multiply.accumulate(np.concatenate(([1.0], np.full(max(depth - 1, 0), self.beta))))[:depth]
@@ -243,7 +244,7 @@ class DsharpNDCG(_GlobalGain):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._number("gamma", 0.0, 1.0)
+        check_number(f"{self.name}: gamma", self.gamma, 0, 1)
 
     def _terms(self, statistics: Statistics, depth: int) -> tuple[Term, ...]:
         recall = self._recall(statistics, depth, self.gamma)
@@ -277,21 +278,14 @@ def _key(name: str) -> str:
 _FOLDED = {_key(name): name for name in MEASURES} | _ALIASES
 
 
-def measure(
-    what: str | Measure,
-    *,
-    normalizer: Normalizer | None = None,
-    normalization: Normalization | EllipsisType | None = ...,
-) -> Measure:
+def measure(what: str | Measure, *, normalizer: Normalizer | None = None) -> Measure:
     """A measure from its notation, NAME, NAME@k or NAME(parameter=value, ...)@k.
 
     Names ignore case, "-" and "_", and common spellings are understood (strec, S-recall, D#-nDCG).
 
     Args:
-        what: the notation, or a measure, which is returned as it is (but for the arguments below).
+        what: the notation, or a measure, which is returned as it is (but for the argument below).
         normalizer: "pool" or "candidates", if given in place of the measure's own.
-        normalization: "ndeval", "chapelle" or None, if given in place of the measure's own ("ndeval" unless written
-            out); ignored by measures that have no such parameter.
 
     Raises:
         TypeError: neither text nor a measure.
@@ -309,10 +303,7 @@ def measure(
         found = what
     else:
         raise TypeError(f"expected a measure or its notation such as 'alpha_nDCG@10', got {what!r}")
-    changes: dict[str, Any] = {} if normalizer is None else {"normalizer": normalizer}
-    if normalization is not ... and any(field.name == "normalization" for field in fields(found)):
-        changes["normalization"] = normalization
-    return replace(found, **changes) if changes else found
+    return found if normalizer is None else replace(found, normalizer=normalizer)
 
 
 def add_measure(name: str, kind: type[Measure]) -> None:
@@ -336,7 +327,10 @@ def _parsed(text: str) -> Measure:
         if not match["cutoff"].isdecimal():
             raise ValueError(f"measure {text!r}: the cutoff after '@' must be a whole number, got {match['cutoff']!r}")
         given["cutoff"] = int(match["cutoff"])
-    return kind(**given)
+    try:
+        return kind(**given)
+    except TypeError as error:
+        raise ValueError(f"measure {text!r}: {error}") from None
 
 
 def _parameters(text: str, kind: type[Measure], inside: str) -> dict[str, Any]:

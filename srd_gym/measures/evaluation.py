@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 _CELLS = 1 << 26
 """Judgments that are scored together at most: topics x longest ranking x most subtopics."""
+_Ranked = tuple[GradeArray, IntArray]
+"""Judgments [P, S], and a ranking [L] of their rows, best first, -1 where there is none."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,7 +93,7 @@ def evaluate(
         topics.position(query_id)
     judged = [topic for topic in topics if topic.judgments is not None]
     rows = {
-        topic.query_id: _Ranked(topic.judgments, _checked(rankings[topic.query_id], topic))
+        topic.query_id: (topic.judgments, _checked(rankings[topic.query_id], topic))
         for topic in judged
         if topic.judgments is not None and topic.query_id in rankings
     }
@@ -128,7 +130,8 @@ def evaluate_run(qrels: Qrels, run: Run, measures: Iterable[str | Measure]) -> E
             f"no query of the run is judged (the run has {some[0]!r}, ...; the qrels have {some[1]!r}, ...); "
             "check that run and qrels belong together"
         )
-    references, rows = {}, {}
+    references: dict[str, Reference] = {}
+    rows: dict[str, _Ranked] = {}
     cutoffs = [each.cutoff for each in wanted.values()]
     longest = None if None in cutoffs else max(filter(None, cutoffs))  # ranks that some measure looks at; None: all
     for query_id, judged in qrels.topics.items():
@@ -138,7 +141,7 @@ def evaluate_run(qrels: Qrels, run: Run, measures: Iterable[str | Measure]) -> E
             ranking = np.array(
                 [position.get(doc_id, -1) for doc_id in run.rankings[query_id][:longest]], dtype=np.int64
             )
-            rows[query_id] = _Ranked(judged.judgments, ranking)
+            rows[query_id] = judged.judgments, ranking
     return _scored(wanted, rows, {"pool": references}, "pool", unjudged)
 
 
@@ -174,65 +177,47 @@ def _checked(ranking: ArrayLike, topic: Topic) -> IntArray:
     raise ValueError(f"topic {topic.query_id!r}: {fault}")
 
 
-@dataclass(frozen=True, slots=True)
-class _Ranked:
-    """A ranking of judged documents; the judgments of its ranks are looked up when it is scored."""
-
-    judgments: GradeArray
-    """[P, S]."""
-    ranking: NDArray[np.integer[Any]]
-    """[L] rows of the judgments, best first; -1 where there is none."""
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """(L, S)."""
-        return len(self.ranking), self.judgments.shape[1]
-
-    def fill(self, rows: GradeArray) -> None:
-        """Put the judgments of the ranked documents into zeros [K, S'] with room for them."""
-        known = np.flatnonzero(self.ranking >= 0)
-        rows[known, : self.judgments.shape[1]] = self.judgments[self.ranking[known]]
-
-
-def _parts(rows: Sequence[_Ranked]) -> Iterator[slice]:
+def _parts(shapes: Sequence[tuple[int, int]]) -> Iterator[slice]:
     """Cut lists into slices whose judgments, padded to the longest and the widest, take bounded memory.
 
     Raises:
         ValueError: a single list that takes more.
     """
     start, depth, width = 0, 1, 1
-    for stop, each in enumerate(rows):
-        depth, width = max(depth, each.shape[0]), max(width, each.shape[1])
+    for stop, (length, n_subtopics) in enumerate(shapes):
+        depth, width = max(depth, length), max(width, n_subtopics)
         if stop > start and (stop + 1 - start) * depth * width > _CELLS:
             yield slice(start, stop)
-            start, (depth, width) = stop, each.shape
-        if each.shape[0] * each.shape[1] > _CELLS:
+            start, (depth, width) = stop, (length, n_subtopics)
+        if length * n_subtopics > _CELLS:
             raise ValueError(
-                f"a ranking of {each.shape[0]:,} documents and {each.shape[1]:,} subtopics is too large to score; "
+                f"a ranking of {length:,} documents and {n_subtopics:,} subtopics is too large to score; "
                 "score measures with a cutoff only"
             )
-    if start < len(rows):
-        yield slice(start, len(rows))
+    if start < len(shapes):
+        yield slice(start, len(shapes))
 
 
 def _scored(
     wanted: Mapping[str, Measure],
-    rows: Mapping[str, _Ranked],
+    ranked: Mapping[str, _Ranked],
     references: Mapping[Normalizer, Mapping[str, Reference]],
     normalizer: Normalizer,
     unjudged: tuple[str, ...],
 ) -> Evaluation:
-    """Values of every judged topic; `rows` holds those that have a ranking."""
+    """Values of every judged topic; `ranked` holds those that have a ranking."""
     judged = tuple(next(iter(references.values())))
-    present = [query_id for query_id in judged if query_id in rows]
+    present = [query_id for query_id in judged if query_id in ranked]
+    shapes = [(len(ranking), judgments.shape[1]) for judgments, ranking in map(ranked.__getitem__, present)]
     per_topic: dict[str, dict[str, float]] = {query_id: dict.fromkeys(wanted, 0.0) for query_id in judged}
-    for part in _parts([rows[query_id] for query_id in present]):
+    for part in _parts(shapes):
         scored = present[part]
-        depth = max(1, *(rows[query_id].shape[0] for query_id in scored))
-        width = max(rows[query_id].shape[1] for query_id in scored)
+        depth, width = np.max([(1, 0), *shapes[part]], axis=0).tolist()
         padded = np.zeros((len(scored), depth, width), dtype=np.int8)
         for lane, query_id in zip(padded, scored, strict=True):
-            rows[query_id].fill(lane)
+            judgments, ranking = ranked[query_id]
+            known = np.flatnonzero(ranking >= 0)
+            lane[known, : judgments.shape[1]] = judgments[ranking[known]]
         for name, each in wanted.items():
             found = references[each.normalizer or normalizer]
             bound = each.bind([found[query_id] for query_id in scored], depth, width)
@@ -240,7 +225,7 @@ def _scored(
                 per_topic[query_id][name] = float(value)
     return Evaluation(
         per_topic=per_topic,
-        missing_topics=tuple(query_id for query_id in judged if query_id not in rows),
+        missing_topics=tuple(query_id for query_id in judged if query_id not in ranked),
         unjudged=unjudged,
         names=tuple(wanted),
         normalizer=normalizer,

@@ -6,20 +6,23 @@ that adds most, rank by rank.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from srd_gym.measures.bound import Term, geometric_novelty
+from srd_gym.measures.bound import BoundMeasure, Rows, Term, geometric_novelty
 from srd_gym.protocols import BoolArray, IntArray, ScoreArray
 from srd_gym.topic import GradeArray, Topic, TopicSet
 
 Normalizer = Literal["pool", "candidates"]
 _CELLS = 1 << 24
 """Judgments of a batch of ideal rankings at most; they are worked on as float64."""
+_ROUNDING = 1e-12
+"""Gains that differ by less than this share of the best are equal to the oracle: scales and divisors make sums of equal
+worth differ in the last places."""
 NORMALIZERS: tuple[Normalizer, ...] = ("pool", "candidates")
 
 
@@ -52,8 +55,7 @@ class Reference:
         )
         if self.weights.shape != (width,):
             raise ValueError(f"expected one weight for each of {width} subtopics, got shape {self.weights.shape}")
-        self._cascade: dict[tuple[float, int], ScoreArray] = {}
-        self._global: dict[int, ScoreArray] = {}
+        self._ideals: dict[tuple[float, int], ScoreArray] = {}
 
     @classmethod
     def of(cls, topic: Topic, normalizer: Normalizer) -> Reference:
@@ -96,9 +98,7 @@ class Reference:
 
     def ideal_global_gains(self, rel: int) -> ScoreArray:
         """[P] float64, global gains sum_s w_s j_s of all pool documents, largest first (Sakai & Song 2011)."""
-        if rel not in self._global:
-            self._global[rel] = np.sort(np.einsum("ps,s->p", self.pool >= rel, self.weights))[::-1]
-        return self._global[rel]
+        return np.sort(np.einsum("ps,s->p", self.pool >= rel, self.weights))[::-1]
 
     def _useful_rows(self, rel: int) -> NDArray[np.bool_]:
         """[U, S] bool: rows of documents that cover something, in order of preference."""
@@ -107,7 +107,7 @@ class Reference:
 
     def _knows(self, alpha: float, rel: int, depth: int | None) -> bool:
         """Whether ideal gains to this depth (or as far as documents gain) are known."""
-        known = self._cascade.get((alpha, rel))
+        known = self._ideals.get((alpha, rel))
         if known is None or (depth is not None and len(known) >= depth):
             return known is not None
         return len(known) >= int((self.pool >= rel).any(axis=1).sum())
@@ -140,7 +140,7 @@ def ideal_gains(references: Sequence[Reference], alpha: float, rel: int, depth: 
             stop += 1
         _fill_batch(rows[start:stop], alpha, rel, depth)
         start = stop
-    return [reference._cascade[alpha, rel] for reference in references]
+    return [reference._ideals[alpha, rel] for reference in references]
 
 
 def _fill_batch(batch: list[tuple[Reference, NDArray[np.bool_]]], alpha: float, rel: int, depth: int | None) -> None:
@@ -155,7 +155,7 @@ def _fill_batch(batch: list[tuple[Reference, NDArray[np.bool_]]], alpha: float, 
     ranks = largest if depth is None else min(depth, largest)
     _, gains = greedy_by_novelty(covers, weights, alpha, ranks)
     for item, (reference, rows) in enumerate(batch):
-        reference._cascade[alpha, rel] = np.maximum(gains[item, : len(rows)], 0.0)
+        reference._ideals[alpha, rel] = np.maximum(gains[item, : len(rows)], 0.0)
 
 
 def default_normalizer(topics: TopicSet) -> Normalizer:
@@ -232,7 +232,7 @@ def preference(count: int, ids: Sequence[str] | None) -> IntArray:
 def greedy_by_novelty(
     covers: NDArray[np.bool_], weights: ScoreArray, alpha: float, depth: int
 ) -> tuple[IntArray, ScoreArray]:
-    """Greedy rankings of B topics at once; a loop over ranks, none over documents.
+    """Greedy rankings of B topics at once by sum_s w_s j_s (1 - alpha)^c_s.
 
     Args:
         covers: [B, P, S] bool, rows in order of preference; padding all False.
@@ -244,27 +244,70 @@ def greedy_by_novelty(
         rankings: [B, depth] int64; ties to the smaller index.
         gains: [B, depth] float64, undiscounted gain of each.
     """
-    count, documents, width = covers.shape
-    rankings = np.zeros((count, depth), dtype=np.int64)
-    gains = np.zeros((count, depth))
-    if not count or not documents:
-        return rankings, gains
     # Subtopics first: sums then run over subtopics one after the other, for every document in the same order as
     # in the official tool, so that equal gains are bitwise equal and ties are real ties.
     by_subtopic = np.ascontiguousarray(covers.transpose(2, 0, 1), dtype=np.float64)
-    coverage = np.zeros((count, width), dtype=np.int64)
-    taken: BoolArray = np.zeros((count, documents), dtype=np.bool_)
-    items = np.arange(count)
     cascade = Term(np.ones(depth), geometric_novelty(alpha, depth), weights)
-    for rank in range(depth):
+
+    def gains(rank: int, coverage: IntArray) -> ScoreArray:
         worth = cascade.adds(weights, coverage)
-        total = np.zeros((count, documents))
-        for subtopic in range(width):
-            total += by_subtopic[subtopic] * worth[:, subtopic, None]
-        total[taken] = -1.0
-        best = total.argmax(axis=1)
-        rankings[:, rank] = best
-        gains[:, rank] = total[items, best]
-        taken[items, best] = True
-        coverage += covers[items, best]
+        total = np.zeros(covers.shape[:2])
+        for each, worth_of_it in zip(by_subtopic, worth.T, strict=True):
+            total += each * worth_of_it[:, None]
+        return total
+
+    return _greedy(covers, np.ones(covers.shape[:2], dtype=np.bool_), depth, gains)
+
+
+def greedy_rankings(bound: BoundMeasure, judgments: Rows, allowed: BoolArray, topic_index: ArrayLike) -> IntArray:
+    """The greedy oracle, which reads the labels: rankings of B topics at once by `candidate_gains`.
+
+    Candidates of equal gain (up to rounding) go in candidate order, the first one first: what stands ahead stays ahead.
+
+    Args:
+        bound: the measure whose gains are maximised.
+        judgments: [B, N, S] judgments of the candidates, padded with 0.
+        allowed: [B, N] bool, candidates that may be ranked (padding is not).
+        topic_index: [B] (or one int for all) topic indices.
+
+    Returns:
+        [B, min(depth, N)] int64 candidate indices, best first; -1 once no allowed candidate is left.
+
+    Raises:
+        ValueError: shapes that do not match.
+    """
+    if np.shape(allowed) != np.shape(judgments)[:2]:
+        raise ValueError(f"allowed must be [B, N] = {np.shape(judgments)[:2]}, got shape {np.shape(allowed)}")
+    covers = bound.covers(judgments)
+
+    def gains(rank: int, coverage: IntArray) -> ScoreArray:
+        return bound.candidate_gains(covers, coverage, rank, topic_index)
+
+    return _greedy(covers, allowed, min(bound.depth, covers.shape[1]), gains, _ROUNDING)[0]
+
+
+def _greedy(
+    covers: BoolArray,
+    offered: BoolArray,
+    depth: int,
+    gains_at: Callable[[int, IntArray], ScoreArray],
+    rounding: float = 0.0,
+) -> tuple[IntArray, ScoreArray]:
+    """Rankings [B, depth] of the documents on offer, and their gains; a loop over ranks, none over documents.
+
+    Gains are those of all documents [B, N] at a rank, given the coverage [B, S]; the first of equals wins.
+    """
+    open_to: BoolArray = np.array(offered, dtype=np.bool_)
+    items = np.arange(len(covers))
+    coverage = np.zeros((len(covers), covers.shape[2]), dtype=np.int64)
+    rankings, gains = np.full((len(covers), depth), -1, dtype=np.int64), np.zeros((len(covers), depth))
+    for rank in range(depth):
+        found = np.where(open_to, gains_at(rank, coverage), -1.0)
+        top = found.max(axis=1, keepdims=True)
+        best = (found >= top - rounding * np.abs(top)).argmax(axis=1)
+        real = open_to[items, best]
+        rankings[real, rank] = best[real]
+        gains[:, rank] = found[items, best]
+        coverage += covers[items, best] & real[:, None]
+        open_to[items, best] = False
     return rankings, gains

@@ -14,7 +14,7 @@ from srd_gym.topic import Topic, TopicSet
 
 @pytest.mark.parametrize("name", MEASURES)
 def test_what_is_written_is_read_back(name: str) -> None:
-    for each in (measure(name), measure(name).at(7), measure(name) @ 3, measure(name, normalizer="candidates").plain()):
+    for each in (measure(name), measure(name).at(7), measure(name, normalizer="candidates").plain()):
         assert measure(str(each)) == each
         assert hash(measure(str(each))) == hash(each)
 
@@ -58,13 +58,10 @@ def test_common_spellings_are_understood(typed: str, name: str) -> None:
 def test_an_explicit_cutoff_is_kept_and_a_missing_one_filled() -> None:
     assert measure("alpha_DCG@3").at(10).cutoff == 3
     assert measure("alpha_DCG").at(10) == measure("alpha_DCG@10")
-    assert (measure("alpha_DCG@3") @ 10).cutoff == 10
 
 
 def test_arguments_take_the_place_of_what_is_written() -> None:
-    assert measure("alpha_DCG@3", normalization=None) == measure("alpha_DCG(normalization=None)@3")
     assert measure(measure("ERR_IA").plain()) == measure("ERR_IA(normalization=none)")
-    assert measure("StRecall@3", normalization=None) == measure("StRecall@3")
     assert measure("nNRBP", normalizer="candidates").normalizer == "candidates"
 
 
@@ -75,17 +72,17 @@ def test_arguments_take_the_place_of_what_is_written() -> None:
         ("err-aa@10", r"unknown measure 'err-aa'\. Did you mean .*ERR_IA"),
         ("alpha_nDCG(alfa=0.3)@10", r"unknown parameter of alpha_nDCG: 'alfa'\. Did you mean alpha"),
         ("StRecall(alpha=0.3)@10", r"unknown parameter of StRecall: 'alpha'"),
-        ("alpha_nDCG(alpha=2)@10", r"alpha must be a number, 0 to 1; got 2"),
-        ("alpha_nDCG(alpha=nan)@10", r"alpha must be a number, 0 to 1; got 'nan'"),
-        ("alpha_nDCG(alpha=half)@10", r"alpha must be a number, 0 to 1; got 'half'"),
-        ("NRBP(beta=1)", r"beta must be a number, at least 0 and below 1; got 1"),
-        ("Dsharp_nDCG(gamma=-1)@5", r"gamma must be a number, 0 to 1; got -1"),
-        ("alpha_DCG(normalization=chapelle)@5", r"normalization must be 'ndeval' or None, got 'chapelle'"),
-        ("nNRBP(normalizer=best)", r"normalizer must be None or 'pool' or 'candidates', got 'best'"),
-        ("alpha_nDCG@0", r"cutoff must be a whole number from 1 up, got 0"),
+        ("alpha_nDCG(alpha=2)@10", r"alpha must be between 0 and 1, got 2"),
+        ("alpha_nDCG(alpha=nan)@10", r"alpha must be a number, got 'nan'"),
+        ("alpha_nDCG(alpha=half)@10", r"alpha must be a number, got 'half'"),
+        ("NRBP(beta=1)", r"beta must be below 1"),
+        ("Dsharp_nDCG(gamma=-1)@5", r"gamma must be between 0 and 1, got -1"),
+        ("alpha_DCG(normalization=chapelle)@5", r"unknown normalization of alpha_DCG: 'chapelle'. Known: ndeval"),
+        ("nNRBP(normalizer=best)", r"unknown normalizer of nNRBP: 'best'. Known: candidates, pool"),
+        ("alpha_nDCG@0", r"cutoff must be at least 1, got 0"),
         ("alpha_nDCG@ten", r"the cutoff after '@' must be a whole number, got 'ten'"),
         ("alpha_nDCG@-5", r"the cutoff after '@' must be a whole number, got '-5'"),
-        ("alpha_nDCG(rel=0)@5", r"rel must be a whole number from 1 up, got 0"),
+        ("alpha_nDCG(rel=0)@5", r"rel must be at least 1, got 0"),
         ("alpha_nDCG(0.5)@5", r"expected parameter=value, got '0.5'"),
         ("alpha_nDCG(alpha=0.5, alpha=0.4)@5", r"alpha comes twice"),
         ("alpha_nDCG(alpha=0.5@5", r"cannot read measure .*expected NAME@k or NAME\(parameter=value"),

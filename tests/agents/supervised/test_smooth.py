@@ -39,7 +39,7 @@ def true_value(name: str, judgments: Any, scores: Any) -> float:
         subtopic_ids=tuple(map(str, range(s))),
         judgments=judgments,
     )
-    bound = measure(name, normalization=None).bind([Reference.of(topic, "candidates")], n)
+    bound = measure(name).plain().bind([Reference.of(topic, "candidates")], n)
     order = np.argsort(-scores[0].numpy(), kind="stable")
     return float(bound.values(judgments[order][None], 0)[0])
 

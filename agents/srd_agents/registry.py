@@ -104,11 +104,10 @@ class Registry(Mapping[str, RankerSpec]):
 
     Args:
         built_in: the specs of this distribution, by name.
-        group: the entry-point group of the others.
     """
 
-    def __init__(self, built_in: dict[str, RankerSpec], group: str) -> None:
-        self.built_in, self._group = built_in, group
+    def __init__(self, built_in: dict[str, RankerSpec]) -> None:
+        self.built_in = built_in
 
     def __getitem__(self, name: str) -> RankerSpec:
         """The spec of this name.
@@ -123,7 +122,7 @@ class Registry(Mapping[str, RankerSpec]):
         spec = point.load()
         if not isinstance(spec, RankerSpec):
             raise TypeError(
-                f"entry point {point.name!r} in {self._group!r} ({point.value}) gives {type(spec).__name__}, "
+                f"entry point {point.name!r} in {GROUP!r} ({point.value}) gives {type(spec).__name__}, "
                 "expected a srd_agents.registry.RankerSpec"
             )
         return spec
@@ -172,7 +171,7 @@ class Registry(Mapping[str, RankerSpec]):
 
     def _announced(self) -> dict[str, EntryPoint]:
         """Entry points by name, nothing imported."""
-        return {point.name: point for point in entry_points(group=self._group)}
+        return {point.name: point for point in entry_points(group=GROUP)}
 
 
 def _built_in() -> dict[str, RankerSpec]:
@@ -181,7 +180,7 @@ def _built_in() -> dict[str, RankerSpec]:
     return {name: RankerSpec(name=name, **rows[row.pop("like", name)] | row) for name, row in rows.items()}
 
 
-RANKERS = Registry(_built_in(), GROUP)
+RANKERS = Registry(_built_in())
 """Name -> spec."""
 
 

@@ -9,7 +9,6 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import pyterrier as pt
 from haystack import Document as HaystackDocument
@@ -27,15 +26,14 @@ from srd_agents.integrations.sklearn import DiverseNeighbors
 
 Vectors = NDArray[Any]
 Adapter = Callable[..., list[int]]
-"""(query [F], vectors [N, F], scores [N], k, the library's weight or None, ranker=..., subtopics=[S, F] or None) ->
-places, best first."""
+"""(query [F], vectors [N, F], scores [N], k, the library's weight or None, ranker=...) -> places, best first."""
 
 
 class Known(Embeddings):
-    """A model that has the vectors: documents' texts are their places, and go on with those of subtopics."""
+    """A model that has the vectors: documents' texts are their places."""
 
-    def __init__(self, query: Vectors, vectors: Vectors, subtopics: Vectors | None = None) -> None:
-        self.query, self.vectors = query, vectors if subtopics is None else np.vstack([vectors, subtopics])
+    def __init__(self, query: Vectors, vectors: Vectors) -> None:
+        self.query, self.vectors = query, vectors
 
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
         return [self.vectors[int(text)].tolist() for text in texts]
@@ -60,11 +58,6 @@ class KnownToLlamaIndex(BaseEmbedding):
         return self._get_query_embedding(query)
 
 
-def namer(vectors: Vectors, subtopics: Vectors | None) -> Callable[[str], list[str]] | None:
-    """What names a query's subtopics by texts that the models above know."""
-    return None if subtopics is None else lambda query: [str(len(vectors) + s) for s in range(len(subtopics))]
-
-
 def langchain(
     query: Vectors,
     vectors: Vectors,
@@ -72,16 +65,14 @@ def langchain(
     k: int,
     weight: Any,
     ranker: Any = None,
-    subtopics: Any = None,
     runnable: bool = False,
 ) -> list[int]:
     compressor = DiverseCompressor(
-        embeddings=Known(query, vectors, subtopics),
+        embeddings=Known(query, vectors),
         k=k,
         lambda_mult=weight,
         ranker=ranker,
         score_key="relevance_score",
-        subtopics=namer(vectors, subtopics),
     )
     documents = [Document(str(i), metadata={"relevance_score": float(score)}) for i, score in enumerate(scores)]
     if runnable:
@@ -91,21 +82,18 @@ def langchain(
     return [int(one.page_content) for one in shown]
 
 
-def haystack(
-    query: Vectors, vectors: Vectors, scores: Vectors, k: int, weight: Any, ranker: Any = None, subtopics: Any = None
-) -> list[int]:
+def haystack(query: Vectors, vectors: Vectors, scores: Vectors, k: int, weight: Any, ranker: Any = None) -> list[int]:
     documents = [
         HaystackDocument(id=str(i), content=str(i), embedding=vector.tolist(), score=float(score))
         for i, (vector, score) in enumerate(zip(vectors, scores, strict=True))
     ]
     component = DiverseRanker(top_k=k, diversity=weight, ranker=ranker)
-    named = None if subtopics is None else subtopics.tolist()
-    found = component.run(documents=documents, query_embedding=query.tolist(), subtopic_embeddings=named)
+    found = component.run(documents=documents, query_embedding=query.tolist())
     return [int(one.id) for one in found["documents"]]
 
 
 def llama_index(
-    query: Vectors, vectors: Vectors, scores: Vectors, k: int, weight: Any, ranker: Any = None, subtopics: Any = None
+    query: Vectors, vectors: Vectors, scores: Vectors, k: int, weight: Any, ranker: Any = None
 ) -> list[int]:
     nodes = [
         NodeWithScore(node=TextNode(id_=str(i), text=str(i), embedding=vector.tolist()), score=float(score))
@@ -115,33 +103,25 @@ def llama_index(
         top_n=k,
         mmr_threshold=weight,
         ranker=ranker,
-        embed_model=KnownToLlamaIndex(known=Known(query, vectors, subtopics)),
-        subtopics=namer(vectors, subtopics),
+        embed_model=KnownToLlamaIndex(known=Known(query, vectors)),
     )
     shown = postprocessor.postprocess_nodes(nodes, QueryBundle("jaguar", embedding=query.tolist()))
     return [int(one.node_id) for one in shown]
 
 
-def pyterrier(
-    query: Vectors, vectors: Vectors, scores: Vectors, k: int, weight: Any, ranker: Any = None, subtopics: Any = None
-) -> list[int]:
+def pyterrier(query: Vectors, vectors: Vectors, scores: Vectors, k: int, weight: Any, ranker: Any = None) -> list[int]:
     found = pd.DataFrame({"qid": "1", "docno": [str(i) for i in range(len(vectors))], "score": scores})
     found["doc_vec"], found["query_vec"] = list(vectors), [query] * len(vectors)
-    found["senses"] = [subtopics] * len(vectors)
-    reranker = DiverseReranker(
-        ranker, k, Lambda=weight, query_vectors="query_vec", subtopics=None if subtopics is None else "senses"
-    )
+    reranker = DiverseReranker(ranker, k, Lambda=weight, query_vectors="query_vec")
     pipeline = pt.Transformer.from_df(found) >> reranker
     return [int(docno) for docno in pipeline.search("jaguar").sort_values("rank")["docno"]]
 
 
-def sklearn(
-    query: Vectors, vectors: Vectors, scores: Vectors, k: int, weight: Any, ranker: Any = None, subtopics: Any = None
-) -> list[int]:
+def sklearn(query: Vectors, vectors: Vectors, scores: Vectors, k: int, weight: Any, ranker: Any = None) -> list[int]:
     found: list[int] = (
         DiverseNeighbors(k, n_candidates=len(vectors), diversity=weight, ranker=ranker)
         .fit(vectors)
-        .predict([query], subtopics=None if subtopics is None else [subtopics])[0]
+        .predict([query])[0]
         .tolist()
     )
     return found

@@ -31,7 +31,7 @@ class DiverseRanker:
         top_k: documents kept; None keeps (and ranks) all.
         diversity: from 0 (relevance only) to 1 (difference only); None lets the ranker decide.
         ranker: a ranker, its name such as "mmr" or the folder of a trained one; None is MMR where diversity is
-            given and subtopics are not, else `srd_agents.diversify.DEFAULT_RANKER`.
+            given, else `srd_agents.diversify.DEFAULT_RANKER`.
 
     Raises:
         TypeError: an argument of another type.
@@ -79,7 +79,6 @@ class DiverseRanker:
         query_embedding: list[float] | None = None,
         top_k: int | None = None,
         diversity: float | None = None,
-        subtopic_embeddings: list[list[float]] | None = None,
     ) -> dict[str, list[Document]]:
         """The documents to show, best first.
 
@@ -88,7 +87,6 @@ class DiverseRanker:
             query_embedding: of the query, for rankers that look at it.
             top_k: in place of the component's.
             diversity: in place of the component's.
-            subtopic_embeddings: of what the query may mean or ask about, where somebody names it.
 
         Raises:
             TypeError: embeddings or scores that are no numbers.
@@ -99,7 +97,7 @@ class DiverseRanker:
         if top_k is not None:
             check_count("top_k", top_k)
         diversity = self.diversity if diversity is None else diversity
-        ranker = ranker_of(self._loaded, diversity, subtopics=subtopic_embeddings is not None)
+        ranker = ranker_of(self._loaded, diversity)
         if not documents:
             return {"documents": []}
         names = named("document", [document.id for document in documents])
@@ -113,6 +111,5 @@ class DiverseRanker:
             query="the query",
             query_vector=query_embedding,
             scores=scores_of([document.score for document in documents], names),
-            subtopics=subtopic_embeddings,
         )
         return {"documents": [replace(documents[i], score=float(score)) for i, score in zip(*found, strict=True)]}

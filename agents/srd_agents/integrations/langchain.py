@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from srd_agents.integrations import library
@@ -45,23 +45,18 @@ class DiverseCompressor(BaseDocumentCompressor):
     """Weight of relevance: 1 is least diverse, 0 most; None lets the ranker decide."""
     ranker: Any = None
     """A ranker, its name such as "mmr" or the folder of a trained one; None is MMR where `lambda_mult` is
-    given and `subtopics` is not, else `srd_agents.diversify.DEFAULT_RANKER`."""
+    given, else `srd_agents.diversify.DEFAULT_RANKER`."""
     score_key: str | None = None
     """Where in a document's metadata its score stands, higher is better."""
     vector_key: str | None = None
     """Where in a document's metadata its vector stands; None embeds its text."""
-    subtopics: Callable[[str], Sequence[str]] | None = None
-    """Names what a query may mean or ask about, as texts: query suggestions, a language model's list."""
     _ranker: Ranker = PrivateAttr()
 
     @model_validator(mode="after")
     def _make_ranker(self) -> DiverseCompressor:
         if self.embeddings is None and self.vector_key is None:
             raise ValueError("documents have no vectors: give embeddings=, or vector_key= where metadata holds vectors")
-        if self.embeddings is None and self.subtopics is not None:
-            raise ValueError("subtopics have no vectors: give embeddings=, the model of the documents' vectors")
-        named = self.subtopics is not None
-        self._ranker = ranker_of(self.ranker, diversity_of(self.lambda_mult), option="lambda_mult", subtopics=named)
+        self._ranker = ranker_of(self.ranker, diversity_of(self.lambda_mult), option="lambda_mult")
         return self
 
     def compress_documents(
@@ -87,8 +82,6 @@ class DiverseCompressor(BaseDocumentCompressor):
             query=f"query {query!r}",
             query_vector=None if self.embeddings is None else self.embeddings.embed_query(query),
             scores=self._scores(documents, names),
-            subtopics=None if self.subtopics is None else list(self.subtopics(query)),
-            embed=None if self.embeddings is None else self.embeddings.embed_documents,
         )
         return [documents[place] for place in found.indices]
 

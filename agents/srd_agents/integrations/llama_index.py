@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from srd_agents.integrations import library
@@ -52,21 +52,13 @@ class DiversePostprocessor(BaseNodePostprocessor):
     ranker: Any = Field(
         default=None,
         description='A ranker, its name such as "mmr" or the folder of a trained one; None is MMR where '
-        "mmr_threshold is given and subtopics is not, else srd_agents.diversify.DEFAULT_RANKER.",
-    )
-    subtopics: Callable[[str], Sequence[str]] | None = Field(
-        default=None,
-        exclude=True,
-        description="Names what a query may mean or ask about, as texts, which embed_model embeds.",
+        "mmr_threshold is given, else srd_agents.diversify.DEFAULT_RANKER.",
     )
     _ranker: Ranker = PrivateAttr()
 
     @model_validator(mode="after")
     def _make_ranker(self) -> DiversePostprocessor:
-        if self.embed_model is None and self.subtopics is not None:
-            raise ValueError("subtopics have no embeddings: give embed_model=, the model of the nodes' embeddings")
-        named = self.subtopics is not None
-        self._ranker = ranker_of(self.ranker, diversity_of(self.mmr_threshold), option="mmr_threshold", subtopics=named)
+        self._ranker = ranker_of(self.ranker, diversity_of(self.mmr_threshold), option="mmr_threshold")
         return self
 
     @classmethod
@@ -90,10 +82,6 @@ class DiversePostprocessor(BaseNodePostprocessor):
             query="the query" if query_bundle is None else f"query {query_bundle.query_str!r}",
             query_vector=self._query_embedding(query_bundle),
             scores=scores_of([node.score for node in nodes], names),
-            subtopics=None
-            if self.subtopics is None or query_bundle is None
-            else self.subtopics(query_bundle.query_str),
-            embed=None if self.embed_model is None else self.embed_model.get_text_embedding_batch,
         )
         return [NodeWithScore(node=nodes[i].node, score=float(score)) for i, score in zip(*found, strict=True)]
 

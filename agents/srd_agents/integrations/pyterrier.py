@@ -13,7 +13,6 @@ from srd_agents.integrations.ranking import (
     ranker_of,
     speaking_of_queries,
 )
-from srd_agents.subtopics import Lookup
 from srd_gym.files import PathLike
 from srd_gym.protocols import Ranker
 
@@ -40,9 +39,6 @@ class DiverseReranker(pt.Transformer):
             ranker decide.
         doc_vectors: the column that holds each document's vector (`pt.apply.doc_vec` makes one).
         query_vectors: the column that holds the query's vector, for rankers that look at it; None where there are none.
-        subtopics: the column that holds the query's subtopics, as for `srd_agents.frames.FrameRanker`; ranker None is
-            then `srd_agents.diversify.DEFAULT_RANKER`.
-        embed: gives the vectors of subtopics that are texts.
 
     Raises:
         TypeError: an argument of another type.
@@ -57,8 +53,6 @@ class DiverseReranker(pt.Transformer):
         Lambda: float | None = None,
         doc_vectors: str = "doc_vec",
         query_vectors: str | None = None,
-        subtopics: str | None = None,
-        embed: Lookup | None = None,
     ) -> None:
         super().__init__()
         self.ranker = ranker
@@ -66,8 +60,6 @@ class DiverseReranker(pt.Transformer):
         self.Lambda = Lambda
         self.doc_vectors = doc_vectors
         self.query_vectors = query_vectors
-        self.subtopics = subtopics
-        self.embed = embed
         self._frame_ranker()
 
     def __repr__(self) -> str:
@@ -82,8 +74,8 @@ class DiverseReranker(pt.Transformer):
             ValueError: a document without a vector, vectors of two widths, a document that comes twice for a query,
                 numbers that are missing or not finite, or what the ranker refuses.
         """
-        of_queries = [column for column in (self.query_vectors, self.subtopics) if column is not None]
-        pt.validate.columns(inp, includes=["qid", "docno", self.doc_vectors, *of_queries], context=self)
+        queries = [] if self.query_vectors is None else [self.query_vectors]
+        pt.validate.columns(inp, includes=["qid", "docno", self.doc_vectors, *queries], context=self)
         names = [f"document {docno!r} of query {qid!r}" for qid, docno in zip(inp["qid"], inp["docno"], strict=True)]
         embeddings_of(inp[self.doc_vectors].tolist(), names, f"expected one in column {self.doc_vectors!r}")
         with speaking_of_queries():
@@ -93,13 +85,10 @@ class DiverseReranker(pt.Transformer):
         """What ranks, made at every call: `pt.GridSearch` and its like set parameters as attributes."""
         if self.Lambda is not None:
             check_between("Lambda", self.Lambda, 0.0, 1.0)
-        named = self.subtopics is not None
-        ranker = ranker_of(self.ranker, diversity_of(self.Lambda), option="Lambda", subtopics=named)
+        ranker = ranker_of(self.ranker, diversity_of(self.Lambda), option="Lambda")
         return FrameRanker(
             ranker,
             self.k,
             doc_vectors=self.doc_vectors,
             query_vectors=self.query_vectors,
-            subtopics=self.subtopics,
-            embed=self.embed,
         )

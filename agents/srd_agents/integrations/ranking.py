@@ -16,32 +16,25 @@ from numpy.typing import NDArray
 from srd_agents.diversify import Diversified, as_ranker, diversify
 from srd_agents.diversity import ByRelevance, with_diversity
 from srd_agents.heuristic.greedy import TradeOff
-from srd_agents.subtopics import Lookup, check_uses_subtopics
 from srd_gym.files import PathLike
 from srd_gym.protocols import Ranker
 
 
-def ranker_of(
-    ranker: PathLike | Ranker | None, diversity: float | None, *, option: str = "diversity", subtopics: bool = False
-) -> Ranker:
+def ranker_of(ranker: PathLike | Ranker | None, diversity: float | None, *, option: str = "diversity") -> Ranker:
     """The ranker at this diversity.
 
-    None is MMR where diversity is given and no subtopics are, as in those libraries, else `DEFAULT_RANKER`.
+    None is MMR where diversity is given, as in those libraries, else `DEFAULT_RANKER`.
 
     Args:
         ranker: as `srd_agents.diversify` takes it.
         diversity: from 0 (relevance only) to 1 (difference only), or None.
         option: what the library calls it, for errors.
-        subtopics: whether there are any.
 
     Raises:
         TypeError: ranker is nothing that ranks, or diversity no number.
-        ValueError: diversity outside [0, 1], or a ranker that takes none, or cannot use subtopics.
+        ValueError: diversity outside [0, 1], or a ranker that takes none.
     """
-    chosen = as_ranker("mmr" if ranker is None and diversity is not None and not subtopics else ranker)
-    if subtopics:
-        check_uses_subtopics(chosen)
-    return with_diversity(chosen, diversity, option)
+    return with_diversity(as_ranker("mmr" if ranker is None and diversity is not None else ranker), diversity, option)
 
 
 def diversity_of(relevance: float | None) -> float | None:
@@ -57,8 +50,6 @@ def best_first(
     query: str,
     query_vector: Any = None,
     scores: Sequence[float] | None = None,
-    subtopics: Any = None,
-    embed: Lookup | None = None,
 ) -> Diversified:
     """The k documents to show of one query, by `srd_agents.diversify`.
 
@@ -73,8 +64,6 @@ def best_first(
         query: what errors call it: "query 'jaguar'".
         query_vector: [F], or None.
         scores: [N], higher is better, or None.
-        subtopics: S texts or vectors [S, F], or None.
-        embed: gives the vectors of texts.
 
     Raises:
         TypeError: k is no whole number, or vectors or scores hold no numbers.
@@ -85,10 +74,10 @@ def best_first(
         if scores is None and query_vector is not None and _weighs_cosines(ranker):
             # Ties go to the earlier document, which is to be the more relevant one.
             order = diversify(query_vector, vectors, len(vectors), ByRelevance("cosine")).indices
-            found = diversify(query_vector, np.asarray(vectors)[order], k, ranker, subtopics=subtopics, embed=embed)
+            found = diversify(query_vector, np.asarray(vectors)[order], k, ranker)
             return found._replace(indices=order[found.indices])
         scores = range(len(vectors), 0, -1) if scores is None else scores
-        return diversify(query_vector, vectors, k, ranker, scores, subtopics=subtopics, embed=embed)
+        return diversify(query_vector, vectors, k, ranker, scores)
 
 
 def embeddings_of(vectors: Sequence[Any], names: Sequence[str], remedy: str) -> Sequence[Any]:

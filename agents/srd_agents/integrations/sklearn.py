@@ -5,7 +5,6 @@ Shapes: M documents fitted, B queries, F features, K neighbours.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -70,16 +69,12 @@ class DiverseNeighbors(BaseEstimator):
         self.nearest_ = NearestNeighbors(metric="cosine").fit(self.documents_)
         return self
 
-    def kneighbors(
-        self, X: ArrayLike, n_neighbors: int | None = None, subtopics: Sequence[ArrayLike | None] | None = None
-    ) -> tuple[ScoreArray, IntArray]:
+    def kneighbors(self, X: ArrayLike, n_neighbors: int | None = None) -> tuple[ScoreArray, IntArray]:
         """The documents to show for each query, best first.
 
         Args:
             X: [B, F], a row a query.
             n_neighbors: in place of the estimator's.
-            subtopics: of each query vectors [S, F] of what it may mean or ask about, or None; a ranker of None is then
-                `srd_agents.diversify.DEFAULT_RANKER`.
 
         Returns:
             Cosine distances of query and document [B, K] (they need not rise), and the documents' rows in `fit` [B, K];
@@ -95,24 +90,19 @@ class DiverseNeighbors(BaseEstimator):
         check_count("n_neighbors", wanted)
         among = min(max(self.n_candidates, wanted), len(self.documents_))
         distances, places = self.nearest_.kneighbors(queries, among)
-        ranker = self.ranker_ if subtopics is None else ranker_of(self.ranker, self.diversity, subtopics=True)
-        named = [None] * len(queries) if subtopics is None else list(subtopics)
-        if len(named) != len(queries):
-            raise ValueError(f"subtopics must have {len(queries)} entries, one a query, got {len(named)}")
         shown = [
             best_first(
-                ranker,
+                self.ranker_,
                 wanted,
                 self.documents_[near],
                 query=f"query {row}",
                 query_vector=queries[row],
                 scores=(1.0 - distances[row]).tolist(),
-                subtopics=named[row],
             ).indices
             for row, near in enumerate(places)
         ]
         return np.take_along_axis(distances, np.array(shown), 1), np.take_along_axis(places, np.array(shown), 1)
 
-    def predict(self, X: ArrayLike, subtopics: Sequence[ArrayLike | None] | None = None) -> IntArray:
+    def predict(self, X: ArrayLike) -> IntArray:
         """The rows in `fit` of the documents to show for each query, best first: [B, K] int64."""
-        return self.kneighbors(X, subtopics=subtopics)[1]
+        return self.kneighbors(X)[1]

@@ -87,30 +87,6 @@ def test_no_weight_keeps_the_order_and_shows_copies_last(adapter: Adapter, calle
 
 
 @EVERY
-@settings(max_examples=25, deadline=None)
-@given(case=cases(), k=st.integers(1, 12), seed=st.integers(0, 99), ranker=st.sampled_from([None, "pm2", "xquad"]))
-def test_named_subtopics_are_those_of_diversify(
-    adapter: Adapter, called: Any, case: Case, k: int, seed: int, ranker: str | None
-) -> None:
-    senses = np.random.default_rng(seed).normal(size=(3, 4)).astype(np.float32)
-    query, vectors, scores = case
-    for weight in (None, 0.5):
-        wanted = diversify(query, vectors, k, ranker, scores, subtopics=senses, diversity=weight).indices
-        # Of copies either may come first, where cosines are scikit-learn's.
-        np.testing.assert_array_equal(
-            vectors[adapter(query, vectors, scores, k, weight, ranker, senses)], vectors[wanted]
-        )
-
-
-@EVERY
-def test_a_ranker_that_cannot_use_subtopics_refuses_them(adapter: Adapter, called: Any) -> None:
-    for weight in (None, called(0.5)):
-        for ranker in ("mmr", "relational-pretrained"):
-            with pytest.raises(ValueError, match=f"'{ranker}' cannot use subtopics; .*: xquad, pm2, cautious"):
-                adapter(np.ones(3), np.eye(3), np.arange(3.0), 2, weight, ranker, np.eye(3))
-
-
-@EVERY
 @pytest.mark.parametrize("weight", [-0.1, 1.1, float("nan")])
 def test_a_weight_out_of_range_is_refused(adapter: Adapter, called: Any, weight: float) -> None:
     with pytest.raises(ValueError, match=r"lambda_mult|diversity|mmr_threshold|Lambda"):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Sequence
-from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,7 +15,7 @@ from srd_agents.mdp_div.config import MdpDivNtnConfig
 from srd_agents.storage import Weights
 from srd_agents.supervised.ntn_div.agent import NtnDiv
 from srd_agents.supervised.ntn_div.config import NtnDivConfig
-from srd_gym.protocols import BoolArray, IntArray, Pruning, ScoreArray
+from srd_gym.protocols import BoolArray, IntArray, ScoreArray
 from srd_gym.pruning import ByRanker
 from srd_gym.topic import Topic, TopicSet
 
@@ -48,11 +47,6 @@ class MdpDivNtn(MdpDiv):
     config: MdpDivNtnConfig
     _ntn: NtnDiv
     _memory: _Remembering
-
-    @cached_property
-    def pruning(self) -> Pruning | None:
-        """By this model's own NTN-DIV."""
-        return None
 
     def _build(self, vector_width: int) -> None:
         super()._build(vector_width)

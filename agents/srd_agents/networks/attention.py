@@ -57,8 +57,6 @@ def attend(mixed: Tensor, heads: int, present: Tensor | None = None) -> Tensor:
         [B, N, W], the heads' outputs side by side.
     """
     batch, count, width = mixed.shape[0], mixed.shape[1], mixed.shape[2] // 3
-    if count == 1:  # one document looks at itself alone
-        return mixed[..., 2 * width :]
     query, key, value = mixed.view(batch, count, 3, heads, width // heads).permute(2, 0, 3, 1, 4)
     mask = None
     if present is not None:

@@ -13,9 +13,7 @@ class PretrainedConfig(Config):
     """The relational ranker as it comes."""
 
     checkpoint: str | None = None
-    """A file of weights that `make pretrain` wrote; "{seed}" in it stands for the seed. None: those of the package."""
-    seed: int = 0
-    """Stands in for "{seed}"."""
+    """A file of weights that `make pretrain` wrote. None: those of the package."""
     strategy: Literal["greedy", "one-pass"] = "greedy"
     """"greedy" looks at all candidates anew at every rank; "one-pass" scores them once and sorts: faster, less diverse.
     A file of other weights must have been made for it."""
@@ -27,7 +25,3 @@ class PretrainedConfig(Config):
         super().__post_init__()
         if self.novelty and self.strategy == "one-pass":
             raise ValueError('novelty counts what is chosen so far, which "one-pass" does not look at; use "greedy"')
-
-    def path(self) -> str | None:
-        """The file, None for the package's own."""
-        return None if self.checkpoint is None else self.checkpoint.replace("{seed}", str(self.seed))

@@ -11,7 +11,7 @@ Shapes: B topics, R rankings of each, N candidates, K ranks, H and G units.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from srd_agents.decoding import Decoding, decode
 from srd_agents.relational.relations import CONTEXT, DYNAMIC, POSITION, STATIC, Array, Ranked, Relations
+from srd_agents.storage import check_like
 from srd_gym.protocols import BoolArray, IntArray
 
 
@@ -56,23 +57,13 @@ class Weights:
         Raises:
             ValueError: other names or shapes, or values that are not finite numbers.
         """
-        names = [field.name for field in fields(cls)]
-        if sorted(arrays) != sorted(names):
-            raise ValueError(
-                f"{source}: expected the arrays {', '.join(sorted(names))}, got {', '.join(sorted(arrays)) or 'none'}; "
-                "this is no network of ranker 'relational', or one of another version"
-            )
-        units, second = _sizes(arrays, source)
-        for name, shape in weight_shapes(units, second).items():
-            array = arrays[name]
-            if array.shape != shape or not np.issubdtype(array.dtype, np.floating):
-                raise ValueError(
-                    f"{source}: {name} is {array.dtype} {array.shape}, expected float32 {shape}; "
-                    "the file is of another version: train again, or use the version that wrote it"
-                )
-            if not np.isfinite(array).all():
-                raise ValueError(f"{source}: {name} holds NaN or infinity; train again")
-        return cls(**{name: np.ascontiguousarray(arrays[name], np.float32) for name in names})
+        hidden = arrays.get("hidden", np.empty(0))
+        units, second = hidden.shape if hidden.ndim == 2 else (0, 0)
+        check_like(arrays, weight_shapes(units, second), source)
+        for name, array in arrays.items():
+            if not (np.issubdtype(array.dtype, np.floating) and np.isfinite(array).all()):
+                raise ValueError(f"{source}: {name} holds what is no finite number; train again")
+        return cls(**{name: np.ascontiguousarray(array, np.float32) for name, array in arrays.items()})
 
 
 def weight_shapes(units: int, second: int) -> dict[str, tuple[int, ...]]:
@@ -201,11 +192,3 @@ def offered_share(present: BoolArray) -> Array:
     """[B, N] 1 / (real candidates), 0 for padding."""
     share: Array = (present / present.sum(axis=1, keepdims=True)).astype(np.float32)
     return share
-
-
-def _sizes(arrays: Mapping[str, NDArray[Any]], source: str) -> tuple[int, int]:
-    """H and G."""
-    hidden = arrays["hidden"]
-    if hidden.ndim != 2:
-        raise ValueError(f"{source}: hidden must be a matrix, got shape {hidden.shape}")
-    return hidden.shape[0], hidden.shape[1]

@@ -43,7 +43,7 @@ class Pretrained(Stepwise):
 
     def __init__(self, config: PretrainedConfig | None = None) -> None:
         self.config = config or PretrainedConfig()
-        path = self.config.path()
+        path = self.config.checkpoint
         self.weights = pretrained_weights(self.config.strategy) if path is None else read_weights(path)
 
     def rank(self, topic: Topic, k: int) -> IntArray:

@@ -6,8 +6,6 @@ Shapes: N candidates, F vector width, K horizon.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -166,35 +164,19 @@ class SB3Ranker:
         return scores
 
 
-class Sb3Model:
-    """`SB3Ranker` of a zip file, as the registry builds rankers; the file is read when something is ranked.
+def sb3_model(config: Sb3ModelConfig, *, trust: bool = False) -> SB3Ranker:
+    """The ranker of a zip file, as the registry builds rankers.
 
     Args:
         config: which file.
         trust: as `SB3Ranker.from_zip` has it.
+
+    Raises:
+        ValueError, FileNotFoundError: no file named, or as `SB3Ranker.from_zip`.
     """
-
-    def __init__(self, config: Sb3ModelConfig, *, trust: bool = False) -> None:
-        self.config, self.trust = config, trust
-
-    @cached_property
-    def ranker(self) -> SB3Ranker:
-        """The model, read now.
-
-        Raises:
-            ValueError, FileNotFoundError: no file named, or as `SB3Ranker.from_zip`.
-        """
-        if not self.config.path:
-            raise ValueError("ranker 'sb3' needs the zip file of a trained model: path=FILE (srd: --path FILE)")
-        return SB3Ranker.from_zip(Path(self.config.path), algorithm=self.config.algorithm, trust=self.trust)
-
-    def rank(self, topic: Topic, k: int) -> IntArray:
-        """As `SB3Ranker.rank`."""
-        return self.ranker.rank(topic, k)
-
-    def rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
-        """As `SB3Ranker.rank_batch`."""
-        return self.ranker.rank_batch(topics, k)
+    if not config.path:
+        raise ValueError("ranker 'sb3' needs the zip file of a trained model: path=FILE (srd: --path FILE)")
+    return SB3Ranker.from_zip(config.path, algorithm=config.algorithm, trust=trust)
 
 
 def algorithm_class(name: str) -> type[Any]:

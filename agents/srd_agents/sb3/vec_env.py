@@ -5,7 +5,6 @@ Shapes: B episodes at once, N candidates, K horizon.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -74,7 +73,7 @@ class RolloutVecEnv(VecEnv):
         known = {"action_masks": self.core, "render_mode": None}
         if attr_name not in known:
             raise AttributeError(f"the episodes of a RolloutVecEnv have no attribute {attr_name!r}")
-        return [known[attr_name] for _ in self._places(indices)]
+        return [known[attr_name] for _ in self._get_indices(indices)]
 
     def set_attr(self, attr_name: str, value: Any, indices: VecEnvIndices = None) -> None:
         """Episodes have nothing to set.
@@ -94,14 +93,11 @@ class RolloutVecEnv(VecEnv):
         """
         if method_name != "action_masks":
             raise AttributeError(f"the episodes of a RolloutVecEnv have no method {method_name!r}")
-        return [self.core.allowed[place] for place in self._places(indices)]
+        return [self.core.allowed[place] for place in self._get_indices(indices)]
 
     def env_is_wrapped(self, wrapper_class: Any, indices: VecEnvIndices = None) -> list[bool]:
         """Episodes are never wrapped."""
-        return [False for _ in self._places(indices)]
-
-    def _places(self, indices: VecEnvIndices) -> Iterable[int]:
-        return self._get_indices(indices)
+        return [False for _ in self._get_indices(indices)]
 
     def _observed(self) -> dict[str, np.ndarray[Any, Any]]:
         """What is seen now, in arrays of its own."""

@@ -26,10 +26,10 @@ def test_what_is_missing_is_told_before_the_first_cell(
     srd: Srd, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("SRD_DATA_DIR", raising=False)
-    weights = 'ranker = "relational-pretrained"\nconfig = { checkpoint = "none/seed-{seed}.npz" }'
+    weights = 'ranker = "relational-pretrained"\nconfig = { checkpoint = "none/weights.npz" }'
     tiny = 'source = "synthetic:tiny:12"'
     for ranker, topics, message in (
-        (weights, tiny, "row 'relational-pretrained' .*none/seed-0.npz"),
+        (weights, tiny, "row 'relational-pretrained' .*none/weights.npz"),
         ("mmr", f'{tiny}\n[[topics]]\nname = "real"\nsource = "ambient"', "real files, but SRD_DATA_DIR is unset"),
         ("mmr", f'source = "{tmp_path}/none.parquet"', "topic file.*none.parquet"),
     ):

@@ -25,7 +25,8 @@ from playwright.sync_api import sync_playwright
 from srd_gym.data.parquet import write_topics
 from srd_gym.data.synthetic import generate
 from srd_gym.trec_files import write_run
-from srd_train.experiment.recipe import load_recipe, write_recipe
+from srd_train.experiment.benchmark import write_recipe
+from srd_train.experiment.recipe import load_recipe
 from srd_train.experiment.sources import load_entry
 from srd_train.report.markup import write_text
 from srd_train.report.page import report

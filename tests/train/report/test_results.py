@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from made_results import record, table_of, write_records
 
-from srd_train.experiment.recipe import load_recipe, write_recipe
+from srd_train.experiment.benchmark import write_recipe
+from srd_train.experiment.recipe import load_recipe
 from srd_train.report.markup import as_markdown
 from srd_train.report.page import report
 from srd_train.report.results import read_results

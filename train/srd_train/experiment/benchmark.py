@@ -15,7 +15,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +32,7 @@ from srd_train.experiment.cells import (
     run_of,
     tasks,
 )
-from srd_train.experiment.recipe import Recipe, write_recipe
+from srd_train.experiment.recipe import RECIPE_FILE, Recipe
 from srd_train.experiment.records import OtherVersionError, read_record
 from srd_train.experiment.surroundings import held
 
@@ -149,9 +149,18 @@ def _written(out: Path, cell: Cell, result: CellResult) -> CellResult:
         except ValueError as error:
             result = failure(cell, error, result.record["wall_seconds"])
     # The record comes last: where it is, the run is whole.
-    with written_atomically(out / ("failed" if result.failed else "cells") / f"{cell.id}.json") as temporary:
-        line = json.dumps(result.record, allow_nan=False, ensure_ascii=False)
-        temporary.write_text(f"{line}\n", encoding="utf-8")
+    _write_line(out / ("failed" if result.failed else "cells") / f"{cell.id}.json", result.record)
     if not result.failed:
         (out / "failed" / f"{cell.id}.json").unlink(missing_ok=True)
     return result
+
+
+def write_recipe(out: Path, recipe: Recipe) -> None:
+    """Keep a recipe beside its results."""
+    _write_line(out / RECIPE_FILE, asdict(recipe))
+
+
+def _write_line(path: Path, values: Record) -> None:
+    """Values as a line of JSON."""
+    with written_atomically(path) as temporary:
+        temporary.write_text(json.dumps(values, allow_nan=False, ensure_ascii=False) + "\n", encoding="utf-8")

@@ -8,14 +8,13 @@ from __future__ import annotations
 import os
 import tomllib
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import MISSING, Field, asdict, dataclass, field
+from dataclasses import MISSING, Field, dataclass, field
 from importlib import resources
 from pathlib import Path
 from typing import Any, TypeVar
 
 from srd_agents.config import check_count, config_from
 from srd_agents.registry import RANKERS
-from srd_agents.storage import write_json
 from srd_gym.data.collection import Retrieve
 from srd_gym.data.synthetic import PRESETS
 from srd_gym.measures import measure
@@ -314,11 +313,6 @@ def load_recipe(name_or_path: str, *, trust: bool = False) -> Recipe:
     with reading(path, "recipe", "TOML", advice):
         content = tomllib.loads(path.read_text(encoding="utf-8"))
     return _recipe(content, path, trust, advice)
-
-
-def write_recipe(folder: Path, recipe: Recipe) -> None:
-    """Keep a recipe beside its results."""
-    write_json(folder / RECIPE_FILE, asdict(recipe))
 
 
 def saved_recipe(folder: Path, *, trust: bool = False) -> Recipe | None:

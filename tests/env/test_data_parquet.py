@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 import tracemalloc
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from small_topics import refused
+from small_topics import judged_topic, refused
 
 from srd_gym.data import parquet
 from srd_gym.data.parquet import (
@@ -91,15 +90,8 @@ def test_what_is_written_is_read_back_exactly(topics: TopicSet, tmp_path_factory
             _require_equal(getattr(other, name), getattr(one, name), name)
 
 
-def small(query_id: str = "1", width: int = 2, n: int = 3) -> Topic:
-    rng = np.random.default_rng(0)
-    return Topic(
-        query_id=query_id,
-        doc_ids=tuple(f"d{i}" for i in range(n)),
-        doc_vectors=rng.normal(size=(n, width)),
-        subtopic_ids=("a", "b"),
-        judgments=rng.integers(0, 2, size=(n, 2)),
-    )
+def small(query_id: str = "1", width: int = 2) -> Topic:
+    return judged_topic(3, width=width, subtopics=2, query_id=query_id)
 
 
 def test_other_tools_may_write_wider_types_and_nested_lists(tmp_path: Path) -> None:
@@ -166,6 +158,10 @@ def test_a_file_index_stays_small(tmp_path: Path) -> None:
     assert index.serialized_size < 10 * 3000
 
 
+def test_a_folder_is_no_file(tmp_path: Path) -> None:
+    refused(lambda: read_topics(tmp_path), "is a folder")
+
+
 @pytest.fixture
 def written(tmp_path: Path) -> Path:
     path = tmp_path / "set.parquet"
@@ -208,26 +204,6 @@ def test_an_unknown_column_is_ignored_with_a_notice(written: Path) -> None:
     pq.write_table(pq.read_table(written).rename_columns({"doc_vectors": "doc_vector"}), written)
     with pytest.warns(DataNotice, match=r"column 'doc_vector' .* ignored; did you mean 'doc_vectors'\?"):
         assert read_topics(written).vector_width is None
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (b"", "is empty"),
-        (
-            b"query_id,doc_ids\n",
-            "not a whole Parquet file .*; make one with `srd data build`, or see srd_gym.data.parquet",
-        ),
-        (pickle.dumps({"a": 1}), "not a whole Parquet file"),
-        (b"PAR1 and then nothing of the kind", "not a whole Parquet file"),
-    ],
-)
-def test_what_is_not_parquet_is_refused(tmp_path: Path, content: bytes, message: str) -> None:
-    path = tmp_path / "x"
-    refused(lambda: read_topics(path), "no file at", FileNotFoundError)
-    path.write_bytes(content)
-    refused(lambda: read_topics(path), message)
-    refused(lambda: read_topics(tmp_path), "is a folder")
 
 
 def test_a_full_disk_leaves_the_old_file(written: Path, monkeypatch: pytest.MonkeyPatch) -> None:

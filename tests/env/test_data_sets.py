@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from small_topics import refused
+from sound_files import DOC_VECTORS, DU_DIV, FOLDS, RL4SRD, write
 
 from srd_gym.data.labels import label_free_order, load_du_div, load_rl4srd
 from srd_gym.data.splits import read_folds
@@ -53,12 +54,7 @@ def test_the_shuffle_depends_on_ids_alone() -> None:
 
 @pytest.fixture
 def mdp_div(tmp_path: Path) -> Path:
-    labels = {"10": {"a": ["2", "10"], "b": [], "x": ["1"]}, "9": {"c": ["1"], "d": ["1"]}}
-    candidates = {"9": {"alphaDCG": 1, "permutation": ["c", "d"]}, "10": {"permutation": ["a", "b", "e"]}}
-    (tmp_path / "query_doc.json").write_text(json.dumps(labels))
-    (tmp_path / "query_permutation.json.gz").write_bytes(gzip.compress(json.dumps(candidates).encode()))
-    (tmp_path / "query_representation.dat").write_text(json.dumps({"9": [1, 2], "10": [3, 4], "11": [5, 6]}))
-    return tmp_path
+    return write(tmp_path, RL4SRD)
 
 
 def test_mdp_div_files_make_topics(mdp_div: Path) -> None:
@@ -74,10 +70,9 @@ def test_mdp_div_files_make_topics(mdp_div: Path) -> None:
 
 
 def test_mdp_div_document_vectors_are_found_or_given(mdp_div: Path, tmp_path: Path) -> None:
-    vectors = {d: [i, i] for i, d in enumerate("abcdefgh")}
-    (tmp_path / "elsewhere.json").write_text(json.dumps(vectors))
-    given = load_rl4srd(mdp_div, documents=tmp_path / "elsewhere.json")
-    (mdp_div / "doc_representation.dat.gz").write_bytes(gzip.compress(json.dumps(vectors).encode()))
+    given = load_rl4srd(mdp_div, documents=write(tmp_path / "elsewhere", DOC_VECTORS) / "doc_representation.dat")
+    vectors = DOC_VECTORS["doc_representation.dat"].encode()
+    (mdp_div / "doc_representation.dat.gz").write_bytes(gzip.compress(vectors))
     found = load_rl4srd(mdp_div)
     for topics in (given, found):
         rows = dict(zip(topics[1].doc_ids, topics[1].doc_vectors.tolist(), strict=True))
@@ -98,30 +93,6 @@ def test_official_qrels_give_judgments_and_pool(mdp_div: Path, tmp_path: Path) -
     (tmp_path / "qrels").write_text("9 1 c 1\n")
     with pytest.raises(ValueError, match=r"no judgment of topic '10'; give the files of all years"):
         load_rl4srd(mdp_div, qrels=tmp_path / "qrels")
-
-
-@pytest.mark.parametrize(
-    ("name", "text", "message"),
-    [
-        ("query_doc.json", '{"9": {"c": ["1"]}}', r"1 topics, '10' among them, are in only one of query_doc\.json"),
-        ("query_doc.json", '{"9": {"c": "1"}}', r"topic '9', document 'c': expected a list of subtopic ids \(text\)"),
-        ("query_doc.json", '{"9": {"c": [1]}}', r"topic '9', document 'c': expected a list of subtopic ids \(text\)"),
-        ("query_doc.json", '{"9": {}}', r"topic '9': expected \{document: \[subtopics\]\} with at least one document"),
-        ("query_doc.json", '{"9": {"c": [], "c": []}}', r"key 'c' comes twice in one object"),
-        ("query_doc.json", "[1]", r"expected a JSON object \{\.\.\.\}, got a list"),
-        ("query_doc.json", '{"9"', r"query_doc\.json: not JSON"),
-        ("query_permutation.json", '{"9": ["c"]}', r"topic '9': expected \{\"permutation\": \[document ids"),
-        ("query_permutation.json", '{"9": {"permutation": ["c", "c"]}}', r"topic '9': a document comes twice"),
-    ],
-)
-def test_bad_files_of_mdp_div_say_what_is_wrong(mdp_div: Path, name: str, text: str, message: str) -> None:
-    (mdp_div / name).write_text(text)
-    refused(lambda: load_rl4srd(mdp_div), message)
-
-
-def test_missing_files_of_mdp_div_and_du_div(tmp_path: Path) -> None:
-    refused(lambda: load_rl4srd(tmp_path), r"no query_doc\.json or query_doc\.json\.gz in", FileNotFoundError)
-    refused(lambda: load_du_div(tmp_path), r"no query_doc_subtopics_doc15_2\.json or .*\.gz in", FileNotFoundError)
 
 
 @pytest.mark.data
@@ -176,9 +147,7 @@ def test_the_real_du_div(data_dir: Path) -> None:
 
 
 def test_du_div_takes_vectors_where_there_are_some(tmp_path: Path) -> None:
-    (tmp_path / "query_doc_subtopics_doc15_2.json").write_text('{"2": {"2_1": ["12", "3"], "2_0": []}}')
-    (tmp_path / "d.tsv").write_text("2_0\t0\t1\n2_1\t1\t0\n")
-    (tmp_path / "q.json").write_text('{"2": [5, 6]}')
+    write(tmp_path, DU_DIV | {"d.tsv": "2_0\t0\t1\n2_1\t1\t0\na\t1\t1\n", "q.json": '{"2": [5, 6], "9": [1, 2]}'})
     topic = load_du_div(tmp_path, documents=tmp_path / "d.tsv", query_vectors=tmp_path / "q.json")[0]
     assert topic.subtopic_ids == ("3", "12")
     rows = dict(zip(topic.doc_ids, topic.doc_vectors.tolist(), strict=True))
@@ -190,25 +159,7 @@ def test_du_div_takes_vectors_where_there_are_some(tmp_path: Path) -> None:
 
 
 def test_folds_are_read(tmp_path: Path) -> None:
-    text = "# test sets\nfold1: [2, '07', x-1]\n\nfold2: [\"3\"]  # two\nfold3:[5]\n"
-    (tmp_path / "folds").write_text(text)
-    assert read_folds(tmp_path / "folds") == [["2", "07", "x-1"], ["3"], ["5"]]
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("fold1: [1]\nfold2: 2\n", r"folds:2: expected a line like fold1: \[2, 7, 10\], got 'fold2: 2'"),
-        ("fold1: [1]\nfold1: [2]\n", r"folds:2: fold1 comes twice"),
-        ("fold1: [1,,2]\n", r"folds:1: fold1 is empty, or misses an id between commas"),
-        ("fold1: [1]\nfold2: []\n", r"fold2 is empty"),
-        ("[[1], [2]]", r"folds:1: expected a line like fold1"),
-        ("# nothing\n", r"holds no fold"),
-    ],
-)
-def test_bad_folds_are_named(tmp_path: Path, text: str, message: str) -> None:
-    (tmp_path / "folds").write_text(text)
-    refused(lambda: read_folds(tmp_path / "folds"), message)
+    assert read_folds(write(tmp_path, FOLDS) / "folds") == [["2", "07", "x-1"], ["3"], ["5"]]
 
 
 @pytest.mark.data

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import gzip
 import importlib.util
 import json
-import os
 import sys
 import warnings
 from collections.abc import Sequence
@@ -15,40 +13,20 @@ from typing import Any
 import numpy as np
 import pytest
 from small_topics import refused
+from sound_files import DOCUMENTS, TEXTS, write
 
 from srd_gym.data import DataNotice, LsaVectorizer, load_texts
 from srd_gym.data.vectors import numbered_ids
 
-DOCUMENTS = [
-    ("cat", "Jaguar", "a big cat that swims"),
-    ("car", "Jaguar", "a fast car"),
-    ("os", "", "the jaguar operating system of a computer"),
-    ("tea", "", "tea with milk"),
-    ("car", "", "used jaguar cars and their prices"),
-]
-"""Ids, titles, texts; "car" stands for two texts."""
 VECTORS = np.array([[1, 0, 0], [0, 1, 0], [0, 0, 1], [-1, -1, -1], [0.1, 0.9, 0]], dtype=np.float16)
-
-
 needs_bm25s = pytest.mark.skipif(importlib.util.find_spec("bm25s") is None, reason="bm25s is not installed")
 
 
 def collection(folder: Path, **files: list[str]) -> Path:
-    """The files of a small collection, some gzipped; those given replace lines."""
-    folder.mkdir()
-    lines: dict[str, list[str]] = {
-        "corpus": [json.dumps({"_id": i, "title": title, "text": text}) for i, title, text in DOCUMENTS],
-        "queries": [json.dumps({"_id": "q1", "text": "jaguar"}), json.dumps({"_id": "q2", "text": "milk"})],
-        "subtopics": [json.dumps({"query_id": "q1", "_id": s, "text": s}) for s in ("animal", "vehicle")],
-        "qrels": ["q1 animal cat 1", "q1 vehicle car 1", "q1 system os 1", "q1 system tea 0"],
-    } | files
-    for name, ending in (("corpus", "jsonl"), ("queries", "jsonl"), ("subtopics", "jsonl")):
-        if lines[name]:
-            (folder / f"{name}.{ending}").write_text("\n".join(lines[name]) + "\n", encoding="utf-8")
-    if lines["qrels"]:
-        with gzip.open(folder / "diversity.qrels.gz", "wt", encoding="utf-8") as file:
-            file.write("\n".join(lines["qrels"]) + "\n")
-    return folder
+    """The files of a small collection; those given hold other lines, or are not there without any."""
+    endings = {"qrels": "diversity.qrels"}
+    other = {endings.get(name, f"{name}.jsonl"): "\n".join(lines) for name, lines in files.items()}
+    return write(folder, {name: content for name, content in (TEXTS | other).items() if content})
 
 
 def vectors(folder: Path, documents: Any = VECTORS) -> Path:
@@ -178,28 +156,14 @@ def test_only_candidates_are_embedded_where_the_first_stage_needs_no_vectors(tmp
     assert seen == ["tea with milk", "milk"]
 
 
+def test_ids_are_numbered_apart() -> None:
+    assert numbered_ids(["a", "b", "a", "a~2", "a"]) == ["a", "b", "a~2", "a~2~2", "a~3"]
+
+
 def test_bm25_that_is_not_there_says_what_brings_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "bm25s", None)
     message = r"needs bm25s, .*srd-gym\[text\].*or take cosine"
     refused(lambda: quiet(collection(tmp_path / "mine"), retrieve="bm25"), message, ImportError)
-
-
-@pytest.mark.parametrize(
-    ("name", "line", "message"),
-    [
-        ("corpus", '{"_id": "x"', r"corpus.jsonl:1: not JSON .*expected one object a line"),
-        ("corpus", "[" * 100_000, r"corpus.jsonl:1: not JSON"),
-        ("corpus", "[1]", r"corpus.jsonl:1: expected a JSON object \{...\}, got '\[1\]'"),
-        ("corpus", '{"_id": 7, "text": "x"}', r"corpus.jsonl:1: expected text under '_id', got '7'"),
-        ("corpus", '{"_id": "", "text": "x"}', r"expected text under '_id'"),
-        ("queries", '{"_id": "q"}', r"queries.jsonl:1: expected text under 'text', got 'None'"),
-        ("subtopics", '{"_id": "s", "text": "x"}', r"subtopics.jsonl:1: expected text under 'query_id'"),
-        ("qrels", "q1 animal cat", r"diversity.qrels.gz:1"),
-    ],
-)
-def test_broken_lines_are_named(tmp_path: Path, name: str, line: str, message: str) -> None:
-    folder = collection(tmp_path / "broken", **{name: [line]})
-    refused(lambda: quiet(folder, vectors=LsaVectorizer(2)), message)
 
 
 def test_what_is_missing_is_told(tmp_path: Path) -> None:
@@ -221,15 +185,10 @@ def test_what_is_missing_is_told(tmp_path: Path) -> None:
     refused(lambda: load_texts(folder, retrieve="none", depth=0), "depth")
 
 
-def test_ids_are_numbered_apart() -> None:
-    assert numbered_ids(["a", "b", "a", "a~2", "a"]) == ["a", "b", "a~2", "a~2~2", "a~3"]
-
-
 @pytest.mark.data
-@pytest.mark.skipif("SRD_DATA_DIR" not in os.environ, reason="SRD_DATA_DIR names no folder of data sets")
-def test_key_points_whose_ids_may_stand_for_two_texts() -> None:
+def test_key_points_whose_ids_may_stand_for_two_texts(data_dir: Path) -> None:
     """Its publisher's files number motions alike: of a copy that joins them as they are a notice tells."""
-    folder = Path(os.environ["SRD_DATA_DIR"]) / "texts" / "key-points"
+    folder = data_dir / "texts" / "key-points"
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         topics = load_texts(folder, vectors=folder / "minilm-384.npz")

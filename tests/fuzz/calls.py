@@ -10,7 +10,7 @@ from typing import Any
 
 import gymnasium as gym
 import numpy as np
-from fuzz.files import small_topics
+from fuzz.damage import small_topics
 from fuzz.mutations import ODD_VALUES, mutated_json
 
 import srd_gym

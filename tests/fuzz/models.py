@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
-from fuzz.files import damage_json, damage_npz, small_topics
+from fuzz.damage import damage_json, damage_npz, small_topics
 from fuzz.mutations import mutated_value
 
 from srd_agents.registry import make_ranker

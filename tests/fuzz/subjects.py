@@ -14,28 +14,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import gymnasium as gym
-from fuzz import calls, files, models
-from fuzz.files import Sound, write
+from fuzz import calls, damage, models
 from fuzz.mutations import mutated
 from small_wordnet import dictionary
+from sound_files import READERS, Sound, write
 
 from srd_agents.registry import load_ranker
 from srd_agents.relational.ranker import read_weights
-from srd_gym.data import (
-    LsaVectorizer,
-    load_ambient,
-    load_du_div,
-    load_rl4srd,
-    load_texts,
-    load_trec,
-    load_wordnet,
-    read_folds,
-    read_qrels,
-    read_run,
-    read_topics,
-    read_topics_xml,
-    read_vectors,
-)
+from srd_gym.data import LsaVectorizer, load_wordnet
 from srd_train.experiment.recipe import load_recipe
 
 WORST = ("raw", "no file", "memory", "hang", "crash")
@@ -99,11 +85,6 @@ class CallSubject:
 Subject = FileSubject | CallSubject
 
 
-def _read_trec(folder: Path) -> object:
-    run, qrels, topics, vectors = (folder / name for name in ("run", "qrels", "topics.xml", "vectors"))
-    return load_trec(run=run, qrels=qrels, topics=topics, vectors=vectors)
-
-
 def _read_lsa(folder: Path) -> object:
     return LsaVectorizer.load(folder).transform(["a jaguar"])
 
@@ -118,47 +99,22 @@ def _optional() -> Iterator[Subject]:
         yield CallSubject("frames", frames)
 
 
+_DAMAGE: dict[str, Callable[[Path, random.Random], None]] = {
+    "topics-xml": damage.damage_xml,
+    "npy": damage.damage_npy,
+    "npz": damage.damage_npz,
+    **dict.fromkeys(("du-div", "rl4srd", "json-vectors"), damage.damage_json),
+    **dict.fromkeys(("parquet-vectors", "parquet-topics"), damage.damage_parquet),
+}
+
 SUBJECTS: dict[str, Subject] = {
     subject.name: subject
     for subject in (
-        FileSubject("qrels", files.QRELS, lambda folder: read_qrels(folder / "qrels")),
-        FileSubject("run", files.RUN, lambda folder: read_run(folder / "run")),
-        FileSubject(
-            "topics-xml",
-            {"topics.xml": files.XML},
-            lambda folder: read_topics_xml(folder / "topics.xml"),
-            files.damage_xml,
-        ),
-        FileSubject("trec", files.TREC, _read_trec),
-        FileSubject("ambient", files.AMBIENT, load_ambient),
-        FileSubject("texts", files.TEXTS, lambda folder: load_texts(folder, retrieve="none")),
-        FileSubject("du-div", files.DU_DIV, load_du_div, files.damage_json),
-        FileSubject("rl4srd", files.RL4SRD, load_rl4srd, files.damage_json),
-        FileSubject(
-            "json-vectors",
-            files.JSON_VECTORS,
-            lambda folder: read_vectors(folder / "vectors", only=files.IDS),
-            files.damage_json,
-        ),
-        FileSubject("npy", files.make_npy, lambda folder: read_vectors(folder / "v.npy"), files.damage_npy),
-        FileSubject("npz", files.make_npz, lambda folder: read_vectors(folder / "v.npz"), files.damage_npz),
-        FileSubject("tsv", files.TSV, lambda folder: read_vectors(folder / "v.tsv")),
-        FileSubject(
-            "parquet-vectors",
-            files.make_parquet_vectors,
-            lambda folder: read_vectors(folder / "v.parquet"),
-            files.damage_parquet,
-        ),
-        FileSubject(
-            "parquet-topics", files.make_topics, lambda folder: read_topics(folder / "t.parquet"), files.damage_parquet
-        ),
-        FileSubject(
-            "folds", files.FOLDS, lambda folder: [read_folds(folder / name) for name in files.FOLDS], files.damage_json
-        ),
+        *(FileSubject(name, sound, read, _DAMAGE.get(name)) for name, (sound, read) in READERS.items()),
         FileSubject("lsa", models.make_lsa, _read_lsa, models.damage_lsa),
-        FileSubject("weights", models.make_weights, lambda folder: read_weights(folder / "w.npz"), files.damage_npz),
+        FileSubject("weights", models.make_weights, lambda folder: read_weights(folder / "w.npz"), damage.damage_npz),
         FileSubject("recipe", models.RECIPE, lambda folder: load_recipe(str(folder / "r.toml")), models.damage_recipe),
-        FileSubject("config", models.make_model, load_ranker, files.damage_json),
+        FileSubject("config", models.make_model, load_ranker, damage.damage_json),
         FileSubject("model", models.make_model, load_ranker, models.damage_safetensors),
         FileSubject("state", models.make_state, models.read_state, models.damage_safetensors),
         CallSubject("json-lines", calls.json_lines, kinds=(ValueError,)),

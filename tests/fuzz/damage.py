@@ -1,4 +1,4 @@
-"""The files that are fuzzed: sound ones, and how to damage them with knowledge."""
+"""How files of each form are damaged with knowledge of the form."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import json
 import random
 import struct
 import zipfile
-from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,63 +15,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from fuzz.mutations import mutated, mutated_json, mutated_value
+from sound_files import VECTORS, XML
 
-from srd_gym.data import generate, write_topics
+from srd_gym.data import generate
 from srd_gym.topic import TopicSet
-
-Sound = Mapping[str, bytes | str] | Callable[[Path], None]
-"""Sound files: what each holds, by name, or what writes them into a folder."""
-
-VECTORS = np.random.default_rng(0).normal(size=(3, 2)).astype(np.float32)
-IDS = ["a", "b", "c"]
-
-QRELS = {"qrels": "1 1 a 1\n1 2 b 0\n1 2 c 2\n2 0 x -2\n2 1 a 1\n10 1 b 1\n"}
-RUN = {"run": "1 Q0 a 1 2.5 tag\n1 Q0 b 2 2.5 tag\n1 Q0 z 3 -1e-3 tag\n2 Q0 a 1 1 tag\n10 Q0 c 1 0 tag\n"}
-XML = b"""<?xml version="1.0" encoding="utf-8"?>
-<!DOCTYPE topics [ <!ELEMENT topics (topic*)> <!ATTLIST topic number CDATA #REQUIRED type (faceted|other) "other"> ]>
-<topics>
-<topic number="1" type="faceted"><query>jaguar</query><description>What &amp; who</description>
-<subtopic number="1" type="nav">the car</subtopic><subtopic number="2">the cat</subtopic></topic>
-<topic number="2"><query>\xc3\xa9t\xc3\xa9</query></topic><topic number="10"><query>x</query></topic>
-</topics>
-"""
-TREC = {**QRELS, **RUN, "topics.xml": XML, "vectors": "a\t1 0\nb\t1 1\nc\t1 2\nz\t1 3\n"}
-AMBIENT = {
-    "topics.txt": "ID\tdescription\n1\tJaguar\n2\tApple\n",
-    "subTopics.txt": "ID\tdescription\n1.1\tcar\n1.2\tcat\n2.1\tfruit\n",
-    "results.txt": "ID\turl\ttitle\tsnippet\n1.1\tu\tt\ts\n1.2\tu\tt\ts\n2.1\tu\tt\ts\n",
-    "STRel.txt": "subTopicID\tresultID\n1.1\t1.1\n1.2\t1.2\n2.1\t2.1\n",
-}
-_TEXTS = [json.dumps({"_id": name, "title": "t", "text": f"text of {name}"}) for name in ("a", "b", "a")]
-TEXTS = {
-    "corpus.jsonl": "\n".join(_TEXTS),
-    "queries.jsonl": _TEXTS[0],
-    "subtopics.jsonl": json.dumps({"query_id": "a", "_id": "s", "text": "x"}),
-    "diversity.qrels": "a s a 1\na s b 0\n",
-}
-LABELS = {"1": {"a": ["1", "2"], "b": ["1"], "c": []}, "2": {"a": ["1"], "x": ["10"]}}
-DU_DIV = {"query_doc_subtopics_doc15_2.json": json.dumps(LABELS)}
-RL4SRD = {
-    "query_doc.json": json.dumps(LABELS),
-    "query_permutation.json": json.dumps(
-        {topic: {"permutation": list(entry), "alphaDCG": 1.5} for topic, entry in LABELS.items()}
-    ),
-    "query_representation.dat": json.dumps({"1": [1, 2], "2": [0.5, 1e-3]}),
-    "doc_representation.dat": json.dumps({name: [1, 2] for name in "abcx"}),
-}
-JSON_VECTORS = {"vectors": json.dumps(dict(zip(IDS, VECTORS.tolist(), strict=True)))}
-TSV = {"v.tsv": "a\t1 2\nb\t0.5\t1e-3\nc\t-1 0\n"}
-FOLDS = {"folds": "# Folds\nfold1: [1, 2]\nfold2: [3, 'x']\n"}
-
-
-def write(folder: Path, sound: Sound) -> None:
-    """Write sound files into a folder."""
-    if callable(sound):
-        sound(folder)
-        return
-    for name, content in sound.items():
-        (folder / name).write_bytes(content.encode() if isinstance(content, str) else content)
-
 
 _XML_WORDS = (
     b'<!ENTITY a "bb">', b"&a;", b'<!ENTITY % p SYSTEM "/etc/passwd">',
@@ -93,11 +39,6 @@ def damage_xml(folder: Path, rng: random.Random) -> None:
 def damage_json(folder: Path, rng: random.Random) -> None:
     path = rng.choice([path for path in sorted(folder.iterdir()) if path.read_bytes()[:1] in (b"{", b"[")])
     path.write_bytes(mutated_json(path.read_bytes(), rng))
-
-
-def make_npy(folder: Path) -> None:
-    np.save(folder / "v.npy", VECTORS)
-    (folder / "v.ids").write_text("\n".join(IDS) + "\n")
 
 
 _DESCRS = ("'<f4'", "'<f8'", "'>i2'", "'|O'", "'<U3'", "'|V8'", "[('a', '<f4')]", "'<c8'", "'<M8[s]'", "'|b1'", "'<U0'",
@@ -124,10 +65,6 @@ def _header(rng: random.Random, descr: str = "'<f4'", shape: str = "(3, 2)") -> 
 
 def damage_npy(folder: Path, rng: random.Random) -> None:
     (folder / "v.npy").write_bytes(_header(rng) + VECTORS.tobytes()[: rng.choice((24, 24, 20, 0))])
-
-
-def make_npz(folder: Path) -> None:
-    np.savez(folder / "v.npz", ids=np.array(IDS), vectors=VECTORS)
 
 
 def damage_npz(folder: Path, rng: random.Random) -> None:
@@ -159,10 +96,6 @@ def damage_npz(folder: Path, rng: random.Random) -> None:
             out.writestr(member, content)
     content = stream.getvalue()
     path.write_bytes(mutated(content, rng) if rng.random() < 0.2 else content)
-
-
-def make_parquet_vectors(folder: Path) -> None:
-    pq.write_table(pa.table({"id": IDS, "vector": VECTORS.tolist()}), folder / "v.parquet")
 
 
 def _odd_column(rows: int, rng: random.Random) -> pa.Array:
@@ -231,7 +164,3 @@ def damage_parquet(folder: Path, rng: random.Random) -> None:
 @functools.cache
 def small_topics() -> TopicSet:
     return generate("tiny", n_topics=6, seed=0)
-
-
-def make_topics(folder: Path) -> None:
-    write_topics(folder / "t.parquet", small_topics()[:4])

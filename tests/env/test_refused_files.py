@@ -1,0 +1,172 @@
+"""What readers of files refuse, and how they say it: file, place, what was expected and what came."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+from typing import Any
+
+import pytest
+from small_topics import refused
+from sound_files import READERS, write
+
+pytestmark = pytest.mark.filterwarnings("ignore::srd_gym.data.DataNotice")
+
+PLAIN = "".join(f"1 {number} d 1\n" for number in range(30_000))
+"""So many lines that a fault behind them lies in a later block."""
+ENTITY = "declares an entity or refers to another file, which is refused"
+BRACE = r"expected \"id\": \[numbers\], or the closing brace and nothing behind it, got"
+INTEGER = "expected an integer judgment from -128 to 127"
+SCORE = "expected a finite number as score"
+SUBTOPICS = r"expected a list of subtopic ids \(text\)"
+RESULTS = r"expected 4 tab-separated fields .* got"
+FOLD_LINE = r"expected a line like fold1: \[2, 7, 10\], got"
+
+REFUSED: dict[tuple[str, str], list[tuple[str | bytes, str]]] = {
+    ("qrels", "qrels"): [
+        ("1 1 a 0\n1 1 b\n", r":2: expected 4 fields 'topic subtopic document judgment', got 3: '1 1 b'"),
+        ("1 1 a 0 1\n", ":1: expected 4 fields .* got 5"),
+        ("1 1 a yes\n", f":1: {INTEGER}, got 'yes'"),
+        ("1 1 a 1.0\n", f":1: {INTEGER}"),
+        ("1 1 a 1_0\n", f":1: {INTEGER}"),
+        ("1 1 a \u0661\n", f":1: {INTEGER}"),
+        ("1 1 a 200\n", f":1: {INTEGER}, got '200'"),
+        ("1 1 a 1\n1 2 a 1\n1 1 a 0\n", ":3: document 'a' is judged twice for subtopic '1' of topic '1'"),
+        ("\n \n", "holds only blank lines"),
+        ("", "is empty; expected at least one line"),
+        (f"{PLAIN}1 1 e\n1 1 f 1\n", ":30001: expected 4 fields"),
+        (f"{PLAIN}1 1 e\n1 1 1 e 1\n", ":30001: expected 4 fields"),
+        (f"{PLAIN}1 1 e high\n", ":30001: expected an integer judgment"),
+        (f"{PLAIN}1 7 d 1\n", ":30001: document 'd' is judged twice"),
+        (PLAIN.encode() + b"1 1 \xff 1\n", ", after line 30000: not UTF-8 text"),
+    ],
+    ("run", "run"): [
+        ("1 Q0 a 1 2.0\n", ":1: expected 6 fields 'topic Q0 document rank score tag', got 5: '1 Q0 a 1 2.0'"),
+        ("1 Q0 a 1 2.0 x\n1 Q0 b 2 high x\n", f":2: {SCORE}, got 'high'"),
+        ("1 Q0 a 1 nan x\n", f":1: {SCORE}, got 'nan'"),
+        ("1 Q0 a 1 inf x\n", f":1: {SCORE}"),
+        ("1 Q0 a 1 1_0 x\n", f":1: {SCORE}"),
+        ("1 Q0 a 1 \uff11 x\n", f":1: {SCORE}"),
+        ("1 Q0 a 1 2 x\n2 Q0 a 1 2 x\n1 Q0 a 2 1 x\n", ":3: document 'a' comes twice for query '1'"),
+        ("1 Q0 \x1b[31m 1 2.0 x y\n", r"got 7: '1 Q0 \\x1b\[31m 1"),
+    ],
+    ("topics-xml", "topics.xml"): [
+        ('<!DOCTYPE a [<!ENTITY b "bb"><!ENTITY c "&b;&b;">]><a><query>&c;</query></a>', ENTITY),
+        ('<!DOCTYPE a [<!ENTITY b SYSTEM "file:///etc/passwd">]><a><query>&b;</query></a>', ENTITY),
+        ('<!DOCTYPE a [<!ENTITY % b "x">]><a/>', "declares an entity"),
+        (f'<!DOCTYPE a [<!ATTLIST b c CDATA "{"x" * 100_000}">]><a>{"<b/>" * 1_000}</a>',
+         "defaults of attributes, up to c of <b>, are too long"),
+        ('<?xml version="1.0" encoding="no-such"?><a/>', "unknown encoding"),
+        ('<?xml version="1.0" encoding="shift_jis"?><a/>', "multi-byte encodings are not supported"),
+        (f'<a><topic number="1"><query>{"<a>" * 5_000}{"</a>" * 5_000}</query></topic></a>', "nested too deeply"),
+        (b"\xff\xfe", "not well-formed XML"),
+        ("<a><topic></a>", "not well-formed XML"),
+        ("<a><b/></a>", r"no <topic number=\.\.\.> in <a>"),
+        ("<a><topic><query>x</query></topic></a>", "a topic has no number"),
+        ('<a><topic number="1"/></a>', "topic '1' has no <query>"),
+        ('<a><topic number="1"><query/></topic><topic number="1"><query/></topic></a>', "topic '1' comes twice"),
+    ],
+    ("ambient", "topics.txt"): [
+        ("+1\tagain", r"topics\.txt:4: topic '1' comes twice"),
+        ("+11", r"topics\.txt:4: expected 2 tab-separated fields \(ID, description\), got 1: '11'"),
+    ],
+    ("ambient", "subTopics.txt"): [("+1.1\tagain", r"subTopics\.txt:5: id '1\.1' comes twice")],
+    ("ambient", "results.txt"): [
+        ("+7.1\tu\tt\ts", r"results\.txt:6: id '7\.1' must be \"topic\.number\" with a topic of topics"),
+        ("+1.x\tu\tt\ts", r"results\.txt:6: id '1\.x' must end in a number from 1, got 'x'"),
+        (f"+1.{'9' * 5_000}\tu\tt\ts", r"results\.txt:6: id .* must end in a number from 1"),
+        ("+1.3", rf"results\.txt:6: {RESULTS} 1"),
+        ("+1.3\tu\tt\ts\tmore", rf"results\.txt:6: {RESULTS} 5"),
+    ],
+    ("ambient", "STRel.txt"): [
+        ("+1.3\t1.1", r"STRel\.txt:5: subtopic '1\.3' is not in subTopics\.txt"),
+        ("1.1\t1.10\n", r"STRel\.txt:1: expected the header subTopicID, resultID, got '1\.1\\t1\.10'"),
+    ],
+    ("rl4srd", "query_doc.json"): [
+        ('{"9": {"c": ["1"]}}', r"1 topics, '10' among them, are in only one of query_doc\.json"),
+        ('{"9": {"c": "1"}}', f"topic '9', document 'c': {SUBTOPICS}"),
+        ('{"9": {"c": [1]}}', f"topic '9', document 'c': {SUBTOPICS}"),
+        ('{"9": {}}', r"topic '9': expected \{document: \[subtopics\]\} with at least one document"),
+        ('{"9": {"c": [], "c": []}}', "key 'c' comes twice in one object"),
+        ("[1]", r"expected a JSON object \{\.\.\.\}, got a list"),
+        ('{"9"', r"query_doc\.json: not JSON"),
+        ("[" * 100_000, "nested too deeply"),
+        ('{"a":' * 100_000, "nested too deeply"),
+    ],
+    ("rl4srd", "query_permutation.json"): [
+        ('{"9": ["c"]}', r"topic '9': expected \{\"permutation\": \[document ids"),
+        ('{"9": {"permutation": ["c", "c"]}}', "topic '9': a document comes twice"),
+    ],
+    ("folds", "folds"): [
+        ("fold1: [1]\nfold2: 2\n", f"folds:2: {FOLD_LINE} 'fold2: 2'"),
+        ("fold1: [1]\nfold1: [2]\n", "folds:2: fold1 comes twice"),
+        ("fold1: [1,,2]\n", "folds:1: fold1 is empty, or misses an id between commas"),
+        ("fold1: [1]\nfold2: []\n", "fold2 is empty"),
+        ("[[1], [2]]", "folds:1: expected a line like fold1"),
+        ("# nothing\n", "holds no fold"),
+    ],
+    ("tsv", "v.tsv"): [
+        ("a\t1\t2\nb\t1\n", r":2: 1 numbers, but 2 before \(id 'b'"),
+        ("a\t1\t2\nb\t1\tnan\n", r":2: NaN, infinity or a number beyond float32.* \(id 'b'"),
+        ("a\t1\t1e60\n", r":1: NaN, infinity or a number beyond float32.* \(id 'a'"),
+        ("a\t1\tx\n", ":1: expected numbers after the id: .*'x'"),
+        ("a\t1_0\n", ":1: expected numbers after the id"),
+        ("a\t\n", r":1: expected a list of numbers \(id 'a'"),
+        ("a 1 2\n", ":1: expected an id, a tab and numbers, got 'a 1 2'"),
+        ("a\t1\nb\t2\na\t3\n", r":3: an id comes twice.* \(id 'a'"),
+        ("", "is empty"),
+        ('{"a": [1], "b": [2', r"entry 2: expected \"id\": \[numbers\], .*, got '\"b\": \[2'; was the file cut off"),
+        ('{"a": [1], "b": [1, 2]}', r"entry 2: 2 numbers, but 1 before \(id 'b'"),
+        ('{"a": [1], "a": [1]}', r"entry 2: an id comes twice.* \(id 'a'"),
+        ('{"a": [NaN]}', r"entry 1: NaN, infinity.* \(id 'a'"),
+        ('{"a": ["x"]}', r"entry 1: expected \"id\": \[numbers\], got .*could not convert string"),
+        ('{"a": []}', r"entry 1: expected a list of numbers \(id 'a'"),
+        ('{"a": 1}', r"entry 1: expected \"id\": \[numbers\], .* got .{\"a\": 1}"),
+        ("{1: [1]}", r"entry 1: expected \"id\": \[numbers\]"),
+        ('{"a": [1] "b": [1]}', f"entry 2: {BRACE}"),
+        ('{"a": [1]{"b": [1]}', f"entry 2: {BRACE}"),
+        ('{"a": [1]} more', f"entry 2: {BRACE} '}} more'"),
+        ("{", r"entry 1: expected \"id\""),
+        ('{"a\\x": [1]}', r"entry 1: expected \"id\".*Invalid .escape"),
+        (pickle.dumps({"a": [1.0]}), "is a pickle, which can run code when read and is refused; save the vectors as"),
+    ],
+    ("parquet-topics", "t.parquet"): [
+        ("", "is empty"),
+        ("query_id,doc_ids\n", "not a whole Parquet file .*; make one with `srd data build`, or see"),
+        (pickle.dumps({"a": 1}), "not a whole Parquet file"),
+        ("PAR1 and then nothing of the kind", "not a whole Parquet file"),
+    ],
+    ("texts", "corpus.jsonl"): [
+        ('{"_id": "x"', "corpus.jsonl:1: not JSON .*expected one object a line"),
+        ("[" * 100_000, "corpus.jsonl:1: not JSON"),
+        ("[1]", r"corpus.jsonl:1: expected a JSON object \{...\}, got '\[1\]'"),
+        ('{"_id": 7, "text": "x"}', "corpus.jsonl:1: expected text under '_id', got '7'"),
+        ('{"_id": "", "text": "x"}', "expected text under '_id'"),
+    ],
+    ("texts", "queries.jsonl"): [('{"_id": "q"}', "queries.jsonl:1: expected text under 'text', got 'None'")],
+    ("texts", "subtopics.jsonl"): [('{"_id": "s", "text": "x"}', "subtopics.jsonl:1: expected text under 'query_id'")],
+    ("texts", "diversity.qrels"): [("q1 animal cat", "diversity.qrels:1")],
+}  # fmt: skip
+"""By form and file: what it holds (behind a "+": a line that it holds besides), and what the error says."""
+
+
+@pytest.mark.parametrize(
+    ("form", "name", "content", "message"),
+    [
+        pytest.param(*where, *row, id=f"{where[1]}-{number}")
+        for where, rows in REFUSED.items()
+        for number, row in enumerate(rows)
+    ],
+)
+def test_a_file_that_is_wrong_is_named(form: str, name: str, content: Any, message: str, tmp_path: Path) -> None:
+    sound, read = READERS[form]
+    path = write(tmp_path, sound) / name
+    if isinstance(content, str):
+        content = (path.read_text() + content[1:] + "\n" if content.startswith("+") else content).encode()
+    path.write_bytes(content)
+    refused(lambda: read(tmp_path), f"(?s){tmp_path}.*{message}")
+
+
+@pytest.mark.parametrize("form", READERS)
+def test_a_file_or_folder_that_is_not_there_is_named(form: str, tmp_path: Path) -> None:
+    refused(lambda: READERS[form][1](tmp_path / "absent"), str(tmp_path / "absent"), FileNotFoundError)

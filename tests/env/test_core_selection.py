@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import copy
+import gc
 import pickle
 from typing import Any
 
@@ -9,13 +10,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
-from small_topics import EvenOnly, FirstRankOnly, random_topics, refused, seeds
+from small_topics import (
+    EvenOnly,
+    FirstRankOnly,
+    alone,
+    bare_topic,
+    judged_topic,
+    random_topics,
+    refused,
+    seeds,
+    small_topic,
+)  # fmt: skip
 
-from srd_gym.core import SelectionCore, Snapshot
+from srd_gym.core import SelectionCore, Snapshot, TopicArrays
 from srd_gym.measures import MEASURES, measure
-from srd_gym.topic import Topic, TopicSet
+from srd_gym.topic import TopicSet
 
 STATE = ("topic_index", "rank", "length", "done", "allowed", "mask", "ranking", "coverage", "gains")
+ARRAYS = ("documents", "queries", "retrieval_scores", "judgments", "present", "n_candidates", "labelled")
 measures = st.sampled_from(sorted(MEASURES))
 
 
@@ -132,19 +144,15 @@ def test_a_snapshot_of_one_episode_goes_into_many() -> None:
 
 
 def test_a_snapshot_is_small() -> None:
-    generator = np.random.default_rng(0)
-    vectors = generator.normal(size=(200, 100)).astype(np.float32)
-    topic = Topic(query_id="1", doc_ids=tuple(map(str, range(200))), doc_vectors=vectors, subtopic_ids=tuple("abcdef"),
-                  judgments=np.ones((200, 6), np.int8))  # fmt: skip
-    core = SelectionCore(TopicSet([topic], name="one"))
+    core = SelectionCore(alone(judged_topic(200, width=100, subtopics=6)))
     core.reset([0])
+    assert isinstance(core.snapshot(), Snapshot)
     assert len(pickle.dumps(core.snapshot())) < 700
 
 
 def test_bad_snapshots_and_resets_are_refused() -> None:
     core = begun(4, horizon=3)
     snapshot = core.snapshot()
-    assert isinstance(snapshot, Snapshot)
     other = SelectionCore(core.arrays, horizon=4, episodes=6)
     refused(lambda: other.restore(snapshot), r"snapshot is of a core with \(N, S, K\)")
     refused(lambda: core.restore(snapshot, [0, 1]), r"cannot restore 6 episodes into episodes \[0, 1\] of 6")
@@ -164,7 +172,7 @@ def test_candidate_gains_are_what_steps_pay() -> None:
 
 
 def test_ended_episodes_stay_as_they_are() -> None:
-    core = SelectionCore(TopicSet([random_topics(0, n=2)[0], random_topics(0, n=6)[1]], name="two"), horizon=5)
+    core = SelectionCore(TopicSet([judged_topic(2), judged_topic(6)], name="two"), horizon=5)
     core.reset([0, 1])
     for _ in range(2):
         core.step(core.allowed.argmax(axis=1))
@@ -184,16 +192,10 @@ def test_invalid_actions_raise_and_change_nothing_where_asked() -> None:
     core.reset([0, 1])
     core.step([0, 2])
     before = core.snapshot()
-    for action, why in ((2, "'q1-d2' is ranked already"), (5, "'q1' has 4 candidates, the rest is padding"),
-                        (1, "'q1-d1' was pruned")):  # fmt: skip
-        with pytest.raises(ValueError, match=f"candidate {action} is not on offer: .*{why}.*on_invalid='waste'"):
-            core.step([2, action])
-        with pytest.raises(ValueError, match="not on offer"):
-            core.step_episode(1, action)
-    fast = SelectionCore(core.arrays, on_invalid="raise")
-    fast.reset([0])
-    fast.step_episode(0, 1)
-    refused(lambda: fast.step_episode(0, 1), "ranked already")
+    reasons = {2: "'q1-d2' is ranked already", 5: "'q1' has 4 candidates, the rest is padding", 1: "'q1-d1' was pruned"}
+    for action, why in reasons.items():
+        for step in (lambda action=action: core.step([2, action]), lambda action=action: core.step_episode(1, action)):
+            refused(step, f"candidate {action} is not on offer: .*{why}.*on_invalid='waste'")
     assert core.snapshot() == before
 
 
@@ -201,21 +203,12 @@ def test_invalid_actions_raise_and_change_nothing_where_asked() -> None:
 def test_actions_that_no_candidate_has_are_refused(on_invalid: Any) -> None:
     core = begun(0, episodes=2, on_invalid=on_invalid)
     for action in (-1, core.arrays.max_candidates):
-        with pytest.raises(
-            ValueError, match=f"no candidate {action}: actions are 0 to {core.arrays.max_candidates - 1}"
-        ):
-            core.step([0, action])
-        with pytest.raises(ValueError, match=f"no candidate {action}"):
-            core.step_episode(0, action)
+        message = f"no candidate {action}: actions are 0 to {core.arrays.max_candidates - 1}"
+        refused(lambda action=action: core.step([0, action]), message)
+        refused(lambda action=action: core.step_episode(0, action), message)
     refused(lambda: core.step([0.0, 1.0]), "must be integers", TypeError)
     refused(lambda: core.step([0, 1, 2]), r"one action for each of 2 episodes, got shape \(3,\)")
     assert not core.rank.any()
-
-
-@pytest.mark.parametrize("name", STATE)
-def test_state_is_read_only_to_callers(name: str) -> None:
-    with pytest.raises(ValueError, match="read-only"):
-        getattr(begun(0), name)[0] = 0
 
 
 @pytest.mark.parametrize("duplicate", [copy.deepcopy, lambda core: pickle.loads(pickle.dumps(core))])
@@ -249,7 +242,7 @@ def test_unlabelled_topics_pay_nothing_and_have_no_measures(what: Any) -> None:
     assert rewards[1] == 0.0
     assert all(np.isnan(values[1]) and np.isfinite(values[0]) for values in core.measures().values())
     assert np.isnan(list(core.episode_measures(1).values())).all()
-    bare = SelectionCore(TopicSet([Topic(query_id="1", doc_ids=("a", "b"))], name="bare"), measures=["alpha_nDCG"])
+    bare = SelectionCore(alone(bare_topic(2)), measures=["alpha_nDCG"])
     bare.reset([0])
     assert [bare.step([0]).reward.item(), bare.step_episode(0, 1)[0]] == [0.0, 0.0]
 
@@ -263,25 +256,65 @@ def test_more_measures_come_after_the_rewards_and_explicit_cutoffs_are_kept() ->
         assert_array_equal(values, core.measures()[name][1:3])
 
 
-def test_bad_arguments_are_refused() -> None:
-    topics = random_topics(0)
-    refused(lambda: SelectionCore(topics, on_invalid="wasted"), r"unknown on_invalid 'wasted'. Did you mean waste")
-    refused(lambda: SelectionCore(topics, pay="ends"), r"unknown pay 'ends'. Did you mean end")
-    refused(lambda: SelectionCore(topics, reward="alpha_DGC"), "alpha_DCG")
-    with pytest.raises(TypeError, match="reward must be a measure's name such as 'alpha_DCG', a Measure, or a Reward"):
-        SelectionCore(topics, reward=3)
-    refused(lambda: SelectionCore(topics, horizon=0), "horizon must be at least 1, got 0")
-    refused(lambda: SelectionCore(topics, horizon=2.5), "horizon must be an integer", TypeError)
-    refused(lambda: SelectionCore(topics, reward="alpha_nDCG", normalizer="pool"), "no pool")
-
-
 def test_the_pool_normalises_where_every_topic_has_one() -> None:
-    topic = Topic(query_id="1", doc_ids=("a", "b"), subtopic_ids=("x", "y"), judgments=[[1, 0], [0, 0]],
-                  pool=[[1, 0], [0, 1]], pool_ids=("a", "z"))  # fmt: skip
+    topics = alone(small_topic([[1, 0], [0, 0]], pool=[[1, 0], [0, 1]], pool_ids=("a", "z")))
     values = {}
     for normalizer in (None, "pool", "candidates"):
-        core = SelectionCore(TopicSet([topic], name="pool"), reward="alpha_nDCG", normalizer=normalizer, horizon=2)
+        core = SelectionCore(topics, reward="alpha_nDCG", normalizer=normalizer, horizon=2)
         core.reset([0])
         values[normalizer] = core.step([0]).reward.item()
     assert values[None] == values["pool"] == pytest.approx(1 / (1 + 1 / np.log2(3)))
     assert values["candidates"] == pytest.approx(1.0)
+
+
+# The arrays of topics
+
+
+@pytest.mark.parametrize("name", [*STATE, *ARRAYS])
+def test_state_and_arrays_are_read_only_to_callers(name: str) -> None:
+    core = begun(0)
+    with pytest.raises(ValueError, match="read-only"):
+        getattr(core if name in STATE else core.arrays, name)[0] = 0
+
+
+def test_arrays_hold_the_judgments_and_pad_with_zeros() -> None:
+    topics = random_topics(3, unlabelled=True)
+    arrays = TopicArrays(topics, max_candidates=topics.max_candidates + 2)
+    assert arrays.documents.shape == (5, topics.max_candidates + 2, 3)
+    for index, topic in enumerate(topics):
+        n, s = topic.n_candidates, topic.n_subtopics
+        given = np.zeros((n, s)) if topic.judgments is None else topic.judgments
+        assert arrays.labelled[index] == topic.labelled
+        assert_array_equal(arrays.judgments[index, :n, :s], given)
+        assert_array_equal(arrays.covers(2)[index, :n, :s], given >= 2)
+        assert arrays.present[index].tolist() == [True] * n + [False] * (topics.max_candidates + 2 - n)
+        assert not arrays.judgments[index, n:].any()
+        assert not arrays.judgments[index, :, s:].any()
+
+
+def test_the_same_set_shares_its_arrays_while_they_live() -> None:
+    topics = random_topics(0)
+    arrays = TopicArrays.of(topics)
+    for same in (topics, arrays):
+        assert TopicArrays.of(same) is arrays
+    assert TopicArrays.of(topics, topics.max_candidates) is arrays is copy.deepcopy(arrays)
+    assert TopicArrays.of(topics, 50) is not arrays
+    assert TopicArrays.of(random_topics(0)) is not arrays
+    again = pickle.loads(pickle.dumps(TopicArrays(topics, 12)))
+    assert again.max_candidates == 12
+    assert_array_equal(again.documents[:, : arrays.max_candidates], arrays.documents)
+    del arrays
+    gc.collect()
+    assert TopicArrays.of(topics).topics is topics
+
+
+def test_bad_arrays_are_refused_and_missing_vectors_explained() -> None:
+    topics = random_topics(0, n=6)
+    refused(lambda: TopicArrays(topics, 4), r"max_candidates=4, but 5 topics .* first is 'q0'.* raise it to 6")
+    refused(lambda: TopicArrays(TopicSet([], name="none")), "'none' is empty")
+    refused(lambda: TopicArrays.of([]), r"topics must be a TopicSet.*got \[\] \(list\)", TypeError)
+    refused(lambda: TopicArrays.of(TopicArrays(topics), 9), "room for 6 candidates, but max_candidates=9")
+    arrays = TopicArrays(alone(bare_topic(doc_texts=("text",)), "texts"))
+    message = r"'texts' has no document vectors.*compact.*LsaVectorizer.*simulate_vectors"
+    refused(lambda: arrays.documents, message)
+    refused(lambda: arrays.queries, message)

@@ -1,16 +1,17 @@
-"""Evaluation of whole sets: what counts, what is missing, and what an error says."""
+"""Evaluation of whole sets: what counts, what is missing, what an error says, and that it equals the official tool."""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
 import pytest
-from small_topics import refused
+from small_topics import alone, bare_topic, refused, small_topic
 
 from srd_gym.measures import Evaluation, evaluate, evaluate_run, measure
-from srd_gym.topic import Topic, TopicSet
-from srd_gym.trec_files import Qrels, Run, read_qrels, read_run
+from srd_gym.topic import TopicSet
+from srd_gym.trec_files import Qrels, Run, TopicQrels, read_qrels, read_run
 
 QRELS = """\
 1 1 a 1
@@ -67,29 +68,15 @@ def test_what_cannot_be_scored_is_refused(trec: tuple[Qrels, Run]) -> None:
     refused(lambda: evaluate_run(*trec, ["alpha_nDGC@5"]), "unknown measure 'alpha_nDGC'. Did you mean")
     candidates = ["alpha_nDCG(normalizer=candidates)@5"]
     refused(lambda: evaluate_run(*trec, candidates), "TREC files have no candidates")
-    bare = Topic(query_id="q", doc_ids=("a",), subtopic_ids=("1",), judgments=[[1]])
-    one = TopicSet([bare], name="bare")
-    refused(lambda: evaluate(one, {"q": [0]}, ["StRecall@1"], "pool"), "topic 'q' has no pool")
+    bare = alone(small_topic())
+    refused(lambda: evaluate(bare, {"1": [0]}, ["StRecall@1"], "pool"), "topic '1' has no pool")
 
 
 def topics() -> TopicSet:
-    judged = Topic(
-        query_id="1",
-        doc_ids=("b", "elsewhere", "a"),
-        subtopic_ids=("1", "2"),
-        judgments=[[0, 1], [0, 0], [1, 0]],
-        pool=[[1, 0], [0, 1], [-2, 0], [1, 1]],
-        pool_ids=("a", "b", "c", "never-retrieved"),
-    )
-    other = Topic(
-        query_id="2",
-        doc_ids=("x",),
-        subtopic_ids=("1",),
-        judgments=[[1]],
-        pool=[[1]],
-        pool_ids=("x",),
-    )
-    return TopicSet([judged, other, Topic(query_id="3", doc_ids=("u",))], name="three")
+    pool = {"pool": [[1, 0], [0, 1], [-2, 0], [1, 1]], "pool_ids": ("a", "b", "c", "never-retrieved")}
+    judged = small_topic([[0, 1], [0, 0], [1, 0]], doc_ids=("b", "elsewhere", "a"), **pool)
+    other = small_topic([[1]], "2", pool=[[1]], pool_ids=("a",))
+    return TopicSet([judged, other, bare_topic(1, "3")], name="three")
 
 
 def scored(normalizer: str | None = None, name: str = "alpha_nDCG@2") -> Evaluation:
@@ -136,3 +123,68 @@ def test_no_ranking_scores_0_and_an_empty_rank_is_a_document_that_covers_nothing
 )
 def test_a_wrong_ranking_says_what_is_wrong(rankings: dict[str, list[int]], message: str) -> None:
     refused(lambda: evaluate(topics(), rankings, ["StRecall@1"]), message)
+
+
+# The official tool
+
+GOLDEN = Path(__file__).parents[1] / "golden" / "indri-ndeval.json"
+AT_CUTOFF = {
+    "alpha_DCG": "alpha-DCG",
+    "alpha_nDCG": "alpha-nDCG",
+    "ERR_IA": "ERR-IA",
+    "nERR_IA": "nERR-IA",
+    "StRecall": "strec",
+    "P_IA": "P-IA",
+}
+WHOLE_LIST = {"NRBP": "NRBP", "nNRBP": "nNRBP", "MAP_IA": "MAP-IA"}
+OFFICIAL = {f"{ours}@{k}": f"{theirs}@{k}" for ours, theirs in AT_CUTOFF.items() for k in range(1, 21)} | WHOLE_LIST
+
+
+@pytest.mark.data
+@pytest.mark.parametrize("year", ["2009", "2010", "2011", "2012"])
+def test_indri_runs_score_as_in_the_golden_file(data_dir: Path, year: str) -> None:
+    golden = json.loads(GOLDEN.read_text(encoding="utf-8"))
+    assert golden["tool"] == "pyndeval 0.0.8"
+    folder = data_dir / "trec-web"
+    qrels, run = read_qrels(folder / f"{year}.diversity.qrels.gz"), read_run(folder / f"{year}.indri.run.gz")
+    found = evaluate_run(qrels, run, golden["measures"])
+    expected = golden["scores"][year]
+    assert len(expected) == found.topics - found.missing
+    for query_id, row in expected.items():
+        ours = [found.per_topic[query_id][name] for name in golden["measures"]]
+        np.testing.assert_allclose(ours, row, rtol=0, atol=1e-11, err_msg=f"topic {query_id}")
+    means = found.mean(present_only=True)
+    np.testing.assert_allclose(
+        [means[name] for name in golden["measures"]], np.mean(list(expected.values()), axis=0), rtol=0, atol=1e-11
+    )
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_random_judgments_score_as_in_pyndeval_for_any_parameters(seed: int) -> None:
+    pyndeval = pytest.importorskip("pyndeval", reason="pyndeval is not installed")
+    rng = np.random.default_rng(seed)
+    documents, subtopics = int(rng.integers(3, 30)), int(rng.integers(1, 12))
+    alpha, beta, rel = float(rng.choice([0.1, 0.3, 0.5, 0.77])), float(rng.choice([0.2, 0.5, 0.9])), int(seed % 2 + 1)
+    judgments = np.maximum(rng.integers(-6, 4, (documents, subtopics)), -2).astype(np.int8)
+    judgments[0, 0] = 3
+    ids = tuple(f"d{i}" for i in rng.permutation(documents))
+    names = tuple(str(s) for s in range(1, subtopics + 1))
+    ranking = tuple(rng.permutation([*ids, "other-1", "other-2"])[: int(rng.integers(1, documents + 3))].tolist())
+    qrels = Qrels(topics={"q": TopicQrels(doc_ids=ids, subtopic_ids=names, judgments=judgments)})
+    run = Run(rankings={"q": ranking}, scores={"q": -np.arange(float(len(ranking)))})
+
+    def notation(name: str) -> str:
+        base, _, cutoff = name.partition("@")
+        parameters = [f"rel={rel}"]
+        if base not in ("StRecall", "P_IA", "MAP_IA"):
+            parameters.append(f"alpha={alpha}")
+        if base in ("NRBP", "nNRBP"):
+            parameters.append(f"beta={beta}")
+        return f"{base}({', '.join(parameters)})" + (f"@{cutoff}" if cutoff else "")
+
+    ours = evaluate_run(qrels, run, [notation(name) for name in OFFICIAL]).per_topic["q"]
+
+    lines = [("q", s, d, int(judgments[i, j])) for i, d in enumerate(ids) for j, s in enumerate(names)]
+    tool = pyndeval.RelevanceEvaluator(lines, list(OFFICIAL.values()), relevance_level=rel, alpha=alpha, beta=beta)
+    theirs = tool.evaluate([("q", doc_id, -float(rank)) for rank, doc_id in enumerate(ranking)])["q"]
+    np.testing.assert_allclose(list(ours.values()), [theirs[name] for name in OFFICIAL.values()], rtol=0, atol=1e-14)

@@ -15,15 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from srd_gym.measures import (
-    MEASURES,
-    BoundMeasure,
-    Measure,
-    Reference,
-    greedy_ideal,
-    greedy_rankings,
-    measure,
-)
+from srd_gym.measures import MEASURES, BoundMeasure, Measure, Reference, greedy_ideal, greedy_rankings, measure
 from srd_gym.measures import reference as reference_module
 
 Ranking = list[int]
@@ -81,132 +73,90 @@ def measures(draw: st.DrawFn) -> Measure:
     return kind(**{name: draw(choice) for name, choice in choices.items() if name in fields})
 
 
-# The scalar reference: sums, products and sets as the papers write them.
+class Definitions:
+    """A measure of the case's ranking, as its paper writes it: sums and sets, document by document."""
 
+    def __init__(self, case: Case, m: Measure, depth: int) -> None:
+        self.m, self.case, self.weights = m, case, case.weights.tolist()
+        self.covers = [{s for s, grade in enumerate(row) if grade >= m.rel} for row in case.pool.tolist()]
+        self.answered = set().union(*self.covers)
+        self.share = sum(self.weights[s] for s in self.answered)
+        self.k = m.cutoff if m.cutoff is not None else (10**6 if m.whole_list else depth)
+        self.ranking = case.ranking[: self.k]
 
-def relevant(case: Case, document: int, subtopic: int, rel: int) -> bool:
-    return int(case.pool[document][subtopic]) >= rel
+    def repeats(self, documents: Ranking, subtopic: int) -> int:
+        return sum(subtopic in self.covers[document] for document in documents)
 
+    def novel(self, earlier: Ranking, document: int) -> float:
+        """What a document adds where a repeated subtopic is worth (1 - alpha) times as much each time."""
+        return sum(
+            self.weights[s] * (1 - self.m.alpha) ** self.repeats(earlier, s) for s in sorted(self.covers[document])
+        )
 
-def repeats(case: Case, earlier: Ranking, subtopic: int, rel: int) -> int:
-    return sum(relevant(case, document, subtopic, rel) for document in earlier)
+    def discount(self, rank: int) -> float:
+        if "NRBP" in self.m.name:
+            return float(self.m.beta ** (rank - 1))
+        return 1 / rank if "ERR" in self.m.name else 1 / math.log2(1 + rank)
 
+    def cascade(self, ranking: Ranking) -> float:
+        return sum(self.novel(ranking[:r], document) * self.discount(r + 1) for r, document in enumerate(ranking))
 
-def answered(case: Case, rel: int) -> list[int]:
-    """Subtopics that some pool document is relevant to."""
-    return [s for s in range(case.pool.shape[1]) if any(relevant(case, d, s, rel) for d in range(len(case.pool)))]
+    def best_first(self) -> Ranking:
+        """The greedy ideal of the pool; ties to the larger id."""
+        left, ideal = list(range(len(self.covers))), list[int]()
+        while left:
+            ideal.append(max(left, key=lambda document: (self.novel(ideal, document), self.case.ids[document])))
+            left.remove(ideal[-1])
+        return ideal
 
+    def mean(self, each: Callable[[int], float]) -> float:
+        """Mean over the subtopics that have a relevant document, by their weights."""
+        return sum(self.weights[s] * each(s) for s in self.answered) / self.share
 
-def share(case: Case, rel: int) -> float:
-    return float(sum(case.weights[s] for s in answered(case, rel)))
+    def err(self, subtopic: int) -> float:
+        """Expected reciprocal rank for a user who stops at a relevant document with probability alpha."""
+        value, looking = 0.0, 1.0
+        for r, document in enumerate(self.ranking, start=1):
+            stop = self.m.alpha if subtopic in self.covers[document] else 0.0
+            value += looking * stop / r
+            looking *= 1 - stop
+        return value
 
+    def average_precision(self, s: int) -> float:
+        found = [r for r, document in enumerate(self.ranking, 1) if s in self.covers[document]]
+        relevant = self.repeats(list(range(len(self.covers))), s)
+        return sum(self.repeats(self.ranking[:r], s) / r for r in found) / relevant
 
-def novelty_sum(case: Case, ranking: Ranking, m: Measure, discount: Callable[[int], float]) -> float:
-    total = 0.0
-    for r, document in enumerate(ranking, start=1):
-        for s in range(case.pool.shape[1]):
-            if relevant(case, document, s, m.rel):
-                total += case.weights[s] * (1 - m.alpha) ** repeats(case, ranking[: r - 1], s, m.rel) * discount(r)
-    return total
+    def d_ndcg(self) -> float:
+        gains = [sum(self.weights[s] for s in covered) for covered in self.covers]
 
+        def dcg(values: list[float]) -> float:
+            return sum(gain * self.discount(r) for r, gain in enumerate(values[: self.k], 1))
 
-def best_first(case: Case, m: Measure, depth: int) -> Ranking:
-    """The greedy ideal, document by document; ties to the larger id."""
-    left, ideal = list(range(len(case.pool))), list[int]()
-    while left and len(ideal) < depth:
+        return dcg([gains[document] for document in self.ranking]) / dcg(sorted(gains, reverse=True))
 
-        def gain(document: int) -> float:
-            return sum(
-                case.weights[s] * (1 - m.alpha) ** repeats(case, ideal, s, m.rel)
-                for s in range(case.pool.shape[1])
-                if relevant(case, document, s, m.rel)
-            )
-
-        chosen = max(left, key=lambda document: (gain(document), case.ids[document]))
-        left.remove(chosen)
-        ideal.append(chosen)
-    return ideal
-
-
-def grade_sum(case: Case, document: int, m: Measure) -> float:
-    return float(sum(w for w, g in zip(case.weights, case.pool[document], strict=True) if g >= m.rel))
-
-
-def err(case: Case, ranking: Ranking, subtopic: int, m: Measure) -> float:
-    """Expected reciprocal rank of one subtopic for a user who stops at a relevant document with probability alpha."""
-    value, looking = 0.0, 1.0
-    for r, document in enumerate(ranking, start=1):
-        stop = m.alpha if relevant(case, document, subtopic, m.rel) else 0.0
-        value += looking * stop / r
-        looking *= 1 - stop
-    return value
-
-
-def precision(case: Case, ranking: Ranking, subtopic: int, m: Measure, k: int) -> float:
-    return repeats(case, ranking[:k], subtopic, m.rel) / k
-
-
-def average_precision(case: Case, ranking: Ranking, s: int, m: Measure) -> float:
-    found = [precision(case, ranking, s, m, r) for r, d in enumerate(ranking, 1) if relevant(case, d, s, m.rel)]
-    return sum(found) / repeats(case, list(range(len(case.pool))), s, m.rel)
-
-
-def log_discount(rank: int) -> float:
-    return 1 / math.log2(1 + rank)
-
-
-def cascade(case: Case, m: Measure, k: int) -> float:
-    """Measures in which a repeated subtopic is worth (1 - alpha) times as much each time."""
-    ranking, s_prime = case.ranking[:k], share(case, m.rel)
-    discount: Callable[[int], float] = {
-        "alpha_DCG": log_discount,
-        "alpha_nDCG": log_discount,
-        "NRBP": lambda r: m.beta ** (r - 1),
-        "nNRBP": lambda r: m.beta ** (r - 1),
-    }.get(m.name, lambda r: 1 / r)
-    plain = novelty_sum(case, ranking, m, discount)
-    if m.name in ("alpha_nDCG", "nERR_IA", "nNRBP"):
-        return plain / novelty_sum(case, best_first(case, m, k), m, discount)
-    if m.name == "NRBP":
-        return plain * (1 - (1 - m.alpha) * m.beta) / s_prime
-    if m.normalization == "chapelle":
-        return mean(case, m, lambda s: err(case, ranking, s, m))
-    if m.normalization is None or k == 1:
-        return plain
-    return plain / (s_prime * sum((1 - m.alpha) ** (r - 1) * discount(r) for r in range(1, k + 1)))
-
-
-def mean(case: Case, m: Measure, each: Callable[[int], float]) -> float:
-    """Mean over the subtopics that have a relevant document, by their weights."""
-    return float(sum(case.weights[s] * each(s) for s in answered(case, m.rel))) / share(case, m.rel)
-
-
-def recall(case: Case, m: Measure, k: int) -> float:
-    covered = {s for s in answered(case, m.rel) for d in case.ranking[:k] if relevant(case, d, s, m.rel)}
-    return float(sum(case.weights[s] for s in covered)) / share(case, m.rel)
-
-
-def d_ndcg(case: Case, m: Measure, k: int) -> float:
-    def dcg(gains: list[float]) -> float:
-        return sum(gain * log_discount(r) for r, gain in enumerate(gains[:k], 1))
-
-    ideal = sorted((grade_sum(case, d, m) for d in range(len(case.pool))), reverse=True)
-    return dcg([grade_sum(case, d, m) for d in case.ranking]) / dcg(ideal)
-
-
-def scalar(case: Case, m: Measure, depth: int) -> float:
-    """The measure of the case's ranking, from its definition."""
-    if not answered(case, m.rel):
-        return 0.0
-    k = m.cutoff if m.cutoff is not None else (10**6 if m.whole_list else depth)
-    others: dict[str, Callable[[], float]] = {
-        "StRecall": lambda: recall(case, m, k),
-        "P_IA": lambda: mean(case, m, lambda s: precision(case, case.ranking, s, m, k)),
-        "MAP_IA": lambda: mean(case, m, lambda s: average_precision(case, case.ranking[:k], s, m)),
-        "D_nDCG": lambda: d_ndcg(case, m, k),
-        "Dsharp_nDCG": lambda: float(m.gamma * recall(case, m, k) + (1 - m.gamma) * d_ndcg(case, m, k)),
-    }
-    return others[m.name]() if m.name in others else cascade(case, m, k)
+    def value(self) -> float:
+        m, recall = self.m, lambda: self.mean(lambda s: self.repeats(self.ranking, s) > 0)
+        if not self.answered:
+            return 0.0
+        others: dict[str, Callable[[], float]] = {
+            "StRecall": recall,
+            "P_IA": lambda: self.mean(lambda s: self.repeats(self.ranking, s) / self.k),
+            "MAP_IA": lambda: self.mean(self.average_precision),
+            "D_nDCG": self.d_ndcg,
+            "Dsharp_nDCG": lambda: m.gamma * recall() + (1 - m.gamma) * self.d_ndcg(),
+            "NRBP": lambda: self.cascade(self.ranking) * (1 - (1 - m.alpha) * m.beta) / self.share,
+        }
+        if m.name in others:
+            return others[m.name]()
+        if m.name in ("alpha_nDCG", "nERR_IA", "nNRBP"):
+            return self.cascade(self.ranking) / self.cascade(self.best_first()[: self.k])
+        if m.normalization == "chapelle":
+            return self.mean(self.err)
+        if m.normalization is None or self.k == 1:
+            return self.cascade(self.ranking)
+        most = sum((1 - m.alpha) ** (r - 1) * self.discount(r) for r in range(1, self.k + 1))
+        return self.cascade(self.ranking) / (self.share * most)
 
 
 def bound_to(case: Case, m: Measure, depth: int = 9) -> BoundMeasure:
@@ -217,7 +167,7 @@ def bound_to(case: Case, m: Measure, depth: int = 9) -> BoundMeasure:
 @given(cases, measures())
 def test_every_measure_is_what_its_definition_says(case: Case, m: Measure) -> None:
     found = bound_to(case, m).values(case.rows, 0)
-    assert found == pytest.approx(scalar(case, m, 9), abs=1e-12)
+    assert found == pytest.approx(Definitions(case, m, 9).value(), abs=1e-12)
 
 
 @settings(max_examples=150)
@@ -258,10 +208,11 @@ def test_the_greedy_ideal_is_the_official_one_and_scores_one(case: Case, alpha: 
     m = measure(f"alpha_nDCG(alpha={alpha}, rel={rel})")
     found = greedy_ideal(case.pool, ids=case.ids, alpha=alpha, rel=rel, weights=case.weights)
     assert sorted(found) == list(range(len(case.pool)))
-    assert found.tolist() == best_first(case, m, len(case.pool))
+    definitions = Definitions(case, m, len(found))
+    assert found.tolist() == definitions.best_first()
     for name in ("alpha_nDCG", "nERR_IA", "nNRBP"):
         ideal = measure(f"{name}(alpha={alpha}, rel={rel})").bind([case.reference], len(found))
-        expected = 1.0 if answered(case, rel) else 0.0
+        expected = 1.0 if definitions.answered else 0.0
         assert ideal.values(case.pool[found][None], 0) == pytest.approx(expected, abs=1e-12)
 
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import fields
 
 import pytest
-from small_topics import refused
+from small_topics import alone, bare_topic, refused, small_topic
 
 from srd_gym.data.synthetic import generate
 from srd_gym.measures import MEASURES, Reference, default_normalizer, measure, references
-from srd_gym.topic import Topic, TopicSet
 
 
 @pytest.mark.parametrize("name", MEASURES)
@@ -94,36 +93,25 @@ def test_a_slip_says_what_was_expected(typed: str, message: str) -> None:
     refused(lambda: measure(10), "expected a measure or its notation such as 'alpha_nDCG@10', got 10", TypeError)
 
 
-def topic(**changes: object) -> Topic:
-    given: dict[str, object] = {
-        "query_id": "q",
-        "doc_ids": ("a", "b"),
-        "subtopic_ids": ("1",),
-        "judgments": [[1], [0]],
-        "pool": [[1], [0], [1]],
-        "pool_ids": ("a", "b", "c"),
-    }
-    return Topic(**(given | changes))
+POOL = {"pool": [[1], [0], [1]], "pool_ids": ("a", "b", "c")}
 
 
 def test_the_pool_is_the_default_where_every_topic_has_one() -> None:
-    pooled, bare = TopicSet([topic()], name="x"), TopicSet([topic(pool=None, pool_ids=None)], name="x")
+    pooled, bare = alone(small_topic([[1], [0]], **POOL)), alone(small_topic([[1], [0]]))
     assert default_normalizer(pooled) == "pool"
     assert default_normalizer(bare) == "candidates"
     assert len(references(pooled)[0].pool) == 3
     assert len(references(pooled, "candidates")[0].pool) == 2
     assert len(references(generate("tiny", n_topics=2, seed=0))) == 2
-    unlabelled = TopicSet([topic(judgments=None, pool=None, pool_ids=None)], name="x")
-    bound = measure("alpha_nDCG@2").bind(references(unlabelled), 2)
+    bound = measure("alpha_nDCG@2").bind(references(alone(bare_topic(2, subtopic_ids=("1",)))), 2)
     assert bound.values([[[1], [1]]], 0).tolist() == [0.0]
     with pytest.raises(ValueError, match="read-only"):
         bound.terms[0].weights[0, 0] = 2.0
 
 
 def test_a_reference_needs_judgments() -> None:
-    bare = topic(pool=None, pool_ids=None)
-    refused(lambda: Reference.of(bare, "pool"), r"topic 'q' has no pool .*use normalizer='candidates'")
-    refused(lambda: Reference.of(topic(judgments=None), "candidates"), "topic 'q' has no judgments")
+    refused(lambda: Reference.of(small_topic(), "pool"), r"topic '1' has no pool .*use normalizer='candidates'")
+    refused(lambda: Reference.of(bare_topic(), "candidates"), "topic '1' has no judgments")
     refused(lambda: Reference([[1], [0]], ["a"]), "expected one id for each of 2 pool documents, got 1")
     refused(lambda: Reference([[1], [0]], None, [1.0, 2.0]), "expected one weight for each of 1 subtopics")
 

@@ -5,14 +5,15 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from small_topics import alone, bare_topic, small_topic
 
 import srd_gym  # noqa: F401 registers the environments
 from srd_gym.rendering.text import GRID_WIDTH, clipped, printable
-from srd_gym.topic import Topic, TopicSet
+from srd_gym.topic import Topic
 
 
 def rendered(topic: Topic, *actions: int) -> list[str]:
-    env = gym.make("SRD-v0", topics=TopicSet([topic], name="one"), observation="compact", render_mode="ansi", horizon=3)
+    env = gym.make("SRD-v0", topics=alone(topic), observation="compact", render_mode="ansi", horizon=3)
     env.reset(seed=0)
     for action in actions:
         env.step(action)
@@ -21,10 +22,8 @@ def rendered(topic: Topic, *actions: int) -> list[str]:
     return text.splitlines()
 
 
-JUDGED = Topic(
-    query_id="7", query_text="jaguar", doc_ids=("a", "b", "c"), subtopic_ids=("cat", "car"),
-    judgments=[[1, 0], [1, 1], [0, 0]], doc_texts=("big cats", "cats and cars", "other"),
-)  # fmt: skip
+TEXTS = ("big cats", "cats and cars", "other")
+JUDGED = small_topic([[1, 0], [1, 1], [0, 0]], "7", query_text="jaguar", doc_texts=TEXTS)
 
 
 def test_the_ranking_its_coverage_and_its_gains() -> None:
@@ -41,16 +40,16 @@ def test_the_ranking_its_coverage_and_its_gains() -> None:
 
 
 def test_unlabelled_topics_show_neither_grid_nor_gains() -> None:
-    lines = rendered(Topic(query_id="7", doc_ids=("a", "b"), subtopic_ids=("x",)), 1)
+    lines = rendered(bare_topic(2, "7", subtopic_ids=("x",)), 1)
     assert lines[0] == "query 7  rank 1 of 2 (2 candidates, 1 subtopics, unlabelled)"
     assert lines[1].split() == ["1", "b"]
     assert lines[2] == "      no judgments: nothing to score"
 
 
 def test_ids_and_texts_are_data() -> None:
-    topic = Topic(
-        query_id="q\x1b[2J", query_text="line\nbreak\r\u202eback", doc_ids=("<b>bold</b>", "tab\there"),
-        doc_texts=("<script>alert(1)</script>", "\x07bell \u2028 separator"), subtopic_ids=("x",), judgments=[[1], [0]],
+    topic = small_topic(
+        [[1], [0]], "q\x1b[2J", query_text="line\nbreak\r\u202eback", doc_ids=("<b>bold</b>", "tab\there"),
+        doc_texts=("<script>alert(1)</script>", "\x07bell \u2028 separator"),
     )  # fmt: skip
     lines = rendered(topic, 0, 1)
     text = "\n".join(lines)
@@ -74,14 +73,11 @@ def test_long_texts_and_wide_grids_are_cut() -> None:
     assert clipped("a" * 10**7, 5) == "aaaa…"
     assert clipped("abcde", 5) == "abcde"
     assert clipped("\x00" * 9, 8) == r"\x00\x0…"
-    judgments = np.ones((1, 60), int)
-    topic = Topic(query_id="1", doc_ids=("a",), subtopic_ids=tuple(map(str, range(60))), judgments=judgments)
-    assert "#" * GRID_WIDTH + "…" in rendered(topic, 0)[1]
+    assert "#" * GRID_WIDTH + "…" in rendered(small_topic(np.ones((1, 60))), 0)[1]
 
 
 def test_other_modes_render_nothing_and_say_so() -> None:
-    topics = TopicSet([JUDGED], name="one")
-    env = gym.make("SRD-v0", topics=topics, observation="compact", disable_env_checker=True)
+    env = gym.make("SRD-v0", topics=alone(JUDGED), observation="compact", disable_env_checker=True)
     env.reset(seed=0)
     with pytest.warns(UserWarning, match="render_mode is None; make the environment with render_mode='ansi'"):
         assert env.render() is None

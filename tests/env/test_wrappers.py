@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
+from functools import partial
 from typing import Any
 
 import gymnasium as gym
@@ -15,7 +16,7 @@ from gymnasium.utils.env_checker import check_env as gymnasium_check
 from gymnasium.vector import AutoresetMode
 from numpy.testing import assert_array_equal
 from small_topics import random_topics, refused
-from wrapper_stacks import SHARED, STACKS, TOPICS, Stack, made
+from wrapper_stacks import SHARED, STACKS, TOPICS, made
 
 import srd_gym
 from srd_gym.envs import SelectionEnv, SelectionVectorEnv
@@ -31,6 +32,7 @@ from srd_gym.wrappers import (
 )
 from srd_gym.wrappers.forms import flat_slices
 
+WRAPPERS = [BoolMask, FlatObservation, TianshouObservation, RLlibObservation]
 stacks = pytest.mark.parametrize("stack", STACKS)
 
 
@@ -76,18 +78,6 @@ def test_stable_baselines3s_checker(stack: str, shared: dict[str, Any]) -> None:
         checker.check_env(made(stack, **shared), warn=True)
 
 
-def test_stable_baselines3_makes_vector_environments_of_it() -> None:
-    make_vec_env = pytest.importorskip("stable_baselines3.common.env_util").make_vec_env
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # it asks for render_mode="rgb_array", which Gymnasium notes
-        vector = make_vec_env("SRD-v0", n_envs=2, seed=0, env_kwargs={"topics": TOPICS})
-    assert vector.reset()["documents"].shape[0] == 2
-    masks = np.stack(vector.env_method("action_masks"))
-    assert masks.dtype == np.bool_
-    _, rewards, *_ = vector.step(masks.argmax(axis=1))
-    assert rewards.shape == (2,)
-
-
 @stacks
 def test_a_stack_is_rebuilt_from_its_specification(stack: str) -> None:
     env = made(stack)
@@ -99,24 +89,15 @@ def test_a_stack_is_rebuilt_from_its_specification(stack: str) -> None:
 
 
 @pytest.mark.parametrize("mode", list(AutoresetMode), ids=str)
-@pytest.mark.parametrize(
-    ("options", "many", "one"),
-    [
-        ({}, vector.BoolMask, BoolMask),
-        ({}, vector.FlatObservation, FlatObservation),
-        ({}, vector.TianshouObservation, TianshouObservation),
-        ({"observation": "compact"}, lambda env: vector.TianshouObservation(env, flat=False),
-         lambda env: TianshouObservation(env, flat=False)),
-        ({}, vector.RLlibObservation, RLlibObservation),
-    ],
-    ids=["bool", "flat", "tianshou", "tianshou-compact", "rllib"],
-)  # fmt: skip
-def test_vector_wrappers_do_what_single_ones_do(
-    options: dict[str, Any], many: Stack, one: Stack, mode: AutoresetMode
-) -> None:
-    topics = random_topics(4)
-    wrapped = many(SelectionVectorEnv(topics, num_envs=3, horizon=3, autoreset_mode=mode, **options))
-    check_vector_env(wrapped, lambda: one(SelectionEnv(topics, horizon=3, **options)))
+@pytest.mark.parametrize("wrapper", WRAPPERS)
+def test_vector_wrappers_do_what_single_ones_do(wrapper: Any, mode: AutoresetMode) -> None:
+    many, one = getattr(vector, wrapper.__name__), wrapper
+    arguments: dict[str, Any] = {"topics": random_topics(4), "horizon": 3}
+    if wrapper is TianshouObservation and mode is AutoresetMode.SAME_STEP:
+        arguments["observation"] = "compact"
+        many, one = partial(many, flat=False), partial(one, flat=False)
+    wrapped = many(SelectionVectorEnv(num_envs=3, autoreset_mode=mode, **arguments))
+    check_vector_env(wrapped, lambda: one(SelectionEnv(**arguments)))
     assert_array_equal(wrapped.action_masks(), wrapped.unwrapped.action_masks())
     assert wrapped.autoreset_mode is mode
 
@@ -166,7 +147,7 @@ def test_lookup_refuses_what_it_cannot_look_up() -> None:
     refused(lambda: tables(other), message, TypeError)
 
 
-@pytest.mark.parametrize("wrapper", [BoolMask, FlatObservation, TianshouObservation, RLlibObservation])
+@pytest.mark.parametrize("wrapper", WRAPPERS)
 def test_wrappers_refuse_what_they_cannot_wrap(wrapper: Any) -> None:
     name, many = wrapper.__name__, getattr(vector, wrapper.__name__)
     plain, native = gym.make("SRD-v0", topics=TOPICS), SelectionVectorEnv(TOPICS, num_envs=2)

@@ -10,14 +10,15 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
-from small_topics import refused
+from small_topics import alone, bare_topic, refused
 
 from srd_gym.data.ambient import load_ambient
 from srd_gym.data.lsa import LsaVectorizer
-from srd_gym.topic import Topic, TopicSet
+from srd_gym.topic import TopicSet
 
 pytest.importorskip("sklearn", reason="scikit-learn is not installed (extra `text`)")
 
@@ -31,16 +32,8 @@ TEXTS = [
 
 
 def topics(*texts: str) -> TopicSet:
-    ids = tuple(f"d{i}" for i in range(len(texts)))
-    topic = Topic(
-        query_id="1",
-        query_text="fast cars",
-        doc_ids=ids,
-        doc_texts=texts,
-        subtopic_ids=("a", "b"),
-        subtopic_texts=("big cat", ""),
-    )
-    return TopicSet([topic], name="texts")
+    named: Any = {"subtopic_ids": ("a", "b"), "subtopic_texts": ("big cat", "")}
+    return alone(bare_topic(len(texts), query_text="fast cars", doc_texts=texts, **named))
 
 
 def test_vectors_have_length_one_and_are_near_where_texts_are_on_one_matter() -> None:
@@ -102,14 +95,13 @@ def test_what_cannot_be_fitted_or_used_says_so(tmp_path: Path) -> None:
     refused(lambda: LsaVectorizer(0), "width must be at least 1, got 0")
     refused(lambda: LsaVectorizer(3).fit([]), "0 texts hold no word to learn from")
     refused(lambda: LsaVectorizer(3).fit(["!", ""]), "2 texts hold no word to learn from")
-    refused(
-        lambda: LsaVectorizer(3).fit(["text a", "text b"]), "2 texts hold one word only, .text.; expected two or more"
-    )
-    with pytest.raises(RuntimeError, match=r"not fitted; call fit\(texts\) or load\(folder\) first"):
-        LsaVectorizer(3).transform(["x"])
+    one_word = "2 texts hold one word only, .text.; expected two or more"
+    refused(lambda: LsaVectorizer(3).fit(["text a", "text b"]), one_word)
+    unfitted = r"not fitted; call fit\(texts\) or load\(folder\) first"
+    refused(lambda: LsaVectorizer(3).transform(["x"]), unfitted, RuntimeError)
     refused(lambda: LsaVectorizer(3).save(tmp_path), "nothing to save", RuntimeError)
-    bare = TopicSet([Topic(query_id="9", doc_ids=("a",))], name="bare")
-    refused(lambda: LsaVectorizer(3).fit_topics(bare), "topic '9' of 'bare' has no document texts to make vectors of")
+    bare = alone(bare_topic(), "bare")
+    refused(lambda: LsaVectorizer(3).fit_topics(bare), "topic '1' of 'bare' has no document texts to make vectors of")
 
 
 def test_scikit_learn_missing_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -121,21 +113,22 @@ def test_damaged_and_foreign_files_are_refused(tmp_path: Path) -> None:
     LsaVectorizer(3).fit(TEXTS).save(tmp_path)
     about = json.loads((tmp_path / "lsa.json").read_text())
 
-    def changed(**changes: object) -> None:
-        (tmp_path / "lsa.json").write_text(json.dumps(about | changes))
-
-    for changes, message in (
+    changes: list[tuple[dict[str, object], str]] = [
         ({"format_version": 2}, r"format version '2', expected 1; upgrade"),
         ({"width": 4}, r"width 4, but lsa\.npz holds .* do not belong together"),
         ({"terms": about["terms"][1:]}, r"do not belong together"),
         ({"terms": "x"}, r"terms a list of text"),
         ({"width": "3"}, r"width and seed must be integers"),
-    ):
-        changed(**changes)
+        *(({"width": width}, "lsa.json") for width in (0, True, 2**64)),
+        *(({"terms": terms}, "lsa.json") for terms in ([], ["a", "a"], None)),
+        ({"seed": -1}, "lsa.json"),
+    ]
+    for change, message in changes:
+        (tmp_path / "lsa.json").write_text(json.dumps(about | change))
         refused(lambda: LsaVectorizer.load(tmp_path), message)
     (tmp_path / "lsa.json").write_text("[]")
     refused(lambda: LsaVectorizer.load(tmp_path), r"expected a JSON object")
-    changed()
+    (tmp_path / "lsa.json").write_text(json.dumps(about))
     (tmp_path / "lsa.npz").write_bytes(pickle.dumps({}))
     refused(lambda: LsaVectorizer.load(tmp_path), r"is a pickle, .* refused; fit it again")
     np.savez(tmp_path / "lsa.npz", idf=np.array([{}], dtype=object), components=np.zeros(1))

@@ -186,6 +186,8 @@ GRADES, NUMBERS = pa.list_(pa.int8()), pa.list_(pa.float32())
     ("change", "message"),
     [
         (lambda table: table.drop_columns(["doc_ids"]), r"lacks the column doc_ids; it has query_id, .*pool"),
+        (lambda table: table.append_column("query_id", table["query_id"]), "two columns are named 'query_id'"),
+        (lambda table: pa.concat_tables([table, table]), "comes? twice"),
         (told(b'{"schema_version": 2, "name": "x"}'), r"schema version 2, but this srd_gym reads up to 1; upgrade"),
         (told(b"[1]"), r"metadata 'srd_gym' must be a JSON object .* got '\[1\]'"),
         (changed("doc_vectors", ["x", "y"]), r"column 'doc_vectors' has type string, expected list<.*float>"),

@@ -42,6 +42,8 @@ def test_qrels_are_read_as_the_official_tool_reads_them(tmp_path: Path) -> None:
     np.testing.assert_array_equal(first.judgments, [[0, 0, 0], [-2, 0, 2], [1, 0, 0]])
     assert first.judgments.dtype == np.int8
     assert qrels.topics["2"].subtopic_ids == ("0",), "with a relevant document, subtopic 0 counts as any other"
+    long = read_qrels(put(path, f"1 {'9' * 5_000} a 1\n1 2 a 1\n1 10 a 1\n")).topics["1"].subtopic_ids
+    assert long == ("2", "10", "9" * 5_000), "numbers of thousands of digits are ids like others"
 
 
 def test_several_files_are_parts_and_share_no_query(tmp_path: Path) -> None:

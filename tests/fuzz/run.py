@@ -16,8 +16,9 @@ import tempfile
 import time
 import traceback
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from multiprocessing.connection import Connection, wait
+from multiprocessing.connection import Connection
 from pathlib import Path
 from types import FrameType
 
@@ -25,6 +26,8 @@ from fuzz.subjects import SUBJECTS, WORST, HangError, judged
 
 SECONDS = 10
 MEMORY = 2 * 2**30
+PART = 10_000
+"""Cases that a process runs: what is lost where one of them ends it."""
 _MARK = "<!-- made by make fuzz -->"
 
 
@@ -43,9 +46,25 @@ class Tally:
     def faults(self) -> int:
         return sum(self.ends[kind] for kind in WORST)
 
+    def count(self, index: int, end: str, error: BaseException | None) -> None:
+        """Count a case."""
+        self.cases += 1
+        self.ends[end] += 1
+        if end in WORST and error is not None and len(self.examples) < 40:
+            key = f"{end}: {type(error).__name__}: {re.sub(r'[0-9]+', '0', str(error))[:60]}"
+            frame = traceback.extract_tb(error.__traceback__)[-1]
+            self.examples.setdefault(key, f"case {index}: {str(error)[:300]!r} at {frame.filename}:{frame.lineno}")
+
+    def __iadd__(self, part: Tally) -> Tally:
+        self.cases += part.cases
+        self.ends += part.ends
+        self.peak = max(self.peak, part.peak)
+        self.examples |= part.examples
+        return self
+
 
 def work(name: str, seed: int, first: int, last: int, deadline: float, pipe: Connection) -> None:
-    """Run cases of one subject, telling how far it is."""
+    """Run cases of one subject, in a process that may end with them."""
     subject, tally = SUBJECTS[name], Tally()
 
     def too_long(number: int, frame: FrameType | None) -> None:
@@ -61,24 +80,16 @@ def work(name: str, seed: int, first: int, last: int, deadline: float, pipe: Con
         for index in range(first, last):
             if time.monotonic() > deadline:
                 break
-            if index % 200 == 0:
-                pipe.send((index, tally))
             run = make(random.Random(f"{name}/{seed}/{index}"))
             # A hang inside a library hears no signal: then the process ends, and its parent counts it.
             faulthandler.dump_traceback_later(3 * SECONDS, exit=True)
             signal.alarm(SECONDS)
             end, error = judged(subject, Path(folder), run)
             signal.alarm(0)
-            tally.cases += 1
-            tally.ends[end] += 1
-            if end in WORST and error is not None:
-                key = f"{end}: {type(error).__name__}: {re.sub(r'[0-9]+', '0', str(error))[:60]}"
-                if key not in tally.examples and len(tally.examples) < 40:
-                    frame = traceback.extract_tb(error.__traceback__)[-1]
-                    tally.examples[key] = f"case {index}: {str(error)[:300]!r} at {frame.filename}:{frame.lineno}"
-            tally.peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+            tally.count(index, end, error)
     faulthandler.cancel_dump_traceback_later()
-    pipe.send((last, tally))
+    tally.peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    pipe.send(tally)
 
 
 def _say(text: str) -> None:
@@ -87,47 +98,29 @@ def _say(text: str) -> None:
 
 
 def run_all(names: list[str], cases: int, seed: int, processes: int, seconds: float) -> dict[str, Tally]:
-    """Cases of all subjects, each subject in a process of its own, so many at a time."""
-    context = multiprocessing.get_context("spawn")
-    tallies = {name: Tally() for name in names}
-    waiting = [(name, 0) for name in names]
-    running: dict[Connection, tuple[multiprocessing.process.BaseProcess, str, int, Tally]] = {}
-    share = seconds * processes / max(1, len(names))
-    while waiting or running:
-        while waiting and len(running) < processes:
-            name, first = waiting.pop(0)
+    """Cases of all subjects, so many at a time, each part of a subject's in a process of its own."""
+    context, share = multiprocessing.get_context("spawn"), seconds * processes / max(1, len(names))
+
+    def run(name: str) -> Tally:
+        total, deadline = Tally(), time.monotonic() + share
+        for first in range(0, cases, PART):
+            last = min(first + PART, cases)
             here, there = context.Pipe(duplex=False)
-            worker = context.Process(target=work, args=(name, seed, first, cases, time.monotonic() + share, there))
+            worker = context.Process(target=work, args=(name, seed, first, last, deadline, there))
             worker.start()
             there.close()
-            running[here] = (worker, name, first, Tally())
-        for ready in wait(list(running)):
-            pipe = ready if isinstance(ready, Connection) else None
-            if pipe is None:
-                continue
-            worker, name, at, part = running[pipe]
             try:
-                at, part = pipe.recv()
-                running[pipe] = (worker, name, at, part)
+                total += here.recv()
             except EOFError:
                 worker.join()
-                del running[pipe]
-                _add(tallies[name], part)
-                if worker.exitcode:
-                    kind = "crash" if worker.exitcode < 0 else "hang"
-                    tallies[name].ends[kind] += 1
-                    tallies[name].examples[f"{kind} {at}"] = f"cases {at} to {at + 200}: exit code {worker.exitcode}"
-                    if part.cases:
-                        waiting.append((name, at + 200))
-                _say(_row(name, tallies[name]))
-    return tallies
+                kind = "crash" if (worker.exitcode or 0) < 0 else "hang"
+                total.ends[kind] += 1
+                total.examples[f"{kind} {first}"] = f"cases {first} to {last}: exit code {worker.exitcode}"
+        _say(_row(name, total))
+        return total
 
-
-def _add(total: Tally, part: Tally) -> None:
-    total.cases += part.cases
-    total.ends += part.ends
-    total.peak = max(total.peak, part.peak)
-    total.examples |= part.examples
+    with ThreadPoolExecutor(processes) as threads:
+        return dict(zip(names, threads.map(run, names), strict=True))
 
 
 _HEAD = ("subject", "cases", "accepted", "refused", *WORST, "peak MB")

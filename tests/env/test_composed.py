@@ -1,12 +1,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from small_topics import refused
+from small_topics import alone, bare_topic, refused, small_topic
 
 from srd_gym.data.composed import compose_topics
 from srd_gym.data.synthetic import generate
@@ -27,21 +28,13 @@ def collection(queries: int = 12, subtopics: int = 4, snippets: int = 8, *, text
     for q in range(queries):
         judgments = np.repeat(np.eye(subtopics, dtype=np.int8), snippets, axis=0)
         judgments[0, 1] = 1
-        names = [f"{q}:{row // snippets}:{row}" for row in range(len(judgments))]
-        made.append(
-            Topic(
-                query_id=f"t{q}",
-                query_text=f"query {q}",
-                query_vector=rng.normal(size=WIDTH).astype(np.float32),
-                doc_ids=tuple(names),
-                doc_texts=tuple(names) if texts else None,
-                doc_vectors=rng.normal(size=(len(names), WIDTH)).astype(np.float32),
-                subtopic_ids=tuple(map(str, range(subtopics))),
-                subtopic_texts=tuple(f"{q}:{s}" for s in range(subtopics)),
-                subtopic_vectors=rng.normal(size=(subtopics, WIDTH)).astype(np.float32),
-                judgments=judgments,
-            )
-        )
+        names = tuple(f"{q}:{row // snippets}:{row}" for row in range(len(judgments)))
+        sizes: dict[str, Any] = {"query_vector": WIDTH, "doc_vectors": (len(names), WIDTH)}
+        sizes["subtopic_vectors"] = (subtopics, WIDTH)
+        said = {"query_text": f"query {q}", "subtopic_texts": tuple(f"{q}:{s}" for s in range(subtopics))}
+        vectors = {name: rng.normal(size=size) for name, size in sizes.items()}
+        fields: Any = said | vectors | {"doc_texts": names if texts else None}
+        made.append(small_topic(judgments, f"t{q}", doc_ids=names, **fields))
     return TopicSet(made, name="texts")
 
 
@@ -97,16 +90,8 @@ def test_neither_the_order_of_candidates_and_subtopics_nor_of_topics_changes_wha
 
     def turned(topic: Topic) -> Topic:
         order, other = rng.permutation(topic.n_candidates), rng.permutation(topic.n_subtopics)
-        moved = topic.take(order)
-        return replace(
-            moved,
-            judgments=np.asarray(moved.judgments)[:, other],
-            subtopic_ids=tuple(topic.subtopic_ids[i] for i in other),
-            subtopic_texts=None,
-            subtopic_weights=None,
-            pool=None,
-            pool_ids=None,
-        )
+        moved, ids = topic.take(order), tuple(topic.subtopic_ids[i] for i in other)
+        return small_topic(moved.judgments[:, other], topic.query_id, doc_ids=moved.doc_ids, subtopic_ids=ids)
 
     again = compose_topics(topics.replace(turned(t) for t in reversed(list(topics))), texts, parts(topics))
     for topic in made:
@@ -143,7 +128,7 @@ def test_what_cannot_be_composed_is_refused_and_texts_are_no_must() -> None:
     sets = parts(topics)
     silent = compose_topics(topics, collection(texts=False), sets)
     assert all(topic.doc_texts is None for topic in silent)
-    small, bare = collection(queries=3, subtopics=3), TopicSet([Topic(query_id="q", doc_ids=("a",))], name="bare")
+    small, bare = collection(queries=3, subtopics=3), alone(bare_topic(1, "q"), "bare")
     unjudged = topics.replace(replace(t, judgments=None, subtopic_ids=()) for t in topics)
     few = "texts has too few subtopics to compose from: part 1 of 3 has 3 of at least 2 snippets each, but topic"
     refused(lambda: compose_topics(topics, small, sets), few)

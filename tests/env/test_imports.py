@@ -1,14 +1,17 @@
-"""What an import may bring along: the problem and the heuristics stay light, optional libraries come on demand."""
+"""What stands where: what an import may bring along, and that additive gains are computed in one room."""
 
 from __future__ import annotations
 
+import ast
 import pkgutil
 import subprocess
 import sys
 from importlib.util import find_spec
+from pathlib import Path
 
 import pytest
 
+import srd_agents
 import srd_gym
 
 OPTIONAL = (
@@ -57,3 +60,25 @@ def test_heuristics_registry_and_numpy_rankers_need_no_torch() -> None:
 @pytest.mark.skipif(find_spec("tyro") is None, reason="tyro is not installed")
 def test_the_command_starts_without_torch() -> None:
     assert not imported_by(["srd_train.cli"]) & set(OPTIONAL)
+
+
+# Gains: nobody but `srd_gym.measures` reads the arrays that they are made of
+
+MADE_OF = {"terms", "adds", "novelty", "discounts"}
+
+
+def readers(source: str) -> set[str]:
+    """Which of the arrays a file reads."""
+    return {node.attr for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Attribute)} & MADE_OF
+
+
+def test_no_additive_gain_outside_the_measures() -> None:
+    gym, agents = Path(srd_gym.__file__).parent, Path(srd_agents.__file__).parent
+    files = [file for root in (gym, agents) for file in sorted(root.rglob("*.py"))]
+    inside = [file for file in files if file.parent == gym / "measures"]
+    assert set().union(*(readers(file.read_text("utf-8")) for file in inside)) == MADE_OF
+    # Surrogates are gains of soft ranks; that their sharp limits are the measures, their own tests say.
+    exempt = agents / "supervised" / "smooth"
+    outside = [file for file in files if file not in inside and exempt not in file.parents]
+    assert len(outside) > 100
+    assert {file.name: found for file in outside if (found := readers(file.read_text("utf-8")))} == {}

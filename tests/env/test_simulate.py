@@ -3,7 +3,7 @@ from dataclasses import replace
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
-from small_topics import refused
+from small_topics import alone, refused, small_topic
 
 from srd_gym.data.simulate import NOISE_SWEEP, simulate_vectors
 from srd_gym.data.synthetic import generate
@@ -14,12 +14,9 @@ FROZEN = [[0.8300132, -0.5498617, -0.0934356], [0.8738379, 0.2511288, 0.4163431]
 VECTORS = ("query_vector", "doc_vectors", "subtopic_vectors")
 
 
-def without_vectors(topics: TopicSet, name: str = "judged") -> TopicSet:
-    return TopicSet([replace(topic, **dict.fromkeys(VECTORS)) for topic in topics], name=name)
-
-
-def judged(n_topics: int = 6, seed: int = 0, name: str = "judged", **overrides: object) -> TopicSet:
-    return without_vectors(generate("tiny", n_topics=n_topics, seed=seed, **overrides), name)
+def judged(n_topics: int = 6, **overrides: object) -> TopicSet:
+    topics = generate("tiny", n_topics=n_topics, **overrides)
+    return TopicSet([replace(topic, **dict.fromkeys(VECTORS)) for topic in topics], name="judged")
 
 
 def cosines(topic: Topic) -> np.ndarray:
@@ -27,10 +24,7 @@ def cosines(topic: Topic) -> np.ndarray:
 
 
 def test_the_vectors_are_those_that_were_frozen() -> None:
-    topic = Topic(
-        query_id="7", doc_ids=("a", "b"), subtopic_ids=("1", "2"), judgments=np.array([[1, 0], [0, 0]], dtype=np.int8)
-    )
-    simulated = simulate_vectors(TopicSet([topic], name="two documents"), width=3)[0]
+    simulated = simulate_vectors(alone(small_topic([[1, 0], [0, 0]], "7")), width=3)[0]
     np.testing.assert_allclose(simulated.doc_vectors, FROZEN, atol=1e-6)
 
 
@@ -69,10 +63,7 @@ def test_the_set_says_that_it_is_simulated_and_keeps_all_but_vectors() -> None:
 def test_ids_are_told_apart_by_every_character_and_nothing_need_be_relevant() -> None:
     ids = ("1.1", "1.10", "é", "\u2028", "<b>", " 1.1")
     for subtopics in (1, 0):
-        topic = Topic(
-            query_id="q", doc_ids=ids, subtopic_ids=("1",)[:subtopics], judgments=np.ones((6, subtopics), np.int8)
-        )
-        simulated = simulate_vectors(TopicSet([topic], name="ids"))[0]
+        simulated = simulate_vectors(alone(small_topic(np.ones((6, subtopics)), doc_ids=ids)))[0]
         assert len(np.unique(simulated.doc_vectors, axis=0)) == 6
         np.testing.assert_allclose(np.linalg.norm(simulated.doc_vectors, axis=1), 1, atol=1e-5)
         np.testing.assert_allclose(np.linalg.norm(simulated.query_vector), 1, atol=1e-5)
@@ -80,18 +71,15 @@ def test_ids_are_told_apart_by_every_character_and_nothing_need_be_relevant() ->
 
 def added_by(topic: Topic, subtopic: int) -> np.ndarray:
     """[F], the direction that a subtopic adds to a document."""
-    assert topic.doc_vectors is not None
-    assert topic.judgments is not None
     has = topic.judgments[:, subtopic] >= 1
     mean = topic.doc_vectors[has].mean(axis=0) - topic.doc_vectors[~has].mean(axis=0)
-    found: np.ndarray = mean / np.linalg.norm(mean)
-    return found
+    return mean / np.linalg.norm(mean)
 
 
 def pages_on(ids: tuple[str, ...], queries: str) -> TopicSet:
-    rows = np.tile(np.eye(len(ids), dtype=np.int8), (60, 1))
+    rows = np.tile(np.eye(len(ids)), (60, 1))
     names = tuple(map(str, range(len(rows))))
-    return TopicSet([Topic(query_id=q, doc_ids=names, subtopic_ids=ids, judgments=rows) for q in queries], name="pages")
+    return TopicSet([small_topic(rows, q, doc_ids=names, subtopic_ids=ids) for q in queries], name="pages")
 
 
 def test_subtopics_are_private_or_mapped_to_a_catalogue_at_random() -> None:
@@ -110,9 +98,8 @@ def test_subtopics_are_private_or_mapped_to_a_catalogue_at_random() -> None:
 
 def test_the_order_of_subtopics_changes_no_vector() -> None:
     topic = pages_on(("1", "2", "3"), "a")[0]
-    assert topic.judgments is not None
     turned = replace(topic, subtopic_ids=("3", "1", "2"), judgments=topic.judgments[:, [2, 0, 1]])
-    one, other = (simulate_vectors(TopicSet([each], name="x"), catalogue=9)[0] for each in (topic, turned))
+    one, other = (simulate_vectors(alone(each), catalogue=9)[0] for each in (topic, turned))
     # A near-duplicate's common noise is drawn by what it covers, in the order of the topic: one subtopic each here.
     np.testing.assert_allclose(one.doc_vectors, other.doc_vectors, atol=1e-6)
 
@@ -155,13 +142,8 @@ def test_non_relevant_documents_are_less_like_the_query_but_not_told_apart_by_th
 
 
 def test_some_documents_are_near_duplicates() -> None:
-    topic = Topic(
-        query_id="q",
-        doc_ids=tuple(map(str, range(100))),
-        subtopic_ids=("1",),
-        judgments=np.ones((100, 1), dtype=np.int8),
-    )
-    close = cosines(simulate_vectors(TopicSet([topic], name="pages"))[0])
+    topic = small_topic(np.ones((100, 1)), doc_ids=tuple(map(str, range(100))))
+    close = cosines(simulate_vectors(alone(topic))[0])
     near = close[np.triu_indices(100, 1)] > 0.98
     assert 10 <= near.sum() <= 300
 

@@ -1,7 +1,8 @@
-import ast
-import inspect
-import itertools
-from dataclasses import FrozenInstanceError, replace
+"""Generated topics: what they are like, what they depend on, and what is refused."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -10,67 +11,63 @@ from hypothesis import given
 from hypothesis import strategies as st
 from small_topics import refused
 
+from srd_gym.core import SelectionCore
 from srd_gym.data.synthetic import PRESETS, SyntheticConfig, catalogue, generate
-from srd_gym.topic import Topic, TopicSet
 
 FEW = {"candidates": (1, 3), "subtopics": (5, 5)}
 """More subtopics than documents."""
 ARRAYS = ("query_vector", "doc_vectors", "retrieval_scores", "subtopic_vectors", "judgments")
 
 
-def same(a: Topic, b: Topic) -> bool:
-    texts = (a.query_id, a.doc_ids, a.subtopic_ids) == (b.query_id, b.doc_ids, b.subtopic_ids)
-    return texts and all(np.array_equal(getattr(a, name), getattr(b, name)) for name in ARRAYS)
+@dataclass(frozen=True)
+class Like:
+    """What the topics of a preset are like: smallest and largest, or bounds of a mean."""
+
+    candidates: tuple[int, int]
+    subtopics: tuple[int, int]
+    mean_subtopics: tuple[float, float]
+    per_relevant_document: tuple[float, float]
+    relevant_share: tuple[float, float]
+    width: int
 
 
-def judgments(topic: Topic) -> np.ndarray:
-    return topic.judgments
+@pytest.mark.parametrize(("preset", "count", "like"), [
+    ("serp", 300, Like((15, 15), (5, 15), (9.3, 10.7), (1.95, 2.2), (0.85, 0.95), 64)),  # DU-DIV
+    ("web", 150, Like((120, 280), (3, 8), (5, 6), (1.4, 1.65), (0.28, 0.42), 64)),  # the TREC sets
+    ("tiny", 50, Like((6, 12), (3, 3), (2.9, 3.1), (1, 3), (0, 1), 8)),
+])  # fmt: skip
+def test_presets_are_like_the_sets_that_they_stand_for(preset: str, count: int, like: Like) -> None:
+    topics = generate(preset, n_topics=count)
+    for ends, sizes in (
+        (like.candidates, [topic.n_candidates for topic in topics]),
+        (like.subtopics, [topic.n_subtopics for topic in topics]),
+    ):
+        assert ends[0] <= min(sizes) <= max(sizes) <= ends[1]
+    covered = np.concatenate([topic.judgments.sum(axis=1) for topic in topics])
+    for bounds, mean in (
+        (like.mean_subtopics, np.mean([topic.n_subtopics for topic in topics])),
+        (like.per_relevant_document, covered[covered > 0].mean()),
+        (like.relevant_share, np.mean([topic.judgments.any(axis=1).mean() for topic in topics])),
+    ):
+        assert bounds[0] < mean < bounds[1]
+    assert topics.vector_width == like.width
 
 
-def vectors(topic: Topic) -> np.ndarray:
-    return topic.doc_vectors
+def test_retrieval_order_is_correlated_with_relevance_as_much_as_asked() -> None:
+    def gain(quality: float) -> float:
+        topics, rng = generate("serp", n_topics=200, retrieval_quality=quality), np.random.default_rng(0)
+        orders = [
+            np.broadcast_to(np.arange(15), (200, 15)),
+            *(rng.permuted([range(15)] * 200, axis=1) for _ in "12345"),
+        ]
+        core = SelectionCore(topics)
+        core.reset(range(200))
+        given, *random = (core.bound.score_rankings(o, core.arrays.judgments, range(200)).mean() for o in orders)
+        return float(given / np.mean(random) - 1)
 
-
-def subtopics_per_relevant_document(topics: TopicSet) -> float:
-    per_document = np.concatenate([judgments(topic).sum(axis=1) for topic in topics])
-    return float(per_document[per_document > 0].mean())
-
-
-def mean_relevant_share(topics: TopicSet) -> float:
-    return float(np.mean([judgments(topic).any(axis=1).mean() for topic in topics]))
-
-
-def alpha_dcg(rows: np.ndarray, order: np.ndarray) -> float:
-    """alpha-DCG@10 (alpha 0.5) of an order, written out."""
-    coverage = np.zeros(rows.shape[1])
-    value = 0.0
-    for rank, row in enumerate(rows[order[:10]]):
-        value += float((row * 0.5**coverage).sum()) / np.log2(2 + rank)
-        coverage += row
-    return value
-
-
-def test_serp_is_like_du_div() -> None:
-    topics = generate("serp", n_topics=300)
-    assert {topic.n_candidates for topic in topics} == {15}
-    assert min(topic.n_subtopics for topic in topics) >= 5
-    assert max(topic.n_subtopics for topic in topics) <= 15
-    assert 9.3 < np.mean([topic.n_subtopics for topic in topics]) < 10.7
-    assert 1.95 < subtopics_per_relevant_document(topics) < 2.2
-    assert 0.85 < mean_relevant_share(topics) < 0.95
-    assert topics.vector_width == 64
-
-
-def test_web_is_like_the_trec_sets_and_tiny_is_tiny() -> None:
-    tiny = generate("tiny", n_topics=50)
-    assert {topic.n_candidates for topic in tiny} <= set(range(6, 13))
-    assert ({topic.n_subtopics for topic in tiny}, tiny.vector_width) == ({3}, 8)
-    topics = generate("web", n_topics=150)
-    sizes = [topic.n_candidates for topic in topics]
-    assert (min(sizes) >= 120, max(sizes) <= 280, 185 < np.mean(sizes) < 215) == (True, True, True)
-    assert {topic.n_subtopics for topic in topics} == set(range(3, 9))
-    assert 1.4 < subtopics_per_relevant_document(topics) < 1.65
-    assert 0.28 < mean_relevant_share(topics) < 0.42
+    none, default, best = gain(0.0), gain(PRESETS["serp"].retrieval_quality), gain(1.0)
+    assert abs(none) < 0.02
+    assert 0.02 < default < best
 
 
 @pytest.mark.parametrize(("preset", "ranges"), [*((name, {}) for name in sorted(PRESETS)), ("serp", FEW)])
@@ -82,12 +79,12 @@ def test_every_topic_is_complete_and_every_subtopic_covered(preset: str, ranges:
     assert len(np.unique([topic.query_vector for topic in topics], axis=0)) == 20
     for topic in topics:
         assert topic.trainable
-        assert judgments(topic).any(axis=0).all()
-        assert set(np.unique(judgments(topic))) <= {0, 1}
+        assert topic.judgments.any(axis=0).all()
+        assert set(np.unique(topic.judgments)) <= {0, 1}
         assert all(getattr(topic, name) is not None for name in ARRAYS)
         assert (np.diff(topic.retrieval_scores) <= 0).all()
         assert topic.pool is None
-        for rows in (vectors(topic), np.asarray(topic.query_vector)[None], np.asarray(topic.subtopic_vectors)):
+        for rows in (topic.doc_vectors, np.asarray(topic.query_vector)[None], np.asarray(topic.subtopic_vectors)):
             np.testing.assert_allclose(np.linalg.norm(rows, axis=1), 1, atol=1e-5)
 
 
@@ -95,9 +92,8 @@ def test_every_topic_is_complete_and_every_subtopic_covered(preset: str, ranges:
     preset=st.sampled_from(sorted(PRESETS)), seed=st.integers(0, 2**40), count=st.integers(1, 4), more=st.integers(0, 4)
 )
 def test_a_topic_depends_on_seed_and_index_alone(preset: str, seed: int, count: int, more: int) -> None:
-    few = generate(preset, n_topics=count, seed=seed)
-    many = generate(preset, n_topics=count + more, seed=seed)
-    assert all(same(a, b) for a, b in zip(few, many, strict=False))
+    few, many = (generate(preset, n_topics=n, seed=seed) for n in (count, count + more))
+    assert few.fingerprint == many[:count].fingerprint
 
 
 def test_serp_topics_of_all_seeds_share_one_catalogue() -> None:
@@ -110,9 +106,9 @@ def test_serp_topics_of_all_seeds_share_one_catalogue() -> None:
         for topic in generate("serp", n_topics=20, seed=seed, **quiet):
             rows = shared[np.array(topic.subtopic_ids, dtype=int) - 1]
             np.testing.assert_allclose(np.asarray(topic.subtopic_vectors), rows, atol=1e-6)
-            expected = judgments(topic) @ rows
+            expected = topic.judgments @ rows
             expected /= np.linalg.norm(expected, axis=1, keepdims=True)
-            np.testing.assert_allclose(vectors(topic), expected, atol=1e-5)
+            np.testing.assert_allclose(topic.doc_vectors, expected, atol=1e-5)
             seen.update(topic.subtopic_ids)
     assert seen == {str(i) for i in range(1, 26)}
 
@@ -128,35 +124,20 @@ def test_web_subtopics_are_private_to_their_query() -> None:
 def test_near_duplicates_share_subtopics_and_nearly_the_vector() -> None:
     pairs = 0
     for topic in generate("serp", n_topics=50):
-        cosines = vectors(topic) @ vectors(topic).T
+        cosines = topic.doc_vectors @ topic.doc_vectors.T
         near = np.argwhere(np.triu(cosines > 0.97, 1))
         pairs += len(near)
         for i, j in near:
-            np.testing.assert_array_equal(judgments(topic)[i], judgments(topic)[j])
+            np.testing.assert_array_equal(topic.judgments[i], topic.judgments[j])
     assert pairs >= 2 * 50
     alone = generate("serp", n_topics=20, near_duplicate_share=0.0)
-    assert max(np.triu(vectors(topic) @ vectors(topic).T, 1).max() for topic in alone) < 0.97
-
-
-def test_retrieval_order_is_correlated_with_relevance_as_much_as_asked() -> None:
-    def gain(quality: float) -> float:
-        rng = np.random.default_rng(0)
-        gaps = []
-        for topic in generate("serp", n_topics=200, retrieval_quality=quality):
-            rows = judgments(topic)
-            random = np.mean([alpha_dcg(rows, rng.permutation(15)) for _ in range(5)])
-            gaps.append((alpha_dcg(rows, np.arange(15)) - random) / random)
-        return float(np.mean(gaps))
-
-    none, default, best = gain(0.0), gain(PRESETS["serp"].retrieval_quality), gain(1.0)
-    assert abs(none) < 0.02
-    assert 0.02 < default < best
+    assert max(np.triu(topic.doc_vectors @ topic.doc_vectors.T, 1).max() for topic in alone) < 0.97
 
 
 def test_the_noise_and_the_weights_reach_the_vectors() -> None:
     def nearness(**overrides: float) -> float:
         topics = generate("web", n_topics=5, near_duplicate_share=0.0, **overrides)
-        return float(np.mean(np.concatenate([vectors(topic) @ topic.query_vector for topic in topics])))
+        return float(np.mean(np.concatenate([topic.doc_vectors @ topic.query_vector for topic in topics])))
 
     assert nearness(noise=0.2) > nearness(noise=3.0)
     assert nearness(topic_weight=2.0, off_topic_weight=2.0) > nearness(topic_weight=0.5, off_topic_weight=0.5)
@@ -164,23 +145,10 @@ def test_the_noise_and_the_weights_reach_the_vectors() -> None:
 
 def test_off_topic_documents_are_neither_zero_nor_far_from_all_others() -> None:
     for topic in generate("web", n_topics=5):
-        off = ~judgments(topic).any(axis=1)
-        cosines = vectors(topic) @ vectors(topic).T
+        off = ~topic.judgments.any(axis=1)
+        cosines = topic.doc_vectors @ topic.doc_vectors.T
         np.fill_diagonal(cosines, -1)
         assert np.median(cosines[off].max(axis=1)) > 0.35
-
-
-def test_a_config_is_frozen_and_every_field_has_its_sentence() -> None:
-    with pytest.raises(FrozenInstanceError):
-        PRESETS["serp"].width = 3
-    with pytest.raises(TypeError):
-        SyntheticConfig(64)
-    body = ast.parse(inspect.getsource(SyntheticConfig)).body[0].body
-    for statement, following in itertools.pairwise(body):
-        if isinstance(statement, ast.AnnAssign):
-            assert isinstance(following, ast.Expr)
-            assert isinstance(following.value, ast.Constant)
-            assert str(following.value.value).endswith(".")
 
 
 @pytest.mark.parametrize(

@@ -297,17 +297,19 @@ def _greedy(
 
     Gains are those of all documents [B, N] at a rank, given the coverage [B, S]; the first of equals wins.
     """
-    open_to: BoolArray = np.array(offered, dtype=np.bool_)
+    taken: BoolArray = ~np.asarray(offered, dtype=np.bool_)
     items = np.arange(len(covers))
     coverage = np.zeros((len(covers), covers.shape[2]), dtype=np.int64)
-    rankings, gains = np.full((len(covers), depth), -1, dtype=np.int64), np.zeros((len(covers), depth))
+    rankings, gains = np.zeros((len(covers), depth), dtype=np.int64), np.zeros((len(covers), depth))
     for rank in range(depth):
-        found = np.where(open_to, gains_at(rank, coverage), -1.0)
-        top = found.max(axis=1, keepdims=True)
-        best = (found >= top - rounding * np.abs(top)).argmax(axis=1)
-        real = open_to[items, best]
-        rankings[real, rank] = best[real]
-        gains[:, rank] = found[items, best]
-        coverage += covers[items, best] & real[:, None]
-        open_to[items, best] = False
+        found = gains_at(rank, coverage)
+        found[taken] = -np.inf
+        best = found.argmax(axis=1)
+        gains[:, rank] = top = found[items, best]
+        if rounding:
+            best = (found >= (top - rounding * np.abs(top))[:, None]).argmax(axis=1)
+        rankings[:, rank] = best
+        coverage += covers[items, best]
+        taken[items, best] = True
+    rankings[np.arange(depth) >= np.sum(offered, axis=1)[:, None]] = -1
     return rankings, gains

@@ -41,9 +41,9 @@ class TopicArrays:
         self.query_ids = topics.query_ids
         self.max_candidates = _checked_width(topics, max_candidates)
         self.max_subtopics = topics.max_subtopics
-        self.n_candidates: NDArray[np.int64] = _frozen(np.array([topic.n_candidates for topic in topics], np.int64))
+        self.n_candidates: NDArray[np.int64] = shown(np.array([topic.n_candidates for topic in topics], np.int64))
         """[T] int64, how many of the N rows are real."""
-        self.labelled: NDArray[np.bool_] = _frozen(np.array([topic.labelled for topic in topics], np.bool_))
+        self.labelled: NDArray[np.bool_] = shown(np.array([topic.labelled for topic in topics], np.bool_))
         """[T] bool, whether the topic is judged."""
         self._cache: dict[Any, Any] = {}
 
@@ -121,7 +121,7 @@ class TopicArrays:
     @cached_property
     def present(self) -> NDArray[np.bool_]:
         """[T, N] bool, the real candidates."""
-        return _frozen(np.arange(self.max_candidates) < self.n_candidates[:, None])
+        return shown(np.arange(self.max_candidates) < self.n_candidates[:, None])
 
     def _padded(self, field: str, dtype: type[np.generic], *shape: int) -> NDArray[Any]:
         """[T, *shape] a field of every topic; 0 where it has none."""
@@ -129,11 +129,11 @@ class TopicArrays:
         for row, topic in zip(out, self.topics, strict=True):
             if (given := getattr(topic, field)) is not None:
                 row[tuple(map(slice, given.shape))] = given
-        return _frozen(out)
+        return shown(out)
 
     def covers(self, rel: int) -> NDArray[np.bool_]:
         """[T, N, S] bool, where the judgment is at least `rel`. Made once."""
-        table: NDArray[np.bool_] = self.cache(("covers", rel), lambda: _frozen(self.judgments >= rel))
+        table: NDArray[np.bool_] = self.cache(("covers", rel), lambda: shown(self.judgments >= rel))
         return table
 
     def bound(self, what: Measure, horizon: int) -> BoundMeasure:
@@ -228,12 +228,6 @@ def _checked_width(topics: TopicSet, max_candidates: int | None) -> int:
             f"{large[0]!r}); raise it to {topics.max_candidates}, or shorten the topics with Topic.take"
         )
     return int(max_candidates)
-
-
-def _frozen(array: NDArray[Any]) -> NDArray[Any]:
-    """The array, read-only."""
-    array.flags.writeable = False
-    return array
 
 
 def shown(array: NDArray[Any]) -> NDArray[Any]:

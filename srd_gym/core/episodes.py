@@ -26,7 +26,7 @@ class Snapshot:
     shape: tuple[int, int, int]
     """(N, S, K) of the core: it can be restored only where these agree."""
     state: tuple[bytes, ...]
-    """The core's state arrays; the mask is packed, 1 bit a candidate."""
+    """The core's state arrays."""
 
 
 class Episodes:
@@ -112,10 +112,8 @@ class Episodes:
             episodes: [B'] which episodes (or one int); None: all.
         """
         where = np.arange(self.n_episodes) if episodes is None else np.atleast_1d(np.asarray(episodes, dtype=np.int64))
-        state = {name: getattr(self, f"_{name}")[where] for name in _STATE}
-        state["allowed"] = np.packbits(state["allowed"], axis=1)
-        told = tuple(array.tobytes() for array in state.values())
-        return Snapshot(episodes=tuple(where.tolist()), shape=self._shape, state=told)
+        state = tuple(getattr(self, f"_{name}")[where].tobytes() for name in _STATE)
+        return Snapshot(episodes=tuple(where.tolist()), shape=self._shape, state=state)
 
     def restore(self, snapshot: Snapshot, episodes: ArrayLike | None = None) -> None:
         """Put episodes where a snapshot says.
@@ -136,11 +134,7 @@ class Episodes:
             raise ValueError(f"cannot restore {count} episodes into episodes {where.tolist()} of {self.n_episodes}")
         for name, saved in zip(_STATE, snapshot.state, strict=True):
             array = getattr(self, f"_{name}")
-            if name == "allowed":
-                packed = np.frombuffer(saved, np.uint8).reshape(count, -1)
-                array[where] = np.unpackbits(packed, axis=1, count=array.shape[1])
-            else:
-                array[where] = np.frombuffer(saved, array.dtype).reshape(count, *array.shape[1:])
+            array[where] = np.frombuffer(saved, array.dtype).reshape(count, *array.shape[1:])
 
     @property
     def _shape(self) -> tuple[int, int, int]:

@@ -149,13 +149,12 @@ def checked_reset_mask(mask: Any, count: int) -> BoolArray:
     """Which sub-environments to begin anew.
 
     Raises:
-        TypeError: not a bool array.
-        ValueError: another shape, or no True in it.
+        ValueError: no bool array, another shape, or no True in it.
     """
-    if not isinstance(mask, np.ndarray) or mask.dtype != np.bool_:
-        raise TypeError(f"reset_mask must be a numpy array of bool, got {getattr(mask, 'dtype', type(mask).__name__)}")
-    if mask.shape != (count,):
-        raise ValueError(f"reset_mask must have shape ({count},), got {mask.shape}")
-    if not mask.any():
-        raise ValueError("reset_mask must be True for at least one sub-environment")
-    return mask
+    given = np.asarray(mask)
+    if given.dtype != np.bool_ or given.shape != (count,) or not given.any():
+        raise ValueError(
+            f"reset_mask must be [{count}] bool, True for at least one sub-environment, got {given.dtype} of shape "
+            f"{given.shape} with {np.count_nonzero(given)} of them"
+        )
+    return given

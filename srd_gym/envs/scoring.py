@@ -176,13 +176,15 @@ class ScoringEnv(ParallelEnv[str, Observation, int]):  # type: ignore[misc]  # P
 
         Raises:
             ResetNeeded: no episode is running.
+            TypeError: a score that is no integer.
             ValueError: a real document's score is missing or out of range, or an agent does not exist.
         """
         if not self.agents:
             raise ResetNeeded("no episode is running: it has ended or was never begun; call reset() first")
         topic = self._begun()
-        self._scores = self._gathered(actions)
-        order = self.core.rank([topic], self._scores[None], self._generator)
+        scores = self._gathered(actions)
+        order = self.core.rank([topic], scores[None], self._generator)
+        self._scores = scores
         reward = self.core.rewards([topic], order).item()
         self.ranking = tuple(order[0, : self.core.arrays.n_candidates[topic]].tolist())
         if self.core.arrays.labelled[topic]:
@@ -249,8 +251,8 @@ class ScoringEnv(ParallelEnv[str, Observation, int]):  # type: ignore[misc]  # P
         }
 
     def _gathered(self, actions: Mapping[str, int]) -> NDArray[np.int64]:
-        """[N] the scores; those of padding are 0."""
-        present = int(self.core.arrays.n_candidates[self._begun()])
+        """[N] the scores as they are given; those of padding are 0."""
+        n, present = len(self.possible_agents), int(self.core.arrays.n_candidates[self._begun()])
         for agent in actions:
             self._known(agent)
         missing = [agent for agent in self.possible_agents[:present] if agent not in actions]
@@ -259,14 +261,7 @@ class ScoringEnv(ParallelEnv[str, Observation, int]):  # type: ignore[misc]  # P
                 f"{len(missing)} of {present} documents gave no score ({', '.join(missing[:5])}"
                 f"{', ...' if len(missing) > 5 else ''}); every document of the topic acts in its one step"
             )
-        scores = np.zeros(len(self.possible_agents), np.int64)
-        for i, agent in enumerate(self.possible_agents[:present]):
-            if not self._action_space.contains(actions[agent]):
-                raise ValueError(
-                    f"{agent} scored {actions[agent]!r}; expected an integer from 0 to {self.core.n_scores - 1}"
-                )
-            scores[i] = actions[agent]
-        return scores
+        return np.array([*(actions[agent] for agent in self.possible_agents[:present]), *([0] * (n - present))])
 
     def _begun(self) -> int:
         """Index of the episode's topic."""

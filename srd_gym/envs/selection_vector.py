@@ -93,7 +93,8 @@ class SelectionVectorEnv(VectorEnv[Observation, IntArray, Any]):
         # Each sub-environment's shuffle of the topics, and how many of it were dealt: all, so that an epoch begins.
         self._shuffles = np.zeros((num_envs, len(self.core.arrays)), np.int64)
         self._dealt = np.full(num_envs, self._shuffles.shape[1])
-        self._generators: list[tuple[np.random.Generator, int] | None] = [None] * num_envs
+        self._generators = [seeding.np_random() for _ in range(num_envs)]
+        """Generator and seed of each sub-environment."""
         self._episodes = np.arange(num_envs)
         self._begun = False
 
@@ -107,8 +108,7 @@ class SelectionVectorEnv(VectorEnv[Observation, IntArray, Any]):
             options: see the class.
 
         Raises:
-            TypeError: a `reset_mask` that is no bool array.
-            ValueError: an unknown option or query id, or a wrong length.
+            ValueError: an unknown option or query id, a wrong length, or a `reset_mask` that is none.
             ResetNeeded: a `reset_mask` before the first full reset.
         """
         options = options or {}
@@ -208,19 +208,12 @@ class SelectionVectorEnv(VectorEnv[Observation, IntArray, Any]):
     @property  # type: ignore[misc]
     def np_random(self) -> tuple[np.random.Generator, ...]:  # type: ignore[override]
         """The generators of the sub-environments."""
-        return tuple(self._generator(episode)[0] for episode in range(self.num_envs))
+        return tuple(generator for generator, _ in self._generators)
 
     @property
     def np_random_seed(self) -> tuple[int, ...]:  # type: ignore[override]
         """The seeds of the sub-environments."""
-        return tuple(self._generator(episode)[1] for episode in range(self.num_envs))
-
-    def _generator(self, episode: int) -> tuple[np.random.Generator, int]:
-        """Generator and seed of a sub-environment; a random seed where none was given."""
-        known = self._generators[episode]
-        if known is None:
-            known = self._generators[episode] = seeding.np_random()
-        return known
+        return tuple(seed for _, seed in self._generators)
 
     def _begin(self, episodes: IntArray, asked: Mapping[int, int]) -> None:
         """Begin episodes: the topics asked for, elsewhere the next of each sub-environment's shuffle."""
@@ -238,7 +231,7 @@ class SelectionVectorEnv(VectorEnv[Observation, IntArray, Any]):
         """The next topic of each of these sub-environments' shuffles; a new one where an epoch ended."""
         size = self._shuffles.shape[1]
         for episode in episodes[self._dealt[episodes] == size].tolist():
-            self._shuffles[episode] = self._generator(episode)[0].permutation(size)
+            self._shuffles[episode] = self._generators[episode][0].permutation(size)
             self._dealt[episode] = 0
         topics: IntArray = self._shuffles[episodes, self._dealt[episodes]]
         self._dealt[episodes] += 1

@@ -174,7 +174,10 @@ def test_wrong_actions_are_answered() -> None:
     refused(lambda: env.step({}), "call reset", ResetNeeded)
     env.reset(options={"query_id": TOPICS.query_ids[0]})
     refused(lambda: env.step({"doc_0": 0, "doc_1": 0}), r"1 of 3 documents gave no score \(doc_2\)")
-    refused(lambda: env.step({"doc_0": 0, "doc_1": 4, "doc_2": 0}), "doc_1 scored 4; expected an integer from 0 to 3")
+    refused(
+        lambda: env.step({"doc_0": 0, "doc_1": 4, "doc_2": 0}),
+        "score 4 of candidate 1 in episode 0 is out of range; expected 0 to 3",
+    )
     refused(lambda: env.step({"doc_0": 0, "doc_1": 0, "doc_2": 0, "doc_99": 0}), "no agent 'doc_99'")
     env.step({"doc_0": 0, "doc_1": 0, "doc_2": 0})
     refused(lambda: env.step({"doc_0": 0}), "ended", ResetNeeded)

@@ -104,10 +104,9 @@ def test_snapshots_and_deep_copies_go_their_own_way(share: bool) -> None:
 
 
 @pytest.mark.parametrize(("options", "error", "message"), [
-    ({"reset_mask": [True, False]}, TypeError, "must be a numpy array of bool, got list"),
-    ({"reset_mask": np.array([1, 0])}, TypeError, "must be a numpy array of bool, got int64"),
-    ({"reset_mask": np.array([True])}, ValueError, r"must have shape \(2,\)"),
-    ({"reset_mask": np.array([False, False])}, ValueError, "True for at least one"),
+    ({"reset_mask": np.array([1, 0])}, ValueError, r"reset_mask must be \[2\] bool, .* got int64"),
+    ({"reset_mask": [True]}, ValueError, r"got bool of shape \(1,\)"),
+    ({"reset_mask": np.array([False, False])}, ValueError, r"True for at least one .* with 0 of them"),
     ({"query_ids": ["q1"]}, ValueError, r"one id \(or None\) for each of 2"),
     ({"query_ids": "q1"}, ValueError, r"one id \(or None\) for each of 2"),
     ({"query_ids": ["q1", "q9"]}, ValueError, "unknown query id"),

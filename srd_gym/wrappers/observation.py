@@ -11,10 +11,8 @@ import gymnasium as gym
 import numpy as np
 from gymnasium import spaces
 from gymnasium.utils import RecordConstructorArgs
-from gymnasium.vector import VectorEnv
 
 from srd_gym.envs.selection import SelectionEnv
-from srd_gym.protocols import BoolArray
 from srd_gym.wrappers import forms
 
 
@@ -33,12 +31,11 @@ class FormWrapper(gym.ObservationWrapper[Any, np.int64, Any], RecordConstructorA
 
     def __init__(self, env: gym.Env[Any, np.int64], form: forms.Form, **arguments: Any) -> None:
         name = type(self).__name__
-        if isinstance(env, VectorEnv):
-            raise TypeError(
-                f"{name} goes around one environment, got {type(env).__name__}; use srd_gym.wrappers.vector.{name}"
-            )
         if not isinstance(env.unwrapped, SelectionEnv):
-            raise TypeError(f"{name} goes around SRD-v0, got {type(env.unwrapped).__name__}")
+            raise TypeError(
+                f"{name} goes around one SRD-v0, got {type(env.unwrapped).__name__}; around its native vector "
+                f"environment goes srd_gym.wrappers.vector.{name}"
+            )
         if not isinstance(env.observation_space, spaces.Dict):
             raise ValueError(
                 f"{name} reads SRD-v0's Dict observation, got {env.observation_space}; put it around the environment "
@@ -47,12 +44,9 @@ class FormWrapper(gym.ObservationWrapper[Any, np.int64, Any], RecordConstructorA
         RecordConstructorArgs.__init__(self, **arguments)
         super().__init__(env)
         self.form = form
-        self._masks = env.unwrapped.action_masks
+        self.action_masks = env.unwrapped.action_masks
+        """The candidates on offer (sb3-contrib's protocol)."""
         self.observation_space = form.space(env.observation_space)
-
-    def action_masks(self) -> BoolArray:
-        """[N] bool, the candidates on offer (sb3-contrib's protocol)."""
-        return self._masks()
 
     def observation(self, observation: Any) -> Any:
         """The observation in its new form."""

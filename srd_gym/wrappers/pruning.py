@@ -9,7 +9,7 @@ import numpy as np
 from gymnasium.utils import RecordConstructorArgs
 
 from srd_gym.envs.selection import Observation, SelectionEnv
-from srd_gym.protocols import BoolArray, Pruning
+from srd_gym.protocols import Pruning
 from srd_gym.pruning import KNN, ByRanker, Chain
 from srd_gym.pruning.by_ranker import When
 from srd_gym.pruning.knn import Metric
@@ -29,11 +29,7 @@ class _Pruned(gym.Wrapper[Observation, np.int64, Observation, np.int64], RecordC
             )
         there = inner.core.pruning
         inner.core.prune_by(strategy if there is None else Chain((there, strategy)))
-        self._masks = inner.action_masks
-
-    def action_masks(self) -> BoolArray:
-        """[N] bool, the candidates on offer."""
-        return self._masks()
+        self.action_masks = inner.action_masks
 
 
 class KNNPruning(_Pruned):

@@ -10,7 +10,6 @@ from gymnasium.vector import AutoresetMode, VectorEnv, VectorWrapper
 from gymnasium.vector.utils import batch_space
 
 from srd_gym.envs.selection_vector import SelectionVectorEnv
-from srd_gym.protocols import BoolArray
 from srd_gym.wrappers import forms
 
 __all__ = ["BoolMask", "FlatObservation", "RLlibObservation", "TianshouObservation"]
@@ -42,6 +41,7 @@ class VectorFormWrapper(VectorWrapper):  # without type arguments: it takes none
             )
         super().__init__(env)
         self.form = form
+        self.action_masks = env.unwrapped.action_masks
         self.autoreset_mode: AutoresetMode = env.unwrapped.autoreset_mode
         """As an attribute too, where TorchRL looks for it."""
         self.single_observation_space = form.space(env.single_observation_space)
@@ -61,12 +61,6 @@ class VectorFormWrapper(VectorWrapper):  # without type arguments: it takes none
                 final[episode] = self.form(infos["final_obs"][episode])
             infos = {**infos, "final_obs": final}
         return self.form(observations), rewards, terminated, truncated, infos
-
-    def action_masks(self) -> BoolArray:
-        """[B, N] bool, the candidates on offer."""
-        inner: Any = self.env.unwrapped
-        masks: BoolArray = inner.action_masks()
-        return masks
 
 
 class BoolMask(VectorFormWrapper):

@@ -154,8 +154,8 @@ def test_wrappers_refuse_what_they_cannot_wrap(wrapper: Any) -> None:
     other, sync = gym.make("CartPole-v1"), gym.make_vec("SRD-v0", 2, "sync", topics=TOPICS)
     without = gym.wrappers.FilterObservation(plain, ["documents"])
     compact = gym.make("SRD-v0", topics=TOPICS, observation="compact")
-    refused(lambda: wrapper(other), f"{name} goes around SRD-v0, got CartPoleEnv", TypeError)
-    message = f"around one environment, got SelectionVectorEnv; use srd_gym.wrappers.vector.{name}"
+    refused(lambda: wrapper(other), f"{name} goes around one SRD-v0, got CartPoleEnv", TypeError)
+    message = f"around one SRD-v0, got SelectionVectorEnv; .* srd_gym.wrappers.vector.{name}"
     refused(lambda: wrapper(native), message, TypeError)
     refused(lambda: wrapper(FlatObservation(plain)), f"{name} reads SRD-v0's Dict observation, got Box")
     refused(lambda: wrapper(without), re.escape("got ['documents']") if name == "BoolMask" else "'documents'")

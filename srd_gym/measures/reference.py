@@ -210,13 +210,8 @@ def greedy_ideal(
     order = reference.order
     covers = reference.pool[order].astype(np.bool_)[None]
     ranks = len(table) if depth is None else min(depth, len(table))
-    # Documents that cover nothing never gain: they come last, in order of preference.
-    useful = np.flatnonzero(covers[0].any(axis=1))
-    first = min(ranks, len(useful))
-    picked, gains = greedy_by_novelty(covers[:, useful], reference.weights[None], alpha, first)
-    gaining = useful[picked[0][gains[0] > 0.0]]
-    rest = np.setdiff1d(np.arange(len(table)), gaining)
-    ranking: IntArray = order[np.concatenate([gaining, rest])[:ranks]]
+    rankings, _ = greedy_by_novelty(covers, reference.weights[None], alpha, ranks)
+    ranking: IntArray = order[rankings[0]]
     return ranking
 
 

@@ -104,15 +104,9 @@ def read_batches(
 def number_rows(column: pa.Array, kind: pa.DataType) -> list[NDArray[Any] | None]:
     """A list column of numbers as one flat array a row (views into Arrow's memory where the type is ours)."""
     present = column.is_valid().to_numpy(zero_copy_only=False)
-    values, sizes = column, None
-    while (
-        pa.types.is_list(values.type) or pa.types.is_large_list(values.type) or pa.types.is_fixed_size_list(values.type)
-    ):
-        lengths = values.value_lengths().fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
-        sizes = lengths if sizes is None else _joined(sizes, lengths)
-        values = values.flatten()
-    if sizes is None:
-        raise ValueError("not a list")
+    sizes, values = _lengths(column), pc.list_flatten(column)
+    if pa.types.is_nested(values.type):
+        sizes, values = _joined(sizes, _lengths(values)), pc.list_flatten(values)
     if values.null_count:
         raise ValueError("a list holds a null; leave out the whole list where there are no numbers")
     if pa.types.is_floating(kind) and pa.types.is_floating(values.type):
@@ -121,6 +115,12 @@ def number_rows(column: pa.Array, kind: pa.DataType) -> list[NDArray[Any] | None
     numbers = values.cast(kind).to_numpy(zero_copy_only=False)
     ends = np.cumsum(sizes)
     return [numbers[end - size : end] if there else None for there, size, end in zip(present, sizes, ends, strict=True)]
+
+
+def _lengths(lists: pa.Array) -> NDArray[np.int64]:
+    """How long each list is, 0 where it is missing."""
+    lengths: NDArray[np.int64] = pc.list_value_length(lists).fill_null(0).to_numpy(zero_copy_only=False)
+    return lengths.astype(np.int64)
 
 
 def _joined(outer: NDArray[np.int64], inner: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -49,7 +49,7 @@ from srd_gym.data.streams import notice
 from srd_gym.files import PathLike, written_atomically
 from srd_gym.mapped import MappedFile
 from srd_gym.reading import Place, json_value, reading, shown
-from srd_gym.topic import Topic, TopicSet
+from srd_gym.topic import TOPIC_FIELDS, Topic, TopicSet
 
 SCHEMA_VERSION = 1
 """Rises when the meaning of a column changes; readers refuse files of a later version."""
@@ -278,17 +278,16 @@ def _columns(file: pq.ParquetFile, path: PathLike) -> list[str]:
 
 def record_batch(topics: list[Topic], schema: pa.Schema) -> pa.RecordBatch:
     """Topics as the columns of a schema; its lists of numbers are arrays, flattened."""
-    columns = [pa.array([_column_value(topic, entry.name) for topic in topics], type=entry.type) for entry in schema]
-    return pa.RecordBatch.from_arrays(columns, schema=schema)
+    return pa.RecordBatch.from_pylist([_row_of(topic) for topic in topics], schema=schema)
 
 
-def _column_value(topic: Topic, name: str) -> Any:
-    """The topic's entry in a column; `vector_width` is F of whatever vectors it has."""
-    if name == "vector_width":
-        vectors = (topic.doc_vectors, topic.query_vector, topic.subtopic_vectors)
-        return next((int(v.shape[-1]) for v in vectors if v is not None), None)
-    value = getattr(topic, name)
-    return value.reshape(-1) if isinstance(value, np.ndarray) else value
+def _row_of(topic: Topic) -> dict[str, Any]:
+    """The topic's entries by column; `vector_width` is F of whatever vectors it has."""
+    values = {name: getattr(topic, name) for name in TOPIC_FIELDS}
+    vectors = (topic.doc_vectors, topic.query_vector, topic.subtopic_vectors)
+    width = next((int(v.shape[-1]) for v in vectors if v is not None), None)
+    flat = {name: value.reshape(-1) for name, value in values.items() if isinstance(value, np.ndarray)}
+    return values | flat | {"vector_width": width}
 
 
 def _topics_of(batch: pa.RecordBatch, path: PathLike, first_row: int, aside: MappedFile | None) -> Iterator[Topic]:
@@ -322,12 +321,8 @@ def _values(batch: pa.RecordBatch, name: str, path: PathLike) -> list[Any]:
 def _shaped(values: dict[str, Any]) -> dict[str, Any]:
     """Flat arrays of a row as matrices; what does not divide stays flat, and Topic's error names it."""
     width = values.pop("vector_width", None)
-    for name in _STRINGS:
-        value = values.get(name)
-        if value is None and name in {"subtopic_ids", "feature_names"}:
-            values[name] = ()
-        elif value is not None:
-            values[name] = tuple(value)
+    for name in ("subtopic_ids", "feature_names"):
+        values[name] = values.get(name) or ()
     n, s = len(values.get("doc_ids") or ()), len(values["subtopic_ids"])
     if width is None and n:
         vectors, query = values.get("doc_vectors"), values.get("query_vector")

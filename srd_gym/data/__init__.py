@@ -7,6 +7,7 @@ stop nothing by (documents left out, columns ignored) is a `DataNotice` warning.
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 from pathlib import Path
 from weakref import WeakValueDictionary
@@ -65,6 +66,7 @@ WORDS = Path(__file__).parent / "collections" / "words.parquet"
 """The file of "words": 40 queries with results to read, written for this package."""
 
 _PREFIX = "synthetic:"
+_NAME = re.compile(rf"{_PREFIX}([^:]*)(?::([0-9]+)(?::([0-9]+))?)?")
 
 
 def load_topics(source: TopicSet | PathLike) -> TopicSet:
@@ -116,11 +118,10 @@ _FILES: WeakValueDictionary[tuple[str, int, int], TopicSet] = WeakValueDictionar
 @lru_cache(maxsize=4)
 def _synthetic(source: str) -> TopicSet:
     """The generator's topics, by name."""
-    preset, *numbers = source.removeprefix(_PREFIX).split(":")
-    if len(numbers) > 2 or not all(number.isascii() and number.isdigit() for number in numbers):
+    match = _NAME.fullmatch(source)
+    if match is None:
         raise ValueError(
             f'topics: expected "{_PREFIX}PRESET[:TOPICS[:SEED]]" such as "{_PREFIX}serp:200:1", got {source!r}'
         )
-    count = int(numbers[0]) if numbers else DEFAULT_TOPICS
-    seed = int(numbers[1]) if len(numbers) == 2 else 0
-    return generate(preset, n_topics=count, seed=seed)
+    preset, count, seed = match.groups()
+    return generate(preset, n_topics=int(count or DEFAULT_TOPICS), seed=int(seed or 0))

@@ -32,7 +32,7 @@ import numpy as np
 from srd_gym.data.attach import Missing, attach_vectors
 from srd_gym.data.collection import by_bm25, by_cosine
 from srd_gym.data.labels import label_free_order
-from srd_gym.data.streams import existing_folder, few, notice, tell
+from srd_gym.data.streams import existing_folder, tell
 from srd_gym.data.vectors import read_vector_parts
 from srd_gym.files import PathLike
 from srd_gym.names import check_option
@@ -181,15 +181,11 @@ def _read_relations(folder: Path, subtopics: Texts, results: Texts, strict: bool
         if result_id in results[query_id]:
             pairs.add((subtopic_id, result_id))
             continue
-        what = f"result {shown(result_id)} is not in results.txt as a result of topic {shown(query_id)}"
         if strict:
+            what = f"result {shown(result_id)} is not in results.txt as a result of topic {shown(query_id)}"
             raise ValueError(f"{place}: {what}")
-        elsewhere.append(what)
-    if elsewhere:
-        notice(
-            f"{folder}: {len(elsewhere)} relations point at no result of their topic and are left out "
-            f"({few(elsewhere, '; ')})"
-        )
+        elsewhere.append(f"{result_id} of topic {query_id}")
+    tell(folder, "relations point at no result of their topic and are left out", elsewhere)
     return pairs
 
 

@@ -45,13 +45,11 @@ class LsaVectorizer:
 
     Args:
         width: F, the number of dimensions.
-        seed: of the randomised decomposition.
     """
 
-    def __init__(self, width: int = 100, *, seed: int = 0) -> None:
+    def __init__(self, width: int = 100) -> None:
         check_integer(f"{_WHAT}: width", width, 1)
         self.width = int(width)
-        self.seed = seed
         self._weigher: TfidfVectorizer | None = None
         self._put((), np.empty(0), np.empty((width, 0), dtype=np.float32))
 
@@ -90,7 +88,7 @@ class LsaVectorizer:
         from sklearn.decomposition import TruncatedSVD
 
         rank = min(self.width, *counts.shape)
-        svd = TruncatedSVD(n_components=rank, algorithm="randomized", n_iter=7, random_state=self.seed).fit(counts)
+        svd = TruncatedSVD(n_components=rank, algorithm="randomized", n_iter=7, random_state=0).fit(counts)
         components = np.zeros((self.width, counts.shape[1]), dtype=np.float32)
         components[:rank] = svd.components_
         self._put(tuple(weigher.get_feature_names_out().tolist()), weigher.idf_, components)
@@ -134,14 +132,14 @@ class LsaVectorizer:
         return embed_topics(topics, self.transform, transductive=transductive)
 
     def save(self, folder: PathLike) -> None:
-        """Write `lsa.json` (settings and vocabulary) and `lsa.npz` (numbers), each whole or not at all.
+        """Write `lsa.json` (the vocabulary) and `lsa.npz` (numbers), each whole or not at all.
 
         Raises:
             RuntimeError: not fitted.
         """
         if not self.fitted:
             raise RuntimeError(f"{_WHAT}: nothing to save before fit(texts)")
-        about = {"format_version": FORMAT_VERSION, "width": self.width, "seed": self.seed, "terms": self._terms}
+        about = {"format_version": FORMAT_VERSION, "terms": self._terms}
         with written_atomically(Path(folder) / _ARRAYS) as temporary, temporary.open("wb") as stream:
             np.savez(stream, idf=self._idf, components=self._components)
         with written_atomically(Path(folder) / _ABOUT) as temporary:
@@ -156,20 +154,19 @@ class LsaVectorizer:
             ValueError: files of another form or of a later version, or that do not belong together.
         """
         place = existing_folder(folder, _WHAT)
-        about = _read_about(place / _ABOUT)
+        terms = _read_terms(place / _ABOUT)
         refuse_pickle(place / _ARRAYS, _WHAT, _ADVICE)
         with open_npz(place / _ARRAYS, _WHAT, _ADVICE) as arrays:
             idf, components = arrays["idf"], arrays["components"]
-        width, terms = about["width"], about["terms"]
-        if idf.shape != (len(terms),) or components.shape != (width, len(terms)):
+        if idf.shape != (len(terms),) or components.shape[1:] != (len(terms),) or not len(components):
             raise ValueError(
-                f"{_WHAT}: {place}: {_ABOUT} lists {len(terms)} terms and width {width}, but {_ARRAYS} holds "
-                f"idf {idf.shape} and components {components.shape}; the files do not belong together"
+                f"{_WHAT}: {place}: {_ABOUT} lists {len(terms)} terms, but {_ARRAYS} holds idf {idf.shape} and "
+                f"components {components.shape}; the files do not belong together"
             )
         with reading(place / _ARRAYS, _WHAT, "numbers", _ADVICE):
             if not (np.isfinite(idf).all() and np.isfinite(components).all()):
                 raise ValueError(f"{_WHAT}: {place / _ARRAYS} holds NaN or infinity; {_ADVICE}")
-        loaded = cls(width, seed=about["seed"])
+        loaded = cls(len(components))
         loaded._put(tuple(terms), idf, components)
         return loaded
 
@@ -196,18 +193,16 @@ def _new_weigher(**settings: Any) -> TfidfVectorizer:
     return TfidfVectorizer(sublinear_tf=True, token_pattern=r"(?u)\b\w\w+\b", **settings)
 
 
-def _read_about(path: Path) -> dict[str, Any]:
-    """Settings and vocabulary, checked."""
+def _read_terms(path: Path) -> list[str]:
+    """The vocabulary, checked."""
     about = read_json_object(path, _WHAT, _ADVICE)
-    version, width, seed, terms = (about.get(name) for name in ("format_version", "width", "seed", "terms"))
+    version, terms = about.get("format_version"), about.get("terms")
     if version != FORMAT_VERSION:
         raise ValueError(
             f"{_WHAT}: {path} has format version {shown(str(version))}, expected {FORMAT_VERSION}; upgrade srd_gym, or "
             "fit and save it again"
         )
-    whole = type(width) is int and width >= 1 and type(seed) is int and seed >= 0
-    if not whole or not isinstance(terms, list) or not all(isinstance(term, str) for term in terms):
-        raise ValueError(f"{_WHAT}: {path}: width and seed must be integers and terms a list of text; {_ADVICE}")
-    if not terms or len(set(terms)) < len(terms):
-        raise ValueError(f"{_WHAT}: {path}: expected at least one term, and each once; {_ADVICE}")
-    return about
+    listed = isinstance(terms, list) and all(isinstance(term, str) for term in terms)
+    if not listed or not terms or len(set(terms)) < len(terms):
+        raise ValueError(f"{_WHAT}: {path}: expected a list of terms, at least one and each once; {_ADVICE}")
+    return list(terms)

@@ -31,9 +31,9 @@ def tell(where: object, what: str, names: Collection[str]) -> None:
         notice(f"{where}: {len(names)} {what}: {few([shown(name) for name in names])}")
 
 
-def few(names: Collection[str], separator: str = ", ") -> str:
+def few(names: Collection[str]) -> str:
     """The first three, and how many more."""
-    first = separator.join(list(names)[:_FEW])
+    first = ", ".join(list(names)[:_FEW])
     return f"{first} and {len(names) - _FEW} more" if len(names) > _FEW else first
 
 

@@ -17,7 +17,7 @@ from defusedxml import ElementTree as SafeElementTree
 from defusedxml.common import DefusedXmlException
 
 from srd_gym.data.attach import Missing, attach_files
-from srd_gym.data.streams import entries, few, notice, tell, text_of
+from srd_gym.data.streams import entries, tell, text_of
 from srd_gym.files import PathLike
 from srd_gym.reading import open_binary, shown
 from srd_gym.topic import GradeArray, Topic, TopicSet
@@ -230,13 +230,8 @@ def _with_texts(topics: TopicSet, paths: Paths) -> TopicSet:
             "give the corpus that the run was made of"
         )
     several = [doc_id for doc_id, own in given.items() if len(set(own)) > 1]
-    for names, what in (
-        (sorted(wanted - given.keys()), "no text ({}); theirs is empty"),
-        (several, "several texts of one id ({}): the first of each stays, and may be another document's"),
-    ):
-        if names:
-            listed = few([shown(name) for name in names])
-            notice(f"{topics.name}: {len(names):,} of {len(wanted):,} documents have {what.format(listed)}")
+    tell(topics.name, f"of {len(wanted)} documents have no text, theirs is empty", sorted(wanted - given.keys()))
+    tell(topics.name, "documents have several texts: the first stays, and may be another document's", several)
     return topics.replace(
         replace(topic, doc_texts=tuple(given[doc_id][0] if doc_id in given else "" for doc_id in topic.doc_ids))
         for topic in topics

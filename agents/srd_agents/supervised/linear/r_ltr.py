@@ -56,6 +56,8 @@ def exponential(model_margin: ScoreArray, measure_margin: ScoreArray) -> tuple[S
     return loss, -loss
 
 
+PAIR_LOSSES = {"perceptron": perceptron, "logistic": logistic, "exponential": exponential}
+
 Floats = NDArray[np.float32]
 
 _BLOCK = 1 << 21
@@ -275,6 +277,8 @@ class Rltr(PlackettLuceLearner[RltrConfig]):
 class PairConfig(RltrConfig):
     """PAMM, SGDMM-Log and SGDMM-Exp: learners from pairs of a good and a bad ranking."""
 
+    loss: Literal["perceptron", "logistic", "exponential"] = "perceptron"
+    """Of a pair: PAMM's "perceptron", SGDMM-Log's "logistic" or SGDMM-Exp's "exponential"."""
     positives: Count = 5
     """tau+, good rankings a topic: the ideal and variants of it with equally judged documents swapped."""
     negatives: Count = 20
@@ -283,12 +287,16 @@ class PairConfig(RltrConfig):
     """What a bad ranking may reach in the measure, in shares of the ideal's."""
 
 
-class PairLearner(PlackettLuceLearner[PairConfig]):
-    """Learners from pairs of a good and a bad ranking; they differ in `pair_loss` only."""
+class Pamm(PlackettLuceLearner[PairConfig]):
+    """PAMM, SGDMM-Log and SGDMM-Exp (Xu et al., TIST 2017): learned from pairs of a good and a bad ranking.
 
+    Differs from the paper: all pairs of a topic step at once, divided by their number (the paper: one after the
+    other), and steps are Adam's unless `optimizer="sgd"`; the likelihood is `Rltr`'s. SGDMM's update adds where its
+    loss wants it to subtract; here the loss falls. For SGDMM-Exp Delta F counts as at least -50.
+    """
+
+    name: str = "pamm"
     config_class: ClassVar[type[Any]] = PairConfig
-    pair_loss: ClassVar[Any]
-    """`perceptron`, `logistic` or `exponential`."""
 
     def _prepare(self, topics: TopicSet, seed: int) -> None:
         super()._prepare(topics, seed)
@@ -328,40 +336,9 @@ class PairLearner(PlackettLuceLearner[PairConfig]):
     def _pull(self, good: ScoreArray, bad: ScoreArray, samples: Samples) -> tuple[float, ScoreArray, ScoreArray]:
         """The mean over pairs; 0 where there are none."""
         values, at = samples.values, samples.n_good
-        losses, slopes = type(self).pair_loss(good[:, None] - bad, values[:at, None] - values[at:])
+        losses, slopes = PAIR_LOSSES[self.config.loss](good[:, None] - bad, values[:at, None] - values[at:])
         pairs = max(1, losses.size)
         return float(losses.sum() / pairs), slopes.sum(axis=1) / pairs, -slopes.sum(axis=0) / pairs
-
-
-class Pamm(PairLearner):
-    """PAMM (Xu et al., TIST 2017): a perceptron on pairs whose likelihoods differ by less than their measures do.
-
-    Differs from the paper: all pairs of a topic step at once, divided by their number (the paper: one after the
-    other), and steps are Adam's unless `optimizer="sgd"`; the likelihood is `Rltr`'s.
-    """
-
-    name: str = "pamm"
-    pair_loss: ClassVar[Any] = staticmethod(perceptron)
-
-
-class SgdmmLog(PairLearner):
-    """SGDMM-Log (Xu et al., TIST 2017): Delta E log(1 + exp(-Delta F)) of pairs is minimised.
-
-    Differs from the paper: as `Pamm`. The paper's update adds where its loss wants it to subtract; here the loss falls.
-    """
-
-    name: str = "sgdmm-log"
-    pair_loss: ClassVar[Any] = staticmethod(logistic)
-
-
-class SgdmmExp(PairLearner):
-    """SGDMM-Exp (Xu et al., TIST 2017): Delta E exp(-Delta F) of pairs is minimised.
-
-    Differs from the paper: as `SgdmmLog`; Delta F counts as at least -50.
-    """
-
-    name: str = "sgdmm-exp"
-    pair_loss: ClassVar[Any] = staticmethod(exponential)
 
 
 @dataclass(frozen=True, kw_only=True)

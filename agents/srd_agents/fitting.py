@@ -308,16 +308,12 @@ class Fit:
         if self._progress is None or (self._position and now - self._shown_at < _PROGRESS_SECONDS):
             return
         self._shown_at = now
-        records = self.history.records
         self._progress(
             Progress(
                 epoch=self._epoch,
                 epochs=self._config.epochs,
                 topics_done=self._position,
                 topics=len(self._topics),
-                seconds=self.seconds,
-                record=records[-1] if records else None,
-                best_validation=self.history.best_validation,
-                records=records,
+                records=self.history.records,
             )
         )

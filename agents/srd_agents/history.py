@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 from srd_agents.config import check_between, check_count, config_from
 
@@ -66,18 +66,10 @@ class Progress:
     """Topics seen in the running epoch."""
     topics: int
     """Topics an epoch."""
-    seconds: float
-    """Training time so far, earlier sessions of a resumed run included."""
-    record: Mapping[str, Any] | None
-    """The last record of the history; None in the first epoch."""
-    best_validation: float | None
-    """Best validation value so far."""
-    records: Sequence[Mapping[str, Any]] = ()
-    """All records of the history so far; it grows while training goes on."""
+    records: Sequence[Mapping[str, Any]]
+    """The records of the history so far; it grows while training goes on."""
 
 
-class OnProgress(Protocol):
-    """Called at the end of every epoch and up to ten times a second in between."""
-
-    def __call__(self, progress: Progress) -> None:
-        """Show the progress; raising `KeyboardInterrupt` saves and ends the run."""
+OnProgress = Callable[[Progress], None]
+"""Called at the end of every epoch and up to ten times a second in between; raising `KeyboardInterrupt` saves and ends
+the run."""

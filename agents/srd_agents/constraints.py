@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from srd_agents.cautious import EQUAL, Cautious, near_copies
-from srd_agents.config import check_between, check_count, check_positive
+from srd_agents.cautious import EQUAL, Cautious, CautiousConfig, near_copies
+from srd_agents.config import check_between, check_count
 from srd_agents.heuristic.stepwise import Progress, Stepwise
 from srd_agents.heuristic.vectors import rows_of
 from srd_gym.protocols import (
@@ -28,7 +28,7 @@ from srd_gym.protocols import (
 )
 from srd_gym.topic import Topic
 
-COPIES = 0.98
+COPIES = CautiousConfig.copies
 """Cosine from which on a document is a near copy, unless another is asked for."""
 
 
@@ -170,9 +170,7 @@ class Rules:
     def __init__(
         self, *, copies: float | None, groups: Any, max_per_group: int | None, costs: Any, budget: float | None
     ) -> None:
-        if copies is not None:
-            check_between("copies", copies, 0.0, 1.0)
-            check_positive("copies", copies)
+        copies = CautiousConfig(copies=copies).copies
         if (groups is None) != (max_per_group is None):
             raise ValueError("groups and max_per_group belong together, got only one of them; give both or neither")
         if max_per_group is not None:

@@ -90,8 +90,7 @@ class LinearLearner(Learner[C], Generic[C, P]):
         Raises:
             ValueError: not trained.
         """
-        if self.vector_width is None:
-            raise ValueError(f"ranker {self.name!r} has no weights yet: call fit, or load a trained folder")
+        self.check_topics([])
         return dict(zip(self.weight_names(), self._values.tolist(), strict=True))
 
     def _build(self, vector_width: int) -> None:

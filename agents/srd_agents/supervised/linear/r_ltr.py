@@ -300,32 +300,20 @@ class Pamm(PlackettLuceLearner[PairConfig]):
 
     def _prepare(self, topics: TopicSet, seed: int) -> None:
         super()._prepare(topics, seed)
-        if not self._resuming:
-            self._tell_shortage(topics)
-
-    def _tell_shortage(self, topics: TopicSet) -> None:
-        """Say where random rankings were hardly ever bad enough.
-
-        Raises:
-            ValueError: nowhere, so that there is no pair to learn from.
-        """
-        wanted, below = self.config.negatives, self.config.negative_below
-        found = {
-            t.query_id: len(p.samples.values) - p.samples.n_good for t, p in zip(topics, self._topics, strict=True)
-        }
-        if not any(found.values()):
+        config = self.config
+        found = [len(given.samples.values) - given.samples.n_good for given in self._topics]
+        short = [topic.query_id for topic, count in zip(topics, found, strict=True) if count < config.negatives]
+        if not any(found):
             raise ValueError(
-                f"ranker {self.name!r}: no random ranking of {len(topics)} topics is as bad as negative_below={below} "
-                f"of the ideal's {self.config.measure}, so there are no pairs to learn from; raise negative_below"
+                f"ranker {self.name!r}: no random ranking of {len(topics)} topics is as bad as negative_below="
+                f"{config.negative_below} of the ideal's {config.measure}, so there are no pairs to learn from; raise "
+                "negative_below"
             )
-        short = [query_id for query_id, count in found.items() if count < wanted]
-        if short:
-            few = ", ".join(short[:10]) + (", ..." if len(short) > 10 else "")
-            drawn = sum(found[query_id] for query_id in short)
+        if short and not self._resuming:
             logger.warning(
-                "%d of %d topics have fewer than %d random rankings of at most %g of the ideal's %s (%d in all; a "
-                "bounded number was drawn): %s",
-                len(short), len(found), wanted, below, self.config.measure, drawn, few,
+                "%d of %d topics, %s among them, have fewer than %d random rankings of at most %g of the ideal's %s; a "
+                "bounded number was drawn",
+                len(short), len(found), short[0], config.negatives, config.negative_below, config.measure,
             )  # fmt: skip
 
     def _samples(self, topic: Topic, generator: np.random.Generator) -> Samples:

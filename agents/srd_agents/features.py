@@ -75,10 +75,21 @@ def padded_order_features(arrays: TopicArrays) -> Floats:
 
 def side_by_side(rows: Sequence[NDArray[Any]]) -> NDArray[Any]:
     """Arrays of one topic each as one array, padded with 0 to the largest."""
+    if all(row.shape == rows[0].shape for row in rows):
+        return np.stack(rows)
     out = np.zeros((len(rows), *np.max([row.shape for row in rows], axis=0)), rows[0].dtype)
     for place, row in zip(out, rows, strict=True):
         place[tuple(map(slice, row.shape))] = row
     return out
+
+
+def query_vectors(topics: Sequence[Topic], width: int) -> Floats:
+    """[B, F] float32; a row of zeros where a topic has no query vector."""
+    queries = np.zeros((len(topics), width), np.float32)
+    for row, topic in zip(queries, topics, strict=True):
+        if topic.query_vector is not None:
+            row[:] = topic.query_vector
+    return queries
 
 
 def relevance_features(topic: Topic, *, wanted: bool = True) -> Floats:

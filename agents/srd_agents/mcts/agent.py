@@ -14,7 +14,7 @@ from srd_agents.mcts.config import MctsConfig
 from srd_agents.mcts.loss import policy_loss, value_loss
 from srd_agents.mcts.network import NumpyEvaluator, SearchNetwork
 from srd_agents.mcts.rollout import OrderedTopic, Planner, Played, Simulator
-from srd_agents.networks.inputs import log_policy, padded_inputs
+from srd_agents.networks.inputs import inputs_of, log_policy
 from srd_agents.networks.learner import NetworkLearner
 from srd_gym.core import SelectionCore
 from srd_gym.protocols import IntArray, ScoreArray
@@ -76,7 +76,7 @@ class Mcts(NetworkLearner[MctsConfig]):
         network, like = self._network, self._network.standardizer.shift
         projections = []
         for topic in topics:
-            parts = network.project(padded_inputs([topic.documents], [topic.query], like))
+            parts = network.project(inputs_of([topic.topic], like, [topic.documents]))
             scoring, inputs, initial = (part[0].cpu().numpy() for part in parts)
             projections.append((scoring, inputs, initial))
         return NumpyEvaluator(network, projections)
@@ -118,7 +118,7 @@ class Mcts(NetworkLearner[MctsConfig]):
         """One step on the episodes of these topics; the parts of the loss, means per rank."""
         network, like = self._network, self._network.standardizer.shift
         scoring, inputs, initial = network.project(
-            padded_inputs([t.documents for t in topics], [t.query for t in topics], like)
+            inputs_of([each.topic for each in topics], like, [each.documents for each in topics])
         )
         rows = torch.arange(len(topics))[:, None]
         states = network.states(initial, inputs[rows, torch.from_numpy(played.documents)])

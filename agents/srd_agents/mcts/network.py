@@ -12,6 +12,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from srd_agents.features import side_by_side
 from srd_agents.networks.attention import AttentionStack, initialise
 from srd_agents.networks.inputs import Inputs, Standardizer, orthonormal
 from srd_gym.protocols import IntArray
@@ -185,7 +186,6 @@ class NumpyEvaluator:
     """
 
     def __init__(self, network: SearchNetwork, projections: list[tuple[Floats, Floats, Floats]]) -> None:
-        count, width = len(projections), max(len(scoring) for scoring, _, _ in projections)
         self._hidden = hidden = network.hidden
         # The small weights that are used at every node: [H, 4H], [2H], a number.
         self._recurrent: Floats = np.ascontiguousarray(network.recurrent_weight.detach().cpu().numpy().T)
@@ -195,12 +195,10 @@ class NumpyEvaluator:
         self._scale = np.repeat(np.array([0.5, 0.5, 1, 0.5], np.float32), hidden)
         self._shift = np.repeat(np.array([0.5, 0.5, 0, 0.5], np.float32), hidden)
         # [M, 2H, N]: every term of a sum over the state is then a whole row.
-        self._scoring = np.zeros((count, 2 * hidden, width), np.float32)
-        self._inputs = np.zeros((count, width, 4 * hidden), np.float32)
+        scoring = side_by_side([scoring for scoring, _, _ in projections])
+        self._scoring: Floats = np.ascontiguousarray(scoring.swapaxes(1, 2))
+        self._inputs = side_by_side([inputs for _, inputs, _ in projections])
         self._initial = np.stack([initial for _, _, initial in projections])
-        for row, (scoring, inputs, _) in enumerate(projections):
-            self._scoring[row, :, : len(scoring)] = scoring.T
-            self._inputs[row, : len(inputs)] = inputs
 
     @property
     def state_width(self) -> int:

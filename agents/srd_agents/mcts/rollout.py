@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from srd_agents.features import side_by_side
 from srd_agents.mcts.config import MctsConfig
 from srd_agents.mcts.root import dirichlet_noise, mix_noise, run_gumbel
 from srd_agents.mcts.search import Evaluator, Search, Terminal, instantiate, run
@@ -48,8 +49,8 @@ class OrderedTopic:
     """[N], place -> candidate."""
     documents: FloatArray
     """[N, F] in that order."""
-    query: FloatArray | None
-    """[F], or None."""
+    topic: Topic
+    """As it came."""
 
     @classmethod
     def of(cls, topic: Topic) -> OrderedTopic:
@@ -60,7 +61,7 @@ class OrderedTopic:
         """
         order = seeded_order(topic, 0)
         documents = np.ascontiguousarray(topic.require_vectors("a learned ranker")[order])
-        return cls(order, documents, topic.query_vector)
+        return cls(order, documents, topic)
 
 
 class Played(NamedTuple):
@@ -201,10 +202,7 @@ class Simulator:
     """
 
     def __init__(self, core: SelectionCore, orders: list[IntArray]) -> None:
-        self._core = core
-        self._orders = np.zeros((len(orders), core.arrays.max_candidates), np.int64)
-        for row, order in zip(self._orders, orders, strict=True):
-            row[: len(order)] = order
+        self._core, self._orders = core, side_by_side(orders)
 
     def play(
         self, planner: Planner, evaluator: Evaluator, batch: IntArray, rng: np.random.Generator | None

@@ -3,8 +3,8 @@
 `step` is one simulation of every tree: `descend` goes to an edge that was never tried, `expand` puts an evaluated
 node there, and `backward` carries what it is worth to the root. Functions without state of their own: everything they
 know lies in the arrays of `Trees`, which they write into. All trees take one simulation at a time in lockstep.
-Arithmetic is elementwise over trees, so a tree comes out the same to the last bit whatever is searched beside it; few
-trees are walked one by one, with the same sums on plain numbers.
+Arithmetic is elementwise over trees, so a tree comes out the same to the last bit whatever is searched beside it; one
+alone is walked with the same sums on plain numbers.
 
 Shapes: A trees that are searched, E leaves, N candidates, K ranks, D width of the network's state.
 """
@@ -25,8 +25,6 @@ from srd_gym.protocols import IntArray, ScoreArray
 
 Terminal = Callable[[IntArray, IntArray], ScoreArray]
 """(trees [E], rankings [E, K], -1 behind a list's end) -> [E] the measure of finished lists."""
-_FEW = 4
-"""Up to as many trees are walked one by one: slices of single rows cost less than gathering."""
 _SHORT = 8
 """Up to as many edges are looked at one by one, on plain numbers."""
 
@@ -159,10 +157,6 @@ def descend(
         (nodes [A], actions [A]): the untried edge found and its node; action -1 where the descent ended in a node
         without edges, which is a finished list or is to be expanded.
     """
-    if len(which) <= _FEW and forced is None:
-        entries = _Entries(trees)
-        found = [_descend_one(entries, int(root), exploration) for root in trees.root[which]]
-        return np.array([node for node, _ in found], np.int64), np.array([action for _, action in found], np.int64)
     node, action = trees.root[which], np.full(len(which), -1, np.int64)
     block = trees.block[node]
     active = np.flatnonzero(block >= 0)
@@ -321,11 +315,6 @@ def backward(trees: Trees, nodes: IntArray, values: ScoreArray) -> None:
         nodes: [E], of different trees.
         values: [E] float64.
     """
-    if len(nodes) <= _FEW:
-        entries = _Entries(trees)
-        for node, value in zip(nodes.tolist(), values.tolist(), strict=True):
-            _backward_one(entries, node, value)
-        return
     while len(nodes):
         count = trees.visits[nodes] + 1
         total = trees.total[nodes] + values

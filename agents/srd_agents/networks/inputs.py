@@ -14,7 +14,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from srd_agents.features import padded_order_features
+from srd_agents.features import padded_order_features, query_vectors, side_by_side
 from srd_gym.core import TopicArrays
 from srd_gym.mapped import looked_at
 from srd_gym.protocols import IntArray
@@ -111,47 +111,21 @@ class TopicTensors:
         )
 
 
-def inputs_of(topics: Sequence[Topic], like: Tensor) -> Inputs:
-    """What a network sees of topics that have document vectors of one width.
+def inputs_of(topics: Sequence[Topic], like: Tensor, vectors: Sequence[NDArray[np.float32]] | None = None) -> Inputs:
+    """What a network sees of topics that have document vectors of one width, padded to the largest.
 
     Args:
         topics: at least one.
         like: whose device and dtype to take.
+        vectors: the candidates of each in another order; None: as they are.
     """
-    return padded_inputs(
-        [topic.require_vectors(_WHO) for topic in topics], [topic.query_vector for topic in topics], like
-    )
-
-
-def padded_inputs(
-    vectors: Sequence[NDArray[np.float32]], queries: Sequence[NDArray[np.float32] | None], like: Tensor | None = None
-) -> Inputs:
-    """What a network sees of B topics, padded to the largest.
-
-    Args:
-        vectors: [N_b, F] of each topic.
-        queries: [F] of each; None: it has none.
-        like: whose device and dtype to take; None: float32 on the CPU.
-    """
-    like = torch.empty(0) if like is None else like
-    most = max(len(rows) for rows in vectors)
-    given = np.zeros((len(vectors), vectors[0].shape[1]), np.float32)
-    for row, query in zip(given, queries, strict=True):
-        if query is not None:
-            row[:] = query
-    present = None
-    if all(len(rows) == most for rows in vectors):
-        documents = vectors[0][None] if len(vectors) == 1 else np.stack(vectors)
-    else:
-        documents = np.zeros((len(vectors), most, vectors[0].shape[1]), np.float32)
-        for place, rows in zip(documents, vectors, strict=True):
-            place[: len(rows)] = rows
-        counts = np.array([len(rows) for rows in vectors])
-        present = torch.from_numpy(np.arange(most) < counts[:, None]).to(like.device)
+    vectors = [topic.require_vectors(_WHO) for topic in topics] if vectors is None else vectors
+    documents = vectors[0][None] if len(vectors) == 1 else side_by_side(vectors)
+    real = np.arange(documents.shape[1]) < np.array([[len(rows)] for rows in vectors])
     return Inputs(
-        torch.from_numpy(given).to(like.device, like.dtype),
+        torch.from_numpy(query_vectors(topics, documents.shape[2])).to(like.device, like.dtype),
         shared_tensor(documents).to(like.device, like.dtype),
-        present,
+        None if real.all() else torch.from_numpy(real).to(like.device),
     )
 
 

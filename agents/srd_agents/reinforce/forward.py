@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from srd_agents.features import query_vectors
 from srd_agents.relational.forward import Related, Weights
 from srd_agents.relational.ranker import relations_of
 from srd_agents.relational.relations import Array, Ranked, Relations
@@ -209,8 +210,5 @@ def seen_together(topics: Sequence[Topic]) -> Seen:
         ValueError: a topic without document vectors.
     """
     documents = np.stack([topic.require_vectors("a learned ranker") for topic in topics])
-    queries = np.zeros((len(topics), documents.shape[2]), np.float32)
-    for row, topic in zip(queries, topics, strict=True):
-        if topic.query_vector is not None:
-            row[:] = topic.query_vector
+    queries = query_vectors(topics, documents.shape[2])
     return Seen(relations_of(topics), documents, queries, np.ones(documents.shape[:2], np.bool_))

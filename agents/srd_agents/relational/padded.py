@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from srd_agents.features import side_by_side
 from srd_agents.heuristic.vectors import blocks_of_equal_shape
 from srd_agents.relational.ranker import NAME, relations_of
 from srd_agents.relational.relations import ANCHORS, Array, Relations
@@ -40,16 +41,14 @@ class PaddedRelations:
 
     def of(self, batch: IntArray) -> Relations:
         """The relations of some topics, padded to the largest of them."""
-        n, found = int(self.n_candidates[batch].max()), self._of_each(batch)
-        shapes = [(n, *part.shape[1:]) if part.ndim > 1 else part.shape for part in found[0]]
+        found = Relations(*[side_by_side(parts) for parts in zip(*self._of_each(batch), strict=True)])
         # Padding of ramps goes by the whole set, so that products with them do not depend on the batch.
-        shapes[Relations._fields.index("ramps")] = (n, 2, self._anchors)
-        return Relations(*[_padded(parts, shape) for *parts, shape in zip(*found, shapes, strict=True)])
+        more = self._anchors - found.ramps.shape[3]
+        return found._replace(ramps=np.pad(found.ramps, [(0, 0), (0, 0), (0, 0), (0, more)])) if more else found
 
     def documents(self, batch: IntArray) -> Array:
         """The vectors of some topics, [B, N, F], padded to the largest of them."""
-        vectors = [self._topics[index].require_vectors(NAME) for index in batch]
-        return _padded(vectors, (int(self.n_candidates[batch].max()), vectors[0].shape[1]))
+        return side_by_side([self._topics[index].require_vectors(NAME) for index in batch])
 
     def _of_each(self, batch: IntArray) -> list[list[Array]]:
         """The relations of each topic, without padding."""
@@ -63,13 +62,3 @@ class PaddedRelations:
             if self._room >= 0:
                 self._kept |= {index: found[index] for index in chosen}
         return [self._kept.get(index) or found[index] for index in batch.tolist()]
-
-
-def _padded(parts: Sequence[Array], shape: tuple[int, ...]) -> Array:
-    """B arrays in one, [B, *shape]; padding is 0."""
-    if all(part.shape == shape for part in parts):
-        return np.stack(parts)
-    out = np.zeros((len(parts), *shape), np.float32)
-    for row, part in zip(out, parts, strict=True):
-        row[tuple(map(slice, part.shape))] = part
-    return out

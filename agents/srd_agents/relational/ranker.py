@@ -9,6 +9,7 @@ from importlib.resources import as_file, files
 import numpy as np
 
 from srd_agents.config import check_count
+from srd_agents.features import query_vectors
 from srd_agents.heuristic.stepwise import Progress, Stepwise
 from srd_agents.heuristic.vectors import blocks_of_equal_shape, rows_of
 from srd_agents.relational.config import PretrainedConfig
@@ -132,13 +133,11 @@ def relations_of(topics: Sequence[Topic]) -> Relations:
     n, width = vectors[0].shape
     unit = unit_vectors(vectors[0][None] if len(topics) == 1 else np.stack(vectors))
     scores_given = np.zeros((len(topics), n), np.float32)
-    queries = np.zeros((len(topics), width), np.float32)
+    queries = query_vectors(topics, width)
     has_order = np.zeros(len(topics), np.bool_)
     for row, topic in enumerate(topics):
         if topic.retrieval_scores is not None:
             scores_given[row], has_order[row] = topic.retrieval_scores, True
-        if topic.query_vector is not None:
-            queries[row] = topic.query_vector
     return relate(unit, scores_given, has_order, unit_vectors(queries) if queries.any() else queries)
 
 

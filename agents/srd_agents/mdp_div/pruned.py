@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,15 +14,12 @@ from srd_agents.mdp_div.config import MdpDivNtnConfig
 from srd_agents.storage import Weights
 from srd_agents.supervised.ntn_div.agent import NtnDiv
 from srd_agents.supervised.ntn_div.config import NtnDivConfig
-from srd_gym.protocols import BoolArray, IntArray, ScoreArray
 from srd_gym.pruning import ByRanker
-from srd_gym.topic import Topic, TopicSet
+from srd_gym.topic import TopicSet
 
 logger = logging.getLogger("srd_agents")
 
 _PREFIX = "ntn."
-_REMEMBERED = 4096
-"""Topics whose rankings are remembered; validation asks for the same ones again and again."""
 
 
 class MdpDivNtn(MdpDiv):
@@ -46,7 +42,6 @@ class MdpDivNtn(MdpDiv):
 
     config: MdpDivNtnConfig
     _ntn: NtnDiv
-    _memory: _Remembering
 
     def _build(self, vector_width: int) -> None:
         super()._build(vector_width)
@@ -61,9 +56,7 @@ class MdpDivNtn(MdpDiv):
         )
         self._ntn.vector_width = vector_width
         self._ntn._build(vector_width)
-        self._memory = _Remembering(self._ntn)
-        config = self.config
-        self.pruning = ByRanker(self._memory, config.keep, when=config.when)
+        self.pruning = ByRanker(self._ntn, self.config.keep, when=self.config.when)
 
     def _prepare(self, topics: TopicSet, seed: int) -> None:
         if not self._resuming:  # a checkpoint has its weights
@@ -78,7 +71,6 @@ class MdpDivNtn(MdpDiv):
         rest = TopicSet([topics[index] for index in sorted(order[held_out:])], name=topics.name)
         judge = TopicSet([topics[index] for index in sorted(order[:held_out])], name=topics.name) if held_out else None
         self._ntn.fit(rest, judge, seed=seed)
-        self._memory.forget()
         self.pretraining_seconds = time.monotonic() - began
         self.pretraining_cpu_seconds = time.process_time() - cpu
         logger.info("ranker %r: NTN-DIV trained in %.1f s", self.name, self.pretraining_seconds)
@@ -89,42 +81,4 @@ class MdpDivNtn(MdpDiv):
     def _set_weights(self, weights: Weights) -> None:
         super()._set_weights({name: array for name, array in weights.items() if not name.startswith(_PREFIX)})
         own = {name.removeprefix(_PREFIX): array for name, array in weights.items() if name.startswith(_PREFIX)}
-        current = self._ntn._weights()
-        if not all(np.array_equal(current[name], array) for name, array in own.items()):
-            self._ntn._set_weights(own)
-            self._memory.forget()
-
-
-class _Remembering:
-    """A ranker that ranks a topic object once.
-
-    Args:
-        ranker: whose rankings and scores these are; `forget` when it changes.
-    """
-
-    def __init__(self, ranker: NtnDiv) -> None:
-        self._ranker = ranker
-        self._known: dict[int, tuple[Topic, IntArray]] = {}
-
-    def forget(self) -> None:
-        """Rank anew from now on."""
-        self._known.clear()
-
-    def rank(self, topic: Topic, k: int) -> IntArray:
-        """As `Ranker.rank`."""
-        known = self._known.get(id(topic))  # the topic is held, so its id stays its own
-        if known is not None and len(known[1]) >= min(k, topic.n_candidates):
-            return known[1][:k]
-        if len(self._known) >= _REMEMBERED:
-            self.forget()
-        ranking = self._ranker.rank(topic, k)
-        self._known[id(topic)] = (topic, ranking)
-        return ranking
-
-    def rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
-        """As `Ranker.rank_batch`."""
-        return [self.rank(topic, k) for topic in topics]
-
-    def score(self, topic: Topic, selected: IntArray, allowed: BoolArray) -> ScoreArray:
-        """As `SequentialScorer.score`."""
-        return self._ranker.score(topic, selected, allowed)
+        self._ntn._set_weights(own)

@@ -16,7 +16,8 @@ from srd_train.commands.output import Output, print_table
 from srd_train.experiment.benchmark import FailedCellsError, run_benchmark
 from srd_train.experiment.cells import Cell, Engine, in_process
 from srd_train.experiment.engines.local import processes
-from srd_train.experiment.recipe import FOLDERS, Recipe, TopicsEntry, built_in, load_recipe
+from srd_train.experiment.recipe import Recipe, built_in, load_recipe
+from srd_train.experiment.sources import patterns
 from srd_train.experiment.surroundings import commit, versions
 from srd_train.report.macro import collection_cells, macro_cells, macro_tables, page_markdown
 from srd_train.report.markup import legend_of, write_page
@@ -163,17 +164,10 @@ def parse(args: Sequence[str], prog: str) -> Command:
 
 def _about(recipe: Recipe) -> str:
     """A recipe's line in a list."""
-    needs = sorted({f"{folder}/" for entry in recipe.topics for folder in _folders(entry)})
+    needs = sorted({f"{pattern.split('/')[0]}/" for entry in recipe.topics for pattern in patterns(entry)})
     more = [] if recipe.minutes is None else [f"{recipe.minutes:g} min"]
     more += [f"needs {', '.join(needs)}"] if needs else []
     return recipe.title + (f" ({'; '.join(more)})" if more else "")
-
-
-def _folders(entry: TopicsEntry) -> list[str]:
-    """Where an entry's files are, below SRD_DATA_DIR."""
-    judged = [str(Path(pattern).parent) for pattern in entry.qrels]
-    own = [FOLDERS[entry.source]] if entry.source in FOLDERS else []
-    return [*own, *judged, *([] if entry.texts is None else [entry.texts])]
 
 
 def engine_named(name: Literal["local", "ray"], jobs: int, on_progress: OnProgress | None = None) -> Engine:

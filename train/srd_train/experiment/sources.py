@@ -87,20 +87,22 @@ def with_made_vectors(
     return embed_topics(topics, lambda texts: embed_texts(model, texts))
 
 
+def patterns(entry: TopicsEntry) -> list[str]:
+    """What an entry reads below the folder of the real files."""
+    named = [entry.texts, None if entry.vectors in MADE_VECTORS else entry.vectors, FOLDERS.get(entry.source)]
+    return [*filter(None, named), *entry.qrels]
+
+
 def check_files(entry: TopicsEntry) -> None:
     """Refuse an entry whose files are missing, before any is read.
 
     Raises:
         FileNotFoundError: the message names what is missing.
     """
-    if entry.source in FOLDERS:
-        matching(FOLDERS[entry.source])
-    elif Path(entry.source).suffix:
-        existing_file(entry.source, "topic file")
-    named = [] if entry.vectors in (None, *MADE_VECTORS) else [str(entry.vectors)]
-    named += [] if entry.texts is None else [entry.texts]
-    for pattern in (*entry.qrels, *named):
+    for pattern in patterns(entry):
         matching(pattern)
+    if entry.source not in FOLDERS and Path(entry.source).suffix:
+        existing_file(entry.source, "topic file")
     folds_path(entry)
 
 
@@ -168,8 +170,7 @@ def folds_path(entry: TopicsEntry) -> Path | None:
 def _composed(topics: TopicSet, entry: TopicsEntry, texts: str) -> TopicSet:
     """The topics with vectors composed of texts, along the folds that the entry names."""
     folds = folds_path(entry)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DataNotice)  # of texts and queries that nothing is composed of
+    with warnings.catch_warnings(action="ignore", category=DataNotice):  # of what nothing is composed of
         collection = load_texts(matching(texts)[0], vectors=matching(str(entry.vectors))[0], retrieve="none")
     topics = topics.replace(topic for topic in topics if topic.labelled)
     parts = topics.folds(entry.folds, 0) if folds is None else topics.folds_from(read_folds(folds))
@@ -184,11 +185,9 @@ def _loaded(entry: TopicsEntry) -> TopicSet:
     if entry.source == "ambient":
         return load_ambient(data_root() / "ambient", vectors=file)
     if entry.source in (*COLLECTIONS, "wordnet"):
-        with warnings.catch_warnings():
-            warnings.simplefilter(
-                "ignore", DataNotice
-            )  # `srd data build` tells; a benchmark reads them again and again
-            load = load_wordnet if entry.source == "wordnet" else load_texts
+        load = load_wordnet if entry.source == "wordnet" else load_texts
+        # `srd data build` tells what is odd; a benchmark reads the set again and again.
+        with warnings.catch_warnings(action="ignore", category=DataNotice):
             return load(data_root() / FOLDERS[entry.source], vectors=file, retrieve=entry.retrieve or "bm25")
     if entry.source == "du-div":
         return load_du_div(data_root() / "du-div", documents=file)

@@ -47,7 +47,7 @@ def processes(jobs: int) -> Engine:
         try:
             while True:
                 while idle and (task := next(waiting, None)) is not None:
-                    with _interrupts_blocked():
+                    with _shielded():
                         running[idle[-1].begin(task)] = (idle[-1], task)
                         idle.pop()
                 yield from results  # now that all processes have something to do
@@ -60,7 +60,7 @@ def processes(jobs: int) -> Engine:
                     found = worker.died(task) if isinstance(ended.exception(), BrokenProcessPool) else ended.result()
                     results += zip(task.cells, found, strict=True)
         finally:
-            with _interrupts_blocked():
+            with _shielded():
                 for worker in (*idle, *(worker for worker, _ in running.values())):
                     worker.stop()
 
@@ -80,8 +80,7 @@ class _Worker:
         """Run a task; its topics are sent only where they are others than the last task's."""
         if self._process is None:
             before = multiprocessing.active_children()
-            with _one_thread():
-                self._started = self._pool.submit(os.getpid)
+            self._started = self._pool.submit(os.getpid)
             self._process = next(child for child in multiprocessing.active_children() if child not in before)
         topics = None if task.topics is self._topics else task.topics
         self._topics = task.topics
@@ -114,30 +113,24 @@ class _Worker:
 
 
 @contextlib.contextmanager
-def _one_thread() -> Iterator[None]:
-    """Processes started in the block compute with one thread each: numpy and torch read this once, when imported."""
-    if _THREADS in os.environ:
-        yield
-        return
-    os.environ[_THREADS] = "1"
+def _shielded() -> Iterator[None]:
+    """Interrupts wait for the block's end, and never reach processes started in it before these ignore them.
+
+    Such processes compute with one thread each: numpy and torch read this once, when imported.
+    """
+    threads = {} if _THREADS in os.environ else {_THREADS: "1"}
+    blocks = hasattr(signal, "pthread_sigmask")  # not on Windows
+    os.environ.update(threads)
+    if blocks:
+        resource_tracker.ensure_running()  # it comes with the first process, and lets interrupts through when it comes
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, STOPS)
     try:
         yield
     finally:
-        del os.environ[_THREADS]
-
-
-@contextlib.contextmanager
-def _interrupts_blocked() -> Iterator[None]:
-    """Interrupts wait for the block's end, and never reach processes started in it before these ignore them."""
-    if not hasattr(signal, "pthread_sigmask"):  # Windows
-        yield
-        return
-    resource_tracker.ensure_running()  # it comes with the first process, and lets interrupts through when it comes
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, STOPS)
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        for name in threads:
+            del os.environ[name]
+        if blocks:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _begin() -> None:

@@ -267,15 +267,7 @@ class Recipe:
         if not self.seeds or not self.measures or self.depth < 1:
             raise ValueError("expected seeds, measures and a depth of at least 1")
         for name in (*self.measures, self.select_by):
-            _check_measure(name)
-
-
-def _check_measure(name: str) -> None:
-    """Refuse what is no measure."""
-    try:
-        measure(name)
-    except (ValueError, TypeError) as error:
-        raise ValueError(f"measure {name!r}: {error}") from error
+            measure(name)
 
 
 def _check_known(kind: str, names: Iterable[str], known: Collection[str], hint: str = "") -> None:

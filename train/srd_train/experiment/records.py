@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypedDict, get_type_hints
+from typing import Any
 
 from srd_agents.config import check_between, check_count, check_type
 from srd_agents.history import History
@@ -17,41 +17,26 @@ SCHEMA_VERSION = 2
 """Of a cell's JSON line; rises when its keys change their meaning."""
 
 
-class _Cell(TypedDict):
-    """What a record holds at least."""
-
-    cell: str
-    topic_set: dict[str, Any]
-    ranker: str
-    fitted_as: str
-    view: dict[str, Any] | None
-    reads_judgments: bool
-    select_by: str
-    validation: float | None
-    fold: int
-    seed: int
-    depth: int
-    normalizer: str
-    measures: dict[str, float]
-    per_topic: dict[str, dict[str, float]]
-    history: dict[str, Any] | None
-    environment_episodes: int | None
-    environment_steps: int | None
-    fit_cpu_seconds: float
-    rank_cpu_seconds: float
-    commit: str | None
-    versions: dict[str, str]
-    run: str
-
-
-class _TopicSet(TypedDict):
-    """What it says of the topic set."""
-
-    name: str
-    full_name: str
-    fingerprint: str
-    marks: list[str]
-    test: int
+_CELL: dict[Any, tuple[str, ...]] = {
+    str: ("cell", "ranker", "fitted_as", "select_by", "normalizer", "run"),
+    int: ("fold", "seed", "depth"),
+    float: ("fit_cpu_seconds", "rank_cpu_seconds"),
+    bool: ("reads_judgments",),
+    dict[str, Any]: ("topic_set",),
+    dict[str, str]: ("versions",),
+    dict[str, float]: ("measures",),
+    dict[str, dict[str, float]]: ("per_topic",),
+    str | None: ("commit",),
+    int | None: ("environment_episodes", "environment_steps"),
+    float | None: ("validation",),
+    dict[str, Any] | None: ("view", "history"),
+}
+"""What a record holds at least, by its type."""
+_TOPIC_SET: dict[Any, tuple[str, ...]] = {
+    str: ("name", "full_name", "fingerprint"),
+    list[str]: ("marks",),
+    int: ("test",),
+}
 
 
 class OtherVersionError(ValueError):
@@ -84,8 +69,8 @@ def read_record(path: Path) -> dict[str, Any]:
 
 def _check(record: Record) -> None:
     """Refuse what no table or page could be made of."""
-    _check_keys(record, _Cell)
-    _check_keys(record["topic_set"], _TopicSet)
+    _check_keys(record, _CELL)
+    _check_keys(record["topic_set"], _TOPIC_SET)
     check_count("depth", record["depth"])
     check_count("test", record["topic_set"]["test"])
     for key in ("fit_cpu_seconds", "rank_cpu_seconds"):
@@ -103,9 +88,10 @@ def _check(record: Record) -> None:
             )
 
 
-def _check_keys(values: Mapping[str, Any], expected: type) -> None:
+def _check_keys(values: Mapping[str, Any], expected: Mapping[Any, Sequence[str]]) -> None:
     """Refuse a table that lacks keys, or holds values of other types than these keys have."""
-    for key, kind in get_type_hints(expected).items():
-        if key not in values:
-            raise ValueError(f"{key} is missing")
-        check_type(key, values[key], kind)
+    for kind, keys in expected.items():
+        for key in keys:
+            if key not in values:
+                raise ValueError(f"{key} is missing")
+            check_type(key, values[key], kind)

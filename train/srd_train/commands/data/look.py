@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
+import numpy as np
 import tyro
 
 from srd_gym.data import load_topics
@@ -84,16 +85,10 @@ class Head:
         return 0
 
 
-def _covered(topic: Topic, candidate: int) -> list[str]:
-    """Ids of the subtopics that a candidate covers."""
-    if topic.judgments is None:
-        return []
-    return [name for name, grade in zip(topic.subtopic_ids, topic.judgments[candidate], strict=True) if grade >= 1]
-
-
 def _as_json(topic: Topic, documents: int) -> dict[str, Any]:
     """One topic with its first candidates."""
-    texts, scores = topic.doc_texts, topic.retrieval_scores
+    texts, scores, judgments = topic.doc_texts, topic.retrieval_scores, topic.judgments
+    names = np.array(topic.subtopic_ids, dtype=object)
     return {
         "query_id": topic.query_id,
         "query_text": topic.query_text,
@@ -105,7 +100,7 @@ def _as_json(topic: Topic, documents: int) -> dict[str, Any]:
                 "id": doc_id,
                 "text": None if texts is None else texts[i],
                 "retrieval_score": None if scores is None else float(scores[i]),
-                "covers": _covered(topic, i) if topic.labelled else None,
+                "covers": None if judgments is None else names[judgments[i] >= 1].tolist(),
             }
             for i, doc_id in enumerate(topic.doc_ids[:documents])
         ],

@@ -10,7 +10,7 @@ import base64
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -35,17 +35,6 @@ RANKING_BYTES = 9_000_000
 """Of these, what rankings and texts may take."""
 SCORES = 600_000
 """Numbers of scores by topic that a page holds; measures beyond are left out, the first of all last."""
-_KINDS = {
-    "failed": "Cells that failed",
-    "unreadable": "Records that cannot be read",
-    "version": "Records of another version",
-    "twice": "Cells that were run again",
-    "incomplete": "Rankers that were not run on all topics",
-    "run": "Rankings that cannot be read",
-    "texts": "Topics that cannot be shown",
-    "left out": "Left out for size",
-    "input": "What to know of the runs",
-}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -136,6 +125,7 @@ def page(parts: Sequence[Part], title: str, about: str, problems: Sequence[Probl
         raise ImportError('reports need jinja2: pip install "srd-gym[report]"') from error
 
     data, left_out = payload(parts)
+    records = [record for part in parts for record in part.table.records]
     problems = [*problems, *left_out]
     script = "\n".join(["(() => {", '"use strict";', *(_file(name) for name in SCRIPTS), "})();"])
     style = _file("page.css")
@@ -146,16 +136,16 @@ def page(parts: Sequence[Part], title: str, about: str, problems: Sequence[Probl
         title=title,
         about=" ".join(about.split()),
         policy=_policy(script, style),
-        style=_trusted(style),
-        script=_trusted(script),
-        data=_trusted(embedded(data)),
-        lists=[_trusted(embedded(part.rankings)) for part in parts],
+        style=style,
+        script=script,
+        data=embedded(data),
+        lists=[embedded(part.rankings) for part in parts],
         styles=data["styles"],
         tables=[_shown(part.table) for part in parts],
         legend=legend_of([part.table for part in parts]),
-        problems=[(_KINDS[kind], [p for p in problems if p.kind == kind]) for kind in _KINDS],
-        any_problem=bool(problems),
-        made=_made(parts),
+        problems=problems,
+        records=records,
+        software=sorted({f"{name} {number}" for record in records for name, number in record["versions"].items()}),
         timed=any(part.table.timed for part in parts),
         version=versions().get("srd-gym", ""),
         learned=any(entry["curves"] for entry in data["sets"]),
@@ -186,32 +176,10 @@ def _file(name: str) -> str:
     return Path(str(resources.files("srd_train.report") / "templates" / name)).read_text(encoding="utf-8")
 
 
-def _trusted(text: str) -> Any:
-    """Our own text, or text made safe by `embedded`: the template leaves it as it is."""
-    from markupsafe import Markup
-
-    return Markup(text)
-
-
 def _shown(table: ResultTable) -> dict[str, Any]:
     """A result table for the template, with its columns of numbers and the range that its small plots show."""
     ends = [end for row in table.competitors for end in row.intervals[table.measures[0]]]
     return {"content": table, "columns": columns(table)[1:], "notes": notes(table), "low": min(ends), "high": max(ends)}
-
-
-def _made(parts: Sequence[Part]) -> dict[str, Any]:
-    """Where the records come from."""
-    records = [record for part in parts for record in part.table.records]
-    sizes = sorted(part.table.tested for part in parts)
-    software = sorted({f"{name} {number}" for r in records for name, number in r["versions"].items()})
-    return {
-        "cells": len(records),
-        "rankers": len({record["ranker"] for record in records}),
-        "topics": f"{sizes[0]:,}" if sizes[0] == sizes[-1] else f"{sizes[0]:,} to {sizes[-1]:,}",
-        "sets": len(parts),
-        "commits": sorted({str(record["commit"] or "unknown") for record in records}),
-        "software": software,
-    }
 
 
 def payload(parts: Sequence[Part]) -> tuple[dict[str, Any], list[Problem]]:
@@ -253,7 +221,7 @@ def _set(part: Part, measures: int) -> dict[str, Any]:
         "queries": _queries(table.topic_ids, part.topics),
         "rankers": _rounded([_ranker(row) for row in table.rows]),
         "scores": {name: _packed(table.scores[name], names) for name in table.measures[:measures]},
-        "curves": _rounded(_curves(table)),
+        "curves": _rounded([asdict(panel) for panel in panels(table.records)]),
         "texts": part.why_no_texts,
         "shown": len(part.rankings),
         "of": part.ranked,
@@ -285,20 +253,6 @@ def _packed(scores: Mapping[str, Scores], rankers: Sequence[str]) -> str:
     """[rankers, topics] scores as base64 of float32: five characters a number, good to seven digits."""
     table = np.stack([scores[name].mean(axis=0) for name in rankers]).astype("<f4")
     return base64.b64encode(table.tobytes()).decode("ascii")
-
-
-def _curves(table: ResultTable) -> list[dict[str, Any]]:
-    """The learning curves, if anything learned with validation."""
-    keys = ("x", "mean", "low", "high", "seeds", "start")
-    return [
-        {
-            "measure": panel.measure,
-            "against": panel.against,
-            "lines": [{"name": c.ranker} | {key: getattr(c, key) for key in keys} for c in panel.curves],
-            "levels": panel.levels,
-        }
-        for panel in panels(table.records)
-    ]
 
 
 def _rounded(value: Any) -> Any:

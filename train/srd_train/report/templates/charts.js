@@ -10,7 +10,7 @@ const drawCurves = () => {
   const part = byId("learning");
   if (part === null) return;
   const panels = current().curves;
-  const names = [...new Set(panels.flatMap((panel) => [...panel.lines.map((line) => line.name), ...Object.keys(panel.levels)]))];
+  const names = [...new Set(panels.flatMap((panel) => [...panel.curves.map((line) => line.ranker), ...Object.keys(panel.levels)]))];
   const choices = part.querySelector(".choices");
   choices.replaceChildren(...names.map((name) => {
     const box = el("input", { type: "checkbox", checked: !state.hidden.has(name), onchange: () => {
@@ -31,7 +31,7 @@ const drawPanels = (part, panels) => {
 };
 
 const drawPanel = (holder, panel) => {
-  const lines = panel.lines.filter((line) => !state.hidden.has(line.name));
+  const lines = panel.curves.filter((line) => !state.hidden.has(line.ranker));
   const levels = Object.entries(panel.levels).filter(([name]) => !state.hidden.has(name));
   const xs = lines.flatMap((line) => [line.x[0], line.x.at(-1)]);
   const starts = lines.map((line) => line.start).filter((value) => value !== null);
@@ -39,7 +39,7 @@ const drawPanel = (holder, panel) => {
   const label = { episodes: "environment episodes", cpu_seconds: "processor seconds of training" }[panel.against];
   chart(holder, {
     height: 320,
-    label: `${panel.measure} on validation topics against ${label}: ${lines.map((line) => `${line.name} ends at ${line.mean.at(-1).toFixed(3)}`).join(", ")}`,
+    label: `${panel.measure} on validation topics against ${label}: ${lines.map((line) => `${line.ranker} ends at ${line.mean.at(-1).toFixed(3)}`).join(", ")}`,
     title: `${panel.measure}, validation`,
     xLabel: label,
     xOf: (from, to) => logarithmic(xs.length ? Math.min(...xs) : 1, xs.length ? Math.max(...xs) : 10, from + 8, to - 4),
@@ -57,14 +57,14 @@ const drawPanel = (holder, panel) => {
 };
 
 const drawLine = (place, line, x, y) => {
-  const style = styleOf(line.name);
+  const style = styleOf(line.ranker);
   const path = (values) => values.map((value, i) => `${x.at(line.x[i]).toFixed(1)},${y.at(value).toFixed(1)}`);
   const group = svg("g", { class: style.colour });
   if (line.seeds > 1) group.append(svg("polygon", { class: "band", points: [...path(line.high), ...path(line.low).reverse()].join(" ") }));
   group.append(svg("polyline", { class: "line", points: path(line.mean).join(" "), "stroke-dasharray": style.dashes }));
   if (line.start !== null) group.append(shapeAt(LEFT, y.at(line.start), style.shape));
   group.append(shapeAt(x.at(line.x.at(-1)), y.at(line.mean.at(-1)), style.shape));
-  group.append(svg("title", {}, `${line.name}: ${line.mean.at(-1).toFixed(4)} at the end, ${plural(line.seeds, "seed")}`));
+  group.append(svg("title", {}, `${line.ranker}: ${line.mean.at(-1).toFixed(4)} at the end, ${plural(line.seeds, "seed")}`));
   place.append(group);
 };
 

@@ -146,7 +146,6 @@ def test_a_reader_that_goes_away_is_no_error(tmp_path: Path) -> None:
         "data build synthetic tiny --out a --seed -1",
         "train mmr --topics synthetic:tiny:5 --out a --seed -1",
         "train reinforce --topics synthetic:tiny:5 --out a --seed -1",
-        "train mmr --topics synthetic:tiny:5 --out a --fold 1/2 --fold-seed -1",
         "rank random --topics synthetic:tiny:5 --out a --seed -1",
     ],
 )

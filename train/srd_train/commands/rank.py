@@ -13,7 +13,7 @@ import tyro
 
 from srd_agents.registry import RANKERS
 from srd_gym.trec_files import write_run
-from srd_train.commands.options import Command, SomeFile, SomeText, overview, parsed, parsed_with_ranker
+from srd_train.commands.options import Command, SomeFile, overview, parsed, parsed_with_ranker
 from srd_train.commands.output import Output
 from srd_train.experiment.engines.ray import imported_ray
 from srd_train.experiment.surroundings import import_own
@@ -48,8 +48,6 @@ class Rank:
     """The run to write; needed with --topics."""
     all: bool = False
     """Rank every topic, also those that the model was trained on."""
-    tag: SomeText = None
-    """Name of the run inside the file; by default the ranker's."""
     seed: int = 0
     """Of a ranker that draws (random)."""
     engine: Literal["local", "ray"] = "local"
@@ -138,7 +136,7 @@ class RankCommand:
                 rankings = rank_on_ray(load, topics, options.k, wanted, advance)
             else:
                 rankings = rank_stream(model, topics, options.k, wanted, advance)
-            write_run(out, rankings, options.tag or model.name)
+            write_run(out, rankings, model.name)
         part = "" if count == every else f" of {every} (the model's test fold; --all ranks every one)"
         if options.json:
             output.data({"run": str(out), "ranker": model.name, "topics": count, "k": options.k})

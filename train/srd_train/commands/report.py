@@ -8,7 +8,7 @@ from typing import Annotated
 
 import tyro
 
-from srd_train.commands.options import SomeFile, SomeText
+from srd_train.commands.options import SomeFile
 from srd_train.commands.output import Output
 
 
@@ -23,7 +23,6 @@ class Report:
     Examples:
       srd report results/smoke
       srd report results/ambient --out ambient.html --markdown ambient.md --latex ambient.tex
-      srd report results/mine --reference mmr
     """
 
     results: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="DIR")]
@@ -34,8 +33,6 @@ class Report:
     """Also write the tables as Markdown."""
     latex: SomeFile = None
     """Also write the tables as LaTeX (booktabs)."""
-    reference: SomeText = None
-    """The ranker to test against, by its name in the tables; by default the recipe's."""
     trust: bool = False
     """Let the recipe of the results run code: the measures and rankers that it gives as "module:NAME"."""
     json: bool = False
@@ -46,12 +43,12 @@ class Report:
 
         Raises:
             FileNotFoundError: no results there.
-            ValueError: no record that can be used, or an unknown reference.
+            ValueError: no record that can be used.
             ImportError: jinja2 is not installed.
         """
         from srd_train.report.page import report
 
-        made = report(self.results, reference=self.reference, trust=self.trust)
+        made = report(self.results, trust=self.trust)
         path = self.out or self.results / "report.html"
         written, problems = made.write(html=path, markdown=self.markdown, latex=self.latex)
         if self.json:

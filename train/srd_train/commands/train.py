@@ -55,8 +55,6 @@ class Train:
     """"I/N": fold I of N (by query id, shuffled); with --folds, "I"."""
     folds: SomeFile = None
     """File of published test sets, one list of query ids a fold; topics in none of them are always training."""
-    fold_seed: int = 0
-    """Of the shuffle behind "I/N"."""
     vectors: Annotated[Literal["lsa"] | None, tyro.conf.arg(metavar="lsa")] = None
     """lsa: make vectors of the texts, fitted on the training topics only and saved with the model."""
     width: int = 100
@@ -125,9 +123,7 @@ class TrainCommand:
         if isinstance(untrained, Learner):
             untrained.check_device()  # topics can take minutes to read
         topics = load_topics(options.topics)
-        split = split_topics(
-            topics, fold=options.fold, folds=options.folds, fold_seed=options.fold_seed, seed=options.seed
-        )
+        split = split_topics(topics, fold=options.fold, folds=options.folds, seed=options.seed)
         with held(options.out):
             _check_folder(options, self.spec)  # again: another run may have ended since
             if options.vectors == "lsa":

@@ -50,16 +50,13 @@ class Split:
     """Fitted on the texts of `train`, and already applied to all parts."""
 
 
-def split_topics(
-    topics: TopicSet, *, fold: str | None = None, folds: Path | None = None, fold_seed: int = 0, seed: int = 0
-) -> Split:
+def split_topics(topics: TopicSet, *, fold: str | None = None, folds: Path | None = None, seed: int = 0) -> Split:
     """Split a topic set.
 
     Args:
         topics: the whole set.
         fold: "I/N", or "I" with a file of folds; None holds out a share for validation.
         folds: a file of published test sets.
-        fold_seed: of the shuffle behind "I/N".
         seed: of the shuffle that holds out the validation share.
 
     Raises:
@@ -74,7 +71,7 @@ def split_topics(
     if folds is not None:
         parts, how = topics.folds_from(read_folds(folds)), {"folds_file": folds.name}
     else:
-        parts, how = topics.folds(count, fold_seed), {"fold_seed": fold_seed}
+        parts, how = topics.folds(count, seed=0), {"fold_seed": 0}
     if not 1 <= index <= len(parts):
         raise ValueError(f"there is no fold {index}; expected 1 to {len(parts)}")
     part = parts[index - 1]

@@ -90,12 +90,11 @@ class Report:
         return list(written), problems
 
 
-def report(folder: Path, *, reference: str | None = None, trust: bool = False) -> Report:
+def report(folder: Path, *, trust: bool = False) -> Report:
     """Read the results of a benchmark and compare.
 
     Args:
         folder: of results, as `srd benchmark` leaves it.
-        reference: the ranker to test against, by its name in the tables; by default the recipe's.
         trust: import the measures and rankers that its recipe names as "module:NAME".
 
     Raises:
@@ -103,7 +102,7 @@ def report(folder: Path, *, reference: str | None = None, trust: bool = False) -
     """
     recipe = saved_recipe(folder, trust=trust)  # its own measures are known from here on
     records, unread = read_results(folder)
-    found, problems = complete_tables(records, recipe, reference=reference)
+    found, problems = complete_tables(records, recipe)
     return Report(recipe=recipe, tables=tuple(found), problems=(*unread, *problems))
 
 

@@ -19,7 +19,7 @@ def cluster() -> Iterator[None]:
     """A Ray of our own, whatever runs on this machine."""
     import ray
 
-    from srd_train.experiment.engines.ray import connected_ray
+    from srd_train.experiment.engines import connected_ray
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("RAY_ADDRESS", "local")

@@ -15,9 +15,9 @@ import pytest
 from srd_gym.data.parquet import write_topics
 from srd_gym.data.synthetic import generate
 from srd_train.cli import main
+from srd_train.experiment import engines
 from srd_train.experiment.benchmark import FailedCellsError, run_benchmark
-from srd_train.experiment.engines import ray as ray_engine
-from srd_train.experiment.engines.ray import on_ray
+from srd_train.experiment.engines import on_ray
 from srd_train.experiment.recipe import RankerEntry, Recipe, TopicsEntry
 
 CHANGING = {"commit", "versions", "seconds", "wall_seconds", "cpu_seconds"}
@@ -115,7 +115,7 @@ def test_a_worker_killed_in_mid_run_does_not_lose_the_run(tmp_path: Path) -> Non
 
 
 def test_a_worker_lost_too_often_costs_its_cell_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ray_engine, "RETRIES", 0)
+    monkeypatch.setattr(engines, "RETRIES", 0)
     made = recipe(RankerEntry(ranker="random"), SLOW, seeds=(0,))
     with pytest.raises(FailedCellsError, match=r"1 of 6 cells failed .*WorkerCrashedError") as caught:
         run_benchmark(made, tmp_path, engine=on_ray, report=KillOne())

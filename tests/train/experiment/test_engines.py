@@ -17,7 +17,7 @@ from run_srd import Srd
 from srd_gym.data.parquet import write_topics
 from srd_gym.data.synthetic import generate
 from srd_train.experiment.benchmark import FailedCellsError, run_benchmark
-from srd_train.experiment.engines.local import processes
+from srd_train.experiment.engines import processes
 from srd_train.experiment.recipe import RankerEntry, load_recipe
 from srd_train.experiment.surroundings import held
 
@@ -159,7 +159,7 @@ def test_a_script_without_a_guard_is_told_so(tmp_path: Path) -> None:
         "import sys\n"
         "from pathlib import Path\n"
         "from srd_train.experiment.benchmark import run_benchmark\n"
-        "from srd_train.experiment.engines.local import processes\n"
+        "from srd_train.experiment.engines import processes\n"
         "from srd_train.experiment.recipe import load_recipe\n"
         "run_benchmark(load_recipe(sys.argv[1]), Path(sys.argv[2]), engine=processes(1))\n"
     )

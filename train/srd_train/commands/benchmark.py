@@ -15,7 +15,7 @@ from srd_train.commands.options import Command, SomeFile, SomeFolder, overview, 
 from srd_train.commands.output import Output, print_table
 from srd_train.experiment.benchmark import FailedCellsError, run_benchmark
 from srd_train.experiment.cells import Cell, Engine, in_process
-from srd_train.experiment.engines.local import processes
+from srd_train.experiment.engines import imported_ray, on_ray, processes
 from srd_train.experiment.recipe import Recipe, built_in, load_recipe
 from srd_train.experiment.sources import patterns
 from srd_train.experiment.surroundings import commit, versions
@@ -178,8 +178,6 @@ def engine_named(name: Literal["local", "ray"], jobs: int, on_progress: OnProgre
         ImportError: Ray is not installed.
     """
     if name == "ray":
-        from srd_train.experiment.engines.ray import imported_ray, on_ray
-
         if jobs != 1:
             raise ValueError(
                 "--jobs is for processes of this machine; with --engine ray the cluster's processors count"

@@ -75,7 +75,7 @@ def run_benchmark(
         out: folder of the results.
         fresh: run finished cells again.
         trust: let rankers run other people's code.
-        engine: where cells run: `cells.in_process`, `engines.local.processes(jobs)` or `engines.ray.on_ray`.
+        engine: where cells run: `cells.in_process`, `engines.processes(jobs)` or `engines.on_ray`.
         report: called after each cell with its record, and whether it was there already; that of a failed cell holds
             `error`.
         notice: called with a sentence about each record that is cut off; their cells are run again.

@@ -14,7 +14,7 @@ from srd_gym.data import WORDS, load_topics
 from srd_gym.data.parquet import count_row_groups, iter_query_ids, iter_topics
 from srd_gym.protocols import checked_rankings
 from srd_gym.topic import Topic, TopicSet
-from srd_train.experiment.engines.ray import connected_ray
+from srd_train.experiment.engines import connected_ray
 from srd_train.serving.models import Model
 
 _FILES = "*.parquet"
@@ -148,7 +148,7 @@ def rank_on_ray(
         advance: called with the number of topics that were just ranked.
 
     Raises:
-        ImportError, ConnectionError: as `srd_train.experiment.engines.ray.connected_ray`.
+        ImportError, ConnectionError: as `srd_train.experiment.engines.connected_ray`.
         ValueError: generated topics; or what a worker raised, with its message.
     """
     if not topics.files:

@@ -55,9 +55,8 @@ def test_a_trained_folder_ranks_the_test_topics_of_its_fold(
 
 
 def test_folds_from_a_file(srd: Srd, tiny_file: Path, tmp_path: Path) -> None:
-    folds = tmp_path / "folds.json"
-    sets = [[f"tiny-0-{i}" for i in part] for part in ((0, 1), (2, 3), (4,))]
-    folds.write_text(json.dumps(sets))
+    folds = tmp_path / "folds.yml"
+    folds.write_text("fold1: [tiny-0-0, tiny-0-1]\nfold2: [tiny-0-2, tiny-0-3]\nfold3: [tiny-0-4]\n")
     words = ("train", "mmr", "--topics", tiny_file, "--folds", folds)
     srd.works(*words, "--fold", "3", "--out", tmp_path / "model")
     srd.works("rank", tmp_path / "model", "--topics", tiny_file, "--out", tmp_path / "run")
@@ -174,7 +173,7 @@ def test_what_cannot_be_begun_or_resumed_says_why(srd: Srd, tiny_file: Path, tmp
     assert "already holds a training run" in srd.fails(*words())
     assert weights_of(tmp_path / "m") == before
     assert "hidden was 5, now 3" in srd.fails(*words(), "--resume", "--hidden", "3")
-    assert "its topics differs" in srd.fails(*words("2/5"), "--resume")
+    assert "belongs to another run: topics was" in srd.fails(*words("2/5"), "--resume")
     assert "no learner" in srd.fails("train", "mmr", "--topics", tiny_file, "--out", tmp_path / "m", "--resume")
 
 

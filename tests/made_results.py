@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ import numpy as np
 from srd_gym.data.parquet import write_topics
 from srd_gym.data.synthetic import generate
 from srd_gym.topic import TopicSet
+from srd_gym.trec_files import write_run
 from srd_train.experiment.benchmark import run_benchmark
 from srd_train.experiment.recipe import RankerEntry, Recipe, TopicsEntry, load_recipe
 from srd_train.experiment.records import SCHEMA_VERSION, Record
@@ -151,26 +152,20 @@ def write_records(folder: Path, records: Sequence[dict[str, Any]]) -> Path:
     return folder
 
 
-def write_large(folder: Path, *, topics: int, rankers: int, measures: Sequence[str], depth: int = 10) -> Path:
-    """Made-up results of `topics` x `rankers` x `measures` scores, with runs."""
+def write_large(
+    folder: Path, topics: Mapping[str, Sequence[str]], rankers: Sequence[str], measures: Sequence[str], **changes: Any
+) -> Path:
+    """Made-up results, with runs of ten documents, of topics whose documents are given."""
     rng = np.random.default_rng(0)
-    (folder / "runs").mkdir(parents=True)
-    ids = [f"topic-{i:06d}" for i in range(topics)]
-    for number in range(rankers):
-        name = "mmr" if number == 0 else f"ranker-{number}"
-        scores = rng.random((topics, len(measures))).tolist()
-        per_topic = {query_id: dict(zip(measures, row, strict=True)) for query_id, row in zip(ids, scores, strict=True)}
-        means = {name: 0.5 for name in measures}
-        changes = {"measures": means, "per_topic": per_topic, "depth": depth}
-        one = record(name, **changes)
+    for name in rankers:
+        rows = rng.random((len(topics), len(measures))).tolist()
+        per_topic = {
+            query_id: dict(zip(measures, row, strict=True)) for query_id, row in zip(topics, rows, strict=True)
+        }
+        one = record(name, measures=dict.fromkeys(measures, 0.5), per_topic=per_topic, depth=10, **changes)
         write_records(folder, [one])
-        chosen = rng.integers(0, 50, topics)
-        lines = [
-            f"{query_id} Q0 {query_id}-document-{(first + 7 * rank) % 50:03d} {rank + 1} {depth - rank} made\n"
-            for query_id, first in zip(ids, chosen.tolist(), strict=True)
-            for rank in range(depth)
-        ]
-        (folder / one["run"]).write_text("".join(lines), encoding="utf-8")
+        orders = {query_id: rng.permutation(doc_ids)[:10].tolist() for query_id, doc_ids in topics.items()}
+        write_run(folder / one["run"], orders, tag="made")
     return folder
 
 

@@ -18,13 +18,11 @@ import tempfile
 import time
 from pathlib import Path
 
-import numpy as np
-from made_results import record, write_records
+from made_results import record, write_large
 from playwright.sync_api import sync_playwright
 
 from srd_gym.data.parquet import write_topics
 from srd_gym.data.synthetic import generate
-from srd_gym.trec_files import write_run
 from srd_train.experiment.benchmark import write_recipe
 from srd_train.experiment.recipe import load_recipe
 from srd_train.experiment.sources import load_entry
@@ -62,17 +60,9 @@ def make_results(folder: Path, count: int) -> Path:
     made_of = load_recipe(str(recipe))
     topics = load_entry(made_of.topics[0])
     topic_set = {**record()["topic_set"], "name": "large", "fingerprint": topics.fingerprint, "test": count}
-    rng = np.random.default_rng(0)
-    for name in RANKERS:
-        rows = rng.random((count, len(MEASURES))).tolist()
-        per_topic = {t.query_id: dict(zip(MEASURES, row, strict=True)) for t, row in zip(topics, rows, strict=True)}
-        means = dict.fromkeys(MEASURES, 0.5)
-        one = record(name, topic_set=topic_set, measures=means, per_topic=per_topic, depth=10)
-        write_records(folder / "results", [one])
-        orders = {t.query_id: [t.doc_ids[i] for i in rng.permutation(t.n_candidates)[:10]] for t in topics}
-        write_run(folder / "results" / one["run"], orders, tag="made")
+    documents = {topic.query_id: topic.doc_ids for topic in topics}
     write_recipe(folder / "results", made_of)
-    return folder / "results"
+    return write_large(folder / "results", documents, RANKERS, MEASURES, topic_set=topic_set)
 
 
 def seconds_to_open(file: Path) -> list[float]:

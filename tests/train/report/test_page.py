@@ -123,7 +123,8 @@ def test_a_page_grows_by_few_bytes_a_score_and_its_rankings_stay_within_their_bu
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     measures = [f"StRecall@{k}" for k in (5, 10, 15, 20)]
-    results = write_large(tmp_path / "large", topics=1_000, rankers=5, measures=measures)
+    topics = {f"topic-{i:06d}": [f"topic-{i:06d}-document-{d:03d}" for d in range(50)] for i in range(1_000)}
+    results = write_large(tmp_path / "large", topics, ["mmr", *(f"ranker-{i}" for i in range(1, 5))], measures)
     monkeypatch.setattr("srd_train.report.page.RANKING_BYTES", 300_000)
     text, problems = report(results).html()
     found = blocks(text)

@@ -103,25 +103,16 @@ def test_the_environment_is_the_core(seed: int, what: str, horizon: int | None) 
 def test_measures_at_the_end_are_those_of_an_evaluation(what: Any, normalizer: Any) -> None:
     topics = random_topics(11, n=12)
     more = ["ERR_IA@5", "alpha_DCG@10", "Dsharp_nDCG", "MAP_IA"]
-    vector = gym.make_vec(
-        "SRD-v0", num_envs=4, vectorization_mode="vector_entry_point", topics=topics, reward=what, measures=more,
-        normalizer=normalizer, autoreset_mode="disabled",
-    )  # fmt: skip
-    vector.reset(seed=0, options={"query_ids": list(topics.query_ids[:4])})
-    for action in range(10):
-        _, _, ended, _, told = vector.step(np.full(4, action))
-    assert ended.all()
-    rankings = dict(zip(topics.query_ids[:4], told["ranking"], strict=True))
-    names = [name for name in told["measures"] if not name.startswith("_")]
-    for episode, query_id in enumerate(rankings):
-        env = gym.make("SRD-v0", topics=topics, reward=what, measures=more, normalizer=normalizer)
+    env = gym.make("SRD-v0", topics=topics, reward=what, measures=more, normalizer=normalizer)
+    for query_id in topics.query_ids:
         env.reset(options={"query_id": query_id})
         paid = [env.step(action) for action in range(10)]
         info = paid[-1][-1]
-        assert list(info["measures"]) == names
-        assert sum(reward for _, reward, *_ in paid) == info["return"] == told["return"][episode]
-        found = evaluate(topics, {query_id: info["ranking"]}, names, normalizer).per_topic[query_id]
-        assert info["measures"] == found == {name: told["measures"][name][episode] for name in names}
+        assert sum(reward for _, reward, *_ in paid) == info["return"]
+        names = list(info["measures"])
+        assert {"ERR_IA@5", "alpha_DCG@10", "Dsharp_nDCG@10", "MAP_IA"} <= set(names)
+        found = evaluate(topics, {query_id: info["ranking"]}, names, normalizer)
+        assert info["measures"] == found.per_topic[query_id]
 
 
 @pytest.mark.parametrize(("arguments", "error", "message"), [

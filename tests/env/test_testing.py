@@ -8,7 +8,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 import pytest
-from small_topics import random_topics, refused
+from small_topics import alone, bare_topic, random_topics, refused
 
 from srd_gym.envs import SelectionEnv, SelectionVectorEnv
 from srd_gym.protocols import IntArray
@@ -158,7 +158,7 @@ def test_sources_of_topics() -> None:
     check_topics(TOPICS)
     check_topics(random_topics(2, unlabelled=True))
     check_topics("synthetic:tiny:3")
-    check_topics(TopicSet([Topic(query_id="1", doc_ids=("a",))], name="bare"))
+    check_topics(alone(bare_topic()))
     refused(lambda: check_topics(TopicSet([], name="none")), "'none' is empty", ConformanceError)
     thawed = random_topics(2)
     object.__setattr__(thawed[1], "doc_vectors", np.array(thawed[1].doc_vectors))

@@ -4,32 +4,32 @@ from __future__ import annotations
 
 import copy
 import pickle
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from small_topics import refused
+from small_topics import alone, refused
 
-from srd_gym.topic import Topic, TopicSet
+from srd_gym.topic import TOPIC_FIELDS, Topic, TopicSet
+
+JUDGMENTS = ((1, 0), (0, 0), (0, 4))
 
 
 def topic(query_id: str = "7", **changes: Any) -> Topic:
     fields: dict[str, Any] = {
-        "query_id": query_id,
-        "doc_ids": ("a", "b", "c"),
         "doc_texts": ("x", "y", "z"),
         "doc_vectors": np.arange(6).reshape(3, 2),
         "retrieval_scores": [3, 2, 2],
         "subtopic_ids": ("s", "t"),
-        "judgments": [[1, 0], [0, 0], [0, 4]],
         "pool": [[1, 1]],
         "pool_ids": ("p",),
         "doc_features": [[1.0], [2.0], [3.0]],
         "feature_names": ("bm25",),
     }
-    return Topic(**(fields | changes))
+    return Topic(**({"query_id": query_id, "doc_ids": tuple("abc"), "judgments": JUDGMENTS} | fields | changes))
 
 
 # topics
@@ -153,30 +153,19 @@ def test_the_official_ideal_needs_a_pool_for_every_judged_topic() -> None:
 
 
 def test_the_fingerprint_tells_any_change_and_nothing_else() -> None:
-    changes: tuple[dict[str, Any], ...] = (
-        {},
-        {"query_id": "8"},
-        {"query_text": "jaguar"},
-        {"query_vector": [1, 2]},
-        {"doc_ids": ("a", "b", "d")},
-        {"doc_texts": ("x", "y", "Z")},
-        {"doc_vectors": np.ones((3, 2))},
-        {"retrieval_scores": None},
-        {"subtopic_ids": ("s", "u")},
-        {"subtopic_texts": ("one", "two")},
-        {"subtopic_vectors": np.ones((2, 2))},
-        {"subtopic_weights": [1, 2]},
-        {"judgments": np.ones((3, 2))},
-        {"judgments": None},
-        {"pool": [[1, 0]]},
-        {"pool": np.zeros((0, 2)), "pool_ids": ()},
-        {"pool_ids": ("q",)},
-        {"doc_features": np.ones((3, 1))},
-        {"feature_names": ("tfidf",)},
-    )
-    prints = [TopicSet([topic(**change)], name="one").fingerprint for change in changes]
-    assert len(set(prints)) == len(prints)
-    assert TopicSet([topic()], name="another", simulated=True).fingerprint == prints[0]
+    texts = {"query_text": "jaguar", "subtopic_texts": ("one", "two")}
+    whole = topic(query_vector=[1, 2], subtopic_vectors=np.ones((2, 2)), subtopic_weights=[1, 2], **texts)
+
+    def other(value: Any) -> Any:
+        if isinstance(value, tuple):
+            return (f"{value[0]}x", *value[1:])
+        return f"{value}x" if isinstance(value, str) else value * 2
+
+    changed = [replace(whole, **{name: other(getattr(whole, name))}) for name in TOPIC_FIELDS]
+    changed += [replace(whole, retrieval_scores=None), replace(whole, pool=np.zeros((0, 2)), pool_ids=())]
+    prints = {alone(each).fingerprint for each in (whole, *changed)}
+    assert len(prints) == 1 + len(changed)
+    assert TopicSet([whole], name="another", simulated=True).fingerprint == alone(whole).fingerprint
     assert numbered(3).fingerprint != numbered(2).fingerprint
 
 

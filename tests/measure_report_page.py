@@ -61,8 +61,9 @@ def make_results(folder: Path, count: int) -> Path:
     topics = load_entry(made_of.topics[0])
     topic_set = {**record()["topic_set"], "name": "large", "fingerprint": topics.fingerprint, "test": count}
     documents = {topic.query_id: topic.doc_ids for topic in topics}
-    write_recipe(folder / "results", made_of)
-    return write_large(folder / "results", documents, RANKERS, MEASURES, topic_set=topic_set)
+    results = write_large(folder / "results", documents, RANKERS, MEASURES, topic_set=topic_set)
+    write_recipe(results, made_of)
+    return results
 
 
 def seconds_to_open(file: Path) -> list[float]:

@@ -183,6 +183,10 @@ def test_ended_episodes_stay_as_they_are() -> None:
     assert not result.invalid[0]
     assert core.snapshot(0) == before
     assert core.step_episode(0, 10**6) == (0.0, False, True)
+    own = SelectionCore(core.arrays, reward=FirstRankOnly(), horizon=1)
+    own.reset([0])
+    assert own.step_episode(0, 1) == (1.1, False, True)
+    assert own.step_episode(0, 10**6) == (0.0, False, True)
 
 
 def test_invalid_actions_raise_and_change_nothing_where_asked() -> None:

@@ -12,29 +12,25 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 import pytest
-from small_topics import EvenOnly
+from small_topics import EvenOnly, bare_topic, small_topic
 
 import srd_gym  # noqa: F401 registers the environments
-from srd_gym.topic import Topic, TopicSet
+from srd_gym.topic import TopicSet
 
 FOLDER = Path(__file__).parents[1] / "golden" / "playthroughs"
 
-JUDGMENTS = np.array([[1, 0, 0], [1, 1, 0], [0, 0, 0], [0, 2, 1], [-2, 1, 0], [0, 0, 3], [1, 1, 1], [0, 0, 0]], np.int8)
-TOPICS = TopicSet(
-    [
-        Topic(
-            query_id="jaguar", query_text="jaguar", query_vector=[1.0, 0.5],
-            doc_ids=tuple(f"jaguar-{i}" for i in range(8)), doc_vectors=np.arange(16).reshape(8, 2) / 8,
-            retrieval_scores=[9, 8, 7, 6, 5, 4, 3, 2], subtopic_ids=("cat", "car", "band"), judgments=JUDGMENTS,
-        ),
-        Topic(
-            query_id="apple", doc_ids=("a1", "a2", "a3"), doc_vectors=np.eye(3, 2), subtopic_ids=("fruit", "maker"),
-            judgments=[[1, 0], [1, 0], [0, 1]], subtopic_weights=[2.0, 1.0],
-        ),
-        Topic(query_id="new", doc_ids=("n1", "n2"), doc_vectors=np.ones((2, 2))),
-    ],
-    name="playthroughs",
+JUDGMENTS = [[1, 0, 0], [1, 1, 0], [0, 0, 0], [0, 2, 1], [-2, 1, 0], [0, 0, 3], [1, 1, 1], [0, 0, 0]]
+JAGUAR = small_topic(
+    JUDGMENTS, "jaguar", query_text="jaguar", query_vector=[1.0, 0.5], doc_ids=tuple(f"jaguar-{i}" for i in range(8)),
+    doc_vectors=np.arange(16).reshape(8, 2) / 8, retrieval_scores=[9, 8, 7, 6, 5, 4, 3, 2],
+    subtopic_ids=("cat", "car", "band"),
 )  # fmt: skip
+APPLE = small_topic(
+    [[1, 0], [1, 0], [0, 1]], "apple", doc_ids=("a1", "a2", "a3"), doc_vectors=np.eye(3, 2),
+    subtopic_ids=("fruit", "maker"), subtopic_weights=[2.0, 1.0],
+)  # fmt: skip
+NEW = bare_topic(2, "new", doc_ids=("n1", "n2"), doc_vectors=np.ones((2, 2)))
+TOPICS = TopicSet([JAGUAR, APPLE, NEW], name="playthroughs")
 
 PLAYS: dict[str, tuple[dict[str, Any], str, list[int]]] = {
     "default": ({"horizon": 5}, "jaguar", [6, 3, 0, 5, 1]),

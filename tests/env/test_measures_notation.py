@@ -28,30 +28,20 @@ def test_every_measure_says_what_it_is(name: str) -> None:
             assert field.name in kind.__doc__
 
 
-def test_defaults_are_left_out_and_parameters_written() -> None:
-    assert str(measure("alpha_nDCG(alpha=0.5)@10")) == "alpha_nDCG@10"
-    assert str(measure(" alpha-ndcg ( rel = 2, alpha=0.3 ) @ 10 ")) == "alpha_nDCG(rel=2, alpha=0.3)@10"
-    assert str(measure("ERR_IA@5").plain()) == "ERR_IA(normalization=None)@5"
-    assert str(measure("D#-nDCG(normalizer=pool)@20")) == "Dsharp_nDCG(normalizer='pool')@20"
-
-
-@pytest.mark.parametrize(
-    ("typed", "name"),
-    [
-        ("alpha-nDCG@5", "alpha_nDCG"),
-        ("ALPHA_NDCG@5", "alpha_nDCG"),
-        ("strec@5", "StRecall"),
-        ("S-recall@5", "StRecall"),
-        ("ERR-IA@5", "ERR_IA"),
-        ("nERR-IA@5", "nERR_IA"),
-        ("MAP-IA@5", "MAP_IA"),
-        ("D#-nDCG@5", "Dsharp_nDCG"),
-        ("D-nDCG@5", "D_nDCG"),
-    ],
-)
-def test_common_spellings_are_understood(typed: str, name: str) -> None:
-    assert type(measure(typed)) is MEASURES[name]
-    assert measure(typed).cutoff == 5
+@pytest.mark.parametrize(("typed", "written"), [
+    ("alpha_nDCG(alpha=0.5)@10", "alpha_nDCG@10"),
+    (" alpha-ndcg ( rel = 2, alpha=0.3 ) @ 10 ", "alpha_nDCG(rel=2, alpha=0.3)@10"),
+    ("ERR_IA(normalization=none)@5", "ERR_IA(normalization=None)@5"),
+    ("D#-nDCG(normalizer=pool)@20", "Dsharp_nDCG(normalizer='pool')@20"),
+    ("ALPHA_NDCG@5", "alpha_nDCG@5"),
+    ("strec@5", "StRecall@5"),
+    ("S-recall@5", "StRecall@5"),
+    ("nERR-IA@5", "nERR_IA@5"),
+    ("MAP-IA@5", "MAP_IA@5"),
+    ("D-nDCG@5", "D_nDCG@5"),
+])  # fmt: skip
+def test_common_spellings_are_understood_and_defaults_left_out(typed: str, written: str) -> None:
+    assert str(measure(typed)) == written
 
 
 def test_an_explicit_cutoff_is_kept_and_a_missing_one_filled() -> None:

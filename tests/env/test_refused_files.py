@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from small_topics import refused
-from sound_files import READERS, write
+from sound_files import READERS, XML, write
 
 pytestmark = pytest.mark.filterwarnings("ignore::srd_gym.data.DataNotice")
 
@@ -64,6 +64,7 @@ REFUSED: dict[tuple[str, str], list[tuple[str | bytes, str]]] = {
         ("<a><b/></a>", r"no <topic number=\.\.\.> in <a>"),
         ("<a><topic><query>x</query></topic></a>", "a topic has no number"),
         ('<a><topic number="1"/></a>', "topic '1' has no <query>"),
+        (XML.replace(b'subtopic number="2"', b'subtopic number="1"'), "topic '1' has subtopic '1' twice"),
         ('<a><topic number="1"><query/></topic><topic number="1"><query/></topic></a>', "topic '1' comes twice"),
     ],
     ("ambient", "topics.txt"): [

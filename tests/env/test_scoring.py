@@ -76,6 +76,22 @@ def test_the_checker_finds_broken_laws() -> None:
     refused(lambda: check_scoring_env(Unsorted(TOPICS)), "sorted by score", ConformanceError)
 
 
+def test_observations_say_the_same_in_every_form() -> None:
+    full, local, flat = (scoring_v0.parallel_env(TOPICS, observation=form) for form in ("full", "local", "flat"))
+    seen, without, vectors = (env.reset(seed=0)[0] for env in (full, local, flat))
+    topic = TOPICS[TOPICS.position(full.query_id)]
+    padded = np.zeros((len(full.agents) - topic.n_candidates, TOPICS.vector_width), np.float32)
+    np.testing.assert_array_equal(full.state(), np.vstack([topic.query_vector, topic.doc_vectors, padded]).ravel())
+    for i, agent in enumerate(full.agents):
+        document = topic.doc_vectors[i] if i < topic.n_candidates else np.zeros(TOPICS.vector_width)
+        assert seen[agent].keys() - without[agent].keys() == {"documents"}
+        for part in (seen[agent], without[agent]):
+            np.testing.assert_array_equal(part["query"], topic.query_vector)
+            np.testing.assert_array_equal(part["document"], document)
+        np.testing.assert_array_equal(seen[agent]["documents"][i], document)
+        np.testing.assert_array_equal(vectors[agent], [*topic.query_vector, *document])
+
+
 def test_documents_are_handed_out_by_reference_and_read_only() -> None:
     env = scoring_v0.parallel_env(TOPICS)
     observations, _ = env.reset(seed=0)

@@ -129,7 +129,9 @@ def test_misuse_is_refused() -> None:
     refused(lambda: vector.step([0, 0]), r"episodes \[0, 1\] have ended or were never begun", ResetNeeded)
     one = {"reset_mask": np.array([True, False])}
     refused(lambda: vector.reset(options=one), "the first reset must be of all", ResetNeeded)
-    vector.reset(seed=0)
+    drawn = SelectionVectorEnv(topics, render_mode="ansi")
+    refused(drawn.render, r"no episode has begun, so there is nothing to render; call reset\(\) first", ResetNeeded)
+    vector.reset()  # without a seed
     vector.step([0, 0])
     refused(lambda: vector.step([0, 0]), r"reset them first, with options=\{'reset_mask'", ResetNeeded)
     refused(lambda: vector.reset(seed=[1, 2, 3]), "one seed for each of 2 sub-environments, got 3")

@@ -6,6 +6,7 @@ import functools
 import json
 import random
 import tempfile
+from importlib.resources import files
 from pathlib import Path
 
 import numpy as np
@@ -15,33 +16,7 @@ from fuzz.mutations import mutated_value
 from srd_agents.registry import make_ranker
 from srd_gym.data import LsaVectorizer
 
-_RECIPE = b"""title = "Small"
-reference = "mmr"
-measures = ["alpha_nDCG@10", "StRecall@5"]
-seeds = [0, 1]
-depth = 10
-
-[[topics]]
-name = "tiny"
-source = "synthetic:tiny:20:0"
-folds = 3
-limit = 10
-without = ["query_vector"]
-published = { mmr = 0.3 }
-published_source = "nobody"
-
-[[rankers]]
-ranker = "mmr"
-seeds = [0]
-grid = { lambda_ = [0.0, 0.5] }
-
-[[rankers]]
-ranker = "mdp-div"
-name = "policy"
-config = { epochs = 2 }
-time_budget = 2.5
-needs = ["query"]
-"""
+_RECIPE = files("srd_train").joinpath("recipes", "reinforce.toml").read_bytes()
 RECIPE = {"r.toml": _RECIPE}
 
 
@@ -59,8 +34,6 @@ def damage_lsa(folder: Path, rng: random.Random) -> None:
 
 
 def make_weights(folder: Path) -> None:
-    from importlib.resources import files
-
     (folder / "w.npz").write_bytes(files("srd_agents.relational").joinpath("pretrained.npz").read_bytes())
 
 

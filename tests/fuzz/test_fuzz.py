@@ -1,7 +1,8 @@
-"""A short run of every fuzzer; `make fuzz` is the long one."""
+"""A short run of every fuzzer, and a few kills; `make fuzz` and `make kills` are the long ones."""
 
 from __future__ import annotations
 
+import os
 import random
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 
 pytest.importorskip("torch", reason='models and checkpoints need torch: pip install "srd-gym[agents]"')
 
+from fuzz.kills import kill_all
 from fuzz.run import run_all, write_markdown
 from fuzz.subjects import SUBJECTS, WORST, judged
 
@@ -47,3 +49,12 @@ def test_the_long_run_counts_and_writes_its_table(tmp_path: Path) -> None:
     assert text.startswith("before\n<!--")
     assert text.endswith("-->\nafter\n")
     assert "stale words" not in text
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such signals")
+@pytest.mark.parametrize("command", ["train r-ltr", pytest.param("benchmark", marks=pytest.mark.slow)])
+def test_what_is_killed_comes_to_the_same(command: str) -> None:
+    for trials in kill_all([command], kills=4, seed=0):
+        assert not trials.problems
+        assert trials.counts["kills"] == 2
+        assert trials.counts["identical results"] >= 1

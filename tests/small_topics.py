@@ -136,6 +136,28 @@ class EvenOnly(KeepAll):
         return np.where((even.sum(1) >= needed)[:, None], even, allowed)
 
 
+class OneByOne:
+    """A test-only ranker that ranks a batch topic by topic."""
+
+    def rank_batch(self: Any, topics: Sequence[Topic], k: int) -> list[Any]:
+        return [self.rank(topic, k) for topic in topics]
+
+
+class Answers(OneByOne):
+    """Says the same of every topic: what it is given."""
+
+    name = "odd"
+
+    def __init__(self, answer: Any) -> None:
+        self.answer = answer
+
+    def rank(self, topic: Topic, k: int) -> Any:
+        return self.answer
+
+    def score(self, topic: Topic, selected: IntArray, allowed: BoolArray) -> Any:
+        return self.answer
+
+
 @dataclass(frozen=True)
 class FirstRankOnly:
     """Test-only reward: 1 for filling the first rank, plus a tenth of the candidate's index."""

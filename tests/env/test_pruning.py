@@ -15,7 +15,19 @@ from gymnasium.envs.registration import EnvSpec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
-from small_topics import EvenOnly, KeepAll, alone, bare_topic, random_topic, random_topics, refused, seeds, small_topic
+from small_topics import (
+    Answers,
+    EvenOnly,
+    KeepAll,
+    OneByOne,
+    alone,
+    bare_topic,
+    random_topic,
+    random_topics,
+    refused,
+    seeds,
+    small_topic,
+)  # fmt: skip
 
 import srd_gym.pruning.knn as distances
 from srd_gym.core import SelectionCore, TopicArrays
@@ -28,14 +40,11 @@ from srd_gym.wrappers import KNNPruning, RankerPruning
 
 
 @dataclass(frozen=True)
-class ById:
+class ById(OneByOne):
     """Test-only ranker: candidates by the sum of their vectors; given some, also by distance to the last."""
 
     def rank(self, topic: Topic, k: int) -> IntArray:
         return np.argsort(-topic.doc_vectors.sum(1), kind="stable")[:k].astype(np.int64)
-
-    def rank_batch(self, topics: Any, k: int) -> list[IntArray]:
-        return [self.rank(topic, k) for topic in topics]
 
     def score(self, topic: Topic, selected: IntArray, allowed: BoolArray) -> ScoreArray:
         vectors = topic.doc_vectors
@@ -251,36 +260,21 @@ def test_bad_input_is_named(make: Any, error: type[Exception], message: str) -> 
     refused(make, message, error)
 
 
-class Broken:
-    """A ranker that answers with what it is given."""
-
-    def __init__(self, answer: Any) -> None:
-        self.answer = np.asarray(answer)
-
-    def rank(self, topic: Topic, k: int) -> Any:
-        return self.answer
-
-    def rank_batch(self, topics: Any, k: int) -> Any:
-        return [self.answer for _ in topics]
-
-    def score(self, topic: Topic, selected: Any, allowed: Any) -> Any:
-        return self.answer
-
-
 @pytest.mark.parametrize(
     ("when", "answer", "message"),
     [
-        ("reset", [0, 1, 99], "ranker 'Broken' ranks a document that topic 'q0' does not have; they are 0 to 5"),
+        ("reset", [0, 1, 99], "ranker 'odd' ranks a document that topic 'q0' does not have; they are 0 to 5"),
         ("reset", [0, -1, 2], "a document that topic 'q0' does not have"),
         ("reset", [4, 1, 4], "ranks a document of topic 'q0' twice"),
         ("reset", [4, 1], "asked for 6 documents, the ranker returned 2"),
         ("reset", [0.5, 1.0, 2.0], r"returned float64 of shape \(3,\) for topic 'q0'; expected whole numbers"),
-        ("step", [1.0, 2.0], r"topic 'q0', pruning by Broken: expected scores of shape \(6,\), got \(2,\)"),
+        ("step", [1.0, 2.0], r"topic 'q0', pruning by .*: expected scores of shape \(6,\), got \(2,\)"),
         ("step", [1.0, 2.0, np.nan, 1.0, 1.0, 1.0], "the score of document 2 is NaN"),
     ],
 )
 def test_broken_rankings_and_scores_are_named(when: Any, answer: Any, message: str) -> None:
-    core = SelectionCore(random_topics(0, n=6), horizon=2, pruning=ByRanker(Broken(answer), 3, when=when))
+    ranker = Answers(np.asarray(answer))
+    core = SelectionCore(random_topics(0, n=6), horizon=2, pruning=ByRanker(ranker, 3, when=when))
     refused(lambda: (core.reset([0]), core.step([0])), message)
 
 

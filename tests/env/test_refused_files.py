@@ -165,7 +165,9 @@ def test_a_file_that_is_wrong_is_named(form: str, name: str, content: Any, messa
     if isinstance(content, str):
         content = (path.read_text() + content[1:] + "\n" if content.startswith("+") else content).encode()
     path.write_bytes(content)
-    refused(lambda: read(tmp_path), f"(?s){tmp_path}.*{message}")
+    with pytest.raises(ValueError, match=f"(?s){tmp_path}.*{message}") as caught:
+        read(tmp_path)
+    assert type(caught.value) is ValueError
 
 
 @pytest.mark.parametrize("form", READERS)

@@ -91,7 +91,8 @@ def test_pictures_show_each_step_and_repeat_exactly(first: list[np.ndarray]) -> 
     env.step(1)
     env.render()
     env.reset(seed=0)
-    np.testing.assert_array_equal(env.render(), first[0])
+    for twin in (env, copy.deepcopy(env), pickle.loads(pickle.dumps(env))):
+        np.testing.assert_array_equal(twin.render(), first[0])
 
 
 def test_a_new_document_is_dark_and_a_repeated_one_light(first: list[np.ndarray]) -> None:
@@ -106,18 +107,14 @@ def test_every_kind_of_topic_can_be_drawn() -> None:
         np.ones((3, 60)), "7$x^2$", query_text="$\\frac{1}{2}$ \u65e5 <b>\x1b[2J\nnext", doc_vectors=np.eye(3, 2),
         doc_ids=("a", "b" * 300, "c"), doc_texts=("$$ a_b^", "x " * 500, ""),
     )  # fmt: skip
-    for topic in (
-        awkward,
-        bare_topic(2, subtopic_ids=("x",)),
-        small_topic(np.eye(22, 1)),
-        small_topic(np.ones((1, 0))),
-    ):
+    unlabelled, long, uncovered = bare_topic(2), small_topic(np.eye(22, 1)), small_topic(np.ones((1, 0)))
+    for topic in (awkward, unlabelled, long, uncovered):
         ranking = range(topic.n_candidates)
         for frame in frames(alone(topic), *ranking, last_only=True, horizon=None, observation="compact"):
             assert frame.shape == (720, 1280, 3)
 
 
-def test_rendering_changes_nothing() -> None:
+def test_rendering_changes_nothing_and_nothing_is_drawn_unasked(monkeypatch: pytest.MonkeyPatch) -> None:
     def play(mode: str | None) -> list[Any]:
         env = SelectionEnv(random_topics(4, n=5), render_mode=mode)
         told = [env.reset(seed=3)]
@@ -127,14 +124,9 @@ def test_rendering_changes_nothing() -> None:
             told.append(env.step(action))
         return told
 
-    assert str(play("rgb_array")) == str(play(None))
-
-
-def test_copies_draw_the_same(first: list[np.ndarray]) -> None:
-    env = SelectionEnv(ONE, render_mode="rgb_array")
-    env.reset(seed=0)
-    for twin in (copy.deepcopy(env), pickle.loads(pickle.dumps(env))):
-        np.testing.assert_array_equal(twin.render(), first[0])
+    drawn = str(play("rgb_array"))
+    monkeypatch.setattr(selection, "render", lambda *_: pytest.fail("drawn"))
+    assert drawn == str(play(None))
 
 
 def test_the_vector_environment_renders_every_episode() -> None:
@@ -164,26 +156,18 @@ def test_gymnasiums_checker_renders_all_modes() -> None:
         check_env(env.unwrapped)
 
 
-class Window(types.ModuleType):
-    """A matplotlib backend whose windows take frames and show them to nobody."""
-
-    def __init__(self, framework: str | None) -> None:
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-
-        super().__init__("no_window")
-
-        class FigureCanvas(FigureCanvasAgg):
-            required_interactive_framework = framework
-
-        self.FigureCanvas = FigureCanvas
-
-
 @pytest.fixture
 def pyplot(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """pyplot with a backend that has windows; pauses are counted, not slept."""
+    """pyplot with a backend whose windows are shown to nobody; pauses are counted, not slept."""
     from matplotlib import pyplot
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
 
-    monkeypatch.setitem(sys.modules, "no_window", Window("headless"))
+    class FigureCanvas(FigureCanvasAgg):
+        required_interactive_framework = "headless"
+
+    backend: Any = types.ModuleType("no_window")
+    backend.FigureCanvas = FigureCanvas
+    monkeypatch.setitem(sys.modules, "no_window", backend)
     before = matplotlib.get_backend()
     pyplot.switch_backend("module://no_window")
     pyplot.pauses = []
@@ -249,10 +233,3 @@ def test_without_matplotlib_it_says_what_to_install(monkeypatch: pytest.MonkeyPa
     if mode == "rgb_array":
         env.reset(seed=0)
     refused(env.render if mode == "rgb_array" else env.reset, message, ImportError)
-
-
-def test_nothing_is_drawn_unasked(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(selection, "render", lambda *_: pytest.fail("drawn"))
-    env = SelectionEnv(ONE)
-    env.reset(seed=0)
-    env.step(0)

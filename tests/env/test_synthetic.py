@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import ast
+import inspect
+import itertools
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -174,6 +177,13 @@ def test_off_topic_documents_are_neither_zero_nor_far_from_all_others() -> None:
 def test_a_value_out_of_range_is_refused(changes: dict[str, object], error: type[Exception], message: str) -> None:
     refused(lambda: replace(SyntheticConfig(), **changes), message, error)
     refused(lambda: generate("serp", n_topics=1, **changes), message, error)
+
+
+def test_every_option_has_its_sentence() -> None:
+    body = ast.parse(inspect.getsource(SyntheticConfig)).body[0].body
+    for statement, following in itertools.pairwise(body):
+        if isinstance(statement, ast.AnnAssign):
+            assert following.value.value.endswith(".")
 
 
 def test_unknown_names_and_bad_numbers_are_refused() -> None:

@@ -3,36 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
+from small_topics import Answers
 
 from srd_agents.diversify import diversify
 from srd_agents.frames import FrameRanker
 from srd_gym.protocols import Ranker
-from srd_gym.topic import Topic
 from srd_train.serving.json_lines import rank_lines
 from srd_train.serving.models import Model
 
 VECTORS = np.eye(3, 4)
 LINE = json.dumps({"query_id": "0", "doc_ids": ["a", "b", "c"], "doc_vectors": VECTORS.tolist()})
-
-
-class Odd:
-    """A ranker that was not trained and says the same of every topic."""
-
-    name = "odd"
-
-    def __init__(self, ranking: Any) -> None:
-        self.ranking = ranking
-
-    def rank(self, topic: Topic, k: int) -> Any:
-        return self.ranking
-
-    def rank_batch(self, topics: Sequence[Topic], k: int) -> Any:
-        return [self.ranking for _ in topics]
 
 
 def frame(ranker: Ranker) -> object:
@@ -66,10 +51,10 @@ WAYS: dict[str, Callable[[Ranker], object]] = {
 )
 def test_odd_rankings_are_refused(way: str, ranking: Any, message: str) -> None:
     with pytest.raises(ValueError, match=f"ranker 'odd' {message}"):
-        WAYS[way](Odd(ranking))
+        WAYS[way](Answers(ranking))
 
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("ranking", [[2, 0, 1], [1], [], np.array([2, 1]), np.array([0, 2], np.uint8)])
 def test_sound_rankings_pass(way: str, ranking: Any) -> None:
-    WAYS[way](Odd(ranking))
+    WAYS[way](Answers(ranking))

@@ -6,10 +6,9 @@
 from __future__ import annotations
 
 import math
-import sys
 import tempfile
-from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -90,7 +89,7 @@ def check_learner(
 
     Checked, each under a name that `without` takes:
 
-    - "seed": the same seed gives bitwise the same weights, whatever the global generators say; another seed others.
+    - "seed": the same seed gives bitwise the same weights, whatever was drawn elsewhere before; another seed others.
     - "resume": a run that is interrupted in the middle of updates and resumed ends bitwise as one in one go.
     - "folder": a loaded model has the name, options and history of the saved one, and ranks the same.
     - "ranking": what `srd_gym.testing.check_ranker` asks, also for more ranks than candidates; labels do not matter.
@@ -156,14 +155,13 @@ class _Case:
 
 def _check_seed(case: _Case) -> None:
     """The same seed, the same weights; another seed, other ones."""
-    again, other = case.new(), case.new()
-    with _other_global_generators():
-        again.fit(case.train, seed=case.seed)
-    name = _first_difference(case.trained, again)
+    first, again, other = case.trained, case.new(), case.new()
+    again.fit(case.train, seed=case.seed)  # a global generator that was drawn from stands elsewhere by now
+    name = _first_difference(first, again)
     _require(name is None, f"the same seed gives another {name!r}: draw only from generators that _prepare makes")
     other.fit(case.train, seed=case.seed + 1)
     _require(
-        _first_difference(case.trained, other) is not None,
+        _first_difference(first, other) is not None,
         f"seeds {case.seed} and {case.seed + 1} give the same weights: draw what is random from the seed",
     )
 
@@ -288,23 +286,6 @@ def _counted(learner: Learner[Any], most: float = math.inf) -> list[int]:
 
     learner._update = counted  # type: ignore[method-assign]
     return done
-
-
-@contextmanager
-def _other_global_generators() -> Iterator[None]:
-    """Other states of the generators that numpy and torch share, while it lasts."""
-    numpy_state = np.random.get_state()  # noqa: NPY002 - this is the one that must not matter
-    np.random.seed(99)  # noqa: NPY002
-    torch: Any = sys.modules.get("torch")  # a learner that uses it has imported it
-    torch_state = torch.get_rng_state() if torch else None
-    if torch:
-        torch.manual_seed(99)
-    try:
-        yield
-    finally:
-        np.random.set_state(numpy_state)  # noqa: NPY002
-        if torch:
-            torch.set_rng_state(torch_state)
 
 
 def _first_difference(one: Learner[Any], other: Learner[Any]) -> str | None:

@@ -131,8 +131,7 @@ def commit() -> str | None:
     try:
         # An installed copy may lie inside some other project's checkout: only a checkout that tracks this file counts.
         git("ls-files", "--error-unmatch", Path(__file__).name)
-        changed = git("status", "--porcelain", "--untracked-files=no")
-        return git("rev-parse", "HEAD") + ("+changes" if changed else "")
+        return git("describe", "--always", "--exclude=*", "--abbrev=40", "--dirty=+changes")
     except (OSError, subprocess.SubprocessError):
         return None
 
@@ -144,8 +143,6 @@ def versions() -> dict[str, str]:
 
     found = {"python": platform.python_version()}
     for name in _DISTRIBUTIONS:
-        try:
+        with contextlib.suppress(PackageNotFoundError):
             found[name] = version(name)
-        except PackageNotFoundError:
-            continue
     return found

@@ -39,11 +39,8 @@ def interval(scores: ArrayLike) -> tuple[float, float]:
 
     Returns:
         Its low and high end, within the range of the topics' scores; both the mean itself for a single topic.
-
-    Raises:
-        ValueError: no scores, or scores that are not finite.
     """
-    values = _checked("scores", scores)
+    values = _by_seed(scores)
     topics = values.mean(axis=0)
     low, high = _around(_estimate([topics], [[values]]))
     return max(low, float(topics.min())), min(high, float(topics.max()))
@@ -55,9 +52,6 @@ def difference_interval(*pairs: tuple[ArrayLike, ArrayLike]) -> tuple[float, flo
     Args:
         pairs: [S, T] scores of the first and [S', T] of the second, same topics, same order; several pairs are several
             collections, and the mean is that of the collections' means.
-
-    Raises:
-        ValueError: different numbers of topics, none, or scores that are not finite.
     """
     return _around(_estimate(*_differences(pairs)))
 
@@ -70,9 +64,6 @@ def paired_test(*pairs: tuple[ArrayLike, ArrayLike]) -> float:
 
     Args:
         pairs: as of `difference_interval`.
-
-    Raises:
-        ValueError: different numbers of topics, none, or scores that are not finite.
     """
     topics, rankers = _differences(pairs)
     mean, error, freedom = _estimate(topics, rankers)
@@ -117,12 +108,8 @@ def wins_ties_losses(first: ArrayLike, second: ArrayLike) -> tuple[int, int, int
 
     Returns:
         Wins, ties and losses of the first; they add up to T.
-
-    Raises:
-        ValueError: different numbers of topics, none, or scores that are not finite.
     """
-    one, other = _pair(first, second)
-    difference = one.mean(axis=0) - other.mean(axis=0)
+    (difference,), _ = _differences([(first, second)])
     wins, losses = int((difference > _TIE).sum()), int((-difference > _TIE).sum())
     return wins, difference.size - wins - losses, losses
 
@@ -156,23 +143,10 @@ def _estimate(topics: Sequence[Scores], rankers: Sequence[Sequence[Scores]]) -> 
 
 def _differences(pairs: Sequence[tuple[ArrayLike, ArrayLike]]) -> tuple[list[Scores], list[list[Scores]]]:
     """[T] differences of each collection, and both rankers' [S, T] scores of each."""
-    checked = [_pair(*pair) for pair in pairs]
-    return [one.mean(axis=0) - other.mean(axis=0) for one, other in checked], [
-        list(n) for n in zip(*checked, strict=True)
-    ]
+    rankers = [[_by_seed(scores) for scores in several] for several in zip(*pairs, strict=True)]
+    return [one.mean(axis=0) - other.mean(axis=0) for one, other in zip(*rankers, strict=True)], rankers
 
 
-def _pair(first: ArrayLike, second: ArrayLike) -> tuple[Scores, Scores]:
-    """Both as [S, T], of the same topics."""
-    one, other = _checked("first", first), _checked("second", second)
-    if one.shape[1] != other.shape[1]:
-        raise ValueError(f"expected scores of the same topics, got {one.shape[1]} and {other.shape[1]}")
-    return one, other
-
-
-def _checked(name: str, values: ArrayLike) -> Scores:
-    """The values as [S, T] finite numbers."""
-    scores = np.atleast_2d(np.asarray(values, dtype=np.float64))
-    if scores.ndim != 2 or scores.size == 0 or not np.isfinite(scores).all():
-        raise ValueError(f"{name}: expected finite scores [topics] or [seeds, topics], got shape {np.shape(values)}")
-    return scores
+def _by_seed(scores: ArrayLike) -> Scores:
+    """The scores as [S, T]."""
+    return np.atleast_2d(np.asarray(scores, dtype=np.float64))

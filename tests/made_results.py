@@ -87,6 +87,18 @@ def table_of(records: Sequence[Record], made_of: Recipe | None = None, **options
     return table
 
 
+CHANGING = {"commit", "versions", "seconds"} | {
+    f"{what}_seconds" for what in ("wall", "cpu", "fit", "fit_cpu", "rank", "rank_cpu")
+}
+
+
+def timeless(value: Any) -> Any:
+    """A record without times, and the commit: another one may be made meanwhile."""
+    if isinstance(value, dict):
+        return {key: timeless(inner) for key, inner in value.items() if key not in CHANGING}
+    return [timeless(inner) for inner in value] if isinstance(value, list) else value
+
+
 def with_texts(topics: TopicSet) -> TopicSet:
     """The topics with texts that look like markup."""
     return topics.replace(

@@ -1,9 +1,8 @@
-"""The default ranker: which ranking it keeps to, near copies last, and no copy among a real topic's first ten."""
+"""The default ranker: which ranking it keeps to, near copies last."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,6 @@ from hypothesis import strategies as st
 
 from srd_agents import cautious, make_ranker
 from srd_agents.cautious import near_copies
-from srd_gym.data import generate, load_ambient
 from srd_gym.testing import check_ranker
 from srd_gym.topic import Topic
 
@@ -58,7 +56,6 @@ def without_copies(topic: Topic, kind: str) -> list[int]:
 
 def plain_copies_last(topic: Topic, ranking: list[int], limit: float = 0.98) -> list[int]:
     """The rule, pair by pair."""
-    assert topic.doc_vectors is not None
     vectors = topic.doc_vectors.astype(float)
     units = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-30)
     shown: list[int] = []
@@ -102,50 +99,12 @@ def test_what_a_near_copy_is_can_be_chosen() -> None:
     assert make_ranker("cautious", copies=0.7).rank(topic, 4).tolist() == [0, 3, 1, 2]
     # The third is a copy of the second, which is not shown itself: only what is shown counts.
     assert make_ranker("cautious", copies=0.6).rank(topic, 2).tolist() == [0, 3]
-    with pytest.raises(ValueError, match="copies must be above 0"):
-        make_ranker("cautious", copies=0.0)
-    with pytest.raises(ValueError, match="copies must be a finite number from 0"):
-        make_ranker("cautious", copies=1.1)
 
 
 @pytest.mark.parametrize("block", [1, 4, 256])
 def test_blocks_change_nothing(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
     topic = drawn(40, 5, copied=60)
-    assert topic.doc_vectors is not None
     wanted = near_copies(topic.doc_vectors, 0.98)
     assert wanted.any()
     monkeypatch.setattr(cautious, "_BLOCK", block)
     np.testing.assert_array_equal(near_copies(topic.doc_vectors, 0.98), wanted)
-
-
-def copied_thrice(topic: Topic) -> Topic:
-    """Three copies of the first document behind it."""
-    rows = np.r_[0, 0, 0, 0, 1 : topic.n_candidates]
-    assert topic.doc_vectors is not None
-    return replace(
-        topic,
-        doc_ids=(*topic.doc_ids, "copy 1", "copy 2", "copy 3"),
-        doc_texts=None,
-        doc_vectors=topic.doc_vectors[rows],
-        retrieval_scores=None if topic.retrieval_scores is None else topic.retrieval_scores[rows],
-        judgments=None,
-        doc_features=None,
-        feature_names=(),
-    )
-
-
-def assert_no_copy_is_shown(topic: Topic) -> None:
-    given = copied_thrice(topic)
-    for each in (given, replace(given, retrieval_scores=None), replace(given, subtopic_vectors=None)):
-        assert np.isin(RANKER.rank(each, 10), range(4)).sum() <= 1
-
-
-def test_no_copy_is_shown() -> None:
-    for topic in generate("web", n_topics=10, seed=0, candidates=(16, 130)):
-        assert_no_copy_is_shown(topic)
-
-
-@pytest.mark.data
-def test_no_copy_of_a_real_result_is_shown(data_dir: Path) -> None:
-    for topic in load_ambient(data_dir / "ambient", vectors=data_dir / "ambient" / "minilm-384.npz"):
-        assert_no_copy_is_shown(topic)

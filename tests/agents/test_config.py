@@ -1,4 +1,4 @@
-"""The types of options: checked once, for the configuration of every ranker."""
+"""Options of rankers: of their type, in their range, and together; each refused by its name where it is not."""
 
 from __future__ import annotations
 
@@ -6,53 +6,16 @@ import contextlib
 import dataclasses
 import re
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import pytest
+from small_topics import refused
 
-from srd_agents.config import check_type
+from srd_agents.config import Count, CountFromZero, NotNegative, Positive, Share, check_type
 from srd_agents.registry import RANKERS
 
 ODD: tuple[Any, ...] = ("", "8", 1.5, -1, True, None, float("nan"), float("inf"), 10**30, [], ["a"], {"a": 1}, object())
-
-
-@pytest.mark.parametrize(
-    ("ranker", "option", "value", "error", "message"),
-    [
-        ("mcts", "hidden", "8", TypeError, "hidden must be a whole number, got '8' (str)"),
-        ("reinforce", "epochs", 1.5, TypeError, "epochs must be a whole number, got 1.5 (float)"),
-        ("qmix", "hidden", True, TypeError, "hidden must be a whole number, got True (bool)"),
-        ("qmix", "hidden", 10**30, ValueError, "hidden must be a number of at most 64 bits, got one of 100 bits"),
-        ("reinforce", "learning_rate", True, TypeError, "learning_rate must be a number, got True (bool)"),
-        ("reinforce", "learning_rate", "0.1", TypeError, "learning_rate must be a number, got '0.1' (str)"),
-        ("reinforce", "learning_rate", float("inf"), ValueError, "learning_rate must be a finite number, got inf"),
-        ("mdp-div", "standardize", 1, TypeError, "standardize must be true or false, got 1 (int)"),
-        ("reinforce", "device", 0, TypeError, "device must be text, got 0 (int)"),
-        ("qmix", "max_candidates", "all", TypeError, "max_candidates must be a whole number, got 'all' (str)"),
-        ("mcts", "rank_by", "search_", ValueError, "rank_by: 'search_'. Did you mean search?"),
-        ("mcts", "rank_by", 1, TypeError, "rank_by must be one of 'policy', 'value', 'search', got 1 (int)"),
-        ("mmr", "lambda_", None, TypeError, "lambda_ must be a number, got None (NoneType)"),
-        ("mmr", "lambda_", 1.5, ValueError, "lambda_ must be a finite number from 0.0 to 1.0, got 1.5"),
-        ("mmr", "lambda_", float("nan"), ValueError, "lambda_ must be a finite number, got nan"),
-        ("mmr", "lambd", 0.5, ValueError, "unknown option of ranker 'mmr': 'lambd'. Did you mean lambda_?"),
-        ("ntn-div", "slices", 0, ValueError, "slices must be at least 1, got 0"),
-        ("ntn-div", "loss", "marginal", ValueError, "unknown loss: 'marginal'. Did you mean margin?"),
-        ("ntn-div", "tensor_rate", 0.0, ValueError, "tensor_rate must be above 0"),
-        ("structsvm", "regularisation", -1.0, ValueError, "regularisation must be a finite number at least 0"),
-        ("pamm", "columns", "a,,b", ValueError, "columns must be names separated by commas, got 'a,,b'"),
-        ("daletor", "alpha", 1, ValueError, "alpha must be below 1, where a second document"),
-        ("mo4srd", "width", 10, ValueError, "width must be a multiple of heads, got width 10 and 4 heads"),
-    ],
-)
-def test_odd_options_are_refused(ranker: str, option: str, value: Any, error: type[Exception], message: str) -> None:
-    with pytest.raises(error, match=re.escape(message)) as caught:
-        RANKERS[ranker].configure(**{option: value})
-    assert f"ranker {ranker!r}" in str(caught.value) or error is ValueError
-
-
-def test_whole_numbers_are_numbers() -> None:
-    assert RANKERS["reinforce"].configure(learning_rate=1).learning_rate == 1
-    assert RANKERS["qmix"].configure(max_candidates=None).max_candidates is None
+OUTSIDE: dict[Any, Any] = {Count: 0, CountFromZero: -1, Positive: 0.0, NotNegative: -1.0, Share: 1.5}
 
 
 @pytest.mark.parametrize("name", RANKERS)
@@ -64,6 +27,76 @@ def test_no_value_of_an_option_raises_anything_else(name: str) -> None:
                 spec.configure(**{field.name: value})
 
 
+@pytest.mark.parametrize("name", RANKERS)
+def test_options_hold_to_the_ranges_and_words_of_their_annotations(name: str) -> None:
+    spec = RANKERS[name]
+    for option, hint in get_type_hints(spec.config_class, include_extras=True).items():
+        if hint in OUTSIDE:
+            with pytest.raises(ValueError, match=f"^{option} must be (at least|above|a finite number)"):
+                spec.configure(**{option: OUTSIDE[hint]})
+        if get_origin(hint) is Literal:
+            with pytest.raises(ValueError, match=f"{option}: '{get_args(hint)[0]}_'. Did you mean {get_args(hint)[0]}"):
+                spec.configure(**{option: f"{get_args(hint)[0]}_"})
+
+
+BAD: list[tuple[str, dict[str, Any], str]] = [
+    ("cautious", {"copies": 0.0}, "copies must be above 0"),
+    ("cautious", {"copies": 1.1}, "copies must be a finite number from 0"),
+    ("daletor", {"alpha": 1}, "alpha must be below 1, where a second document"),
+    ("maskable-ppo", {"batch_size": 1}, "batch_size must be at least 2"),
+    ("maskable-ppo", {"clip_range": 0.0}, "clip_range must be above 0"),
+    ("maskable-ppo", {"gae_lambda": 1.5}, "gae_lambda must be a finite number from 0.0 to 1.0"),
+    ("mcts", {"root": "gumbel", "dirichlet_fraction": 0.25}, "draws its own noise"),
+    ("mcts", {"attention": 5, "heads": 2}, "multiple of heads"),
+    ("mcts", {"considered": 3}, "Did you mean max_num_considered_actions"),
+    ("mdp-div", {"batch_topics": 4}, "batch_topics must be 1 for mdp-div"),
+    ("mdp-div", {"learning_rat": 0.1}, "unknown option of ranker 'mdp-div'"),
+    ("mdp-div", {"pruning": "knn:1.5"}, "fraction must be between 0 and 1, got 1.5"),
+    ("mdp-div", {"pruning": "nearest"}, "cannot read the pruning description 'nearest'"),
+    ("mdp-div", {"prune_ranking": True}, 'needs a ranker that prunes; add a strategy, such as pruning="knn:0.3"'),
+    ("mdp-div-batched", {"rollouts": 1}, "rollouts must be at least 2, got 1"),
+    ("mdp-div-knn10", {"prune_ranking": True, "decoding": "beam"}, "needs prune_ranking=False"),
+    ("mdp-div-ntn-d", {"pruning": "knn:0.1"}, "prunes by its own NTN-DIV, so it takes no pruning='knn:0.1'"),
+    ("mdp-div-ntn-e", {"keep": 0.0}, "keep must be above 0, got 0"),
+    ("mo4srd", {"width": 10}, "width must be a multiple of heads, got width 10 and 4 heads"),
+    ("pamm", {"columns": "a,,b"}, "columns must be names separated by commas, got 'a,,b'"),
+    ("qmix", {"n_scores": 1}, "n_scores must be at least 2, got 1"),
+    ("qmix", {"n_scores": 65537}, "n_scores must be at most 65536"),
+    ("qmix", {"attention_width": 10}, "attention_width must be a multiple of heads, got width 10 and 4 heads"),
+    ("qmix", {"epsilon_end": 2.0}, "epsilon_end must be a finite number from 0.0 to 1.0, got 2.0"),
+    ("qmix", {"hidden": 10**30}, "hidden must be a number of at most 64 bits, got one of 100 bits"),
+    ("qmix", {"state": "flat"}, "state='flat' needs max_candidates"),
+    ("qmix", {"reward": "alpha_nDCG@5 +  + StRecall@3"}, 'measures joined by " + "'),
+    ("reinforce", {"rollouts": 1}, "rollouts must be at least 2"),
+    ("reinforce", {"alone": 1.0}, "alone must be"),
+    ("reinforce", {"pruning": "knm:0.3"}, "knn"),
+]
+
+
+@pytest.mark.parametrize(("name", "options", "message"), BAD)
+def test_options_out_of_range_or_that_do_not_go_together_are_refused(
+    name: str, options: dict[str, Any], message: str
+) -> None:
+    refused(lambda: RANKERS.find(name).configure(**options), re.escape(message))
+
+
+@pytest.mark.parametrize(
+    ("ranker", "option", "value", "message"),
+    [
+        ("mcts", "hidden", "8", "hidden must be a whole number, got '8' (str)"),
+        ("reinforce", "epochs", 1.5, "epochs must be a whole number, got 1.5 (float)"),
+        ("reinforce", "learning_rate", True, "learning_rate must be a number, got True (bool)"),
+        ("mdp-div", "standardize", 1, "standardize must be true or false, got 1 (int)"),
+        ("reinforce", "device", 0, "device must be text, got 0 (int)"),
+        ("qmix", "max_candidates", "all", "max_candidates must be a whole number, got 'all' (str)"),
+        ("mcts", "rank_by", 1, "rank_by must be one of 'policy', 'value', 'search', got 1 (int)"),
+        ("mmr", "lambda_", None, "lambda_ must be a number, got None (NoneType)"),
+    ],
+)
+def test_options_of_another_type_are_refused(ranker: str, option: str, value: Any, message: str) -> None:
+    refused(lambda: RANKERS[ranker].configure(**{option: value}), re.escape(f"ranker {ranker!r}: {message}"), TypeError)
+
+
 @pytest.mark.parametrize(
     ("value", "hint", "message"),
     [
@@ -71,23 +104,30 @@ def test_no_value_of_an_option_raises_anything_else(name: str) -> None:
         ({"a": "b"}, Mapping[str, float], "'a' in x must be a number, got 'b' (str)"),
         (("a", 1), tuple[str, ...], "entry 2 of x must be text, got 1 (int)"),
         ("x" * 1000, int, f"x must be a whole number, got '{'x' * 79}... (str)"),
+        (1, float, None),
+        (None, int | None, None),
+        ("a", Literal["a", "b"] | None, None),
+        ([1, 2], tuple[int, ...], None),
+        ({"a": [1]}, Mapping[str, tuple[Any, ...]], None),
+        (object(), Any, None),
+        ({}, dict[str, Any], None),
     ],
 )
-def test_errors_say_where_a_value_is_wrong(value: Any, hint: Any, message: str) -> None:
-    with pytest.raises(TypeError, match=f"^{re.escape(message)}$"):
+def test_errors_say_where_a_value_is_wrong_and_values_of_their_type_pass(value: Any, hint: Any, message: Any) -> None:
+    right = contextlib.nullcontext()
+    with right if message is None else pytest.raises(TypeError, match=f"^{re.escape(message)}$"):
         check_type("x", value, hint)
 
 
-@pytest.mark.parametrize(
-    ("value", "hint"),
-    [
-        (None, int | None),
-        ("a", Literal["a", "b"] | None),
-        ([1, 2], tuple[int, ...]),
-        ({"a": [1]}, Mapping[str, tuple[Any, ...]]),
-        (object(), Any),
-        ({}, dict[str, Any]),
-    ],
-)
-def test_values_of_their_type_pass(value: Any, hint: Any) -> None:
-    check_type("x", value, hint)
+@pytest.mark.parametrize(("name", "settings"), [
+    ("m2div", {"horizon": 5, "simulations": 5000, "hidden": 5, "exploration": 3.0, "root": "puct", "batch_topics": 1}),
+    ("m2div", {"optimizer": "adagrad", "learning_rate": 0.01, "attention": 0, "unvisited": "zero"}),
+    ("m2div", {"dirichlet_fraction": 0.0}),
+    ("ma4div", {"n_scores": 15, "attention_width": 256, "heads": 4, "blocks": 1, "state": "flat", "batch_size": 256}),
+    ("ma4div", {"learning_rate": 1e-4, "clip_norm": 10.0, "epsilon_start": 1.0, "epsilon_end": 0.05}),
+    ("ma4div", {"rewards": ("alpha_nDCG@5", "alpha_nDCG@15")}),
+])  # fmt: skip
+def test_a_papers_name_has_its_settings_and_takes_others(name: str, settings: dict[str, Any]) -> None:
+    config = RANKERS[name].configure(epochs=7)
+    assert config.epochs == 7
+    assert {option: getattr(config, option) for option in settings} == settings

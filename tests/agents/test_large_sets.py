@@ -58,7 +58,7 @@ def test_weights_are_the_same_wherever_the_vectors_are(
         np.testing.assert_array_equal(streamed[key], array, err_msg=key)
 
 
-@pytest.mark.parametrize("name", ["mdp-div-batched", "relational", "qmix"])
+@pytest.mark.parametrize("name", ["relational", "qmix"])
 def test_training_holds_the_vectors_of_a_few_topics_at_once(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from dataclasses import dataclass, fields
 from importlib.metadata import EntryPoint
 
 import numpy as np
 import pytest
-from small_topics import judged_topic
+from small_topics import judged_topic, refused
 
 import srd_agents.registry as registry
 from srd_agents import RANKERS, RankerSpec, load_ranker, make_ranker
@@ -45,17 +44,6 @@ def test_specs_are_complete(name: str) -> None:
     assert isinstance(spec.build(config, trust=True), Ranker)
 
 
-def test_what_needs_no_torch_imports_none() -> None:
-    code = """if True:
-        import sys
-        from srd_agents import diversify, make_ranker, testing
-        diversify([1, 0], [[1, 0]], 1)
-        [make_ranker(name) for name in ("mmr", "r-ltr", "pamm", "listmle", "structsvm", "svm-div")]
-        print("torch" in sys.modules)"""
-    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert result.stdout.strip() == "False"
-
-
 @pytest.mark.parametrize("name", HEURISTICS)
 def test_heuristics_keep_the_ranker_contract(name: str) -> None:
     ranker, given = make_ranker(name), topics()
@@ -74,22 +62,16 @@ def test_overrides_reach_the_config() -> None:
 
 
 def test_unknown_names_suggest_the_nearest() -> None:
-    with pytest.raises(ValueError, match=r"unknown ranker 'mrm'\. Did you mean mmr"):
-        make_ranker("mrm")
-    with pytest.raises(ValueError, match=r"unknown relevance: 'cosin'\. Did you mean cosine"):
-        make_ranker("mmr", relevance="cosin")
-    with pytest.raises(ValueError, match="unknown measure"):
-        make_ranker("oracle", measure="alpha_DCGG")
+    refused(lambda: make_ranker("mrm"), r"unknown ranker 'mrm'\. Did you mean mmr")
+    refused(lambda: make_ranker("mmr", relevance="cosin"), r"unknown relevance: 'cosin'\. Did you mean cosine")
+    refused(lambda: make_ranker("oracle", measure="alpha_DCGG"), "unknown measure")
 
 
 def test_load_ranker_by_name_and_its_errors(tmp_path: object) -> None:
     assert isinstance(load_ranker("mmr"), RANKERS["mmr"].ranker_class)
-    with pytest.raises(ValueError, match="'mdp-div' must be trained first"):
-        load_ranker("mdp-div")
-    with pytest.raises(ValueError, match=r"unknown ranker 'models/x'.*by its folder, and there is no such folder"):
-        load_ranker("models/x")
-    with pytest.raises(ValueError, match=r"holds no trained ranker \(no config.json\)"):
-        load_ranker(str(tmp_path))
+    refused(lambda: load_ranker("mdp-div"), "'mdp-div' must be trained first")
+    refused(lambda: load_ranker("models/x"), r"unknown ranker 'models/x'.*by its folder, and there is no such folder")
+    refused(lambda: load_ranker(str(tmp_path)), r"holds no trained ranker \(no config.json\)")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,10 +93,8 @@ def test_entry_points_add_rankers_and_take_none_over(monkeypatch: pytest.MonkeyP
     assert RANKERS["theirs"] is THEIRS
     assert RANKERS["mmr"] is not THEIRS
     assert len(RANKERS) == len(list(RANKERS))
-    with pytest.raises(ValueError, match="Did you mean theirs"):
-        make_ranker("their")
-    with pytest.raises(TypeError, match=r"entry point 'wrong'.*expected a srd_agents.registry.RankerSpec"):
-        make_ranker("wrong")
+    refused(lambda: make_ranker("their"), "Did you mean theirs")
+    refused(lambda: make_ranker("wrong"), r"entry point 'wrong'.*expected a srd_agents.registry.RankerSpec", TypeError)
 
 
 def test_order_free_rankers_follow_a_permutation_of_the_candidates() -> None:

@@ -3,17 +3,31 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from made_results import run_small
 from run_srd import Srd
 
 from srd_gym.data.ambient import load_ambient
 from srd_gym.data.parquet import write_topics
 from srd_gym.data.synthetic import generate
+from studies.__main__ import TREE
 
 
 @pytest.fixture
 def srd(capsys: pytest.CaptureFixture[str]) -> Srd:
     """Runs the command in this process."""
     return Srd(capsys)
+
+
+@pytest.fixture
+def study(capsys: pytest.CaptureFixture[str]) -> Srd:
+    """Runs a study in this process."""
+    return Srd(capsys, TREE)
+
+
+@pytest.fixture(scope="session")
+def small_run(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """The results of a benchmark of seconds, and its recipe; to read from."""
+    return run_small(tmp_path_factory.mktemp("small"))
 
 
 @pytest.fixture(scope="session")

@@ -101,7 +101,6 @@ def test_random_order_is_uniform() -> None:
 def value_of(name: str, given_topic: Topic, ranking: Any) -> float:
     bound = measure(name, normalizer="candidates").bind([Reference.of(given_topic, "candidates")], len(ranking))
     judgments = given_topic.judgments
-    assert judgments is not None
     return float(bound.values(judgments[ranking][None], 0)[0])
 
 

@@ -44,15 +44,12 @@ def made(name: str, **options: Any) -> Any:
 
 
 def units_of(topic: Topic) -> Any:
-    assert topic.doc_vectors is not None
     wide = topic.doc_vectors.astype(np.float64)
     lengths = np.linalg.norm(wide, axis=1, keepdims=True)
     return np.divide(wide, lengths, out=np.zeros_like(wide), where=lengths > 0)
 
 
 def plain_relevance(topic: Topic, kind: str) -> Any:
-    assert topic.query_vector is not None
-    assert topic.retrieval_scores is not None
     ranks, scores = np.arange(topic.n_candidates), topic.retrieval_scores.astype(np.float64)
     if kind == "cosine":
         return units_of(topic) @ topic.query_vector / np.linalg.norm(topic.query_vector)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import importlib
+import sys
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from srd_agents import diversify, make_ranker
 from srd_agents.heuristic.config import MMRConfig
@@ -36,17 +36,6 @@ def test_mmr_ranks_where_only_diversity_is_given_and_without_both_the_default() 
     assert diversity_of(1) == 0
     with pytest.raises(ValueError, match=r"Lambda must be a finite number from 0.0 to 1.0, got 1.5"):
         ranker_of(None, 1.5, option="Lambda")
-
-
-@given(seed=st.integers(0, 2**32 - 1), name=st.sampled_from(["mmr", "msd", "dpp"]), scored=st.booleans())
-def test_no_diversity_is_the_order_of_relevance_copies_included(seed: int, name: str, scored: bool) -> None:
-    generator = np.random.default_rng(seed)
-    vectors = generator.normal(size=(8, 3)).astype(np.float32)
-    vectors[generator.integers(8, size=2)] = vectors[0]
-    scores = generator.integers(4, size=8).astype(float)
-    ranker = ranker_of(name, 0.0)
-    found = best_first(ranker, 8, vectors, query="the query", scores=scores.tolist() if scored else None).indices
-    assert found.tolist() == (np.argsort(-scores, kind="stable") if scored else np.arange(8)).tolist()
 
 
 def test_relevance_without_scores() -> None:
@@ -114,3 +103,17 @@ def test_errors_speak_of_queries() -> None:
         raise KeyError("topic 'q1'")
     with pytest.raises(ValueError, match=r"query 'jaguar' has no query vector.*relevance by cosine"):
         best_first(make_ranker("mmr", relevance="cosine"), 2, VECTORS, query="query 'jaguar'")
+
+
+@pytest.mark.parametrize(("name", "module", "distribution"), [
+    ("langchain", "langchain_core", "langchain-core"),
+    ("haystack", "haystack", "haystack-ai"),
+    ("llama_index", "llama_index", "llama-index-core"),
+    ("pyterrier", "pyterrier", "python-terrier"),
+    ("sklearn", "sklearn", "scikit-learn"),
+])  # fmt: skip
+def test_a_missing_library_is_named(name: str, module: str, distribution: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, module, None)
+    monkeypatch.delitem(sys.modules, f"srd_agents.integrations.{name}", raising=False)
+    with pytest.raises(ImportError, match=f"needs {module}: pip install {distribution}$"):
+        importlib.import_module(f"srd_agents.integrations.{name}")

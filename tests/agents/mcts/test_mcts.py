@@ -9,7 +9,6 @@ import pytest
 import torch
 from small_topics import ragged
 
-from srd_agents.mcts.agent import Mcts
 from srd_agents.mcts.loss import policy_loss, value_loss
 from srd_agents.mcts.network import NumpyEvaluator, SearchNetwork
 from srd_agents.networks.inputs import Inputs, log_policy
@@ -20,20 +19,18 @@ from srd_gym.data.synthetic import generate
 SMALL: dict[str, Any] = {"hidden": 5, "simulations": 12, "rank_simulations": 12, "horizon": 5, "epochs": 3}
 
 
-def learner(**options: Any) -> Mcts:
-    made = make_ranker("mcts", **(SMALL | options))
-    assert isinstance(made, Mcts)
-    return made
+def learner(**options: Any) -> Any:
+    return make_ranker("mcts", **(SMALL | options))
 
 
 def test_on_held_out_topics_it_beats_chance_and_search_is_no_worse_than_the_raw_policy() -> None:
-    fold = generate("serp", n_topics=120, seed=0).folds(5, 0)[0]
-    ranker = learner(hidden=16, simulations=32)
+    fold = generate("serp", n_topics=80, seed=0).folds(5, 0)[0]
+    ranker = learner(hidden=16, simulations=16)
     ranker.fit(fold.train, fold.validation, seed=0)
     test = Validation(fold.test, "alpha_nDCG@5")
     raw = test.mean(ranker.ranking_with(rank_by="policy"))
     assert raw > test.mean(make_ranker("random")) + 0.05
-    for simulations in (16, 128):
+    for simulations in (16, 64):
         assert test.mean(ranker.ranking_with(rank_by="search", rank_simulations=simulations)) > raw - 0.02
 
 
@@ -47,31 +44,28 @@ def test_ranking_by_policy_is_the_argmax_of_the_network() -> None:
         documents = torch.tensor(topic.doc_vectors)[None]
         with torch.no_grad():
             scoring, inputs, state = network.project(Inputs(torch.tensor(query)[None], documents, None))
-            expected: list[int] = []
-            left = set(range(topic.n_candidates))
-            while left:
-                logits = network.logits(scoring, state[:, None])[0, 0]
-                expected.append(max(left, key=lambda i: float(logits[i])))
-                left.remove(expected[-1])
-                state = network.next_state(state, inputs[:, expected[-1]])
-        assert ranker.ranking_with(rank_by="policy").rank(topic, 99).tolist() == expected
+            ranking = ranker.ranking_with(rank_by="policy").rank(topic, 99)
+            for rank, chosen in enumerate(ranking):
+                logits = network.logits(scoring, state[:, None])[0, 0].numpy()
+                assert logits[chosen] >= logits[ranking[rank:]].max() - 1e-5
+                state = network.next_state(state, inputs[:, int(chosen)])
 
 
 @pytest.fixture(scope="module")
-def trained() -> Mcts:
+def trained() -> Any:
     ranker = learner()
     ranker.fit(ragged(), seed=0)
     return ranker
 
 
 @pytest.mark.parametrize("by", ["policy", "value", "search"])
-def test_a_longer_ranking_begins_with_the_shorter_one(by: Any, trained: Mcts) -> None:
+def test_a_longer_ranking_begins_with_the_shorter_one(by: Any, trained: Any) -> None:
     ranker = trained.ranking_with(rank_by=by)
     for short, long in zip(ranker.rank_batch(ragged(), 3), ranker.rank_batch(ragged(), 23), strict=True):
         np.testing.assert_array_equal(short, long[:3])
 
 
-def test_a_budget_of_zero_ranks_by_the_raw_policy_and_says_so(trained: Mcts, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_budget_of_zero_ranks_by_the_raw_policy_and_says_so(trained: Any, caplog: pytest.LogCaptureFixture) -> None:
     raw = trained.ranking_with(rank_by="policy").rank_batch(list(ragged()), 9)
     assert "raw policy" not in caplog.text
     fallen = trained.ranking_with(rank_by="search", rank_simulations=0).rank_batch(list(ragged()), 9)

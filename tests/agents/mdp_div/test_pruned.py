@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,6 @@ import torch
 from policy_by_autograd import log_policy_of
 from small_topics import judged_topic, ragged
 
-from srd_agents.learner import Learner
 from srd_agents.mdp_div.greedy import GreedyPolicy
 from srd_agents.mdp_div.network import PolicyNetwork, Projection
 from srd_agents.mdp_div.rollout import Episodes, gradients, roll_out
@@ -18,18 +18,14 @@ from srd_agents.networks.inputs import Inputs, TopicTensors, chosen_log_policy
 from srd_agents.registry import make_ranker
 from srd_agents.reinforce.loss import entropy
 from srd_gym.core import SelectionCore
+from srd_gym.data.labels import load_rl4srd
+from srd_gym.data.simulate import simulate_vectors
 from srd_gym.data.synthetic import generate
 from srd_gym.pruning import KNN, ByRanker, Chain
 from srd_gym.topic import TopicSet
 
 RAGGED = ragged((1, 3, 11, 15, 30), width=8)
 PRUNED = ["mdp-div-knn10", "mdp-div-knn20", "mdp-div-knn30", "mdp-div-ntn-d", "mdp-div-ntn-e"]
-
-
-def learner(name: str, **options: Any) -> Any:
-    made = make_ranker(name, **options)
-    assert isinstance(made, Learner)
-    return made
 
 
 def episodes_of(
@@ -96,15 +92,14 @@ def test_knn30_needs_a_third_of_the_evaluations() -> None:
     topics = TopicSet([judged_topic(211)], name="large")
     counts = [episodes_of(topics, pruning)[3].evaluations for pruning in (None, KNN(0.3))]
     assert counts == [2065, 679]
-    histories = [
-        learner(name, epochs=1).fit(topics, seed=0).records[-1]["evaluations"] for name in ("mdp-div", "mdp-div-knn30")
-    ]
-    assert histories == [2065, 679]
+    for name, count in (("mdp-div", 2065), ("mdp-div-knn30", 679)):
+        ranker: Any = make_ranker(name, epochs=1)
+        assert ranker.fit(topics, seed=0).records[-1]["evaluations"] == count
 
 
 @pytest.mark.parametrize("strategy", [KNN(0.0), ByRanker("mmr", 1.0)])
 def test_ranking_with_nothing_pruned_is_plain_ranking(strategy: Any) -> None:
-    ranker = learner("mdp-div-batched", epochs=1)
+    ranker: Any = make_ranker("mdp-div-batched", epochs=1)
     ranker.fit(RAGGED, seed=0)
     policy: GreedyPolicy = ranker._policy()
     for k in (1, 4, 100):
@@ -114,7 +109,7 @@ def test_ranking_with_nothing_pruned_is_plain_ranking(strategy: Any) -> None:
 
 @pytest.mark.parametrize("name", PRUNED)
 def test_rankings_obey_the_pruning_of_training_where_asked_for_and_none_else(name: str) -> None:
-    ranker, plain = learner(name, epochs=2, hidden=3), learner("mdp-div", epochs=1)
+    ranker, plain = make_ranker(name, epochs=2, hidden=3), make_ranker("mdp-div", epochs=1)
     evaluations = [each.fit(RAGGED, seed=1).records[-1]["evaluations"] for each in (ranker, plain)]
     assert evaluations[0] < evaluations[1]
     for one, other in zip(ranker.rank_batch(RAGGED, 10), ranker._policy().rank_batch(RAGGED, 10), strict=True):
@@ -128,15 +123,9 @@ def test_rankings_obey_the_pruning_of_training_where_asked_for_and_none_else(nam
     assert core.done.all()
 
 
-def test_the_tensors_step_size_reaches_ntn() -> None:
-    ranker = learner("mdp-div-ntn-d", ntn_tensor_rate=1.0)
-    ranker._build(8)
-    assert ranker._ntn.config.tensor_rate == 1.0
-
-
 def test_a_resumed_run_trains_ntn_once_and_keeps_its_time(tmp_path: Any) -> None:
     topics = generate("serp", n_topics=20, seed=1)
-    short, rest = (learner("mdp-div-ntn-d", epochs=epochs, ntn_epochs=2, ntn_slices=2) for epochs in (2, 4))
+    short, rest = (make_ranker("mdp-div-ntn-d", epochs=epochs, ntn_epochs=2, ntn_slices=2) for epochs in (2, 4))
     short.fit(topics[:14], topics[14:], seed=4, out=tmp_path)
     rest.fit(topics[:14], topics[14:], seed=4, out=tmp_path, resume=True)
     assert rest.pretraining_seconds == 0
@@ -148,9 +137,9 @@ def test_a_resumed_run_trains_ntn_once_and_keeps_its_time(tmp_path: Any) -> None
 
 def test_ntn_is_trained_on_the_training_topics() -> None:
     topics = generate("serp", n_topics=20, seed=1)
-    ranker = learner("mdp-div-ntn-d", epochs=1, ntn_epochs=3)
+    ranker: Any = make_ranker("mdp-div-ntn-d", epochs=1, ntn_epochs=3)
     ranker.fit(topics[:15], topics[15:], seed=0)
-    alone = learner("ntn-div", epochs=3)
+    alone = make_ranker("ntn-div", epochs=3)
     alone.fit(topics[:15], seed=0)  # all fifteen: a fifth less went into the other's own
     assert alone._weights().keys() == ranker._ntn._weights().keys()
     assert not np.allclose(alone._weights()["shift"], ranker._ntn._weights()["shift"])
@@ -165,7 +154,21 @@ def test_ntn_is_trained_on_the_training_topics() -> None:
 
 @pytest.mark.parametrize("name", ["mdp-div", "mdp-div-batched"])
 def test_any_pruning_can_be_given_as_text(name: str) -> None:
-    ranker = learner(name, epochs=1, pruning="knn:0.2+ranker:0.5:step:mmr")
+    ranker: Any = make_ranker(name, epochs=1, pruning="knn:0.2+ranker:0.5:step:mmr")
     ranker.fit(RAGGED, seed=0)
     assert ranker.pruning == Chain((KNN(0.2), ByRanker("mmr", 0.5, when="step")))
     assert [len(row) for row in ranker.rank_batch(RAGGED, 10)] == [1, 3, 10, 10, 10]
+
+
+@pytest.mark.data
+def test_full_lists_of_trec_rl4srd_need_a_third_of_the_evaluations(data_dir: Path) -> None:
+    topics = simulate_vectors(load_rl4srd(data_dir / "rl4srd", missing="drop")[:40], width=32)
+    offered = []
+    for pruning in (None, KNN(0.3)):
+        core = SelectionCore(topics, pruning=pruning)
+        core.reset(range(len(topics)))
+        offered.append(0)
+        while not core.done.all():
+            offered[-1] += int(core.allowed[~core.done].sum())
+            core.step(np.where(core.allowed, np.random.default_rng(0).random(core.allowed.shape), -1).argmax(1))
+    assert offered[1] / offered[0] == pytest.approx(1 / 3, abs=0.02)

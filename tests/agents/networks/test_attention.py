@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 
-import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -22,17 +21,6 @@ def stack(width: int, heads: int, blocks: int, seed: int = 0, feed_forward: int 
 
 def drawn(*shape: int, seed: int = 1) -> torch.Tensor:
     return torch.randn(*shape, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
-
-
-@settings(max_examples=40, deadline=None)
-@given(shapes, st.integers(1, 3), st.sampled_from([0, 5]), st.integers(0, 9))
-def test_permuting_documents_permutes_their_rows(
-    shape: tuple[int, int, int, int], blocks: int, feed_forward: int, seed: int
-) -> None:
-    topics, count, width, heads = shape
-    module, rows = stack(width, heads, blocks, feed_forward=feed_forward), drawn(topics, count, width)
-    order = torch.randperm(count, generator=torch.Generator().manual_seed(seed))
-    torch.testing.assert_close(module(rows[:, order]), module(rows)[:, order])
 
 
 @settings(max_examples=40, deadline=None)
@@ -58,20 +46,6 @@ def test_attend_is_softmax_of_scaled_products_over_the_real_documents() -> None:
         logits = query[:, part] @ key[:, part].T / math.sqrt(4)
         logits[:, 2] = -math.inf
         torch.testing.assert_close(out[0, :, part], torch.softmax(logits, dim=1) @ value[:, part])
-
-
-def test_topics_do_not_see_each_other() -> None:
-    module, rows = stack(3, 4, 2), drawn(3, 6, 3)
-    together = module(rows)
-    for index in range(3):
-        torch.testing.assert_close(module(rows[index : index + 1])[0], together[index])
-
-
-@pytest.mark.parametrize("masked", [False, True])
-def test_gradients_are_those_of_the_function(masked: bool) -> None:
-    module, rows = stack(3, 2, 1), drawn(2, 4, 3).requires_grad_()
-    present = torch.tensor([[True] * 4, [True, True, False, False]]) if masked else None
-    assert torch.autograd.gradcheck(lambda x: module(x, present)[:, :2], rows)
 
 
 def test_starts_repeat_and_draw_nothing_global() -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from small_topics import refused
 
 torch = pytest.importorskip("torch", reason='learners need torch: pip install "srd-gym[agents]"')
 
@@ -27,11 +28,8 @@ from srd_gym.data import generate  # noqa: E402
 
 OPTIMIZERS: dict[str, Any] = {
     "sgd": lambda parameters: torch.optim.SGD(parameters, lr=0.001),
-    "momentum": lambda parameters: torch.optim.SGD(parameters, lr=0.001, momentum=0.9),
     "adam": lambda parameters: torch.optim.Adam(parameters, lr=0.01, amsgrad=True),
-    "adamw": lambda parameters: torch.optim.AdamW(parameters, lr=0.01),
     "adagrad": lambda parameters: torch.optim.Adagrad(parameters, lr=0.01),
-    "rmsprop": lambda parameters: torch.optim.RMSprop(parameters, lr=0.01, centered=True),
 }
 
 
@@ -90,13 +88,6 @@ def test_arrays_are_copies_and_loading_keeps_the_tensors() -> None:
     assert bool(first.any())
 
 
-def test_another_width_is_refused() -> None:
-    with pytest.raises(
-        ValueError, match=r"model: 0\.weight has shape \(4, 3\), expected \(4, 5\).*another vector width"
-    ):
-        load_module(network(5), module_arrays(network(3)), "model")
-
-
 def damaged(change: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
     """The state of Adam after a step over the five arrays of `network`, changed."""
     net = network()
@@ -116,22 +107,13 @@ ATTACKS: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
         lambda tree: tree.update(parameters=[[4, 1, 2, 3, 0, 5]]),
         "belongs to other parameters, or to the same in another order",
     ),
-    "wider numbers": (
-        lambda tree: tree["state"]["0"].update(exp_avg_sq=np.zeros((4, 3))),
-        "parameter 0: exp_avg_sq is float64 of shape",
-    ),
     "step as an array": (
         lambda tree: tree["state"]["0"].update(step=np.ones(3, np.float32)),
         r"parameter 0: step is float32 of shape \(3,\), expected float32 of shape \(\)",
     ),
-    "step as text": (lambda tree: tree["state"]["0"].update(step="1"), "parameter 0: step is '1', expected float32"),
     "a moment missing": (
         lambda tree: tree["state"]["0"].pop("exp_avg_sq"),
         "parameter 0 has exp_avg, step, expected exp_avg, exp_avg_sq, step",
-    ),
-    "a moment too many": (
-        lambda tree: tree["state"]["0"].update(max_exp_avg_sq=np.zeros((4, 3), np.float32)),
-        "parameter 0 has exp_avg, exp_avg_sq, max_exp_avg_sq, step, expected",
     ),
     "no state of a parameter": (lambda tree: tree["state"].update({"0": None}), "parameter 0 has NoneType"),
     "one parameter twice": (
@@ -151,8 +133,7 @@ def test_a_crafted_optimizer_state_is_refused(name: str) -> None:
     change, message = ATTACKS[name]
     net = network()
     optimizer = torch.optim.Adam(net.parameters(), fused=True)
-    with pytest.raises(ValueError, match=message):
-        load_optimizer(optimizer, damaged(change))
+    refused(lambda: load_optimizer(optimizer, damaged(change)), message)
 
 
 def test_a_crafted_training_state_is_refused_on_resume(tmp_path: Path) -> None:
@@ -169,8 +150,7 @@ def test_a_crafted_training_state_is_refused_on_resume(tmp_path: Path) -> None:
         tree = copy.deepcopy(whole)
         attack(tree)
         write_tree(path, tree)
-        with pytest.raises(ValueError, match=message):
-            make_ranker("reinforce", epochs=2).fit(topics, out=tmp_path, resume=True)
+        refused(lambda: make_ranker("reinforce", epochs=2).fit(topics, out=tmp_path, resume=True), message)
     write_tree(path, whole)
     make_ranker("reinforce", epochs=2).fit(topics, out=tmp_path, resume=True)
 
@@ -184,13 +164,15 @@ def test_the_options_of_an_optimizer_come_from_the_config_alone() -> None:
 
 def test_damage_is_refused() -> None:
     arrays = module_arrays(network())
-    with pytest.raises(ValueError, match=r"arrays missing: .*0\.weight"):
-        load_module(network(), {key: value for key, value in arrays.items() if key != "0.weight"})
-    with pytest.raises(ValueError, match=r"not expected: \['extra'\]"):
-        load_module(network(), {**arrays, "extra": np.zeros(1)})
-    arrays["2.bias"][0] = np.nan
-    with pytest.raises(ValueError, match=r"2\.bias holds NaN or infinity"):
-        load_module(network(), arrays)
+    without = {key: value for key, value in arrays.items() if key != "0.weight"}
+    for damaged_, message in (
+        (without, r"arrays missing: .*0\.weight"),
+        ({**arrays, "extra": np.zeros(1)}, r"not expected: \['extra'\]"),
+        ({**arrays, "2.bias": arrays["2.bias"] * np.nan}, r"2\.bias holds NaN or infinity"),
+        (module_arrays(network(5)), r"model: 0\.weight has shape \(4, 5\), expected \(4, 3\).*another vector width"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            load_module(network(), damaged_, "model")
     with pytest.raises(ValueError, match="not the state of a torch generator"):
         load_generator(torch.Generator(), np.zeros(3, dtype=np.uint8))
 
@@ -205,17 +187,13 @@ class Bomb:
 def test_pickles_are_refused_unopened(tmp_path: Path) -> None:
     for protocol in range(2, pickle.HIGHEST_PROTOCOL + 1):
         (tmp_path / "p").write_bytes(pickle.dumps(Bomb(), protocol=protocol))
-        with pytest.raises(ValueError, match="is a pickle, which can run code when read and is refused"):
-            read_arrays(tmp_path / "p", "model")
+        refused(lambda: read_arrays(tmp_path / "p", "model"), "is a pickle, which can run code when read")
     torch.save({"w": torch.zeros(2)}, tmp_path / "t")
-    with pytest.raises(ValueError, match="not a whole safetensors file"):
-        read_arrays(tmp_path / "t", "model")
+    refused(lambda: read_arrays(tmp_path / "t", "model"), "not a whole safetensors file")
     (tmp_path / "old").write_bytes(pickle.dumps(Bomb(), protocol=0))
-    with pytest.raises(ValueError, match="not a whole safetensors file"):
-        read_arrays(tmp_path / "old", "model")
+    refused(lambda: read_arrays(tmp_path / "old", "model"), "not a whole safetensors file")
     (tmp_path / "empty").touch()
-    with pytest.raises(ValueError, match="is empty"):
-        read_arrays(tmp_path / "empty", "model")
+    refused(lambda: read_arrays(tmp_path / "empty", "model"), "is empty")
 
 
 def test_no_header_length_is_taken_for_a_pickle(tmp_path: Path) -> None:
@@ -229,8 +207,7 @@ def test_no_header_length_is_taken_for_a_pickle(tmp_path: Path) -> None:
         whole = (tmp_path / "f").read_bytes()
         starts.add(whole[:1] if whole[:1] == b"\x80" else whole[:2])
         (tmp_path / "f").write_bytes(whole[:-1])
-        with pytest.raises(ValueError, match="not a whole safetensors file"):
-            read_arrays(tmp_path / "f", "model")
+        refused(lambda: read_arrays(tmp_path / "f", "model"), "not a whole safetensors file")
     assert {b"\x80", b"PK"} <= starts
 
 
@@ -256,9 +233,7 @@ def test_trees_that_cannot_be_kept_are_refused(tmp_path: Path) -> None:
     for tree in ({"a/b": 1}, {1: 2}):
         with pytest.raises(ValueError, match="expected text keys without '/'"):
             write_tree(tmp_path / "t", tree)  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="not JSON compliant"):
-        write_tree(tmp_path / "t", {"a": float("nan")})
+    refused(lambda: write_tree(tmp_path / "t", {"a": float("nan")}), "not JSON compliant")
     write_arrays(tmp_path / "t", {"x": np.zeros(1)}, {})
-    with pytest.raises(ValueError, match="holds no training state"):
-        read_tree(tmp_path / "t", "state")
+    refused(lambda: read_tree(tmp_path / "t", "state"), "holds no training state")
     assert [path.name for path in tmp_path.iterdir()] == ["t"]

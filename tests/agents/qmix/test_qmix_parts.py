@@ -10,6 +10,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from small_topics import refused
 
 from srd_agents.networks.attention import initialise
 from srd_agents.networks.inputs import Inputs, Standardizer
@@ -136,15 +137,6 @@ def test_padding_changes_nothing(count: int, seed: int, more: int, blocks: int) 
     )
 
 
-def test_a_document_sees_the_others_and_its_query() -> None:
-    given_, agents = inputs(0, 4), network()
-    values = agents(given_)
-    changed = given_.documents.clone()
-    changed[:, 3] += 1
-    assert not torch.allclose(agents(Inputs(given_.queries, changed, None))[:, :3], values[:, :3])
-    assert not torch.allclose(agents(Inputs(given_.queries + 1, given_.documents, None)), values)
-
-
 def test_mixing_by_hand() -> None:
     weights = MixingWeights(
         first=torch.tensor([[[1.0, 0.0], [0.5, 2.0]]]),
@@ -186,10 +178,8 @@ def test_the_pooled_mixer_starts_as_the_mean_of_the_agents() -> None:
 
 def test_the_flattened_state_takes_one_number_of_documents() -> None:
     made = mixer("flat", 4)
-    with pytest.raises(ValueError, match="takes exactly 4 documents a topic, got up to 3"):
-        made(inputs(0, 3))
-    with pytest.raises(ValueError, match="takes exactly 4 documents"):
-        made(padded(inputs(0, 3), 1))
+    refused(lambda: made(inputs(0, 3)), "takes exactly 4 documents a topic, got up to 3")
+    refused(lambda: made(padded(inputs(0, 3), 1)), "takes exactly 4 documents")
 
 
 def test_standardizing_by_hand() -> None:
@@ -239,7 +229,5 @@ def test_the_replay_gives_back_the_last_visits(sizes: list[int], capacity: int, 
 
 def test_an_empty_replay_and_one_of_another_size_are_refused() -> None:
     replay = Replay(4, 1, 3, 5)
-    with pytest.raises(ValueError, match="empty"):
-        replay.sample(1, np.random.default_rng(0))
-    with pytest.raises(ValueError, match="of another run"):
-        replay.load(Replay(4, 1, 7, 5).tree())
+    refused(lambda: replay.sample(1, np.random.default_rng(0)), "empty")
+    refused(lambda: replay.load(Replay(4, 1, 7, 5).tree()), "of another run")

@@ -9,8 +9,6 @@ import pytest
 import torch
 
 from srd_agents import make_ranker
-from srd_agents.learner import Learner
-from srd_agents.sb3.agent import MaskablePpo
 from srd_agents.sb3.randomness import PrivateRandomness
 from srd_gym.data.synthetic import generate
 
@@ -21,15 +19,9 @@ TRAIN = generate("serp", n_topics=10, seed=1, candidates=(4, 8), width=6)
 VALIDATION = generate("serp", n_topics=14, seed=1, candidates=(4, 8), width=6)[10:]
 
 
-def learner(**options: Any) -> Learner[Any]:
-    made = make_ranker("maskable-ppo", **{**SMALL, **options})
-    assert isinstance(made, MaskablePpo)
-    return made
-
-
 def test_training_leaves_the_global_generators_alone() -> None:
     before = np.random.get_state()[1].copy(), torch.get_rng_state()  # type: ignore[index,union-attr] # noqa: NPY002
-    learner(epochs=2).fit(TRAIN, VALIDATION, seed=4)
+    make_ranker("maskable-ppo", **SMALL, epochs=2).fit(TRAIN, VALIDATION, seed=4)
     assert np.array_equal(np.random.get_state()[1], before[0])  # type: ignore[index] # noqa: NPY002
     assert torch.equal(torch.get_rng_state(), before[1])
 

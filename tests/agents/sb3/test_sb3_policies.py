@@ -11,10 +11,9 @@ import gymnasium as gym
 import numpy as np
 import pytest
 import torch
-from small_topics import EvenOnly, random_topics
+from small_topics import EvenOnly, refused
 
 import srd_gym  # noqa: F401 - registers the environments
-from srd_gym.core import TopicArrays
 from srd_gym.data.synthetic import generate
 from srd_gym.envs import SelectionEnv
 from srd_gym.topic import TopicSet
@@ -23,9 +22,10 @@ sb3 = pytest.importorskip("stable_baselines3")
 contrib = pytest.importorskip("sb3_contrib")
 
 from sb3_contrib.common.maskable.utils import get_action_masks  # noqa: E402 - after the skip
+from sb3_models import OF, model_of  # noqa: E402
 from stable_baselines3.common.vec_env import DummyVecEnv, SubprocVecEnv  # noqa: E402
 
-from srd_agents.sb3.extractor import CandidateExtractor, TopicLookup  # noqa: E402
+from srd_agents.sb3.extractor import CandidateExtractor  # noqa: E402
 from srd_agents.sb3.policies import (  # noqa: E402
     MaskablePointerPolicy,
     PointerDQNPolicy,
@@ -35,14 +35,6 @@ from srd_agents.sb3.policies import (  # noqa: E402
 )
 
 TOPICS = generate("serp", n_topics=12, seed=3, candidates=(6, 9), width=8)
-SMALL = {"n_steps": 20, "batch_size": 20, "n_epochs": 1, "device": "cpu", "seed": 0}
-OF = {
-    "MaskablePPO": (contrib.MaskablePPO, SMALL),
-    "PPO": (sb3.PPO, SMALL),
-    "A2C": (sb3.A2C, {"n_steps": 20, "device": "cpu", "seed": 0}),
-    "TRPO": (contrib.TRPO, {"n_steps": 20, "batch_size": 20, "device": "cpu", "seed": 0}),
-    "DQN": (sb3.DQN, {"buffer_size": 200, "learning_starts": 20, "batch_size": 8, "device": "cpu", "seed": 0}),
-}
 
 
 @pytest.fixture(autouse=True)
@@ -57,12 +49,6 @@ def _as_before() -> Iterator[None]:
 
 def env_of(topics: TopicSet = TOPICS, **arguments: Any) -> SelectionEnv:
     return SelectionEnv(topics, **{"horizon": 4, **arguments})
-
-
-def model_of(name: str, env: Any, **options: Any) -> Any:
-    algorithm, defaults = OF[name]
-    kwargs = policy_arguments(env, hidden=8)
-    return algorithm(policy_for(algorithm), env, policy_kwargs=kwargs, **{**defaults, **options})
 
 
 def weights(model: Any) -> dict[str, Any]:
@@ -84,14 +70,6 @@ def test_it_trains_and_never_chooses_what_is_not_on_offer(name: str, observation
             action, _ = model.predict(seen, deterministic=seed == 0 or name == "DQN", **masks)
             seen, _, _, _, info = env.step(action)
             assert info["invalid_action"] is False
-
-
-@pytest.mark.parametrize("name", ["MaskablePPO", "DQN"])
-def test_a_seeded_run_twice_is_bitwise_equal(name: str) -> None:
-    first, second = (weights(model_of(name, env_of()).learn(60)) for _ in range(2))
-    other = weights(model_of(name, env_of(), seed=1).learn(60))
-    assert all(first[key].tobytes() == second[key].tobytes() for key in first)
-    assert any(first[key].tobytes() != other[key].tobytes() for key in first)
 
 
 def test_full_and_compact_observations_say_the_same() -> None:
@@ -164,9 +142,10 @@ def test_vec_envs(kind: Any) -> None:
 def test_stock_and_recurrent_policies_take_the_extractor() -> None:
     arguments = policy_arguments(env_of(), hidden=8)
     arguments["features_extractor_class"] = CandidateExtractor
-    sb3.PPO("MultiInputPolicy", env_of(), policy_kwargs=arguments, **SMALL).learn(20)
+    quick: dict[str, Any] = {"n_steps": 20, "batch_size": 20, "n_epochs": 1, "seed": 0}
+    sb3.PPO("MultiInputPolicy", env_of(), policy_kwargs=arguments, **quick).learn(20)
     sb3.DQN("MultiInputPolicy", env_of(), policy_kwargs=arguments, learning_starts=5, buffer_size=50).learn(20)
-    contrib.RecurrentPPO("MultiInputLstmPolicy", env_of(), policy_kwargs=arguments, **SMALL).learn(20)
+    contrib.RecurrentPPO("MultiInputLstmPolicy", env_of(), policy_kwargs=arguments, **quick).learn(20)
 
 
 @pytest.mark.parametrize("name", ["MaskablePPO", "PPO", "DQN"])
@@ -186,49 +165,73 @@ def test_the_right_policy_for_each_algorithm() -> None:
     assert policy_for(contrib.MaskablePPO) is MaskablePointerPolicy
     assert policy_for(sb3.PPO) is policy_for(sb3.A2C) is policy_for(contrib.TRPO) is PointerPolicy
     assert policy_for(sb3.DQN) is PointerDQNPolicy
-    with pytest.raises(ValueError, match=r"no policy of ours fits SAC: .*Discrete.*use MaskablePPO, PPO, A2C"):
-        policy_for(sb3.SAC)
-    with pytest.raises(ValueError, match="no policy of ours fits QRDQN"):
-        policy_for(contrib.QRDQN)
-    with pytest.raises(ValueError, match=r"RecurrentPPO needs a recurrent policy.*'MultiInputLstmPolicy'"):
-        policy_for(contrib.RecurrentPPO)
 
 
-def test_an_observation_of_another_size_is_refused() -> None:
-    model = model_of("PPO", env_of())
-    for topics, arguments, message in (
+NARROW = generate("serp", n_topics=3, seed=0, candidates=(9, 9), width=5)
+WIDE = generate("serp", n_topics=12, seed=3, candidates=(6, 9), width=16)
+
+
+@pytest.mark.parametrize(
+    ("topics", "arguments", "message"),
+    [
         (TOPICS, {"max_candidates": 12}, r"action_mask of shape \(9,\), got \(12,\).*max_candidates.*SB3Ranker"),
         (TOPICS, {"horizon": 3}, r"ranking of shape \(4,\), got \(3,\)"),
-        (generate("serp", n_topics=3, seed=0, candidates=(9, 9), width=5), {}, r"of shape \(9, 8\), got \(9, 5\)"),
+        (NARROW, {}, r"of shape \(9, 8\), got \(9, 5\)"),
         (TOPICS, {"observation": "compact"}, "built for observations of .*documents.*, got .*topic"),
-    ):
-        other = env_of(topics, **arguments)
-        with pytest.raises(ValueError, match=message):
-            model.predict(other.reset(seed=0)[0])
-        with pytest.raises(ValueError, match="spaces do not match"):  # SB3's own
-            model.set_env(other)
-    batch = {key: np.stack([value] * 3) for key, value in env_of().reset(seed=0)[0].items()}
-    assert model.predict(batch)[0].shape == (3,)
+    ],
+)
+def test_an_observation_of_another_size_is_refused(topics: TopicSet, arguments: Any, message: str) -> None:
+    seen = env_of(topics, **arguments).reset(seed=0)[0]
+    refused(lambda: model_of("PPO", env_of()).predict(seen), message)
 
 
-def test_spaces_that_no_policy_can_take() -> None:
-    flat = gym.wrappers.FlattenObservation(env_of())
-    for make in (lambda: policy_arguments(flat), lambda: sb3.PPO(PointerPolicy, flat)):
-        with pytest.raises(ValueError, match=r"expected the Dict observation of SRD-v0.*got a Box; leave out wrappers"):
-            make()
-    fewer = gym.wrappers.FilterObservation(env_of(), ["documents", "ranking", "action_mask"])
-    with pytest.raises(ValueError, match="without query, retrieval_scores"):
-        policy_arguments(fewer)
-    with pytest.raises(TypeError, match=r"expected SRD-v0.*CartPoleEnv|expected SRD-v0"):
-        policy_arguments(gym.make("CartPole-v1"))
+def pointer(env: Any, **arguments: Any) -> Any:
+    return sb3.PPO(PointerPolicy, env, policy_kwargs=arguments)
 
 
-def test_options_without_a_use_are_refused() -> None:
-    with pytest.raises(ValueError, match="it takes no net_arch; its size is"):
-        sb3.PPO(PointerPolicy, env_of(), policy_kwargs={"net_arch": [64]})
-    extractor = sb3.common.torch_layers.CombinedExtractor
-    with pytest.raises(ValueError, match=r"reads the features of CandidateExtractor, got .*CombinedExtractor"):
-        sb3.PPO(PointerPolicy, env_of(), policy_kwargs={"features_extractor_class": extractor})
+def looked_up(topics: TopicSet) -> dict[str, Any]:
+    return {"features_extractor_kwargs": {"topics": topics}}
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda: policy_for(sb3.SAC), ValueError, r"no policy of ours fits SAC: .*Discrete.*use MaskablePPO, PPO, A2C"),
+        (lambda: policy_for(contrib.QRDQN), ValueError, "no policy of ours fits QRDQN"),
+        (lambda: policy_for(contrib.RecurrentPPO), ValueError, r"needs a recurrent policy.*'MultiInputLstmPolicy'"),
+        (
+            lambda: policy_arguments(flat()),
+            ValueError,
+            "expected the Dict observation of SRD-v0.*got a Box",
+        ),
+        (lambda: pointer(flat()), ValueError, "expected the Dict observation of SRD-v0"),
+        (lambda: policy_arguments(fewer()), ValueError, "without query, retrieval_scores"),
+        (lambda: policy_arguments(gym.make("CartPole-v1")), TypeError, "expected SRD-v0"),
+        (lambda: pointer(env_of(), net_arch=[64]), ValueError, "it takes no net_arch; its size is"),
+        (
+            lambda: pointer(env_of(), features_extractor_class=sb3.common.torch_layers.CombinedExtractor),
+            ValueError,
+            "reads the features of CandidateExtractor, got .*CombinedExtractor",
+        ),
+        (lambda: pointer(compact()), ValueError, r"compact observations hold no vectors.*policy_arguments"),
+        (lambda: pointer(compact(), **looked_up(TOPICS[:5])), ValueError, "ranks 12 topics, but .* was given 5"),
+        (lambda: pointer(env_of(), **looked_up(WIDE)), ValueError, r"vectors have width 8, but those .* have 16"),
+    ],
+)
+def test_what_does_not_fit_is_refused(call: Any, error: Any, message: str) -> None:
+    refused(call, message, error)
+
+
+def flat() -> Any:
+    return gym.wrappers.FlattenObservation(env_of())
+
+
+def fewer() -> Any:
+    return gym.wrappers.FilterObservation(env_of(), ["documents", "ranking", "action_mask"])
+
+
+def compact() -> Any:
+    return env_of(observation="compact")
 
 
 def test_a_vec_env_of_mixed_topic_sets() -> None:
@@ -249,17 +252,6 @@ def test_a_vec_env_of_mixed_topic_sets() -> None:
         policy_arguments(vector([TOPICS, generate("serp", n_topics=3, seed=0, candidates=(12, 12), width=8)]))
 
 
-def test_a_lookup_of_other_topics_is_refused() -> None:
-    compact, full = env_of(observation="compact"), env_of()
-    with pytest.raises(ValueError, match=r"compact observations hold no vectors.*policy_arguments"):
-        sb3.PPO(PointerPolicy, compact)
-    with pytest.raises(ValueError, match=r"ranks 12 topics, but the policy's lookup was given 5"):
-        sb3.PPO(PointerPolicy, compact, policy_kwargs={"features_extractor_kwargs": {"topics": TOPICS[:5]}})
-    wide = generate("serp", n_topics=12, seed=3, candidates=(6, 9), width=16)
-    with pytest.raises(ValueError, match=r"vectors have width 8, but those of the topics given .* have 16"):
-        sb3.PPO(PointerPolicy, full, policy_kwargs={"features_extractor_kwargs": {"topics": wide}})
-
-
 @pytest.mark.parametrize(("observation", "transition"), [("compact", 600), ("full", 164_000)])
 def test_a_replay_holds_what_the_spaces_say(observation: str, transition: int) -> None:
     """At N = 200, F = 100: 100,000 transitions take 60 MB where observations are compact, else 16 GB."""
@@ -268,14 +260,3 @@ def test_a_replay_holds_what_the_spaces_say(observation: str, transition: int) -
     arrays = [*buffer.observations.values(), *buffer.next_observations.values()]
     arrays += [buffer.actions, buffer.rewards, buffer.dones, buffer.timeouts]
     assert sum(array.nbytes for array in arrays) / 10 == pytest.approx(transition, rel=0.02)
-
-
-def test_the_lookup_gives_what_a_topic_shows() -> None:
-    topics = TopicSet(random_topics(5, count=4), name="four")
-    arrays = TopicArrays.of(topics)
-    found, which = TopicLookup(arrays)(torch.tensor([3, 1, 3]))
-    assert which.tolist() == [1, 0, 1]
-    for row, index in enumerate([1, 3]):
-        np.testing.assert_array_equal(found.documents[row].numpy(), arrays.documents[index])
-        np.testing.assert_array_equal(found.queries[row].numpy(), arrays.queries[index])
-    assert not TopicLookup(arrays).state_dict()

@@ -19,8 +19,6 @@ from srd_agents.supervised.linear.r_ltr import Prepared, exponential, log_likeli
 from srd_agents.supervised.linear.svm import joint_features, most_violating
 from srd_agents.supervised.samples import Samples
 from srd_agents.validation import Validation
-from srd_gym.data import generate
-from srd_gym.protocols import SequentialScorer
 from srd_gym.testing import check_ranker
 from srd_gym.topic import Topic, TopicSet
 
@@ -177,21 +175,6 @@ def test_any_measure_trains(measure: str) -> None:
     ranker: Any = make_ranker("pamm", epochs=30, columns="BM25", measure=measure, negatives=5, negative_below=0.95)
     ranker.fit(TOYS, seed=0)
     assert Validation(TOYS, "alpha_nDCG@5").mean(ranker) > 0.85
-
-
-@pytest.mark.parametrize("pooling", POOLINGS)
-def test_ranking_is_greedy_by_score(pooling: str) -> None:
-    topics = generate("web", n_topics=4, seed=0, candidates=(20, 30))
-    ranker: Any = make_ranker("r-ltr", epochs=2, pooling=pooling)
-    ranker.fit(topics[:3], seed=0)
-    assert isinstance(ranker, SequentialScorer)
-    topic = topics[3]
-    ranking = ranker.rank(topic, 12)
-    for rank, chosen in enumerate(ranking):
-        allowed = np.ones(topic.n_candidates, np.bool_)
-        allowed[ranking[:rank]] = False
-        scores = ranker.score(topic, ranking[:rank], allowed)
-        assert scores[chosen] >= scores[allowed].max() - 1e-5
 
 
 @given(seed=st.integers(0, 300))

@@ -49,7 +49,6 @@ def test_relations_are_the_distances_in_typical_ones() -> None:
     rows = Relations(one, ("relation:site",)).rows(np.arange(4))
     assert rows.shape == (4, 4, 4)
     assert relation_names(("relation:site",)) == (*features.RELATIONS, "relation:site")
-    assert one.doc_vectors is not None
     vectors = one.doc_vectors.astype(np.float64)
     unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
     euclidean = np.linalg.norm(vectors[:, None] - vectors, axis=2)
@@ -94,12 +93,3 @@ def test_words_by_hand() -> None:
     assert directions.mean() == pytest.approx(every.mean())
     none = WordDirections(Words.of(("", "!")))
     assert (none.cosines(0).tolist(), none.mean()) == ([0, 0], 0)
-
-
-def test_missing_vectors_and_columns_are_refused() -> None:
-    with pytest.raises(ValueError, match="topic 'q' has no document vectors"):
-        Relations(topic(doc_vectors=None, query_vector=None))
-    with pytest.raises(
-        ValueError, match=r"unknown feature column of topic 'q': 'relation:sit'. Did you mean relation:site"
-    ):
-        Relations(topic(), ("relation:sit",))

@@ -10,16 +10,10 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from torch.nn import functional
 
-from srd_agents.registry import make_ranker
 from srd_agents.supervised.smooth.network import before_by_gaussians, before_by_sigmoid, smooth_measure
-from srd_agents.validation import Validation
-from srd_gym.data import generate
 from srd_gym.measures import Reference, measure
 from srd_gym.topic import Topic
-
-LEARNERS = ("daletor", "mo4srd")
 
 
 def drawn(seed: int, n: int, s: int) -> tuple[Any, Any]:
@@ -86,27 +80,6 @@ def test_gaussian_order_is_what_drawing_gives() -> None:
     assert float(independent[0, 1]) == pytest.approx(0.5 * math.erfc(-0.4 / math.sqrt(2 * 1.25)))
 
 
-def test_gradients_are_finite_differences() -> None:
-    rng = np.random.default_rng(1)
-    judgments = torch.from_numpy((rng.random((2, 5, 3)) < 0.5).astype(float))
-    present = torch.tensor([[True] * 5, [True] * 3 + [False] * 2])
-    judgments[1, 3:] = 0
-    scores = torch.from_numpy(rng.normal(size=(2, 5))).requires_grad_()
-    deviations = torch.from_numpy(rng.random((2, 5)) + 0.1).requires_grad_()
-    rows = torch.from_numpy(rng.normal(size=(2, 5, 4)))
-    unit = functional.normalize(rows, dim=-1)
-
-    def by_sigmoid(s: Any) -> Any:
-        return smooth_measure(before_by_sigmoid(s, 0.3), judgments, 0.5, "alpha_DCG", present)
-
-    def by_gaussians(m: Any, d: Any) -> Any:
-        before = before_by_gaussians(m, d, 0.9 * unit @ unit.transpose(1, 2))
-        return smooth_measure(before, judgments, 0.5, "ERR_IA", present)
-
-    assert torch.autograd.gradcheck(by_sigmoid, (scores,))
-    assert torch.autograd.gradcheck(by_gaussians, (scores, deviations))
-
-
 def test_padding_changes_nothing() -> None:
     scores, judgments = drawn(3, 6, 3)
     covered = torch.from_numpy(judgments).double()[None]
@@ -116,12 +89,3 @@ def test_padding_changes_nothing() -> None:
     for before in (lambda s: before_by_sigmoid(s, 0.1), lambda s: before_by_gaussians(s, torch.ones_like(s))):
         alone = smooth_measure(before(scores), covered, 0.5, "alpha_DCG")
         torch.testing.assert_close(smooth_measure(before(wide), padded, 0.5, "alpha_DCG", present), alone)
-
-
-@pytest.mark.parametrize("name", LEARNERS)
-def test_learns_topics_whose_subtopics_recur(name: str) -> None:
-    fold = generate("serp", n_topics=150, seed=5).folds(5, 0)[0]
-    ranker: Any = make_ranker(name, epochs=8, width=32, learning_rate=0.003)
-    ranker.fit(fold.train, fold.validation, seed=0)
-    judge = Validation(fold.test, "alpha_nDCG@10")
-    assert judge.mean(ranker) > judge.mean(make_ranker("mmr")) > judge.mean(make_ranker("random"))

@@ -24,7 +24,6 @@ def test_specs_hold(observation: str) -> None:
     env = wrapped(observation)
     check_env_specs(env, seed=0)
     n, width = TOPICS.max_candidates, TOPICS.vector_width
-    assert width is not None
     assert env.observation_spec["state"].shape == (width * (1 + n),)
     assert env.group_map == {"doc": [f"doc_{i}" for i in range(n)]}
 

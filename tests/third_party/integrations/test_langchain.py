@@ -14,7 +14,6 @@ from langchain_core.documents import Document
 from langchain_core.runnables import RunnablePassthrough
 from langchain_core.vectorstores import InMemoryVectorStore
 
-from srd_agents import make_ranker
 from srd_agents.integrations.langchain import DiverseCompressor
 
 GENERATOR = np.random.default_rng(0)
@@ -83,15 +82,6 @@ def test_a_weight_set_later_counts() -> None:
     compressor.lambda_mult = 0
     expected = DiverseCompressor(embeddings=MODEL, lambda_mult=0).compress_documents(given, "jaguar")
     assert compressor.compress_documents(given, "jaguar") == expected
-
-
-def test_an_object_ranks() -> None:
-    ranker = make_ranker("mmr", lambda_=0.3)
-    shown = DiverseCompressor(embeddings=MODEL, ranker=ranker).compress_documents(
-        [Document(t) for t in TEXTS], "jaguar"
-    )
-    own = InMemoryVectorStore.from_texts(TEXTS, MODEL).max_marginal_relevance_search("jaguar", lambda_mult=0.3)
-    assert texts(shown) == texts(own)
 
 
 def test_documents_without_vectors_or_scores_and_models_that_give_too_few_are_named() -> None:

@@ -11,6 +11,7 @@ from adapters import ADAPTERS, Adapter
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from small_topics import Own
 
 from srd_agents import diversify, make_ranker
 
@@ -87,37 +88,17 @@ def test_no_weight_keeps_the_order_and_shows_copies_last(adapter: Adapter, calle
 
 
 @EVERY
-@pytest.mark.parametrize("weight", [-0.1, 1.1, float("nan")])
-def test_a_weight_out_of_range_is_refused(adapter: Adapter, called: Any, weight: float) -> None:
-    with pytest.raises(ValueError, match=r"lambda_mult|diversity|mmr_threshold|Lambda"):
-        adapter(np.ones(2), np.eye(2), np.ones(2), 1, weight)
-
-
-@EVERY
-def test_a_ranker_without_a_weight_refuses_one(adapter: Adapter, called: Any) -> None:
-    with pytest.raises(
-        ValueError, match=r"ranker 'RandomOrder' does not: leave \w+ out, or take one that does: mmr, msd"
-    ):
-        adapter(np.ones(2), np.eye(2), np.ones(2), 1, 0.5, "random")
-
-
-@EVERY
-def test_an_unknown_ranker_is_named(adapter: Adapter, called: Any) -> None:
-    with pytest.raises(ValueError, match=r"unknown ranker 'mrm'. Did you mean mmr"):
-        adapter(np.ones(2), np.eye(2), np.ones(2), 1, None, "mrm")
-
-
-class Wrong:
-    """A ranker of somebody's own that answers this, whatever it is asked."""
-
-    def __init__(self, answer: Any) -> None:
-        self.answer = answer
-
-    def rank(self, topic: Any, k: int) -> Any:
-        return np.array(self.answer)
-
-    def rank_batch(self, topics: Any, k: int) -> Any:
-        return [self.rank(topic, k) for topic in topics]
+@pytest.mark.parametrize(
+    ("diversity", "ranker", "message"),
+    [
+        *((weight, None, "lambda_mult|diversity|mmr_threshold|Lambda") for weight in (-0.1, 1.1, float("nan"))),
+        (0.5, "random", r"ranker 'RandomOrder' does not: leave \w+ out, or take one that does: mmr, msd"),
+        (None, "mrm", "unknown ranker 'mrm'. Did you mean mmr"),
+    ],
+)
+def test_bad_input_is_named(adapter: Adapter, called: Any, diversity: Any, ranker: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        adapter(np.ones(3), np.eye(3), np.ones(3), 2, diversity and called(diversity), ranker)
 
 
 @EVERY
@@ -132,16 +113,15 @@ class Wrong:
 )
 def test_an_own_ranker_that_answers_wrongly_is_named(adapter: Adapter, called: Any, answer: Any, message: str) -> None:
     vectors = np.random.default_rng(0).normal(size=(5, 3))
-    with pytest.raises(ValueError, match=rf"ranker 'Wrong' {message}"):
-        adapter(np.ones(3), vectors, np.arange(5.0), 3, None, Wrong(answer))
+    with pytest.raises(ValueError, match=rf"ranker 'Own' {message}"):
+        adapter(np.ones(3), vectors, np.arange(5.0), 3, None, Own(lambda topic, k: np.array(answer)))
 
 
 @EVERY
 def test_what_a_ranker_refuses_is_told_of_queries(adapter: Adapter, called: Any) -> None:
-    class Choosy(Wrong):
-        def rank(self, topic: Any, k: int) -> Any:
-            raise ValueError(f"topic {topic.query_id!r} has no subtopics")
+    def choosy(topic: Any, k: int) -> Any:
+        raise ValueError(f"topic {topic.query_id!r} has no subtopics")
 
     with pytest.raises(ValueError, match=r"query.* has no subtopics") as caught:
-        adapter(np.ones(3), np.eye(3), np.ones(3), 3, None, Choosy([]))
+        adapter(np.ones(3), np.eye(3), np.ones(3), 3, None, Own(choosy))
     assert "topic '" not in str(caught.value)

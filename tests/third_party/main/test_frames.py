@@ -31,13 +31,19 @@ def frame(**columns: Any) -> pd.DataFrame:
     return mixed.set_index(np.arange(100, 112))
 
 
-def expected(given: pd.DataFrame, qid: str, k: int, scored: bool = True, ranker: str | None = "mmr") -> list[str]:
-    """Docnos of a query as `diversify` ranks them."""
+COLUMNS = ("groups", "costs", "shown", "subtopics")
+
+
+def expected(
+    given: pd.DataFrame, qid: str, k: int, ranker: str | None = "mmr", scored: bool = True, **options: Any
+) -> list[str]:
+    """Docnos of a query as `diversify` ranks them; options may be functions of the query's rows."""
     rows = given[given["qid"] == qid]
     scores = rows["score"].to_numpy() if scored else None
     documents = np.stack(rows["doc_vec"].tolist())
-    indices = diversify(rows["query_vec"].iloc[0], documents, k, ranker, scores=scores).indices
-    return [rows["docno"].tolist()[i] for i in indices]
+    options = {name: value(rows) if name in COLUMNS else value for name, value in options.items()}
+    indices = diversify(rows["query_vec"].iloc[0], documents, k, ranker, scores=scores, **options).indices
+    return rows["docno"].iloc[indices].tolist()
 
 
 @pytest.mark.parametrize("ranker", ["mmr", None])
@@ -60,42 +66,23 @@ def test_diversity_and_what_may_be_shown_are_those_of_diversify() -> None:
     given = given.assign(site=given["docno"].str[1:].astype(int) % 2, tokens=1.0, seen=given["docno"] == "d5")
     ranker = FrameRanker("mmr", diversity=0.5, groups="site", max_per_group=2, costs="tokens", budget=3.0, shown="seen")
     found = ranker.transform(given)
-    for qid, rows in given.groupby("qid"):
-        wanted = diversify(
-            rows["query_vec"].iloc[0],
-            np.stack(rows["doc_vec"].tolist()),
-            len(rows),
-            "mmr",
-            rows["score"].to_numpy(),
-            diversity=0.5,
-            groups=rows["site"].to_numpy(),
-            max_per_group=2,
-            costs=rows["tokens"].to_numpy(),
-            budget=3.0,
-            shown=np.flatnonzero(rows["seen"]),
-        ).indices
-        assert found[found["qid"] == qid]["docno"].tolist() == rows["docno"].iloc[wanted].tolist()
-        assert 0 < len(wanted) <= 3
-    with pytest.raises(ValueError, match="the frame has no column 'group'"):
-        FrameRanker("mmr", groups="group", max_per_group=1).transform(given)
-    with pytest.raises(ValueError, match="costs and budget belong together"):
-        FrameRanker("mmr", costs="tokens")
-    with pytest.raises(ValueError, match="leave diversity out"):
-        FrameRanker("random", diversity=0.5)
+    limits: dict[str, Any] = {
+        "groups": lambda rows: rows["site"].to_numpy(),
+        "costs": lambda rows: rows["tokens"].to_numpy(),
+        "shown": lambda rows: np.flatnonzero(rows["seen"]),
+    }
+    for qid, rows in found.groupby("qid"):
+        assert 0 < len(rows) <= 3
+        wanted = expected(given, qid, 7, diversity=0.5, max_per_group=2, budget=3.0, **limits)
+        assert rows["docno"].tolist() == wanted
 
 
-def test_without_k_all_are_kept() -> None:
+def test_without_k_all_are_kept_and_the_given_frame_is_left_as_it_is() -> None:
     given = frame()
     found = FrameRanker("mmr")(given)
     pd.testing.assert_frame_equal(found, FrameRanker("mmr", k=7).transform(given))
     assert len(found) == len(given)
-
-
-def test_the_given_frame_is_left_as_it_is() -> None:
-    given = frame()
-    before = given.copy(deep=True)
-    FrameRanker("mmr", k=3).transform(given)
-    pd.testing.assert_frame_equal(given, before)
+    pd.testing.assert_frame_equal(given, frame())
 
 
 def test_without_scores_it_is_the_cosine_with_the_query() -> None:
@@ -172,15 +159,6 @@ def test_bad_frames_are_named(given: pd.DataFrame, options: Any, error: Any, mes
         ranker.transform(given)
 
 
-def test_bad_options_are_named() -> None:
-    with pytest.raises(ValueError, match="k must be at least 1, got 0"):
-        FrameRanker(k=0)
-    with pytest.raises(ValueError, match=r"unknown ranker 'mrm'. Did you mean mmr"):
-        FrameRanker("mrm")
-    with pytest.raises(TypeError, match="ranker must be a name"):
-        FrameRanker(7)  # type: ignore[arg-type]
-
-
 SENSES = {"jaguar": ["cat", "car"], "java": ["island"]}
 SENSE_VECTORS = {"cat": [1.0, 0, 0, 0], "car": [0, 1.0, 0, 0], "island": [0, 0, 1.0, 0]}
 
@@ -190,17 +168,7 @@ def embed(texts: list[str]) -> list[list[float]]:
 
 
 def with_senses(given: pd.DataFrame, qid: str, **weights: Any) -> list[str]:
-    rows = given[given["qid"] == qid]
-    indices = diversify(
-        rows["query_vec"].iloc[0],
-        np.stack(rows["doc_vec"].tolist()),
-        4,
-        scores=rows["score"].to_numpy(),
-        subtopics=SENSES[rows["query"].iloc[0]],
-        embed=embed,
-        **weights,
-    ).indices
-    return rows["docno"].iloc[indices].tolist()
+    return expected(given, qid, 4, None, subtopics=lambda rows: SENSES[rows["query"].iloc[0]], embed=embed, **weights)
 
 
 def test_subtopics_come_from_a_column() -> None:
@@ -227,10 +195,19 @@ def test_some_queries_have_no_subtopics() -> None:
     assert found[found["qid"] == "q1"]["docno"].tolist() == expected(given, "q1", 4, ranker=None)
 
 
-def test_odd_subtopics_are_refused() -> None:
-    with pytest.raises(ValueError, match="'mmr' cannot use subtopics"):
-        FrameRanker("mmr", subtopics="senses")
-    with pytest.raises(ValueError, match="the frame has no column 'senses'"):
-        FrameRanker(subtopics="senses").transform(frame())
-    with pytest.raises(ValueError, match=r"subtopics are texts \('island', ...\): give embed="):
-        FrameRanker(subtopics="senses").transform(frame(senses=[["island"]] * 12))
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"k": 0}, ValueError, "k must be at least 1, got 0"),
+        ({"ranker": 7}, TypeError, "ranker must be a name"),
+        ({"ranker": "mmr", "subtopics": "senses"}, ValueError, "'mmr' cannot use subtopics"),
+        ({"ranker": "mmr", "costs": "tokens"}, ValueError, "costs and budget belong together"),
+        ({"ranker": "random", "diversity": 0.5}, ValueError, "leave diversity out"),
+        ({"groups": "group", "max_per_group": 1}, ValueError, "the frame has no column 'group'"),
+        ({"subtopics": "senses"}, ValueError, "the frame has no column 'senses'"),
+        ({"subtopics": "names"}, ValueError, r"subtopics are texts \('island', ...\): give embed="),
+    ],
+)
+def test_bad_options_are_named(options: Any, error: Any, message: str) -> None:
+    with pytest.raises(error, match=message):
+        FrameRanker(**options)(frame(names=[["island"]] * 12))

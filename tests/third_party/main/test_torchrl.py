@@ -48,14 +48,6 @@ def test_random_actions_obey_a_bool_mask(made_bool: Any) -> None:
     assert frames["next", "done"].any(), "no episode ended, so that nothing was reset"
 
 
-def test_torchrl_says_which_autoreset_mode_it_wants() -> None:
-    with pytest.raises(RuntimeError, match="must be one of SAME_STEP or DISABLED"):
-        GymWrapper(many("next_step"))
-    # What the page says of the other mode: TorchRL takes infos for numbers, and ours hold query ids.
-    with pytest.raises(KeyError, match="query_id"):
-        GymWrapper(many("same_step"))
-
-
 @pytest.mark.parametrize("observation", ["full", "local", "flat"])
 def test_torchrls_checker_on_scoring(observation: Any) -> None:
     scoring = scoring_v0.parallel_env("synthetic:tiny:5", observation=observation, n_scores=5)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
@@ -26,3 +28,18 @@ def cluster() -> Iterator[None]:
         connected_ray()
     yield
     ray.shutdown()
+
+
+@pytest.fixture
+def at_work() -> Callable[[], set[int]]:
+    """Tells the processes of any Ray on this machine that run a task of the engine."""
+
+    def found() -> set[int]:
+        pids = set()
+        for place in Path("/proc").glob("[0-9]*"):
+            with contextlib.suppress(OSError):
+                if b"ray::_run_all" in (place / "cmdline").read_bytes():
+                    pids.add(int(place.name))
+        return pids
+
+    return found

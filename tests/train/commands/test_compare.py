@@ -5,8 +5,6 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +17,7 @@ from scipy import stats
 from srd_gym.data.parquet import write_topics
 from srd_gym.data.trec import load_trec
 from srd_gym.measures import evaluate_run
-from srd_gym.trec_files import read_qrels, read_run, write_run
+from srd_gym.trec_files import read_qrels, read_run
 from srd_train.report.comparison import compare
 from srd_train.report.significance import holm, wins_ties_losses
 from srd_train.report.tables import ResultTable
@@ -71,21 +69,6 @@ def test_the_figures_are_those_of_evaluate_and_of_the_tests(made: dict[str, Path
     runs = {name: made[name] for name in NAMES}
     assert_figures(table_of([made["qrels"]], runs), [made["qrels"]], runs, "first")
     assert_figures(table_of([made["qrels"]], runs, reference="third"), [made["qrels"]], runs, "third")
-
-
-@pytest.mark.data
-def test_the_figures_on_the_indri_runs(data_dir: Path, tmp_path: Path) -> None:
-    qrels = sorted((data_dir / "trec-web").glob("*.diversity.qrels.gz"))
-    indri = read_run(sorted((data_dir / "trec-web").glob("*.indri.run.gz")))
-    rng = np.random.default_rng(0)
-    runs = {name: tmp_path / name for name in ("indri", "shuffled", "some")}
-    shuffled = {query_id: [ids[i] for i in rng.permutation(len(ids))] for query_id, ids in indri.rankings.items()}
-    write_run(runs["indri"], indri.rankings, "indri")
-    write_run(runs["shuffled"], shuffled, "shuffled")
-    write_run(runs["some"], {q: ids for q, ids in indri.rankings.items() if int(q) % 9}, "some")
-    table = table_of(qrels, runs)
-    assert table.tested == 198
-    assert_figures(table, qrels, runs, "indri")
 
 
 def test_the_order_of_the_runs_changes_no_figure_but_those_against_the_reference(made: dict[str, Path]) -> None:
@@ -203,12 +186,3 @@ def test_copies_and_runs_of_one_name_are_said(srd: Srd, made: dict[str, Path], t
     (problem,) = done.json["problems"]
     assert problem["what"] == f"{made['first']}, {made['copy']}"
     assert problem["why"] == "the same rankings; is one run given twice?"
-
-
-def test_it_never_loads_torch(made: dict[str, Path], tmp_path: Path) -> None:
-    program = (
-        "import sys\nfrom srd_train.cli import main\n"
-        f"code = main({[*map(str, words(made)), '--out', str(tmp_path / 'page.html')]!r})\n"
-        "sys.exit(code or ('torch' in sys.modules) or ('matplotlib' in sys.modules))"
-    )
-    assert subprocess.run([sys.executable, "-c", program], capture_output=True, check=False).returncode == 0

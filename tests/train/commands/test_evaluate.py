@@ -69,15 +69,6 @@ def test_several_files_are_parts_of_one_run(srd: Srd, files: tuple[Path, Path], 
     assert message.endswith("to compare runs: srd compare")
 
 
-def test_ids_are_kept_as_data(srd: Srd, tmp_path: Path) -> None:
-    qrels, run = tmp_path / "q", tmp_path / "r"
-    qrels.write_text("[bold]1\x1b[31m 1 <b>a</b> 1\n")
-    run.write_text("[bold]1\x1b[31m Q0 <b>a</b> 1 3 t\n")
-    done = srd.works("evaluate", "--qrels", qrels, "--run", run, "--measures", "StRecall@1", "--per-topic")
-    assert "[bold]1\\x1b[31m" in done.out
-    assert "\x1b" not in done.out
-
-
 def test_it_starts_without_what_it_does_not_need(files: tuple[Path, Path]) -> None:
     qrels, run = files
     program = (

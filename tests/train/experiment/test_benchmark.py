@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from made_results import TINY, recipe, recipe_file, table_of
+from made_results import TINY, recipe, recipe_file, table_of, timeless
 from run_srd import Srd
 
 from srd_gym.data.parquet import write_topics
@@ -21,10 +21,6 @@ from srd_train.experiment.benchmark import run_benchmark
 from srd_train.experiment.cells import Cell, CellResult, run_fit, tasks
 from srd_train.experiment.recipe import RankerEntry, Recipe
 from srd_train.report.markup import as_markdown, plain_columns
-
-TIMES = {"wall_seconds", "cpu_seconds", "fit_seconds", "fit_cpu_seconds", "rank_seconds", "rank_cpu_seconds"}
-TIMES |= {"commit", "history"}
-
 
 PRODUCT = recipe(
     "random",
@@ -38,10 +34,6 @@ PRODUCT = recipe(
 def ids(made: Recipe) -> set[str]:
     """The names of its cells."""
     return {cell.id for task in tasks(made) for cell in task.cells}
-
-
-def timeless(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    return [{key: value for key, value in record.items() if key not in TIMES} for record in records]
 
 
 @pytest.fixture(scope="module")

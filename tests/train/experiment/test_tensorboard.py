@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import builtins
 import sys
 from pathlib import Path
 from typing import Any
@@ -87,15 +86,8 @@ def test_folders_and_rankers_that_do_not_fit(srd: Srd, tiny_file: Path, tmp_path
 
 
 def test_without_tensorboard_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    real = builtins.__import__
-
-    def without(name: str, *rest: Any) -> Any:
-        if name.startswith("tensorboard"):
-            raise ImportError(name)
-        return real(name, *rest)
-
-    for name in [name for name in sys.modules if name.startswith("torch.utils.tensorboard")]:
+    for name in [name for name in sys.modules if name.startswith(("tensorboard", "torch.utils.tensorboard"))]:
         monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setattr(builtins, "__import__", without)
+    monkeypatch.setitem(sys.modules, "tensorboard", None)
     with pytest.raises(ImportError, match=r'--tensorboard needs tensorboard: pip install "srd-gym\[tensorboard\]"'):
         EventLog(tmp_path)

@@ -65,28 +65,34 @@ class Opened:
 
 @pytest.fixture
 def opened(browser: Any, file: Path) -> Iterator[Opened]:
+    """The page, every part of it drawn."""
     made = Opened(browser, file)
+    made.see_all()
     yield made
     made.page.close()
 
 
-def rankers(opened: Opened) -> list[str]:
+@pytest.fixture
+def page(opened: Opened) -> Any:
+    return opened.page
+
+
+def rankers(page: Any) -> list[str]:
     """Names in the first table, as they stand."""
-    found: list[str] = opened.page.locator("table.results").first.locator("tbody tr:visible th bdi").all_inner_texts()
+    found: list[str] = page.locator("table.results").first.locator("tbody tr:visible th bdi").all_inner_texts()
     return found
 
 
-def test_it_opens_without_a_complaint_and_asks_for_nothing(opened: Opened, file: Path) -> None:
-    opened.see_all()
+def test_it_opens_without_a_complaint_and_asks_for_nothing(opened: Opened, page: Any, file: Path) -> None:
     assert opened.complaints == []
     assert opened.requests == [file.as_uri()]
     for part in ("#learning", "#effort", "#differences"):
-        assert opened.page.locator(f"{part} svg.chart").count() >= 1
-    assert opened.page.locator("#learning svg.chart polyline").count() == 2
-    axes = [" ".join(chart.split()) for chart in opened.page.locator("#learning svg.chart").all_text_contents()]
+        assert page.locator(f"{part} svg.chart").count() >= 1
+    assert page.locator("#learning svg.chart polyline").count() == 2
+    axes = [" ".join(chart.split()) for chart in page.locator("#learning svg.chart").all_text_contents()]
     for axis, words in zip(axes, ("environment episodes", "processor seconds of training"), strict=True):
         assert words in axis
-    assert opened.page.locator("#lists td[data-doc]").count() == 15
+    assert page.locator("#lists td[data-doc]").count() == 15
 
 
 def test_paper_has_every_part(browser: Any, file: Path) -> None:
@@ -106,9 +112,7 @@ def test_paper_has_every_part(browser: Any, file: Path) -> None:
     opened.page.close()
 
 
-def test_texts_with_markup_stay_texts(opened: Opened) -> None:
-    opened.see_all()
-    page = opened.page
+def test_texts_with_markup_stay_texts(page: Any) -> None:
     page.locator("#seed").select_option("1")
     page.locator("#topic-filter").fill("script")
     assert page.evaluate("window.pwned") is None
@@ -117,23 +121,23 @@ def test_texts_with_markup_stay_texts(opened: Opened) -> None:
     assert page.title().endswith(HOSTILE)
     assert HOSTILE in page.locator("h1").inner_text()
     assert "tiny & <b>bold</b>: 15 test topics" in page.locator("figcaption").first.inner_text()
-    assert "<i>learner</i>" in rankers(opened)
+    assert "<i>learner</i>" in rankers(page)
     assert HOSTILE in page.locator("#subtopics").inner_text()
     assert page.locator("#lists .text").first.inner_text().endswith("snippet <b>&amp;")
     assert HOSTILE in page.locator("#lists .text b").first.inner_text()
     assert page.locator("#topic option").all_inner_texts() == [f"query 0 {HOSTILE} (tiny-0-0)"]
 
 
-def test_the_policy_stops_a_foreign_script(opened: Opened) -> None:
+def test_the_policy_stops_a_foreign_script(opened: Opened, page: Any) -> None:
     foreign = "const made = document.createElement('script'); made.textContent = 'window.pwned = 3'"
-    opened.page.evaluate(f"() => {{ {foreign}; document.body.append(made); }}")
-    assert opened.page.evaluate("window.pwned") is None
+    page.evaluate(f"() => {{ {foreign}; document.body.append(made); }}")
+    assert page.evaluate("window.pwned") is None
     assert any("Content Security Policy" in said for said in opened.complaints)
 
 
-def test_tables_sort_by_numbers_and_names_and_are_filtered(opened: Opened) -> None:
-    table = opened.page.locator("table.results").first
-    before = rankers(opened)
+def test_tables_sort_by_numbers_and_names_and_are_filtered(page: Any) -> None:
+    table = page.locator("table.results").first
+    before = rankers(page)
     head = table.locator("th", has_text="StRecall@5")
     column = head.evaluate("th => th.cellIndex")
     head.get_by_role("button").click()
@@ -144,20 +148,18 @@ def test_tables_sort_by_numbers_and_names_and_are_filtered(opened: Opened) -> No
         head.get_by_role("button").press("Enter")
     table.get_by_role("button", name="p against mmr").click()
     # Without a p value, last in either order: the reference, what reads judgments, and what has too few seeds.
-    assert {"mmr", "oracle", "<i>learner</i>"} == set(rankers(opened)[-3:])
+    assert {"mmr", "oracle", "<i>learner</i>"} == set(rankers(page)[-3:])
     table.get_by_role("button", name="ranker").click()
-    assert rankers(opened) == sorted(before)
+    assert rankers(page) == sorted(before)
     assert table.locator("th[aria-sort=ascending]").count() == 1
-    opened.page.locator("#filter").fill("LEARN")
-    assert rankers(opened) == ["<i>learner</i>"]
-    assert opened.page.locator("#filter-count").inner_text() == "2 of 8 rows"
-    opened.page.locator("#filter").fill("")
-    assert len(rankers(opened)) == 4
+    page.locator("#filter").fill("LEARN")
+    assert rankers(page) == ["<i>learner</i>"]
+    assert page.locator("#filter-count").inner_text() == "2 of 8 rows"
+    page.locator("#filter").fill("")
+    assert len(rankers(page)) == 4
 
 
-def test_topics_are_found_and_rankers_chosen(opened: Opened) -> None:
-    page = opened.page
-    opened.see_all()
+def test_topics_are_found_and_rankers_chosen(page: Any) -> None:
     page.locator("#topic-filter").fill("query 1")
     assert page.locator("#topic option").count() == 6  # 1, 10, 11, 12, 13, 14
     assert page.locator("#topic-count").inner_text() == "6 of 15 topics found."
@@ -175,10 +177,9 @@ def test_topics_are_found_and_rankers_chosen(opened: Opened) -> None:
     assert page.locator("#lists").inner_text() == "No topic matches."
 
 
-def test_gains_and_first_coverage_are_what_the_documents_cover(opened: Opened) -> None:
-    opened.see_all()
+def test_gains_and_first_coverage_are_what_the_documents_cover(page: Any) -> None:
     for column in range(3):
-        cells = opened.page.locator(f"#lists td[data-column='{column}']")
+        cells = page.locator(f"#lists td[data-column='{column}']")
         seen: set[str] = set()
         total = 0.0
         for cell in cells.all():
@@ -187,15 +188,13 @@ def test_gains_and_first_coverage_are_what_the_documents_cover(opened: Opened) -
             assert not new & seen
             assert again <= seen
             seen |= new
-        value = float(opened.page.locator("#lists .value").nth(column).inner_text())
+        value = float(page.locator("#lists .value").nth(column).inner_text())
         assert total == pytest.approx(value, abs=0.004)
-        covered = opened.page.locator("#lists thead th").nth(column + 1).locator(".strip .new").count()
+        covered = page.locator("#lists thead th").nth(column + 1).locator(".strip .new").count()
         assert covered == len(seen)
 
 
-def test_a_subtopic_is_found_in_the_lists(opened: Opened) -> None:
-    page = opened.page
-    opened.see_all()
+def test_a_subtopic_is_found_in_the_lists(page: Any) -> None:
     button = page.locator("#subtopics button").first
     button.click()
     assert button.get_attribute("aria-pressed") == "true"
@@ -206,9 +205,7 @@ def test_a_subtopic_is_found_in_the_lists(opened: Opened) -> None:
     assert page.locator("#lists td.dim").count() == 0
 
 
-def test_the_other_topic_set_and_measure_are_shown(opened: Opened) -> None:
-    page = opened.page
-    opened.see_all()
+def test_the_other_topic_set_and_measure_are_shown(opened: Opened, page: Any) -> None:
     page.locator("#set").select_option("1")
     opened.see_all()
     assert page.locator("#pairs .of").inner_text().startswith("web: 3 test topics")
@@ -219,9 +216,7 @@ def test_the_other_topic_set_and_measure_are_shown(opened: Opened) -> None:
     assert opened.complaints == []
 
 
-def test_two_rankers_are_compared_and_a_topic_leads_to_its_rankings(opened: Opened) -> None:
-    page = opened.page
-    opened.see_all()
+def test_two_rankers_are_compared_and_a_topic_leads_to_its_rankings(page: Any) -> None:
     page.locator("#first").select_option(label="oracle")
     page.locator("#second").select_option(label="random")
     assert page.locator("#tally").inner_text().startswith("oracle is higher on ")
@@ -234,11 +229,9 @@ def test_two_rankers_are_compared_and_a_topic_leads_to_its_rankings(opened: Open
     assert page.locator("#lists thead bdi").all_inner_texts() == ["random", "oracle"]
 
 
-def test_everything_is_reached_by_keyboard(opened: Opened) -> None:
-    page = opened.page
+def test_everything_is_reached_by_keyboard(page: Any) -> None:
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.className") == "skip"
-    opened.see_all()
     chart = page.locator("#differences svg")
     chart.focus()
     page.keyboard.press("End")
@@ -308,7 +301,7 @@ def test_runs_alone_make_a_page(browser: Any, tmp_path: Path) -> None:
     page = opened.page
     assert page.locator("h1").inner_text() == "3 runs compared"
     assert page.locator("#effort, #learning").count() == 0
-    assert sorted(rankers(opened)) == ["first", "second", "third"]
+    assert sorted(rankers(opened.page)) == ["first", "second", "third"]
     assert page.locator("#topic option:checked").inner_text() == f"one {HOSTILE} (1)"
     assert page.locator("#subtopics bdi").all_inner_texts() == [f"one {HOSTILE}", "a side", "2", "3"]
     assert page.locator("#lists td[data-doc]").count() == 15

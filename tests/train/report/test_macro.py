@@ -11,7 +11,7 @@ from made_results import recipe, record, table_of
 from scipy import stats
 
 from srd_train.experiment.recipe import TopicsEntry
-from srd_train.report.macro import collection_cells, macro_cells, macro_markdown, macro_tables, page_markdown
+from srd_train.report.macro import macro_tables
 from srd_train.report.tables import ResultTable
 
 ENTRIES = (
@@ -72,24 +72,3 @@ def test_a_ranker_equal_to_the_reference_differs_by_nothing() -> None:
     same = [replace(one, scores={m: {**s, "mmr": s["random"]} for m, s in one.scores.items()}) for one in tables()]
     against = macro_tables(same, RECIPE)[0].rows[1].against["random"]
     assert (against.difference, against.interval, against.p_value) == (0, (0, 0), 1)
-
-
-def test_tables_as_text() -> None:
-    found = macro_tables(tables(), RECIPE)
-    heads, rows = macro_cells(found[0])
-    assert heads[2:5] == ["less random", "95% interval", "p"]
-    assert rows[0][2:5] == ["-", "-", "-"]
-    assert rows[1][2] == "+0.100"
-    assert collection_cells(found[0])[1][1][2] == "0.600 (+0.100 [+0.100, +0.100])"
-    page = macro_markdown(found)
-    assert "mean over small (3 topics, 2 sets), large (40 topics, 1 sets)" in page
-    assert macro_markdown(macro_tables(tables()[3:], RECIPE)) == ""
-
-
-def test_a_page_has_a_line_for_a_set_of_an_average_and_a_table_for_any_other() -> None:
-    page = page_markdown(tables(), RECIPE)
-    assert "| topic set | random | mmr | msd |" in page
-    assert "| small, A | 0.200 | 0.300 | 0.000 |" in page
-    assert "| large | 0.500 | 0.600 | - |" in page
-    assert page.count("test topics") == 1, "only the set that is in no average has a table of its own"
-    assert page_markdown(tables()[:3], RECIPE).endswith("| large | 0.500 | 0.600 | - |")

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from made_results import record, table_of, write_records
+from small_topics import refused
 
 from srd_train.experiment.benchmark import write_recipe
 from srd_train.experiment.recipe import load_recipe
@@ -33,26 +34,18 @@ def test_a_cut_off_record_is_named_and_the_others_are_kept(tmp_path: Path) -> No
     ("changes", "said"),
     [
         ({"schema_version": 1}, "written by another version (schema 1, expected 2); run its benchmark again"),
-        ({"schema_version": None}, "written by another version"),
         (
             {"per_topic": {"q": {"alpha_nDCG@5": float("nan")}}},
             "'alpha_nDCG@5' in 'q' in per_topic must be a finite number",
         ),
         ({"per_topic": {"q": {"other": 1.0}}}, "topic 'q': expected scores of alpha_nDCG@5 and of nothing else"),
         ({"per_topic": {}}, "it scores nothing"),
-        ({"fold": "one"}, "fold must be a whole number, got 'one'"),
         ({"topic_set": {"name": "made"}}, "full_name is missing"),
-        ({"topic_set": None}, "topic_set must be a table, got None"),
-        ({"history": []}, "history must be a table, got []"),
         (
             {"history": {"measure": "alpha_nDCG@5", "records": [{"episodes": 3}]}},
             "its history: record 1: 'epoch'",
         ),
-        ({"history": {"measure": 1}}, "its history: measure must be text"),
-        ({"measures": {"alpha_nDCG@5": None}}, "'alpha_nDCG@5' in measures must be a number, got None"),
-        ({"topic_set": {**record()["topic_set"], "marks": [["simulated"]]}}, "entry 1 of marks must be text"),
         ({"depth": 0}, "depth must be at least 1, got 0"),
-        ({"fit_cpu_seconds": float("inf")}, "fit_cpu_seconds must be a finite number"),
         ({"measures": {"alpha_nDGC@5": 1.0}, "per_topic": {"q": {"alpha_nDGC@5": 1.0}}}, "Did you mean alpha_nDCG"),
     ],
 )
@@ -96,32 +89,23 @@ def test_other_topics_or_measures_are_other_tables(tmp_path: Path) -> None:
 
 def test_the_numbers_are_those_of_the_records(tmp_path: Path) -> None:
     scores = {"mmr": (0.2, 0.5, 0.5, 0.1), "random": (0.3, 0.5, 0.4, 0.0)}
-    records = [
-        record(name, per_topic={f"q{i}": {"alpha_nDCG@5": value} for i, value in enumerate(values)})
-        for name, values in scores.items()
-    ]
-    records[1]["topic_set"] = {**records[1]["topic_set"], "test": 4}
+    per_topic = {
+        name: {f"q{i}": {"alpha_nDCG@5": value} for i, value in enumerate(values)} for name, values in scores.items()
+    }
+    four = {**record()["topic_set"], "test": 4}
+    records = [record("mmr", per_topic=per_topic["mmr"])]
+    for seed in (0, 1):
+        about = {"cell": f"made.random.{seed}", "seed": seed, "topic_set": four, "rank_cpu_seconds": 0.3 + 0.2 * seed}
+        records.append(record("random", **about, per_topic=per_topic["random"]))
     made = table_of(read_results(write_records(tmp_path, records))[0])
     by_name = {row.ranker: row for row in made.rows}
     assert by_name["random"].wins_ties_losses == (1, 1, 2)
     assert by_name["mmr"].wins_ties_losses is None
-    assert by_name["random"].medians["rank_milliseconds"] == pytest.approx(300 / 4)
-    assert made.scores["alpha_nDCG@5"]["random"][0].tolist() == pytest.approx(scores["random"])
+    assert by_name["random"].medians["rank_milliseconds"] == pytest.approx(400 / 4)
+    assert made.topic_ids == ("q0", "q1", "q2", "q3")
+    np.testing.assert_allclose(made.scores["alpha_nDCG@5"]["random"], [scores["random"]] * 2)  # by seed and topic
     assert by_name["random"].verdict == "level"
     assert made.reference == "mmr"
-
-
-def test_scores_are_by_seed_and_topic(tmp_path: Path) -> None:
-    def scores(*values: float) -> dict[str, dict[str, float]]:
-        return {query_id: {"alpha_nDCG@5": value} for query_id, value in zip("78", values, strict=True)}
-
-    records = [
-        record("mmr", per_topic=scores(0.2, 0.6)),
-        record("mmr", per_topic=scores(0.0, 0.8), seed=1, cell="made.mmr.seed1"),
-    ]
-    made = table_of(read_results(write_records(tmp_path, records))[0])
-    assert made.topic_ids == ("7", "8")
-    np.testing.assert_allclose(made.scores["alpha_nDCG@5"]["mmr"], [[0.2, 0.6], [0.0, 0.8]])
 
 
 def test_what_was_trained_with_too_few_seeds_is_marked_and_not_tested() -> None:
@@ -163,8 +147,7 @@ def test_without_mmr_the_best_competitor_is_the_reference(tmp_path: Path) -> Non
     found = read_results(write_records(tmp_path, records))[0]
     assert table_of(found).reference == "two"
     assert table_of(found, reference="one").reference == "one"
-    with pytest.raises(ValueError, match=r"unknown ranker in the results 'on'. Did you mean one"):
-        complete_tables(found, reference="on")
+    refused(lambda: complete_tables(found, reference="on"), r"unknown ranker in the results 'on'. Did you mean one")
 
 
 def test_missing_runs_and_topics_that_changed_leave_a_report_without_them(

@@ -95,15 +95,6 @@ def test_rankers_that_differ_by_chance_alone_are_told_apart_rarely(seeds: tuple[
     assert held >= 935
 
 
-def test_a_test_that_saw_topics_alone_would_find_chance_too_often() -> None:
-    rng, found = np.random.default_rng(0), 0
-    for _ in range(300):
-        topics = rng.normal(0.5, 0.2, 40)
-        one, other = (made(rng, topics, 3, 0.02).mean(axis=0) for _ in range(2))
-        found += paired_test((one, other)) < 0.05
-    assert found > 45, "what `paired_test` is for: 15 of 300 expected of an honest test"
-
-
 def test_the_interval_holds_the_mean_shrinks_with_topics_and_stays_in_their_range() -> None:
     values = np.random.default_rng(1).random(400)
     low, high = interval(values)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from small_topics import refused
 
 from srd_gym.data import load_texts
 from studies import publishers as study
@@ -68,15 +69,12 @@ def test_sentences_of_senses(tmp_path: Path) -> None:
     assert plain.documents["pitcher-200"] == "a pitcher of milk ."
     assert plain.documents == study.word_senses(tmp_path).documents
     (folder / "test.gold.txt").write_text("1\n1\n")
-    with pytest.raises(ValueError, match="1 sentences and 2 senses in test"):
-        study.word_senses(tmp_path)
+    refused(lambda: study.word_senses(tmp_path), "1 sentences and 2 senses in test")
 
 
 def test_what_is_missing_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert study.main(["keypoints", "a", "b"]) == 2
     assert "key-points|perspectives|word-senses SOURCE OUT" in capsys.readouterr().err
-    with pytest.raises(FileNotFoundError, match=r"no arguments_train\.csv at or below"):
-        study.key_points(tmp_path)
+    refused(lambda: study.key_points(tmp_path), r"no arguments_train\.csv at or below", FileNotFoundError)
     (tmp_path / "arguments_train.csv").write_text("id,text\n")
-    with pytest.raises(ValueError, match="expected the columns arg_id, argument, topic, got"):
-        study.key_points(tmp_path)
+    refused(lambda: study.key_points(tmp_path), "expected the columns arg_id, argument, topic, got")

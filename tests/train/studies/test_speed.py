@@ -13,9 +13,8 @@ from studies.speed.cases import all_cases
 from studies.speed.cores import together
 from studies.speed.curves import AXES, draw, growths
 from studies.speed.machine import limit, multiply_adds, operations, reading
-from studies.speed.memory import MemoryCase, memory_cases, qmix_memory, search_memory, training_memory
+from studies.speed.memory import MemoryCase, memory_cases, search_memory
 from studies.speed.race import Contender, MissingError, Outcome, against, race
-from studies.speed.sb3 import replay_memory, sb3_rollout
 from studies.speed.search import PUBLISHED_SIMULATIONS, largest_search, search
 
 
@@ -121,8 +120,6 @@ def test_only_some_lines_are_measured(study: Srd, tmp_path: Path) -> None:
 
 
 def test_memory_is_measured_in_a_process_of_its_own() -> None:
-    assert 50 < training_memory("mdp-div", topics=12, epochs=1) < 600
-    assert 50 < qmix_memory(topics=300, width=16) < 600
     assert 50 < search_memory(2, 10) < search_memory(8, 2_000) < 600
     cases = memory_cases()
     names = ["memory mdp-div", "memory mdp-div-batched", "memory qmix", "memory sb3 replay", "memory m2div"]
@@ -138,12 +135,3 @@ def test_a_race_of_searches_counts_the_simulations_made() -> None:
     line = search(1, training=True, rounds=1, size=0.002)
     assert line.theirs.median == PUBLISHED_SIMULATIONS
     assert "true measure of finished lists" in line.what
-
-
-def test_a_replay_and_a_rollout_of_sb3_are_measured() -> None:
-    pytest.importorskip("sb3_contrib")
-    assert 1 < replay_memory(1_000) < 200
-    outcome = sb3_rollout(4, rounds=1, size=0.1)
-    assert 1 < outcome.ratio.median < 100
-    assert outcome.ratio.median == pytest.approx(outcome.ours.median / outcome.theirs.median)
-    assert outcome.target == pytest.approx(10)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from small_topics import Own
 
 from srd_gym.data import generate
 from srd_gym.protocols import IntArray
@@ -61,28 +60,6 @@ def test_figures_and_their_tables() -> None:
     assert differences.count("less") == 3
 
 
-def test_differences_are_marked_where_they_are_sure() -> None:
-    for mean, p, short in ((0.1, 0.04, "+0.100 ▲"), (-0.1, 0.04, "-0.100 ▼"), (0.1, 0.05, "+0.100")):
-        assert study.Difference(mean=mean, interval=(-1, 1), p_value=p).short == short
-    assert str(study.Difference(mean=0.1, interval=(-0.2, 0.3), p_value=1e-5)) == "+0.100 [-0.200, +0.300], < 0.001"
-
-
-def test_options_are_chosen_by_differences() -> None:
-    topics = generate("tiny", n_topics=4, seed=0)
-    weights: study.Differences = defaultdict(lambda: defaultdict(list))
-    novelty: study.Differences = defaultdict(lambda: defaultdict(list))
-    for collection in ("made", "made" + study.ALONE):
-        study.weigh(topics, weights)
-        study.renew(collection, topics, novelty)
-    for found, names, count in (
-        (weights, list(study.CHOICE), 2),
-        (novelty, ["found by a first stage", "relevant alone"], 1),
-    ):
-        rows = study.chosen(found, "what").splitlines()[2:]
-        assert [row.split("|")[1].strip() for row in rows] == names
-        assert all(len(pairs) == count for of_kind in found.values() for pairs in of_kind.values())
-
-
 def test_relevant_documents_alone() -> None:
     topics = [*generate("tiny", n_topics=3, seed=0), *generate("serp", n_topics=3, seed=0)]
     counts = [np.asarray(topic.judgments).any(axis=1).sum() for topic in topics]
@@ -92,16 +69,14 @@ def test_relevant_documents_alone() -> None:
 
 
 def test_scores_are_told_unless_the_title_says_no() -> None:
-    class Seen:
-        def rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
-            self.told = topics
-            return [np.arange(k)] * len(topics)
+    seen: list[Topic] = []
 
-        def rank(self, topic: Topic, k: int) -> IntArray:
-            return self.rank_batch([topic], k)[0]
+    def looking(topic: Topic, k: int) -> IntArray:
+        seen.append(topic)
+        return np.arange(k)
 
     topics = generate("tiny", n_topics=2, seed=0)
     for title, told in (("cautious", True), ("cautious, no scores", False)):
-        ranker = Seen()
-        study.Told(ranker, "all", title).rank_batch(topics, 3)
-        assert [topic.retrieval_scores is not None for topic in ranker.told] == [told] * 2
+        seen.clear()
+        study.Told(Own(looking), "all", title).rank_batch(topics, 3)
+        assert [topic.retrieval_scores is not None for topic in seen] == [told] * 2

@@ -13,7 +13,7 @@ from srd_gym.measures import MEASURES, Reference, default_normalizer, measure, r
 
 @pytest.mark.parametrize("name", MEASURES)
 def test_what_is_written_is_read_back(name: str) -> None:
-    for each in (measure(name), measure(name).at(7), measure(name, normalizer="candidates").plain()):
+    for each in (measure(name), measure(name).at(7), measure(name) @ 3, measure(name, normalizer="candidates").plain()):
         assert measure(str(each)) == each
         assert hash(measure(str(each))) == hash(each)
 

@@ -185,13 +185,11 @@ class SelectionCore(Episodes):
         Raises:
             ValueError: as `step`.
         """
-        if self._plain is None:
-            if self._done.item(episode):
-                return 0.0, False, True
-            paid, _, wasted = self._advance(np.array([episode]), np.array([action]))
-            return paid.item(), wasted.item(), self._done.item(episode)
         if self._done.item(episode):
             return 0.0, False, True
+        if self._plain is None:
+            paid, _, wasted = self._advance(np.array([episode]), np.array([action]))
+            return paid.item(), wasted.item(), self._done.item(episode)
         if not 0 <= action < self.arrays.max_candidates:
             raise self._no_such_candidate(action)
         topic_index, rank = self._topic_index.item(episode), self._rank.item(episode)

@@ -281,8 +281,12 @@ class PlainMeasure:
 
     def __init__(self, bound: BoundMeasure, covered: Covered) -> None:
         self.covered = covered
-        shared = [(term.discounts.tolist(), term.novelty.tolist(), term.weights) for term in bound.terms]
-        self._terms: PerTopic[list[tuple[list[float], list[float], list[float]]]] = PerTopic(partial(_terms, shared))
+        self._shared = [(term.discounts.tolist(), term.novelty.tolist(), term.weights) for term in bound.terms]
+        self._terms = PerTopic(self._of_topic)
+
+    def _of_topic(self, topic_index: int) -> list[tuple[list[float], list[float], list[float]]]:
+        """Discounts [K] by rank, novelty [K + 1] by coverage, and one topic's weights [S], by term."""
+        return [(discounts, novelty, weights[topic_index].tolist()) for discounts, novelty, weights in self._shared]
 
     def gain(self, topic_index: int, covered: tuple[int, ...], coverage: IntArray, rank: int) -> float:
         """What a document adds at a rank (from 0): the sums of `BoundMeasure.step_gains`.
@@ -358,13 +362,6 @@ def _topic_indices(topic_index: ArrayLike, count: int) -> IntArray:
     if topics.shape != (count,):
         raise ValueError(f"expected one topic index for each of {count} lists, got shape {topics.shape}")
     return topics
-
-
-def _terms(
-    shared: list[tuple[list[float], list[float], ScoreArray]], topic_index: int
-) -> list[tuple[list[float], list[float], list[float]]]:
-    """Discounts [K] by rank, novelty [K + 1] by coverage, and one topic's weights [S]."""
-    return [(discounts, novelty, weights[topic_index].tolist()) for discounts, novelty, weights in shared]
 
 
 def _covered(covers: BoolArray, topic_index: int) -> list[tuple[int, ...]]:

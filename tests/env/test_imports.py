@@ -50,6 +50,7 @@ def test_the_import_is_light() -> None:
 def test_heuristics_registry_and_numpy_rankers_need_no_torch() -> None:
     modules = ["srd_agents", "srd_agents.registry", "srd_agents.learner", "srd_agents.heuristic"]
     modules += [
+        "srd_agents.integrations.ranking",
         "srd_agents.supervised.linear.r_ltr",
         "srd_agents.supervised.linear.svm",
         "srd_agents.relational.ranker",

@@ -137,9 +137,10 @@ def test_a_resumed_run_trains_ntn_once_and_keeps_its_time(tmp_path: Any) -> None
 
 def test_ntn_is_trained_on_the_training_topics() -> None:
     topics = generate("serp", n_topics=20, seed=1)
-    ranker: Any = make_ranker("mdp-div-ntn-d", epochs=1, ntn_epochs=3)
+    ranker: Any = make_ranker("mdp-div-ntn-d", epochs=1, ntn_epochs=3, ntn_tensor_rate=0.02)
     ranker.fit(topics[:15], topics[15:], seed=0)
-    alone = make_ranker("ntn-div", epochs=3)
+    assert ranker._ntn.config.tensor_rate == 0.02
+    alone: Any = make_ranker("ntn-div", epochs=3)
     alone.fit(topics[:15], seed=0)  # all fifteen: a fifth less went into the other's own
     assert alone._weights().keys() == ranker._ntn._weights().keys()
     assert not np.allclose(alone._weights()["shift"], ranker._ntn._weights()["shift"])

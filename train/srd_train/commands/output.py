@@ -125,25 +125,18 @@ class Output:
         if self.json or not sys.stderr.isatty():
             yield lambda _units: None
             return
+        from rich import progress
         from rich.console import Console
-        from rich.progress import (
-            BarColumn,
-            MofNCompleteColumn,
-            Progress,
-            TextColumn,
-            TimeElapsedColumn,
-            TimeRemainingColumn,
-        )
         from rich.text import Text
 
         columns = (
-            TextColumn("{task.description}", markup=False),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TimeElapsedColumn(),
-            TimeRemainingColumn(),
+            progress.TextColumn("{task.description}", markup=False),
+            progress.BarColumn(),
+            progress.MofNCompleteColumn(),
+            progress.TimeElapsedColumn(),
+            progress.TimeRemainingColumn(),
         )
-        with Progress(*columns, console=Console(file=sys.stderr), transient=True) as bar:
+        with progress.Progress(*columns, console=Console(file=sys.stderr), transient=True) as bar:
             task = bar.add_task(str(Text(visible(description))), total=total)
             yield lambda units: bar.advance(task, units)
 

@@ -9,22 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from srd_gym.data import (
-    DataNotice,
-    LsaVectorizer,
-    compose_topics,
-    embed_texts,
-    embed_topics,
-    load_ambient,
-    load_du_div,
-    load_rl4srd,
-    load_texts,
-    load_topics,
-    load_trec,
-    load_wordnet,
-    read_folds,
-    simulate_vectors,
-)
+from srd_gym import data
 from srd_gym.names import unknown
 from srd_gym.reading import existing_file
 from srd_gym.topic import Topic, TopicSet
@@ -67,10 +52,10 @@ def with_made_vectors(
             warnings.warn(
                 f"{topics.name}: {len(left_out)} topics without judgments are left out ({', '.join(left_out[:5])}): "
                 "vectors can be simulated for judged topics only",
-                DataNotice,
+                data.DataNotice,
                 stacklevel=2,
             )
-        return simulate_vectors(
+        return data.simulate_vectors(
             judged if len(judged) else topics,
             width=width or _SIMULATED_WIDTH,
             noise=noise,
@@ -78,13 +63,13 @@ def with_made_vectors(
             catalogue=catalogue,
         )
     if kind == "lsa":
-        vectorizer = LsaVectorizer(width or _LSA_WIDTH).fit_topics(topics)
+        vectorizer = data.LsaVectorizer(width or _LSA_WIDTH).fit_topics(topics)
         return vectorizer.apply(topics, transductive=True)
     if not kind.startswith("model:"):
         raise unknown("vectors", kind, (*MADE_VECTORS, "model:NAME"))
 
     model = kind.removeprefix("model:")
-    return embed_topics(topics, lambda texts: embed_texts(model, texts))
+    return data.embed_topics(topics, lambda texts: data.embed_texts(model, texts))
 
 
 def patterns(entry: TopicsEntry) -> list[str]:
@@ -170,11 +155,11 @@ def folds_path(entry: TopicsEntry) -> Path | None:
 def _composed(topics: TopicSet, entry: TopicsEntry, texts: str) -> TopicSet:
     """The topics with vectors composed of texts, along the folds that the entry names."""
     folds = folds_path(entry)
-    with warnings.catch_warnings(action="ignore", category=DataNotice):  # of what nothing is composed of
-        collection = load_texts(matching(texts)[0], vectors=matching(str(entry.vectors))[0], retrieve="none")
+    with warnings.catch_warnings(action="ignore", category=data.DataNotice):  # of what nothing is composed of
+        collection = data.load_texts(matching(texts)[0], vectors=matching(str(entry.vectors))[0], retrieve="none")
     topics = topics.replace(topic for topic in topics if topic.labelled)
-    parts = topics.folds(entry.folds, 0) if folds is None else topics.folds_from(read_folds(folds))
-    return compose_topics(topics, collection, [part.test.query_ids for part in parts], recur=entry.recur)
+    parts = topics.folds(entry.folds, 0) if folds is None else topics.folds_from(data.read_folds(folds))
+    return data.compose_topics(topics, collection, [part.test.query_ids for part in parts], recur=entry.recur)
 
 
 def _loaded(entry: TopicsEntry) -> TopicSet:
@@ -183,25 +168,25 @@ def _loaded(entry: TopicsEntry) -> TopicSet:
     file = None if made else matching(str(entry.vectors))[0]
     qrels = [path for pattern in entry.qrels for path in matching(pattern)]
     if entry.source == "ambient":
-        return load_ambient(data_root() / "ambient", vectors=file)
+        return data.load_ambient(data_root() / "ambient", vectors=file)
     if entry.source in (*COLLECTIONS, "wordnet"):
-        load = load_wordnet if entry.source == "wordnet" else load_texts
+        load = data.load_wordnet if entry.source == "wordnet" else data.load_texts
         # `srd data build` tells what is odd; a benchmark reads the set again and again.
-        with warnings.catch_warnings(action="ignore", category=DataNotice):
+        with warnings.catch_warnings(action="ignore", category=data.DataNotice):
             return load(data_root() / FOLDERS[entry.source], vectors=file, retrieve=entry.retrieve or "bm25")
     if entry.source == "du-div":
-        return load_du_div(data_root() / "du-div", documents=file)
+        return data.load_du_div(data_root() / "du-div", documents=file)
     if entry.source == "rl4srd":
-        return load_rl4srd(data_root() / "rl4srd", documents=file, qrels=qrels or None)
+        return data.load_rl4srd(data_root() / "rl4srd", documents=file, qrels=qrels or None)
     if entry.source == "trec-indri":
         run, judged, texts = (
             [path for year in entry.years or "*" for path in matching(f"trec-web/{year}.{ending}")]
             for ending in ("indri.run*", "diversity.qrels*", "topics.xml")
         )
-        return load_trec(run=run, qrels=qrels or judged, topics=texts, vectors=file, name="trec-indri")
+        return data.load_trec(run=run, qrels=qrels or judged, topics=texts, vectors=file, name="trec-indri")
     if file is not None:
         raise ValueError(f"topics {entry.name!r}: {entry.source} brings its own vectors; leave vectors out")
-    return load_topics(entry.source)
+    return data.load_topics(entry.source)
 
 
 def _reduced(topic: Topic, entry: TopicsEntry, topic_index: int) -> Topic:

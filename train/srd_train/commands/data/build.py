@@ -10,16 +10,12 @@ from typing import Annotated, Any, Literal
 
 import tyro
 
-from srd_gym.data import LsaVectorizer, attach_vectors, embed_texts, read_vectors
-from srd_gym.data.ambient import Order, load_ambient
+from srd_gym import data
+from srd_gym.data.ambient import Order
 from srd_gym.data.attach import Embedding
 from srd_gym.data.collection import Retrieve
-from srd_gym.data.labels import load_du_div, load_rl4srd
-from srd_gym.data.parquet import write_topics
-from srd_gym.data.synthetic import PRESETS, generate
-from srd_gym.data.texts import load_texts
-from srd_gym.data.trec import load_trec
-from srd_gym.data.wordnet import Index, PartOfSpeech, load_wordnet
+from srd_gym.data.synthetic import PRESETS
+from srd_gym.data.wordnet import Index, PartOfSpeech
 from srd_gym.topic import TopicSet
 from srd_train.commands.options import File, Files, SomeFile
 from srd_train.commands.output import Output
@@ -60,12 +56,12 @@ class Build(ABC):
         return Path(self.vectors)
 
     @property
-    def any_vectors(self) -> Path | LsaVectorizer | Embedding | None:
+    def any_vectors(self) -> Path | data.LsaVectorizer | Embedding | None:
         """What --vectors names, for sources that retrieve by vectors."""
         if self.vectors == "lsa":
-            return LsaVectorizer(self.width or 100)
+            return data.LsaVectorizer(self.width or 100)
         if self.vectors is not None and self.vectors.startswith("model:"):
-            return partial(embed_texts, self.vectors.removeprefix("model:"))
+            return partial(data.embed_texts, self.vectors.removeprefix("model:"))
         return self.vector_file
 
     @property
@@ -108,10 +104,10 @@ class Build(ABC):
                 topics, made, width=self.width, noise=noise, seed=self.seed, catalogue=self.catalogue
             )
         if self.query_vectors is not None:
-            topics = attach_vectors(
-                topics, queries=read_vectors(self.query_vectors, part="query"), missing=self.missing
+            topics = data.attach_vectors(
+                topics, queries=data.read_vectors(self.query_vectors, part="query"), missing=self.missing
             )
-        write_topics(self.out, topics)
+        data.write_topics(self.out, topics)
         if self.json:
             about = {"file": str(self.out), "name": topics.name, "topics": len(topics)}
             output.data({**about, "vector_width": topics.vector_width, "marks": list(topics.marks)})
@@ -150,7 +146,7 @@ class Ambient(FolderBuild):
 
     def load(self, output: Output) -> TopicSet:
         """AMBIENT's topics."""
-        return load_ambient(self.folder, vectors=self.vector_file, missing=self.missing, **self.own)
+        return data.load_ambient(self.folder, vectors=self.vector_file, missing=self.missing, **self.own)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -174,7 +170,7 @@ class Texts(FolderBuild):
         """The folder's topics."""
         with output.progress("retrieve") as advance:
             vectors = self.any_vectors
-            return load_texts(self.folder, vectors=vectors, missing=self.missing, advance=advance, **self.own)
+            return data.load_texts(self.folder, vectors=vectors, missing=self.missing, advance=advance, **self.own)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -208,7 +204,7 @@ class Wordnet(FolderBuild):
         """The words' topics."""
         with output.progress("retrieve") as advance:
             vectors = self.any_vectors
-            return load_wordnet(self.folder, vectors=vectors, missing=self.missing, advance=advance, **self.own)
+            return data.load_wordnet(self.folder, vectors=vectors, missing=self.missing, advance=advance, **self.own)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -227,7 +223,7 @@ class Rl4srd(FolderBuild):
 
     def load(self, output: Output) -> TopicSet:
         """MDP-DIV's topics."""
-        return load_rl4srd(self.folder, documents=self.vector_file, missing=self.missing, **self.own)
+        return data.load_rl4srd(self.folder, documents=self.vector_file, missing=self.missing, **self.own)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -243,7 +239,7 @@ class DuDiv(FolderBuild):
 
     def load(self, output: Output) -> TopicSet:
         """DU-DIV's topics."""
-        return load_du_div(self.folder, documents=self.vector_file, missing=self.missing)
+        return data.load_du_div(self.folder, documents=self.vector_file, missing=self.missing)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -271,7 +267,7 @@ class Synthetic(Build):
     def load(self, output: Output) -> TopicSet:
         """Generated topics."""
         given = {name: value for name in ("noise", "width") if (value := getattr(self, name)) is not None}
-        topics = generate(self.preset, n_topics=self.topics, seed=self.seed, **given)
+        topics = data.generate(self.preset, n_topics=self.topics, seed=self.seed, **given)
         marks = ", ".join(f"{name} {value:g}" for name, value in given.items())
         return topics.replace(topics, name=f"{topics.name} ({marks})") if marks else topics
 
@@ -295,4 +291,4 @@ class Trec(Build):
 
     def load(self, output: Output) -> TopicSet:
         """TREC's topics."""
-        return load_trec(vectors=self.vector_file, missing=self.missing, **self.own)
+        return data.load_trec(vectors=self.vector_file, missing=self.missing, **self.own)

@@ -38,7 +38,7 @@ def at_work() -> Callable[[], set[int]]:
         pids = set()
         for place in Path("/proc").glob("[0-9]*"):
             with contextlib.suppress(OSError):
-                if b"ray::_run_all" in (place / "cmdline").read_bytes():
+                if b"ray::run_fit" in (place / "cmdline").read_bytes():
                     pids.add(int(place.name))
         return pids
 

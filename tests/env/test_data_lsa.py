@@ -116,8 +116,10 @@ def test_damaged_and_foreign_files_are_refused(tmp_path: Path) -> None:
     changes: list[tuple[dict[str, object], str]] = [
         ({"format_version": 2}, r"format version '2', expected 1; upgrade"),
         ({"terms": about["terms"][1:]}, r"do not belong together"),
-        ({"terms": "x"}, r"expected a list of terms"),
-        *(({"terms": terms}, "lsa.json") for terms in ([], ["a", "a"], None)),
+        *(
+            ({"terms": terms}, r"expected a list of terms, at least one and each once")
+            for terms in ("x", None, [], about["terms"][:1] * len(about["terms"]))
+        ),
     ]
     for change, message in changes:
         (tmp_path / "lsa.json").write_text(json.dumps(about | change))

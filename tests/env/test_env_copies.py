@@ -77,7 +77,7 @@ def test_a_vector_step_copies_each_topic_once_and_none_when_shared(mode: str, sh
         # Where the step ends episodes, same-step autoreset also hands out their last observations.
         expected = 0 if share else 2 * B if step == 3 and mode == "same_step" else B
         assert made == expected
-        assert held < expected + 2
+        assert step == 3 or held < expected + 1
 
 
 def test_the_count_sees_every_way_of_copying() -> None:

@@ -65,7 +65,8 @@ def test_the_command_starts_without_torch() -> None:
 
 # Gains: nobody but `srd_gym.measures` reads the arrays that they are made of
 
-MADE_OF = {"terms", "adds", "novelty", "discounts"}
+MADE_OF = {"terms", "adds", "discounts"}
+"""Not `novelty`, which other things are called too: nothing is a gain of ranks without its discounts."""
 
 
 def readers(source: str) -> set[str]:

@@ -210,6 +210,16 @@ def test_by_ranker_takes_registry_names() -> None:
     assert copy.deepcopy(strategy).ranker is strategy.ranker, "specifications copy a strategy without its ranker"
 
 
+def test_a_chain_drops_what_each_of_its_parts_drops_in_turn() -> None:
+    masks = []
+    for pruning in (Chain((KNN(k=1), KNN(k=1))), KNN(k=2)):
+        core = SelectionCore(line(0, 1, 3, 6, 10, 15, 21), horizon=3, pruning=pruning)
+        core.reset([0])
+        core.step([0])
+        masks.append(np.flatnonzero(core.allowed[0]).tolist())
+    assert masks == [[3, 4, 5, 6]] * 2
+
+
 def test_arrays_share_one_table_of_neighbours() -> None:
     arrays = TopicArrays(random_topics(0))
     by_share, by_number = KNN(0.3).bind(arrays, 3), KNN(k=2).bind(arrays, 3)
@@ -245,11 +255,7 @@ def test_arrays_share_one_table_of_neighbours() -> None:
         (lambda: Chain(KNN(0.3)), TypeError, "Chain takes a tuple of strategies, got KNN"),
         (lambda: pruning_from(KNN), TypeError, "pruning must be a strategy.*got KNN"),
         (lambda: pruning_from({"kind": "kn"}), ValueError, "unknown kind of pruning 'kn'. Did you mean knn"),
-        (
-            lambda: pruning_from({"kind": "knn", "fractoin": 1}),
-            TypeError,
-            "unknown argument of KNN: 'fractoin'.*fraction",
-        ),
+        (lambda: pruning_from({"kind": "knn", "fractoin": 1}), TypeError, "of KNN: 'fractoin'.*fraction"),
         (lambda: parse_pruning("knn"), ValueError, "cannot read the pruning description 'knn'. Write \"knn:FRACTION"),
         (lambda: parse_pruning("knn:much"), ValueError, "cannot read the number 'much'"),
         (lambda: parse_pruning("ranker:0.5:later:mmr"), ValueError, "cannot read the pruning description"),

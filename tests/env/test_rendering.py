@@ -37,6 +37,7 @@ def test_the_ranking_its_coverage_and_its_gains() -> None:
     assert lines[2] == "   2  (rank wasted: the document was not on offer)"
     assert lines[3].split() == ["3", "b", "+#", "+0.7500", "cats", "and", "cars"]
     assert lines[4] == "      2 of 2 subtopics covered  return 1.7500  alpha_DCG@3 = 0.6074"
+    assert rendered(JUDGED, 0, 2)[2].split()[:3] == ["2", "c", ".."], "what another document covers is not its own"
 
 
 def test_unlabelled_topics_show_neither_grid_nor_gains() -> None:

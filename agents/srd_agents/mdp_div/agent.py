@@ -27,6 +27,7 @@ from srd_agents.reinforce.loss import (
 )
 from srd_agents.storage import Weights
 from srd_gym.core import SelectionCore
+from srd_gym.core.selection import Pay
 from srd_gym.protocols import BoolArray, IntArray, Pruning, ScoreArray
 from srd_gym.pruning import parse_pruning
 from srd_gym.topic import Topic, TopicSet
@@ -57,9 +58,10 @@ class PolicyLearner(NetworkLearner[C]):
     def _initialise(self, generator: torch.Generator) -> None:
         """Draw the first weights."""
 
-    @abstractmethod
-    def _simulator(self, topics: TopicSet) -> SelectionCore:
+    def _simulator(self, topics: TopicSet, pay: Pay = "step") -> SelectionCore:
         """What episodes run in."""
+        config = self.config
+        return SelectionCore(topics, reward=config.reward, horizon=config.horizon, pruning=self.pruning, pay=pay)
 
     def score(self, topic: Topic, selected: IntArray, allowed: BoolArray) -> ScoreArray:
         """The policy's logit of each candidate after these documents were ranked.
@@ -87,13 +89,13 @@ class PolicyLearner(NetworkLearner[C]):
         self._greedy = None
 
     def _prepare(self, topics: TopicSet, seed: int) -> None:
-        place = torch.device(self.config.device)
         start = torch.Generator().manual_seed(seed)
         self._initialise(start)
         if self.config.standardize:
             self._network.fit(topics)
-        self._network.to(place)
-        self._generator = torch.Generator(place).manual_seed(_draw_seed(start))
+        self._network.to(self.config.device)
+        drawn = int(torch.randint(2**62, (), generator=start))
+        self._generator = torch.Generator(self.config.device).manual_seed(drawn)
         self._core = self._simulator(topics)
         self._tensors = TopicTensors(self._core.arrays, self._network.shift, order=self._order_features() > 0)
         self._greedy = None
@@ -143,14 +145,8 @@ class MdpDiv(PolicyLearner[MdpDivConfig]):
         bound = 1.0 if self.config.init == "paper" else 1.0 / self.config.hidden
         self._network.initialise(dict.fromkeys(dict(self._network.named_parameters()), bound), generator)
 
-    def _simulator(self, topics: TopicSet) -> SelectionCore:
-        return SelectionCore(
-            topics,
-            reward=self.config.reward,
-            horizon=self.config.horizon,
-            pruning=self.pruning,
-            pay="end" if self.config.return_only else "step",
-        )
+    def _simulator(self, topics: TopicSet, pay: Pay = "step") -> SelectionCore:
+        return super()._simulator(topics, "end" if self.config.return_only else pay)
 
     def _update(self, batch: IntArray) -> Mapping[str, float]:
         if self.config.update == "step":
@@ -219,9 +215,6 @@ class MdpDivBatched(PolicyLearner[MdpDivBatchedConfig]):
         bounds = dict.fromkeys(("query_weight", "input_weight", "scoring_weight"), self._network.width**-0.5)
         self._network.initialise({**bounds, "state_weight": self.config.hidden**-0.5}, generator)
 
-    def _simulator(self, topics: TopicSet) -> SelectionCore:
-        return SelectionCore(topics, reward=self.config.reward, horizon=self.config.horizon, pruning=self.pruning)
-
     def _prepare(self, topics: TopicSet, seed: int) -> None:
         super()._prepare(topics, seed)
         self._optimizer = torch.optim.Adam(self._network.parameters(), lr=self.config.learning_rate, fused=True)
@@ -242,8 +235,3 @@ class MdpDivBatched(PolicyLearner[MdpDivBatchedConfig]):
             "loss": -float((chosen * worth).sum()),
             "evaluations": episodes.evaluations / len(batch),
         }
-
-
-def _draw_seed(generator: torch.Generator) -> int:
-    """A seed for another generator."""
-    return int(torch.randint(2**62, (), generator=generator))

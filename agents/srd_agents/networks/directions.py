@@ -51,7 +51,7 @@ class Directions(nn.Module):
 
     def __init__(self, width: int, hidden: int, columns: int, *, extra: int = 0) -> None:
         super().__init__()
-        self.width, self.hidden = width, hidden
+        self.hidden = hidden
         self.inputs = Standardizer(width)
         self.from_document = dense(width, hidden)
         self.from_query = dense(width, hidden, bias=False)

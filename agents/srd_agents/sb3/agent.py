@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import torch
 
+from srd_agents.networks.attention import initialise
 from srd_agents.networks.checkpoint import load_module, load_optimizer, module_arrays, optimizer_tree
 from srd_agents.networks.learner import NetworkLearner
 from srd_agents.sb3.config import MaskablePpoConfig
@@ -66,7 +67,7 @@ class MaskablePpo(NetworkLearner[MaskablePpoConfig]):
     def _prepare(self, topics: TopicSet, seed: int) -> None:
         config = self.config
         core = SelectionCore(topics, reward=config.reward, horizon=min(config.horizon, topics.max_candidates))
-        self._network.initialise(torch.Generator().manual_seed(seed))
+        initialise(self._network, torch.Generator().manual_seed(seed))
         if config.standardize:
             self._network.inputs.fit(topics)
         self._random = PrivateRandomness(seed, config.device)

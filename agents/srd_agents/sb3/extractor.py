@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from srd_agents.config import check_count
 from srd_agents.features import order_columns
+from srd_agents.networks.attention import initialise
 from srd_agents.networks.inputs import Inputs, shared_tensor
 from srd_agents.sb3.network import CandidateNetwork, Judged
 from srd_agents.sb3.spaces import shapes_of
@@ -49,7 +50,7 @@ class CandidateExtractor(BaseFeaturesExtractor):
             width = _checked_width(arrays, width)
         self.network = CandidateNetwork(width or 0, hidden)
         # SB3 has seeded torch's global generator; one draw from it decides all first weights.
-        self.network.initialise(torch.Generator().manual_seed(int(torch.randint(2**62, ()))))
+        initialise(self.network, torch.Generator().manual_seed(int(torch.randint(2**62, ()))))
         if arrays is not None:
             self.network.inputs.fit(arrays.topics)
 

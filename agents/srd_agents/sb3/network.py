@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from srd_agents.features import ORDER_FEATURES, order_columns
-from srd_agents.networks.attention import dense, initialise
+from srd_agents.networks.attention import dense
 from srd_agents.networks.directions import Directions, ranked_so_far
 from srd_agents.networks.inputs import Inputs, Standardizer, inputs_of
 from srd_gym.protocols import IntArray, ScoreArray
@@ -50,27 +50,14 @@ class CandidateNetwork(nn.Module):
 
     def __init__(self, width: int, hidden: int = 64) -> None:
         super().__init__()
+        self.width, self.hidden = width, hidden
         self.directions = Directions(width, hidden, len(ORDER_FEATURES), extra=_RELATIONS)
         self.critic = nn.Sequential(dense(6 * hidden + 1, hidden), nn.ReLU(), dense(hidden, 1))
-
-    @property
-    def width(self) -> int:
-        """F."""
-        return self.directions.width
-
-    @property
-    def hidden(self) -> int:
-        """H."""
-        return self.directions.hidden
 
     @property
     def inputs(self) -> Standardizer:
         """The fixed shift and scale of the vectors."""
         return self.directions.inputs
-
-    def initialise(self, generator: torch.Generator) -> None:
-        """Draw the first weights, each layer uniform in [-1, 1] / sqrt(its inputs)."""
-        initialise(self, generator)
 
     def forward(self, topics: Inputs, ranking: Tensor, which: Tensor | None = None) -> Judged:
         """Judge B states.

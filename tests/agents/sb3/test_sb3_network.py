@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from srd_agents.features import order_columns
+from srd_agents.networks.attention import initialise
 from srd_agents.networks.inputs import Inputs
 from srd_agents.sb3.network import CandidateNetwork
 
@@ -16,7 +17,7 @@ WIDTH, HIDDEN, N, K = 5, 8, 7, 4
 
 def made(seed: int = 0) -> CandidateNetwork:
     network = CandidateNetwork(WIDTH, HIDDEN)
-    network.initialise(torch.Generator().manual_seed(seed))
+    initialise(network, torch.Generator().manual_seed(seed))
     return network
 
 

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from srd_agents.decoding import Draft
 from srd_agents.features import query_vectors
 from srd_agents.relational.forward import Related, Weights
 from srd_agents.relational.ranker import relations_of
@@ -78,7 +79,7 @@ class Directed(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class PolicyWeights:
-    """What a policy is: its two parts, either of which may be missing."""
+    """What a policy is: its two parts, one of which may be missing."""
 
     relations: Weights | None
     directions: Directed | None
@@ -86,12 +87,10 @@ class PolicyWeights:
     @classmethod
     def of(cls, arrays: Mapping[str, NDArray[Any]]) -> PolicyWeights:
         """From the network's arrays by name, `PolicyNetwork`'s."""
-        parts: dict[str, dict[str, NDArray[Any]]] = {"relations": {}, "directions": {}}
-        for name, array in arrays.items():
-            part, _, rest = name.partition(".")
-            if part in parts:
-                parts[part][rest] = array
-        relations, directions = parts["relations"], parts["directions"]
+        relations, directions = (
+            {name.removeprefix(part): array for name, array in arrays.items() if name.startswith(part)}
+            for part in ("relations.", "directions.")
+        )
         return cls(
             relations=Weights.of(relations) if relations else None,
             directions=Directed.of(directions) if directions else None,
@@ -120,37 +119,33 @@ class Standing:
     """
 
     def __init__(self, weights: PolicyWeights, seen: Seen, rankings: int = 1) -> None:
-        self.shape = (*seen.present.shape[:1], rankings, seen.present.shape[1])
         present = None if seen.present.all() else seen.present
-        related, directed = weights.relations, weights.directions
-        self._related = None if related is None else Related(related, seen.relations, rankings, present)
-        self._directed = None if directed is None else _Pointing(directed, seen, rankings)
-
-    @property
-    def ranked(self) -> Ranked | None:
+        self.ranked: Ranked | None = None
         """What is ranked so far in terms of relations; None where the policy has no such part."""
-        return None if self._related is None else self._related.ranked
+        self._parts: list[Draft] = []
+        if weights.relations is not None:
+            related = Related(weights.relations, seen.relations, rankings, present)
+            self.ranked = related.ranked
+            self._parts.append(related)
+        if weights.directions is not None:
+            self._parts.append(_Pointing(weights.directions, seen, rankings))
 
     def scores(self) -> Array:
         """[B, R, N] float32, of every candidate as the next document, ranked ones included."""
-        if self._related is None:
-            return np.zeros(self.shape, np.float32) if self._directed is None else self._directed.scores()
-        found = self._related.scores()
-        if self._directed is not None:
-            found += self._directed.scores()
+        found = self._parts[0].scores()
+        for part in self._parts[1:]:
+            found += part.scores()
         return found
 
     def add(self, chosen: IntArray) -> None:
         """Put these candidates, [B, R] int64, at the next rank."""
-        for part in (self._related, self._directed):
-            if part is not None:
-                part.add(chosen)
+        for part in self._parts:
+            part.add(chosen)
 
     def keep(self, rankings: IntArray) -> None:
         """Go on from some of the rankings: [B, R] int64, the ranking that each is a copy of."""
-        for part in (self._related, self._directed):
-            if part is not None:
-                part.keep(rankings)
+        for part in self._parts:
+            part.keep(rankings)
 
 
 class _Pointing:

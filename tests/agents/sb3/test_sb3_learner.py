@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from srd_agents import make_ranker
-from srd_agents.sb3.randomness import PrivateRandomness
+from srd_agents.sb3.agent import PrivateRandomness
 from srd_gym.data.synthetic import generate
 
 pytest.importorskip("sb3_contrib")

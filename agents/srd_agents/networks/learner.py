@@ -57,14 +57,26 @@ class NetworkLearner(Learner[C]):
             ) from error
 
     def check_size(self, vector_width: int) -> None:
-        """Refuse options whose network this machine could not train."""
+        """Refuse options whose network could not be trained in the memory of this machine.
 
-        def build(config: C) -> None:
-            twin = copy.copy(self)
-            twin.config = config
-            twin._build(vector_width)
+        Args:
+            vector_width: F.
 
-        check_fits(self.name, self.config, vector_width, build)
+        Raises:
+            ValueError: the message names the option that is furthest above its default.
+        """
+        limit, twin = _memory() // _COPIES, copy.copy(self)
+        if _fits(lambda: twin._build(vector_width), limit):
+            return
+        defaults = vars(type(self.config)())
+        times = {name: value / (defaults[name] or 1) for name, value in vars(self.config).items() if type(value) is int}
+        most = max(times, key=times.__getitem__, default="")
+        named = f"{most} = {getattr(self.config, most)}" if times.get(most, 0) > 1 else ""
+        raise ValueError(
+            f"ranker {self.name!r} needs more memory than there is: its network for vectors of width {vector_width} "
+            f"takes over {limit:,} bytes (a quarter of this machine's memory) or has over {_MOST_TENSORS:,} tensors; "
+            f"make {f'{named} smaller' if named else 'the vectors shorter'}"
+        )
 
     def _weights(self) -> dict[str, NDArray[Any]]:
         return module_arrays(self._network)
@@ -94,32 +106,6 @@ class NetworkLearner(Learner[C]):
 
 class _TooLargeError(Exception):
     """A network outgrew its limit."""
-
-
-def check_fits(owner: str, config: Any, vector_width: int, build: Callable[[Any], None]) -> None:
-    """Refuse options whose network could not be trained in the memory of this machine.
-
-    Args:
-        owner: whose options, for the error.
-        config: the options, a dataclass.
-        vector_width: F.
-        build: makes the network of such options.
-
-    Raises:
-        ValueError: the message names the option that is furthest above its default.
-    """
-    limit = _memory() // _COPIES
-    if _fits(lambda: build(config), limit):
-        return
-    defaults = vars(type(config)())
-    times = {name: value / (defaults[name] or 1) for name, value in vars(config).items() if type(value) is int}
-    most = max(times, key=times.__getitem__, default="")
-    named = f"{most} = {getattr(config, most)}" if times.get(most, 0) > 1 else ""
-    raise ValueError(
-        f"ranker {owner!r} needs more memory than there is: its network for vectors of width {vector_width} takes "
-        f"over {limit:,} bytes (a quarter of this machine's memory) or has over {_MOST_TENSORS:,} tensors; make "
-        f"{f'{named} smaller' if named else 'the vectors shorter'}"
-    )
 
 
 def _fits(build: Callable[[], None], limit: int) -> bool:

@@ -27,8 +27,7 @@ from srd_agents.qmix.loss import (
     mean_value,
     mix,
 )
-from srd_agents.qmix.mixer import FlatMixer, PooledMixer
-from srd_agents.qmix.network import ScoreNetwork
+from srd_agents.qmix.network import FlatMixer, PooledMixer, ScoreNetwork
 from srd_agents.qmix.replay import Replay, Visits
 from srd_agents.storage import Tree
 from srd_gym.core import ScoringCore

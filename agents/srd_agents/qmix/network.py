@@ -4,7 +4,12 @@ Chen et al., "MA4DIV: Multi-Agent Reinforcement Learning for Search Result Diver
 agent i sees the query q, its document d_i and e_i, its row of a self-attention over all documents; an MLP that all
 agents share turns them into A action values.
 
-Shapes: B topics, N candidates, F vector width, A scores, W attention width, H hidden width.
+Behind it the mixers, from the agents' values to the value of what they do together. QMIX (Rashid et al., ICML 2018),
+as MA4DIV uses it (section 4.3): hypernetworks of the global state {q, D} make the weights of a small network on the
+agents' values. The weights on those values are absolute values, so Q_tot never falls where one of them rises, and the
+best joint action is every agent's own best action.
+
+Shapes: B or U topics, N candidates, F vector width, A scores, W attention width, M mixing width, H hidden width.
 """
 
 from __future__ import annotations
@@ -15,6 +20,10 @@ from torch import Tensor, nn
 from srd_agents.networks.attention import AttentionStack, dense
 from srd_agents.networks.inputs import Inputs
 from srd_agents.qmix.config import ScoringConfig
+from srd_agents.qmix.loss import MixingWeights
+
+_FIRST_SPREAD = 0.1
+"""How far the mixing weights of the topics lie apart at first, of what random layers would give."""
 
 
 class ScoreNetwork(nn.Module):
@@ -48,3 +57,120 @@ class ScoreNetwork(nn.Module):
             rows = torch.relu_(layer(rows))
         values: Tensor = self.values(rows)
         return values
+
+
+class PooledMixer(nn.Module):
+    """Hypernetworks on a state that does not depend on the order of the documents, for any number of them.
+
+    B1, W2 and B2 come from the query and the mean of the real documents. W1 has one row for each document: with
+    `per_document` from query, mean document and the document itself, else the same row for all. Rows are divided by the
+    number of documents, so that Q_tot is of one size whatever their number.
+
+    Differs from the paper: the state is pooled instead of flattened.
+
+    Args:
+        width: F.
+        mixing_width: M.
+        hidden: H.
+        per_document: whether a document's own vector shapes its row of W1.
+    """
+
+    def __init__(
+        self,
+        width: int,
+        mixing_width: int = 8,
+        hidden: int = 64,
+        *,
+        per_document: bool = True,
+    ) -> None:
+        super().__init__()
+        self.pooled = dense(2 * width, hidden)
+        self.topic_part = dense(2 * width, hidden)
+        self.document_part = dense(width, hidden, bias=False) if per_document else None
+        self.first = dense(hidden, mixing_width)
+        self.bias = dense(hidden, mixing_width)
+        self.second = dense(hidden, mixing_width)
+        self.last = dense(hidden, 1)
+
+    def forward(self, inputs: Inputs) -> MixingWeights:
+        """The mixing weights of each topic: V = U visits in the order of the topics."""
+        state = torch.cat([inputs.queries, mean_document(inputs)], dim=1)
+        pooled = torch.relu(self.pooled(state))
+        rows: Tensor = self.topic_part(state)[:, None]
+        if self.document_part is not None:
+            rows = rows + self.document_part(inputs.documents)
+        first = self.first(torch.relu(rows)).abs()
+        count = inputs.documents.shape[1]
+        if inputs.present is None:
+            first = first.expand(-1, count, -1) / count
+        else:
+            first = first * (inputs.present / inputs.present.sum(dim=1, keepdim=True))[:, :, None]
+        return MixingWeights(first, self.bias(pooled), self.second(pooled).abs(), self.last(pooled)[:, 0])
+
+    @torch.no_grad()
+    def start_at(self, value: float) -> None:
+        """Begin close to this value plus the mean of the agents' values, as VDN, and learn what differs.
+
+        From a random start the mixer hides for a long time what each action is worth.
+        """
+        for layer in (self.first, self.bias, self.second, self.last):
+            layer.weight.mul_(_FIRST_SPREAD)
+        # ELU is the identity where its argument is positive: with B1 = 1 the hidden units are 1 + the mean value, and
+        # W2 = 1 / M takes their mean.
+        self.first.bias.fill_(1.0)
+        self.bias.bias.fill_(1.0)
+        self.second.bias.fill_(1.0 / self.second.out_features)
+        self.last.bias.fill_(value - 1.0)
+
+
+class FlatMixer(nn.Module):
+    """Hypernetworks on the flattened state [q, d_1 ... d_N], as published: the order of the documents matters.
+
+    The sizes and depths follow PyMARL, on which the published code builds: one linear layer for W1, B1 and W2, a hidden
+    layer for B2.
+
+    Args:
+        width: F.
+        documents: N; topics must have exactly this many candidates.
+        mixing_width: M.
+    """
+
+    def __init__(self, width: int, documents: int, mixing_width: int = 32) -> None:
+        super().__init__()
+        self.documents, self.mixing_width = documents, mixing_width
+        state = (documents + 1) * width
+        self.first = dense(state, documents * mixing_width)
+        self.bias = dense(state, mixing_width)
+        self.second = dense(state, mixing_width)
+        self.last_hidden = dense(state, mixing_width)
+        self.last = dense(mixing_width, 1)
+
+    def forward(self, inputs: Inputs) -> MixingWeights:
+        """The mixing weights of each topic: V = U visits in the order of the topics.
+
+        Raises:
+            ValueError: another number of documents.
+        """
+        count = inputs.documents.shape[1]
+        if count != self.documents or inputs.present is not None:
+            raise ValueError(
+                f"the flattened state takes exactly {self.documents} documents a topic, got up to {count}; "
+                "the pooled states take any number"
+            )
+        state = torch.cat([inputs.queries, inputs.documents.flatten(1)], dim=1)
+        first = self.first(state).abs().view(-1, count, self.mixing_width)
+        last = self.last(torch.relu(self.last_hidden(state)))[:, 0]
+        return MixingWeights(first, self.bias(state), self.second(state).abs(), last)
+
+    @torch.no_grad()
+    def start_at(self, value: float) -> None:
+        """Begin with Q_tot around this value."""
+        self.last.bias.fill_(value)
+
+
+def mean_document(inputs: Inputs) -> Tensor:
+    """The mean of each topic's real documents, [U, F]."""
+    if inputs.present is None:
+        return inputs.documents.mean(dim=1)
+    kept = inputs.present[:, :, None]
+    return (inputs.documents * kept).sum(dim=1) / kept.sum(dim=1)

@@ -24,8 +24,7 @@ from srd_agents.qmix.loss import (
     mean_value,
     mix,
 )
-from srd_agents.qmix.mixer import FlatMixer, PooledMixer, mean_document
-from srd_agents.qmix.network import ScoreNetwork
+from srd_agents.qmix.network import FlatMixer, PooledMixer, ScoreNetwork, mean_document
 from srd_agents.qmix.replay import Replay
 
 WIDTH, SCORES = 5, 4

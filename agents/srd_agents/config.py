@@ -27,6 +27,8 @@ _EXPECTED: Mapping[Any, str] = {
     Mapping: "a table",
 }
 """How errors call types."""
+_PASSING: Mapping[Any, Any] = {float: (int, float), tuple: (tuple, list), Literal: str}
+"""What passes for a type beside its own instances: whole numbers, lists, and text for a word."""
 _LARGEST = 2**63 - 1
 """Of whole numbers: arrays are counted in 64 bits."""
 _LONGEST = 80
@@ -82,20 +84,23 @@ def check_type(name: str, value: object, hint: Any) -> None:
         TypeError: of another type; True and False are no numbers.
         ValueError: none of a `Literal`'s words (the message suggests the nearest), or no finite number of 64 bits.
     """
-    kinds = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
+    plain = isinstance(hint, type)  # most are: what typing says of the others takes longer than their check
+    kinds = get_args(hint) if not plain and get_origin(hint) in (Union, UnionType) else (hint,)
     if Any in kinds or (value is None and NoneType in kinds):
         return
-    kind = next((kind for kind in kinds if _is_a(value, get_origin(kind) or kind)), None)
-    if kind is None:
+    for kind in kinds:
+        if _is_a(value, kind if plain else get_origin(kind) or kind):
+            break
+    else:
         expected = " or ".join(_called(kind, value) for kind in kinds if kind is not NoneType)
         came = repr(value)
         came = came if len(came) <= _LONGEST else f"{came[:_LONGEST]}..."
         raise TypeError(f"{name} must be {expected}, got {came} ({type(value).__name__})")
-    inner = get_args(kind)
-    if get_origin(kind) is Literal:
-        check_one_of(name, str(value), inner)
-    elif isinstance(value, (int, float)):
+    inner = () if plain else get_args(kind)
+    if isinstance(value, (int, float)):
         _check_finite(name, value)
+    elif not plain and get_origin(kind) is Literal:
+        check_one_of(name, str(value), inner)
     elif inner and isinstance(value, Mapping):
         for key, entry in value.items():
             check_type(f"{key!r} in {name}", entry, inner[1])
@@ -108,8 +113,7 @@ def _is_a(value: object, kind: Any) -> bool:
     """Whether a value passes for one of a type."""
     if isinstance(value, bool) and kind in (int, float):
         return False
-    passing: Mapping[Any, Any] = {float: (int, float), tuple: (tuple, list), Literal: str}
-    return isinstance(value, passing.get(kind, kind))
+    return isinstance(value, _PASSING.get(kind, kind))
 
 
 def _called(hint: Any, value: object) -> str:

@@ -37,7 +37,7 @@ RUN = {"run": "1 Q0 a 1 2.5 tag\n1 Q0 b 2 2.5 tag\n1 Q0 z 3 -1e-3 tag\n2 Q0 a 1 
 XML = b"""<?xml version="1.0" encoding="utf-8"?>
 <!DOCTYPE web [ <!ELEMENT web (topic)*> <!ATTLIST topic number CDATA #REQUIRED type (faceted|other) "other"> ]>
 <web><topic number="1" type="faceted"><query>jaguar &lt;b&gt;</query><description> A
- caf\xc3\xa9? </description><subtopic number="2" type="inf">the
+ car, \xc3\xa9t\xc3\xa9? </description><subtopic number="2" type="inf">the
   car</subtopic><subtopic number="1">the cat</subtopic></topic></web>"""
 TREC = {
     "topics.xml": XML,

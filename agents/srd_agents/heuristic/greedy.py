@@ -3,9 +3,9 @@
 Shapes: B topics side by side, N candidates, F vector width, t documents chosen so far.
 
 Lazy evaluation (Minoux 1978): where a score only falls as the list grows, what it was is a bound on what it is. Of the
-candidates in falling order of bounds only the first few are kept up to date, and more of them while the next bound
-reaches the best score; where they get many, all bounds are renewed. What is chosen is what computing every score would
-choose, to the last bit.
+candidates in falling order of bounds only the first few are kept up to date. Where a later bound reaches their best
+score, all candidates with such bounds join them, or all bounds are renewed, whichever takes less time by the number of
+products. What is chosen is what computing every score would choose, to the last bit.
 """
 
 from __future__ import annotations
@@ -27,9 +27,10 @@ LAZY_FROM = 1 << 17
 """Vector entries of a topic above which it is ranked alone and lazily; smaller ones are ranked side by side."""
 BLOCK = 1 << 18
 """Vector entries that are worked on side by side: about what a processor's second cache holds."""
-_FIRST, _AGAIN, _MORE, _MOST, _SHARE = 112, 64, 96, 512, 8
-"""Candidates that are kept up to date: at first, after all bounds were renewed, more at a time at least, and at most;
-of large topics, which begin with that least, at most one in so many."""
+_LEAST = 64
+"""Candidates that are kept up to date at first, and at least as many more at a time."""
+_ALONE = 3
+"""How long a product with one direction takes, with what goes with it, beside one of many directions at once."""
 
 
 class Objective(ABC):
@@ -149,10 +150,9 @@ class _Lazy:
         self._exact = self._value
         self._sort(value)
         # Of the few: the first `size` of the order, in buffers; the last one chosen stands at `position`.
-        self._most = min(n, max(_MOST, n // _SHARE))
-        self._members = np.empty(self._most, dtype=np.int64)
-        self._buffers = Rows(np.empty((self._most, width), dtype=np.float32), np.empty(self._most, dtype=np.float32))
-        self._kept = np.empty((2, self._most), dtype=np.float32)
+        self._members = np.empty(n, dtype=np.int64)
+        self._buffers = Rows(np.empty((n, width), dtype=np.float32), np.empty(n, dtype=np.float32))
+        self._kept = np.empty((2, n), dtype=np.float32)
         self._position = -1
 
     def choose(self, index: int, rank: int) -> None:
@@ -174,21 +174,33 @@ class _Lazy:
         """The candidate with the highest score, given `rank` chosen documents."""
         while self._folded < rank:
             size = self._size
-            if size:
-                score = self._objective.score(self._few_values, self._few_states)
-                position = int(score.argmax())
-                if size == len(self._value) or score[position] > self._bound[size]:
-                    if not self._in_candidate_order:
-                        position = self._earliest(score, position)
-                    self._position = position
-                    return int(self._members[position])
-            # Soon after all bounds were made, making them anew costs less than many that are kept up to date.
-            if size < self._most and not (size and rank == self._folded + 1):
-                self._extend(rank)
+            if not size:
+                self._extend(rank, _LEAST)
+                continue
+            score = self._objective.score(self._few_values, self._few_states)
+            position = int(score.argmax())
+            if size == len(self._value) or score[position] > self._bound[size]:
+                if not self._in_candidate_order:
+                    position = self._earliest(score, position)
+                self._position = position
+                return int(self._members[position])
+            rivals = int(np.count_nonzero(self._bound[size:] >= score[position]))
+            if self._extending_pays(rivals, rank):
+                self._extend(rank, size + max(rivals, _LEAST))
             else:
                 self._renew(rank)
         self._position = -1
         return int(self._exact.argmax())
+
+    def _extending_pays(self, added: int, rank: int) -> bool:
+        """Whether adding candidates to the few takes less time than renewing all bounds, which begins with fewer.
+
+        Those added miss directions, and all of the few need every one ahead. A renewal sorts too, and the first one
+        measures lengths: as long as two products, and three.
+        """
+        missed, ahead = rank - self._folded, len(self._directions) - rank
+        extending = added * missed + _ALONE * (self._size + added) * ahead
+        return extending <= len(self._value) * (missed + (5 if self._rows is None else 2))
 
     def _earliest(self, score: FloatArray, position: int) -> int:
         """Where the first candidate stands that is as good as the one at a position."""
@@ -207,37 +219,44 @@ class _Lazy:
             self._order, self._bound = np.arange(len(bound)), bound
         self._size, self._in_candidate_order = 0, True
 
-    def _extend(self, rank: int) -> None:
-        """Add candidates, half as many again, to the few, and fold `rank` directions in."""
+    def _extend(self, rank: int, stop: int) -> None:
+        """Let the few be the first `stop` candidates of the order, and fold `rank` directions into those added."""
         start = self._size
-        begins = not start and self._most == _MOST
-        more = (_AGAIN if self._folded else _FIRST) if begins else max(_MORE, start // 2)
-        self._size = stop = min(self._most, start + more)
         added = np.sort(self._order[start:stop])
-        rows = rows_of(self._vectors[added])
+        self._size = stop = start + len(added)
         vectors, scale = self._buffers
+        rows = self._fetched(added, vectors[start:stop])
         vectors[start:stop], scale[start:stop] = rows
         self._few = Rows(vectors[:stop], scale[:stop])
         self._in_candidate_order &= not start or bool(self._members[start - 1] < added[0])
         self._members[start:stop] = added
         self._few_values, self._few_states = self._kept[:, :stop]
         self._few_values[start:] = self._value[added]
-        state = self._state[added]
-        for direction in self._directions[self._folded : rank]:
-            self._objective.fold(state, rows.project(direction))
-        self._few_states[start:] = state
+        self._few_states[start:] = self._state[added]
+        self._fold_missed(self._few_states[start:], rows, rank)
+
+    def _fetched(self, indices: IntArray, out: FloatArray) -> Rows:
+        """Some of the candidates, their vectors in an array that is there where they stay as given."""
+        if self._rows is None:
+            self._vectors.take(indices, axis=0, out=out, mode="clip")
+            return rows_of(out)
+        self._rows.vectors.take(indices, axis=0, out=out, mode="clip")
+        return Rows(out, self._rows.scale[indices])
+
+    def _fold_missed(self, state: FloatArray, rows: Rows, rank: int) -> None:
+        """Fold directions into states of some candidates: all after those that bounds have, up to `rank` of them."""
+        for projection in rows.project_each(self._directions[self._folded : rank]).T:
+            self._objective.fold(state, projection)
 
     def _renew(self, rank: int) -> None:
         """Fold directions into the state of all candidates, up to `rank` of them, and sort anew."""
         if self._rows is None:
             self._rows = rows_of(self._vectors)
-        # Block by block, so that vectors are read from memory once, however many the directions.
-        step = max(1, BLOCK // self._directions.shape[1])
+        # Block by block, so that the products with many directions stay in the cache.
+        step = max(1, BLOCK // (rank - self._folded))
         for start in range(0, len(self._state), step):
             part = slice(start, start + step)
-            rows = Rows(self._rows.vectors[part], self._rows.scale[part])
-            for direction in self._directions[self._folded : rank]:
-                self._objective.fold(self._state[part], rows.project(direction))
+            self._fold_missed(self._state[part], Rows(self._rows.vectors[part], self._rows.scale[part]), rank)
         self._exact, self._folded = self._objective.score(self._value, self._state), rank
         self._sort(self._exact.copy())
 

@@ -35,6 +35,12 @@ class Rows(NamedTuple):
         products *= self.scale
         return products
 
+    def project_each(self, directions: FloatArray) -> FloatArray:
+        """`project` with several directions: [N, t] from [t, F]. Each vector is read once."""
+        products: FloatArray = np.vecdot(self.vectors[:, None, :], directions)
+        products *= self.scale[:, None]
+        return products
+
     def unit(self, index: Any) -> FloatArray:
         """The chosen vectors, scaled to length 1."""
         scaled: FloatArray = self.vectors[index] * self.scale[index][..., None]

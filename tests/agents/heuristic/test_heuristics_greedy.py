@@ -164,13 +164,17 @@ def test_long_lists_of_many_candidates(name: str, monkeypatch: pytest.MonkeyPatc
 @pytest.mark.parametrize(("name", "most"), [("mmr clipped", 8_000), ("dpp", 3_000)])
 def test_most_similarities_are_never_computed(name: str, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
     products: list[int] = []
-    real = Rows.project
 
-    def counted(rows: Rows, direction: Any) -> Any:
-        products.append(rows.scale.size)
-        return real(rows, direction)
+    def counted(real: Any) -> Any:
+        def count(rows: Rows, directions: Any) -> Any:
+            found = real(rows, directions)
+            products.append(found.size)
+            return found
 
-    monkeypatch.setattr(Rows, "project", counted)
+        return count
+
+    for name_of_product in ("project", "project_each"):
+        monkeypatch.setattr(Rows, name_of_product, counted(getattr(Rows, name_of_product)))
     ranker = made(name)
     ranker.rank(drawn(1000, 160, 0), 20)
     assert 19 * 64 <= sum(products) < most  # eagerly: 19,000

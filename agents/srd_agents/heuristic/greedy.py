@@ -29,7 +29,7 @@ BLOCK = 1 << 18
 """Vector entries that are worked on side by side: about what a processor's second cache holds."""
 _LEAST = 64
 """Candidates that are kept up to date at first, and at least as many more at a time."""
-_ALONE = 3
+_ALONE = 4
 """How long a product with one direction takes, with what goes with it, beside one of many directions at once."""
 
 
@@ -196,11 +196,11 @@ class _Lazy:
         """Whether adding candidates to the few takes less time than renewing all bounds, which begins with fewer.
 
         Those added miss directions, and all of the few need every one ahead. A renewal sorts too, and the first one
-        measures lengths: as long as two products, and three.
+        measures lengths: as long as three products, and four.
         """
         missed, ahead = rank - self._folded, len(self._directions) - rank
         extending = added * missed + _ALONE * (self._size + added) * ahead
-        return extending <= len(self._value) * (missed + (5 if self._rows is None else 2))
+        return extending <= len(self._value) * (missed + (7 if self._rows is None else 3))
 
     def _earliest(self, score: FloatArray, position: int) -> int:
         """Where the first candidate stands that is as good as the one at a position."""

@@ -37,7 +37,7 @@ class Part:
 
     table: ResultTable
     topics: TopicSet | None
-    """None where they cannot be had."""
+    """None: they could not be loaded."""
     why_no_texts: str | None
     """Why there are neither subtopics nor texts nor gains; None where there are."""
     rankings: list[dict[str, Any]]
@@ -53,7 +53,7 @@ def part_of(table: ResultTable, topics: TopicSet | None, why_no_texts: str | Non
 
     Args:
         table: the topic set's numbers.
-        topics: its topics; None where they cannot be had.
+        topics: its topics; None: they could not be loaded.
         why_no_texts: the reason, where there are no topics.
         budget: bytes that the rankings may take as JSON; where all take more, evenly spaced topics are shown.
     """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -56,8 +56,8 @@ def attach_vectors(
             None, and says how many in a `DataNotice`.
 
     Raises:
-        ValueError: missing vectors (which, how many, what to do), tables of different widths, no vector for any
-            document, or an unknown value of `missing`.
+        ValueError: missing vectors (which, how many, what to do), tables of different widths, vectors that stay of
+            another width, no vector for any document, or an unknown value of `missing`.
     """
     check_option("way to treat missing vectors", missing, ("error", "drop"))
     _check_widths([table for table in (documents, queries, subtopics) if table is not None and len(table)])
@@ -68,6 +68,7 @@ def attach_vectors(
         changes = _query_and_subtopics(topic, queries, subtopics, gaps)
         if kept is not None:
             if documents is not None:
+                _check_kept(kept, changes, documents)
                 changes["doc_vectors"] = documents.rows(kept.doc_ids)
             attached.append(replace(kept, **changes))  # type: ignore[arg-type]  # mypy takes ** for every field
     if documents is not None:
@@ -125,6 +126,17 @@ def _check_widths(tables: list[VectorTable]) -> None:
             raise ValueError(
                 f"vectors of {tables[0].source} have width {tables[0].width}, those of {table.source} width "
                 f"{table.width}; documents, queries and subtopics need vectors of one space"
+            )
+
+
+def _check_kept(topic: Topic, changes: Mapping[str, object], documents: VectorTable) -> None:
+    """Query and subtopic vectors that stay have the new documents' width."""
+    for name, advice in (("query_vector", "queries=, --query-vectors"), ("subtopic_vectors", "subtopics=")):
+        kept = None if name in changes else getattr(topic, name)
+        if kept is not None and kept.shape[-1] != documents.width:
+            raise ValueError(
+                f"topic {topic.query_id!r}: its {name} has width {kept.shape[-1]}, vectors of {documents.source} have "
+                f"width {documents.width}; give it by the same model, too ({advice})"
             )
 
 

@@ -163,7 +163,10 @@ def test_widths_must_agree() -> None:
     with pytest.raises(ValueError, match=r"vectors of file have width 2, those of more width 3"):
         attach_vectors(two_topics(), table("a", "b", "c"), queries=table("1", width=3, source="more"))
     old = attach_vectors(two_topics(), queries=table("1", "2", width=3))
-    refused(lambda: attach_vectors(old, table("a", "b", "c")), r"query_vector has shape \(3,\), expected \(2,\)")
+    refused(
+        lambda: attach_vectors(old, table("a", "b", "c")),
+        r"its query_vector has width 3, vectors of file have width 2; give it by the same model, too \(queries=",
+    )
 
 
 def test_a_file_without_any_query_of_the_topics_has_no_width() -> None:

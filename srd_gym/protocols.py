@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,9 +20,6 @@ if TYPE_CHECKING:
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
 ScoreArray = NDArray[np.float64]
-
-_MANY = 8
-"""Rankings that are faster looked at together."""
 
 
 @runtime_checkable
@@ -38,51 +35,6 @@ class Ranker(Protocol):
 
     def rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
         """`rank` of every topic, in their order; the same rankings as one by one."""
-
-
-def checked_ranking(ranking: Any, topic: Topic, ranker: object) -> IntArray:
-    """What a ranker returned, if it is a ranking of the topic.
-
-    Args:
-        ranking: of the topic.
-        topic: what was ranked.
-        ranker: it or its name, for the error.
-
-    Raises:
-        ValueError: no row of whole numbers, a document that the topic does not have, or one that comes twice.
-    """
-    found: NDArray[Any] = np.asarray(ranking)
-    documents = found.tolist()
-    wrong = ""
-    if found.ndim != 1 or (documents and found.dtype.kind not in "iu"):
-        wrong = (
-            f"returned {found.dtype} of shape {found.shape} for topic {topic.query_id!r}; expected whole numbers [K]"
-        )
-    elif len(distinct := set(documents)) < len(documents):
-        wrong = (
-            f"ranks a document of topic {topic.query_id!r} twice, as where scores are no numbers: are its vectors too "
-            "large? Scale them as those of training"
-        )
-    elif documents and (min(distinct) < 0 or max(distinct) >= topic.n_candidates):
-        wrong = f"ranks a document that topic {topic.query_id!r} does not have; they are 0 to {topic.n_candidates - 1}"
-    if wrong:
-        name = ranker if isinstance(ranker, str) else getattr(ranker, "name", type(ranker).__name__)
-        raise ValueError(f"ranker {name!r} {wrong}")
-    return found.astype(np.int64, copy=False)
-
-
-def checked_rankings(rankings: Sequence[Any], topics: Sequence[Topic], ranker: object) -> list[IntArray]:
-    """`checked_ranking` of each topic's ranking; many arrays are looked at as one, since one by one takes longer."""
-    if len(topics) >= _MANY and all(isinstance(ranking, np.ndarray) and ranking.ndim == 1 for ranking in rankings):
-        flat = np.concatenate(rankings)
-        sizes = np.array([topic.n_candidates for topic in topics])
-        per_topic = np.repeat(np.arange(len(topics)), [len(ranking) for ranking in rankings])
-        if flat.dtype == np.int64 and (flat >= 0).all() and (flat < sizes[per_topic]).all():
-            seen = np.zeros(sizes.sum(), dtype=bool)
-            seen[flat + (np.cumsum(sizes) - sizes)[per_topic]] = True
-            if np.count_nonzero(seen) == len(flat):
-                return list(rankings)
-    return [checked_ranking(ranking, topic, ranker) for ranking, topic in zip(rankings, topics, strict=True)]
 
 
 @runtime_checkable

@@ -20,10 +20,11 @@ from gymnasium.utils.env_checker import check_env as gymnasium_check
 from gymnasium.utils.env_checker import data_equivalence
 from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorEnv
 
+from srd_gym.checks import checked_ranking
 from srd_gym.core.arrays import TopicSource
 from srd_gym.envs.scoring import ScoringEnv
 from srd_gym.envs.selection import SelectionEnv
-from srd_gym.protocols import Ranker, checked_ranking
+from srd_gym.protocols import Ranker
 from srd_gym.reading import shown_text
 from srd_gym.topic import TOPIC_FIELDS, Topic, TopicSet
 

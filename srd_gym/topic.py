@@ -14,9 +14,8 @@ from typing import Any, Self, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from srd_gym.mapped import looked_at
-from srd_gym.names import unknown
-from srd_gym.topic_checks import check_topic
+from srd_gym.checks import check_topic, unknown
+from srd_gym.files import looked_at
 
 FloatArray = NDArray[np.float32]
 GradeArray = NDArray[np.int8]

@@ -12,7 +12,7 @@ from functools import cache, partial
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from srd_gym.names import unknown
+from srd_gym.checks import unknown
 
 C = TypeVar("C")
 

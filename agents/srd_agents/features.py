@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from srd_gym.checks import unknown
 from srd_gym.core import TopicArrays
-from srd_gym.names import unknown
 from srd_gym.protocols import BoolArray
 from srd_gym.topic import FloatArray, Topic
 

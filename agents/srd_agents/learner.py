@@ -37,9 +37,9 @@ from srd_agents.storage import (
     write_json,
 )
 from srd_agents.validation import Validation, checked_topics
+from srd_gym.checks import checked_rankings, unknown
 from srd_gym.files import PathLike
-from srd_gym.names import unknown
-from srd_gym.protocols import IntArray, checked_rankings
+from srd_gym.protocols import IntArray
 from srd_gym.reading import reading
 from srd_gym.topic import Topic, TopicSet
 

@@ -12,8 +12,8 @@ from typing import Any
 
 from srd_agents.config import Config, config_from
 from srd_agents.storage import CONFIG_FILE, read_model_config
+from srd_gym.checks import unknown
 from srd_gym.files import PathLike
-from srd_gym.names import unknown
 from srd_gym.protocols import Ranker
 from srd_gym.reading import reading
 

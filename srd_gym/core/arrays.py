@@ -13,9 +13,9 @@ from weakref import WeakValueDictionary
 import numpy as np
 from numpy.typing import NDArray
 
+from srd_gym.checks import check_integer
 from srd_gym.files import PathLike
 from srd_gym.measures import BoundMeasure, Measure, Normalizer, default_normalizer, measure, references
-from srd_gym.names import check_integer
 from srd_gym.protocols import IntArray
 from srd_gym.topic import FloatArray, GradeArray, TopicSet
 

@@ -13,12 +13,12 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from srd_gym.checks import check_integer, check_option
 from srd_gym.core.arrays import ENOUGH, TopicArrays, TopicSource
 from srd_gym.core.episodes import Episodes, Where
 from srd_gym.core.pruner import Pruner
 from srd_gym.measures import BoundMeasure, Measure, Normalizer, measure
 from srd_gym.measures.bound import PlainMeasure, covered_subtopics
-from srd_gym.names import check_integer, check_option
 from srd_gym.protocols import BoolArray, IntArray, Pruning, Reward, ScoreArray, SelectionStep
 
 OnInvalid = Literal["waste", "raise"]

@@ -29,13 +29,13 @@ from typing import Literal, get_args
 
 import numpy as np
 
+from srd_gym.checks import check_option
 from srd_gym.data.attach import Missing, attach_vectors
 from srd_gym.data.collection import by_bm25, by_cosine
 from srd_gym.data.labels import label_free_order
 from srd_gym.data.streams import existing_folder, tell
 from srd_gym.data.vectors import read_vector_parts
 from srd_gym.files import PathLike
-from srd_gym.names import check_option
 from srd_gym.reading import numbered_lines, shown
 from srd_gym.topic import FloatArray, Topic, TopicSet
 

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
+from srd_gym.checks import check_option
 from srd_gym.data.streams import few, notice
 from srd_gym.data.vectors import VectorTable, read_vectors
 from srd_gym.files import PathLike
-from srd_gym.names import check_option
 from srd_gym.reading import shown
 from srd_gym.topic import FloatArray, Topic, TopicSet
 

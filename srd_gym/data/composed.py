@@ -20,8 +20,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from srd_gym.checks import check_integer
 from srd_gym.data.synthetic import Vectors, generator_of, to_unit_length
-from srd_gym.names import check_integer
 from srd_gym.protocols import BoolArray
 from srd_gym.topic import Topic, TopicSet
 

@@ -46,8 +46,7 @@ import pyarrow.parquet as pq
 
 from srd_gym.data.arrow import count_values, number_rows, opened_parquet, read_batches
 from srd_gym.data.streams import notice
-from srd_gym.files import PathLike, written_atomically
-from srd_gym.mapped import MappedFile
+from srd_gym.files import MappedFile, PathLike, written_atomically
 from srd_gym.reading import Place, json_value, reading, shown
 from srd_gym.topic import TOPIC_FIELDS, Topic, TopicSet
 

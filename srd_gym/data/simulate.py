@@ -17,8 +17,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from srd_gym.checks import check_integer, check_number
 from srd_gym.data.synthetic import Vectors, directions, generator_of, noise_like, to_unit_length
-from srd_gym.names import check_integer, check_number
 from srd_gym.topic import Topic, TopicSet
 
 NOISE_SWEEP = (0.5, 1.0, 2.0, 4.0, 8.0)

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from srd_gym.names import check_integer, check_number, unknown
+from srd_gym.checks import check_integer, check_number, unknown
 from srd_gym.topic import Topic, TopicSet
 
 Vectors = NDArray[np.float32]

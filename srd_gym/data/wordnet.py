@@ -18,12 +18,12 @@ from typing import Literal, TypeVar, get_args
 
 import numpy as np
 
+from srd_gym.checks import check_integer, check_option
 from srd_gym.data.attach import Embedding, Missing
 from srd_gym.data.collection import Collection, Retrieve, check_first_stage, topics_of
 from srd_gym.data.lsa import LsaVectorizer
 from srd_gym.data.streams import existing_folder, tell
 from srd_gym.files import PathLike
-from srd_gym.names import check_integer, check_option
 from srd_gym.reading import numbered_lines, shown
 from srd_gym.topic import Topic, TopicSet
 from srd_gym.trec_files import TopicQrels

@@ -11,10 +11,10 @@ from gymnasium.error import ResetNeeded
 from numpy.typing import NDArray
 from pettingzoo import ParallelEnv
 
+from srd_gym.checks import check_option, hands_on, refuse_arguments
 from srd_gym.core.arrays import DEFAULT_TOPICS, TopicShuffle, TopicSource, shown
 from srd_gym.core.scoring import ScoringCore
 from srd_gym.envs.selection import RENAMED
-from srd_gym.names import check_option, hands_on, refuse_arguments
 from srd_gym.rendering import RENDER_FPS, RENDER_MODES, Frame, close_window, render, scoring_scene
 
 ScoringObservation = Literal["full", "local", "flat"]

@@ -15,10 +15,10 @@ from gymnasium import spaces
 from gymnasium.error import ResetNeeded
 from numpy.typing import DTypeLike, NDArray
 
+from srd_gym.checks import check_option, hands_on, refuse_arguments
 from srd_gym.core.arrays import DEFAULT_TOPICS, TopicShuffle, TopicSource
 from srd_gym.core.episodes import Snapshot
 from srd_gym.core.selection import SelectionCore
-from srd_gym.names import check_option, hands_on, refuse_arguments
 from srd_gym.protocols import BoolArray, Pruning
 from srd_gym.pruning import pruning_from
 from srd_gym.rendering import RENDER_FPS, RENDER_MODES, Frame, close_window, render, selection_scene

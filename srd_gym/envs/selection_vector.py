@@ -12,12 +12,12 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from numpy.typing import ArrayLike, DTypeLike
 
+from srd_gym.checks import check_option, hands_on, refuse_arguments
 from srd_gym.core.arrays import DEFAULT_TOPICS, TopicSource
 from srd_gym.core.episodes import Snapshot
 from srd_gym.core.selection import SelectionCore
 from srd_gym.envs.batching import BatchObservationBuilder, as_seeds, checked_reset_mask
 from srd_gym.envs.selection import RENAMED, Info, Observation, ObservationKind, drawn, topic_position
-from srd_gym.names import check_option, hands_on, refuse_arguments
 from srd_gym.protocols import BoolArray, IntArray, Pruning, ScoreArray
 from srd_gym.pruning import pruning_from
 from srd_gym.rendering import RENDER_FPS, RENDER_MODES, Frame, close_window

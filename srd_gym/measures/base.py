@@ -12,9 +12,9 @@ from typing import ClassVar, Literal, Self
 
 import numpy as np
 
+from srd_gym.checks import check_integer, check_number, check_option
 from srd_gym.measures.bound import BoundMeasure, Term, geometric_novelty
 from srd_gym.measures.reference import NORMALIZERS, Normalizer, Reference, ideal_gains
-from srd_gym.names import check_integer, check_number, check_option
 from srd_gym.protocols import IntArray, ScoreArray
 
 Normalization = Literal["ndeval", "chapelle"]

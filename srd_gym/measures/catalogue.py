@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from srd_gym.checks import check_number, unknown
 from srd_gym.measures.base import (
     Cascade,
     CollectionIndependent,
@@ -26,7 +27,6 @@ from srd_gym.measures.base import (
 )
 from srd_gym.measures.bound import Term
 from srd_gym.measures.reference import Normalizer
-from srd_gym.names import check_number, unknown
 from srd_gym.protocols import ScoreArray
 
 

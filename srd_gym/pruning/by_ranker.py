@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from srd_gym.names import check_integer, check_number, check_option
-from srd_gym.protocols import BoolArray, IntArray, Ranker, ScoreArray, SequentialScorer, checked_ranking
+from srd_gym.checks import check_integer, check_number, check_option, checked_ranking
+from srd_gym.protocols import BoolArray, IntArray, Ranker, ScoreArray, SequentialScorer
 from srd_gym.pruning.knn import _ROUNDING
 from srd_gym.topic import Topic
 

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from srd_gym.checks import refuse_arguments, unknown
 from srd_gym.core.pruner import checked_strategy
-from srd_gym.names import refuse_arguments, unknown
 from srd_gym.protocols import BoolArray, BoundPruning, IntArray, Pruning
 from srd_gym.pruning.by_ranker import ByRanker
 from srd_gym.pruning.knn import KNN

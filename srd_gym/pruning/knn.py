@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from srd_gym.names import check_integer, check_number, check_option
+from srd_gym.checks import check_integer, check_number, check_option
 from srd_gym.protocols import BoolArray, IntArray
 
 if TYPE_CHECKING:

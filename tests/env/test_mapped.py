@@ -13,12 +13,12 @@ import pyarrow.parquet as pq
 import pytest
 from small_topics import refused
 
-from srd_gym import mapped
+from srd_gym import files
 from srd_gym.data import parquet
 from srd_gym.data.parquet import count_row_groups, read_topics, write_topics
 from srd_gym.data.streams import DataNotice
 from srd_gym.data.synthetic import generate
-from srd_gym.mapped import MappedFile, looked_at
+from srd_gym.files import MappedFile, looked_at
 from srd_gym.topic import TopicSet
 
 TOPICS = generate("tiny", n_topics=40, seed=0)
@@ -82,7 +82,7 @@ def test_more_than_the_footer_says_is_refused(groups: Path, monkeypatch: pytest.
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 def test_what_was_looked_at_is_given_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mapped, "AT_ONCE", 2**21)
+    monkeypatch.setattr(files, "AT_ONCE", 2**21)
     each = np.zeros(2**18, np.float32)  # 1 MiB
     with closing(MappedFile(32 * each.size)) as file:
         rows = [row for row in file.moved([each] * 32) if row is not None]

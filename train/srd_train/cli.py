@@ -17,8 +17,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from srd_gym.checks import unknown
 from srd_gym.interrupts import number_of, stopped_by_signals
-from srd_gym.names import unknown
 from srd_train.commands.output import Output
 
 _OWN_NEEDS = ("tyro", "rich", "scipy", "docstring_parser")

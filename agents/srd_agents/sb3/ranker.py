@@ -13,8 +13,8 @@ import numpy as np
 from srd_agents.config import check_count
 from srd_agents.sb3.config import MaskablePpoConfig, Sb3ModelConfig
 from srd_agents.sb3.spaces import Shapes, shapes_of
+from srd_gym.checks import unknown
 from srd_gym.files import PathLike
-from srd_gym.names import unknown
 from srd_gym.protocols import IntArray, ScoreArray
 from srd_gym.reading import existing_file
 from srd_gym.topic import Topic

@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 
 from srd_agents.history import OnProgress
 from srd_agents.registry import RANKERS
+from srd_gym.checks import checked_rankings
 from srd_gym.measures import evaluate
-from srd_gym.protocols import checked_rankings
 from srd_gym.topic import TopicSet
 from srd_train.experiment.fit import Fitted, Split, all_options, fit_ranker, split_topics, with_lsa
 from srd_train.experiment.recipe import RankerEntry, Recipe, TopicsEntry, View

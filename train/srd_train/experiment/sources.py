@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from srd_gym import data
-from srd_gym.names import unknown
+from srd_gym.checks import unknown
 from srd_gym.reading import existing_file
 from srd_gym.topic import Topic, TopicSet
 from srd_train.experiment.recipe import COLLECTIONS, FOLDERS, TopicsEntry

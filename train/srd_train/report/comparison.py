@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping
 from itertools import combinations
 from typing import Any
 
+from srd_gym.checks import unknown
 from srd_gym.data.trec import TopicText, judgment_rows
 from srd_gym.measures import Evaluation, Measure, evaluate_run, measure
-from srd_gym.names import unknown
 from srd_gym.topic import Topic, TopicSet
 from srd_gym.trec_files import Qrels, Run
 from srd_train.experiment.surroundings import commit, versions

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from srd_gym.names import unknown
+from srd_gym.checks import unknown
 from srd_train.experiment.recipe import Recipe
 from srd_train.experiment.records import Record
 from srd_train.report.significance import Scores, interval, tests_against, wins_ties_losses

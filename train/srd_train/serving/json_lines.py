@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from srd_gym.names import unknown
-from srd_gym.protocols import checked_ranking
+from srd_gym.checks import checked_ranking, unknown
 from srd_gym.reading import json_value
 from srd_gym.topic import Topic, TopicSet
 from srd_train.serving.models import Model

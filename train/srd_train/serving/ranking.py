@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from srd_gym.checks import checked_rankings
 from srd_gym.data import WORDS, load_topics
 from srd_gym.data.parquet import count_row_groups, iter_query_ids, iter_topics
-from srd_gym.protocols import checked_rankings
 from srd_gym.topic import Topic, TopicSet
 from srd_train.experiment.engines import connected_ray
 from srd_train.serving.models import Model

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pyarrow.parquet as pq
 
-from srd_gym.names import unknown
+from srd_gym.checks import unknown
 from srd_gym.reading import reading
 from srd_train.experiment.recipe import Recipe, load_recipe
 from srd_train.experiment.records import Record

@@ -15,8 +15,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from srd_gym.checks import check_integer
 from srd_gym.data.synthetic import Vectors, to_unit_length
-from srd_gym.names import check_integer
 from srd_gym.topic import Topic, TopicSet
 
 _STREAM = 1907

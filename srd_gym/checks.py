@@ -1,0 +1,282 @@
+"""What arguments, topics and rankings must be: each check raises an error of what was expected and what came."""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from srd_gym.topic import Topic
+
+F = TypeVar("F", bound=Callable[..., None])
+_FEW = 5
+"""Names that are listed even where near ones are suggested."""
+_MANY = 8
+"""Rankings that are faster looked at together."""
+_IDS = ("doc_ids", "subtopic_ids", "pool_ids")
+_TEXTS = (*_IDS, "doc_texts", "subtopic_texts", "feature_names")
+
+
+def unknown(kind: str, given: str, known: Iterable[str], hint: str = "") -> ValueError:
+    """The error for a name that is not in a registry; it suggests the nearest names, or lists all.
+
+    Args:
+        kind: what the name stands for, as the user calls it ("measure", "ranker").
+        given: the name that came.
+        known: the names that exist.
+        hint: a last sentence saying what to do.
+
+    Returns:
+        A `ValueError` to raise.
+    """
+    names = sorted(known)
+    folded = {name.casefold(): name for name in names}
+    near = [folded[match] for match in difflib.get_close_matches(given.casefold(), folded, n=3, cutoff=0.5)]
+    advice = [f"Did you mean {' or '.join(near)}?"] if near else []
+    if not near or len(names) <= _FEW:
+        advice.append(f"Known: {', '.join(names)}.")
+    return ValueError(" ".join(filter(None, [f"unknown {kind} {given!r}.", *advice, hint])))
+
+
+def check_option(name: str, given: object, known: Iterable[str]) -> None:
+    """Refuse a word that is none of those known; the error is that of `unknown`.
+
+    Raises:
+        ValueError: another word.
+    """
+    if given not in (words := tuple(known)):
+        raise unknown(name, str(given), words)
+
+
+def check_integer(name: str, value: object, least: int, most: int | None = None) -> None:
+    """Refuse what is no integer from `least` to `most`.
+
+    Raises:
+        TypeError: no integer.
+        ValueError: one out of range.
+    """
+    if isinstance(value, bool) or not isinstance(value, int | np.integer):
+        raise TypeError(f"{name} must be an integer, got {value!r} ({type(value).__name__})")
+    if value < least:
+        raise ValueError(f"{name} must be at least {least}, got {value}")
+    if most is not None and value > most:
+        raise ValueError(f"{name} must be at most {most:,}, got {value}")
+
+
+def check_number(name: str, value: object, least: float, most: float) -> None:
+    """Refuse what is no number in a range.
+
+    Raises:
+        TypeError: no number.
+        ValueError: one out of range, or NaN.
+    """
+    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
+        raise TypeError(f"{name} must be a number, got {value!r} ({type(value).__name__})")
+    if not least <= value <= most:
+        raise ValueError(f"{name} must be between {least:g} and {most:g}, got {value}")
+
+
+def refuse_arguments(call: Callable[..., Any], given: Mapping[str, object], renamed: Mapping[str, str]) -> None:
+    """Refuse keyword arguments that a call does not take, by its signature.
+
+    Args:
+        call: the function or class; its signature says what it takes.
+        given: the arguments that came.
+        renamed: old name -> what to write instead.
+
+    Raises:
+        TypeError: there is one; the message gives its new name, else near ones.
+    """
+    parameters = inspect.signature(call).parameters.values()
+    known = [parameter.name for parameter in parameters if parameter.kind is not parameter.VAR_KEYWORD]
+    for name in given:
+        if name in renamed:
+            raise TypeError(f"{call.__name__} has no argument {name!r} any more: write {renamed[name]} instead")
+        if name not in known:
+            raise TypeError(str(unknown(f"argument of {call.__name__}:", name, known)))
+
+
+def hands_on(to: Callable[..., Any], *, but: Iterable[str] = ()) -> Callable[[F], F]:
+    """Shows a function's `**options` as what they are: the keyword arguments of the call that they are handed on to.
+
+    Args:
+        to: that call.
+        but: arguments of it that the function does not take.
+    """
+
+    def shown(function: F) -> F:
+        own = inspect.signature(function)
+        parameters = [parameter for parameter in own.parameters.values() if parameter.kind is not parameter.VAR_KEYWORD]
+        hidden = {*own.parameters, *but}
+        parameters += [each for name, each in inspect.signature(to).parameters.items() if name not in hidden]
+        function.__signature__ = own.replace(parameters=parameters)  # type: ignore[attr-defined]
+        return function
+
+    return shown
+
+
+def check_topic(topic: Topic) -> None:
+    """Convert, check and freeze every field of a topic under construction."""
+    _check_texts(topic)
+    _check_arrays(topic)
+    _check_counts(topic)
+
+
+def _fault(topic: Topic, found: str, kind: type[Exception] = ValueError) -> Exception:
+    """The error about a topic."""
+    return kind(f"topic {topic.query_id!r}: {found}")
+
+
+def _check_texts(topic: Topic) -> None:
+    """Ids and texts are text, and ids differ."""
+    if not isinstance(topic.query_id, str):
+        raise TypeError(f"query_id must be text, got {topic.query_id!r} ({type(topic.query_id).__name__})")
+    if not isinstance(topic.query_text, str | None):
+        raise _fault(topic, f"query_text must be text or None, got {topic.query_text!r}", TypeError)
+    for name in _TEXTS:
+        value = getattr(topic, name)
+        if value is not None:
+            texts = _texts(topic, name, value)
+            object.__setattr__(topic, name, texts)
+            if name in _IDS and len(set(texts)) < len(texts):
+                (twice, _), *_ = Counter(texts).most_common(1)
+                raise _fault(topic, f"{name} holds {twice!r} twice; keep one of them")
+    if not topic.doc_ids:
+        raise ValueError(f"topic {topic.query_id!r} has no candidates; expected at least one document")
+
+
+def _texts(topic: Topic, name: str, value: Any) -> tuple[str, ...]:
+    """The value as a tuple of text; one text alone would be taken apart letter by letter."""
+    if isinstance(value, str):
+        raise _fault(topic, f"{name} must be a sequence of texts, got the single text {value!r}", TypeError)
+    texts = tuple(value)
+    wrong = [entry for entry in texts if not isinstance(entry, str)]
+    if wrong:
+        raise _fault(topic, f"{name} must be text, got {wrong[0]!r} ({type(wrong[0]).__name__})", TypeError)
+    return texts
+
+
+def _check_arrays(topic: Topic) -> None:
+    """Arrays have the shapes that the ids and the vector width ask for."""
+    n, s, p = len(topic.doc_ids), len(topic.subtopic_ids), len(topic.pool_ids or ())
+    # The documents' vectors set the width, else the query's, else the subtopics'.
+    names = ("doc_vectors", "query_vector", "subtopic_vectors")
+    vectors = [_numbers(topic, name) for name in names if getattr(topic, name) is not None]
+    width = next((array.shape[-1] for array in vectors if array.ndim), 0)
+    expected: dict[str, tuple[int, ...]] = {
+        "query_vector": (width,),
+        "doc_vectors": (n, width),
+        "retrieval_scores": (n,),
+        "subtopic_vectors": (s, width),
+        "subtopic_weights": (s,),
+        "judgments": (n, s),
+        "pool": (p, s),
+        "doc_features": (n, len(topic.feature_names)),
+    }
+    for name, shape in expected.items():
+        if getattr(topic, name) is not None:
+            dtype = np.int8 if name in ("judgments", "pool") else np.float32
+            object.__setattr__(topic, name, _checked_array(topic, name, dtype, shape))
+
+
+def _numbers(topic: Topic, name: str) -> NDArray[Any]:
+    """A field as an array of numbers."""
+    try:
+        given = np.asarray(getattr(topic, name))
+    except ValueError as error:
+        raise _fault(topic, f"{name} is no array: {error}") from error
+    if given.size and given.dtype.kind not in "fiub":
+        raise _fault(topic, f"{name} must hold numbers, got {given.dtype}", TypeError)
+    return given
+
+
+def _checked_array(topic: Topic, name: str, dtype: type[np.generic], shape: tuple[int, ...]) -> NDArray[Any]:
+    """A field as a read-only, C-ordered, finite array of this dtype and shape."""
+    given = _numbers(topic, name)
+    if given.shape != shape:
+        raise _fault(topic, f"{name} has shape {given.shape}, expected {shape}")
+    if given.dtype.kind == "f" and not np.isfinite(given).all():
+        row = int(np.argwhere(~np.isfinite(given))[0][0])
+        raise _fault(topic, f"{name} holds NaN or infinity (first at row {row}); expected finite numbers")
+    with np.errstate(over="ignore", invalid="ignore"):
+        array = np.ascontiguousarray(given, dtype=dtype)
+    fits = np.isfinite(array).all() if dtype is np.float32 else np.array_equal(array, given)
+    if not fits:
+        raise _fault(topic, f"{name} holds values that {np.dtype(dtype).name} cannot represent")
+    frozen = array.view()
+    frozen.flags.writeable = False
+    return frozen
+
+
+def _check_counts(topic: Topic) -> None:
+    """Fields that come together are there together, one entry each."""
+    for name, ids, each in (
+        ("doc_texts", topic.doc_ids, "candidate"),
+        ("subtopic_texts", topic.subtopic_ids, "subtopic"),
+    ):
+        value = getattr(topic, name)
+        if value is not None and len(value) != len(ids):
+            raise _fault(topic, f"{name} has {len(value)} entries, expected {len(ids)} (one a {each})")
+    if (topic.pool is None) != (topic.pool_ids is None):
+        raise _fault(topic, "pool and pool_ids come together; one of them is missing")
+    weights = topic.subtopic_weights
+    if weights is not None and not (weights > 0).all():
+        raise _fault(topic, f"subtopic_weights must be positive, got {weights.min()}")
+    scores = topic.retrieval_scores
+    if scores is not None and len(rises := np.flatnonzero(np.diff(scores) > 0)):
+        raise _fault(
+            topic,
+            f"retrieval_scores rise from candidate {rises[0]} to {rises[0] + 1}; candidates must stand in retrieval "
+            "order, best first",
+        )
+
+
+def checked_ranking(ranking: Any, topic: Topic, ranker: object) -> NDArray[np.int64]:
+    """What a ranker returned, if it is a ranking of the topic.
+
+    Args:
+        ranking: of the topic.
+        topic: what was ranked.
+        ranker: it or its name, for the error.
+
+    Raises:
+        ValueError: no row of whole numbers, a document that the topic does not have, or one that comes twice.
+    """
+    found: NDArray[Any] = np.asarray(ranking)
+    documents = found.tolist()
+    wrong = ""
+    if found.ndim != 1 or (documents and found.dtype.kind not in "iu"):
+        wrong = (
+            f"returned {found.dtype} of shape {found.shape} for topic {topic.query_id!r}; expected whole numbers [K]"
+        )
+    elif len(distinct := set(documents)) < len(documents):
+        wrong = (
+            f"ranks a document of topic {topic.query_id!r} twice, as where scores are no numbers: are its vectors too "
+            "large? Scale them as those of training"
+        )
+    elif documents and (min(distinct) < 0 or max(distinct) >= topic.n_candidates):
+        wrong = f"ranks a document that topic {topic.query_id!r} does not have; they are 0 to {topic.n_candidates - 1}"
+    if wrong:
+        name = ranker if isinstance(ranker, str) else getattr(ranker, "name", type(ranker).__name__)
+        raise ValueError(f"ranker {name!r} {wrong}")
+    return found.astype(np.int64, copy=False)
+
+
+def checked_rankings(rankings: Sequence[Any], topics: Sequence[Topic], ranker: object) -> list[NDArray[np.int64]]:
+    """`checked_ranking` of each topic's ranking; many arrays are looked at as one, since one by one takes longer."""
+    if len(topics) >= _MANY and all(isinstance(ranking, np.ndarray) and ranking.ndim == 1 for ranking in rankings):
+        flat = np.concatenate(rankings)
+        sizes = np.array([topic.n_candidates for topic in topics])
+        per_topic = np.repeat(np.arange(len(topics)), [len(ranking) for ranking in rankings])
+        if flat.dtype == np.int64 and (flat >= 0).all() and (flat < sizes[per_topic]).all():
+            seen = np.zeros(sizes.sum(), dtype=bool)
+            seen[flat + (np.cumsum(sizes) - sizes)[per_topic]] = True
+            if np.count_nonzero(seen) == len(flat):
+                return list(rankings)
+    return [checked_ranking(ranking, topic, ranker) for ranking, topic in zip(rankings, topics, strict=True)]

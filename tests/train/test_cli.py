@@ -74,7 +74,6 @@ def raising(error: BaseException) -> Any:
 @pytest.mark.parametrize(
     ("error", "code", "said"),
     [
-        (ModuleNotFoundError("No module named 'tyro'", name="tyro"), 2, 'pip install "srd-gym[train]"'),
         (KeyboardInterrupt(), 130, "interrupted"),
         (OSError(28, "No space left on device", "x.run"), 2, "No space left on device: x.run"),
         (ValueError("two\nlines"), 2, "error: two lines"),
@@ -198,6 +197,13 @@ def test_an_interrupt_while_packages_are_imported_is_one_line(tmp_path: Path) ->
         [sys.executable, "-c", command, "--version"], env=environment, capture_output=True, text=True, timeout=60
     )
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "error: interrupted; nothing was begun\n")
+
+
+def test_without_the_extra_the_command_names_it() -> None:
+    hidden = "import sys; sys.modules['tyro'] = None; from srd_train.__main__ import main; sys.exit(main())"
+    done = subprocess.run([sys.executable, "-c", hidden, "--help"], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == 'error: the command srd needs tyro: pip install "srd-gym[train]"\n'
 
 
 def test_the_package_runs_as_the_command() -> None:

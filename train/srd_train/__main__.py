@@ -1,4 +1,4 @@
-"""Where the command `srd` begins: an interrupt while the packages are imported ends it as any other does."""
+"""Where the command `srd` begins: an interrupt while packages are imported, or a missing one, ends in one line."""
 
 from __future__ import annotations
 
@@ -23,6 +23,11 @@ def main() -> int:
     except KeyboardInterrupt:
         sys.stderr.write("error: interrupted; nothing was begun\n")
         return 130
+    except ModuleNotFoundError as error:
+        if error.name != "tyro":  # the first that is imported of what the extra brings
+            raise
+        sys.stderr.write('error: the command srd needs tyro: pip install "srd-gym[train]"\n')
+        return 2
     if code > _SIGNALLED and "ray" in sys.modules:
         # Ray that was stopped while it started aborts the process as Python ends; its own processes end with this one.
         with contextlib.suppress(OSError):  # nobody reads any more

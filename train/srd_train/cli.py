@@ -19,10 +19,8 @@ from typing import Any
 
 from srd_gym.checks import unknown
 from srd_gym.interrupts import number_of, stopped_by_signals
-from srd_train.commands.output import Output
+from srd_train.commands.console import Output, parsed
 
-_OWN_NEEDS = ("tyro", "rich", "scipy", "docstring_parser")
-"""What the extra `train` installs."""
 USER_ERRORS = (ValueError, TypeError, OSError, ImportError, FloatingPointError, MemoryError)
 """What a user can put right: reported as one line. Anything else is our mistake and keeps its traceback."""
 
@@ -159,8 +157,6 @@ def _message(error: BaseException) -> str:
     if isinstance(error, OSError) and error.strerror:
         where = f": {error.filename}" if error.filename else ""
         return f"{error.strerror}{where}"
-    if isinstance(error, ModuleNotFoundError) and error.name in _OWN_NEEDS:
-        return f'the command srd needs {error.name}: pip install "srd-gym[train]"'
     if isinstance(error, MemoryError):
         return f"this takes more memory than there is ({str(error) or 'MemoryError'}); ask for less"
     return str(error) or type(error).__name__
@@ -183,8 +179,6 @@ def _run(args: list[str], output: Output, tree: Group, prog: str) -> int:
             raise unknown("command", f"{prog} {word}", [f"{prog} {name}" for name in node.commands])
         node = node.commands[word]
         prog = f"{prog} {word}"
-    from srd_train.commands.options import parsed
-
     found: Any = getattr(importlib.import_module(node.module), node.command)
     command = parsed(found, args, prog) if isinstance(found, type) else found(args, prog)
     status: int = command.execute(output)

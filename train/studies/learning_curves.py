@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 
-from srd_train.commands.options import File
-from srd_train.commands.output import Output
+from srd_train.commands.console import File, Output
 from srd_train.report.curves import AGAINST, Panel, panels
 from srd_train.report.results import read_results
 from studies.figures import COLOURS, check_format, empty_figure, save_figure

@@ -20,7 +20,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from srd_train.commands.output import Output
+from srd_train.commands.console import Output
 
 PACKAGES = ("srd_gym", "srd_agents", "srd_train")
 RECIPE = """

@@ -8,7 +8,7 @@ import pytest
 from made_results import recipe_file
 from run_srd import Srd
 
-from srd_train.commands.output import Output
+from srd_train.commands.console import Output
 
 
 def test_the_bar_moves_within_a_cell_and_ends_at_whole_cells(

@@ -1,1 +1,1 @@
-"""One module a command, with options, output and progress beside them; `srd_train.cli` finds them by name."""
+"""One module a command, with the console, which options and results go through; `srd_train.cli` finds them by name."""

@@ -11,8 +11,7 @@ from typing import Annotated, Any, Literal
 import tyro
 
 from srd_agents.history import OnProgress, Progress
-from srd_train.commands.options import Command, SomeFile, SomeFolder, overview, parsed
-from srd_train.commands.output import Output, print_table
+from srd_train.commands.console import Command, Output, SomeFile, SomeFolder, overview, parsed, print_table
 from srd_train.experiment.benchmark import FailedCellsError, run_benchmark
 from srd_train.experiment.cells import Cell, Engine, in_process
 from srd_train.experiment.engines import imported_ray, on_ray, processes

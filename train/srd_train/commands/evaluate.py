@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 from srd_gym.measures import evaluate_run
 from srd_gym.trec_files import read_qrels, read_run
-from srd_train.commands.options import DEFAULT_MEASURES, Files, Measures
-from srd_train.commands.output import Output
+from srd_train.commands.console import DEFAULT_MEASURES, Files, Measures, Output
 from srd_train.experiment.surroundings import import_own
 
 

@@ -13,8 +13,7 @@ import tyro
 
 from srd_agents.registry import RANKERS
 from srd_gym.trec_files import write_run
-from srd_train.commands.options import Command, SomeFile, overview, parsed, parsed_with_ranker
-from srd_train.commands.output import Output
+from srd_train.commands.console import Command, Output, SomeFile, overview, parsed, parsed_with_ranker
 from srd_train.experiment.engines import imported_ray
 from srd_train.experiment.surroundings import import_own
 from srd_train.serving.json_lines import rank_lines

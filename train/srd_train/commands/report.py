@@ -8,8 +8,7 @@ from typing import Annotated
 
 import tyro
 
-from srd_train.commands.options import SomeFile
-from srd_train.commands.output import Output
+from srd_train.commands.console import Output, SomeFile
 
 
 @dataclass(frozen=True, kw_only=True)

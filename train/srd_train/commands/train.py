@@ -15,15 +15,15 @@ from srd_agents.learner import Learner
 from srd_agents.registry import RANKERS, RankerSpec
 from srd_gym.data import load_topics
 from srd_gym.topic import TopicSet
-from srd_train.commands.options import (
+from srd_train.commands.console import (
     Command,
     Folder,
+    Output,
     SomeFile,
     SomeFolder,
     overview,
     parsed_with_ranker,
 )
-from srd_train.commands.output import Output
 from srd_train.experiment.fit import Fitted, Split, fit_ranker, split_topics, topics_seen, with_lsa
 from srd_train.experiment.surroundings import commit, held, import_own
 from srd_train.experiment.tensorboard import EventLog

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from srd_train.commands.output import Output
+from srd_train.commands.console import Output
 from srd_train.report.markup import write_text
 from studies.claims.book import read_book
 from studies.claims.check import faults, remade_pages

@@ -11,7 +11,7 @@ import tyro
 
 from srd_gym.data import load_topics
 from srd_gym.topic import Topic
-from srd_train.commands.output import Output
+from srd_train.commands.console import Output
 from srd_train.report.topic_statistics import statistics, statistics_table
 from srd_train.serving.ranking import topic_stream
 

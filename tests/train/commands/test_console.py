@@ -9,7 +9,7 @@ import sys
 import pytest
 from made_results import record, table_of
 
-from srd_train.commands.output import Output, print_table
+from srd_train.commands.console import Output, print_table
 from srd_train.report.markup import plain_columns
 from srd_train.report.tables import ResultTable
 

@@ -1,4 +1,4 @@
-"""Writing files, safely: nothing is ever half written. And numbers that stay in a file, which is mapped."""
+"""Writing files, safely: nothing is half written, and one run at a time. And numbers that stay in a mapped file."""
 
 from __future__ import annotations
 
@@ -27,6 +27,7 @@ PathLike = str | os.PathLike[str]
 PARTIAL = ".partial"
 """How the names of files end that are being written."""
 
+_LOCK = ".lock"
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 """Errors of writing that name no file."""
 
@@ -133,6 +134,34 @@ def _locked(stream: IO[Any]) -> bool:
     except OSError:
         return False
     return True
+
+
+@contextlib.contextmanager
+def held(folder: Path) -> Iterator[None]:
+    """Hold the folder while the block runs; the system lets go of it however the process ends.
+
+    Args:
+        folder: created where missing; what was made for this goes again where the block itself makes nothing in it.
+
+    Raises:
+        ValueError: another run holds it.
+    """
+    made = [path for path in (folder, *folder.parents) if not path.exists()]
+    folder.mkdir(parents=True, exist_ok=True)
+    before = {path.name for path in folder.iterdir()}
+    with (folder / _LOCK).open("a") as stream:
+        if fcntl is not None and not _locked(stream):
+            raise ValueError(
+                f"another run is writing to {folder}; wait for its end, or give this one another folder with --out"
+            )
+        try:
+            yield
+        finally:
+            with contextlib.suppress(OSError):  # of a folder that holds something
+                if {path.name for path in folder.iterdir()} - before == {_LOCK}:
+                    (folder / _LOCK).unlink()
+                for path in made:
+                    path.rmdir()
 
 
 class MappedFile:

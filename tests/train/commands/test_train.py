@@ -19,9 +19,9 @@ from srd_gym.data import parquet
 from srd_gym.data.lsa import LsaVectorizer
 from srd_gym.data.parquet import read_topics, write_topics
 from srd_gym.data.synthetic import generate
+from srd_gym.files import held
 from srd_gym.trec_files import read_run
 from srd_train.experiment.fit import torch_threads
-from srd_train.experiment.surroundings import held
 
 QUICK = ("--epochs", "3", "--patience", "0")
 

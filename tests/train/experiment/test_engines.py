@@ -16,10 +16,10 @@ from run_srd import Srd
 
 from srd_gym.data.parquet import write_topics
 from srd_gym.data.synthetic import generate
+from srd_gym.files import held
 from srd_train.experiment.benchmark import FailedCellsError, run_benchmark
 from srd_train.experiment.engines import processes
 from srd_train.experiment.recipe import RankerEntry, load_recipe
-from srd_train.experiment.surroundings import held
 
 LEARNER = 'ranker = "listmle"\nseeds = [0, 1]\nconfig = { epochs = 3 }'  # without torch, which takes seconds to import
 WHOLE = 'source = "synthetic:tiny:15:0"\nfolds = 3'

@@ -15,9 +15,9 @@ from srd_train.commands.console import Command, Output, SomeFile, SomeFolder, ov
 from srd_train.experiment.benchmark import FailedCellsError, run_benchmark
 from srd_train.experiment.cells import Cell, Engine, in_process
 from srd_train.experiment.engines import imported_ray, on_ray, processes
+from srd_train.experiment.fit import commit, versions
 from srd_train.experiment.recipe import Recipe, built_in, load_recipe
 from srd_train.experiment.sources import patterns
-from srd_train.experiment.surroundings import commit, versions
 from srd_train.report.macro import collection_cells, macro_cells, macro_tables, page_markdown
 from srd_train.report.markup import legend_of, write_page
 from srd_train.report.scores import check_scores_path, write_scores

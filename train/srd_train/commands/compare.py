@@ -10,12 +10,12 @@ from typing import Annotated
 
 import tyro
 
+from srd_agents.registry import import_own
 from srd_gym.data import load_topics
 from srd_gym.data.trec import TopicText, read_topics_xml
 from srd_gym.topic import TopicSet
 from srd_gym.trec_files import read_qrels, read_run
 from srd_train.commands.console import DEFAULT_MEASURES, Files, Measures, Output, SomeFile, SomeText, print_table
-from srd_train.experiment.surroundings import import_own
 from srd_train.report.tables import ResultTable
 
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from srd_gym.measures import evaluate_run
 from srd_gym.trec_files import read_qrels, read_run
 from srd_train.commands.console import DEFAULT_MEASURES, Files, Measures, Output
-from srd_train.experiment.surroundings import import_own
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,7 +43,11 @@ class Evaluate:
         """
         if not self.measures:
             raise ValueError("no measure named; expected at least one after --measures, such as alpha_nDCG@10")
-        import_own(self.measures, trust=self.trust)
+        if any(":" in name for name in self.measures):
+            # Imported here: with the agents the command takes twice as long to start.
+            from srd_agents.registry import import_own
+
+            import_own(self.measures, trust=self.trust)
         evaluation = evaluate_run(read_qrels(self.qrels), read_run(self.run), self.measures)
         if not evaluation.per_topic:
             raise ValueError("no topic is judged in the qrels; expected at least one line with a judgment")

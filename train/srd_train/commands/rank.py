@@ -11,11 +11,10 @@ from typing import Annotated, Any, Literal
 
 import tyro
 
-from srd_agents.registry import RANKERS
+from srd_agents.registry import RANKERS, import_own
 from srd_gym.trec_files import write_run
 from srd_train.commands.console import Command, Output, SomeFile, overview, parsed, parsed_with_ranker
 from srd_train.experiment.engines import imported_ray
-from srd_train.experiment.surroundings import import_own
 from srd_train.serving.json_lines import rank_lines
 from srd_train.serving.models import Model, load_model
 from srd_train.serving.ranking import TopicStream, rank_on_ray, rank_stream, topic_stream

@@ -12,8 +12,9 @@ import tyro
 from srd_agents.fitting import STATE_FILE
 from srd_agents.history import Progress
 from srd_agents.learner import Learner
-from srd_agents.registry import RANKERS, RankerSpec
+from srd_agents.registry import RANKERS, RankerSpec, import_own
 from srd_gym.data import load_topics
+from srd_gym.files import held
 from srd_gym.topic import TopicSet
 from srd_train.commands.console import (
     Command,
@@ -24,8 +25,7 @@ from srd_train.commands.console import (
     overview,
     parsed_with_ranker,
 )
-from srd_train.experiment.fit import Fitted, Split, fit_ranker, split_topics, topics_seen, with_lsa
-from srd_train.experiment.surroundings import commit, held, import_own
+from srd_train.experiment.fit import Fitted, Split, commit, fit_ranker, split_topics, topics_seen, with_lsa
 from srd_train.experiment.tensorboard import EventLog
 from srd_train.serving.models import VECTORIZER_FOLDER, saved_vectorizer, write_heuristic
 

@@ -19,7 +19,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from srd_gym.files import PARTIAL, written_atomically
+from srd_gym.files import PARTIAL, held, written_atomically
 from srd_gym.trec_files import write_run
 from srd_train.experiment.cells import (
     Cell,
@@ -34,7 +34,6 @@ from srd_train.experiment.cells import (
 )
 from srd_train.experiment.recipe import RECIPE_FILE, Recipe
 from srd_train.experiment.records import OtherVersionError, read_record
-from srd_train.experiment.surroundings import held
 
 Record = dict[str, Any]
 

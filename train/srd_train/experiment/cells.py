@@ -22,15 +22,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from srd_agents.history import OnProgress
-from srd_agents.registry import RANKERS
+from srd_agents.registry import RANKERS, import_own
 from srd_gym.checks import checked_rankings
 from srd_gym.measures import evaluate
 from srd_gym.topic import TopicSet
-from srd_train.experiment.fit import Fitted, Split, all_options, fit_ranker, split_topics, with_lsa
+from srd_train.experiment.fit import Fitted, Split, all_options, commit, fit_ranker, split_topics, versions, with_lsa
 from srd_train.experiment.recipe import RankerEntry, Recipe, TopicsEntry, View
 from srd_train.experiment.records import SCHEMA_VERSION
 from srd_train.experiment.sources import check_files, folds_path, load_entry
-from srd_train.experiment.surroundings import commit, import_own, versions
 
 _NOT_HASHED = {
     "ranker": ("views", "needs"),

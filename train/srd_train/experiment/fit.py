@@ -7,8 +7,11 @@ nor does a vectoriser that is fitted on texts.
 from __future__ import annotations
 
 import contextlib
+import functools
 import itertools
+import platform
 import re
+import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -29,6 +32,7 @@ from srd_gym.topic import TopicSet
 
 VALIDATION_SHARE = 0.2
 """Of the topics, where no fold is named."""
+_DISTRIBUTIONS = ("srd-gym", "numpy", "torch", "scikit-learn", "scipy", "gymnasium", "pyarrow")
 
 Values = dict[str, Any]
 """Option -> value."""
@@ -264,6 +268,37 @@ def torch_threads(count: int) -> Iterator[None]:
         yield
     finally:
         torch.set_num_threads(before)
+
+
+@functools.cache
+def commit() -> str | None:
+    """The commit of the checkout this package runs from, "+changes" where files differ; None outside a checkout."""
+    folder = Path(__file__).resolve().parent
+
+    def git(*words: str) -> str:
+        done = subprocess.run(
+            ["git", "-C", str(folder), *words], capture_output=True, text=True, check=True, timeout=20
+        )
+        return done.stdout.strip()
+
+    try:
+        # An installed copy may lie inside some other project's checkout: only a checkout that tracks this file counts.
+        git("ls-files", "--error-unmatch", Path(__file__).name)
+        return git("describe", "--always", "--exclude=*", "--abbrev=40", "--dirty=+changes")
+    except (OSError, subprocess.SubprocessError):
+        return None
+
+
+@functools.cache
+def versions() -> dict[str, str]:
+    """Versions of Python and of the packages that results depend on."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    found = {"python": platform.python_version()}
+    for name in _DISTRIBUTIONS:
+        with contextlib.suppress(PackageNotFoundError):
+            found[name] = version(name)
+    return found
 
 
 def _with_episodes(records: Sequence[Mapping[str, Any]], options: Any, topics: TopicSet) -> list[dict[str, Any]]:

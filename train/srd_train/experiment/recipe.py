@@ -14,14 +14,13 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from srd_agents.config import check_count, config_from
-from srd_agents.registry import RANKERS
+from srd_agents.registry import RANKERS, import_own
 from srd_gym.checks import unknown
 from srd_gym.data.collection import Retrieve
 from srd_gym.data.synthetic import PRESETS
 from srd_gym.measures import measure
 from srd_gym.reading import existing_file, read_json_object, reading
 from srd_train.experiment.fit import all_options
-from srd_train.experiment.surroundings import import_own
 
 Entry = TypeVar("Entry", "TopicsEntry", "View", "RankerEntry", "Recipe")
 

@@ -22,8 +22,7 @@ from srd_agents.relational.ranker import CHECKPOINTS, read_weights
 from srd_agents.storage import write_json
 from srd_gym.files import written_atomically
 from srd_train.commands.console import Folder, Output
-from srd_train.experiment.fit import topics_seen, torch_threads
-from srd_train.experiment.surroundings import commit, versions
+from srd_train.experiment.fit import commit, topics_seen, torch_threads, versions
 from studies.pretrain.distil import DistilConfig, distil
 from studies.pretrain.wide import wide_topics
 

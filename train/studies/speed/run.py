@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import tyro
 
 from srd_train.commands.console import Output, SomeFile, parsed
-from srd_train.experiment.surroundings import commit, versions
+from srd_train.experiment.fit import commit, versions
 from srd_train.report.markup import markdown, write_page
 
 if TYPE_CHECKING:

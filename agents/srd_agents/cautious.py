@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from srd_agents.config import check_between, check_count, check_positive
 from srd_agents.heuristic.config import ExplicitConfig
 from srd_agents.heuristic.explicit import PM2
+from srd_agents.heuristic.greedy import LARGE, SMALL, Rows, rows_of
 from srd_agents.heuristic.order import RetrievalOrder
-from srd_agents.heuristic.vectors import LARGE, SMALL, Rows, rows_of
 from srd_agents.relational.config import PretrainedConfig
 from srd_agents.relational.ranker import Pretrained
 from srd_gym.protocols import BoolArray, IntArray, Ranker

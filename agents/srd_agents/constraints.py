@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from srd_agents.cautious import EQUAL, Cautious, CautiousConfig, near_copies
 from srd_agents.config import check_between, check_count
+from srd_agents.heuristic.greedy import rows_of
 from srd_agents.heuristic.stepwise import Progress, Stepwise
-from srd_agents.heuristic.vectors import rows_of
 from srd_gym.checks import checked_ranking, checked_rankings
 from srd_gym.protocols import IntArray, Ranker, ScoreArray, SequentialScorer
 from srd_gym.topic import Topic

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from srd_agents.config import Count
-from srd_agents.heuristic.vectors import blocks_of_equal_shape
+from srd_agents.heuristic.greedy import blocks_of_equal_shape
 from srd_gym.protocols import IntArray
 from srd_gym.topic import Topic
 

@@ -16,11 +16,9 @@ from srd_agents.config import check_between, check_count
 from srd_agents.constraints import Limits
 from srd_agents.heuristic.config import MMRConfig
 from srd_agents.heuristic.explicit import PM2, XQuAD
-from srd_agents.heuristic.greedy import TradeOff, relevance_of
-from srd_agents.heuristic.mmr import MMR
 from srd_agents.heuristic.order import RetrievalOrder
 from srd_agents.heuristic.stepwise import Progress, Stepwise
-from srd_agents.heuristic.vectors import min_max
+from srd_agents.heuristic.trade_off import MMR, TradeOff, min_max, relevance_of
 from srd_agents.relational.ranker import Pretrained
 from srd_gym.protocols import IntArray, Ranker, ScoreArray
 from srd_gym.topic import Topic

@@ -14,7 +14,7 @@ import pytest
 from run_srd import Srd
 
 import srd_train.commands.evaluate
-from srd_agents.heuristic.mmr import MMR
+from srd_agents.heuristic.trade_off import MMR
 from srd_train.cli import TREE, Group, Leaf
 
 LEARNER_HELP = ("train", "mdp-div", "--help")

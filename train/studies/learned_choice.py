@@ -19,9 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from srd_agents.heuristic.config import TradeOffConfig
-from srd_agents.heuristic.dpp import DPP
-from srd_agents.heuristic.greedy import standardised
-from srd_agents.heuristic.vectors import rows_of
+from srd_agents.heuristic.greedy import rows_of
+from srd_agents.heuristic.trade_off import DPP, standardised
 from srd_agents.registry import make_ranker
 from srd_gym.data import LsaVectorizer, load_texts, load_wordnet
 from srd_gym.files import written_atomically

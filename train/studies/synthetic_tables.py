@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from srd_agents.heuristic.config import MMRConfig
-from srd_agents.heuristic.mmr import MMR
+from srd_agents.heuristic.trade_off import MMR
 from srd_gym.data.ambient import load_ambient
 from srd_gym.data.labels import load_du_div, load_rl4srd
 from srd_gym.data.simulate import NOISE_SWEEP, simulate_vectors

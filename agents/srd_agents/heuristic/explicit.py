@@ -10,9 +10,9 @@ import numpy as np
 
 from srd_agents.config import check_count
 from srd_agents.heuristic.config import ExplicitConfig, XQuADConfig
-from srd_agents.heuristic.greedy import relevance_of, standardised
+from srd_agents.heuristic.greedy import Rows, blocks_of_equal_shape, rows_of
 from srd_agents.heuristic.stepwise import Progress, Stepwise
-from srd_agents.heuristic.vectors import Rows, blocks_of_equal_shape, min_max, rows_of
+from srd_agents.heuristic.trade_off import min_max, relevance_of, standardised
 from srd_gym.protocols import IntArray, ScoreArray
 from srd_gym.topic import FloatArray, Topic
 

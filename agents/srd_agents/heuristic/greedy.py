@@ -1,28 +1,33 @@
-"""What MMR, MSD and DPP share: relevance, greedily traded for distance to what is chosen; lazy where that is exact.
+"""Greedy choice by vectors, lazy where that is exact.
 
-Shapes: B topics side by side, N candidates, F vector width, t documents chosen so far.
+Documents are directions: every product of a document and a direction is a dot product of its own (`numpy.vecdot`),
+never a row of a matrix product, whose last bits depend on where in the matrix the row stands. Copies of a document
+therefore tie exactly, wherever they stand and whatever is computed with them, and ties fall by the documented rule.
 
 Lazy evaluation (Minoux 1978): where a score only falls as the list grows, what it was is a bound on what it is. Of the
 candidates in falling order of bounds only the first few are kept up to date. Where a later bound reaches their best
 score, all candidates with such bounds join them, or all bounds are renewed, whichever takes less time by the number of
 products. What is chosen is what computing every score would choose, to the last bit.
+
+Shapes: B topics side by side, N candidates, F vector width, t documents chosen so far.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from typing import ClassVar
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from math import prod
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from srd_agents.config import check_count
-from srd_agents.heuristic.config import TradeOffConfig
-from srd_agents.heuristic.stepwise import Progress, Stepwise
-from srd_agents.heuristic.vectors import Rows, blocks_of_equal_shape, min_max, rows_of
+from srd_agents.heuristic.stepwise import Progress
 from srd_gym.protocols import IntArray, ScoreArray
-from srd_gym.topic import FloatArray, Topic
+from srd_gym.topic import FloatArray
 
+SMALL, LARGE = np.float32(1e-30), np.float32(1e30)
+"""Squared lengths between which float32 is exact enough."""
 LAZY_FROM = 1 << 17
 """Vector entries of a topic above which it is ranked alone and lazily; smaller ones are ranked side by side."""
 BLOCK = 1 << 18
@@ -31,6 +36,75 @@ _LEAST = 64
 """Candidates that are kept up to date at first, and at least as many more at a time."""
 _ALONE = 4
 """How long a product with one direction takes, with what goes with it, beside one of many directions at once."""
+
+
+class Rows(NamedTuple):
+    """Vectors with what scales each to length 1; nothing is copied to scale it."""
+
+    vectors: FloatArray
+    """[..., N, F] float32 as given (where float32 cannot square them: scaled to length 1)."""
+    scale: FloatArray
+    """[..., N] float32, 1 / length; 0 for a zero vector, whose cosine with anything is 0."""
+
+    def project(self, direction: FloatArray) -> FloatArray:
+        """Products of the unit vectors with one direction a topic: [..., N] from [..., F]."""
+        products: FloatArray = np.vecdot(self.vectors, direction[..., None, :])
+        products *= self.scale
+        return products
+
+    def project_each(self, directions: FloatArray) -> FloatArray:
+        """`project` with several directions: [N, t] from [t, F]. Each vector is read once."""
+        products: FloatArray = np.vecdot(self.vectors[:, None, :], directions)
+        products *= self.scale[:, None]
+        return products
+
+    def unit(self, index: Any) -> FloatArray:
+        """The chosen vectors, scaled to length 1."""
+        scaled: FloatArray = self.vectors[index] * self.scale[index][..., None]
+        return scaled
+
+
+def rows_of(vectors: FloatArray) -> Rows:
+    """Vectors ready to be compared.
+
+    Args:
+        vectors: [..., N, F] float32. Rows whose squares leave float32's range are measured in float64.
+    """
+    with np.errstate(over="ignore"):
+        squares: FloatArray = np.vecdot(vectors, vectors)
+    extreme = (squares < SMALL) | (squares > LARGE)
+    if not extreme.any():
+        return Rows(vectors, np.reciprocal(np.sqrt(squares)))
+    squares[extreme] = 1
+    scale = np.reciprocal(np.sqrt(squares))
+    wide = vectors[extreme].astype(np.float64)
+    lengths = np.linalg.norm(wide, axis=-1)
+    scaled = vectors.copy()
+    scaled[extreme] = wide / np.where(lengths > 0, lengths, 1.0)[:, None]
+    scale[extreme] = lengths > 0
+    return Rows(scaled, scale)
+
+
+def blocks_of_equal_shape(shapes: Sequence[tuple[int, ...]], size: int) -> Iterator[list[int]]:
+    """Indices of items of one shape, in blocks of bounded size.
+
+    Nothing is padded: padding could change the last bit of a sum, and with it how a tie falls, so that a topic's
+    ranking would depend on what else is in the batch.
+
+    Args:
+        shapes: the shape of each item.
+        size: entries a block may hold; a larger item is a block of its own.
+
+    Yields:
+        Indices, every one once.
+    """
+    groups: defaultdict[tuple[int, ...], list[int]] = defaultdict(list)
+    for index, shape in enumerate(shapes):
+        groups[shape].append(index)
+    for shape, members in groups.items():
+        step = max(1, size // max(1, prod(shape)))
+        for start in range(0, len(members), step):
+            yield members[start : start + step]
 
 
 class Objective(ABC):
@@ -259,111 +333,3 @@ class _Lazy:
             self._fold_missed(self._state[part], Rows(self._rows.vectors[part], self._rows.scale[part]), rank)
         self._exact, self._folded = self._objective.score(self._value, self._state), rank
         self._sort(self._exact.copy())
-
-
-class TradeOff(Stepwise):
-    """A greedy ranker by vectors; subclasses say what a document's value and the objective are."""
-
-    title: ClassVar[str]
-    """How errors call it."""
-
-    def __init__(self, config: TradeOffConfig | None = None) -> None:
-        self.config = config or TradeOffConfig()
-
-    def rank(self, topic: Topic, k: int) -> IntArray:
-        """The first k documents: [min(k, N)] int64.
-
-        Raises:
-            ValueError: the topic lacks vectors, or what the chosen relevance needs.
-        """
-        return self.rank_batch([topic], k)[0]
-
-    def rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
-        """`rank` of every topic; small topics with equally many candidates are ranked side by side."""
-        check_count("k", k)
-        rankings: dict[int, IntArray] = {}
-        shapes = [topic.require_vectors(self.title).shape for topic in topics]
-        for block in blocks_of_equal_shape(shapes, BLOCK):
-            chosen = [topics[index] for index in block]
-            vectors = [topic.require_vectors(self.title) for topic in chosen]
-            ranked = self._select(_stacked(vectors), _stacked([self._valued(topic) for topic in chosen]), k)
-            rankings.update(zip(block, ranked, strict=True))
-        return [rankings[index] for index in range(len(topics))]
-
-    def progress(self, topic: Topic) -> GreedyProgress:
-        """An empty ranking of the topic."""
-        return GreedyProgress(topic.require_vectors(self.title), self._valued(topic), self._objective())
-
-    @abstractmethod
-    def _value(self, relevance: FloatArray) -> FloatArray:
-        """What relevance adds to a score: [N] float32, an array of its own."""
-
-    @abstractmethod
-    def _objective(self) -> Objective:
-        """The rest of the score."""
-
-    def _select(self, vectors: FloatArray, value: FloatArray, k: int) -> IntArray:
-        """Rankings of B topics of equal size: [B, min(k, N)] int64."""
-        return select(vectors, value, k, self._objective())
-
-    def _valued(self, topic: Topic) -> FloatArray:
-        """What relevance adds to the scores of a topic's candidates: [N] float32."""
-        return self._value(relevance_of(topic, self.config.relevance, self.title))
-
-
-def _stacked(arrays: Sequence[FloatArray]) -> FloatArray:
-    """Arrays of one shape side by side; a single one is not copied."""
-    return arrays[0][None] if len(arrays) == 1 else np.stack(arrays)
-
-
-def relevance_of(topic: Topic, kind: str, ranker: str) -> FloatArray:
-    """Relevance of the candidates: [N] float32.
-
-    Args:
-        topic: the topic.
-        kind: one of `srd_agents.heuristic.config.Relevance`; "auto" is "scores" where the topic has retrieval scores,
-            else "cosine".
-        ranker: who asks, for the errors.
-
-    Raises:
-        ValueError: the topic lacks what this kind needs; the message says which kinds do without.
-    """
-    if kind == "auto":
-        kind = "scores" if topic.retrieval_scores is not None else "cosine"
-    if kind == "cosine":
-        if topic.query_vector is None:
-            raise ValueError(
-                f"topic {topic.query_id!r} has no query vector, so {ranker} has no relevance by cosine; "
-                "give query vectors, or use relevance='scores' where there are retrieval scores"
-            )
-        query = rows_of(topic.query_vector[None]).unit(0)
-        return rows_of(topic.require_vectors(ranker)).project(query)
-    if topic.retrieval_scores is None:
-        raise ValueError(
-            f"topic {topic.query_id!r} has no retrieval scores, which {ranker} with relevance={kind!r} needs; "
-            "use relevance='cosine'"
-        )
-    return _of_order(topic.retrieval_scores, kind)
-
-
-def standardised(relevance: FloatArray) -> FloatArray:
-    """Relevance less its mean, by its standard deviation: [N] float32; zeros where all are equal."""
-    wide = relevance.astype(np.float64)
-    wide -= wide.mean()
-    spread = float(np.sqrt(np.vecdot(wide, wide) / len(wide)))
-    # Equal numbers may leave a rounding error of their mean, which must not become an order.
-    if spread <= 1e-9 * float(np.abs(relevance).max(initial=0)):
-        return np.zeros_like(relevance)
-    scaled: FloatArray = (wide / spread).astype(np.float32)
-    return scaled
-
-
-def _of_order(scores: FloatArray, kind: str) -> FloatArray:
-    """Relevance from retrieval scores or ranks."""
-    if kind == "raw_scores":
-        return scores
-    if kind == "scores":
-        return min_max(scores)
-    ranks = np.arange(len(scores))
-    falling = 1.0 - ranks / len(scores) if kind == "rank" else 1.0 / (ranks + 1)
-    return falling.astype(np.float32)

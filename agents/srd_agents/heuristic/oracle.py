@@ -8,7 +8,7 @@ import numpy as np
 
 from srd_agents.config import check_count
 from srd_agents.heuristic.config import OracleConfig
-from srd_agents.heuristic.vectors import blocks_of_equal_shape
+from srd_agents.heuristic.greedy import blocks_of_equal_shape
 from srd_agents.validation import judged
 from srd_gym.measures import BoundMeasure, Reference, greedy_rankings, measure
 from srd_gym.measures.reference import preference

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from srd_agents.diversify import Diversified, as_ranker, diversify
 from srd_agents.diversity import ByRelevance, with_diversity
-from srd_agents.heuristic.greedy import TradeOff
+from srd_agents.heuristic.trade_off import TradeOff
 from srd_gym.files import PathLike
 from srd_gym.protocols import Ranker
 

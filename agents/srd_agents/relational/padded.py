@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from srd_agents.features import side_by_side
-from srd_agents.heuristic.vectors import blocks_of_equal_shape
+from srd_agents.heuristic.greedy import blocks_of_equal_shape
 from srd_agents.relational.ranker import NAME, relations_of
 from srd_agents.relational.relations import ANCHORS, Array, Relations
 from srd_gym.protocols import IntArray

@@ -10,8 +10,8 @@ import numpy as np
 
 from srd_agents.config import check_count
 from srd_agents.features import query_vectors
+from srd_agents.heuristic.greedy import blocks_of_equal_shape, rows_of
 from srd_agents.heuristic.stepwise import Progress, Stepwise
-from srd_agents.heuristic.vectors import blocks_of_equal_shape, rows_of
 from srd_agents.relational.config import PretrainedConfig
 from srd_agents.relational.forward import Related, Weights, greedy, one_pass
 from srd_agents.relational.relations import Array, Relations, relate

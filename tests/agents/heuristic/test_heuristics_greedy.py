@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from srd_agents import make_ranker
-from srd_agents.heuristic import greedy, msd
-from srd_agents.heuristic.vectors import Rows, rows_of
+from srd_agents.heuristic import greedy, trade_off
+from srd_agents.heuristic.greedy import Rows, rows_of
 from srd_gym.testing import check_ranker
 from srd_gym.topic import Topic
 
@@ -111,7 +111,7 @@ def test_rankings_are_greedy_by_scores_that_are_the_formula(
 def ranked(monkeypatch: pytest.MonkeyPatch, lazy: bool, name: str, topic: Topic, k: int, **options: Any) -> Any:
     """The ranking of a topic alone, lazily, or with every score computed at every rank."""
     with monkeypatch.context() as patch:
-        for module in (greedy, msd):
+        for module in (greedy, trade_off):
             patch.setattr(module, "LAZY_FROM", 0 if lazy else 1 << 40)
         return made(name, **options).rank(topic, k)
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from run_srd import Srd
 
-from srd_agents.heuristic.mmr import MMR
+from srd_agents.heuristic.trade_off import MMR
 from srd_agents.registry import make_ranker
 from srd_gym.data.parquet import TopicWriter, write_topics
 from srd_gym.data.synthetic import generate

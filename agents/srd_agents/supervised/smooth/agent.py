@@ -14,8 +14,8 @@ from torch.nn import functional
 
 from srd_agents.features import relevance_features, side_by_side
 from srd_agents.heuristic.config import OracleConfig
+from srd_agents.heuristic.greedy import blocks_of_equal_shape
 from srd_agents.heuristic.oracle import Oracle
-from srd_agents.heuristic.vectors import blocks_of_equal_shape
 from srd_agents.networks.attention import initialise
 from srd_agents.networks.inputs import Inputs, Standardizer, inputs_of
 from srd_agents.networks.learner import NetworkLearner

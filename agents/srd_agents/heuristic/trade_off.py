@@ -1,0 +1,374 @@
+"""MMR, MSD and DPP: relevance, greedily traded for distance to what is chosen."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from srd_agents.config import check_count
+from srd_agents.heuristic.config import MMRConfig, TradeOffConfig
+from srd_agents.heuristic.greedy import (
+    BLOCK,
+    LAZY_FROM,
+    GreedyProgress,
+    Objective,
+    Rows,
+    blocks_of_equal_shape,
+    rows_of,
+    select,
+)
+from srd_agents.heuristic.stepwise import Stepwise
+from srd_gym.protocols import IntArray
+from srd_gym.topic import FloatArray, Topic
+
+_DOUBT = 1e-5
+"""A score by a fast product that is this much below the best, for each document chosen, may still be it."""
+SPANNED = 1e-6
+"""What is left of a unit vector, squared, below which the documents chosen before span it."""
+_LEAST = np.float32(SPANNED)
+_SMALL = 0.01
+"""What is left of a vector, squared, below which its direction is made orthogonal a second time."""
+
+
+class TradeOff(Stepwise):
+    """A greedy ranker by vectors; subclasses say what a document's value and the objective are."""
+
+    title: ClassVar[str]
+    """How errors call it."""
+
+    def __init__(self, config: TradeOffConfig | None = None) -> None:
+        self.config = config or TradeOffConfig()
+
+    def rank(self, topic: Topic, k: int) -> IntArray:
+        """The first k documents: [min(k, N)] int64.
+
+        Raises:
+            ValueError: the topic lacks vectors, or what the chosen relevance needs.
+        """
+        return self.rank_batch([topic], k)[0]
+
+    def rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
+        """`rank` of every topic; small topics with equally many candidates are ranked side by side."""
+        check_count("k", k)
+        rankings: dict[int, IntArray] = {}
+        shapes = [topic.require_vectors(self.title).shape for topic in topics]
+        for block in blocks_of_equal_shape(shapes, BLOCK):
+            chosen = [topics[index] for index in block]
+            vectors = [topic.require_vectors(self.title) for topic in chosen]
+            ranked = self._select(_stacked(vectors), _stacked([self._valued(topic) for topic in chosen]), k)
+            rankings.update(zip(block, ranked, strict=True))
+        return [rankings[index] for index in range(len(topics))]
+
+    def progress(self, topic: Topic) -> GreedyProgress:
+        """An empty ranking of the topic."""
+        return GreedyProgress(topic.require_vectors(self.title), self._valued(topic), self._objective())
+
+    @abstractmethod
+    def _value(self, relevance: FloatArray) -> FloatArray:
+        """What relevance adds to a score: [N] float32, an array of its own."""
+
+    @abstractmethod
+    def _objective(self) -> Objective:
+        """The rest of the score."""
+
+    def _select(self, vectors: FloatArray, value: FloatArray, k: int) -> IntArray:
+        """Rankings of B topics of equal size: [B, min(k, N)] int64."""
+        return select(vectors, value, k, self._objective())
+
+    def _valued(self, topic: Topic) -> FloatArray:
+        """What relevance adds to the scores of a topic's candidates: [N] float32."""
+        return self._value(relevance_of(topic, self.config.relevance, self.title))
+
+
+class MMR(TradeOff):
+    """Greedy choice of the next document by lambda * rel(d) - (1 - lambda) * max_{s in S} sim(d, s).
+
+    rel is the cosine of query and document, or a retrieval score or rank (see `MMRConfig.relevance`); sim is the cosine
+    of two documents; the cosine with a zero vector is 0. With nothing selected the second part is 0. Ties go to the
+    earlier candidate. At most one row of similarities per selected document is computed, O(k N F), and of large topics
+    only those that can matter (`srd_agents.heuristic.greedy`); there is no N x N matrix.
+
+    Args:
+        config: lambda, and what counts as relevance and similarity.
+    """
+
+    title = "MMR"
+
+    def __init__(self, config: MMRConfig | None = None) -> None:
+        self.config: MMRConfig = config or MMRConfig()
+
+    def _value(self, relevance: FloatArray) -> FloatArray:
+        value: FloatArray = np.float32(self.config.lambda_) * relevance
+        return value
+
+    def _objective(self) -> Objective:
+        return _Nearest(self.config.lambda_, clip=self.config.clip)
+
+
+class _Nearest(Objective):
+    """Value less the weighted similarity with the nearest chosen document."""
+
+    falls = True
+
+    def __init__(self, lambda_: float, *, clip: bool) -> None:
+        self._weight = np.float32(1.0 - lambda_)
+        # A similarity below 0 would raise a score at first.
+        self.falls_at_once = clip
+        self._least = np.float32(0.0 if clip else -np.inf)
+
+    def fresh(self, shape: tuple[int, ...]) -> FloatArray:
+        return np.full(shape, self._least, dtype=np.float32)
+
+    def direction(self, unit: FloatArray, earlier: FloatArray) -> FloatArray:
+        # The weight goes into the chosen vector: F products instead of N.
+        weighted: FloatArray = unit * self._weight
+        return weighted
+
+    def fold(self, state: FloatArray, projection: FloatArray) -> None:
+        np.maximum(state, projection, out=state)
+
+    def score(self, value: FloatArray, state: FloatArray) -> FloatArray:
+        left: FloatArray = value - state
+        return left
+
+
+class MSD(TradeOff):
+    """Greedy choice of the next document by lambda * rel(d) + (1 - lambda) * sum_{s in S} (1 - cos(d, s)).
+
+    The sum of distances is |S| - d . sum_s s, and |S| is the same for every document: one product with the sum of the
+    chosen unit vectors ranks them. The cosine with a zero vector is 0. Ties go to the earlier candidate. O(k N F).
+    Scores grow with the list, so that nothing bounds them: every product is computed.
+
+    Differs from the paper: the greedy step takes the whole sum of distances, not half of it (Borodin et al. weigh the
+    next document's distances by the number it adds to the final sum); lambda makes up for the factor.
+
+    Args:
+        config: lambda, and what counts as relevance.
+    """
+
+    title = "MSD"
+
+    def _value(self, relevance: FloatArray) -> FloatArray:
+        value: FloatArray = np.float32(self.config.lambda_) * relevance
+        return value
+
+    def _objective(self) -> Objective:
+        return _Sum(self.config.lambda_)
+
+    def _select(self, vectors: FloatArray, value: FloatArray, k: int) -> IntArray:
+        if vectors[0].size <= LAZY_FROM:
+            return super()._select(vectors, value, k)
+        return _select_large(rows_of(vectors[0]), value[0], min(k, value.shape[1]), self.config.lambda_)[None]
+
+
+class _Sum(Objective):
+    """Value less the weighted product with the sum of the chosen documents."""
+
+    def __init__(self, lambda_: float) -> None:
+        self._weight = np.float32(1.0 - lambda_)
+
+    def fresh(self, shape: tuple[int, ...]) -> FloatArray:
+        return np.zeros(shape, dtype=np.float32)
+
+    def direction(self, unit: FloatArray, earlier: FloatArray) -> FloatArray:
+        total: FloatArray = unit * self._weight
+        if earlier.shape[-2]:
+            total += earlier[..., -1, :]
+        return total
+
+    def fold(self, state: FloatArray, projection: FloatArray) -> None:
+        state[...] = projection
+
+    def score(self, value: FloatArray, state: FloatArray) -> FloatArray:
+        left: FloatArray = value - state
+        return left
+
+
+def _select_large(rows: Rows, value: FloatArray, k: int, lambda_: float) -> IntArray:
+    """The choice for one topic by fast matrix products: [k] int64.
+
+    The last bits of a matrix product depend on where a row stands, so candidates within rounding of the best are
+    compared by products of their own: the choice is that of `srd_agents.heuristic.greedy.select`.
+    """
+    vectors, scale = rows
+    weighted = scale * np.float32(1.0 - lambda_)
+    ranking = np.empty(k, dtype=np.int64)
+    score = np.empty_like(value)
+    total = np.zeros(vectors.shape[1], dtype=np.float32)
+    ranking[0] = chosen = int(value.argmax())
+    for rank in range(1, k):
+        value[chosen] = -np.inf
+        total += vectors[chosen] * weighted[chosen]
+        np.dot(vectors, total, out=score)
+        score *= scale
+        np.subtract(value, score, out=score)
+        chosen = int(score.argmax())
+        least = float(score[chosen]) - _DOUBT * rank
+        score[chosen] = -np.inf
+        if score[score.argmax()] >= least:
+            close = np.append(np.flatnonzero(score >= least), chosen)
+            close.sort()
+            exact = value[close] - Rows(vectors[close], scale[close]).project(total)
+            chosen = int(close[exact.argmax()])
+        ranking[rank] = chosen
+    return ranking
+
+
+class DPP(TradeOff):
+    """Greedy choice of the documents S with the largest lambda * sum rel(d) + (1 - lambda) * log det C_S.
+
+    C holds the cosines of the documents, so det C_S is the squared volume that their unit vectors span. This is the
+    most probable set of the process with kernel L = diag(e^(a rel)) C diag(e^(a rel)), a = lambda / (2 (1 - lambda))
+    (Chen et al. 2018, Equations 8 to 10), for every lambda below 1; lambda = 1 is the order of relevance. rel is
+    standardised within the topic (mean 0, deviation 1). A document adds lambda * rel(d) + (1 - lambda) * log r(d),
+    where r(d) = 1 - sum_s (d . q_s)^2 is what the directions q of the chosen documents leave of it: the squared
+    diagonal of their incremental Cholesky factor, found by projecting, so that documents nobody asks about cost
+    nothing. No residual is taken as less than 1e-6: documents that the chosen ones span, copies and all documents
+    after the F-th among them, follow in the order of relevance. A zero vector is orthogonal to all. Ties go to the
+    earlier candidate.
+
+    Differs from the paper: relevance is standardised, so that one lambda means the same for every kind of relevance;
+    cosines are not shifted to (1 + cos) / 2; and residuals have a floor instead of the list an early end.
+
+    Args:
+        config: lambda, and what counts as relevance.
+    """
+
+    title = "DPP"
+
+    def _value(self, relevance: FloatArray) -> FloatArray:
+        value: FloatArray = np.float32(self.config.lambda_) * standardised(relevance)
+        return value
+
+    def _objective(self) -> Objective:
+        return _Volume(self.config.lambda_)
+
+
+class _Volume(Objective):
+    """Value plus the weighted logarithm of what is left of the squared length."""
+
+    falls = True
+    falls_at_once = True
+
+    def __init__(self, lambda_: float) -> None:
+        self._weight = np.float32(1.0 - lambda_)
+
+    def fresh(self, shape: tuple[int, ...]) -> FloatArray:
+        return np.ones(shape, dtype=np.float32)
+
+    def direction(self, unit: FloatArray, earlier: FloatArray) -> FloatArray:
+        return _new_direction(unit, earlier) if unit.ndim == 1 else _new_directions(unit, earlier)
+
+    def fold(self, state: FloatArray, projection: FloatArray) -> None:
+        projection *= projection
+        state -= projection
+
+    def score(self, value: FloatArray, state: FloatArray) -> FloatArray:
+        left: FloatArray = np.maximum(state, _LEAST)
+        np.log(left, out=left)
+        left *= self._weight
+        left += value
+        return left
+
+
+def _new_direction(unit: FloatArray, earlier: FloatArray) -> FloatArray:
+    """What a unit vector [F] adds to orthonormal directions [t, F], at length 1; zeros where that is nothing."""
+    rest: FloatArray = np.subtract(unit, earlier.dot(unit).dot(earlier))
+    square = float(rest.dot(rest))
+    if square < _SMALL:
+        # Much was taken away: what rounding left of it in the earlier directions is taken away as well.
+        rest -= earlier.dot(rest).dot(earlier)
+        square = float(rest.dot(rest))
+    rest *= np.float32(square**-0.5 if square > SPANNED else 0.0)
+    return rest
+
+
+def _new_directions(unit: FloatArray, earlier: FloatArray) -> FloatArray:
+    """`_new_direction` of B topics: [B, F] from [B, F] and [B, t, F]; no topic's numbers depend on another's."""
+    rest: FloatArray = unit - _within(unit, earlier)
+    squares = np.vecdot(rest, rest)
+    again = squares < _SMALL
+    if again.any():
+        rest[again] -= _within(rest[again], earlier[again])
+        squares = np.vecdot(rest, rest)
+    new = squares > SPANNED
+    rest *= np.divide(1, np.sqrt(squares), out=np.zeros_like(squares), where=new)[:, None]
+    return rest
+
+
+def _within(vectors: FloatArray, directions: FloatArray) -> FloatArray:
+    """What of vectors [B, F] lies in orthonormal directions [B, t, F]."""
+    inside: FloatArray = np.matmul(np.matmul(vectors[:, None, :], directions.swapaxes(1, 2)), directions)[:, 0]
+    return inside
+
+
+def _stacked(arrays: Sequence[FloatArray]) -> FloatArray:
+    """Arrays of one shape side by side; a single one is not copied."""
+    return arrays[0][None] if len(arrays) == 1 else np.stack(arrays)
+
+
+def relevance_of(topic: Topic, kind: str, ranker: str) -> FloatArray:
+    """Relevance of the candidates: [N] float32.
+
+    Args:
+        topic: the topic.
+        kind: one of `srd_agents.heuristic.config.Relevance`; "auto" is "scores" where the topic has retrieval scores,
+            else "cosine".
+        ranker: who asks, for the errors.
+
+    Raises:
+        ValueError: the topic lacks what this kind needs; the message says which kinds do without.
+    """
+    if kind == "auto":
+        kind = "scores" if topic.retrieval_scores is not None else "cosine"
+    if kind == "cosine":
+        if topic.query_vector is None:
+            raise ValueError(
+                f"topic {topic.query_id!r} has no query vector, so {ranker} has no relevance by cosine; "
+                "give query vectors, or use relevance='scores' where there are retrieval scores"
+            )
+        query = rows_of(topic.query_vector[None]).unit(0)
+        return rows_of(topic.require_vectors(ranker)).project(query)
+    if topic.retrieval_scores is None:
+        raise ValueError(
+            f"topic {topic.query_id!r} has no retrieval scores, which {ranker} with relevance={kind!r} needs; "
+            "use relevance='cosine'"
+        )
+    return _of_order(topic.retrieval_scores, kind)
+
+
+def standardised(relevance: FloatArray) -> FloatArray:
+    """Relevance less its mean, by its standard deviation: [N] float32; zeros where all are equal."""
+    wide = relevance.astype(np.float64)
+    wide -= wide.mean()
+    spread = float(np.sqrt(np.vecdot(wide, wide) / len(wide)))
+    # Equal numbers may leave a rounding error of their mean, which must not become an order.
+    if spread <= 1e-9 * float(np.abs(relevance).max(initial=0)):
+        return np.zeros_like(relevance)
+    scaled: FloatArray = (wide / spread).astype(np.float32)
+    return scaled
+
+
+def _of_order(scores: FloatArray, kind: str) -> FloatArray:
+    """Relevance from retrieval scores or ranks."""
+    if kind == "raw_scores":
+        return scores
+    if kind == "scores":
+        return min_max(scores)
+    ranks = np.arange(len(scores))
+    falling = 1.0 - ranks / len(scores) if kind == "rank" else 1.0 / (ranks + 1)
+    return falling.astype(np.float32)
+
+
+def min_max(values: NDArray[Any]) -> FloatArray:
+    """Values scaled to [0, 1]; all 1 where they are equal."""
+    wide = values.astype(np.float64)
+    low, high = wide.min(), wide.max()
+    if high == low:
+        return np.ones(values.shape, dtype=np.float32)
+    scaled: FloatArray = ((wide - low) / (high - low)).astype(np.float32)
+    return scaled

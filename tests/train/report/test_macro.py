@@ -11,7 +11,7 @@ from made_results import recipe, record, table_of
 from scipy import stats
 
 from srd_train.experiment.recipe import TopicsEntry
-from srd_train.report.macro import macro_tables
+from srd_train.report.macro import collection_cells, macro_cells, macro_tables
 from srd_train.report.tables import ResultTable
 
 ENTRIES = (
@@ -44,31 +44,29 @@ def tables() -> list[ResultTable]:
 
 def test_topics_then_collections_are_averaged() -> None:
     (found,) = macro_tables(tables(), RECIPE)
-    assert found.topics == {"small": 3, "large": 40}
-    assert found.sets == {"small": ("small, A", "small, B"), "large": ("large",)}
-    assert [row.ranker for row in found.rows] == ["random", "mmr", "oracle"], "msd is not in all of them"
-    random, mmr, oracle = found.rows
-    assert random.collections["small"] == pytest.approx((0 + 0.3 + 0.6) / 3)
-    assert random.mean == pytest.approx((0.3 + 0.5) / 2)
-    assert mmr.collections["small"] == pytest.approx((0.2 + 0.4 + 0.6) / 3)
-    assert found.references == ("random", "mmr")
-    assert mmr.against["random"].difference == pytest.approx((0.1 + 0.1) / 2)
-    assert not oracle.against
-    assert not oracle.by_collection
+    assert found.title == "all: alpha_nDCG@5, mean over small (3 topics, 2 sets), large (40 topics, 1 sets)"
+    assert list(found.scores) == ["random", "mmr", "oracle"], "msd is not in all of them"
+    np.testing.assert_allclose(found.scores["mmr"][0], [[0.2, 0.4, 0.6]])
+    assert collection_cells(found)[0] == ["ranker", "small", "large"]
+    by_collection = dict(zip(found.scores, collection_cells(found)[1], strict=True))
+    assert by_collection["random"] == ["random", "0.300", "0.500"], "the order that the others are compared with"
+    assert by_collection["oracle"] == ["oracle", "1.000", "1.000"], "it competes with nobody"
+    assert by_collection["mmr"][2] == "0.600 (+0.100 [+0.100, +0.100])"
+    heads, rows = macro_cells(found)
+    assert [head for head in heads if head.startswith("less ")] == ["less random", "less mmr"]
+    assert [row[:3] for row in rows] == [["random", "0.400", "-"], ["mmr", "0.500", "+0.100"], ["oracle", "1.000", "-"]]
 
 
 def test_intervals_and_tests_are_over_topics_within_collections() -> None:
     (found,) = macro_tables(tables(), RECIPE)
-    against = found.rows[1].against["random"]
     # By topic 0.2, 0.1 and 0 in the small collection, 0.1 everywhere in the large one.
     reach = stats.t.ppf(0.975, 2) * 0.1 / math.sqrt(3) / 2
-    assert against.interval == pytest.approx((0.1 - reach, 0.1 + reach))
-    assert against.p_value == pytest.approx(2 * stats.t.sf(0.1 / (0.1 / math.sqrt(3) / 2), 2))
-    assert found.rows[1].by_collection["large"].interval == pytest.approx((0.1, 0.1))
-    assert found.rows[1].by_collection["small"].p_value > 0.1
+    p_value = 2 * stats.t.sf(0.1 / (0.1 / math.sqrt(3) / 2), 2)
+    interval = f"[{0.1 - reach:+.3f}, {0.1 + reach:+.3f}]"
+    assert macro_cells(found)[1][1] == ["mmr", "0.500", "+0.100", interval, f"{p_value:.3f}", "-", "-", "-"]
 
 
 def test_a_ranker_equal_to_the_reference_differs_by_nothing() -> None:
     same = [replace(one, scores={m: {**s, "mmr": s["random"]} for m, s in one.scores.items()}) for one in tables()]
-    against = macro_tables(same, RECIPE)[0].rows[1].against["random"]
-    assert (against.difference, against.interval, against.p_value) == (0, (0, 0), 1)
+    cells = macro_cells(macro_tables(same, RECIPE)[0])[1][1]
+    assert cells[2:5] == ["+0.000", "[+0.000, +0.000]", "1.000"]

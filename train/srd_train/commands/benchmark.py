@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -79,7 +79,6 @@ class Benchmark:
         out = self.out or Path("results") / recipe.name
         records, failed = self._run_cells(recipe, out, output)
         found, problems = complete_tables(records, recipe)
-        averages = macro_tables(found, recipe)
         for problem in problems:
             output.notice(str(problem))
         if self.scores is not None:
@@ -88,12 +87,11 @@ class Benchmark:
             write_page(self.markdown, recipe.name, *_page(recipe, self.recipe, found))
         if self.json:
             content = {"recipe": recipe.name, "out": str(out), "tables": [table.as_dict() for table in found]}
-            content |= {"averages": [asdict(table) for table in averages]} if averages else {}
             output.data(content | {"failed": failed})
             return 1 if failed else 0
         for table in found:
             print_table(table, output, legend_of(found) if table is found[-1] else "")
-        for average in averages:
+        for average in macro_tables(found, recipe):
             output.table(average.title, *macro_cells(average))
             output.table(f"{average.name}, by collection", *collection_cells(average))
         output.text(f"Cells and runs: {out}")

@@ -18,7 +18,7 @@ import numpy as np
 
 from srd_train.experiment.recipe import Recipe
 from srd_train.report.markup import as_markdown, markdown
-from srd_train.report.significance import Scores, difference_interval, paired_test, tests_against
+from srd_train.report.significance import Scores, difference_interval, tests_against
 from srd_train.report.tables import ResultTable
 
 LEGEND = (
@@ -30,52 +30,31 @@ _ORDERS = ("retrieval-order", "random")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Comparison:
-    """A ranker against another."""
-
-    difference: float
-    interval: tuple[float, float]
-    """95% interval of the difference, over the topics of each collection and seeds."""
-    p_value: float
-    """Two-sided, of the paired test over topics and seeds, Holm-adjusted over the table's rows."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class MacroRow:
-    """A ranker."""
-
-    ranker: str
-    mean: float
-    """The macro-average."""
-    collections: Mapping[str, float]
-    """Mean of each collection."""
-    against: Mapping[str, Comparison]
-    """Against each reference; none for itself and for rankers that read the judgments."""
-    by_collection: Mapping[str, Comparison]
-    """Against the given order, collection by collection; not adjusted."""
-
-
-@dataclass(frozen=True, kw_only=True)
 class MacroTable:
-    """A macro-average, a row a ranker."""
+    """A macro-average, a row for each ranker that all its topic sets have."""
 
     name: str
     measure: str
-    sets: Mapping[str, tuple[str, ...]]
-    """Topic sets of each collection."""
-    topics: Mapping[str, int]
-    """T of each collection."""
-    set_means: Mapping[str, Mapping[str, float]]
-    """Topic set -> every ranker that does not read the judgments -> mean."""
+    collections: Mapping[str, Sequence[ResultTable]]
+    """The tables of each collection's topic sets."""
+    scores: Mapping[str, Sequence[Scores]]
+    """Ranker -> its [S, T] scores of each collection."""
+    competitors: tuple[str, ...]
+    """Those that do not read the judgments: what is compared with references."""
+    order: str | None
+    """The order that rankers were given, where all sets have it."""
     references: tuple[str, ...]
     """The given order, and the recipe's reference."""
-    rows: tuple[MacroRow, ...]
 
     @property
     def title(self) -> str:
         """What it is a mean of."""
-        parts = ", ".join(f"{name} ({self.topics[name]} topics, {len(sets)} sets)" for name, sets in self.sets.items())
-        return f"{self.name}: {self.measure}, mean over {parts}"
+        counts = [scores.shape[1] for scores in next(iter(self.scores.values()))]
+        parts = [
+            f"{name} ({topics} topics, {len(sets)} sets)"
+            for topics, (name, sets) in zip(counts, self.collections.items(), strict=True)
+        ]
+        return f"{self.name}: {self.measure}, mean over {', '.join(parts)}"
 
 
 def macro_tables(tables: Sequence[ResultTable], recipe: Recipe) -> list[MacroTable]:
@@ -86,6 +65,26 @@ def macro_tables(tables: Sequence[ResultTable], recipe: Recipe) -> list[MacroTab
         recipe: says which average and collection a topic set is part of.
     """
     return [_macro_table(name, group, recipe) for name, group in averaged(tables, recipe).items()]
+
+
+def _macro_table(name: str, group: Mapping[str, Sequence[ResultTable]], recipe: Recipe) -> MacroTable:
+    """One macro-average."""
+    tables = [table for several in group.values() for table in several]
+    measure = tables[0].measures[0]
+    rows = [row for row in tables[0].rows if all(row.ranker in table.scores[measure] for table in tables)]
+    scores = {
+        row.ranker: [collection_scores(several, measure, row.ranker) for several in group.values()] for row in rows
+    }
+    order = next((wanted for wanted in _ORDERS if wanted in scores), None)
+    return MacroTable(
+        name=name,
+        measure=measure,
+        collections=group,
+        scores=scores,
+        competitors=tuple(row.ranker for row in rows if not row.reads_judgments),
+        order=order,
+        references=tuple(dict.fromkeys(one for one in (order, recipe.reference) if one in scores)),
+    )
 
 
 def averaged(tables: Sequence[ResultTable], recipe: Recipe) -> dict[str, dict[str, list[ResultTable]]]:
@@ -106,8 +105,8 @@ def page_markdown(tables: Sequence[ResultTable], recipe: Recipe) -> str:
         recipe: says which average and collection a topic set is part of.
     """
     averages = macro_tables(tables, recipe)
-    averaged_sets = {name for average in averages for name in average.set_means}
-    apart = [table for table in tables if table.topics not in averaged_sets]
+    within = [table.topics for one in averages for several in one.collections.values() for table in several]
+    apart = [table for table in tables if table.topics not in within]
     parts = [macro_markdown(averages), *map(set_markdown, averages), as_markdown(apart) if apart else ""]
     return "\n\n".join(filter(None, parts))
 
@@ -126,94 +125,52 @@ def macro_markdown(tables: Sequence[MacroTable]) -> str:
 
 def set_markdown(table: MacroTable) -> str:
     """The means of every topic set, a line each."""
-    rankers = list(dict.fromkeys(ranker for means in table.set_means.values() for ranker in means))
-    rows = [
-        [name, *(f"{means[ranker]:.3f}" if ranker in means else "-" for ranker in rankers)]
-        for name, means in table.set_means.items()
-    ]
+    means = {
+        one.topics: {row.ranker: f"{row.means[table.measure]:.3f}" for row in one.rows if not row.reads_judgments}
+        for several in table.collections.values()
+        for one in several
+    }
+    rankers = list(dict.fromkeys(ranker for own in means.values() for ranker in own))
+    rows = [[name, *(own.get(ranker, "-") for ranker in rankers)] for name, own in means.items()]
     return f"{table.name}, by topic set:\n\n{markdown(['topic set', *rankers], rows)}"
 
 
 def macro_cells(table: MacroTable) -> tuple[list[str], list[list[str]]]:
     """Heads and rows: the macro-average and its differences."""
     heads = ["ranker", table.measure]
+    rows = [[ranker, f"{np.mean([values.mean() for values in own]):.3f}"] for ranker, own in table.scores.items()]
     for reference in table.references:
         heads += [f"less {reference}", "95% interval", "p"]
-    rows = []
-    for row in table.rows:
-        cells = [row.ranker, f"{row.mean:.3f}"]
-        for reference in table.references:
-            cells += _comparison_cells(row.against.get(reference))
-        rows.append(cells)
+        compared = {name: table.scores[name] for name in (*table.competitors, reference)}
+        p_values = tests_against(compared, reference)
+        for row in rows:
+            if row[0] in p_values:
+                p = p_values[row[0]]
+                row += [*_difference(compared[row[0]], compared[reference]), "< 0.001" if p < 0.001 else f"{p:.3f}"]
+            else:
+                row += ["-", "-", "-"]
     return heads, rows
 
 
 def collection_cells(table: MacroTable) -> tuple[list[str], list[list[str]]]:
     """Heads and rows: every collection's mean, with the difference from the given order."""
     rows = []
-    for row in table.rows:
-        cells = [row.ranker]
-        for name, mean in row.collections.items():
-            difference, interval, _ = _comparison_cells(row.by_collection.get(name))
-            cells.append(f"{mean:.3f}" + (f" ({difference} {interval})" if difference != "-" else ""))
-        rows.append(cells)
-    return ["ranker", *table.sets], rows
+    for ranker, own in table.scores.items():
+        cells = [f"{values.mean():.3f}" for values in own]
+        if table.order is not None and ranker != table.order and ranker in table.competitors:
+            differences = [
+                _difference([one], [other]) for one, other in zip(own, table.scores[table.order], strict=True)
+            ]
+            cells = [f"{mean} ({' '.join(difference)})" for mean, difference in zip(cells, differences, strict=True)]
+        rows.append([ranker, *cells])
+    return ["ranker", *table.collections], rows
 
 
-def _comparison_cells(found: Comparison | None) -> tuple[str, str, str]:
-    """Difference, interval and p."""
-    if found is None:
-        return "-", "-", "-"
-    low, high = found.interval
-    p = "< 0.001" if found.p_value < 0.001 else f"{found.p_value:.3f}"
-    return f"{found.difference:+.3f}", f"[{low:+.3f}, {high:+.3f}]", p
-
-
-def _macro_table(name: str, group: Mapping[str, Sequence[ResultTable]], recipe: Recipe) -> MacroTable:
-    """One macro-average."""
-    tables = [table for several in group.values() for table in several]
-    measure = tables[0].measures[0]
-    rankers = [row for row in tables[0].rows if all(row.ranker in table.scores[measure] for table in tables)]
-    scores = {
-        row.ranker: {
-            collection: collection_scores(several, measure, row.ranker) for collection, several in group.items()
-        }
-        for row in rankers
-    }
-    order = next((wanted for wanted in _ORDERS if wanted in scores), None)
-    wanted = (order, recipe.reference)
-    references = tuple(dict.fromkeys(one for one in wanted if one in scores))
-    competitors = {row.ranker: list(scores[row.ranker].values()) for row in rankers if not row.reads_judgments}
-    against = {one: _against(competitors, one, list(scores[one].values())) for one in references}
-    return MacroTable(
-        name=name,
-        measure=measure,
-        sets={collection: tuple(table.topics for table in several) for collection, several in group.items()},
-        topics={collection: values.shape[1] for collection, values in scores[rankers[0].ranker].items()},
-        set_means={
-            table.topics: {
-                row.ranker: float(table.scores[measure][row.ranker].mean())
-                for row in table.rows
-                if not row.reads_judgments
-            }
-            for table in tables
-        },
-        references=references,
-        rows=tuple(
-            MacroRow(
-                ranker=ranker,
-                mean=float(np.mean([values.mean() for values in own.values()])),
-                collections={collection: float(values.mean()) for collection, values in own.items()},
-                against={one: found[ranker] for one, found in against.items() if ranker in found},
-                by_collection={
-                    collection: _compared([values], [scores[order][collection]])
-                    for collection, values in own.items()
-                    if order is not None and ranker in against[order]
-                },
-            )
-            for ranker, own in scores.items()
-        ),
-    )
+def _difference(first: Sequence[Scores], second: Sequence[Scores]) -> tuple[str, str]:
+    """How far a ranker is from another, and the interval, by their [S, T] scores of each collection."""
+    pairs = list(zip(first, second, strict=True))
+    low, high = difference_interval(*pairs)
+    return f"{np.mean([one.mean() - other.mean() for one, other in pairs]):+.3f}", f"[{low:+.3f}, {high:+.3f}]"
 
 
 def collection_scores(tables: Sequence[ResultTable], measure: str, ranker: str) -> Scores:
@@ -226,21 +183,3 @@ def collection_scores(tables: Sequence[ResultTable], measure: str, ranker: str) 
         total[own] += table.scores[measure][ranker].T
         sets[own] += 1
     return (total / sets).T
-
-
-def _against(
-    competitors: Mapping[str, Sequence[Scores]], reference: str, its_scores: Sequence[Scores]
-) -> dict[str, Comparison]:
-    """Every competitor against the reference."""
-    p_values = tests_against({**competitors, reference: its_scores}, reference)
-    return {name: _compared(competitors[name], its_scores, p_value) for name, p_value in p_values.items()}
-
-
-def _compared(first: Sequence[Scores], second: Sequence[Scores], p_value: float | None = None) -> Comparison:
-    """Two rankers by their [S, T] scores of each collection, with an adjusted p value where there is one."""
-    pairs = list(zip(first, second, strict=True))
-    return Comparison(
-        difference=float(np.mean([one.mean() - other.mean() for one, other in pairs])),
-        interval=difference_interval(*pairs),
-        p_value=paired_test(*pairs) if p_value is None else p_value,
-    )

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from golden.make_indri_golden import AT_CUTOFF, WHOLE_LIST
 from small_topics import alone, bare_topic, refused, small_topic
 
-from srd_gym.measures import Evaluation, evaluate, evaluate_run, measure
+from srd_gym.measures import evaluate, evaluate_run, measure
 from srd_gym.topic import TopicSet
 from srd_gym.trec_files import Qrels, Run, TopicQrels, read_qrels, read_run
 
@@ -79,25 +80,15 @@ def topics() -> TopicSet:
     return TopicSet([judged, other, bare_topic(1, "3")], name="three")
 
 
-def scored(normalizer: str | None = None, name: str = "alpha_nDCG@2") -> Evaluation:
-    return evaluate(topics().select(["1", "2"]), {"1": np.array([0, 2])}, [name], normalizer)
-
-
 def test_the_ideal_is_the_pool_unless_candidates_are_asked_for() -> None:
-    discount = 1 / np.log2(3)
-    assert scored().normalizer == "pool"
-    assert scored().per_topic["1"]["alpha_nDCG@2"] == pytest.approx((1 + discount) / (2 + discount / 2))
-    assert scored("candidates").per_topic["1"]["alpha_nDCG@2"] == pytest.approx(1.0)
-    own = "alpha_nDCG(normalizer=candidates)@2"
-    assert scored(None, own).per_topic["1"][own] == pytest.approx(1.0)
-    assert (scored().topics, scored().missing) == (2, 1)
-
-
-def test_unlabelled_topics_are_not_judged() -> None:
-    found = evaluate(topics(), {"2": [0], "3": [0]}, ["StRecall@1"], "candidates")
-    assert list(found.per_topic) == ["1", "2"]
-    assert found.unjudged == ("3",)
-    assert found.measures == {"StRecall@1": 0.5}
+    own, plain, discount = "alpha_nDCG(normalizer=candidates)@2", "alpha_nDCG@2", 1 / np.log2(3)
+    found = evaluate(topics(), {"1": np.array([0, 2]), "3": [0]}, [plain, own])
+    assert (found.normalizer, found.topics, found.missing) == ("pool", 2, 1)
+    assert found.unjudged == ("3",), "an unlabelled topic is not judged"
+    by_pool, by_candidates = (1 + discount) / (2 + discount / 2), 1.0
+    assert found.per_topic["1"] == pytest.approx({plain: by_pool, own: by_candidates})
+    found = evaluate(topics(), {"1": [0, 2]}, [plain], "candidates")
+    assert found.per_topic["1"] == pytest.approx({plain: by_candidates})
 
 
 def test_no_ranking_scores_0_and_an_empty_rank_is_a_document_that_covers_nothing() -> None:
@@ -128,15 +119,6 @@ def test_a_wrong_ranking_says_what_is_wrong(rankings: dict[str, list[int]], mess
 # The official tool
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "indri-ndeval.json"
-AT_CUTOFF = {
-    "alpha_DCG": "alpha-DCG",
-    "alpha_nDCG": "alpha-nDCG",
-    "ERR_IA": "ERR-IA",
-    "nERR_IA": "nERR-IA",
-    "StRecall": "strec",
-    "P_IA": "P-IA",
-}
-WHOLE_LIST = {"NRBP": "NRBP", "nNRBP": "nNRBP", "MAP_IA": "MAP-IA"}
 OFFICIAL = {f"{ours}@{k}": f"{theirs}@{k}" for ours, theirs in AT_CUTOFF.items() for k in range(1, 21)} | WHOLE_LIST
 
 

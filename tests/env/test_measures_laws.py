@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 import tracemalloc
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import product
-from random import Random
 
 import numpy as np
 import pytest
@@ -191,29 +190,11 @@ def test_every_way_to_score_a_ranking_gives_the_same(case: Case, m: Measure) -> 
 
 
 @settings(max_examples=100)
-@given(cases, measures(), st.randoms(use_true_random=False))
-def test_the_order_in_which_documents_are_stored_does_not_matter(case: Case, m: Measure, random: Random) -> None:
-    order = list(range(len(case.pool)))
-    random.shuffle(order)
-    place = {document: row for row, document in enumerate(order)}
-    moved = replace(
-        case, pool=case.pool[order], ids=[case.ids[d] for d in order], ranking=[place[d] for d in case.ranking]
-    )
-    assert bound_to(moved, m).values(moved.rows, 0) == pytest.approx(bound_to(case, m).values(case.rows, 0), abs=1e-12)
-
-
-@settings(max_examples=100)
 @given(cases, st.sampled_from([0.0, 0.25, 0.5, 1.0]), st.sampled_from([1, 2]))
-def test_the_greedy_ideal_is_the_official_one_and_scores_one(case: Case, alpha: float, rel: int) -> None:
+def test_the_greedy_ideal_is_the_official_one(case: Case, alpha: float, rel: int) -> None:
     m = measure(f"alpha_nDCG(alpha={alpha}, rel={rel})")
     found = greedy_ideal(case.pool, ids=case.ids, alpha=alpha, rel=rel, weights=case.weights)
-    assert sorted(found) == list(range(len(case.pool)))
-    definitions = Definitions(case, m, len(found))
-    assert found.tolist() == definitions.best_first()
-    for name in ("alpha_nDCG", "nERR_IA", "nNRBP"):
-        ideal = measure(f"{name}(alpha={alpha}, rel={rel})").bind([case.reference], len(found))
-        expected = 1.0 if definitions.answered else 0.0
-        assert ideal.values(case.pool[found][None], 0) == pytest.approx(expected, abs=1e-12)
+    assert found.tolist() == Definitions(case, m, len(found)).best_first()
 
 
 @settings(max_examples=100)
@@ -245,12 +226,6 @@ def test_a_batch_of_topics_of_different_sizes_scores_each_as_alone(batch: list[C
     together = m.bind([case.reference for case in batch], 9).values(rows, np.arange(len(batch)))
     alone = [bound_to(case, m).values(case.rows, 0)[0] for case in batch]
     np.testing.assert_allclose(together, alone, rtol=0, atol=1e-12)
-
-
-@pytest.mark.parametrize("name", MEASURES)
-def test_a_topic_without_relevant_documents_scores_0(name: str) -> None:
-    bound = measure(name).bind([Reference(np.zeros((3, 2), np.int8)), Reference(np.zeros((0, 2), np.int8))], 2)
-    assert bound.values(np.ones((2, 2, 2), bool), [0, 1]).tolist() == [0.0, 0.0]
 
 
 def test_without_ids_ties_go_to_the_first_document_and_with_ids_to_the_larger_id() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import fields
 
+import numpy as np
 import pytest
 from small_topics import alone, bare_topic, refused, small_topic
 
@@ -93,8 +94,9 @@ def test_the_pool_is_the_default_where_every_topic_has_one() -> None:
     assert len(references(pooled)[0].pool) == 3
     assert len(references(pooled, "candidates")[0].pool) == 2
     assert len(references(generate("tiny", n_topics=2, seed=0))) == 2
-    bound = measure("alpha_nDCG@2").bind(references(alone(bare_topic(2, subtopic_ids=("1",)))), 2)
-    assert bound.values([[[1], [1]]], 0).tolist() == [0.0]
+    empty = [*references(alone(bare_topic(2, subtopic_ids=("1",)))), Reference(np.zeros((0, 1), np.int8))]
+    bound = measure("alpha_nDCG@2").bind(empty, 2)
+    assert bound.values(np.ones((2, 2, 1), bool), [0, 1]).tolist() == [0.0, 0.0]
     with pytest.raises(ValueError, match="read-only"):
         bound.terms[0].weights[0, 0] = 2.0
 

@@ -14,8 +14,6 @@ import json
 import os
 from pathlib import Path
 
-import pyndeval
-
 YEARS = ("2009", "2010", "2011", "2012")
 CUTOFFS = (1, 2, 3, 5, 10, 20)
 AT_CUTOFF = {
@@ -38,6 +36,8 @@ def fields(path: Path) -> list[list[str]]:
 
 def scores(folder: Path, year: str) -> dict[str, list[float]]:
     """Query id -> values in the order of `OFFICIAL`, rounded to 12 digits."""
+    import pyndeval
+
     qrels = [(t, s, d, int(j)) for t, s, d, j in fields(folder / f"{year}.diversity.qrels.gz")]
     run = [(t, d, float(score)) for t, _, d, _, score, _ in fields(folder / f"{year}.indri.run.gz")]
     found = pyndeval.ndeval(qrels, run, list(OFFICIAL.values()))

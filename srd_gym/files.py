@@ -34,6 +34,9 @@ _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 AT_ONCE = 2**27
 """Bytes that may be looked at before pages are given back."""
 
+_MAPPED = 2**30
+"""Bytes that are mapped together: systems bound the number of maps."""
+
 _maps: WeakSet[mmap.mmap] = WeakSet()
 _seen = 0
 
@@ -169,26 +172,20 @@ class MappedFile:
 
     It has no name: it goes with the last of its arrays, however that ends. Pages that were looked at count as memory of
     the process until it gives them back: `looked_at` does so now and then.
-
-    Args:
-        numbers: how many it has room for, at least one.
     """
 
-    def __init__(self, numbers: int) -> None:
+    def __init__(self) -> None:
         self.folder = tempfile.gettempdir()
-        self._end = 0
-        self._file = tempfile.TemporaryFile()  # noqa: SIM115 (closed by close; the map outlives it)
-        self._file.truncate(4 * numbers)
-        pages = mmap.mmap(self._file.fileno(), 4 * numbers, access=mmap.ACCESS_READ)
-        self._numbers = np.frombuffer(pages, np.float32)
-        _maps.add(pages)
+        self._file = tempfile.TemporaryFile()  # noqa: SIM115 (closed by close; the maps outlive it)
+        self._room = np.empty(0, np.float32)
+        self._next = 0
 
     def close(self) -> None:
         """Nothing more is written; the arrays stay."""
         self._file.close()
 
     def moved(self, arrays: Sequence[NDArray[np.float32] | None]) -> list[NDArray[np.float32] | None]:
-        """The same arrays, flat and from the file; short or empty where there is no room left.
+        """The same arrays, flat and from the file.
 
         Raises:
             OSError: the disk is full.
@@ -198,12 +195,24 @@ class MappedFile:
             if array is None:
                 found.append(None)
                 continue
+            if array.size > len(self._room):
+                self._map(array.size)
             self._file.write(np.ascontiguousarray(array).data)
-            found.append(self._numbers[self._end : self._end + array.size])
-            self._end += array.size
+            found.append(self._room[: array.size])
+            self._room = self._room[array.size :]
             looked_at(array.nbytes)
         self._file.flush()
         return found
+
+    def _map(self, numbers: int) -> None:
+        """Make room for at least so many numbers at the end of the file."""
+        size = -(-4 * numbers // _MAPPED) * _MAPPED
+        self._file.truncate(self._next + size)
+        pages = mmap.mmap(self._file.fileno(), size, access=mmap.ACCESS_READ, offset=self._next)
+        self._file.seek(self._next)
+        self._room = np.frombuffer(pages, np.float32)
+        self._next += size
+        _maps.add(pages)
 
 
 def looked_at(size: int) -> None:

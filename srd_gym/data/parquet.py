@@ -44,7 +44,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from srd_gym.data.arrow import count_values, number_rows, opened_parquet, read_batches
+from srd_gym.data.arrow import number_rows, opened_parquet, read_batches
 from srd_gym.data.streams import notice
 from srd_gym.files import MappedFile, PathLike, written_atomically
 from srd_gym.reading import Place, json_value, reading, shown
@@ -53,8 +53,8 @@ from srd_gym.topic import TOPIC_FIELDS, Topic, TopicSet
 SCHEMA_VERSION = 1
 """Rises when the meaning of a column changes; readers refuse files of a later version."""
 
-IN_MEMORY = 2**28
-"""Numbers of vectors (1 GiB) that a set that is read whole holds in memory; more stay on disk."""
+IN_MEMORY = 2**30
+"""Bytes of a set that is read whole up to which its vectors are held in memory; those of a larger one stay on disk."""
 
 _METADATA_KEY = b"srd_gym"
 _WHAT = "topic set"
@@ -92,7 +92,7 @@ def write_topics(path: PathLike, topics: TopicSet) -> None:
 
 
 def read_topics(path: PathLike) -> TopicSet:
-    """Read a whole topic set; more numbers of vectors than `IN_MEMORY` go into a temporary file, with a notice.
+    """Read a whole topic set; the vectors of one larger than `IN_MEMORY` go into a temporary file, with a notice.
 
     Raises:
         FileNotFoundError: no such file.
@@ -101,14 +101,14 @@ def read_topics(path: PathLike) -> TopicSet:
     """
     with _opened(path) as (file, _):
         header = _header_of(file, path)
-        numbers = count_values(file, Path(path), _VECTORS)
+        size = sum(file.metadata.row_group(group).total_byte_size for group in range(file.num_row_groups))
     with contextlib.ExitStack() as stack:
         stack.enter_context(reading(path, _WHAT, "one topic set", "write it again"))
         aside = None
-        if numbers > IN_MEMORY:
-            aside = stack.enter_context(contextlib.closing(MappedFile(numbers)))
+        if size > IN_MEMORY:
+            aside = stack.enter_context(contextlib.closing(MappedFile()))
             notice(
-                f"{_WHAT}: {path}: {4 * numbers / 1e9:.1f} GB of vectors go into a temporary file in "
+                f"{_WHAT}: {path}: the vectors of {size / 1e9:.1f} GB of topics go into a temporary file in "
                 f"{aside.folder}, so that they need not fit into memory; TMPDIR names another folder"
             )
         return TopicSet(iter_topics(path, aside=aside), **header)

@@ -49,7 +49,7 @@ Entries = Iterator[tuple[str, str, NDArray[Any]]]
 """Place in the file (for errors), id and numbers of each vector."""
 
 _WHAT = "vectors"
-_ROWS = 2**16
+_ROWS = 2**12
 _ADVICE = "save the vectors as .npz (arrays ids and vectors), TSV or Parquet"
 _CHUNK = 2**20
 _LONGEST = 2**24

@@ -17,7 +17,7 @@ from srd_gym.data.attach import attach_vectors, embed_topics
 from srd_gym.data.composed import compose_topics
 from srd_gym.data.labels import load_du_div, load_rl4srd
 from srd_gym.data.lsa import LsaVectorizer
-from srd_gym.data.parquet import TopicWriter, iter_topics, read_topics, write_topics
+from srd_gym.data.parquet import iter_topics, read_topics, write_topics
 from srd_gym.data.simulate import simulate_vectors
 from srd_gym.data.splits import read_folds
 from srd_gym.data.streams import DataNotice
@@ -33,7 +33,6 @@ from srd_gym.trec_files import read_qrels, read_run, write_run
 __all__ = [
     "DataNotice",
     "LsaVectorizer",
-    "TopicWriter",
     "VectorTable",
     "attach_vectors",
     "compose_topics",

@@ -37,8 +37,7 @@ import difflib
 import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -79,16 +78,50 @@ _READ_ROWS = 64
 _ID_ROWS = 4096
 
 
-def write_topics(path: PathLike, topics: TopicSet) -> None:
-    """Write a topic set, whole or not at all.
+def write_topics(
+    path: PathLike,
+    topics: Iterable[Topic],
+    *,
+    name: str | None = None,
+    simulated: bool = False,
+    transductive: bool = False,
+) -> None:
+    """Write topics, whole or not at all.
 
     Args:
         path: the Parquet file; an existing one is replaced once the new one is complete.
-        topics: the set; name and flags travel in the metadata.
+        topics: a set, whose name and flags travel in the metadata; or topics one by one, of which one row group (about
+            32 MB) is held in memory. That their ids differ and their widths agree is seen when the set is read.
+        name: of topics that come one by one; the file's unless given.
+        simulated: their vectors were drawn from the judgments.
+        transductive: their vectors were fitted on texts of all folds.
     """
-    with TopicWriter(path, name=topics.name, simulated=topics.simulated, transductive=topics.transductive) as writer:
-        for topic in topics:
-            writer.write(topic)
+    if isinstance(topics, TopicSet):
+        name, simulated, transductive = topics.name, topics.simulated, topics.transductive
+    flags = {"simulated": simulated, "transductive": transductive}
+    about = {"schema_version": SCHEMA_VERSION, "name": Path(path).stem if name is None else name, **flags}
+    schema = SCHEMA.with_metadata({_METADATA_KEY: json.dumps(about, ensure_ascii=False).encode()})
+    # Ids and texts hardly repeat within a row group, so dictionaries only cost time; Zstandard shrinks them.
+    # Nobody looks for topics by the range of their vectors, and every range makes the file's index larger.
+    how: dict[str, Any] = {"compression": "zstd", "use_dictionary": False, "write_statistics": ["query_id"]}
+    with written_atomically(path) as temporary, pq.ParquetWriter(temporary, schema, **how) as writer:
+        for group in _row_groups(topics):
+            writer.write_batch(record_batch(group, schema))
+
+
+def _row_groups(topics: Iterable[Topic]) -> Iterator[list[Topic]]:
+    """The topics of each row group."""
+    waiting: list[Topic] = []
+    size = 0
+    for topic in topics:
+        waiting.append(topic)
+        arrays = (getattr(topic, name) for name in (*_FLOATS, *_GRADES))
+        size += sum(array.nbytes for array in arrays if array is not None)
+        if len(waiting) >= _GROUP_ROWS or size >= _GROUP_BYTES:
+            yield waiting
+            waiting, size = [], 0
+    if waiting:
+        yield waiting
 
 
 def read_topics(path: PathLike) -> TopicSet:
@@ -156,84 +189,6 @@ def count_row_groups(path: PathLike) -> int:
     """
     with _opened(path) as (file, _):
         return int(file.num_row_groups)
-
-
-class TopicWriter:
-    """Writes topics one by one, in constant memory; the file appears, complete, when the block ends well.
-
-    Used as a context manager:
-
-        with TopicWriter("set.parquet", name="mine") as writer:
-            for topic in stream:
-                writer.write(topic)
-
-    Args:
-        path: the Parquet file to write.
-        name: the set's name.
-        simulated: the vectors were drawn from the judgments.
-        transductive: the vectors were fitted on texts of all folds.
-    """
-
-    def __init__(self, path: PathLike, *, name: str, simulated: bool = False, transductive: bool = False) -> None:
-        flags = {"simulated": simulated, "transductive": transductive}
-        about = {"schema_version": SCHEMA_VERSION, "name": name, **flags}
-        self._schema = SCHEMA.with_metadata({_METADATA_KEY: json.dumps(about, ensure_ascii=False).encode()})
-        self._path = path
-        self._stack = contextlib.ExitStack()
-        self._writer: Any = None
-        self._waiting: list[Topic] = []
-        self._bytes = 0
-        self._seen: set[str] = set()
-        self._width: int | None = None
-
-    def __enter__(self) -> Self:
-        with contextlib.ExitStack() as stack:
-            temporary = stack.enter_context(written_atomically(self._path))
-            # Ids and texts hardly repeat within a row group, so dictionaries only cost time; Zstandard shrinks them.
-            # Nobody looks for topics by the range of their vectors, and every range makes the file's index larger.
-            writer = pq.ParquetWriter(
-                temporary, self._schema, compression="zstd", use_dictionary=False, write_statistics=["query_id"]
-            )
-            self._writer = stack.enter_context(writer)
-            stack.push(lambda kind, *_: self._flush() if kind is None else None)
-            self._stack = stack.pop_all()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._stack.__exit__(kind, error, trace)
-
-    def write(self, topic: Topic) -> None:
-        """Add a topic.
-
-        Raises:
-            ValueError: a query id written before, or vectors of another width than the topics before.
-            RuntimeError: used outside the `with` block.
-        """
-        if self._writer is None:
-            raise RuntimeError("TopicWriter writes inside a `with` block only: with TopicWriter(...) as writer: ...")
-        if topic.query_id in self._seen:
-            raise ValueError(f"{_WHAT} {self._path}: query id {shown(topic.query_id)} comes twice; ids must differ")
-        if self._seen and topic.vector_width != self._width:
-            raise ValueError(
-                f"{_WHAT} {self._path}: topic {shown(topic.query_id)} has vectors of width {topic.vector_width}, the "
-                f"topics before it of width {self._width}; one set has one width"
-            )
-        self._seen.add(topic.query_id)
-        self._width = topic.vector_width
-        self._waiting.append(topic)
-        arrays = (getattr(topic, name) for name in (*_FLOATS, *_GRADES))
-        self._bytes += sum(array.nbytes for array in arrays if array is not None)
-        if len(self._waiting) >= _GROUP_ROWS or self._bytes >= _GROUP_BYTES:
-            self._flush()
-
-    def _flush(self) -> None:
-        """Write the waiting topics as one row group."""
-        if self._waiting:
-            self._writer.write_batch(record_batch(self._waiting, self._schema))
-            self._waiting.clear()
-            self._bytes = 0
 
 
 def _opened(path: PathLike) -> contextlib.AbstractContextManager[tuple[pq.ParquetFile, Place]]:

@@ -16,7 +16,6 @@ from small_topics import judged_topic, refused
 
 from srd_gym.data import parquet
 from srd_gym.data.parquet import (
-    TopicWriter,
     count_row_groups,
     iter_query_ids,
     iter_topics,
@@ -117,9 +116,8 @@ def test_other_tools_may_write_wider_types_and_nested_lists(tmp_path: Path) -> N
 def test_topics_are_iterated_in_constant_memory(tmp_path: Path) -> None:
     vectors = np.ones((200, 500), dtype=np.float32)
     path = tmp_path / "large.parquet"
-    with TopicWriter(path, name="large") as writer:
-        for i in range(400):
-            writer.write(Topic(query_id=str(i), doc_ids=tuple(map(str, range(200))), doc_vectors=vectors))
+    ids = tuple(map(str, range(200)))
+    write_topics(path, (Topic(query_id=str(i), doc_ids=ids, doc_vectors=vectors) for i in range(400)))
     assert count_row_groups(path) > 4
     before = pa.total_allocated_bytes()
     tracemalloc.start()
@@ -150,9 +148,9 @@ def test_ids_and_parts_are_the_files(tmp_path: Path) -> None:
 def test_a_file_index_stays_small(tmp_path: Path) -> None:
     """It is read whole, so it must not grow by much with every topic."""
     path = tmp_path / "t.parquet"
-    with TopicWriter(path, name="t") as writer:
-        for i in range(3000):
-            writer.write(Topic(query_id=str(i), doc_ids=("a",), doc_vectors=np.ones((1, 2), dtype=np.float32)))
+    vectors = np.ones((1, 2), dtype=np.float32)
+    write_topics(path, (Topic(query_id=str(i), doc_ids=("a",), doc_vectors=vectors) for i in range(3000)), name="mine")
+    assert read_topics(path).name == "mine"
     index = pq.read_metadata(path)
     assert index.num_row_groups == 3
     assert index.serialized_size < 10 * 3000
@@ -218,17 +216,6 @@ def test_a_full_disk_leaves_the_old_file(written: Path, monkeypatch: pytest.Monk
     refused(lambda: write_topics(written, TopicSet([small("9")], name="new")), "No space left", OSError)
     assert written.read_bytes() == old
     assert [p.name for p in written.parent.iterdir()] == [written.name]
-
-
-def test_the_writer_keeps_the_laws_of_a_set(tmp_path: Path) -> None:
-    unopened = TopicWriter(tmp_path / "a", name="a")
-    refused(lambda: unopened.write(small()), "inside a `with` block", RuntimeError)
-    with TopicWriter(tmp_path / "a", name="a") as writer:
-        writer.write(small("1"))
-        refused(lambda: writer.write(small("1")), "query id '1' comes twice")
-        message = "topic '2' has vectors of width 3, the topics before it of width 2"
-        refused(lambda: writer.write(small("2", width=3)), message)
-    assert read_topics(tmp_path / "a").query_ids == ("1",)
 
 
 def test_the_docstring_lists_every_column() -> None:

@@ -13,7 +13,7 @@ from run_srd import Srd
 
 from srd_agents.heuristic.trade_off import MMR
 from srd_agents.registry import make_ranker
-from srd_gym.data.parquet import TopicWriter, write_topics
+from srd_gym.data.parquet import write_topics
 from srd_gym.data.synthetic import generate
 from srd_gym.topic import Topic
 from srd_gym.trec_files import read_run
@@ -122,9 +122,7 @@ def test_memory_does_not_grow_with_the_topics(tmp_path: Path) -> None:
     peaks = []
     for count in (500, 2000):
         path = tmp_path / f"{count}.parquet"
-        with TopicWriter(path, name="t") as writer:
-            for i in range(count):
-                writer.write(Topic(query_id=f"q{i}", doc_ids=ids, doc_vectors=vectors))
+        write_topics(path, (Topic(query_id=f"q{i}", doc_ids=ids, doc_vectors=vectors) for i in range(count)))
         words = [sys.executable, "-c", _PEAK, str(path), str(tmp_path / f"{count}.run")]
         done = subprocess.run(words, check=True, capture_output=True, text=True, timeout=120)
         code, peak = done.stdout.split()[-2:]

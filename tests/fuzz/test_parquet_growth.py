@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from srd_gym.data import arrow, read_topics, read_vectors
+from srd_gym.data import parquet, read_topics, read_vectors
 from srd_gym.data.parquet import iter_query_ids
 from srd_gym.reading import GROWTH
 
@@ -20,7 +20,7 @@ WAYS: list[dict[str, Any]] = [{}, {"data_page_version": "2.0"}, {"compression": 
 
 @pytest.fixture(autouse=True)
 def _small(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(arrow, "_ALWAYS", MANY)
+    monkeypatch.setattr(parquet, "_ALWAYS", MANY)
 
 
 def refused(path: Path) -> None:

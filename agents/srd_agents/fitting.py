@@ -17,8 +17,7 @@ from srd_agents.config import Config, Count, CountFromZero, Positive, as_values,
 from srd_agents.history import History, OnProgress, Progress
 from srd_agents.storage import Tree, read_tree, write_tree
 from srd_agents.validation import Validation
-from srd_gym.files import PathLike
-from srd_gym.interrupts import held_back
+from srd_gym.files import PathLike, held_back
 from srd_gym.reading import reading
 from srd_gym.topic import TopicSet
 

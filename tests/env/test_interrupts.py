@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from srd_gym.interrupts import STOPS, Stopped, held_back, kept, number_of, stopped_by_signals
+from srd_gym.files import STOPS, Stopped, held_back, kept, number_of, stopped_by_signals
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="Windows has no such signals")
 

@@ -6,7 +6,6 @@ import math
 from dataclasses import replace
 
 import numpy as np
-import pytest
 from made_results import recipe, record, table_of
 from scipy import stats
 

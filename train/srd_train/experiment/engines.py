@@ -17,7 +17,7 @@ from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import resource_tracker
 from typing import Any
 
-from srd_gym.interrupts import STOPS, kept
+from srd_gym.files import STOPS, kept
 from srd_gym.topic import TopicSet
 from srd_train.experiment.cells import Cell, CellResult, Engine, Task, failure, run_fit
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
@@ -29,47 +29,9 @@ _CATALOGUE_SEED = 2512
 """Starts the generator of every catalogue, together with its size and width: one world for all seeds of topics."""
 
 
-_RANGES: Mapping[str, tuple[float, float]] = {
-    "relevant_share": (0, 1),
-    "partly_relevant_share": (0, 1),
-    "partly_relevant_strength": (0, 1),
-    "retrieval_quality": (0, 1),
-    "near_duplicate_share": (0, 0.9),
-}
-"""Least and most of fields that hold numbers; of the others 0 and 1000."""
-
-
-def _check_config(config: SyntheticConfig) -> None:
-    """Every field in its range, and ranges that agree with each other."""
-    for field in fields(config):
-        value = getattr(config, field.name)
-        pair = field.name in ("candidates", "subtopics", "relevant_share")
-        if pair and (not isinstance(value, tuple) or len(value) != 2):
-            raise TypeError(f"{field.name} must be a pair (smallest, largest), got {value!r}")
-        if pair and value[0] > value[1]:
-            raise ValueError(f"{field.name} must be (smallest, largest), got {value}")
-        for number in value if pair else (value,):
-            if field.name in ("width", "candidates", "subtopics"):
-                check_integer(field.name, number, 1)
-            elif field.name not in ("catalogue_size", "subtopics_per_document"):
-                check_number(field.name, number, *_RANGES.get(field.name, (0, 1e3)))
-    if config.partly_relevant_strength == 0:
-        raise ValueError("partly_relevant_strength must be above 0: at 0 such a document would be off-topic")
-    if config.catalogue_size is not None:
-        check_integer("catalogue_size", config.catalogue_size, config.subtopics[1])
-    shares = config.subtopics_per_document
-    if not isinstance(shares, tuple) or not shares or min(shares) < 0 or abs(sum(shares) - 1) > 1e-6:
-        raise ValueError(f"subtopics_per_document must be shares of 1, 2, ... subtopics that sum to 1, got {shares!r}")
-
-
 @dataclass(frozen=True, kw_only=True)
 class SyntheticConfig:
-    """What the topics of a synthetic set are like.
-
-    Raises:
-        ValueError: a value out of its range; the message names field, value and range.
-        TypeError: a number of the wrong kind.
-    """
+    """What the topics of a synthetic set are like."""
 
     width: int = 64
     """F, the width of all vectors."""
@@ -105,7 +67,8 @@ class SyntheticConfig:
     """Correlation of retrieval score and relevance: 0 is a random order, 1 sorts by relevance."""
 
     def __post_init__(self) -> None:
-        _check_config(self)
+        check_integer("width", self.width, 1)
+        check_number("noise", self.noise, 0, 1e3)
 
 
 PRESETS: Mapping[str, SyntheticConfig] = MappingProxyType(
@@ -151,15 +114,11 @@ def generate(preset: str = "serp", *, n_topics: int = 1000, seed: int = 0, **ove
         no vector of it was made from a text. There is no pool: the ideal is that of the candidates.
 
     Raises:
-        ValueError: an unknown preset or override (with the nearest names), or a value out of its range.
-        TypeError: `n_topics` or `seed` is not an integer.
+        ValueError: an unknown preset (with the nearest names), or `n_topics`, `seed`, `width` or `noise` out of range.
+        TypeError: one of these is no number, or an unknown override.
     """
     if preset not in PRESETS:
         raise unknown("synthetic preset", preset, PRESETS)
-    known = [field.name for field in fields(SyntheticConfig)]
-    for name in overrides:
-        if name not in known:
-            raise unknown("field of SyntheticConfig", name, known)
     check_integer("n_topics", n_topics, 1)
     check_integer("seed", seed, 0)
     config = replace(PRESETS[preset], **overrides)

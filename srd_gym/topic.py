@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import Any, Self, overload
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from srd_gym.checks import check_topic, unknown
 from srd_gym.files import looked_at
@@ -107,19 +107,13 @@ class Topic:
         looked_at(self.doc_vectors.nbytes)
         return self.doc_vectors
 
-    def take(self, candidates: ArrayLike) -> Topic:
-        """The same topic with only these candidates, in this order (indices, each at most once).
+    def take(self, candidates: Iterable[int]) -> Topic:
+        """The same topic with only these candidates, in this order (indices, each at most once; or a mask).
 
         The pool stays: leaving documents out does not change what was judged. Retrieval scores are kept only if the
         order keeps them from rising.
         """
-        chosen = np.asarray(candidates)
-        if chosen.ndim != 1 or (chosen.size and chosen.dtype.kind not in "iu"):
-            raise TypeError(
-                f"topic {self.query_id!r}: candidates to take must be a list of integer indices, got shape "
-                f"{chosen.shape} of {chosen.dtype}; turn a mask into indices with np.flatnonzero"
-            )
-        chosen = chosen.astype(np.int64)
+        chosen = np.arange(self.n_candidates)[list(candidates)]
         scores = None if self.retrieval_scores is None else self.retrieval_scores[chosen]
         if scores is not None and bool((np.diff(scores) > 0).any()):
             scores = None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import inspect
+import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -54,32 +55,45 @@ def check_option(name: str, given: object, known: Iterable[str]) -> None:
         raise unknown(name, str(given), words)
 
 
-def check_integer(name: str, value: object, least: int, most: int | None = None) -> None:
-    """Refuse what is no integer from `least` to `most`.
+def check_integer(name: str, value: object, least: int, most: int = 2**63 - 1) -> None:
+    """Refuse what is no whole number from `least` to `most`.
 
     Raises:
-        TypeError: no integer.
+        TypeError: no whole number.
         ValueError: one out of range.
     """
     if isinstance(value, bool) or not isinstance(value, int | np.integer):
-        raise TypeError(f"{name} must be an integer, got {value!r} ({type(value).__name__})")
+        raise TypeError(f"{name} must be a whole number, got {value!r} ({type(value).__name__})")
     if value < least:
         raise ValueError(f"{name} must be at least {least}, got {value}")
-    if most is not None and value > most:
+    if value > most:
         raise ValueError(f"{name} must be at most {most:,}, got {value}")
 
 
-def check_number(name: str, value: object, least: float, most: float) -> None:
-    """Refuse what is no number in a range.
+def check_number(name: str, value: object, least: float, most: float = math.inf) -> None:
+    """Refuse what is no finite number from `least` to `most`.
 
     Raises:
         TypeError: no number.
-        ValueError: one out of range, or NaN.
+        ValueError: one out of range, infinity or NaN.
     """
     if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
         raise TypeError(f"{name} must be a number, got {value!r} ({type(value).__name__})")
-    if not least <= value <= most:
-        raise ValueError(f"{name} must be between {least:g} and {most:g}, got {value}")
+    if not (least <= value <= most and math.isfinite(value)):
+        wanted = f"finite and at least {least:g}" if most == math.inf else f"between {least:g} and {most:g}"
+        raise ValueError(f"{name} must be {wanted}, got {value}")
+
+
+def check_positive(name: str, value: object) -> None:
+    """Refuse what is no finite number above 0.
+
+    Raises:
+        TypeError: no number.
+        ValueError: zero, negative, infinity or NaN.
+    """
+    check_number(name, value, 0.0)
+    if value == 0:
+        raise ValueError(f"{name} must be above 0, got {value}")
 
 
 def refuse_arguments(call: Callable[..., Any], given: Mapping[str, object], renamed: Mapping[str, str]) -> None:

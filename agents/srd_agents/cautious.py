@@ -13,13 +13,13 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from srd_agents.config import check_between, check_count, check_positive
 from srd_agents.heuristic.config import ExplicitConfig
 from srd_agents.heuristic.explicit import PM2
 from srd_agents.heuristic.greedy import LARGE, SMALL, Rows, rows_of
 from srd_agents.heuristic.order import RetrievalOrder
 from srd_agents.relational.config import PretrainedConfig
 from srd_agents.relational.ranker import Pretrained
+from srd_gym.checks import check_integer, check_number, check_positive
 from srd_gym.protocols import BoolArray, IntArray, Ranker
 from srd_gym.topic import FloatArray, Topic
 
@@ -47,7 +47,7 @@ class CautiousConfig:
     def __post_init__(self) -> None:
         if self.copies is None:
             return
-        check_between("copies", self.copies, 0.0, 1.0)
+        check_number("copies", self.copies, 0.0, 1.0)
         check_positive("copies", self.copies)
 
 
@@ -80,7 +80,7 @@ class Cautious:
 
     def rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
         """`rank` of every topic; what else is in the batch changes nothing."""
-        check_count("k", k)
+        check_integer("k", k, 1)
         groups: defaultdict[Ranker, list[int]] = defaultdict(list)
         for index, topic in enumerate(topics):
             groups[self.ranker_of(topic)].append(index)

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import inspect
 import math
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache, partial
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from srd_gym.checks import unknown
+from srd_gym.checks import check_integer, check_number, check_option, check_positive
 
 C = TypeVar("C")
 
@@ -50,8 +49,7 @@ def config_from(config_class: type[C], values: Mapping[str, Any], owner: str) ->
     kind: Any = config_class
     hints, names = _hints(kind), [field.name for field in dataclasses.fields(kind)]
     for name, value in values.items():
-        if name not in names:
-            raise unknown(f"option of {owner}:", name, names)
+        check_option(f"option of {owner}:", name, names)
         try:
             check_type(name, value, hints[name])
         except (TypeError, ValueError) as error:
@@ -100,7 +98,7 @@ def check_type(name: str, value: object, hint: Any) -> None:
     if isinstance(value, (int, float)):
         _check_finite(name, value)
     elif not plain and get_origin(kind) is Literal:
-        check_one_of(name, str(value), inner)
+        check_option(f"{name}:", str(value), inner)
     elif inner and isinstance(value, Mapping):
         for key, entry in value.items():
             check_type(f"{key!r} in {name}", entry, inner[1])
@@ -134,52 +132,15 @@ def _check_finite(name: str, value: float) -> None:
         raise ValueError(f"{name} must be a finite number, got {value}")
 
 
-def check_between(name: str, value: float, low: float, high: float = math.inf) -> None:
-    """Refuse a number outside [low, high].
-
-    Raises:
-        TypeError: not a number.
-        ValueError: not finite, or outside.
-    """
-    check_type(name, value, float)
-    if not low <= value <= high:
-        wanted = f"at least {low}" if high == math.inf else f"from {low} to {high}"
-        raise ValueError(f"{name} must be a finite number {wanted}, got {value}")
-
-
-def check_positive(name: str, value: float) -> None:
-    """Refuse a number that is not above 0.
-
-    Raises:
-        TypeError: not a number.
-        ValueError: not finite, zero or negative.
-    """
-    check_between(name, value, 0.0)
-    if value == 0:
-        raise ValueError(f"{name} must be above 0, got {value}")
-
-
-def check_count(name: str, value: int, low: int = 1) -> None:
-    """Refuse what is not a whole number of at least `low`, or what no array could count.
-
-    Raises:
-        TypeError: not a whole number.
-        ValueError: below `low`, or of more than 64 bits.
-    """
-    check_type(name, value, int)
-    if value < low:
-        raise ValueError(f"{name} must be at least {low}, got {value}")
-
-
-Count = Annotated[int, check_count]
+Count = Annotated[int, partial(check_integer, least=1)]
 """A whole number of at least 1."""
-CountFromZero = Annotated[int, partial(check_count, low=0)]
+CountFromZero = Annotated[int, partial(check_integer, least=0)]
 """A whole number of at least 0."""
 Positive = Annotated[float, check_positive]
 """A number above 0."""
-NotNegative = Annotated[float, partial(check_between, low=0.0)]
+NotNegative = Annotated[float, partial(check_number, least=0.0)]
 """A number of at least 0."""
-Share = Annotated[float, partial(check_between, low=0.0, high=1.0)]
+Share = Annotated[float, partial(check_number, least=0.0, most=1.0)]
 """A number from 0 to 1."""
 
 
@@ -203,26 +164,12 @@ class Config:
 def _checks(config_class: type[Any]) -> list[tuple[str, Callable[[str, Any], None]]]:
     """The fields whose annotations say more than a type, and what each must pass."""
     found: list[tuple[str, Callable[[str, Any], None]]] = []
-    # Class by class: one that changes a default alone (epochs: int = 6) keeps the range that its base gave.
-    for kind in config_class.__mro__[:-1]:
-        hints = get_type_hints(kind, include_extras=True)
-        for name in inspect.get_annotations(kind):
-            hint = hints[name]
-            if get_origin(hint) is Literal:
-                found.append((name, partial(check_one_of, known=get_args(hint))))
-            elif get_origin(hint) is Annotated:
-                found += [(name, check) for check in hint.__metadata__]
+    for name, hint in get_type_hints(config_class, include_extras=True).items():
+        if get_origin(hint) is Literal:
+            found.append((name, partial(check_type, hint=hint)))
+        elif get_origin(hint) is Annotated:
+            found += [(name, check) for check in hint.__metadata__]
     return found
-
-
-def check_one_of(name: str, value: str, known: Collection[str]) -> None:
-    """Refuse a word that is not among the known ones.
-
-    Raises:
-        ValueError: the message suggests the nearest.
-    """
-    if value not in known:
-        raise unknown(f"{name}:", str(value), known)
 
 
 @contextlib.contextmanager

@@ -15,10 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from srd_agents.cautious import EQUAL, Cautious, CautiousConfig, near_copies
-from srd_agents.config import check_between, check_count
 from srd_agents.heuristic.greedy import rows_of
 from srd_agents.heuristic.stepwise import Progress, Stepwise
-from srd_gym.checks import checked_ranking, checked_rankings
+from srd_gym.checks import check_integer, check_number, checked_ranking, checked_rankings
 from srd_gym.protocols import IntArray, Ranker, ScoreArray, SequentialScorer
 from srd_gym.topic import Topic
 
@@ -168,11 +167,11 @@ class Rules:
         if (groups is None) != (max_per_group is None):
             raise ValueError("groups and max_per_group belong together, got only one of them; give both or neither")
         if max_per_group is not None:
-            check_count("max_per_group", max_per_group)
+            check_integer("max_per_group", max_per_group, 1)
         if (costs is None) != (budget is None):
             raise ValueError("costs and budget belong together, got only one of them; give both or neither")
         if budget is not None:
-            check_between("budget", budget, 0.0)
+            check_number("budget", budget, 0.0)
         self.copies = None if copies is None else min(copies, EQUAL)
         self.max_per_group, self.budget = max_per_group or 0, budget or 0.0
 

@@ -15,11 +15,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from srd_agents.cautious import Cautious
-from srd_agents.config import check_count
 from srd_agents.constraints import COPIES, Rules, array_of, row_of, show
 from srd_agents.diversity import ByRelevance, with_diversity
 from srd_agents.registry import load_ranker
 from srd_agents.subtopics import Lookup, check_uses_subtopics, embedded
+from srd_gym.checks import check_integer
 from srd_gym.files import PathLike
 from srd_gym.protocols import IntArray, Ranker, ScoreArray
 from srd_gym.topic import Topic
@@ -122,7 +122,7 @@ def diversify(
     if np.ndim(k):
         raise TypeError("k must be a whole number (documents wanted), got an array; scores go by name: scores=...")
     k = int(k) if isinstance(k, np.integer) else k
-    check_count("k", k)
+    check_integer("k", k, 1)
     rules = Rules(copies=copies, groups=groups, max_per_group=max_per_group, costs=costs, budget=budget)
     chooser = Chooser(ranker, rules, diversity=diversity, subtopics=subtopics is not None)
     dimensions = _dimensions(doc_vectors)

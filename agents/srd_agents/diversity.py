@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from srd_agents.cautious import Cautious
-from srd_agents.config import check_between, check_count
 from srd_agents.constraints import Limits
 from srd_agents.heuristic.config import MMRConfig
 from srd_agents.heuristic.explicit import PM2, XQuAD
@@ -20,6 +19,7 @@ from srd_agents.heuristic.order import RetrievalOrder
 from srd_agents.heuristic.stepwise import Progress, Stepwise
 from srd_agents.heuristic.trade_off import MMR, TradeOff, min_max, relevance_of
 from srd_agents.relational.ranker import Pretrained
+from srd_gym.checks import check_integer, check_number
 from srd_gym.protocols import IntArray, Ranker, ScoreArray
 from srd_gym.topic import Topic
 
@@ -46,7 +46,7 @@ def with_diversity(ranker: Ranker, diversity: float | None, option: str = "diver
     """
     if diversity is None:
         return ranker
-    check_between(option, diversity, 0.0, 1.0)
+    check_number(option, diversity, 0.0, 1.0)
     if not isinstance(ranker, TradeOff | XQuAD | PM2 | Pretrained | Cautious):
         name = getattr(ranker, "name", type(ranker).__name__)
         raise ValueError(
@@ -75,7 +75,7 @@ class ByRelevance:
 
     def rank(self, topic: Topic, k: int) -> IntArray:
         """The k most relevant: [min(k, N)] int64."""
-        check_count("k", k)
+        check_integer("k", k, 1)
         return np.argsort(-_relevance(topic, self.relevance), kind="stable")[:k]
 
     def rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
@@ -103,7 +103,7 @@ class _Blend(Stepwise):
 
     def rank(self, topic: Topic, k: int) -> IntArray:
         """The first k documents: [min(k, N)] int64."""
-        check_count("k", k)
+        check_integer("k", k, 1)
         return Limits().choose(topic, k, self.progress(topic))
 
     def rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from srd_agents.config import Config, Count, CountFromZero, Positive, as_values, check_between, check_count
+from srd_agents.config import Config, Count, CountFromZero, Positive, as_values
 from srd_agents.history import History, OnProgress, Progress
 from srd_agents.storage import Tree, read_tree, write_tree
 from srd_agents.validation import Validation
+from srd_gym.checks import check_integer, check_number
 from srd_gym.files import PathLike, held_back
 from srd_gym.reading import reading
 from srd_gym.topic import TopicSet
@@ -170,12 +171,12 @@ class Fit:
             raise ValueError(f"{path}: the order of topics is no order of {len(self._topics)} topics")
         self._rng.bit_generator.state = loop["generator"]
         for name in ("epoch", "position", "stale"):
-            check_count(name, loop[name], low=0)
-        check_between("position", loop["position"], 0, len(self._topics) - 1)
+            check_integer(name, loop[name], 0)
+        check_number("position", loop["position"], 0, len(self._topics) - 1)
         for value in (loop["seconds"], loop.get("cpu_seconds", 0.0)):
-            check_between("seconds", value, 0.0)
+            check_number("seconds", value, 0.0)
         for name, value in loop["sums"].items():
-            check_between(name, value, -math.inf)
+            check_number(name, value, -math.inf)
         self._epoch, self._position, self._stale = loop["epoch"], loop["position"], loop["stale"]
         self._sums, self._earlier_seconds = loop["sums"], loop["seconds"]
         self._cpu_seconds = loop["cpu_seconds"]

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from srd_agents.config import check_count
 from srd_agents.constraints import COPIES, Rules
 from srd_agents.diversify import Chooser, Given
 from srd_agents.subtopics import Lookup, embedded
+from srd_gym.checks import check_integer
 from srd_gym.files import PathLike
 from srd_gym.protocols import Ranker
 
@@ -72,7 +72,7 @@ class FrameRanker:
         shown: str | None = None,
     ) -> None:
         if k is not None:
-            check_count("k", k)
+            check_integer("k", k, 1)
         rules = Rules(copies=copies, groups=groups, max_per_group=max_per_group, costs=costs, budget=budget)
         self._chooser = Chooser(ranker, rules, diversity=diversity, subtopics=subtopics is not None)
         self.k, self.embed = k, embed

@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
 
-from srd_agents.config import check_between, check_count, config_from
+from srd_agents.config import config_from
+from srd_gym.checks import check_integer, check_number
 
 
 @dataclass(kw_only=True)
@@ -44,11 +45,11 @@ class History:
         found = config_from(cls, values, owner)
         for number, record in enumerate(found.records, start=1):
             try:
-                check_count("epoch", record["epoch"], low=0)
-                check_count("topics", record["topics"], low=0)
+                check_integer("epoch", record["epoch"], 0)
+                check_integer("topics", record["topics"], 0)
                 for name, value in record.items():
                     if not (isinstance(value, bool) or (value is None and name == "validation")):
-                        check_between(name, value, -math.inf)
+                        check_number(name, value, -math.inf)
             except (KeyError, TypeError, ValueError) as error:
                 raise ValueError(f"{owner}: record {number}: {error}") from error
         return found

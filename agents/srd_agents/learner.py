@@ -20,7 +20,7 @@ from typing import Any, ClassVar, Generic, Self, TypeVar
 
 from numpy.typing import NDArray
 
-from srd_agents.config import as_values, check_count, check_positive, config_from, enough_memory
+from srd_agents.config import as_values, config_from, enough_memory
 from srd_agents.fitting import Fit, LearnerConfig
 from srd_agents.history import History, OnProgress
 from srd_agents.storage import (
@@ -37,7 +37,7 @@ from srd_agents.storage import (
     write_json,
 )
 from srd_agents.validation import Validation, checked_topics
-from srd_gym.checks import checked_rankings, unknown
+from srd_gym.checks import check_integer, check_positive, checked_rankings, unknown
 from srd_gym.files import PathLike
 from srd_gym.protocols import IntArray
 from srd_gym.reading import reading
@@ -159,7 +159,7 @@ class Learner(ABC, Generic[C]):
         Raises:
             ValueError: not fitted, k below 1, or a topic whose vectors are missing, of another width or too large.
         """
-        check_count("k", k)
+        check_integer("k", k, 1)
         self.check_topics(topics)
         return checked_rankings(self._rank_batch(topics, k) if topics else [], topics, self)
 
@@ -225,7 +225,7 @@ class Learner(ABC, Generic[C]):
             FileNotFoundError: `resume` without a checkpoint in `out`.
             KeyboardInterrupt: passed on after a checkpoint was written (where `out` is given).
         """
-        check_count("seed", seed, low=0)
+        check_integer("seed", seed, 0)
         if time_budget is not None:
             check_positive("time_budget", time_budget)
         self.check_device()
@@ -292,7 +292,7 @@ class Learner(ABC, Generic[C]):
                     f"{where} holds a trained {content['ranker']!r}, not {name!r}; "
                     "srd_agents.registry.load_ranker finds the right class"
                 )
-            check_count(f"{where / CONFIG_FILE}: vector_width", content["vector_width"])
+            check_integer(f"{where / CONFIG_FILE}: vector_width", content["vector_width"], 1)
             history = content["history"]
             learner = cls(config_from(cls.config_class, content["config"], f"ranker {name!r} in {where}"))
             learner.name = name

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from srd_agents.config import check_count, check_type
+from srd_agents.config import check_type
+from srd_gym.checks import check_integer
 from srd_gym.files import PathLike, written_atomically
 from srd_gym.reading import existing_file, json_value, read_json_object, reading, refuse_pickle
 
@@ -147,7 +148,7 @@ def read_model_config(folder: PathLike) -> dict[str, Any]:
     for key, hint in _CONTENT.items():
         check_type(f"{path}: {key}", content[key], hint)
     if content["vector_width"] is not None:  # a heuristic's folder may have none
-        check_count(f"{path}: vector_width", content["vector_width"])
+        check_integer(f"{path}: vector_width", content["vector_width"], 1)
     return content
 
 

@@ -16,10 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from srd_agents.config import check_one_of
 from srd_agents.learner import Learner
 from srd_agents.registry import load_ranker, make_ranker
 from srd_agents.validation import Validation
+from srd_gym.checks import check_option
 from srd_gym.protocols import IntArray
 from srd_gym.testing import ConformanceError, check_ranker
 from srd_gym.topic import Topic, TopicSet
@@ -113,7 +113,7 @@ def check_learner(
         ValueError: fewer than six topics, or an unknown law in `without`.
     """
     for law in without:
-        check_one_of("law", law, _LAWS)
+        check_option("law:", law, _LAWS)
     topics = ragged_topics() if topics is None else topics
     if len(topics) < 6:
         raise ValueError(f"expected at least 6 topics to check a learner on, got {len(topics)}")

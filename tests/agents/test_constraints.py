@@ -90,7 +90,7 @@ def test_rankers_that_take_no_diversity_name_those_that_do() -> None:
         with pytest.raises(ValueError, match=r"does not: leave diversity out, or take one that does: mmr, .*cautious"):
             diversify(**{**case(0), "ranker": ranker}, k=3, diversity=0.5)
     for wrong in (-0.1, 1.1, float("nan")):
-        with pytest.raises(ValueError, match="diversity must be a finite number"):
+        with pytest.raises(ValueError, match="diversity must be between 0 and 1"):
             diversify(**case(0), k=3, diversity=wrong)
     refused(lambda: diversify(**case(0), k=3, diversity="much"), "diversity", TypeError)  # type: ignore[arg-type]
 
@@ -187,13 +187,13 @@ def test_a_budget_below_every_cost_is_told() -> None:
         ({"costs": [1] * 11 + [-1], "budget": 1}, ValueError, r"at least 0, got -1.0 \(document 11\)"),
         ({"costs": [float("inf")] * 12, "budget": 1}, ValueError, "costs must be finite and at least 0, got inf"),
         ({"costs": ["1"] * 12, "budget": 1}, TypeError, "costs must hold numbers, got <U1"),
-        ({"costs": [1] * 12, "budget": -1}, ValueError, "budget must be a finite number at least 0"),
+        ({"costs": [1] * 12, "budget": -1}, ValueError, "budget must be finite and at least 0"),
         ({"shown": [12]}, ValueError, "shown names document 12, where there are 12, numbered from 0"),
         ({"shown": [0, -1]}, ValueError, r"shown names document -1, .*topics\(\) leaves it out"),
         ({"shown": [[0]]}, ValueError, r"shown have shape \(1, 1\), expected \[P\]"),
         ({"shown": [0.0]}, TypeError, "shown must hold whole numbers"),
         ({"copies": 0}, ValueError, "copies must be above 0"),
-        ({"copies": 1.5}, ValueError, "copies must be a finite number from 0.0 to 1.0"),
+        ({"copies": 1.5}, ValueError, "copies must be between 0 and 1"),
     ],
 )
 def test_bad_input_is_named(arguments: dict[str, Any], error: type[Exception], message: str) -> None:

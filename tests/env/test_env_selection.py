@@ -126,7 +126,7 @@ def test_measures_at_the_end_are_those_of_an_evaluation(what: Any, normalizer: A
     ({"measures": "StRecal@10"}, ValueError, r"unknown measure 'StRecal'\. Did you mean StRecall"),
     ({"horzion": 3}, TypeError, "unknown argument of .*'horzion'. Did you mean horizon"),
     ({"horizon": 0}, ValueError, "horizon must be at least 1, got 0"),
-    ({"horizon": 2.5}, TypeError, "horizon must be an integer"),
+    ({"horizon": 2.5}, TypeError, "horizon must be a whole number"),
     ({"on_invalid": "wasted"}, ValueError, "unknown on_invalid 'wasted'. Did you mean waste"),
     ({"pay": "ends"}, ValueError, "unknown pay 'ends'. Did you mean end"),
     ({"max_candidates": 3}, ValueError, "max_candidates=3, but 5 topics"),

@@ -8,11 +8,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from srd_agents.config import check_count
 from srd_agents.heuristic.config import ExplicitConfig, XQuADConfig
 from srd_agents.heuristic.greedy import Rows, blocks_of_equal_shape, rows_of
 from srd_agents.heuristic.stepwise import Progress, Stepwise
 from srd_agents.heuristic.trade_off import min_max, relevance_of, standardised
+from srd_gym.checks import check_integer
 from srd_gym.protocols import IntArray, ScoreArray
 from srd_gym.topic import FloatArray, Topic
 
@@ -44,7 +44,7 @@ class Explicit(Stepwise):
 
     def rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
         """`rank` of every topic; topics with equally many candidates and subtopics are ranked side by side."""
-        check_count("k", k)
+        check_integer("k", k, 1)
         rankings: dict[int, IntArray] = {}
         named = [self._named(topic) for topic in topics]
         shapes = [(topic.n_candidates, len(weights)) for topic, (_, weights) in zip(topics, named, strict=True)]

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from srd_agents.config import check_count
 from srd_agents.heuristic.config import OracleConfig
 from srd_agents.heuristic.greedy import blocks_of_equal_shape
 from srd_agents.validation import judged
+from srd_gym.checks import check_integer
 from srd_gym.measures import BoundMeasure, Reference, greedy_rankings, measure
 from srd_gym.measures.reference import preference
 from srd_gym.protocols import BoolArray, IntArray, ScoreArray
@@ -49,7 +49,7 @@ class Oracle:
 
     def rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
         """`rank` of every topic; topics with equally many candidates and subtopics are ranked side by side."""
-        check_count("k", k)
+        check_integer("k", k, 1)
         rankings: dict[int, IntArray] = {}
         for block in blocks_of_equal_shape([judged(topic).shape for topic in topics], _BLOCK):
             chosen = [topics[index] for index in block]

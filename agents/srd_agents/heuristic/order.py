@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from srd_agents.config import check_count
 from srd_agents.heuristic.config import RandomConfig
+from srd_gym.checks import check_integer
 from srd_gym.protocols import IntArray
 from srd_gym.topic import Topic
 
@@ -22,7 +22,7 @@ class RetrievalOrder:
         Raises:
             ValueError: the topic has no retrieval scores: its candidates stand in a shuffle, which is no baseline.
         """
-        check_count("k", k)
+        check_integer("k", k, 1)
         if topic.retrieval_scores is None:
             raise ValueError(
                 f"topic {topic.query_id!r} has no retrieval order (no retrieval_scores; its candidates were shuffled); "
@@ -47,7 +47,7 @@ class RandomOrder:
 
     def rank(self, topic: Topic, k: int) -> IntArray:
         """Candidates drawn without replacement: [min(k, N)] int64."""
-        check_count("k", k)
+        check_integer("k", k, 1)
         # A digest, as Python's own hash of text changes from process to process.
         digest = hashlib.blake2b(topic.query_id.encode(), digest_size=16).digest()
         generator = np.random.default_rng([self.config.seed, int.from_bytes(digest, "little")])

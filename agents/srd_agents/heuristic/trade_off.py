@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from srd_agents.config import check_count
 from srd_agents.heuristic.config import MMRConfig, TradeOffConfig
 from srd_agents.heuristic.greedy import (
     BLOCK,
@@ -22,6 +21,7 @@ from srd_agents.heuristic.greedy import (
     select,
 )
 from srd_agents.heuristic.stepwise import Stepwise
+from srd_gym.checks import check_integer
 from srd_gym.protocols import IntArray
 from srd_gym.topic import FloatArray, Topic
 
@@ -53,7 +53,7 @@ class TradeOff(Stepwise):
 
     def rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
         """`rank` of every topic; small topics with equally many candidates are ranked side by side."""
-        check_count("k", k)
+        check_integer("k", k, 1)
         rankings: dict[int, IntArray] = {}
         shapes = [topic.require_vectors(self.title).shape for topic in topics]
         for block in blocks_of_equal_shape(shapes, BLOCK):

@@ -6,10 +6,10 @@ import os
 from dataclasses import replace
 from typing import Any
 
-from srd_agents.config import check_count
 from srd_agents.diversify import as_ranker
 from srd_agents.integrations import library
 from srd_agents.integrations.ranking import best_first, embeddings_of, named, ranker_of, scores_of
+from srd_gym.checks import check_integer
 from srd_gym.files import PathLike
 from srd_gym.protocols import Ranker
 
@@ -42,7 +42,7 @@ class DiverseRanker:
         self, top_k: int | None = None, *, diversity: float | None = None, ranker: PathLike | Ranker | None = None
     ) -> None:
         if top_k is not None:
-            check_count("top_k", top_k)
+            check_integer("top_k", top_k, 1)
         self.top_k = top_k
         self.diversity = diversity
         self.ranker = ranker
@@ -95,7 +95,7 @@ class DiverseRanker:
         """
         top_k = self.top_k if top_k is None else top_k
         if top_k is not None:
-            check_count("top_k", top_k)
+            check_integer("top_k", top_k, 1)
         diversity = self.diversity if diversity is None else diversity
         ranker = ranker_of(self._loaded, diversity)
         if not documents:

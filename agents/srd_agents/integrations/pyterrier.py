@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from srd_agents.config import check_between
 from srd_agents.frames import FrameRanker
 from srd_agents.integrations import library
 from srd_agents.integrations.ranking import (
@@ -13,6 +12,7 @@ from srd_agents.integrations.ranking import (
     ranker_of,
     speaking_of_queries,
 )
+from srd_gym.checks import check_number
 from srd_gym.files import PathLike
 from srd_gym.protocols import Ranker
 
@@ -84,7 +84,7 @@ class DiverseReranker(pt.Transformer):
     def _frame_ranker(self) -> FrameRanker:
         """What ranks, made at every call: `pt.GridSearch` and its like set parameters as attributes."""
         if self.Lambda is not None:
-            check_between("Lambda", self.Lambda, 0.0, 1.0)
+            check_number("Lambda", self.Lambda, 0.0, 1.0)
         ranker = ranker_of(self.ranker, diversity_of(self.Lambda), option="Lambda")
         return FrameRanker(
             ranker,

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from srd_agents.config import check_count
 from srd_agents.integrations import library
 from srd_agents.integrations.ranking import best_first, ranker_of
+from srd_gym.checks import check_integer
 from srd_gym.files import PathLike
 from srd_gym.protocols import IntArray, Ranker, ScoreArray
 
@@ -62,8 +62,8 @@ class DiverseNeighbors(BaseEstimator):
             TypeError: an option of another type.
             ValueError: no documents, numbers that are not finite, or an option out of range.
         """
-        check_count("n_neighbors", self.n_neighbors)
-        check_count("n_candidates", self.n_candidates)
+        check_integer("n_neighbors", self.n_neighbors, 1)
+        check_integer("n_candidates", self.n_candidates, 1)
         self.ranker_ = ranker_of(self.ranker, self.diversity)
         self.documents_ = validate_data(self, X, dtype=np.float32)
         self.nearest_ = NearestNeighbors(metric="cosine").fit(self.documents_)
@@ -87,7 +87,7 @@ class DiverseNeighbors(BaseEstimator):
         check_is_fitted(self)
         queries = validate_data(self, X, dtype=np.float32, reset=False)
         wanted = self.n_neighbors if n_neighbors is None else n_neighbors
-        check_count("n_neighbors", wanted)
+        check_integer("n_neighbors", wanted, 1)
         among = min(max(self.n_candidates, wanted), len(self.documents_))
         distances, places = self.nearest_.kneighbors(queries, among)
         shown = [

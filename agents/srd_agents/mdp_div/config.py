@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from typing import Annotated, ClassVar, Literal
 
-from srd_agents.config import Count, NotNegative, Positive, Share, check_between, check_positive
+from srd_agents.config import Count, NotNegative, Positive, Share
 from srd_agents.decoding import Decoding
 from srd_agents.reinforce.config import EpisodesConfig, Rollouts
+from srd_gym.checks import check_positive
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,7 +91,7 @@ class MdpDivBatchedConfig(PolicyConfig):
 class MdpDivNtnConfig(MdpDivConfig):
     """MDP-DIV on the candidates that NTN-DIV, trained first on the same topics, puts first."""
 
-    keep: Annotated[float, check_positive, partial(check_between, low=0.0, high=1.0)] = 0.5
+    keep: Annotated[Share, check_positive] = 0.5
     """Share of a topic's candidates that stays on offer, rounded down."""
     when: Literal["reset", "step"] = "reset"
     """"reset": NTN-DIV ranks once, before the first rank (the paper's D); "step": after each rank (E)."""

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from srd_agents.config import Count, CountFromZero, Positive, Share, check_between, check_count
+from srd_agents.config import Count, CountFromZero, Positive, Share
 from srd_agents.learner import LearnerConfig
+from srd_gym.checks import check_integer, check_number
 
 MOST_SCORES = 65536
 """What two bytes of the replay can tell apart."""
@@ -66,16 +67,16 @@ class ScoringConfig(LearnerConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_count("n_scores", self.n_scores, low=2)
+        check_integer("n_scores", self.n_scores, 2)
         if self.n_scores > MOST_SCORES:
             raise ValueError(f"n_scores must be at most {MOST_SCORES}, got {self.n_scores}")
         if self.attention_width % self.heads:
             raise ValueError(
                 f"attention_width must be a multiple of heads, got width {self.attention_width} and {self.heads} heads"
             )
-        check_between("epsilon_end", self.epsilon_end, 0.0, self.epsilon_start)
+        check_number("epsilon_end", self.epsilon_end, 0.0, self.epsilon_start)
         if self.max_candidates is not None:
-            check_count("max_candidates", self.max_candidates)
+            check_integer("max_candidates", self.max_candidates, 1)
         if not all(part.strip() for part in self.reward.split(" + ")):
             raise ValueError(f'reward must be measures joined by " + ", got {self.reward!r}')
 

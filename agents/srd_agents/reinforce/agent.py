@@ -12,7 +12,6 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from srd_agents.config import check_count
 from srd_agents.decoding import rankings_of
 from srd_agents.networks.checkpoint import load_module, module_arrays
 from srd_agents.networks.inputs import Inputs, chosen_log_policy, log_policy
@@ -30,6 +29,7 @@ from srd_agents.relational.ranker import pretrained_weights
 from srd_agents.relational.relations import DYNAMIC
 from srd_agents.storage import Tree, Weights
 from srd_agents.validation import Validation
+from srd_gym.checks import check_integer
 from srd_gym.core import SelectionCore
 from srd_gym.protocols import BoolArray, IntArray, ScoreArray
 from srd_gym.pruning import parse_pruning
@@ -251,6 +251,6 @@ class Reinforce(NetworkLearner[ReinforceConfig]):
         load_module(self._network, state["network"], "network in training")
         learned = dict(self._network.named_parameters())
         self._mean = {name: shown[name] for name in learned} if self.config.average else None
-        check_count("updates", state["updates"], low=0)
+        check_integer("updates", state["updates"], 0)
         self._updates = state["updates"]
         self._policy = None

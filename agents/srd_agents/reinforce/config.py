@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, Literal
 
-from srd_agents.config import Count, CountFromZero, NotNegative, Positive, check_between, check_count
+from srd_agents.config import Count, CountFromZero, NotNegative, Positive
 from srd_agents.decoding import Decoding
 from srd_agents.learner import LearnerConfig
+from srd_gym.checks import check_integer, check_number
 from srd_gym.pruning import parse_pruning
 
-Rollouts = Annotated[int, partial(check_count, low=2)]
+Rollouts = Annotated[int, partial(check_integer, least=2)]
 """Episodes of a topic that are compared with each other."""
 
 
@@ -32,7 +33,7 @@ class EpisodesConfig(LearnerConfig, Decoding):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.horizon is not None:
-            check_count("horizon", self.horizon)
+            check_integer("horizon", self.horizon, 1)
         if self.pruning is not None:
             parse_pruning(self.pruning)
 
@@ -48,7 +49,7 @@ class ReinforceConfig(EpisodesConfig):
     parts: Literal["both", "relations", "directions"] = "both"
     """What the policy is made of. "relations" knows no vectors, only how candidates relate: it serves vectors of any
     width. "directions" knows the space of the vectors alone."""
-    alone: Annotated[float, partial(check_between, low=0.0, high=0.99)] = 0.5
+    alone: Annotated[float, partial(check_number, least=0.0, most=0.99)] = 0.5
     """Share of the updates in which relations act and learn without directions, where the policy has both: so that they
     can stand alone where validation says that directions do not transfer."""
     init: Literal["pretrained", "random"] = "pretrained"
@@ -69,6 +70,6 @@ class ReinforceConfig(EpisodesConfig):
     """Weight of the policy's entropy (nats a rank) beside advantages of unit size; keeps it exploring."""
     clip_norm: Positive = 1.0
     """Largest length of a gradient."""
-    average: Annotated[float, partial(check_between, low=0.0, high=0.9999)] = 0.0
+    average: Annotated[float, partial(check_number, least=0.0, most=0.9999)] = 0.0
     """Decay of the running mean of the weights, an update at a time: that mean validates and is kept. It begins as
     a plain mean, so that it forgets where training began. 0: no mean."""

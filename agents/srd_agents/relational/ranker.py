@@ -8,13 +8,13 @@ from importlib.resources import as_file, files
 
 import numpy as np
 
-from srd_agents.config import check_count
 from srd_agents.features import query_vectors
 from srd_agents.heuristic.greedy import blocks_of_equal_shape, rows_of
 from srd_agents.heuristic.stepwise import Progress, Stepwise
 from srd_agents.relational.config import PretrainedConfig
 from srd_agents.relational.forward import Related, Weights, greedy, one_pass
 from srd_agents.relational.relations import Array, Relations, relate
+from srd_gym.checks import check_integer
 from srd_gym.files import PathLike
 from srd_gym.protocols import IntArray, ScoreArray
 from srd_gym.reading import open_npz
@@ -57,7 +57,7 @@ class Pretrained(Stepwise):
 
     def rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
         """`rank` of every topic; topics of equal size are ranked side by side."""
-        check_count("k", k)
+        check_integer("k", k, 1)
         novel = partial(greedy, novelty=self.config.novelty)
         return rank_topics(self.weights, topics, k, novel if self.config.strategy == "greedy" else one_pass)
 

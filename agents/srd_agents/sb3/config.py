@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Annotated
 
-from srd_agents.config import Count, NotNegative, Positive, Share, check_count
+from srd_agents.config import Count, NotNegative, Positive, Share
 from srd_agents.learner import LearnerConfig
+from srd_gym.checks import check_integer
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,7 +27,7 @@ class MaskablePpoConfig(LearnerConfig):
     """Width of the network's layers."""
     learning_rate: Positive = 1e-3
     """Adam's step size."""
-    batch_size: Annotated[int, partial(check_count, low=2)] = 256
+    batch_size: Annotated[int, partial(check_integer, least=2)] = 256
     """Steps per gradient update, at least 2: advantages are normalised by their deviation."""
     n_epochs: Count = 4
     """Passes over what was played, for each update."""

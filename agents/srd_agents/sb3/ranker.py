@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from srd_agents.config import check_count
 from srd_agents.sb3.config import MaskablePpoConfig, Sb3ModelConfig
 from srd_agents.sb3.spaces import Shapes, shapes_of
-from srd_gym.checks import unknown
+from srd_gym.checks import check_integer, unknown
 from srd_gym.files import PathLike
 from srd_gym.protocols import IntArray, ScoreArray
 from srd_gym.reading import existing_file
@@ -126,7 +125,7 @@ class SB3Ranker:
         """
         from srd_agents.sb3.network import rank_greedily
 
-        check_count("k", k)
+        check_integer("k", k, 1)
         if self._network is not None:
             return rank_greedily(self._network, topic, k)
         return self._rank_padded(topic, k)

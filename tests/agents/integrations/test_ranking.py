@@ -34,7 +34,7 @@ def test_mmr_ranks_where_only_diversity_is_given_and_without_both_the_default() 
     assert diversity_of(None) is None
     assert diversity_of(0) == 1
     assert diversity_of(1) == 0
-    with pytest.raises(ValueError, match=r"Lambda must be a finite number from 0.0 to 1.0, got 1.5"):
+    with pytest.raises(ValueError, match=r"Lambda must be between 0 and 1, got 1.5"):
         ranker_of(None, 1.5, option="Lambda")
 
 

@@ -104,10 +104,10 @@ def _check_seeds(options: Any) -> None:
         if dataclasses.is_dataclass(value):
             _check_seeds(value)
         elif entry.name.endswith(("seed", "seeds")):
-            from srd_agents.config import check_count
+            from srd_gym.checks import check_integer
 
             for seed in value if isinstance(value, tuple) else (value,):
-                check_count(f"--{entry.name.replace('_', '-')}", seed, low=0)
+                check_integer(f"--{entry.name.replace('_', '-')}", seed, 0)
 
 
 def parsed_with_ranker(

@@ -13,9 +13,9 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, TypeVar
 
-from srd_agents.config import check_count, config_from
+from srd_agents.config import config_from
 from srd_agents.registry import RANKERS, import_own
-from srd_gym.checks import unknown
+from srd_gym.checks import check_integer, unknown
 from srd_gym.data.collection import Retrieve
 from srd_gym.data.synthetic import PRESETS
 from srd_gym.measures import measure
@@ -129,9 +129,9 @@ class TopicsEntry:
         for name, low in (("limit", 3), ("candidates", 1), ("width", 1), ("folds", 2)):
             value = getattr(self, name)
             if value is not None:
-                check_count(f"{whose}: {name}", value, low=low)
+                check_integer(f"{whose}: {name}", value, low)
         for fold in self.run_folds:
-            check_count(f"{whose}: a fold of run_folds", fold)
+            check_integer(f"{whose}: a fold of run_folds", fold, 1)
         _check_known(f"part of {whose} to do without:", self.without, LACKING)
 
     def _check_source(self) -> None:
@@ -179,7 +179,7 @@ class RankerEntry:
             object.__setattr__(self, "name", self.ranker)
         _check_known(f"need of ranker {self.name!r}:", self.needs, NEEDS)
         for seed in self.seeds:
-            check_count("a seed", seed, low=0)
+            check_integer("a seed", seed, 0)
         all_options(self.ranker, self.config, self.grid)  # it refuses what the ranker does not take
         self._check_views()
 
@@ -253,7 +253,7 @@ class Recipe:
                 f"recipe {self.name!r}: its name is that of a folder; expected 1 to {_LONGEST_NAME} letters, no slash"
             )
         for seed in self.seeds:
-            check_count("a seed", seed, low=0)
+            check_integer("a seed", seed, 0)
         for kind, names in (("topic set", [entry.name for entry in self.topics]), ("ranker", self.rows)):
             if not names:
                 raise ValueError(f"the recipe names no {kind}; expected at least one")

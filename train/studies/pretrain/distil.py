@@ -15,7 +15,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from srd_agents.config import check_count, check_positive
 from srd_agents.networks.checkpoint import module_arrays
 from srd_agents.relational.forward import Weights, offered_share
 from srd_agents.relational.network import RelationalNetwork
@@ -23,6 +22,7 @@ from srd_agents.relational.padded import PaddedRelations
 from srd_agents.relational.ranker import rank_topics
 from srd_agents.relational.relations import DYNAMIC, POSITION
 from srd_agents.supervised.ntn_div.network import candidates_on_offer, likelihood_loss, ranking_log_likelihood
+from srd_gym.checks import check_integer, check_positive
 from srd_gym.protocols import IntArray
 from srd_gym.topic import Topic
 
@@ -42,7 +42,7 @@ class DistilConfig:
 
     def __post_init__(self) -> None:
         for name in ("epochs", "batch_topics", "depth"):
-            check_count(name, getattr(self, name))
+            check_integer(name, getattr(self, name), 1)
         check_positive("learning_rate", self.learning_rate)
 
 

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from srd_gym.measures import Measure, Normalizer, Reference, default_normalizer, measure
+from srd_gym.measures import Measure, measure, references
+from srd_gym.measures.reference import judged
 from srd_gym.protocols import IntArray, Ranker, ScoreArray
-from srd_gym.topic import GradeArray, Topic, TopicSet
+from srd_gym.topic import TopicSet
 
 logger = logging.getLogger("srd_agents")
 
@@ -19,29 +20,21 @@ class Validation:
 
     Args:
         topics: judged topics, at least one; a topic without a relevant candidate scores what the measure says (0).
-        by: the measure; without a cutoff, rankings are scored to their end.
-        normalizer: "pool" or "candidates"; None takes "pool" where every topic has one.
+        by: the measure; without a cutoff, rankings are scored to their end. Unless it says otherwise it is normalised
+            by the pool where every topic has one, else by the candidates.
 
     Raises:
-        ValueError: an unknown measure, or no topics.
+        ValueError: an unknown measure.
     """
 
-    def __init__(self, topics: TopicSet, by: str | Measure, normalizer: Normalizer | None = None) -> None:
-        if not len(topics):
-            raise ValueError("expected at least one topic to validate on, got an empty set")
+    def __init__(self, topics: TopicSet, by: str | Measure) -> None:
         self.topics = topics
-        normalizer = normalizer or default_normalizer(topics)
-        chosen = measure(by, normalizer=normalizer)
-        self.name = str(measure(by))
-        """The measure in canonical notation, with a normalizer only where it names one itself."""
+        chosen = measure(by)
+        self.name = str(chosen)
+        """The measure in canonical notation."""
         self.depth = min(chosen.cutoff or topics.max_candidates, topics.max_candidates)
         """Documents asked of the ranker per topic."""
-        references = [Reference.of(topic, normalizer) for topic in topics]
-        self._bound = chosen.bind(references, self.depth)
-
-    def values(self, ranker: Ranker) -> ScoreArray:
-        """The measure of the ranker's ranking of each topic: [T] float64."""
-        return self.score(ranker.rank_batch(list(self.topics), self.depth))
+        self._bound = chosen.bind(references(topics, chosen.normalizer), self.depth)
 
     def score(self, rankings: Sequence[IntArray]) -> ScoreArray:
         """The measure of one ranking a topic: [T] float64."""
@@ -52,19 +45,8 @@ class Validation:
         return self._bound.values(rows, np.arange(len(self.topics)))
 
     def mean(self, ranker: Ranker) -> float:
-        """The mean of `values`."""
-        return float(self.values(ranker).mean())
-
-
-def judged(topic: Topic) -> GradeArray:
-    """The judgments of a topic: [N, S] int8.
-
-    Raises:
-        ValueError: the topic is not judged.
-    """
-    if topic.judgments is None:
-        raise ValueError(f"topic {topic.query_id!r} has no judgments; this needs judged topics")
-    return topic.judgments
+        """The mean measure of the ranker's rankings."""
+        return float(self.score(ranker.rank_batch(list(self.topics), self.depth)).mean())
 
 
 def checked_topics(name: str, topics: TopicSet, validation: TopicSet | None) -> tuple[TopicSet, list[str]]:
@@ -73,9 +55,9 @@ def checked_topics(name: str, topics: TopicSet, validation: TopicSet | None) -> 
     Raises:
         ValueError: unlabelled topics, shared queries, missing vectors, other widths, or nothing to learn from.
     """
-    _check_part(name, topics, "training")
+    _check_judged(name, topics, "training")
     if validation is not None:
-        _check_part(name, validation, "validation")
+        _check_judged(name, validation, "validation")
         _check_pair(name, topics, validation)
     trainable = topics.trainable()
     excluded = sorted(set(topics.query_ids) - set(trainable.query_ids))
@@ -89,21 +71,14 @@ def checked_topics(name: str, topics: TopicSet, validation: TopicSet | None) -> 
     return trainable, excluded
 
 
-def _check_part(name: str, part: TopicSet, what: str) -> None:
-    """Topics of one part are there, judged, and have vectors."""
-    if not len(part):
-        raise ValueError(f"ranker {name!r}: the {what} set has no topics")
+def _check_judged(name: str, part: TopicSet, what: str) -> None:
+    """All topics of a part are judged."""
     unlabelled = [topic.query_id for topic in part if not topic.labelled]
     if unlabelled:
         raise ValueError(
             f"ranker {name!r}: {len(unlabelled)} of {len(part)} {what} topics have no judgments "
             f"({', '.join(unlabelled[:5])}{', ...' if len(unlabelled) > 5 else ''}); learning needs judged topics: "
             "leave the others out with TopicSet.select"
-        )
-    if part.vector_width is None:
-        raise ValueError(
-            f"ranker {name!r}: the {what} topics have no document vectors; make them with "
-            "`srd train --vectors lsa` (from texts) or `srd data build ... --vectors FILE`"
         )
 
 

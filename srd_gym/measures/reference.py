@@ -69,9 +69,7 @@ class Reference:
             ValueError: "pool" for a topic without one, a topic without judgments, or another normalizer.
         """
         if normalizer == "candidates":
-            if topic.judgments is None:
-                raise ValueError(f"topic {topic.query_id!r} has no judgments; a measure needs a judged topic")
-            return cls(topic.judgments, topic.doc_ids, topic.subtopic_weights)
+            return cls(judged(topic), topic.doc_ids, topic.subtopic_weights)
         if normalizer != "pool":
             raise ValueError(f"normalizer must be 'pool' or 'candidates', got {normalizer!r}")
         if topic.pool is None:
@@ -156,6 +154,17 @@ def _fill_batch(batch: list[tuple[Reference, NDArray[np.bool_]]], alpha: float, 
     _, gains = greedy_by_novelty(covers, weights, alpha, ranks)
     for item, (reference, rows) in enumerate(batch):
         reference._ideals[alpha, rel] = np.maximum(gains[item, : len(rows)], 0.0)
+
+
+def judged(topic: Topic) -> GradeArray:
+    """The judgments of a topic: [N, S] int8.
+
+    Raises:
+        ValueError: the topic is not judged.
+    """
+    if topic.judgments is None:
+        raise ValueError(f"topic {topic.query_id!r} has no judgments; a measure needs a judged topic")
+    return topic.judgments
 
 
 def default_normalizer(topics: TopicSet) -> Normalizer:

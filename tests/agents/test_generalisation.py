@@ -48,7 +48,7 @@ def test_relations_that_were_learned_hold_for_topics_of_other_subtopics() -> Non
     topics = wide_topics(80, seed=9, width=32, largest=30)
     ranker: Any = make_ranker("relational", init="random", epochs=6, learning_rate=0.01)
     ranker.fit(topics[:60], seed=0)
-    test = Validation(topics[60:], "alpha_nDCG@10", "candidates")
+    test = Validation(topics[60:], "alpha_nDCG@10")
     assert test.mean(ranker) > test.mean(make_ranker("random", seed=0)) + 0.05
 
 

@@ -8,10 +8,9 @@ import numpy as np
 
 from srd_agents.heuristic.config import OracleConfig
 from srd_agents.heuristic.greedy import blocks_of_equal_shape
-from srd_agents.validation import judged
 from srd_gym.checks import check_integer
 from srd_gym.measures import BoundMeasure, Reference, greedy_rankings, measure
-from srd_gym.measures.reference import preference
+from srd_gym.measures.reference import judged, preference
 from srd_gym.protocols import BoolArray, IntArray, ScoreArray
 from srd_gym.topic import Topic
 

@@ -123,6 +123,7 @@ def test_oracle_takes_the_largest_gain_at_every_rank(name: str, n: int, s: int, 
 def test_heuristics_on_ambient_reach_the_known_values(data_dir: Path) -> None:
     from srd_agents.validation import Validation
     from srd_gym.data.ambient import load_ambient
+    from srd_gym.measures import measure
 
     # Computed independently of this package on the same files: candidates' ideal, MiniLM vectors.
     wanted = {
@@ -131,7 +132,7 @@ def test_heuristics_on_ambient_reach_the_known_values(data_dir: Path) -> None:
     }
     topics = load_ambient(data_dir / "ambient", vectors=data_dir / "ambient" / "minilm-384.npz")
     names = ("alpha_nDCG@5", "alpha_nDCG@10", "StRecall@5", "StRecall@10")
-    scores = [Validation(topics, name, normalizer="candidates") for name in names]
+    scores = [Validation(topics, measure(name, normalizer="candidates")) for name in names]
     for name, values in wanted.items():
         ranker = make_ranker(name)
         assert [score.mean(ranker) for score in scores] == pytest.approx(values, abs=6e-4)

@@ -156,7 +156,7 @@ def test_directions_learn_what_relations_cannot_see() -> None:
             )
         )
     topics = TopicSet(made, name="a direction")
-    value = Validation(topics[40:], "alpha_nDCG@3", "candidates")
+    value = Validation(topics[40:], "alpha_nDCG@3")
     found = {}
     for parts in ("both", "relations"):
         options: dict[str, Any] = {"epochs": 10, "hidden": 16, "learning_rate": 0.03, "batch_topics": 4}

@@ -24,7 +24,7 @@ from srd_agents.features import relevance_columns, relevance_names
 from srd_agents.supervised.linear.features import Relations, relation_names
 from srd_agents.supervised.linear.learner import ColumnsConfig, LinearLearner
 from srd_agents.supervised.samples import Sampler, Samples
-from srd_agents.validation import judged
+from srd_gym.measures.reference import judged
 from srd_gym.protocols import BoolArray, IntArray, ScoreArray
 from srd_gym.topic import Topic, TopicSet
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from srd_agents.config import Config, Count, CountFromZero, Positive, as_values
+from srd_agents.config import Config, Count, CountFromZero, Positive, as_values, config_from
 from srd_agents.history import History, OnProgress, Progress
 from srd_agents.storage import Tree, read_tree, write_tree
 from srd_agents.validation import Validation
-from srd_gym.checks import check_integer, check_number
+from srd_gym.checks import check_integer
 from srd_gym.files import PathLike, held_back
 from srd_gym.reading import reading
 from srd_gym.topic import TopicSet
@@ -53,6 +53,24 @@ HOW_LONG = ("epochs", "patience", "checkpoint_seconds")
 """Options that a resumed run may change: how long it trains and how often it saves, not what it computes."""
 
 
+@dataclass(kw_only=True)
+class _Loop:
+    """Where a training run stands; kept with its checkpoint."""
+
+    epoch: int = 0
+    """Epochs completed."""
+    position: int = 0
+    """Topics seen in the running epoch."""
+    stale: int = 0
+    """Validations without a new best."""
+    sums: dict[str, float] = field(default_factory=dict)
+    """The learner's figures, summed over the topics of the running epoch."""
+    seconds: float
+    """Of earlier sessions."""
+    cpu_seconds: float
+    """Processor time of updates, and of what was trained before them."""
+
+
 class Fit:
     """One training run of one learner: shuffled epochs of updates, validation, early stopping, checkpoints.
 
@@ -83,13 +101,10 @@ class Fit:
         # The order of the topics has its own generator: what a learner draws must not depend on the loop.
         self._rng = np.random.default_rng([learner.seed or 0, 0x5EED])
         self._order = np.arange(len(topics), dtype=np.int64)
-        self._epoch, self._position, self._stale = 0, 0, 0
-        self._sums: dict[str, float] = {}
+        self._loop = _Loop(seconds=learner.pretraining_seconds, cpu_seconds=learner.pretraining_cpu_seconds)
         self._best: dict[str, NDArray[Any]] | None = None
-        self._earlier_seconds, self._began = learner.pretraining_seconds, time.monotonic()
-        self._cpu_seconds = learner.pretraining_cpu_seconds
-        self._saved_at = self._shown_at = self._began
-        self._between_updates, self._resumed = True, False
+        self._saved_at = self._shown_at = self._began = time.monotonic()
+        self._resumed = False
 
     @cached_property
     def _identity(self) -> dict[str, Any]:
@@ -106,7 +121,7 @@ class Fit:
     @property
     def seconds(self) -> float:
         """Training time so far, earlier sessions included."""
-        return self._earlier_seconds + time.monotonic() - self._began
+        return self._loop.seconds + time.monotonic() - self._began
 
     def run(self) -> None:
         """Train to the end; the learner then holds the chosen weights.
@@ -116,21 +131,20 @@ class Fit:
             FloatingPointError: a figure became NaN or infinite.
         """
         with held_back() as let_interrupts_through:
-            try:
-                if not self._resumed:
-                    self._checkpoint()  # a run that is stopped early has something to resume
-                self._validate_start()
-                while (reason := self._reason_to_stop()) is None:
+            if not self._resumed:
+                self._checkpoint()  # a run that is stopped early has something to resume
+            if self._validation is not None and not self.history.records:
+                self._record({})  # the first weights compete: where training makes things worse, they are kept
+            while (reason := self._reason_to_stop()) is None:
+                self._step()  # a second interrupt comes at once: the state is then neither here nor there, and not kept
+                try:
                     let_interrupts_through()
-                    self._step()
                     self._report()
-                    if time.monotonic() - self._saved_at > self._config.checkpoint_seconds:
-                        self._checkpoint()
-            except KeyboardInterrupt:
-                # Inside an update the state is neither here nor there: the last checkpoint stands.
-                if self._between_updates:
+                except KeyboardInterrupt:
                     self._checkpoint()
-                raise
+                    raise
+                if time.monotonic() - self._saved_at > self._config.checkpoint_seconds:
+                    self._checkpoint()
             self.history.stopped_by = reason
             self._checkpoint()
             self._finish()
@@ -157,7 +171,6 @@ class Fit:
         if not {"identity", "loop", "weights", "order"} <= state.keys():
             raise ValueError(f"{path} is no training state as `fit` writes it")
         self._check_same_run(state["identity"], path)
-        loop = state["loop"]
         self._learner.check_weights(state["weights"], str(path))
         self._learner._set_weights(state["weights"])
         self._learner._restore_training(state["learner"])
@@ -169,22 +182,15 @@ class Fit:
         self._order = state["order"]
         if self._order.dtype != np.int64 or not np.array_equal(np.sort(self._order), np.arange(len(self._topics))):
             raise ValueError(f"{path}: the order of topics is no order of {len(self._topics)} topics")
-        self._rng.bit_generator.state = loop["generator"]
-        for name in ("epoch", "position", "stale"):
-            check_integer(name, loop[name], 0)
-        check_number("position", loop["position"], 0, len(self._topics) - 1)
-        for value in (loop["seconds"], loop.get("cpu_seconds", 0.0)):
-            check_number("seconds", value, 0.0)
-        for name, value in loop["sums"].items():
-            check_number(name, value, -math.inf)
-        self._epoch, self._position, self._stale = loop["epoch"], loop["position"], loop["stale"]
-        self._sums, self._earlier_seconds = loop["sums"], loop["seconds"]
-        self._cpu_seconds = loop["cpu_seconds"]
-        excluded = self.history.excluded
-        self.history = History.of(loop["history"], f"{path}: the history")
+        loop = dict(state["loop"])
+        self._rng.bit_generator.state = loop.pop("generator")
+        history = loop.pop("history")
+        self._loop = config_from(_Loop, loop, f"{path}: the loop")
+        check_integer("position", self._loop.position, 0, len(self._topics) - 1)
+        self.history = History.of(history, f"{path}: the history")
         if (self.history.best_validation is None) != (self._best is None):
             raise ValueError(f"{path}: the history and the best weights do not go together; train anew")
-        self.history.stopped_by, self.history.excluded = None, excluded
+        self.history.stopped_by = None
 
     def _check_same_run(self, identity: Mapping[str, Any], path: Path) -> None:
         """Refuse the checkpoint of another run, saying in what it differs."""
@@ -195,18 +201,11 @@ class Fit:
                     "Resume with what it began with, or start anew"
                 )
 
-    def _validate_start(self) -> None:
-        """Let the first weights compete: where training only makes things worse, they are the ones to keep."""
-        if self._validation is not None and not self.history.records:
-            self._between_updates = False
-            self._record({})
-            self._between_updates = True
-
     def _reason_to_stop(self) -> str | None:
         """Why training is over, or None."""
-        if self._epoch >= self._config.epochs:
+        if self._loop.epoch >= self._config.epochs:
             return "epochs"
-        if self._config.patience and self._stale >= self._config.patience:
+        if self._config.patience and self._loop.stale >= self._config.patience:
             return "patience"
         if self._time_budget is not None and self.seconds >= self._time_budget:
             return "time_budget"
@@ -214,53 +213,52 @@ class Fit:
 
     def _step(self) -> None:
         """One update, and what belongs to an epoch's end."""
-        self._between_updates = False
-        if self._position == 0:
+        if self._loop.position == 0:
             self._order = self._rng.permutation(len(self._topics)).astype(np.int64)
-        batch = self._order[self._position : self._position + self._config.batch_topics]
+        batch = self._order[self._loop.position : self._loop.position + self._config.batch_topics]
         began = time.process_time()
         figures = self._learner._update(batch)
-        self._cpu_seconds += time.process_time() - began
+        self._loop.cpu_seconds += time.process_time() - began
         for name, value in figures.items():
             if not math.isfinite(value):
                 raise FloatingPointError(
-                    f"training {self._learner.name!r} diverged: {name} is {value} in epoch {self._epoch + 1}; "
+                    f"training {self._learner.name!r} diverged: {name} is {value} in epoch {self._loop.epoch + 1}; "
                     "lower the learning rate or clip gradients"
                 )
-            self._sums[name] = self._sums.get(name, 0.0) + float(value) * len(batch)
-        self._position += len(batch)
-        if self._position >= len(self._topics):
+            self._loop.sums[name] = self._loop.sums.get(name, 0.0) + float(value) * len(batch)
+        self._loop.position += len(batch)
+        if self._loop.position >= len(self._topics):
             self._end_epoch()
-        self._between_updates = True
 
     def _end_epoch(self) -> None:
         """Record the epoch, and validate where due."""
         means = self._means()
-        self._epoch, self._position, self._sums = self._epoch + 1, 0, {}
-        due = self._epoch % self._config.validate_every == 0 or self._epoch == self._config.epochs
+        self._loop.epoch += 1
+        self._loop.position, self._loop.sums = 0, {}
+        due = self._loop.epoch % self._config.validate_every == 0 or self._loop.epoch == self._config.epochs
         self._record(means, validate=due)
 
     def _means(self) -> dict[str, float]:
         """The learner's figures, averaged over the topics seen in the running epoch."""
-        return {name: total / self._position for name, total in self._sums.items()}
+        return {name: total / self._loop.position for name, total in self._loop.sums.items()}
 
     def _record(self, figures: Mapping[str, Any], *, validate: bool = True) -> None:
         """Append a line to the history; keep the current weights if they validate better than all before."""
         value = self._learner.validated(self._validation) if validate and self._validation is not None else None
         line = {
-            "epoch": self._epoch,
-            "topics": self._epoch * len(self._topics) + self._position,
+            "epoch": self._loop.epoch,
+            "topics": self._loop.epoch * len(self._topics) + self._loop.position,
             "seconds": round(self.seconds, 3),
-            "cpu_seconds": round(self._cpu_seconds, 4),
+            "cpu_seconds": round(self._loop.cpu_seconds, 4),
             "validation": value,
         }
         self.history.records.append({**line, **figures})
         if value is None:
             return
-        self._stale += 1
+        self._loop.stale += 1
         if self.history.best_validation is None or value > self.history.best_validation:
-            self.history.best_validation, self.history.best_epoch = value, self._epoch
-            self._best, self._stale = self._learner._weights(), 0
+            self.history.best_validation, self.history.best_epoch = value, self._loop.epoch
+            self._best, self._loop.stale = self._learner._weights(), 0
 
     def _finish(self) -> None:
         """Leave the chosen weights in the learner and in the model folder.
@@ -268,7 +266,7 @@ class Fit:
         A run cut by its time budget may stand between two validations: what it learned since then gets its chance.
         It comes after the checkpoint, so that a resumed run knows nothing of it.
         """
-        if self._validation is not None and (self._position > 0 or self._best is None):
+        if self._validation is not None and (self._loop.position > 0 or self._best is None):
             self._record({**self._means(), "partial": True})
         if self._best is not None:
             self._learner._set_weights(self._best)
@@ -284,12 +282,7 @@ class Fit:
         state: Tree = {
             "identity": self._identity,
             "loop": {
-                "epoch": self._epoch,
-                "position": self._position,
-                "stale": self._stale,
-                "sums": self._sums,
-                "seconds": self.seconds,
-                "cpu_seconds": self._cpu_seconds,
+                **asdict(replace(self._loop, seconds=self.seconds)),
                 "generator": self._rng.bit_generator.state,
                 "history": asdict(self.history),
             },
@@ -305,14 +298,14 @@ class Fit:
     def _report(self) -> None:
         """Tell the caller where the run stands, at epochs' ends and now and then in between."""
         now = time.monotonic()
-        if self._progress is None or (self._position and now - self._shown_at < _PROGRESS_SECONDS):
+        if self._progress is None or (self._loop.position and now - self._shown_at < _PROGRESS_SECONDS):
             return
         self._shown_at = now
         self._progress(
             Progress(
-                epoch=self._epoch,
+                epoch=self._loop.epoch,
                 epochs=self._config.epochs,
-                topics_done=self._position,
+                topics_done=self._loop.position,
                 topics=len(self._topics),
                 records=self.history.records,
             )

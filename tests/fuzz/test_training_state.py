@@ -47,7 +47,7 @@ CHANGES: list[tuple[Callable[[Any], object], str]] = [
     (record(seconds="1"), "record 2: seconds must be a number"),
     (record(loss=[1.0]), "record 2: loss must be a number"),
     (lambda state: state.pop("best"), "the history and the best weights do not go together"),
-    (lambda state: state["loop"].update(position=4), "position must be between 0 and 3, got 4"),
+    (lambda state: state["loop"].update(position=4), "position must be at most 3, got 4"),
     (lambda state: state.update(order=np.arange(4.0)), "the order of topics is no order of 4 topics"),
 ]
 

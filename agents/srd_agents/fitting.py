@@ -1,10 +1,11 @@
-"""The training loop that all learners share, and its options."""
+"""The training loop that all learners share, its options, and what scores a ranker on judged topics again and again."""
 
 from __future__ import annotations
 
+import logging
 import math
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -16,14 +17,18 @@ from numpy.typing import NDArray
 from srd_agents.config import Config, Count, CountFromZero, Positive, as_values, config_from
 from srd_agents.history import History, OnProgress, Progress
 from srd_agents.storage import Tree, read_tree, write_tree
-from srd_agents.validation import Validation
 from srd_gym.checks import check_integer
 from srd_gym.files import PathLike, held_back
+from srd_gym.measures import Measure, measure, references
+from srd_gym.measures.reference import judged
+from srd_gym.protocols import IntArray, Ranker, ScoreArray
 from srd_gym.reading import reading
 from srd_gym.topic import TopicSet
 
 if TYPE_CHECKING:
     from srd_agents.learner import Learner
+
+logger = logging.getLogger("srd_agents")
 
 STATE_FILE = "state.safetensors"
 """Where `fit` keeps what a resumed run needs, beside the model."""
@@ -51,6 +56,88 @@ class LearnerConfig(Config):
 
 HOW_LONG = ("epochs", "patience", "checkpoint_seconds")
 """Options that a resumed run may change: how long it trains and how often it saves, not what it computes."""
+
+
+class Validation:
+    """A measure bound to judged topics.
+
+    Args:
+        topics: judged topics, at least one; a topic without a relevant candidate scores what the measure says (0).
+        by: the measure; without a cutoff, rankings are scored to their end. Unless it says otherwise it is normalised
+            by the pool where every topic has one, else by the candidates.
+
+    Raises:
+        ValueError: an unknown measure.
+    """
+
+    def __init__(self, topics: TopicSet, by: str | Measure) -> None:
+        self.topics = topics
+        chosen = measure(by)
+        self.name = str(chosen)
+        """The measure in canonical notation."""
+        self.depth = min(chosen.cutoff or topics.max_candidates, topics.max_candidates)
+        """Documents asked of the ranker per topic."""
+        self._bound = chosen.bind(references(topics, chosen.normalizer), self.depth)
+
+    def score(self, rankings: Sequence[IntArray]) -> ScoreArray:
+        """The measure of one ranking a topic: [T] float64."""
+        rows = np.zeros((len(self.topics), self.depth, self.topics.max_subtopics), dtype=np.int8)
+        for index, (topic, ranking) in enumerate(zip(self.topics, rankings, strict=True)):
+            grades = judged(topic)[ranking[: self.depth]]
+            rows[index, : grades.shape[0], : grades.shape[1]] = grades
+        return self._bound.values(rows, np.arange(len(self.topics)))
+
+    def mean(self, ranker: Ranker) -> float:
+        """The mean measure of the ranker's rankings."""
+        return float(self.score(ranker.rank_batch(list(self.topics), self.depth)).mean())
+
+
+def checked_topics(name: str, topics: TopicSet, validation: TopicSet | None) -> tuple[TopicSet, list[str]]:
+    """The topics that can be learned from, and the ids of those that cannot.
+
+    Raises:
+        ValueError: unlabelled topics, shared queries, missing vectors, other widths, or nothing to learn from.
+    """
+    _check_judged(name, topics, "training")
+    if validation is not None:
+        _check_judged(name, validation, "validation")
+        _check_pair(name, topics, validation)
+    trainable = topics.trainable()
+    excluded = sorted(set(topics.query_ids) - set(trainable.query_ids))
+    if not len(trainable):
+        raise ValueError(f"ranker {name!r}: none of the {len(topics)} training topics has a relevant candidate")
+    if excluded:
+        logger.warning(
+            "%d of %d training topics have no relevant candidate and are left out of training: %s",
+            len(excluded), len(topics), ", ".join(excluded[:10]) + (", ..." if len(excluded) > 10 else ""),
+        )  # fmt: skip
+    return trainable, excluded
+
+
+def _check_judged(name: str, part: TopicSet, what: str) -> None:
+    """All topics of a part are judged."""
+    unlabelled = [topic.query_id for topic in part if not topic.labelled]
+    if unlabelled:
+        raise ValueError(
+            f"ranker {name!r}: {len(unlabelled)} of {len(part)} {what} topics have no judgments "
+            f"({', '.join(unlabelled[:5])}{', ...' if len(unlabelled) > 5 else ''}); learning needs judged topics: "
+            "leave the others out with TopicSet.select"
+        )
+
+
+def _check_pair(name: str, topics: TopicSet, validation: TopicSet) -> None:
+    """Training and validation agree on the width and share no query."""
+    if validation.vector_width != topics.vector_width:
+        raise ValueError(
+            f"ranker {name!r}: training vectors have width {topics.vector_width}, "
+            f"validation vectors {validation.vector_width}; both need the same vectors"
+        )
+    shared = sorted(set(topics.query_ids) & set(validation.query_ids))
+    if shared:
+        raise ValueError(
+            f"ranker {name!r}: {len(shared)} queries are in training and in validation ({', '.join(shared[:5])}); "
+            "split by query id, as TopicSet.folds does"
+        )
 
 
 @dataclass(kw_only=True)

@@ -21,7 +21,7 @@ from typing import Any, ClassVar, Generic, Self, TypeVar
 from numpy.typing import NDArray
 
 from srd_agents.config import as_values, config_from, enough_memory
-from srd_agents.fitting import Fit, LearnerConfig
+from srd_agents.fitting import Fit, LearnerConfig, Validation, checked_topics
 from srd_agents.history import History, OnProgress
 from srd_agents.storage import (
     CONFIG_FILE,
@@ -36,7 +36,6 @@ from srd_agents.storage import (
     write_arrays,
     write_json,
 )
-from srd_agents.validation import Validation, checked_topics
 from srd_gym.checks import check_integer, check_positive, checked_rankings, unknown
 from srd_gym.files import PathLike
 from srd_gym.protocols import IntArray

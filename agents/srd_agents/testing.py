@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
+from srd_agents.fitting import Validation
 from srd_agents.learner import Learner
 from srd_agents.registry import load_ranker, make_ranker
-from srd_agents.validation import Validation
 from srd_gym.checks import check_option
 from srd_gym.protocols import IntArray
 from srd_gym.testing import ConformanceError, check_ranker

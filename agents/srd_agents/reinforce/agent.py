@@ -13,6 +13,7 @@ import torch
 from numpy.typing import NDArray
 
 from srd_agents.decoding import rankings_of
+from srd_agents.fitting import Validation
 from srd_agents.networks.checkpoint import load_module, module_arrays
 from srd_agents.networks.inputs import Inputs, chosen_log_policy, log_policy
 from srd_agents.networks.learner import NetworkLearner
@@ -28,7 +29,6 @@ from srd_agents.relational.padded import PaddedRelations
 from srd_agents.relational.ranker import pretrained_weights
 from srd_agents.relational.relations import DYNAMIC
 from srd_agents.storage import Tree, Weights
-from srd_agents.validation import Validation
 from srd_gym.checks import check_integer
 from srd_gym.core import SelectionCore
 from srd_gym.protocols import BoolArray, IntArray, ScoreArray

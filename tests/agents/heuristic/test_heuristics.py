@@ -121,7 +121,7 @@ def test_oracle_takes_the_largest_gain_at_every_rank(name: str, n: int, s: int, 
 
 @pytest.mark.data
 def test_heuristics_on_ambient_reach_the_known_values(data_dir: Path) -> None:
-    from srd_agents.validation import Validation
+    from srd_agents.fitting import Validation
     from srd_gym.data.ambient import load_ambient
     from srd_gym.measures import measure
 

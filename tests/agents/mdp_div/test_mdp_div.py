@@ -15,6 +15,7 @@ from policy_by_autograd import left_over, log_policy_of
 from small_topics import judged_topic, ragged
 
 from srd_agents.features import order_features, padded_order_features
+from srd_agents.fitting import Validation
 from srd_agents.mdp_div.agent import MdpDiv
 from srd_agents.mdp_div.ascent import play
 from srd_agents.mdp_div.config import MdpDivConfig
@@ -25,7 +26,6 @@ from srd_agents.networks.inputs import Inputs, TopicTensors, mean_and_deviation
 from srd_agents.registry import make_ranker
 from srd_agents.storage import read_arrays
 from srd_agents.testing import toy_topics
-from srd_agents.validation import Validation
 from srd_gym.core import SelectionCore, TopicArrays
 from srd_gym.data.synthetic import generate
 from srd_gym.topic import Topic, TopicSet

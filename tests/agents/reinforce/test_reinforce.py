@@ -10,6 +10,7 @@ import torch
 from small_topics import partial_topic
 
 from srd_agents.decoding import Decoding, decode, log_softmax
+from srd_agents.fitting import Validation
 from srd_agents.networks.checkpoint import module_arrays
 from srd_agents.networks.directions import ranked_so_far
 from srd_agents.networks.inputs import Inputs
@@ -19,7 +20,6 @@ from srd_agents.reinforce.network import PolicyNetwork, directions_of
 from srd_agents.reinforce.rollout import seen_of
 from srd_agents.relational.network import RelationalNetwork
 from srd_agents.relational.padded import PaddedRelations
-from srd_agents.validation import Validation
 from srd_gym.core import SelectionCore
 from srd_gym.protocols import IntArray
 from srd_gym.topic import Topic, TopicSet

@@ -21,10 +21,10 @@ from typing import Any
 import numpy as np
 
 from srd_agents.config import as_values
+from srd_agents.fitting import Validation
 from srd_agents.history import OnProgress, Progress
 from srd_agents.learner import Learner
 from srd_agents.registry import RANKERS, RankerSpec
-from srd_agents.validation import Validation
 from srd_gym.data.lsa import LsaVectorizer
 from srd_gym.data.splits import read_folds
 from srd_gym.protocols import Ranker

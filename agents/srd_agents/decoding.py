@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from srd_agents.config import Count
-from srd_agents.heuristic.greedy import blocks_of_equal_shape
+from srd_agents.heuristic.greedy import in_blocks
 from srd_gym.protocols import IntArray
 from srd_gym.topic import Topic
 
@@ -68,14 +68,13 @@ def rankings_of(
         begin: makes empty rankings, as many of each, of topics of equal shape.
     """
     shapes = [topic.require_vectors("a learned ranker").shape for topic in topics]
-    out: dict[int, IntArray] = {}
-    for block in blocks_of_equal_shape(shapes, max(1, _BLOCK // how.rankings)):
-        part = [topics[index] for index in block]
+
+    def side_by_side(part: list[Topic]) -> IntArray:
         n = part[0].n_candidates
         seeds = [zlib.crc32(topic.query_id.encode()) for topic in part]
-        found = decode(how, begin(part, how.rankings), (len(part), n), min(k, n), seeds)
-        out.update(zip(block, found, strict=True))
-    return [out[index] for index in range(len(topics))]
+        return decode(how, begin(part, how.rankings), (len(part), n), min(k, n), seeds)
+
+    return in_blocks(topics, shapes, max(1, _BLOCK // how.rankings), side_by_side)
 
 
 def decode(how: Decoding, draft: Draft, shape: tuple[int, int], ranks: int, seeds: Sequence[int]) -> IntArray:

@@ -7,7 +7,7 @@ from typing import Literal
 
 from srd_agents.config import Config, CountFromZero, NotNegative, Positive, Share
 
-Relevance = Literal["auto", "cosine", "scores", "raw_scores", "rank", "reciprocal_rank"]
+Relevance = Literal["auto", "cosine", "scores", "raw_scores", "rank"]
 """What relevance may be."""
 
 
@@ -27,8 +27,8 @@ class TradeOffConfig(Config):
     """Weight of relevance, 0 (only novelty) to 1 (only relevance)."""
     relevance: Relevance = "auto"
     """What relevance is: "cosine" (of query and document), "scores" (retrieval scores scaled to [0, 1] in the topic),
-    "raw_scores" (as they are), "rank" (falling evenly from 1 along the retrieval order), "reciprocal_rank", or "auto":
-    scores where the topic has them, else cosine."""
+    "raw_scores" (as they are), "rank" (falling evenly from 1 along the retrieval order), or "auto": scores where the
+    topic has them, else cosine."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,58 +4,27 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import ClassVar
 
 import numpy as np
 
 from srd_agents.heuristic.config import ExplicitConfig, XQuADConfig
-from srd_agents.heuristic.greedy import Rows, blocks_of_equal_shape, rows_of
-from srd_agents.heuristic.stepwise import Progress, Stepwise
+from srd_agents.heuristic.greedy import Choice, Greedy, Rows, rows_of
 from srd_agents.heuristic.trade_off import min_max, relevance_of, standardised
-from srd_gym.checks import check_integer
 from srd_gym.protocols import IntArray, ScoreArray
 from srd_gym.topic import FloatArray, Topic
 
-_BLOCK = 1 << 18
-"""Estimates worked on at once."""
 _RANKS = 25
 """Ranks after which a document covers the order only e times less than the first."""
 
 
-class Explicit(Stepwise):
+class Explicit(Greedy):
     """A greedy ranker that is told the subtopics; subclasses say how documents change what is still to be covered.
 
     States are [B, S] float64 for B topics side by side with N candidates and S subtopics each.
     """
 
-    title: ClassVar[str]
-    """How errors call it."""
-
     def __init__(self, config: ExplicitConfig | None = None) -> None:
         self.config = config or ExplicitConfig()
-
-    def rank(self, topic: Topic, k: int) -> IntArray:
-        """The first k documents: [min(k, N)] int64.
-
-        Raises:
-            ValueError: the topic lacks document or subtopic vectors, or what the chosen relevance needs.
-        """
-        return self.rank_batch([topic], k)[0]
-
-    def rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
-        """`rank` of every topic; topics with equally many candidates and subtopics are ranked side by side."""
-        check_integer("k", k, 1)
-        rankings: dict[int, IntArray] = {}
-        named = [self._named(topic) for topic in topics]
-        shapes = [(topic.n_candidates, len(weights)) for topic, (_, weights) in zip(topics, named, strict=True)]
-        for block in blocks_of_equal_shape(shapes, _BLOCK):
-            choice = self._choice([topics[i] for i in block], [named[i] for i in block])
-            rankings.update(zip(block, choice.first(min(k, choice.value.shape[1])), strict=True))
-        return [rankings[index] for index in range(len(topics))]
-
-    def progress(self, topic: Topic) -> Progress:
-        """An empty ranking of the topic."""
-        return _ExplicitProgress(self._choice([topic], [self._named(topic)]))
 
     @abstractmethod
     def _value(self, topic: Topic) -> ScoreArray:
@@ -83,10 +52,13 @@ class Explicit(Stepwise):
             weights = np.append(weights, share) / (1.0 + share)
         return vectors, weights
 
-    def _choice(self, topics: Sequence[Topic], named: Sequence[tuple[FloatArray, ScoreArray]]) -> _Choice:
-        """The choice for B topics of equal size, side by side."""
-        values, coverage, rows = [], [], []
-        for topic, (subtopics, _) in zip(topics, named, strict=True):
+    def _shape(self, topic: Topic) -> tuple[int, ...]:
+        return topic.n_candidates, len(self._named(topic)[1])
+
+    def _choice(self, topics: Sequence[Topic], most: int) -> _Choice:
+        values, coverage, rows, shares = [], [], [], []
+        for topic in topics:
+            subtopics, weights = self._named(topic)
             rows.append(rows_of(topic.require_vectors(self.title)))
             covered = coverage_of(rows[-1], subtopics, self.config.coverage, self.config.sharpness)
             if self.config.order_weight and topic.retrieval_scores is not None:
@@ -95,8 +67,9 @@ class Explicit(Stepwise):
                 covered = np.column_stack([covered[:, : topic.n_subtopics], by_order])
             coverage.append(covered)
             values.append(self._value(topic))
-        weights = np.stack([weights for _, weights in named])
-        return _Choice(self, np.stack(values), np.stack(coverage), weights, rows if self.config.novel else ())
+            shares.append(weights)
+        rows_that_count = rows if self.config.novel else ()
+        return _Choice(self, np.stack(values), np.stack(coverage), np.stack(shares), rows_that_count)
 
 
 class XQuAD(Explicit):
@@ -186,7 +159,7 @@ class PM2(Explicit):
         state += np.divide(covered, total, out=np.zeros_like(covered), where=total > 0)
 
 
-class _Choice:
+class _Choice(Choice):
     """Documents chosen so far for B topics of equal size, and what is to be known for the next ones.
 
     Args:
@@ -200,23 +173,13 @@ class _Choice:
     def __init__(
         self, ranker: Explicit, value: ScoreArray, coverage: ScoreArray, weights: ScoreArray, rows: Sequence[Rows]
     ) -> None:
-        self.value = value
+        self.value: ScoreArray = value
         self._ranker, self._coverage, self._weights, self._rows = ranker, coverage, weights, rows
         self._state = ranker._fresh(weights)
         self._each = np.arange(len(value))
         self._nearest = np.zeros(value.shape, dtype=np.float32)
 
-    def first(self, k: int) -> IntArray:
-        """The next k of each topic: [B, k] int64, ties to the earlier candidate."""
-        ranking = np.empty((len(self.value), k), dtype=np.int64)
-        for rank in range(k):
-            ranking[:, rank] = chosen = self.scores().argmax(axis=1)
-            self.value[self._each, chosen] = -np.inf
-            self.add(chosen)
-        return ranking
-
     def scores(self) -> ScoreArray:
-        """[B, N] the score of each candidate as the next document."""
         scores = self._ranker._gains(self._coverage, self._weights, self._state)
         if self._rows:
             scores *= 1.0 - self._nearest
@@ -224,25 +187,10 @@ class _Choice:
         return scores
 
     def add(self, chosen: IntArray) -> None:
-        """Choose one document for each topic, [B]."""
         self._ranker._cover(self._state, self._coverage[self._each, chosen])
         if self._rows:
             for nearest, rows, document in zip(self._nearest, self._rows, chosen, strict=True):
                 np.maximum(nearest, rows.project(rows.unit(document)).clip(max=1), out=nearest)
-
-
-class _ExplicitProgress(Progress):
-    """The choice for one topic, step by step."""
-
-    def __init__(self, choice: _Choice) -> None:
-        self._choice = choice
-
-    def scores(self) -> ScoreArray:
-        scores: ScoreArray = self._choice.scores()[0]
-        return scores
-
-    def add(self, document: int) -> None:
-        self._choice.add(np.array([document]))
 
 
 def coverage_of(rows: Rows, subtopics: FloatArray, scaling: str, sharpness: float = 1.0) -> ScoreArray:

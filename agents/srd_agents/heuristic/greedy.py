@@ -1,13 +1,8 @@
-"""Greedy choice by vectors, lazy where that is exact.
+"""Greedy choice of one document after the other, for topics side by side.
 
 Documents are directions: every product of a document and a direction is a dot product of its own (`numpy.vecdot`),
 never a row of a matrix product, whose last bits depend on where in the matrix the row stands. Copies of a document
 therefore tie exactly, wherever they stand and whatever is computed with them, and ties fall by the documented rule.
-
-Lazy evaluation (Minoux 1978): where a score only falls as the list grows, what it was is a bound on what it is. Of the
-candidates in falling order of bounds only the first few are kept up to date. Where a later bound reaches their best
-score, all candidates with such bounds join them, or all bounds are renewed, whichever takes less time by the number of
-products. What is chosen is what computing every score would choose, to the last bit.
 
 Shapes: B topics side by side, N candidates, F vector width, t documents chosen so far.
 """
@@ -16,26 +11,24 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from math import prod
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
-from srd_agents.heuristic.stepwise import Progress
-from srd_gym.protocols import IntArray, ScoreArray
-from srd_gym.topic import FloatArray
+from srd_gym.checks import check_integer
+from srd_gym.protocols import BoolArray, IntArray, ScoreArray
+from srd_gym.topic import FloatArray, Topic
+
+T = TypeVar("T")
+R = TypeVar("R")
 
 SMALL, LARGE = np.float32(1e-30), np.float32(1e30)
 """Squared lengths between which float32 is exact enough."""
-LAZY_FROM = 1 << 17
-"""Vector entries of a topic above which it is ranked alone and lazily; smaller ones are ranked side by side."""
 BLOCK = 1 << 18
-"""Vector entries that are worked on side by side: about what a processor's second cache holds."""
-_LEAST = 64
-"""Candidates that are kept up to date at first, and at least as many more at a time."""
-_ALONE = 4
-"""How long a product with one direction takes, with what goes with it, beside one of many directions at once."""
+"""Vector entries that are worked on at once: about what a processor's second cache holds."""
 
 
 class Rows(NamedTuple):
@@ -85,26 +78,33 @@ def rows_of(vectors: FloatArray) -> Rows:
     return Rows(scaled, scale)
 
 
-def blocks_of_equal_shape(shapes: Sequence[tuple[int, ...]], size: int) -> Iterator[list[int]]:
-    """Indices of items of one shape, in blocks of bounded size.
+def in_blocks(
+    items: Sequence[T], shapes: Sequence[tuple[int, ...]], size: int, work: Callable[[list[T]], Iterable[R]]
+) -> list[R]:
+    """Work on items of one shape side by side, in blocks of bounded size.
 
     Nothing is padded: padding could change the last bit of a sum, and with it how a tie falls, so that a topic's
     ranking would depend on what else is in the batch.
 
     Args:
-        shapes: the shape of each item.
+        items: topics, for example.
+        shapes: of each, what is worked on.
         size: entries a block may hold; a larger item is a block of its own.
+        work: what items of one shape come to.
 
-    Yields:
-        Indices, every one once.
+    Returns:
+        What each item came to.
     """
     groups: defaultdict[tuple[int, ...], list[int]] = defaultdict(list)
     for index, shape in enumerate(shapes):
         groups[shape].append(index)
+    found: dict[int, R] = {}
     for shape, members in groups.items():
         step = max(1, size // max(1, prod(shape)))
         for start in range(0, len(members), step):
-            yield members[start : start + step]
+            block = members[start : start + step]
+            found.update(zip(block, work([items[index] for index in block]), strict=True))
+    return [found[index] for index in range(len(items))]
 
 
 class Objective(ABC):
@@ -114,10 +114,8 @@ class Objective(ABC):
     its state. Scores are asked for after at least one.
     """
 
-    falls = False
-    """Whether a score, once a document is folded in, only falls with each further one."""
     falls_at_once = False
-    """Whether the first document, too, can only lower a candidate's score below its value."""
+    """Whether the first document can only lower a candidate's score below its value, as further ones do."""
 
     @abstractmethod
     def fresh(self, shape: tuple[int, ...]) -> FloatArray:
@@ -141,195 +139,150 @@ class Objective(ABC):
         """Scores of the candidates; a value of minus infinity stays that."""
 
 
-def select(vectors: FloatArray, value: FloatArray, k: int, objective: Objective) -> IntArray:
-    """The greedy choice of B topics with N candidates each: [B, min(k, N)] int64, ties to the earlier candidate.
+class Progress(ABC):
+    """A topic's ranking in the making."""
+
+    @abstractmethod
+    def scores(self) -> ScoreArray:
+        """[N] the score of each candidate as the next document; those of chosen ones mean nothing."""
+
+    @abstractmethod
+    def add(self, document: int) -> None:
+        """Choose a candidate."""
+
+
+class Stepwise(ABC):
+    """A ranker whose rankings can be followed, and changed, step by step."""
+
+    def rank(self, topic: Topic, k: int) -> IntArray:
+        """The first k documents: [min(k, N)] int64.
+
+        Raises:
+            ValueError: the topic lacks what the ranker needs, or k is below 1.
+        """
+        return self.rank_batch([topic], k)[0]
+
+    @abstractmethod
+    def rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
+        """`rank` of every topic; what else is in the batch changes nothing."""
+
+    @abstractmethod
+    def progress(self, topic: Topic) -> Progress:
+        """An empty ranking of the topic.
+
+        Raises:
+            ValueError: the topic lacks what the ranker needs.
+        """
+
+    def score(self, topic: Topic, selected: IntArray, allowed: BoolArray) -> ScoreArray:
+        """The score of each candidate as the next document: [N] float64; minus infinity where not allowed.
+
+        Args:
+            topic: the topic.
+            selected: [r] int64, candidates ranked so far.
+            allowed: [N] bool.
+        """
+        progress = self.progress(topic)
+        for document in selected:
+            progress.add(int(document))
+        scores: ScoreArray = np.where(allowed, progress.scores(), -np.inf)
+        return scores
+
+
+class Choice(ABC):
+    """Documents chosen so far for B topics of equal size, and scores of the next."""
+
+    value: NDArray[np.floating]
+    """[B, N], each candidate's part of a score that does not depend on what is chosen."""
+
+    @abstractmethod
+    def scores(self) -> NDArray[np.floating]:
+        """[B, N] the score of each candidate as the next document; one whose value is minus infinity has that score."""
+
+    @abstractmethod
+    def add(self, chosen: IntArray) -> None:
+        """Choose one document for each topic, [B]."""
+
+    def first(self, k: int) -> IntArray:
+        """The next k of each topic: [B, k] int64, ties to the earlier candidate."""
+        topics = np.arange(len(self.value))
+        ranking = np.empty((len(topics), k), dtype=np.int64)
+        for rank in range(k):
+            ranking[:, rank] = chosen = self.scores().argmax(axis=1)
+            if rank + 1 < k:
+                self.value[topics, chosen] = -np.inf
+                self.add(chosen)
+        return ranking
+
+
+class _ChoiceForOne(Progress):
+    """The choice for one topic."""
+
+    def __init__(self, choice: Choice) -> None:
+        self._choice = choice
+
+    def scores(self) -> ScoreArray:
+        scores: ScoreArray = self._choice.scores()[0].astype(np.float64)
+        return scores
+
+    def add(self, document: int) -> None:
+        self._choice.add(np.array([document]))
+
+
+class Greedy(Stepwise):
+    """A ranker that takes the best next document, again and again; subclasses say what is best."""
+
+    title: ClassVar[str]
+    """How errors call it."""
+
+    @abstractmethod
+    def _shape(self, topic: Topic) -> tuple[int, ...]:
+        """What topics that are ranked side by side have in common: the shape of the numbers worked on."""
+
+    @abstractmethod
+    def _choice(self, topics: Sequence[Topic], most: int) -> Choice:
+        """An empty choice for topics of one shape, of so many documents at most."""
+
+    def rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
+        """`rank` of every topic; small topics of one shape are ranked side by side."""
+        check_integer("k", k, 1)
+        shapes = [self._shape(topic) for topic in topics]
+        return in_blocks(topics, shapes, BLOCK, lambda block: self._first(block, min(k, block[0].n_candidates)))
+
+    def _first(self, topics: Sequence[Topic], k: int) -> Iterable[IntArray]:
+        """The rankings of topics of one shape, each [k] int64."""
+        return self._choice(topics, k).first(k)
+
+    def progress(self, topic: Topic) -> Progress:
+        """An empty ranking of the topic."""
+        return _ChoiceForOne(self._choice([topic], topic.n_candidates))
+
+
+class ByObjective(Choice):
+    """The greedy choice by an objective.
 
     Args:
         vectors: [B, N, F] float32.
-        value: [B, N] float32, each candidate's part that does not depend on what is chosen: its score at first.
-        k: documents to choose.
+        value: [B, N] float32: the score at first; changed in place.
         objective: the rest of the score.
-    """
-    k = min(k, value.shape[1])
-    if objective.falls and len(value) == 1 and vectors.size > LAZY_FROM:
-        return _select_lazily(vectors[0], value[0], k, objective)[None]
-    rows, topics = rows_of(vectors), np.arange(len(value))
-    ranking = np.empty((len(value), k), dtype=np.int64)
-    directions = np.empty((len(value), k, vectors.shape[-1]), dtype=np.float32)
-    score = value = value.copy()
-    state = objective.fresh(value.shape)
-    for rank in range(k):
-        if rank:
-            score = objective.score(value, state)
-        chosen = score.argmax(axis=1)
-        ranking[:, rank] = chosen
-        if rank + 1 < k:
-            value[topics, chosen] = -np.inf
-            directions[:, rank] = objective.direction(rows.unit((topics, chosen)), directions[:, :rank])
-            objective.fold(state, rows.project(directions[:, rank]))
-    return ranking
-
-
-class GreedyProgress(Progress):
-    """The greedy choice for one topic, step by step.
-
-    Args:
-        vectors: [N, F] float32.
-        value: [N] float32, as for `select`.
-        objective: the rest of the score.
+        most: documents chosen at most.
     """
 
-    def __init__(self, vectors: FloatArray, value: FloatArray, objective: Objective) -> None:
-        # One topic, as in `select`: the same sums, so that ties fall alike.
-        self._rows, self._state = rows_of(vectors[None]), objective.fresh((1, len(value)))
-        self._value, self._objective = value, objective
-        self._directions, self._count = np.empty((1, *vectors.shape), dtype=np.float32), 0
+    def __init__(self, vectors: FloatArray, value: FloatArray, objective: Objective, most: int) -> None:
+        self.value: FloatArray = value
+        self._rows, self._objective, self._state = rows_of(vectors), objective, objective.fresh(value.shape)
+        count, _, width = vectors.shape
+        self._directions, self._count = np.empty((count, most, width), dtype=np.float32), 0
+        self._topics = np.arange(count)
 
-    def scores(self) -> ScoreArray:
-        """[N]."""
-        scores = self._objective.score(self._value[None], self._state)[0] if self._count else self._value
-        return scores.astype(np.float64)
+    def scores(self) -> FloatArray:
+        """[B, N]."""
+        return self._objective.score(self.value, self._state) if self._count else self.value
 
-    def add(self, document: int) -> None:
-        """Choose a candidate."""
-        position, self._count = self._count, self._count + 1
-        earlier = self._directions[:, :position]
-        direction = self._objective.direction(self._rows.unit((0, [document])), earlier)
-        self._directions[:, position] = direction
+    def add(self, chosen: IntArray) -> None:
+        """Choose one document for each topic, [B]."""
+        earlier = self._directions[:, : self._count]
+        direction = self._objective.direction(self._rows.unit((self._topics, chosen)), earlier)
+        self._directions[:, self._count] = direction
+        self._count += 1
         self._objective.fold(self._state, self._rows.project(direction))
-
-
-def _select_lazily(vectors: FloatArray, value: FloatArray, k: int, objective: Objective) -> IntArray:
-    """`select` for one topic: [k] int64."""
-    ranking = np.empty(k, dtype=np.int64)
-    ranking[0] = chosen = int(value.argmax())
-    if k > 1:
-        lazy = _Lazy(vectors, value, k, objective)
-        for rank in range(1, k):
-            lazy.choose(chosen, rank - 1)
-            ranking[rank] = chosen = lazy.best(rank)
-    return ranking
-
-
-class _Lazy:
-    """One topic's candidates: bounds of all, and the state of those with the highest bounds, which is up to date."""
-
-    def __init__(self, vectors: FloatArray, value: FloatArray, k: int, objective: Objective) -> None:
-        n, width = vectors.shape
-        self._vectors, self._objective = vectors, objective
-        self._rows: Rows | None = None
-        self._directions = np.empty((k, width), dtype=np.float32)
-        # Of all candidates: what they were after so many directions.
-        self._value, self._state, self._folded = value.copy(), objective.fresh(value.shape), 0
-        self._exact = self._value
-        self._sort(value)
-        # Of the few: the first `size` of the order, in buffers; the last one chosen stands at `position`.
-        self._members = np.empty(n, dtype=np.int64)
-        self._buffers = Rows(np.empty((n, width), dtype=np.float32), np.empty(n, dtype=np.float32))
-        self._kept = np.empty((2, n), dtype=np.float32)
-        self._position = -1
-
-    def choose(self, index: int, rank: int) -> None:
-        """Take note of the document chosen at a rank, counted from 0."""
-        self._value[index] = self._exact[index] = -np.inf
-        position = self._position
-        if position < 0:
-            unit = rows_of(self._vectors[index : index + 1]).unit(0)
-        else:
-            self._few_values[position] = -np.inf
-            unit = self._few.vectors[position] * self._few.scale[position]
-        self._directions[rank] = direction = self._objective.direction(unit, self._directions[:rank])
-        if self._size:
-            self._objective.fold(self._few_states, self._few.project(direction))
-        elif not self._folded and not self._objective.falls_at_once:
-            self._renew(rank + 1)
-
-    def best(self, rank: int) -> int:
-        """The candidate with the highest score, given `rank` chosen documents."""
-        while self._folded < rank:
-            size = self._size
-            if not size:
-                self._extend(rank, _LEAST)
-                continue
-            score = self._objective.score(self._few_values, self._few_states)
-            position = int(score.argmax())
-            if size == len(self._value) or score[position] > self._bound[size]:
-                if not self._in_candidate_order:
-                    position = self._earliest(score, position)
-                self._position = position
-                return int(self._members[position])
-            rivals = int(np.count_nonzero(self._bound[size:] >= score[position]))
-            if self._extending_pays(rivals, rank):
-                self._extend(rank, size + max(rivals, _LEAST))
-            else:
-                self._renew(rank)
-        self._position = -1
-        return int(self._exact.argmax())
-
-    def _extending_pays(self, added: int, rank: int) -> bool:
-        """Whether adding candidates to the few takes less time than renewing all bounds, which begins with fewer.
-
-        Those added miss directions, and all of the few need every one ahead. A renewal sorts too, and the first one
-        measures lengths: as long as three products, and four.
-        """
-        missed, ahead = rank - self._folded, len(self._directions) - rank
-        extending = added * missed + _ALONE * (self._size + added) * ahead
-        return extending <= len(self._value) * (missed + (7 if self._rows is None else 3))
-
-    def _earliest(self, score: FloatArray, position: int) -> int:
-        """Where the first candidate stands that is as good as the one at a position."""
-        equal = score == score[position]
-        if np.count_nonzero(equal) > 1:
-            positions = np.flatnonzero(equal)
-            position = int(positions[self._members[positions].argmin()])
-        return position
-
-    def _sort(self, bound: FloatArray) -> None:
-        """Put the candidates in falling order of bounds; the few begin anew."""
-        if (bound[1:] > bound[:-1]).any():
-            self._order = np.argsort(-bound)
-            self._bound = bound[self._order]
-        else:
-            self._order, self._bound = np.arange(len(bound)), bound
-        self._size, self._in_candidate_order = 0, True
-
-    def _extend(self, rank: int, stop: int) -> None:
-        """Let the few be the first `stop` candidates of the order, and fold `rank` directions into those added."""
-        start = self._size
-        added = np.sort(self._order[start:stop])
-        self._size = stop = start + len(added)
-        vectors, scale = self._buffers
-        rows = self._fetched(added, vectors[start:stop])
-        vectors[start:stop], scale[start:stop] = rows
-        self._few = Rows(vectors[:stop], scale[:stop])
-        self._in_candidate_order &= not start or bool(self._members[start - 1] < added[0])
-        self._members[start:stop] = added
-        self._few_values, self._few_states = self._kept[:, :stop]
-        self._few_values[start:] = self._value[added]
-        self._few_states[start:] = self._state[added]
-        self._fold_missed(self._few_states[start:], rows, rank)
-
-    def _fetched(self, indices: IntArray, out: FloatArray) -> Rows:
-        """Some of the candidates, their vectors in an array that is there where they stay as given."""
-        if self._rows is None:
-            self._vectors.take(indices, axis=0, out=out, mode="clip")
-            return rows_of(out)
-        self._rows.vectors.take(indices, axis=0, out=out, mode="clip")
-        return Rows(out, self._rows.scale[indices])
-
-    def _fold_missed(self, state: FloatArray, rows: Rows, rank: int) -> None:
-        """Fold directions into states of some candidates: all after those that bounds have, up to `rank` of them."""
-        for projection in rows.project_each(self._directions[self._folded : rank]).T:
-            self._objective.fold(state, projection)
-
-    def _renew(self, rank: int) -> None:
-        """Fold directions into the state of all candidates, up to `rank` of them, and sort anew."""
-        if self._rows is None:
-            self._rows = rows_of(self._vectors)
-        # Block by block, so that the products with many directions stay in the cache.
-        step = max(1, BLOCK // (rank - self._folded))
-        for start in range(0, len(self._state), step):
-            part = slice(start, start + step)
-            self._fold_missed(self._state[part], Rows(self._rows.vectors[part], self._rows.scale[part]), rank)
-        self._exact, self._folded = self._objective.score(self._value, self._state), rank
-        self._sort(self._exact.copy())

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from srd_agents.heuristic.config import OracleConfig
-from srd_agents.heuristic.greedy import blocks_of_equal_shape
+from srd_agents.heuristic.greedy import in_blocks
 from srd_gym.checks import check_integer
 from srd_gym.measures import BoundMeasure, Reference, greedy_rankings, measure
 from srd_gym.measures.reference import judged, preference
@@ -49,17 +49,17 @@ class Oracle:
     def rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
         """`rank` of every topic; topics with equally many candidates and subtopics are ranked side by side."""
         check_integer("k", k, 1)
-        rankings: dict[int, IntArray] = {}
-        for block in blocks_of_equal_shape([judged(topic).shape for topic in topics], _BLOCK):
-            chosen = [topics[index] for index in block]
-            # Candidates in order of preference: the first of equals is then the one that the tie rule wants.
-            orders = np.stack([preference(topic.n_candidates, topic.doc_ids) for topic in chosen])
-            judgments = np.stack([judged(topic)[order] for topic, order in zip(chosen, orders, strict=True)])
-            count, n, _ = judgments.shape
-            bound = self._bind(chosen, min(k, n))
-            ranked = greedy_rankings(bound, judgments, np.ones((count, n), dtype=np.bool_), np.arange(count))
-            rankings.update(zip(block, orders[np.arange(count)[:, None], ranked], strict=True))
-        return [rankings[index] for index in range(len(topics))]
+        return in_blocks(topics, [judged(topic).shape for topic in topics], _BLOCK, lambda block: self._first(block, k))
+
+    def _first(self, topics: Sequence[Topic], k: int) -> IntArray:
+        """Rankings of topics of one shape: [B, min(k, N)] int64."""
+        # Candidates in order of preference: the first of equals is then the one that the tie rule wants.
+        orders = np.stack([preference(topic.n_candidates, topic.doc_ids) for topic in topics])
+        judgments = np.stack([judged(topic)[order] for topic, order in zip(topics, orders, strict=True)])
+        count, n, _ = judgments.shape
+        bound = self._bind(topics, min(k, n))
+        ranked = greedy_rankings(bound, judgments, np.ones((count, n), dtype=np.bool_), np.arange(count))
+        return np.take_along_axis(orders, ranked, axis=1)
 
     def score(self, topic: Topic, selected: IntArray, allowed: BoolArray) -> ScoreArray:
         """The gain of each candidate as the next document: [N] float64; minus infinity where not allowed."""

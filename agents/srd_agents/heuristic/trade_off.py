@@ -3,28 +3,20 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
-from typing import Any, ClassVar
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from srd_agents.heuristic.config import MMRConfig, TradeOffConfig
-from srd_agents.heuristic.greedy import (
-    BLOCK,
-    LAZY_FROM,
-    GreedyProgress,
-    Objective,
-    Rows,
-    blocks_of_equal_shape,
-    rows_of,
-    select,
-)
-from srd_agents.heuristic.stepwise import Stepwise
-from srd_gym.checks import check_integer
+from srd_agents.heuristic.greedy import BLOCK, ByObjective, Greedy, Objective, Rows, rows_of
+from srd_agents.heuristic.lazy import lazily
 from srd_gym.protocols import IntArray
 from srd_gym.topic import FloatArray, Topic
 
+LAZY_FROM = BLOCK // 2
+"""Vector entries of a topic above which it is ranked alone and lazily."""
 _DOUBT = 1e-5
 """A score by a fast product that is this much below the best, for each document chosen, may still be it."""
 SPANNED = 1e-6
@@ -34,54 +26,41 @@ _SMALL = 0.01
 """What is left of a vector, squared, below which its direction is made orthogonal a second time."""
 
 
-class TradeOff(Stepwise):
+class TradeOff(Greedy):
     """A greedy ranker by vectors; subclasses say what a document's value and the objective are."""
-
-    title: ClassVar[str]
-    """How errors call it."""
 
     def __init__(self, config: TradeOffConfig | None = None) -> None:
         self.config = config or TradeOffConfig()
-
-    def rank(self, topic: Topic, k: int) -> IntArray:
-        """The first k documents: [min(k, N)] int64.
-
-        Raises:
-            ValueError: the topic lacks vectors, or what the chosen relevance needs.
-        """
-        return self.rank_batch([topic], k)[0]
-
-    def rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
-        """`rank` of every topic; small topics with equally many candidates are ranked side by side."""
-        check_integer("k", k, 1)
-        rankings: dict[int, IntArray] = {}
-        shapes = [topic.require_vectors(self.title).shape for topic in topics]
-        for block in blocks_of_equal_shape(shapes, BLOCK):
-            chosen = [topics[index] for index in block]
-            vectors = [topic.require_vectors(self.title) for topic in chosen]
-            ranked = self._select(_stacked(vectors), _stacked([self._valued(topic) for topic in chosen]), k)
-            rankings.update(zip(block, ranked, strict=True))
-        return [rankings[index] for index in range(len(topics))]
-
-    def progress(self, topic: Topic) -> GreedyProgress:
-        """An empty ranking of the topic."""
-        return GreedyProgress(topic.require_vectors(self.title), self._valued(topic), self._objective())
-
-    @abstractmethod
-    def _value(self, relevance: FloatArray) -> FloatArray:
-        """What relevance adds to a score: [N] float32, an array of its own."""
 
     @abstractmethod
     def _objective(self) -> Objective:
         """The rest of the score."""
 
-    def _select(self, vectors: FloatArray, value: FloatArray, k: int) -> IntArray:
-        """Rankings of B topics of equal size: [B, min(k, N)] int64."""
-        return select(vectors, value, k, self._objective())
+    def _value(self, topic: Topic) -> FloatArray:
+        """What relevance adds to the scores of a topic's candidates: [N] float32, an array of its own."""
+        value: FloatArray = np.float32(self.config.lambda_) * self._relevance(topic)
+        return value
 
-    def _valued(self, topic: Topic) -> FloatArray:
-        """What relevance adds to the scores of a topic's candidates: [N] float32."""
-        return self._value(relevance_of(topic, self.config.relevance, self.title))
+    def _relevance(self, topic: Topic) -> FloatArray:
+        """[N] float32."""
+        return relevance_of(topic, self.config.relevance, self.title)
+
+    def _shape(self, topic: Topic) -> tuple[int, ...]:
+        return topic.require_vectors(self.title).shape
+
+    def _choice(self, topics: Sequence[Topic], most: int) -> ByObjective:
+        vectors = _stacked([topic.require_vectors(self.title) for topic in topics])
+        return ByObjective(vectors, _stacked([self._value(topic) for topic in topics]), self._objective(), most)
+
+    def _first(self, topics: Sequence[Topic], k: int) -> Iterable[IntArray]:
+        vectors = topics[0].require_vectors(self.title)
+        if vectors.size <= LAZY_FROM:
+            return super()._first(topics, k)
+        return [self._large(vectors, self._value(topics[0]), k)]
+
+    def _large(self, vectors: FloatArray, value: FloatArray, k: int) -> IntArray:
+        """The ranking of a large topic, which is ranked alone: [k] int64."""
+        return lazily(vectors, value, k, self._objective())
 
 
 class MMR(TradeOff):
@@ -101,18 +80,12 @@ class MMR(TradeOff):
     def __init__(self, config: MMRConfig | None = None) -> None:
         self.config: MMRConfig = config or MMRConfig()
 
-    def _value(self, relevance: FloatArray) -> FloatArray:
-        value: FloatArray = np.float32(self.config.lambda_) * relevance
-        return value
-
     def _objective(self) -> Objective:
         return _Nearest(self.config.lambda_, clip=self.config.clip)
 
 
 class _Nearest(Objective):
     """Value less the weighted similarity with the nearest chosen document."""
-
-    falls = True
 
     def __init__(self, lambda_: float, *, clip: bool) -> None:
         self._weight = np.float32(1.0 - lambda_)
@@ -152,17 +125,11 @@ class MSD(TradeOff):
 
     title = "MSD"
 
-    def _value(self, relevance: FloatArray) -> FloatArray:
-        value: FloatArray = np.float32(self.config.lambda_) * relevance
-        return value
-
     def _objective(self) -> Objective:
         return _Sum(self.config.lambda_)
 
-    def _select(self, vectors: FloatArray, value: FloatArray, k: int) -> IntArray:
-        if vectors[0].size <= LAZY_FROM:
-            return super()._select(vectors, value, k)
-        return _select_large(rows_of(vectors[0]), value[0], min(k, value.shape[1]), self.config.lambda_)[None]
+    def _large(self, vectors: FloatArray, value: FloatArray, k: int) -> IntArray:
+        return _by_fast_products(rows_of(vectors), value, k, self.config.lambda_)
 
 
 class _Sum(Objective):
@@ -188,11 +155,11 @@ class _Sum(Objective):
         return left
 
 
-def _select_large(rows: Rows, value: FloatArray, k: int, lambda_: float) -> IntArray:
-    """The choice for one topic by fast matrix products: [k] int64.
+def _by_fast_products(rows: Rows, value: FloatArray, k: int, lambda_: float) -> IntArray:
+    """The choice for one topic: [k] int64.
 
     The last bits of a matrix product depend on where a row stands, so candidates within rounding of the best are
-    compared by products of their own: the choice is that of `srd_agents.heuristic.greedy.select`.
+    compared by products of their own: the choice is that of `ByObjective`.
     """
     vectors, scale = rows
     weighted = scale * np.float32(1.0 - lambda_)
@@ -240,9 +207,8 @@ class DPP(TradeOff):
 
     title = "DPP"
 
-    def _value(self, relevance: FloatArray) -> FloatArray:
-        value: FloatArray = np.float32(self.config.lambda_) * standardised(relevance)
-        return value
+    def _relevance(self, topic: Topic) -> FloatArray:
+        return standardised(super()._relevance(topic))
 
     def _objective(self) -> Objective:
         return _Volume(self.config.lambda_)
@@ -251,7 +217,6 @@ class DPP(TradeOff):
 class _Volume(Objective):
     """Value plus the weighted logarithm of what is left of the squared length."""
 
-    falls = True
     falls_at_once = True
 
     def __init__(self, lambda_: float) -> None:
@@ -333,12 +298,17 @@ def relevance_of(topic: Topic, kind: str, ranker: str) -> FloatArray:
             )
         query = rows_of(topic.query_vector[None]).unit(0)
         return rows_of(topic.require_vectors(ranker)).project(query)
-    if topic.retrieval_scores is None:
+    scores = topic.retrieval_scores
+    if scores is None:
         raise ValueError(
             f"topic {topic.query_id!r} has no retrieval scores, which {ranker} with relevance={kind!r} needs; "
             "use relevance='cosine'"
         )
-    return _of_order(topic.retrieval_scores, kind)
+    if kind == "raw_scores":
+        return scores
+    if kind == "scores":
+        return min_max(scores)
+    return (1.0 - np.arange(len(scores)) / len(scores)).astype(np.float32)
 
 
 def standardised(relevance: FloatArray) -> FloatArray:
@@ -351,17 +321,6 @@ def standardised(relevance: FloatArray) -> FloatArray:
         return np.zeros_like(relevance)
     scaled: FloatArray = (wide / spread).astype(np.float32)
     return scaled
-
-
-def _of_order(scores: FloatArray, kind: str) -> FloatArray:
-    """Relevance from retrieval scores or ranks."""
-    if kind == "raw_scores":
-        return scores
-    if kind == "scores":
-        return min_max(scores)
-    ranks = np.arange(len(scores))
-    falling = 1.0 - ranks / len(scores) if kind == "rank" else 1.0 / (ranks + 1)
-    return falling.astype(np.float32)
 
 
 def min_max(values: NDArray[Any]) -> FloatArray:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from srd_agents.features import side_by_side
-from srd_agents.heuristic.greedy import blocks_of_equal_shape
+from srd_agents.heuristic.greedy import in_blocks
 from srd_agents.relational.ranker import NAME, relations_of
 from srd_agents.relational.relations import ANCHORS, Array, Relations
 from srd_gym.protocols import IntArray
@@ -53,12 +53,15 @@ class PaddedRelations:
     def _of_each(self, batch: IntArray) -> list[list[Array]]:
         """The relations of each topic, without padding."""
         new = [index for index in batch.tolist() if index not in self._kept]
-        found: dict[int, list[Array]] = {}
-        for block in blocks_of_equal_shape([(int(self.n_candidates[index]),) for index in new], 4096):
-            chosen = [new[place] for place in block]
-            relations = relations_of([self._topics[index] for index in chosen])
-            found |= {index: [part[place] for part in relations] for place, index in enumerate(chosen)}
-            self._room -= sum(part.nbytes for part in relations)
-            if self._room >= 0:
-                self._kept |= {index: found[index] for index in chosen}
+        computed = in_blocks(new, [(int(self.n_candidates[index]),) for index in new], 4096, self._computed)
+        found = dict(zip(new, computed, strict=True))
         return [self._kept.get(index) or found[index] for index in batch.tolist()]
+
+    def _computed(self, block: Sequence[int]) -> list[list[Array]]:
+        """The relations of topics of one size; kept, where there is room."""
+        relations = relations_of([self._topics[index] for index in block])
+        found = [[part[place] for part in relations] for place in range(len(block))]
+        self._room -= sum(part.nbytes for part in relations)
+        if self._room >= 0:
+            self._kept |= dict(zip(block, found, strict=True))
+        return found

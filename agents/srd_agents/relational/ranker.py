@@ -9,8 +9,7 @@ from importlib.resources import as_file, files
 import numpy as np
 
 from srd_agents.features import query_vectors
-from srd_agents.heuristic.greedy import blocks_of_equal_shape, rows_of
-from srd_agents.heuristic.stepwise import Progress, Stepwise
+from srd_agents.heuristic.greedy import Progress, Stepwise, in_blocks, rows_of
 from srd_agents.relational.config import PretrainedConfig
 from srd_agents.relational.forward import Related, Weights, greedy, one_pass
 from srd_agents.relational.relations import Array, Relations, relate
@@ -46,14 +45,6 @@ class Pretrained(Stepwise):
         self.config = config or PretrainedConfig()
         path = self.config.checkpoint
         self.weights = pretrained_weights(self.config.strategy) if path is None else read_weights(path)
-
-    def rank(self, topic: Topic, k: int) -> IntArray:
-        """The first k documents: [min(k, N)] int64.
-
-        Raises:
-            ValueError: the topic has no document vectors, or k is below 1.
-        """
-        return self.rank_batch([topic], k)[0]
 
     def rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
         """`rank` of every topic; topics of equal size are ranked side by side."""
@@ -102,11 +93,10 @@ def rank_topics(
     Raises:
         ValueError: a topic without document vectors.
     """
-    rankings: dict[int, IntArray] = {}
-    for block in blocks_of_equal_shape([topic.require_vectors(NAME).shape for topic in topics], _BLOCK):
-        relations = relations_of([topics[index] for index in block])
-        rankings.update(zip(block, strategy(weights, relations, min(k, relations.unit.shape[1])), strict=True))
-    return [rankings[index] for index in range(len(topics))]
+    shapes = [topic.require_vectors(NAME).shape for topic in topics]
+    return in_blocks(
+        topics, shapes, _BLOCK, lambda block: strategy(weights, relations_of(block), min(k, block[0].n_candidates))
+    )
 
 
 class _RelationalProgress(Progress):

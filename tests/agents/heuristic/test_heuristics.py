@@ -40,7 +40,7 @@ UNNAMED = UNTOLD | {"subtopic_ids": (), "judgments": None}
         ((*BY_VECTORS, "xquad"), {}, NEITHER, "no query vector, so {title} has no.*relevance='scores'"),
         *(
             ((*BY_VECTORS, "xquad"), {"relevance": kind}, {}, f"scores, which {{title}} with relevance='{kind}' needs")
-            for kind in ("scores", "raw_scores", "rank", "reciprocal_rank")
+            for kind in ("scores", "raw_scores", "rank")
         ),
         (EXPLICIT, {}, UNTOLD, "'q0' has no subtopic vectors, with which {title} compares.*--vectors lsa.*take mmr"),
         (EXPLICIT, {}, UNNAMED, "'q0' has no subtopic vectors.*subtopic_ids.*mmr, msd or dpp, which need none"),

@@ -14,7 +14,7 @@ from torch.nn import functional
 
 from srd_agents.features import relevance_features, side_by_side
 from srd_agents.heuristic.config import OracleConfig
-from srd_agents.heuristic.greedy import blocks_of_equal_shape
+from srd_agents.heuristic.greedy import in_blocks
 from srd_agents.heuristic.oracle import Oracle
 from srd_agents.networks.attention import initialise
 from srd_agents.networks.inputs import Inputs, Standardizer, inputs_of
@@ -72,12 +72,12 @@ class SmoothLearner(NetworkLearner[C]):
 
     def _rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
         """Topics with equally many candidates share a pass; ties go to the earlier candidate."""
-        rankings: dict[int, IntArray] = {}
-        for part in blocks_of_equal_shape([(topic.n_candidates,) for topic in topics], _CHUNK_DOCUMENTS):
-            scores = self._scores([topics[index] for index in part])
-            order = (-scores).argsort(axis=1, kind="stable")[:, :k].astype(np.int64)
-            rankings.update(zip(part, order, strict=True))
-        return [rankings[index] for index in range(len(topics))]
+        return in_blocks(
+            topics,
+            [(topic.n_candidates,) for topic in topics],
+            _CHUNK_DOCUMENTS,
+            lambda part: (-self._scores(part)).argsort(axis=1, kind="stable")[:, :k].astype(np.int64),
+        )
 
     @torch.inference_mode()
     def _scores(self, topics: Sequence[Topic]) -> NDArray[np.float32]:

@@ -1,0 +1,165 @@
+"""The greedy choice for one large topic, without most of its products.
+
+Lazy evaluation (Minoux 1978): where a score only falls as the list grows, what it was is a bound on what it is. Of the
+candidates in falling order of bounds only the first few are kept up to date. Where a later bound reaches their best
+score, all candidates with such bounds join them, or all bounds are renewed, whichever takes less time by the number of
+products. What is chosen is what computing every score would choose, to the last bit.
+
+Shapes: N candidates, F vector width.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from srd_agents.heuristic.greedy import BLOCK, Objective, Rows, rows_of
+from srd_gym.protocols import IntArray
+from srd_gym.topic import FloatArray
+
+_LEAST = 64
+"""Candidates that are kept up to date at first, and at least as many more at a time."""
+_ALONE = 4
+"""How long a product with one direction takes, with what goes with it, beside one of many directions at once."""
+
+
+def lazily(vectors: FloatArray, value: FloatArray, k: int, objective: Objective) -> IntArray:
+    """`ByObjective.first` for one topic whose scores only fall: [k] int64.
+
+    Args:
+        vectors: [N, F] float32.
+        value: [N] float32.
+        k: documents to choose.
+        objective: the rest of the score.
+    """
+    ranking = np.empty(k, dtype=np.int64)
+    ranking[0] = chosen = int(value.argmax())
+    if k > 1:
+        lazy = _Lazy(vectors, value, k, objective)
+        for rank in range(1, k):
+            lazy.choose(chosen, rank - 1)
+            ranking[rank] = chosen = lazy.best(rank)
+    return ranking
+
+
+class _Lazy:
+    """One topic's candidates: bounds of all, and the state of those with the highest bounds, which is up to date."""
+
+    def __init__(self, vectors: FloatArray, value: FloatArray, k: int, objective: Objective) -> None:
+        n, width = vectors.shape
+        self._vectors, self._objective = vectors, objective
+        self._rows: Rows | None = None
+        self._directions = np.empty((k, width), dtype=np.float32)
+        # Of all candidates: what they were after so many directions.
+        self._value, self._state, self._folded = value.copy(), objective.fresh(value.shape), 0
+        self._exact = self._value
+        self._sort(value)
+        # Of the few: the first `size` of the order, in buffers; the last one chosen stands at `position`.
+        self._members = np.empty(n, dtype=np.int64)
+        self._buffers = Rows(np.empty((n, width), dtype=np.float32), np.empty(n, dtype=np.float32))
+        self._kept = np.empty((2, n), dtype=np.float32)
+        self._position = -1
+
+    def choose(self, index: int, rank: int) -> None:
+        """Take note of the document chosen at a rank, counted from 0."""
+        self._value[index] = self._exact[index] = -np.inf
+        position = self._position
+        if position < 0:
+            unit = rows_of(self._vectors[index : index + 1]).unit(0)
+        else:
+            self._few_values[position] = -np.inf
+            unit = self._few.vectors[position] * self._few.scale[position]
+        self._directions[rank] = direction = self._objective.direction(unit, self._directions[:rank])
+        if self._size:
+            self._objective.fold(self._few_states, self._few.project(direction))
+        elif not self._folded and not self._objective.falls_at_once:
+            self._renew(rank + 1)
+
+    def best(self, rank: int) -> int:
+        """The candidate with the highest score, given `rank` chosen documents."""
+        while self._folded < rank:
+            size = self._size
+            if not size:
+                self._extend(rank, _LEAST)
+                continue
+            score = self._objective.score(self._few_values, self._few_states)
+            position = int(score.argmax())
+            if size == len(self._value) or score[position] > self._bound[size]:
+                if not self._in_candidate_order:
+                    position = self._earliest(score, position)
+                self._position = position
+                return int(self._members[position])
+            rivals = int(np.count_nonzero(self._bound[size:] >= score[position]))
+            if self._extending_pays(rivals, rank):
+                self._extend(rank, size + max(rivals, _LEAST))
+            else:
+                self._renew(rank)
+        self._position = -1
+        return int(self._exact.argmax())
+
+    def _extending_pays(self, added: int, rank: int) -> bool:
+        """Whether adding candidates to the few takes less time than renewing all bounds, which begins with fewer.
+
+        Those added miss directions, and all of the few need every one ahead. A renewal sorts too, and the first one
+        measures lengths: as long as three products, and four.
+        """
+        missed, ahead = rank - self._folded, len(self._directions) - rank
+        extending = added * missed + _ALONE * (self._size + added) * ahead
+        return extending <= len(self._value) * (missed + (7 if self._rows is None else 3))
+
+    def _earliest(self, score: FloatArray, position: int) -> int:
+        """Where the first candidate stands that is as good as the one at a position."""
+        equal = score == score[position]
+        if np.count_nonzero(equal) > 1:
+            positions = np.flatnonzero(equal)
+            position = int(positions[self._members[positions].argmin()])
+        return position
+
+    def _sort(self, bound: FloatArray) -> None:
+        """Put the candidates in falling order of bounds; the few begin anew."""
+        if (bound[1:] > bound[:-1]).any():
+            self._order = np.argsort(-bound)
+            self._bound = bound[self._order]
+        else:
+            self._order, self._bound = np.arange(len(bound)), bound
+        self._size, self._in_candidate_order = 0, True
+
+    def _extend(self, rank: int, stop: int) -> None:
+        """Let the few be the first `stop` candidates of the order, and fold `rank` directions into those added."""
+        start = self._size
+        added = np.sort(self._order[start:stop])
+        self._size = stop = start + len(added)
+        vectors, scale = self._buffers
+        rows = self._fetched(added, vectors[start:stop])
+        vectors[start:stop], scale[start:stop] = rows
+        self._few = Rows(vectors[:stop], scale[:stop])
+        self._in_candidate_order &= not start or bool(self._members[start - 1] < added[0])
+        self._members[start:stop] = added
+        self._few_values, self._few_states = self._kept[:, :stop]
+        self._few_values[start:] = self._value[added]
+        self._few_states[start:] = self._state[added]
+        self._fold_missed(self._few_states[start:], rows, rank)
+
+    def _fetched(self, indices: IntArray, out: FloatArray) -> Rows:
+        """Some of the candidates, their vectors in an array that is there where they stay as given."""
+        if self._rows is None:
+            self._vectors.take(indices, axis=0, out=out, mode="clip")
+            return rows_of(out)
+        self._rows.vectors.take(indices, axis=0, out=out, mode="clip")
+        return Rows(out, self._rows.scale[indices])
+
+    def _fold_missed(self, state: FloatArray, rows: Rows, rank: int) -> None:
+        """Fold directions into states of some candidates: all after those that bounds have, up to `rank` of them."""
+        for projection in rows.project_each(self._directions[self._folded : rank]).T:
+            self._objective.fold(state, projection)
+
+    def _renew(self, rank: int) -> None:
+        """Fold directions into the state of all candidates, up to `rank` of them, and sort anew."""
+        if self._rows is None:
+            self._rows = rows_of(self._vectors)
+        # Block by block, so that the products with many directions stay in the cache.
+        step = max(1, BLOCK // (rank - self._folded))
+        for start in range(0, len(self._state), step):
+            part = slice(start, start + step)
+            self._fold_missed(self._state[part], Rows(self._rows.vectors[part], self._rows.scale[part]), rank)
+        self._exact, self._folded = self._objective.score(self._value, self._state), rank
+        self._sort(self._exact.copy())

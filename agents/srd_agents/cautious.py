@@ -17,8 +17,7 @@ from srd_agents.heuristic.config import ExplicitConfig
 from srd_agents.heuristic.explicit import PM2
 from srd_agents.heuristic.greedy import LARGE, SMALL, Rows, rows_of
 from srd_agents.heuristic.order import RetrievalOrder
-from srd_agents.relational.config import PretrainedConfig
-from srd_agents.relational.ranker import Pretrained
+from srd_agents.relational.ranker import Pretrained, PretrainedConfig
 from srd_gym.checks import check_integer, check_number, check_positive
 from srd_gym.protocols import BoolArray, IntArray, Ranker
 from srd_gym.topic import FloatArray, Topic

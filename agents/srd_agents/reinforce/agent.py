@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from typing import Any, ClassVar
 
 import numpy as np
@@ -22,11 +21,9 @@ from srd_agents.reinforce.forward import PolicyWeights, Standing, seen_together
 from srd_agents.reinforce.loss import discounted_returns, entropy, leave_one_out_advantages, reinforce_loss
 from srd_agents.reinforce.network import PolicyNetwork, directions_of
 from srd_agents.reinforce.rollout import Episodes, roll_out, seen_of
-from srd_agents.relational.forward import Weights as RelationalWeights
 from srd_agents.relational.forward import offered_share
 from srd_agents.relational.network import RelationalNetwork
-from srd_agents.relational.padded import PaddedRelations
-from srd_agents.relational.ranker import pretrained_weights
+from srd_agents.relational.ranker import PaddedRelations, pretrained_weights
 from srd_agents.relational.relations import DYNAMIC
 from srd_agents.storage import Tree, Weights
 from srd_gym.checks import check_integer
@@ -79,17 +76,6 @@ class Reinforce(NetworkLearner[ReinforceConfig]):
             standing.add(np.array([[document]]))
         return np.where(allowed, standing.scores()[0, 0].astype(np.float64), -np.inf)
 
-    def relational_weights(self) -> RelationalWeights:
-        """The weights of the part that knows relations alone.
-
-        Raises:
-            ValueError: it has no such part.
-        """
-        weights = PolicyWeights.of(self._weights()).relations
-        if weights is None:
-            raise ValueError(f"ranker {self.name!r} was made of directions alone (parts='directions')")
-        return weights
-
     def _rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
         weights = self._ranking_policy()
 
@@ -110,7 +96,7 @@ class Reinforce(NetworkLearner[ReinforceConfig]):
         config = self.config
         units, second = config.units, config.second
         if config.init == "pretrained":
-            units, second = pretrained_weights().hidden.shape
+            units, second = pretrained_weights()["hidden"].shape
         relations = None if config.parts == "directions" else RelationalNetwork(units, second)
         directions = None if config.parts == "relations" else directions_of(vector_width, config.hidden)
         self._network = PolicyNetwork(relations, directions)
@@ -138,7 +124,7 @@ class Reinforce(NetworkLearner[ReinforceConfig]):
     def _prepare(self, topics: TopicSet, seed: int) -> None:
         self._network.initialise(torch.Generator().manual_seed(seed))
         if self._network.relations is not None and self.config.init == "pretrained":
-            load_module(self._network.relations, asdict(pretrained_weights()), "pretrained weights")
+            load_module(self._network.relations, pretrained_weights(), "pretrained weights")
         if self._network.directions is not None:
             self._network.directions.inputs.fit(topics)
         self._network.to(self.config.device)

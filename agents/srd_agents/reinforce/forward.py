@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from srd_agents.decoding import Draft
 from srd_agents.features import query_vectors
-from srd_agents.relational.forward import Related, Weights
+from srd_agents.relational.forward import Related, Weights, checked_weights
 from srd_agents.relational.ranker import relations_of
 from srd_agents.relational.relations import Array, Ranked, Relations
 from srd_gym.protocols import BoolArray, IntArray
@@ -92,7 +92,7 @@ class PolicyWeights:
             for part in ("relations.", "directions.")
         )
         return cls(
-            relations=Weights.of(relations) if relations else None,
+            relations=checked_weights(relations) if relations else None,
             directions=Directed.of(directions) if directions else None,
         )
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from srd_agents.reinforce.forward import PolicyWeights, Seen, Standing
-from srd_agents.relational.padded import PaddedRelations
+from srd_agents.relational.ranker import PaddedRelations
 from srd_agents.relational.relations import DYNAMIC, POSITION, Array
 from srd_gym.core import SelectionCore
 from srd_gym.protocols import BoolArray, IntArray

@@ -1,4 +1,4 @@
-"""The network in torch, for training; `srd_agents.relational.forward` is the same in numpy.
+"""What the network learns, in torch; `srd_agents.relational.forward` is how it scores.
 
 Shapes: B topics, R rankings of each, T ranks, N candidates.
 """
@@ -17,10 +17,10 @@ _ROWS = 4096
 
 
 class RelationalNetwork(nn.Module):
-    """Scores of candidates from their relations.
+    """The weights of `srd_agents.relational.forward`, as what learns.
 
-    `learn` is the gradient written by hand: a few rows go forward and back while they are in the processor's cache,
-    which takes half of the time of automatic differentiation.
+    The gradient is written by hand: a few rows go forward and back while they are in the processor's cache, which takes
+    half of the time of automatic differentiation.
 
     Args:
         units: H.
@@ -40,25 +40,6 @@ class RelationalNetwork(nn.Module):
                 parameter.normal_(0.0, (2 / self._inputs(name)) ** 0.5, generator=generator)
         self.get_parameter("out").normal_(0.0, 0.1 * self.get_parameter("out").numel() ** -0.5, generator=generator)
 
-    def forward(self, fixed: Tensor, dynamic: Tensor, position: Tensor, share: Tensor) -> Tensor:
-        """Scores at several ranks at once.
-
-        Args:
-            fixed: [B, N, H], of `first_layer`.
-            dynamic: [B, D, T, R, N].
-            position: [T, P].
-            share: [B, N], 1 / (real candidates).
-
-        Returns:
-            [B, R, T, N].
-        """
-        weight = self.get_parameter
-        rows = dynamic.permute(0, 3, 2, 4, 1)
-        first = torch.relu(rows @ weight("dynamic") + fixed[:, None, None] + (position @ weight("position"))[:, None])
-        mean = share[:, None, None, None] @ first
-        second = torch.relu(first @ weight("hidden") + mean @ weight("pooled") + weight("hidden_bias"))
-        return second @ weight("out")
-
     @torch.no_grad()
     def learn(
         self, static: Tensor, context: Tensor, dynamic: Tensor, position: Tensor, share: Tensor, gradient: Tensor
@@ -77,7 +58,8 @@ class RelationalNetwork(nn.Module):
         found = {name: torch.zeros_like(parameter) for name, parameter in weights.items()}
         ranks, rankings, n = dynamic.shape[2:]
         at_once = max(1, _ROWS // (rankings * n))
-        fixed, moved = self.first_layer(static, context), position @ weights["position"]
+        fixed = static @ weights["static"] + (context @ weights["context"] + weights["bias"])[:, None]
+        moved = position @ weights["position"]
         for topic, stays in enumerate(torch.zeros_like(fixed)):
             wanted = gradient[topic].transpose(0, 1)
             for start in (0, *range(1, ranks, at_once)):
@@ -94,11 +76,6 @@ class RelationalNetwork(nn.Module):
             found["context"].addr_(context[topic], total)
         for name, parameter in weights.items():
             parameter.grad = found[name] if parameter.grad is None else parameter.grad.add_(found[name])
-
-    def first_layer(self, static: Tensor, context: Tensor) -> Tensor:
-        """The part of the first layer that stays: [B, N, H] from [B, N, D] and [B, C]."""
-        weight = self.get_parameter
-        return static @ weight("static") + (context @ weight("context") + weight("bias"))[:, None]
 
     def _inputs(self, name: str) -> int:
         """How many inputs a matrix's layer has."""

@@ -1,30 +1,47 @@
-"""Ranking topics by the network, and the weights that come with the package. Numpy only."""
+"""Ranking topics by the network, the weights that come with the package, and the relations of topics. Numpy only.
+
+Shapes: B topics, N candidates, F vector width.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import lru_cache, partial
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
 from importlib.resources import as_file, files
 
 import numpy as np
 
-from srd_agents.features import query_vectors
+from srd_agents.config import Config, NotNegative
+from srd_agents.decoding import Decoding, decode
+from srd_agents.features import query_vectors, side_by_side
 from srd_agents.heuristic.greedy import Progress, Stepwise, in_blocks, rows_of
-from srd_agents.relational.config import PretrainedConfig
-from srd_agents.relational.forward import Related, Weights, greedy, one_pass
-from srd_agents.relational.relations import Array, Relations, relate
+from srd_agents.relational.forward import Related, Weights, checked_weights
+from srd_agents.relational.relations import ANCHORS, Array, Relations, relate
 from srd_gym.checks import check_integer
 from srd_gym.files import PathLike
 from srd_gym.protocols import IntArray, ScoreArray
 from srd_gym.reading import open_npz
 from srd_gym.topic import FloatArray, Topic
 
-CHECKPOINTS = {"greedy": "pretrained.npz", "one-pass": "pretrained-one-pass.npz"}
-"""The weights that come with the package, by strategy; docs/relational.md says how they were made."""
+CHECKPOINT = "pretrained.npz"
+"""The weights that come with the package; docs/relational.md says how they were made."""
 NAME = "relational-pretrained"
 """In errors."""
 _BLOCK = 1 << 19
 """Vector entries worked on at once: a block fits the processor's cache."""
+KEPT = 2**29
+"""Bytes of relations that are kept for the next time; those of further topics are computed whenever asked for."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PretrainedConfig(Config):
+    """The relational ranker as it comes."""
+
+    checkpoint: str | None = None
+    """A file of weights that `make pretrain` wrote. None: those of the package."""
+    novelty: NotNegative = 0.0
+    """What is added to a score for each logarithm of 1 less the largest cosine with a document chosen; at least 0."""
 
 
 class Pretrained(Stepwise):
@@ -44,23 +61,22 @@ class Pretrained(Stepwise):
     def __init__(self, config: PretrainedConfig | None = None) -> None:
         self.config = config or PretrainedConfig()
         path = self.config.checkpoint
-        self.weights = pretrained_weights(self.config.strategy) if path is None else read_weights(path)
+        self.weights = pretrained_weights() if path is None else read_weights(path)
 
     def rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
         """`rank` of every topic; topics of equal size are ranked side by side."""
         check_integer("k", k, 1)
-        novel = partial(greedy, novelty=self.config.novelty)
-        return rank_topics(self.weights, topics, k, novel if self.config.strategy == "greedy" else one_pass)
+        return rank_topics(self.weights, topics, k, self.config.novelty)
 
     def progress(self, topic: Topic) -> Progress:
         """An empty ranking of the topic."""
-        return _RelationalProgress(self.weights, topic, self.config.novelty)
+        return _RelationalProgress(Related(self.weights, relations_of([topic]), novelty=self.config.novelty))
 
 
-@lru_cache(maxsize=2)
-def pretrained_weights(strategy: str = "greedy") -> Weights:
+@cache
+def pretrained_weights() -> Weights:
     """The weights that come with the package; reading them executes nothing."""
-    with as_file(files("srd_agents.relational").joinpath(CHECKPOINTS[strategy])) as path:
+    with as_file(files("srd_agents.relational").joinpath(CHECKPOINT)) as path:
         return read_weights(path)
 
 
@@ -73,37 +89,36 @@ def read_weights(path: PathLike) -> Weights:
     """
     what = "weights of ranker 'relational-pretrained'"
     with open_npz(path, what, "expected one that `make pretrain` wrote") as arrays:
-        return Weights.of(dict(arrays), str(path))
+        return checked_weights(dict(arrays), str(path))
 
 
-def rank_topics(
-    weights: Weights,
-    topics: Sequence[Topic],
-    k: int,
-    strategy: Callable[[Weights, Relations, int], IntArray] = greedy,
-) -> list[IntArray]:
-    """Rankings of topics, each [min(k, N)] int64; independent of which topics are ranked together.
+def rank_topics(weights: Weights, topics: Sequence[Topic], k: int, novelty: float = 0.0) -> list[IntArray]:
+    """Rankings by the highest score each time, [min(k, N)] int64; independent of which topics are ranked together.
 
     Args:
-        weights: of a network trained for the strategy.
+        weights: of the network.
         topics: the topics.
         k: ranks wanted.
-        strategy: `greedy` or `one_pass`.
+        novelty: of `Related`.
 
     Raises:
         ValueError: a topic without document vectors.
     """
-    shapes = [topic.require_vectors(NAME).shape for topic in topics]
-    return in_blocks(
-        topics, shapes, _BLOCK, lambda block: strategy(weights, relations_of(block), min(k, block[0].n_candidates))
-    )
+
+    def ranked(block: list[Topic]) -> IntArray:
+        n = block[0].n_candidates
+        return decode(
+            Decoding(), Related(weights, relations_of(block), novelty=novelty), (len(block), n), min(k, n), ()
+        )
+
+    return in_blocks(topics, [topic.require_vectors(NAME).shape for topic in topics], _BLOCK, ranked)
 
 
 class _RelationalProgress(Progress):
     """The greedy choice for one topic, step by step."""
 
-    def __init__(self, weights: Weights, topic: Topic, novelty: float) -> None:
-        self._related = Related(weights, relations_of([topic]), novelty=novelty)
+    def __init__(self, related: Related) -> None:
+        self._related = related
 
     def scores(self) -> ScoreArray:
         found: ScoreArray = self._related.scores()[0, 0].astype(np.float64)
@@ -133,6 +148,51 @@ def relations_of(topics: Sequence[Topic]) -> Relations:
 
 def unit_vectors(vectors: FloatArray) -> Array:
     """Vectors of length 1 along the last axis; zero vectors stay zero. Lengths may be anything that float32 holds."""
-    rows = rows_of(vectors)
-    unit: Array = rows.vectors * rows.scale[..., None]
-    return unit
+    return rows_of(vectors).unit(...)
+
+
+class PaddedRelations:
+    """The relations of a topic set, each topic's taken alone and then padded, so that padding changes nothing.
+
+    Args:
+        topics: with document vectors.
+    """
+
+    def __init__(self, topics: Sequence[Topic]) -> None:
+        self._topics = topics
+        self.n_candidates = np.array([topic.n_candidates for topic in topics])
+        self._anchors = min(int(self.n_candidates.max()), ANCHORS)
+        self._kept: dict[int, list[Array]] = {}
+        self._room = KEPT
+
+    def by_size(self, batch: IntArray, count: int) -> list[IntArray]:
+        """The topics of a batch in parts of at most `count`, small topics with small ones."""
+        rising = batch[np.argsort(self.n_candidates[batch], kind="stable")]
+        return [rising[start : start + count] for start in range(0, len(batch), count)]
+
+    def of(self, batch: IntArray) -> Relations:
+        """The relations of some topics, padded to the largest of them."""
+        found = Relations(*[side_by_side(parts) for parts in zip(*self._of_each(batch), strict=True)])
+        # Padding of ramps goes by the whole set, so that products with them do not depend on the batch.
+        more = self._anchors - found.ramps.shape[3]
+        return found._replace(ramps=np.pad(found.ramps, [(0, 0), (0, 0), (0, 0), (0, more)])) if more else found
+
+    def documents(self, batch: IntArray) -> Array:
+        """The vectors of some topics, [B, N, F], padded to the largest of them."""
+        return side_by_side([self._topics[index].require_vectors(NAME) for index in batch])
+
+    def _of_each(self, batch: IntArray) -> list[list[Array]]:
+        """The relations of each topic, without padding."""
+        new = [index for index in batch.tolist() if index not in self._kept]
+        computed = in_blocks(new, [(int(self.n_candidates[index]),) for index in new], 4096, self._computed)
+        found = dict(zip(new, computed, strict=True))
+        return [self._kept.get(index) or found[index] for index in batch.tolist()]
+
+    def _computed(self, block: Sequence[int]) -> list[list[Array]]:
+        """The relations of topics of one size; kept, where there is room."""
+        relations = relations_of([self._topics[index] for index in block])
+        found = [[part[place] for part in relations] for place in range(len(block))]
+        self._room -= sum(part.nbytes for part in relations)
+        if self._room >= 0:
+            self._kept |= dict(zip(block, found, strict=True))
+        return found

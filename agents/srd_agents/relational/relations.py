@@ -153,14 +153,14 @@ class Ranked:
 
     Args:
         relations: of the topics.
+        share: [B, N], 1 / (real candidates), 0 for padding.
         rankings: R.
-        present: [B, N] bool, real candidates where topics are padded; None: all are.
 
     Attributes:
         features: [B, D, R, N] float32 with the rows `DYNAMIC`; changes in place.
     """
 
-    def __init__(self, relations: Relations, rankings: int = 1, present: BoolArray | None = None) -> None:
+    def __init__(self, relations: Relations, share: Array, rankings: int = 1) -> None:
         count, n = relations.unit.shape[:2]
         shape = (count, rankings, n)
         # Products with several rows are faster with matrices of their own; for one row that does not pay.
@@ -169,8 +169,7 @@ class Ranked:
         self._unit = relations.unit
         self._mean = relations.mean[:, None, None]
         self._scale = relations.scale[:, None, None]
-        share = np.full((count, n), 1 / max(n, 1)) if present is None else present / present.sum(1, keepdims=True)
-        self._share = share.astype(np.float32)[:, :, None]
+        self._share = share[:, :, None]
         self._nearest = np.full(shape, -_LIMIT, np.float32)
         self._sum = np.zeros(shape, np.float32)
         self._near = np.zeros((count, len(NEAR), rankings, n), np.float32)

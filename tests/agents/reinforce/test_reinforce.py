@@ -19,7 +19,7 @@ from srd_agents.reinforce.forward import PolicyWeights, Seen, Standing, seen_tog
 from srd_agents.reinforce.network import PolicyNetwork, directions_of
 from srd_agents.reinforce.rollout import seen_of
 from srd_agents.relational.network import RelationalNetwork
-from srd_agents.relational.padded import PaddedRelations
+from srd_agents.relational.ranker import PaddedRelations
 from srd_gym.core import SelectionCore
 from srd_gym.protocols import IntArray
 from srd_gym.topic import Topic, TopicSet

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,21 +13,12 @@ from hypothesis import given, settings
 from small_topics import partial_topic, refused, seeds
 
 from srd_agents.registry import make_ranker
-from srd_agents.relational.config import PretrainedConfig
-from srd_agents.relational.forward import (
-    Related,
-    Weights,
-    first_layer,
-    greedy,
-    offered_share,
-    one_pass,
-    scores,
-    weight_shapes,
-)
+from srd_agents.relational.forward import Related, checked_weights, offered_share, weight_shapes
 from srd_agents.relational.network import RelationalNetwork
-from srd_agents.relational.padded import PaddedRelations
 from srd_agents.relational.ranker import (
+    PaddedRelations,
     Pretrained,
+    PretrainedConfig,
     pretrained_weights,
     rank_topics,
     read_weights,
@@ -48,17 +38,15 @@ from srd_agents.relational.relations import (
 )
 from srd_gym.testing import check_ranker
 from srd_gym.topic import Topic
-from studies.pretrain.distil import DistilConfig, distil
-from studies.pretrain.wide import wide_topics
 
 
-def some_weights(seed: int = 0, *, all_at_work: bool = False) -> Weights:
+def some_weights(seed: int = 0, *, all_at_work: bool = False) -> Any:
     """Random ones; where all units are at work, no two candidates score the same by being cut off at 0."""
     rng = np.random.default_rng(seed)
     drawn = {name: rng.normal(0, 0.3, shape).astype(np.float32) for name, shape in weight_shapes(8, 6).items()}
     if all_at_work:
         drawn |= {"bias": np.full(8, 4, np.float32), "hidden_bias": np.full(6, 8, np.float32)}
-    return Weights.of(drawn)
+    return checked_weights(drawn)
 
 
 @settings(max_examples=40, deadline=None)
@@ -110,32 +98,36 @@ def test_padding_changes_no_score(seed: int) -> None:
     padded = PaddedRelations(topics)
     batch = padded.of(np.arange(3))
     present = np.arange(batch.static.shape[1]) < padded.n_candidates[:, None]
-    ranked = Ranked(batch, 1, present)
-    alone = [Ranked(relations_of([topic])) for topic in topics]
+    padded_ones = Related(weights, batch, present=present)
+    alone = [Related(weights, relations_of([topic])) for topic in topics]
     for chosen in (0, 2):
-        together = scores(weights, first_layer(weights, batch), ranked, offered_share(present))
-        for row, topic in enumerate(topics):
-            relations = relations_of([topic])
-            share = np.full((1, topic.n_candidates), 1 / topic.n_candidates, np.float32)
-            single = scores(weights, first_layer(weights, relations), alone[row], share)[0, 0]
-            np.testing.assert_allclose(together[row, 0, : topic.n_candidates], single, atol=1e-4)
-            alone[row].add(np.array([[chosen]]))
-        ranked.add(np.full((3, 1), chosen))
+        for together, topic, single in zip(padded_ones.scores(), topics, alone, strict=True):
+            np.testing.assert_allclose(together[0, : topic.n_candidates], single.scores()[0, 0], atol=1e-4)
+            single.add(np.array([[chosen]]))
+        padded_ones.add(np.full((3, 1), chosen))
+
+
+def in_torch(network: RelationalNetwork, static: Any, context: Any, dynamic: Any, position: Any, share: Any) -> Any:
+    """The formula for several ranks at once, [B, R, T, N], with the arguments of `learn`."""
+    weights, (static, context) = dict(network.named_parameters()), (static[:, None, None], context[:, None, None, None])
+    first = static @ weights["static"] + context @ weights["context"] + weights["bias"]
+    first = first + dynamic.permute(0, 3, 2, 4, 1) @ weights["dynamic"] + (position @ weights["position"])[:, None]
+    mean = share[:, None, None, None] @ first.relu()
+    return (first.relu() @ weights["hidden"] + mean @ weights["pooled"] + weights["hidden_bias"]).relu() @ weights[
+        "out"
+    ]
 
 
 def test_numpy_and_torch_agree() -> None:
-    topics = [partial_topic(i, 20) for i in range(4)]
-    relations, weights = relations_of(topics), some_weights()
-    network = RelationalNetwork(8, 6)
-    network.load_state_dict({name: torch.from_numpy(array) for name, array in asdict(weights).items()})
-    ranked, share = Ranked(relations), np.full((4, 20), 0.05, np.float32)
+    relations, weights = relations_of([partial_topic(i, 20) for i in range(4)]), some_weights()
+    network, related = RelationalNetwork(8, 6), Related(weights, relations)
+    network.load_state_dict({name: torch.from_numpy(array) for name, array in weights.items()})
     for chosen in range(5):
-        expected = scores(weights, first_layer(weights, relations), ranked, share)
-        fixed = network.first_layer(torch.from_numpy(relations.static), torch.from_numpy(relations.context))
-        given = [ranked.features[:, :, None], ranked.position()[None], share]
-        found = network(fixed, *[torch.from_numpy(np.ascontiguousarray(array)) for array in given])[:, :, 0]
-        np.testing.assert_allclose(found.detach().numpy(), expected, atol=1e-5)
-        ranked.add(np.full((4, 1), chosen))
+        ranked, share = related.ranked, offered_share(np.ones((4, 20), np.bool_))
+        seen = (relations.static, relations.context, ranked.features[:, :, None], ranked.position()[None], share)
+        found = in_torch(network, *[torch.from_numpy(np.ascontiguousarray(array)) for array in seen])[:, :, 0]
+        np.testing.assert_allclose(found.detach().numpy(), related.scores(), atol=1e-5)
+        related.add(np.full((4, 1), chosen))
 
 
 def test_gradients_by_hand_are_those_of_automatic_differentiation(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -151,7 +143,7 @@ def test_gradients_by_hand_are_those_of_automatic_differentiation(monkeypatch: p
     dynamic[:, :, 0] = 0
     present = torch.arange(9) < torch.tensor([[9], [4], [1]])
     share, gradient = present / present.sum(1, keepdim=True), gradient * present[:, None, None]
-    network(network.first_layer(static, context), dynamic, position, share).backward(gradient)
+    in_torch(network, static, context, dynamic, position, share).backward(gradient)
     expected = {name: parameter.grad.clone() for name, parameter in network.named_parameters()}
     monkeypatch.setattr("srd_agents.relational.network._ROWS", 2 * 4 * 9)
     network.learn(static, context, dynamic, position, share, gradient)
@@ -161,7 +153,7 @@ def test_gradients_by_hand_are_those_of_automatic_differentiation(monkeypatch: p
 
 def test_no_array_is_as_large_as_all_pairs() -> None:
     relations = relations_of([partial_topic(0, 700, width=8)])
-    ranked = Ranked(relations)
+    ranked = Ranked(relations, offered_share(np.ones((1, 700), np.bool_)))
     arrays = [*relations, *[value for value in vars(ranked).values() if isinstance(value, np.ndarray)]]
     assert max(array.size for array in arrays) <= 700 * 2 * ANCHORS
 
@@ -195,7 +187,7 @@ def test_odd_vectors_still_give_a_ranking(vectors: np.ndarray[Any, Any], extras:
     assert all(np.isfinite(part).all() for part in relations)
     assert relations.static.shape[-1] == len(STATIC)
     assert relations.context.shape[-1] == len(CONTEXT)
-    assert sorted(greedy(some_weights(), relations, n)[0].tolist()) == list(range(n))
+    assert sorted(rank_topics(some_weights(), [topic], n)[0].tolist()) == list(range(n))
     assert np.isfinite(Related(some_weights(), relations).scores()).all()
 
 
@@ -221,24 +213,22 @@ def test_novelty_prefers_what_is_unlike_all_chosen(seed: int) -> None:
             related.add(np.array([[document]]))
             chosen.append(document)
     check_ranker(ranker, topics)
-    with pytest.raises(ValueError, match='novelty counts what is chosen so far, which "one-pass" does not'):
-        PretrainedConfig(novelty=0.5, strategy="one-pass")
 
 
 def test_weights_that_do_not_fit_are_refused() -> None:
-    arrays = asdict(pretrained_weights())
+    arrays = pretrained_weights()
     for given_, message in (
         ({"bias": arrays["bias"]}, r"arrays missing: .'context', .*, not expected: none"),
         ({**arrays, "static": np.zeros((3, 4), np.float32)}, r"static has shape \(3, 4\), expected"),
         ({**arrays, "out": np.full_like(arrays["out"], np.nan)}, "out holds what is no finite number"),
     ):
         with pytest.raises(ValueError, match=message):
-            Weights.of(given_)
+            checked_weights(given_)
 
 
 def test_files_of_weights_are_checked(tmp_path: Path) -> None:
     path = tmp_path / "seed-3.npz"
-    np.savez(path, **asdict(pretrained_weights()))
+    np.savez(path, **dict(pretrained_weights()))
     ranker = make_ranker("relational-pretrained", checkpoint=str(path))
     np.testing.assert_array_equal(ranker.rank(partial_topic(1), 9), Pretrained().rank(partial_topic(1), 9))
     path.write_bytes(b"no archive")
@@ -247,22 +237,3 @@ def test_files_of_weights_are_checked(tmp_path: Path) -> None:
     refused(lambda: read_weights(path), "expected one that `make pretrain` wrote")
     with pytest.raises(FileNotFoundError, match="weights of ranker 'relational-pretrained': no file at"):
         read_weights(tmp_path / "absent.npz")
-
-
-def test_a_student_ranks_in_one_pass_much_like_its_teacher() -> None:
-    topics = wide_topics(60, seed=4, width=32, largest=30)
-    teacher = pretrained_weights()
-    student = distil(teacher, topics, DistilConfig(epochs=12))
-    again = distil(teacher, topics, DistilConfig(epochs=12))
-    np.testing.assert_array_equal(student.out, again.out)
-    taught = rank_topics(teacher, topics, 10)
-    found = rank_topics(student, topics, 10, one_pass)
-    by_chance = make_ranker("random", seed=0).rank_batch(topics, 10)
-
-    def shared(rankings: Sequence[np.ndarray[Any, Any]]) -> float:
-        pairs = zip(rankings, taught, strict=True)
-        return float(np.mean([len(set(one.tolist()) & set(other.tolist())) / len(other) for one, other in pairs]))
-
-    assert shared(found) > shared(by_chance) + 0.2
-    ranker = make_ranker("relational-pretrained", strategy="one-pass")
-    check_ranker(ranker, list(topics[:3]))

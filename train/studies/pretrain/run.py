@@ -1,7 +1,7 @@
 """`make pretrain`: make the weights of `relational-pretrained` again, from generated topics alone.
 
 No file of any data set is read. One model a seed is trained; the one that is best on the generated validation topics is
-written as `pretrained.npz`, with a log of everything beside it. Each is also distilled into one-pass scoring.
+written as `pretrained.npz`, with a log of everything beside it.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from srd_agents.fitting import STATE_FILE
 from srd_agents.history import OnProgress
 from srd_agents.reinforce.agent import Reinforce
 from srd_agents.reinforce.config import ReinforceConfig
+from srd_agents.reinforce.forward import PolicyWeights
 from srd_agents.relational.forward import Weights
-from srd_agents.relational.ranker import CHECKPOINTS, read_weights
-from srd_agents.storage import write_json
+from srd_agents.relational.ranker import CHECKPOINT, read_weights
+from srd_agents.storage import MODEL_FILE, read_arrays, write_json
 from srd_gym.files import written_atomically
 from srd_train.commands.console import Folder, Output
 from srd_train.experiment.fit import commit, topics_seen, torch_threads, versions
-from studies.pretrain.distil import DistilConfig, distil
 from studies.pretrain.wide import wide_topics
 
 LOG = "pretraining.json"
@@ -51,8 +51,6 @@ class Plan:
     """Units of the first layer."""
     second: int = 32
     """Units of the second layer."""
-    one_pass: bool = True
-    """Distil each model into one-pass scoring, too."""
 
     def config(self) -> ReinforceConfig:
         """The learner's options."""
@@ -103,8 +101,7 @@ class Pretrain(Plan):
             output.data({"outcomes": [asdict(outcome) for outcome in outcomes], "folder": str(self.out)})
             return 0
         rows = [[str(o.seed), f"{o.validation:.4f}", str(o.best_epoch), f"{o.seconds:.0f}"] for o in outcomes]
-        files = ", ".join(CHECKPOINTS.values()) if self.one_pass else CHECKPOINTS["greedy"]
-        caption = f"the best ones are in {self.out} ({files}); log: {self.out / LOG}"
+        caption = f"the best one is {self.out / CHECKPOINT}; log: {self.out / LOG}"
         output.table("Pretrained", ["seed", "validation", "best epoch", "seconds"], rows, caption)
         return 0
 
@@ -114,8 +111,8 @@ def pretrain(plan: Plan, out: Path, *, threads: int = 1, progress: OnProgress | 
 
     Args:
         plan: what to train.
-        out: folder for `seed-S/` (a model folder each), the weights `seed-S.npz` and `one-pass-S.npz`, the best of
-            both (named as in `CHECKPOINTS`), and `pretraining.json`.
+        out: folder for `seed-S/` (a model folder each), the weights `seed-S.npz`, the best of them as `pretrained.npz`,
+            and `pretraining.json`.
         threads: of torch.
         progress: called while training.
 
@@ -134,10 +131,8 @@ def pretrain(plan: Plan, out: Path, *, threads: int = 1, progress: OnProgress | 
             history = ranker.fit(
                 train, validation, seed=seed, out=folder, resume=(folder / STATE_FILE).exists(), progress=progress
             )
-            _write_npz(out / f"seed-{seed}.npz", ranker.relational_weights())
-            if plan.one_pass:
-                student = distil(ranker.relational_weights(), train, DistilConfig(), seed=seed)
-                _write_npz(out / f"one-pass-{seed}.npz", student)
+            learned, _ = read_arrays(folder / MODEL_FILE, "weights")
+            _write_npz(out / f"seed-{seed}.npz", PolicyWeights.of(learned).relations or {})
             if history.best_validation is None:
                 raise ValueError(f"{folder} was trained without validation topics; remove it and begin anew")
             spent = float(history.records[-1]["cpu_seconds"])
@@ -146,12 +141,10 @@ def pretrain(plan: Plan, out: Path, *, threads: int = 1, progress: OnProgress | 
             )
             histories.append({"seed": seed, **asdict(history)})
     best = max(outcomes, key=lambda outcome: outcome.validation)
-    for strategy, kind in (("greedy", "seed"), ("one-pass", "one-pass"))[: 1 + plan.one_pass]:
-        _write_npz(out / CHECKPOINTS[strategy], read_weights(out / f"{kind}-{best.seed}.npz"))
+    _write_npz(out / CHECKPOINT, read_weights(out / f"seed-{best.seed}.npz"))
     log = {
         "plan": asdict(plan),
         "config": as_values(plan.config()),
-        "distillation": as_values(DistilConfig()) if plan.one_pass else None,
         "topics": {"training": f"synthetic:wide:{plan.topics}:{TRAINING_SEED}", "simulated": True},
         "validation": f"synthetic:wide:{plan.validation}:{VALIDATION_SEED}",
         "chosen_seed": best.seed,
@@ -166,6 +159,6 @@ def pretrain(plan: Plan, out: Path, *, threads: int = 1, progress: OnProgress | 
 
 def _write_npz(path: Path, weights: Weights) -> None:
     """The network's arrays, whole or not at all."""
-    arrays: dict[str, Any] = asdict(weights)
+    arrays: dict[str, Any] = dict(weights)
     with written_atomically(path) as temporary, temporary.open("wb") as file:
         np.savez(file, **arrays)

@@ -7,10 +7,8 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any, ClassVar, TypeVar
 
-import numpy as np
 import torch
 
-from srd_agents.decoding import rankings_of
 from srd_agents.features import ORDER_FEATURES
 from srd_agents.mdp_div.ascent import ascend, play
 from srd_agents.mdp_div.config import MdpDivBatchedConfig, MdpDivConfig, PolicyConfig
@@ -28,7 +26,7 @@ from srd_agents.reinforce.loss import (
 from srd_agents.storage import Weights
 from srd_gym.core import SelectionCore
 from srd_gym.core.selection import Pay
-from srd_gym.protocols import BoolArray, IntArray, Pruning, ScoreArray
+from srd_gym.protocols import IntArray, Pruning
 from srd_gym.pruning import parse_pruning
 from srd_gym.topic import Topic, TopicSet
 
@@ -63,23 +61,6 @@ class PolicyLearner(NetworkLearner[C]):
         config = self.config
         return SelectionCore(topics, reward=config.reward, horizon=config.horizon, pruning=self.pruning, pay=pay)
 
-    def score(self, topic: Topic, selected: IntArray, allowed: BoolArray) -> ScoreArray:
-        """The policy's logit of each candidate after these documents were ranked.
-
-        Args:
-            topic: with vectors of the width trained on.
-            selected: [r] int64, candidates ranked so far, in order.
-            allowed: [N] bool, the candidates on offer.
-
-        Returns:
-            [N] float64, minus infinity where not on offer; the softmax is the policy.
-
-        Raises:
-            ValueError: not trained, or a topic of another width.
-        """
-        self.check_topics([topic])
-        return np.where(allowed, self._policy().logits(topic, selected).astype(np.float64), -np.inf)
-
     def _build(self, vector_width: int) -> None:
         self._network = PolicyNetwork(vector_width, self.config.hidden, order_features=self._order_features())
         self._greedy = None
@@ -101,20 +82,9 @@ class PolicyLearner(NetworkLearner[C]):
         self._greedy = None
 
     def _rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
-        policy = self._policy()
-        if self.config.decoding != "greedy":
-            return rankings_of(self.config, topics, k, policy.drafts)
-        if self.pruning is not None and self.config.prune_ranking:
-            return policy.rank_pruned(topics, k, self.pruning)
-        return policy.rank_batch(topics, k)
-
-    def _policy(self) -> GreedyPolicy:
-        """The current weights, ready to rank; kept until they change."""
-        if self._greedy is None:
-            weights = self._weights()
-            shift, scale = weights.pop("shift"), weights.pop("scale")
-            self._greedy = GreedyPolicy.of(weights, shift, scale)
-        return self._greedy
+        if self._greedy is None:  # kept until the weights change
+            self._greedy = GreedyPolicy(self._weights())
+        return self._greedy.rank_batch(topics, k, self.pruning if self.config.prune_ranking else None)
 
     @torch.no_grad()
     def _play(self, batch: IntArray, rollouts: int) -> tuple[Inputs, Projection, Episodes]:

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
 
 from srd_agents.config import Count, NotNegative, Positive, Share
-from srd_agents.decoding import Decoding
 from srd_agents.reinforce.config import EpisodesConfig, Rollouts
 from srd_gym.checks import check_positive
 
@@ -15,7 +14,7 @@ from srd_gym.checks import check_positive
 class PolicyConfig(EpisodesConfig):
     """What both MDP-DIV learners share."""
 
-    RANKING_OPTIONS: ClassVar[tuple[str, ...]] = (*Decoding.RANKING_OPTIONS, "prune_ranking")
+    RANKING_OPTIONS: ClassVar[tuple[str, ...]] = ("prune_ranking",)
     reward: str = "alpha_DCG"
     """The measure whose gains are the rewards (alpha_DCG, StRecall, ...); without a cutoff it counts to the horizon."""
     prune_ranking: bool = False
@@ -31,8 +30,6 @@ class PolicyConfig(EpisodesConfig):
         super().__post_init__()
         if self.prune_ranking and not self.prunes:
             raise ValueError('prune_ranking=True needs a ranker that prunes; add a strategy, such as pruning="knn:0.3"')
-        if self.decoding != "greedy" and self.prune_ranking:
-            raise ValueError(f"decoding={self.decoding!r} needs prune_ranking=False; else use 'greedy'")
 
     @property
     def prunes(self) -> bool:

@@ -17,7 +17,7 @@ Rollouts = Annotated[int, partial(check_integer, least=2)]
 
 
 @dataclass(frozen=True, kw_only=True)
-class EpisodesConfig(LearnerConfig, Decoding):
+class EpisodesConfig(LearnerConfig):
     """What learners of sampled episodes share."""
 
     reward: str = "alpha_nDCG"
@@ -39,7 +39,7 @@ class EpisodesConfig(LearnerConfig, Decoding):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ReinforceConfig(EpisodesConfig):
+class ReinforceConfig(EpisodesConfig, Decoding):
     """A policy of relations and directions, trained by REINFORCE with batches, a baseline and Adam."""
 
     epochs: Count = 20

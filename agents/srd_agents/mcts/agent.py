@@ -84,10 +84,7 @@ class Mcts(NetworkLearner[MctsConfig]):
     # Weights.
 
     def _build(self, vector_width: int) -> None:
-        config = self.config
-        self._network = SearchNetwork(
-            vector_width, config.hidden, attention=config.attention, heads=config.heads, blocks=config.blocks
-        )
+        self._network = SearchNetwork(vector_width, self.config.hidden, attention=self.config.attention)
 
     # Training.
 

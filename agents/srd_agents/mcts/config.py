@@ -41,11 +41,7 @@ class MctsConfig(LearnerConfig):
     init: Literal["similarity", "uniform"] = "similarity"
     """First weights: "similarity" starts as a rough MMR (see `SearchNetwork`), "uniform" in [-1, 1] / sqrt(inputs)."""
     attention: CountFromZero = 0
-    """Width of self-attention over the candidates beside each vector; 0, as in the paper, has none."""
-    heads: Count = 2
-    """Heads of the attention."""
-    blocks: Count = 1
-    """Layers of the attention."""
+    """Width of self-attention (two heads) over the candidates beside each vector; 0, as in the paper, has none."""
     optimizer: Literal["adagrad", "adam"] = "adam"
     """What steps the weights; the paper's is Adagrad."""
     learning_rate: Positive = 0.002
@@ -65,5 +61,5 @@ class MctsConfig(LearnerConfig):
         super().__post_init__()
         if self.root == "gumbel" and self.dirichlet_fraction > 0:
             raise ValueError("root='gumbel' draws its own noise: use dirichlet_fraction=0")
-        if self.attention % self.heads:
-            raise ValueError(f"attention ({self.attention}) must be a multiple of heads ({self.heads})")
+        if self.attention % 2:
+            raise ValueError(f"attention must be even, as it has two heads, got {self.attention}")

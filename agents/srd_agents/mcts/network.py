@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from srd_agents.features import side_by_side
-from srd_agents.networks.attention import AttentionStack, initialise
+from srd_agents.networks.attention import SelfAttention, initialise
 from srd_agents.networks.inputs import Inputs, Standardizer, orthonormal
 from srd_gym.protocols import IntArray
 
@@ -42,25 +42,13 @@ class SearchNetwork(nn.Module):
         width: F.
         hidden: H; the paper's is 5.
         attention: width of the attention rows; 0 leaves them out.
-        heads: of the attention.
-        blocks: of the attention.
     """
 
-    def __init__(
-        self,
-        width: int,
-        hidden: int,
-        *,
-        attention: int = 0,
-        heads: int = 1,
-        blocks: int = 1,
-    ) -> None:
+    def __init__(self, width: int, hidden: int, *, attention: int = 0) -> None:
         super().__init__()
         self.width, self.hidden = width, hidden
         self.standardizer = Standardizer(width)
-        self.attention: AttentionStack | None = None
-        if attention:
-            self.attention = AttentionStack(width, attention, heads, blocks, 2 * attention)
+        self.attention = SelfAttention(width, attention, heads=2) if attention else None
         rows = width + attention
         self.query_weight = nn.Parameter(torch.zeros(2 * hidden, width))
         """[V_c; V_h], [2H, F]."""

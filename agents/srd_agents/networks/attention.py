@@ -98,62 +98,27 @@ class SelfAttention(nn.Module):
 
 
 class AttentionBlock(nn.Module):
-    """A further block on rows of width W: self-attention and a feed-forward layer, each normalised first and added.
+    """A block on rows of width W: self-attention and a feed-forward layer, each normalised first and added.
 
     Args:
         width: W.
         heads: H.
-        feed_forward: hidden width of the feed-forward layer; 0 leaves it out.
+        feed_forward: hidden width of the feed-forward layer.
     """
 
-    def __init__(self, width: int, heads: int, feed_forward: int = 0) -> None:
+    def __init__(self, width: int, heads: int, feed_forward: int) -> None:
         super().__init__()
         self.attention_norm = nn.LayerNorm(width)
         self.attention = SelfAttention(width, width, heads)
-        self.feed_forward: nn.Sequential | None = None
-        if feed_forward:
-            self.feed_forward = nn.Sequential(
-                nn.LayerNorm(width),
-                dense(width, feed_forward),
-                nn.ReLU(),
-                dense(feed_forward, width),
-            )
+        self.feed_forward = nn.Sequential(
+            nn.LayerNorm(width),
+            dense(width, feed_forward),
+            nn.ReLU(),
+            dense(feed_forward, width),
+        )
 
     def forward(self, rows: Tensor, present: Tensor | None = None) -> Tensor:
         """[B, N, W] to [B, N, W]; `present` as `attend` takes it."""
         rows = rows + self.attention(self.attention_norm(rows), present)
-        return rows if self.feed_forward is None else rows + self.feed_forward(rows)
-
-
-class AttentionStack(nn.Module):
-    """Self-attention over documents of width F, and further blocks upon it.
-
-    Args:
-        inputs: F.
-        width: W, a multiple of `heads`.
-        heads: H.
-        blocks: 1 is plain self-attention; each further one is an `AttentionBlock`.
-        feed_forward: of the further blocks.
-        project: of the first block.
-    """
-
-    def __init__(
-        self,
-        inputs: int,
-        width: int,
-        heads: int,
-        blocks: int = 1,
-        feed_forward: int = 0,
-        *,
-        project: bool = True,
-    ) -> None:
-        super().__init__()
-        self.first = SelfAttention(inputs, width, heads, project=project)
-        self.further = nn.ModuleList(AttentionBlock(width, heads, feed_forward) for _ in range(blocks - 1))
-
-    def forward(self, rows: Tensor, present: Tensor | None = None) -> Tensor:
-        """[B, N, F] to [B, N, W]; `present` as `attend` takes it."""
-        out: Tensor = self.first(rows, present)
-        for block in self.further:
-            out = block(out, present)
-        return out
+        added: Tensor = self.feed_forward(rows)
+        return rows + added

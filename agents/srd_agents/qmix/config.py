@@ -37,8 +37,6 @@ class ScoringConfig(LearnerConfig):
     """Width of the self-attention, a multiple of `heads`."""
     heads: Count = 4
     """Heads of the self-attention."""
-    blocks: Count = 1
-    """Attention blocks."""
     hidden: Count = 64
     """Width of the hidden layers of the agents' MLP."""
     layers: Count = 2

@@ -17,7 +17,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from srd_agents.networks.attention import AttentionStack, dense
+from srd_agents.networks.attention import SelfAttention, dense
 from srd_agents.networks.inputs import Inputs
 from srd_agents.qmix.config import ScoringConfig
 from srd_agents.qmix.loss import MixingWeights
@@ -38,7 +38,7 @@ class ScoreNetwork(nn.Module):
         super().__init__()
         hidden = config.hidden
         # `from_attention` mixes the heads.
-        self.attention = AttentionStack(width, config.attention_width, config.heads, config.blocks, project=False)
+        self.attention = SelfAttention(width, config.attention_width, config.heads, project=False)
         # One layer on [q, d_i, e_i] in three parts: the query's is computed once a topic, and nothing is concatenated.
         self.from_query = dense(width, hidden, bias=False)
         self.from_document = dense(width, hidden)

@@ -35,7 +35,7 @@ def test_on_held_out_topics_it_beats_chance_and_search_is_no_worse_than_the_raw_
 
 
 def test_ranking_by_policy_is_the_argmax_of_the_network() -> None:
-    ranker = learner(attention=4, blocks=2)
+    ranker = learner(attention=4)
     topics = ragged()
     ranker.fit(topics, seed=0)
     network = ranker._network

@@ -17,12 +17,7 @@ from srd_agents.mdp_div.network import PolicyNetwork, Projection
 from srd_agents.mdp_div.rollout import Episodes, gradients, roll_out
 from srd_agents.networks.inputs import Inputs, TopicTensors
 from srd_agents.networks.learner import NetworkLearner
-from srd_agents.reinforce.loss import (
-    discounted_returns,
-    leave_one_out_advantages,
-    paper_weights,
-    scaled,
-)
+from srd_agents.reinforce.loss import leave_one_out_advantages, returns_from, scaled
 from srd_agents.storage import Weights
 from srd_gym.core import SelectionCore
 from srd_gym.core.selection import Pay
@@ -98,7 +93,7 @@ class MdpDiv(PolicyLearner[MdpDivConfig]):
     """MDP-DIV as published: one topic, one sampled episode, a step of plain gradient ascent after each of its ranks.
 
     Xia, Xu, Lan, Guo, Zeng, Cheng, "Adapting Markov Decision Process for Search Result Diversification", SIGIR 2017:
-    theta += eta * gamma^t G_t grad log pi(a_t | s_t) for t = 0, 1, ..., its Algorithm 1 (lines 5 to 8), each gradient
+    theta += eta * G_t grad log pi(a_t | s_t) for t = 0, 1, ..., its Algorithm 1 (lines 5 to 8), each gradient
     taken at the weights that the one before left; episodes are its Algorithm 2, ranking is its Algorithm 3. With
     `update="episode"` the gradients are summed at the weights that the episode was drawn with.
     The gradients run back through the whole recurrence (the published code cuts them short and gives V_q only those of
@@ -122,7 +117,7 @@ class MdpDiv(PolicyLearner[MdpDivConfig]):
         if self.config.update == "step":
             return self._ascend_by_rank(batch)
         topics, known, episodes = self._play(batch, rollouts=1)
-        worth = self._worth(episodes.rewards) * episodes.active
+        worth = returns_from(episodes.rewards) * episodes.active
         slopes, chosen, _ = gradients(self._network, topics, known, episodes, worth, torch.zeros_like(worth))
         with torch.no_grad():
             for name, parameter in self._network.named_parameters():
@@ -141,16 +136,11 @@ class MdpDiv(PolicyLearner[MdpDivConfig]):
         core.reset(batch)
         draws = torch.rand(int(core.length[0]), device=network.shift.device, generator=self._generator)
         episode = play(weights, query, vectors, core, draws.cpu().numpy())
-        worth = self._worth(torch.from_numpy(episode.rewards)[None])[0].numpy()
-        loss = ascend(weights, query, vectors, episode, worth, self.config.learning_rate)
+        loss = ascend(weights, query, vectors, episode, self.config.learning_rate)
         with torch.no_grad():
             for name, parameter in network.named_parameters():
                 parameter.copy_(torch.from_numpy(weights[name]))
         return self._told(episode.rewards.sum(), loss, episode.offered.sum())
-
-    def _worth(self, rewards: torch.Tensor) -> torch.Tensor:
-        """[1, T], gamma^t G_t."""
-        return paper_weights(discounted_returns(rewards, self.config.gamma), self.config.gamma)
 
     @staticmethod
     def _told(paid: float, loss: float, evaluations: float) -> Mapping[str, float]:
@@ -191,7 +181,7 @@ class MdpDivBatched(PolicyLearner[MdpDivBatchedConfig]):
 
     def _update(self, batch: IntArray) -> Mapping[str, float]:
         topics, known, episodes = self._play(batch, self.config.rollouts)
-        advantages = leave_one_out_advantages(discounted_returns(episodes.rewards, 1.0), self.config.rollouts)
+        advantages = leave_one_out_advantages(returns_from(episodes.rewards), self.config.rollouts)
         share = episodes.active / episodes.active.sum()
         worth = scaled(advantages, episodes.active) * share
         slopes, chosen, spreads = gradients(self._network, topics, known, episodes, worth, self.config.entropy * share)

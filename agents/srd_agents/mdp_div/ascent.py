@@ -65,26 +65,25 @@ def ascend(
     query: Floats,
     documents: Floats,
     episode: Episode,
-    worth: Floats,
     rate: float,
 ) -> float:
-    """Change the weights in place by rate * worth_t * grad log pi(a_t | s_t) for t = 0, 1, ..., one after the other.
+    """Change the weights in place by rate * G_t * grad log pi(a_t | s_t) for t = 0, 1, ..., one after the other.
 
     Args:
         weights: as of `play`.
         query: as there.
         documents: as there.
-        episode: what was played.
-        worth: [T], gamma^t G_t; ranks of worth 0 are passed over, as their gradient is 0.
+        episode: what was played; ranks from which on it earned nothing are passed over, as their gradient is 0.
         rate: the step size.
 
     Returns:
-        - sum_t worth_t log pi(a_t | s_t), each at the weights it was taken at.
+        - sum_t G_t log pi(a_t | s_t), each at the weights it was taken at.
     """
     first, into, carry, scoring = (weights[f"{name}_weight"] for name in ("query", "input", "state", "scoring"))
     ranked, loss = documents[episode.actions], 0.0
+    returns = episode.rewards[::-1].cumsum()[::-1]
     with np.errstate(over="ignore", invalid="ignore"):  # of a policy that diverged: the loss says so
-        for rank in np.flatnonzero(worth):
+        for rank in np.flatnonzero(returns):
             before = ranked[:rank]
             states = _states(first @ query, before @ into.T, carry)
             there = np.flatnonzero(episode.offered[rank])
@@ -94,11 +93,11 @@ def ascend(
             chances = np.exp(logits)
             chances /= chances.sum()
             place = int(np.searchsorted(there, episode.actions[rank]))
-            loss -= float(worth[rank]) * float(logits[place] - np.log(np.exp(logits).sum()))
+            loss -= float(returns[rank]) * float(logits[place] - np.log(np.exp(logits).sum()))
             # x of the chosen document less its expectation: the gradient with regard to U h.
             surprise = ranked[rank] - chances @ vectors
             slopes = _slopes(states, scoring.T @ surprise, carry)
-            step = rate * float(worth[rank])
+            step = rate * float(returns[rank])
             scoring += step * np.outer(surprise, states[-1])
             first += step * np.outer(slopes[0], query)
             into += step * (slopes[1:].T @ before)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
 
-from srd_agents.config import Count, NotNegative, Positive, Share
+from srd_agents.config import Count, NotNegative, Positive
 from srd_agents.reinforce.config import EpisodesConfig, Rollouts
 from srd_gym.checks import check_positive
 
@@ -48,8 +48,6 @@ class MdpDivConfig(PolicyConfig):
     update: Literal["step", "episode"] = "step"
     """When the weights change: "step" after each rank's gradient, the next one taken at the new weights (Algorithm 1);
     "episode" once, by the sum of the ranks' gradients."""
-    gamma: Share = 1.0
-    """Discount of later rewards, 0 to 1; the paper's is 1."""
     init: Literal["paper", "code"] = "paper"
     """First weights, uniform: "paper" in [-1, 1], "code" (the published code) in [-1/hidden, 1/hidden]."""
     return_only: bool = False

@@ -18,7 +18,7 @@ from srd_agents.networks.inputs import Inputs, chosen_log_policy, log_policy
 from srd_agents.networks.learner import NetworkLearner
 from srd_agents.reinforce.config import ReinforceConfig
 from srd_agents.reinforce.forward import PolicyWeights, Standing, seen_together
-from srd_agents.reinforce.loss import discounted_returns, entropy, leave_one_out_advantages, reinforce_loss
+from srd_agents.reinforce.loss import entropy, leave_one_out_advantages, reinforce_loss, returns_from
 from srd_agents.reinforce.network import PolicyNetwork, directions_of
 from srd_agents.reinforce.rollout import Episodes, roll_out, seen_of
 from srd_agents.relational.forward import offered_share
@@ -197,7 +197,7 @@ class Reinforce(NetworkLearner[ReinforceConfig]):
         for part in parts:
             rewards = torch.from_numpy(part.rewards).flatten(0, 1)
             active = torch.from_numpy(part.active).flatten(0, 1)
-            found.append(leave_one_out_advantages(discounted_returns(rewards, 1.0), self.config.rollouts) * active)
+            found.append(leave_one_out_advantages(returns_from(rewards), self.config.rollouts) * active)
             square += float(found[-1].square().sum())
             filled += int(active.sum())
         scale = (filled / square) ** 0.5 if square > 0 else 1.0

@@ -10,36 +10,13 @@ import torch
 from torch import Tensor
 
 
-def discounted_returns(rewards: Tensor, gamma: float) -> Tensor:
-    """G_t, the sum over k >= t of gamma^(k-t) r_{k+1}.
+def returns_from(rewards: Tensor) -> Tensor:
+    """G_t, the sum of the rewards from each rank on, undiscounted: [B, T].
 
     Args:
         rewards: [B, T]; 0 after an episode's end.
-        gamma: discount, 0 to 1.
-
-    Returns:
-        [B, T], the dtype of `rewards`.
     """
-    if gamma == 1.0:
-        return rewards.flip(1).cumsum(1).flip(1)
-    out = rewards.clone()
-    for step in range(rewards.shape[1] - 2, -1, -1):
-        out[:, step] += gamma * out[:, step + 1]
-    return out
-
-
-def paper_weights(returns: Tensor, gamma: float) -> Tensor:
-    """gamma^t G_t, what the paper multiplies grad log pi(a_t | s_t) with.
-
-    Args:
-        returns: [B, T], G_t.
-        gamma: discount.
-
-    Returns:
-        [B, T].
-    """
-    powers = gamma ** torch.arange(returns.shape[1], dtype=returns.dtype, device=returns.device)
-    return returns * powers
+    return rewards.flip(1).cumsum(1).flip(1)
 
 
 def leave_one_out_advantages(returns: Tensor, rollouts: int) -> Tensor:
@@ -96,7 +73,7 @@ def reinforce_loss(chosen: Tensor, weights: Tensor, active: Tensor) -> Tensor:
 
     Args:
         chosen: [B, T], log pi(a_t | s_t).
-        weights: [B, T], without gradient: gamma^t G_t, or advantages.
+        weights: [B, T], without gradient: G_t, or advantages.
         active: [B, T] bool, the ranks that were really filled.
 
     Returns:

@@ -165,16 +165,16 @@ def test_weights_change_after_every_rank(query: bool, monkeypatch: pytest.Monkey
         return played[-1]
 
     monkeypatch.setattr("srd_agents.mdp_div.agent.play", remembered)
-    rate, gamma, ranks = 0.5, 0.9, 4
+    rate, ranks = 0.5, 4
     options: dict[str, Any] = {"hidden": 3, "horizon": ranks, "standardize": True}
-    ranker = MdpDiv(MdpDivConfig(**options, epochs=1, learning_rate=rate, gamma=gamma))
+    ranker = MdpDiv(MdpDivConfig(**options, epochs=1, learning_rate=rate))
     ranker.prepare(TopicSet([topic], name="one"), 3)
     twin = copy.deepcopy(ranker._network)
     ranker._update(np.array([0]))
     actions = torch.from_numpy(played[0].actions)[None]
     seen = Inputs(torch.zeros(1, 3) if topic.query_vector is None else torch.tensor(topic.query_vector)[None],
                   torch.tensor(topic.doc_vectors)[None])  # fmt: skip
-    earned = gamma ** np.arange(ranks) / np.log2(2 + np.arange(ranks))
+    earned = 1 / np.log2(2 + np.arange(ranks))
     for rank in range(ranks):
         log_pi = log_policy_of(twin, seen, actions, left_over(actions, 5))[0, rank, actions[0, rank]]
         slopes = torch.autograd.grad(log_pi * earned[rank:].sum(), list(twin.parameters()), materialize_grads=True)

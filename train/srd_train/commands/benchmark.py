@@ -91,7 +91,7 @@ class Benchmark:
             return 1 if failed else 0
         for table in found:
             print_table(table, output, legend_of(found) if table is found[-1] else "")
-        for average in macro_tables(found, recipe):
+        for average in macro_tables(found, recipe) if any(entry.average for entry in recipe.topics) else ():
             output.table(average.title, *macro_cells(average))
             output.table(f"{average.name}, by collection", *collection_cells(average))
         output.text(f"Cells and runs: {out}")

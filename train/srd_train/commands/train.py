@@ -134,9 +134,8 @@ class TrainCommand:
             fitted = self._fit(split, metadata, output)
             if not isinstance(fitted.ranker, Learner):
                 write_heuristic(options.out, self.spec, fitted.config, split.train.vector_width, metadata)
-        mmr = _mmr(split, fitted)
-        self._show(fitted, split, mmr, output)
-        self._say(fitted, mmr, output)
+        self._show(fitted, split, output)
+        self._say(fitted, split, output)
         return 0
 
     def _fit(self, split: Split, metadata: dict[str, Any], output: Output) -> Fitted:
@@ -184,15 +183,18 @@ class TrainCommand:
                 log.add(fitted.history["records"])
             return fitted
 
-    def _say(self, fitted: Fitted, mmr: float | None, output: Output) -> None:
+    def _say(self, fitted: Fitted, split: Split, output: Output) -> None:
         """Tell what a table's reader would have to work out: that nothing was learned, that nothing is diversified."""
         if fitted.history is not None and fitted.history["best_epoch"] == 0:
-            rival = "" if mmr is None else f"; MMR validates at {mmr:.3f}"
+            rival = ""
+            with contextlib.suppress(ValueError):  # topics that MMR cannot rank
+                mmr = fit_ranker("mmr", {}, split, select_by=fitted.history["measure"]).validation
+                rival = f"; MMR validates at {mmr:.3f}"
             output.notice(f"no epoch beat the first weights, so these are kept: this model has learned nothing{rival}")
         if fitted.chosen.get("lambda_") == 1.0 and self.spec.name != "pm2":  # PM-2's lambda is no share of relevance
             output.notice("chosen lambda 1.0 is relevance alone: nothing is diversified")
 
-    def _show(self, fitted: Fitted, split: Split, mmr: float | None, output: Output) -> None:
+    def _show(self, fitted: Fitted, split: Split, output: Output) -> None:
         """Show the result."""
         options, spec = self.options, self.spec
         history = fitted.history or {}
@@ -206,22 +208,12 @@ class TrainCommand:
         if fitted.validation is not None:
             name = history.get("measure") or options.select_by
             rows.append([f"{name} on validation", f"{fitted.validation:.4f}"])
-        if mmr is not None:
-            rows.append(["MMR's, best lambda", f"{mmr:.4f}"])
         if history:
             rows.append(["best epoch", f"{history['best_epoch']} of {history['records'][-1]['epoch']}"])
             rows.append(["stopped by", str(history["stopped_by"])])
         marks = ", ".join(split.train.marks)
         caption = f"saved in {options.out}" + (f"; vectors: {marks}" if marks else "")
         output.table(f"Trained {spec.name}", ["", "value"], rows, caption)
-
-
-def _mmr(split: Split, fitted: Fitted) -> float | None:
-    """What MMR reaches on a learner's validation topics; None of a heuristic, and where MMR cannot rank them."""
-    if fitted.history is not None and fitted.history["measure"] is not None:
-        with contextlib.suppress(ValueError):
-            return fit_ranker("mmr", {}, split, select_by=fitted.history["measure"]).validation
-    return None
 
 
 def _check_folder(options: Train, spec: RankerSpec) -> None:

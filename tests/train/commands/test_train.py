@@ -15,6 +15,8 @@ from run_srd import Srd
 
 from srd_agents.learner import Learner
 from srd_agents.mdp_div.agent import MdpDivBatched
+from srd_agents.registry import make_ranker
+from srd_agents.validation import Validation
 from srd_gym.data import parquet
 from srd_gym.data.lsa import LsaVectorizer
 from srd_gym.data.parquet import read_topics, write_topics
@@ -73,10 +75,11 @@ def test_a_fold_that_does_not_exist_is_an_error(srd: Srd, tiny_file: Path, tmp_p
 
 
 def test_mmr_takes_the_lambda_that_is_best_on_validation(srd: Srd, tiny_file: Path, tmp_path: Path) -> None:
-    result = srd.works("train", "mmr", "--topics", tiny_file, "--fold", "1/5", "--out", tmp_path / "a", "--json")
-    tried = {line.split(":")[0]: float(line.split()[3]) for line in result.err.splitlines() if "lambda_" in line}
-    assert len(tried) == 11
-    assert max(tried.values()) == pytest.approx(result.json["validation"], abs=1e-4)
+    result = srd.works("train", "mmr", "--topics", tiny_file, "--fold", "1/5", "--out", tmp_path / "a", "--json").json
+    judge = Validation(read_topics(tiny_file).folds(5, 0)[0].validation, "alpha_nDCG@10")
+    scores = [judge.mean(make_ranker("mmr", lambda_=tenths / 10)) for tenths in range(11)]
+    assert result["chosen"] == {"lambda_": scores.index(max(scores)) / 10}
+    assert result["validation"] == max(scores)
     fixed = srd.works(
         "train", "mmr", "--topics", tiny_file, "--fold", "1/5", "--lambda", "0.25", "--out", tmp_path / "b", "--json"
     ).json

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
@@ -117,15 +117,14 @@ class TrainCommand:
             ValueError: topics that cannot be split or learned from, a folder that is used already or that another run
                 writes to, or a run that cannot be resumed.
         """
-        options = self.options
-        _check_folder(options, self.spec)
-        untrained = self.spec.build(self.spec.configure(**self.config))
+        options, spec = self.options, self.spec
+        untrained = spec.build(spec.configure(**self.config))
         if isinstance(untrained, Learner):
             untrained.check_device()  # topics can take minutes to read
-        topics = load_topics(options.topics)
-        split = split_topics(topics, fold=options.fold, folds=options.folds, seed=options.seed)
         with held(options.out):
-            _check_folder(options, self.spec)  # again: another run may have ended since
+            _check_folder(options, spec)
+            topics = load_topics(options.topics)
+            split = split_topics(topics, fold=options.fold, folds=options.folds, seed=options.seed)
             if options.vectors == "lsa":
                 split = with_lsa(split, options.width, saved_vectorizer(options.out) if options.resume else None)
             metadata = _metadata(options, topics, split)
@@ -133,7 +132,7 @@ class TrainCommand:
                 split.vectorizer.save(options.out / VECTORIZER_FOLDER)
             fitted = self._fit(split, metadata, output)
             if not isinstance(fitted.ranker, Learner):
-                write_heuristic(options.out, self.spec, fitted.config, split.train.vector_width, metadata)
+                write_heuristic(options.out, spec, fitted.config, split.train.vector_width, metadata)
         self._show(fitted, split, output)
         self._say(fitted, split, output)
         return 0
@@ -142,19 +141,14 @@ class TrainCommand:
         """Train with a progress bar, and a log for TensorBoard where one is wanted."""
         options, spec = self.options, self.spec
         with contextlib.ExitStack() as stack:
-            advance = stack.enter_context(output.progress(f"train {spec.name}"))
+            show = topics_seen(stack.enter_context(output.progress(f"train {spec.name}")))
             wanted = options.tensorboard
             log = None if wanted is None else stack.enter_context(EventLog(wanted, resume=options.resume))
-            show = topics_seen(advance)
 
             def on_progress(progress: Progress) -> None:
                 show(progress)
                 if log is not None:
                     log.add(progress.records)
-
-            def on_trial(values: Mapping[str, Any], score: float) -> None:
-                tried = ", ".join(f"{name} {value}" for name, value in values.items())
-                output.notice(f"{tried}: {options.select_by} {score:.4f} on validation")
 
             try:
                 fitted = fit_ranker(
@@ -165,7 +159,6 @@ class TrainCommand:
                     seed=options.seed,
                     threads=options.threads,
                     metadata=metadata,
-                    on_trial=on_trial,
                     out=options.out,
                     resume=options.resume,
                     time_budget=options.time_budget,

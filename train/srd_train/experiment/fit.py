@@ -172,7 +172,6 @@ def fit_ranker(
     threads: int = 1,
     trust: bool = False,
     metadata: Mapping[str, Any] | None = None,
-    on_trial: Callable[[Values, float], None] | None = None,
     **run: Any,
 ) -> Fitted:
     """Train a learner, or choose a heuristic's parameters; the test topics are not touched.
@@ -188,7 +187,6 @@ def fit_ranker(
         threads: of torch, while a learner trains.
         trust: let a ranker run other people's code.
         metadata: saved with a learner.
-        on_trial: called after each configuration tried, with its values and its measure of the choice.
         **run: what else `srd_agents.learner.Learner.fit` takes: `out`, `resume`, `time_budget`, `progress`.
 
     Raises:
@@ -197,9 +195,6 @@ def fit_ranker(
     spec = RANKERS.find(name)
     candidates = combinations(grid_for(spec, config, grid or {}))
     judge = Validation(split.validation, select_by) if len(candidates) > 1 else None
-    if judge is not None and run.get("out") is not None and spec.learns:
-        raise ValueError("a grid of trained configurations has no single folder; use a benchmark recipe for it")
-
     # Only the best so far is kept: a grid of learners should not hold all their weights.
     kept: list[Fitted] = []
     trials: list[Values] = []
@@ -219,8 +214,6 @@ def fit_ranker(
         if judge is not None:
             score = judge.mean(ranker)
             trials.append({"values": values, "score": score})
-            if on_trial is not None:
-                on_trial(values, score)
         if not kept or (score or 0.0) > (kept[0].validation or 0.0):
             config_of = as_values(options)
             kept = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
 
-from srd_agents.config import Count, NotNegative, Positive
+from srd_agents.config import Count, NotNegative, Positive, Share
 from srd_agents.reinforce.config import EpisodesConfig, Rollouts
 from srd_gym.checks import check_positive
 

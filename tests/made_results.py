@@ -15,8 +15,9 @@ from srd_gym.data.synthetic import generate
 from srd_gym.topic import TopicSet
 from srd_gym.trec_files import write_run
 from srd_train.experiment.benchmark import run_benchmark
-from srd_train.experiment.recipe import RankerEntry, Recipe, TopicsEntry, load_recipe
+from srd_train.experiment.recipe import RankerEntry, Recipe, load_recipe
 from srd_train.experiment.records import SCHEMA_VERSION, Record
+from srd_train.experiment.sources import TopicsEntry
 from srd_train.report.tables import ResultTable, complete_tables
 
 TINY = TopicsEntry(name="tiny", source="synthetic:tiny:15:0", folds=3)

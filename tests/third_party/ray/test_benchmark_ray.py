@@ -20,7 +20,8 @@ from srd_train.cli import main
 from srd_train.experiment import engines
 from srd_train.experiment.benchmark import FailedCellsError, run_benchmark
 from srd_train.experiment.engines import on_ray
-from srd_train.experiment.recipe import RankerEntry, TopicsEntry
+from srd_train.experiment.recipe import RankerEntry
+from srd_train.experiment.sources import TopicsEntry
 
 LEARNER = RankerEntry(ranker="reinforce", config={"epochs": 3, "horizon": 5, "hidden": 4})
 

@@ -8,8 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from srd_train.experiment.recipe import TopicsEntry
-from srd_train.experiment.sources import check_files, load_entry
+from srd_train.experiment.sources import TopicsEntry, check_files, load_entry
 
 
 @pytest.fixture

@@ -11,7 +11,8 @@ from made_results import recipe
 
 from srd_gym.data.synthetic import generate
 from srd_train.experiment.benchmark import run_benchmark
-from srd_train.experiment.recipe import RankerEntry, TopicsEntry
+from srd_train.experiment.recipe import RankerEntry
+from srd_train.experiment.sources import TopicsEntry
 from srd_train.report.curves import Panel, panels
 
 

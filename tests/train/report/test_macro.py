@@ -9,7 +9,7 @@ import numpy as np
 from made_results import recipe, record, table_of
 from scipy import stats
 
-from srd_train.experiment.recipe import TopicsEntry
+from srd_train.experiment.sources import TopicsEntry
 from srd_train.report.macro import collection_cells, macro_cells, macro_tables
 from srd_train.report.tables import ResultTable
 

@@ -27,9 +27,9 @@ from srd_gym.checks import checked_rankings
 from srd_gym.measures import evaluate
 from srd_gym.topic import TopicSet
 from srd_train.experiment.fit import Fitted, Split, all_options, commit, fit_ranker, split_topics, versions, with_lsa
-from srd_train.experiment.recipe import RankerEntry, Recipe, TopicsEntry, View
+from srd_train.experiment.recipe import RankerEntry, Recipe, View
 from srd_train.experiment.records import SCHEMA_VERSION
-from srd_train.experiment.sources import check_files, folds_path, load_entry
+from srd_train.experiment.sources import TopicsEntry, check_files, folds_path, load_entry
 
 _NOT_HASHED = {
     "ranker": ("views", "needs"),

@@ -5,143 +5,29 @@ Entries refuse what cannot be, whoever makes them; of a file's mistakes the tabl
 
 from __future__ import annotations
 
-import os
 import tomllib
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import MISSING, Field, dataclass, field
+from dataclasses import dataclass, field
 from importlib import resources
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
-from srd_agents.config import config_from
+from srd_agents.config import Config, Count, config_from
 from srd_agents.registry import RANKERS, import_own
-from srd_gym.checks import check_integer, unknown
-from srd_gym.data.collection import Retrieve
-from srd_gym.data.synthetic import PRESETS
+from srd_gym.checks import unknown
 from srd_gym.measures import measure
 from srd_gym.reading import existing_file, read_json_object, reading
 from srd_train.experiment.fit import all_options
+from srd_train.experiment.sources import TopicsEntry, at_least
 
-Entry = TypeVar("Entry", "TopicsEntry", "View", "RankerEntry", "Recipe")
+Entry = TypeVar("Entry")
 
 SUFFIX = ".toml"
 RECIPE_FILE = "recipe.json"
 """In a folder of results: the recipe that they are of."""
-COLLECTIONS = tuple(f"texts/{name}" for name in ("perspectives", "key-points", "author-names", "word-senses"))
-"""Collections of texts, whose candidates a first stage finds."""
-FOLDERS = {name: name for name in ("ambient", "rl4srd", "du-div", "wordnet", *COLLECTIONS)}
-FOLDERS |= {"trec-indri": "trec-web"}
-"""Topic sets of real files, and where these are below SRD_DATA_DIR."""
-SOURCES = ("words", *FOLDERS)
-"""Topic sets by name, besides files and synthetic ones."""
-_SYNTHETIC = "synthetic:"
-LACKING = ("retrieval_scores", "query_vector", "subtopics", "pool")
-"""What can be removed from topics."""
-NEEDS = ("retrieval order", "query")
+Needs = Literal["retrieval order", "query"]
 """What a row can ask of topics beside what its ranker needs anyway."""
 _LONGEST_NAME = 60
-
-
-@dataclass(frozen=True, kw_only=True)
-class TopicsEntry:
-    """A topic set of a benchmark, and how it is split."""
-
-    name: str
-    """Its name in the tables."""
-    source: str
-    """A Parquet file, "words", "synthetic:PRESET[:TOPICS[:SEED]]", or real files: ambient, rl4srd, trec-indri,
-    du-div, wordnet, or texts/NAME."""
-    vectors: str | None = None
-    """None: those of the source. "lsa": fitted on the training fold only. "simulated": drawn from the judgments.
-    Otherwise a file below SRD_DATA_DIR."""
-    qrels: tuple[str, ...] = ()
-    """Official judgments below SRD_DATA_DIR (patterns), for rl4srd: they give the pool."""
-    years: tuple[int, ...] = ()
-    """Of trec-indri: only the topics of these years of the Web Track; none named: all of them."""
-    retrieve: Retrieve | None = None
-    """Of texts/NAME and wordnet: the first stage, as of `srd data build texts`; None: bm25."""
-    width: int = 64
-    """F of lsa and simulated vectors."""
-    noise: float | None = None
-    """Of simulated vectors; None: the default."""
-    catalogue: int | None = None
-    """Of simulated vectors: directions that topics share, their subtopics mapped to them at random; None: none."""
-    texts: str | None = None
-    """A folder of texts below SRD_DATA_DIR, whose vectors are the file that `vectors` names: the topics' vectors are
-    composed of its snippets (`srd_gym.data.composed`), no snippet and no subtopic in two folds."""
-    recur: bool = False
-    """Of composed vectors: subtopics recur in all folds, with other snippets."""
-    limit: int | None = None
-    """Keep this many topics, drawn at random (always the same)."""
-    candidates: int | None = None
-    """Keep only this many candidates of each topic, the first ones; a smaller topic stays whole."""
-    without: tuple[str, ...] = ()
-    """What to remove from the topics, to see who needs it: "retrieval_scores" (the candidates are shuffled then, as of
-    any set without a retrieval order), "query_vector", "subtopics" (their texts and vectors), "pool" (the ideal is then
-    the candidates'; topics without a relevant one go)."""
-    folds: int = 5
-    """How many folds to split the set into."""
-    folds_file: str | None = None
-    """Published test sets instead, in a file here or below SRD_DATA_DIR."""
-    run_folds: tuple[int, ...] = ()
-    """Only these folds; none named: all of them."""
-    average: str = ""
-    """Which macro-average it is part of, if any; see `srd_train.report.macro`. No part of a cell."""
-    collection: str = ""
-    """Sets of one collection count once in a macro-average. No part of a cell."""
-    published: Mapping[str, float] = field(default_factory=dict)
-    """Row's name in the tables -> its figure in a paper, of the recipe's first measure. Shown beside ours; no part of
-    a cell."""
-    published_source: str = ""
-    """Which paper, set and measure the figures are of, and what else differs; stands below the table."""
-
-    @property
-    def fold_numbers(self) -> tuple[int, ...]:
-        """The folds that are run, from 1 on."""
-        return self.run_folds or tuple(range(1, self.folds + 1))
-
-    def __post_init__(self) -> None:
-        whose = f"topics {self.name!r}"
-        simulated = self.vectors == "simulated"
-        wrong = {
-            f"only trec-indri has years to choose, not {self.source!r}": self.years and self.source != "trec-indri",
-            "noise is of simulated vectors; leave it out": self.noise is not None and not simulated,
-            "catalogue is of simulated vectors; leave it out": self.catalogue is not None and not simulated,
-            "texts compose the vectors of those of the texts; name their file as vectors": self.texts is not None
-            and self.vectors in (None, "lsa", "simulated"),
-            "recur is of vectors composed of texts; leave it out": self.recur and self.texts is None,
-            f"only wordnet and texts/NAME have a first stage to choose, not {self.source!r}": self.retrieve is not None
-            and self.source not in (*COLLECTIONS, "wordnet"),
-            "average and collection belong together; give both or neither": bool(self.average) != bool(self.collection),
-            "lsa gives every query a vector in its fold; take other vectors": "query_vector" in self.without
-            and self.vectors == "lsa",
-            "published figures and published_source belong together; give both or neither": bool(self.published)
-            != bool(self.published_source),
-        }
-        for what, holds in wrong.items():
-            if holds:
-                raise ValueError(f"{whose}: {what}")
-        self._check_values(whose)
-
-    def _check_values(self, whose: str) -> None:
-        """Refuse numbers out of range, and words that mean nothing."""
-        self._check_source()
-        for name, low in (("limit", 3), ("candidates", 1), ("width", 1), ("folds", 2)):
-            value = getattr(self, name)
-            if value is not None:
-                check_integer(f"{whose}: {name}", value, low)
-        for fold in self.run_folds:
-            check_integer(f"{whose}: a fold of run_folds", fold, 1)
-        _check_known(f"part of {whose} to do without:", self.without, LACKING)
-
-    def _check_source(self) -> None:
-        """Refuse topic sets that do not exist, before hours of work; a file is looked for when it is read."""
-        if self.source.startswith(_SYNTHETIC):
-            preset = self.source.removeprefix(_SYNTHETIC).split(":")[0]
-            _check_known(f"synthetic preset in {self.source!r}:", [preset], PRESETS)
-        elif not (Path(self.source).suffix or Path(self.source).name != self.source or os.path.exists(self.source)):
-            hint = "A file of your own needs its path with its ending."
-            _check_known("topic set:", [self.source], SOURCES, hint)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -155,7 +41,7 @@ class View:
 
 
 @dataclass(frozen=True, kw_only=True)
-class RankerEntry:
+class RankerEntry(Config):
     """A ranker of a benchmark with its options."""
 
     ranker: str
@@ -166,9 +52,9 @@ class RankerEntry:
     """Options that differ from the defaults."""
     grid: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
     """Option -> values to choose from on the validation topics."""
-    seeds: tuple[int, ...] = ()
+    seeds: Annotated[tuple[int, ...], at_least(0)] = ()
     """Instead of the recipe's; one is enough for a ranker without chance."""
-    needs: tuple[str, ...] = ()
+    needs: tuple[Needs, ...] = ()
     """What a topic set must have for these options, beside what the ranker needs anyway: "retrieval order", "query"
     (a vector). A set without it gets no such row."""
     views: tuple[View, ...] = ()
@@ -177,9 +63,7 @@ class RankerEntry:
     def __post_init__(self) -> None:
         if not self.name:
             object.__setattr__(self, "name", self.ranker)
-        _check_known(f"need of ranker {self.name!r}:", self.needs, NEEDS)
-        for seed in self.seeds:
-            check_integer("a seed", seed, 0)
+        super().__post_init__()
         all_options(self.ranker, self.config, self.grid)  # it refuses what the ranker does not take
         self._check_views()
 
@@ -204,7 +88,7 @@ class RankerEntry:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Recipe:
+class Recipe(Config):
     """A benchmark: every topic set with every ranker, fold and seed."""
 
     name: str
@@ -225,9 +109,9 @@ class Recipe:
     """What is measured ("module:NAME@k": one's own); the first is the one the test is on."""
     select_by: str = "alpha_nDCG@10"
     """What grids are chosen by on the validation topics."""
-    depth: int = 10
+    depth: Count = 10
     """Documents ranked per topic."""
-    seeds: tuple[int, ...] = (0,)
+    seeds: Annotated[tuple[int, ...], at_least(0)] = (0,)
     """Of the rankers."""
     minutes: float | None = None
     """What fitting takes in all its cells, in minutes of one processor; None: unknown."""
@@ -252,8 +136,7 @@ class Recipe:
             raise ValueError(
                 f"recipe {self.name!r}: its name is that of a folder; expected 1 to {_LONGEST_NAME} letters, no slash"
             )
-        for seed in self.seeds:
-            check_integer("a seed", seed, 0)
+        super().__post_init__()
         for kind, names in (("topic set", [entry.name for entry in self.topics]), ("ranker", self.rows)):
             if not names:
                 raise ValueError(f"the recipe names no {kind}; expected at least one")
@@ -263,8 +146,8 @@ class Recipe:
         _check_known("reference ranker:", filter(None, (self.reference, self.second_reference)), self.rows)
         for entry in self.topics:
             _check_known(f"row of a published figure of topics {entry.name!r}:", entry.published, self.rows)
-        if not self.seeds or not self.measures or self.depth < 1:
-            raise ValueError("expected seeds, measures and a depth of at least 1")
+        if not self.seeds or not self.measures:
+            raise ValueError("expected seeds and measures")
         for name in (*self.measures, self.select_by):
             measure(name)
 
@@ -364,12 +247,7 @@ def _entry(kind: type[Entry], table: Mapping[str, Any], where: str, **made: Any)
     Raises:
         ValueError: the message gives the place, what was expected and what came.
     """
-    known: dict[str, Field[Any]] = kind.__dataclass_fields__
-    needed = [name for name, entry in known.items() if entry.default is entry.default_factory is MISSING]
     try:
-        _check_known("key:", table, known)
-        if missing := [name for name in needed if name not in table and name not in made]:
-            raise ValueError(f"{', '.join(missing)} missing; expected at least {', '.join(needed)}")
         return config_from(kind, {**_frozen(table), **made}, "the table")
     except (TypeError, ValueError) as error:
         raise ValueError(f"{where}: {error}") from error

@@ -1,75 +1,157 @@
-"""Topic sets and their vectors by description: what `srd data build` makes and the recipes load."""
+"""Topic sets by description: what recipes name, and how it is loaded."""
 
 from __future__ import annotations
 
 import os
 import warnings
-from dataclasses import replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Annotated, Any, Literal
 
 import numpy as np
 
+from srd_agents.config import Config, Count
 from srd_gym import data
-from srd_gym.checks import unknown
+from srd_gym.checks import check_integer, unknown
+from srd_gym.data.collection import Retrieve
+from srd_gym.data.synthetic import PRESETS
 from srd_gym.reading import existing_file
 from srd_gym.topic import Topic, TopicSet
-from srd_train.experiment.recipe import COLLECTIONS, FOLDERS, TopicsEntry
 
 DATA_VARIABLE = "SRD_DATA_DIR"
 """The environment variable that says where the recipes' real files are."""
 MADE_VECTORS = ("lsa", "simulated")
 """Vectors that are made of the topics, not read from a file."""
-_LSA_WIDTH, _SIMULATED_WIDTH = 100, 64
+COLLECTIONS = tuple(f"texts/{name}" for name in ("perspectives", "key-points", "author-names", "word-senses"))
+"""Collections of texts, whose candidates a first stage finds."""
+FOLDERS = {name: name for name in ("ambient", "rl4srd", "du-div", "wordnet", *COLLECTIONS)}
+FOLDERS |= {"trec-indri": "trec-web"}
+"""Topic sets of real files, and where these are below SRD_DATA_DIR."""
+SOURCES = ("words", *FOLDERS)
+"""Topic sets by name, besides files and synthetic ones."""
+_SYNTHETIC = "synthetic:"
+Lacking = Literal["retrieval_scores", "query_vector", "subtopics", "pool"]
+"""What can be removed from topics."""
 
 
-def with_made_vectors(
-    topics: TopicSet,
-    kind: str,
-    *,
-    width: int | None = None,
-    noise: float = 1.0,
-    seed: int = 0,
-    catalogue: int | None = None,
-) -> TopicSet:
-    """The topics with vectors made of their texts (all of them: transductive) or of their judgments (simulated).
+def at_least(low: int) -> Callable[[str, Any], None]:
+    """The check of a field of whole numbers, one or several, if any."""
+
+    def check(name: str, value: Any) -> None:
+        for number in value if isinstance(value, tuple) else (value,):
+            if number is not None:
+                check_integer(name, number, low)
+
+    return check
+
+
+@dataclass(frozen=True, kw_only=True)
+class TopicsEntry(Config):
+    """A topic set of a benchmark, and how it is split."""
+
+    name: str
+    """Its name in the tables."""
+    source: str
+    """A Parquet file, "words", "synthetic:PRESET[:TOPICS[:SEED]]", or real files: ambient, rl4srd, trec-indri,
+    du-div, wordnet, or texts/NAME."""
+    vectors: str | None = None
+    """None: those of the source. "lsa": fitted on the training fold only. "simulated": drawn from the judgments.
+    Otherwise a file below SRD_DATA_DIR."""
+    qrels: tuple[str, ...] = ()
+    """Official judgments below SRD_DATA_DIR (patterns), for rl4srd: they give the pool."""
+    years: tuple[int, ...] = ()
+    """Of trec-indri: only the topics of these years of the Web Track; none named: all of them."""
+    retrieve: Retrieve | None = None
+    """Of texts/NAME and wordnet: the first stage, as of `srd data build texts`; None: bm25."""
+    width: Count = 64
+    """F of lsa and simulated vectors."""
+    noise: float | None = None
+    """Of simulated vectors; None: the default."""
+    catalogue: int | None = None
+    """Of simulated vectors: directions that topics share, their subtopics mapped to them at random; None: none."""
+    texts: str | None = None
+    """A folder of texts below SRD_DATA_DIR, whose vectors are the file that `vectors` names: the topics' vectors are
+    composed of its snippets (`srd_gym.data.composed`), no snippet and no subtopic in two folds."""
+    recur: bool = False
+    """Of composed vectors: subtopics recur in all folds, with other snippets."""
+    limit: Annotated[int | None, at_least(3)] = None
+    """Keep this many topics, drawn at random (always the same)."""
+    candidates: Annotated[int | None, at_least(1)] = None
+    """Keep only this many candidates of each topic, the first ones; a smaller topic stays whole."""
+    without: tuple[Lacking, ...] = ()
+    """What to remove from the topics, to see who needs it: "retrieval_scores" (the candidates are shuffled then, as of
+    any set without a retrieval order), "query_vector", "subtopics" (their texts and vectors), "pool" (the ideal is then
+    the candidates'; topics without a relevant one go)."""
+    folds: Annotated[int, at_least(2)] = 5
+    """How many folds to split the set into."""
+    folds_file: str | None = None
+    """Published test sets instead, in a file here or below SRD_DATA_DIR."""
+    run_folds: Annotated[tuple[int, ...], at_least(1)] = ()
+    """Only these folds; none named: all of them."""
+    average: str = ""
+    """Which macro-average it is part of, if any; see `srd_train.report.macro`. No part of a cell."""
+    collection: str = ""
+    """Sets of one collection count once in a macro-average. No part of a cell."""
+    published: Mapping[str, float] = field(default_factory=dict)
+    """Row's name in the tables -> its figure in a paper, of the recipe's first measure. Shown beside ours; no part of
+    a cell."""
+    published_source: str = ""
+    """Which paper, set and measure the figures are of, and what else differs; stands below the table."""
+
+    @property
+    def fold_numbers(self) -> tuple[int, ...]:
+        """The folds that are run, from 1 on."""
+        return self.run_folds or tuple(range(1, self.folds + 1))
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        simulated = self.vectors == "simulated"
+        used = {
+            "years": self.source == "trec-indri",
+            "retrieve": self.source in (*COLLECTIONS, "wordnet"),
+            "noise": simulated,
+            "catalogue": simulated,
+            "recur": self.texts is not None,
+        }
+        for name, of_use in used.items():
+            if getattr(self, name) and not of_use:
+                raise ValueError(f"nothing uses {name} with source {self.source!r} and vectors {self.vectors!r}")
+        if self.texts is not None and self.vectors in (None, *MADE_VECTORS):
+            raise ValueError("texts compose the vectors of those of the texts; name their file as vectors")
+        self._check_source()
+
+    def _check_source(self) -> None:
+        """Refuse topic sets that do not exist, before hours of work; a file is looked for when it is read."""
+        if self.source.startswith(_SYNTHETIC):
+            preset = self.source.removeprefix(_SYNTHETIC).split(":")[0]
+            if preset not in PRESETS:
+                raise unknown(f"synthetic preset in {self.source!r}:", preset, PRESETS)
+        elif self.source not in SOURCES and not (Path(self.source).suffix or os.path.exists(self.source)):
+            raise unknown("topic set:", self.source, SOURCES, "A file of your own needs its path with its ending.")
+
+
+def simulated(topics: TopicSet, **options: Any) -> TopicSet:
+    """The judged topics with vectors drawn from their judgments; a notice tells of the others.
 
     Args:
         topics: those to give vectors.
-        kind: "lsa", "simulated" or "model:NAME".
-        width: F; None takes the kind's default.
-        noise: of simulated vectors.
-        seed: of simulated vectors.
-        catalogue: of simulated vectors, as `simulate_vectors` takes it.
+        **options: as `simulate_vectors` takes them; None takes its default.
 
     Raises:
-        ValueError: topics without texts, or without judgments.
-        ImportError: what makes them is not installed.
+        ValueError: no topic has judgments.
     """
-    if kind == "simulated":
-        judged = topics.replace(topic for topic in topics if topic.labelled)
-        if 0 < len(judged) < len(topics):
-            left_out = [topic.query_id for topic in topics if not topic.labelled]
-            warnings.warn(
-                f"{topics.name}: {len(left_out)} topics without judgments are left out ({', '.join(left_out[:5])}): "
-                "vectors can be simulated for judged topics only",
-                data.DataNotice,
-                stacklevel=2,
-            )
-        return data.simulate_vectors(
-            judged if len(judged) else topics,
-            width=width or _SIMULATED_WIDTH,
-            noise=noise,
-            seed=seed,
-            catalogue=catalogue,
+    judged = topics.replace(topic for topic in topics if topic.labelled)
+    if 0 < len(judged) < len(topics):
+        left_out = [topic.query_id for topic in topics if not topic.labelled]
+        warnings.warn(
+            f"{topics.name}: {len(left_out)} topics without judgments are left out ({', '.join(left_out[:5])}): "
+            "vectors can be simulated for judged topics only",
+            data.DataNotice,
+            stacklevel=2,
         )
-    if kind == "lsa":
-        vectorizer = data.LsaVectorizer(width or _LSA_WIDTH).fit_topics(topics)
-        return vectorizer.apply(topics, transductive=True)
-    if not kind.startswith("model:"):
-        raise unknown("vectors", kind, (*MADE_VECTORS, "model:NAME"))
-
-    model = kind.removeprefix("model:")
-    return data.embed_topics(topics, lambda texts: data.embed_texts(model, texts))
+    given = {name: value for name, value in options.items() if value is not None}
+    return data.simulate_vectors(judged if len(judged) else topics, **given)
 
 
 def patterns(entry: TopicsEntry) -> list[str]:
@@ -102,8 +184,7 @@ def load_entry(entry: TopicsEntry) -> TopicSet:
         chosen = np.random.default_rng(0).choice(len(topics), size=entry.limit, replace=False)
         topics = topics.replace(topics[int(i)] for i in sorted(chosen))
     if entry.vectors == "simulated":
-        noise = 1.0 if entry.noise is None else entry.noise
-        topics = with_made_vectors(topics, "simulated", width=entry.width, noise=noise, catalogue=entry.catalogue)
+        topics = simulated(topics, width=entry.width, noise=entry.noise, catalogue=entry.catalogue)
     if entry.texts is not None:
         topics = _composed(topics, entry, entry.texts)
     if entry.candidates is not None or entry.without:

@@ -18,7 +18,7 @@ from srd_gym.data.synthetic import PRESETS
 from srd_gym.data.wordnet import Index, PartOfSpeech
 from srd_gym.topic import TopicSet
 from srd_train.commands.console import File, Files, Output, SomeFile
-from srd_train.experiment.sources import MADE_VECTORS, with_made_vectors
+from srd_train.experiment.sources import MADE_VECTORS, simulated
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,20 +48,20 @@ class Build(ABC):
     """Print JSON about the file written."""
 
     @property
-    def vector_file(self) -> Path | None:
-        """The file that --vectors names, if it names one."""
-        if self.vectors is None or self.vectors in MADE_VECTORS or self.vectors.startswith("model:"):
+    def any_vectors(self) -> Path | data.LsaVectorizer | Embedding | None:
+        """What --vectors names, but for simulated ones: a file, or what makes vectors of texts."""
+        if self.vectors is None or self.vectors == "simulated":
             return None
+        if self.vectors == "lsa":
+            return data.LsaVectorizer(self.width or 100)
+        if self.vectors.startswith("model:"):
+            return partial(data.embed_texts, self.vectors.removeprefix("model:"))
         return Path(self.vectors)
 
     @property
-    def any_vectors(self) -> Path | data.LsaVectorizer | Embedding | None:
-        """What --vectors names, for sources that retrieve by vectors."""
-        if self.vectors == "lsa":
-            return data.LsaVectorizer(self.width or 100)
-        if self.vectors is not None and self.vectors.startswith("model:"):
-            return partial(data.embed_texts, self.vectors.removeprefix("model:"))
-        return self.vector_file
+    def vector_file(self) -> Path | None:
+        """The file that --vectors names, if it names one."""
+        return found if isinstance(found := self.any_vectors, Path) else None
 
     @property
     def own(self) -> dict[str, Any]:
@@ -75,12 +75,8 @@ class Build(ABC):
         Raises:
             ValueError: --noise, --catalogue or --width without vectors that are made with them.
         """
-        for option, value, kinds in (
-            ("noise", self.noise, ("simulated",)),
-            ("catalogue", self.catalogue, ("simulated",)),
-            ("width", self.width, MADE_VECTORS),
-        ):
-            if value is not None and self.vectors not in kinds:
+        for option, kinds in {"noise": ["simulated"], "catalogue": ["simulated"], "width": MADE_VECTORS}.items():
+            if getattr(self, option) is not None and self.vectors not in kinds:
                 wanted = " or ".join(f"--vectors {kind}" for kind in kinds)
                 raise ValueError(f"--{option} is of vectors that are made: give {wanted} with it, or leave it out")
 
@@ -96,12 +92,8 @@ class Build(ABC):
         """
         self.check()
         topics = self.load(output)
-        made = self.vectors if self.vector_file is None else None
-        if made is not None and topics.vector_width is None:
-            noise = 1.0 if self.noise is None else self.noise
-            topics = with_made_vectors(
-                topics, made, width=self.width, noise=noise, seed=self.seed, catalogue=self.catalogue
-            )
+        if topics.vector_width is None:
+            topics = self._with_made_vectors(topics)
         if self.query_vectors is not None:
             topics = data.attach_vectors(
                 topics, queries=data.read_vectors(self.query_vectors, part="query"), missing=self.missing
@@ -115,6 +107,15 @@ class Build(ABC):
         width = f"vector width {topics.vector_width}" if topics.vector_width else f"no vectors ({then})"
         output.notice(", ".join([f"{self.out}: {len(topics)} topics", width, *topics.marks]))
         return 0
+
+    def _with_made_vectors(self, topics: TopicSet) -> TopicSet:
+        """The topics with vectors made of their judgments or texts, where --vectors says so."""
+        if self.vectors == "simulated":
+            return simulated(topics, width=self.width, noise=self.noise, seed=self.seed, catalogue=self.catalogue)
+        made = self.any_vectors
+        if isinstance(made, data.LsaVectorizer):
+            return made.fit_topics(topics).apply(topics, transductive=True)
+        return data.embed_topics(topics, made) if callable(made) else topics
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -17,9 +17,8 @@ from srd_gym.data.parquet import write_topics
 from srd_gym.data.synthetic import generate
 from srd_gym.topic import TopicSet
 from srd_gym.trec_files import read_run
-from srd_train.experiment.benchmark import run_benchmark
-from srd_train.experiment.cells import Cell, CellResult, run_fit, tasks
-from srd_train.experiment.recipe import RankerEntry, Recipe
+from srd_train.experiment.benchmark import CellResult, run_benchmark, run_fit
+from srd_train.experiment.recipe import Cell, RankerEntry, Recipe, tasks
 from srd_train.report.markup import as_markdown, plain_columns
 
 PRODUCT = recipe(

@@ -10,9 +10,8 @@ from small_topics import refused
 from srd_agents.registry import RANKERS
 from srd_gym.data.synthetic import generate
 from srd_train.experiment import fit
-from srd_train.experiment.cells import tasks
 from srd_train.experiment.fit import all_options, combinations, fit_ranker, split_topics
-from srd_train.experiment.recipe import built_in, load_recipe, recipe_from
+from srd_train.experiment.recipe import built_in, load_recipe, recipe_from, tasks
 from srd_train.experiment.sources import TopicsEntry, load_entry
 
 SMALL = {

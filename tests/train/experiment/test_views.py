@@ -12,10 +12,9 @@ from made_results import TINY, recipe, table_of
 
 from srd_agents.registry import make_ranker
 from srd_gym.trec_files import read_run
-from srd_train.experiment import cells
+from srd_train.experiment import benchmark
 from srd_train.experiment.benchmark import run_benchmark
-from srd_train.experiment.cells import tasks
-from srd_train.experiment.recipe import RankerEntry, Recipe, View
+from srd_train.experiment.recipe import RankerEntry, Recipe, View, tasks
 from srd_train.experiment.sources import load_entry
 from srd_train.report.markup import notes, plain_columns
 
@@ -42,13 +41,13 @@ def fits(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 def counted_fits(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     seen: list[str] = []
-    fit = cells.fit_ranker
+    fit = benchmark.fit_ranker
 
     def counted(name: str, *words: Any, **options: Any) -> Any:
         seen.append(name)
         return fit(name, *words, **options)
 
-    monkeypatch.setattr(cells, "fit_ranker", counted)
+    monkeypatch.setattr(benchmark, "fit_ranker", counted)
     return seen
 
 

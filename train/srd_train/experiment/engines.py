@@ -19,7 +19,8 @@ from typing import Any
 
 from srd_gym.files import STOPS, kept
 from srd_gym.topic import TopicSet
-from srd_train.experiment.cells import Cell, CellResult, Engine, Task, failure, run_fit
+from srd_train.experiment.benchmark import CellResult, Engine, failure, run_fit
+from srd_train.experiment.recipe import Cell, Task
 
 _THREADS = "OMP_NUM_THREADS"
 RETRIES = 3
@@ -200,7 +201,7 @@ def connected_ray() -> Any:
 
 
 def on_ray(tasks: Iterable[Task]) -> Iterator[tuple[Cell, CellResult]]:
-    """An engine (`cells.Engine`): cells as Ray tasks.
+    """An engine (`benchmark.Engine`): cells as Ray tasks.
 
     Raises:
         ImportError, ConnectionError: as `connected_ray`.

@@ -1,13 +1,17 @@
 """Recipes: what a benchmark compares, as a product of lists (topic sets x rankers x folds x seeds), read from TOML.
 
-Entries refuse what cannot be, whoever makes them; of a file's mistakes the table is told, too.
+Entries refuse what cannot be, whoever makes them; of a file's mistakes the table is told, too. The points of the
+product are cells; those that differ only in their view share one fit.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
+import re
 import tomllib
-from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field, replace
 from importlib import resources
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
@@ -17,8 +21,9 @@ from srd_agents.registry import RANKERS, import_own
 from srd_gym.checks import unknown
 from srd_gym.measures import measure
 from srd_gym.reading import existing_file, read_json_object, reading
+from srd_gym.topic import TopicSet
 from srd_train.experiment.fit import all_options
-from srd_train.experiment.sources import TopicsEntry, at_least
+from srd_train.experiment.sources import TopicsEntry, at_least, check_files, load_entry
 
 Entry = TypeVar("Entry")
 
@@ -28,6 +33,14 @@ RECIPE_FILE = "recipe.json"
 Needs = Literal["retrieval order", "query"]
 """What a row can ask of topics beside what its ranker needs anyway."""
 _LONGEST_NAME = 60
+_NOT_HASHED = {
+    "ranker": ("views", "needs"),
+    "topics": ("published", "published_source", "average", "collection", "retrieve"),
+}
+"""What else a fit serves for, where a row stands, what tables show beside it, and what the fingerprint of the topics
+tells as well: other values make no other cell."""
+_LONGEST_PART = 80
+"""Letters of a name that a file name takes over: file systems allow 255 in all, and the hash tells cells apart."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -150,6 +163,122 @@ class Recipe(Config):
             raise ValueError("expected seeds and measures")
         for name in (*self.measures, self.select_by):
             measure(name)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cell:
+    """One point of the product: what it is made of decides its result, and names its files."""
+
+    topics: TopicsEntry
+    ranker: RankerEntry
+    fold: int
+    seed: int
+    measures: tuple[str, ...]
+    select_by: str
+    depth: int
+    topics_fingerprint: str
+    """Of the topic set's content: other topics are another cell."""
+    options: Mapping[str, Any]
+    """All of the ranker's options, defaults included, and what is chosen among: other defaults are another cell."""
+    view: View | None = None
+    """How it ranks with what was fitted; None: as it was trained."""
+
+    @property
+    def row(self) -> str:
+        """Its name in the tables."""
+        return self.ranker.name if self.view is None else self.view.name
+
+    @property
+    def id(self) -> str:
+        """A file name: readable parts, and a hash of everything."""
+        content = asdict(self)
+        for part, keys in _NOT_HASHED.items():
+            for key in keys:
+                del content[part][key]
+        digest = hashlib.sha256(json.dumps(content, sort_keys=True, default=list).encode()).hexdigest()[:10]
+        parts = (self.topics.name, self.row, f"fold{self.fold}", f"seed{self.seed}", digest)
+        return ".".join(re.sub(r"[^A-Za-z0-9_+-]+", "-", part)[:_LONGEST_PART] for part in parts)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Task:
+    """Cells of one fit."""
+
+    cells: tuple[Cell, ...]
+    """At least one; they differ only in their view."""
+    topics: TopicSet
+    """The whole topic set that they name."""
+
+
+def check_recipe(recipe: Recipe, *, trust: bool = False) -> None:
+    """Refuse, before hours of work, what cannot be run.
+
+    Args:
+        recipe: the product.
+        trust: let rankers run other people's code; the recipe itself cannot say so.
+
+    Raises:
+        ValueError, FileNotFoundError: a ranker that is not trusted, or a file that is missing.
+    """
+    for ranker in recipe.rankers:
+        if RANKERS.find(ranker.ranker).foreign_code and not trust:
+            raise ValueError(
+                f"recipe {recipe.name!r}: row {ranker.name!r} (ranker {ranker.ranker!r}) reads a file that can run any "
+                "code in it; give the command --trust if you trust the recipe and the file"
+            )
+        _check_weights(ranker, ranker.seeds or recipe.seeds)
+    for entry in recipe.topics:
+        check_files(entry)
+
+
+def tasks(recipe: Recipe) -> Iterator[Task]:
+    """The product, one topic set after the other (only one is in memory).
+
+    A ranker has no cells on a set that lacks what it needs (a retrieval order).
+
+    Raises:
+        ValueError, FileNotFoundError: a topic set that cannot be read.
+    """
+    for entry in recipe.topics:
+        topics = load_entry(entry)
+        for ranker in recipe.rankers:
+            if not _applies(ranker, topics):
+                continue
+            options = all_options(ranker.ranker, ranker.config, ranker.grid)
+            for fold in entry.fold_numbers:
+                for seed in ranker.seeds or recipe.seeds:
+                    cell = Cell(
+                        topics=entry,
+                        ranker=ranker,
+                        fold=fold,
+                        seed=seed,
+                        measures=recipe.measures,
+                        select_by=recipe.select_by,
+                        depth=recipe.depth,
+                        topics_fingerprint=topics.fingerprint,
+                        options=options,
+                    )
+                    views = (replace(cell, view=view) for view in ranker.views)
+                    yield Task(cells=(cell, *views), topics=topics)
+
+
+def _check_weights(ranker: RankerEntry, seeds: Iterable[int]) -> None:
+    """Refuse a row whose files are missing; whatever else is wrong with it, its cells say."""
+    spec = RANKERS.find(ranker.ranker)
+    for seed in () if spec.learns or spec.foreign_code else seeds:
+        try:
+            spec.build(spec.configure(**ranker.config), seed=seed)
+        except FileNotFoundError as error:
+            raise FileNotFoundError(f"row {ranker.name!r} needs a file that is not there: {error}") from error
+        except Exception:
+            return
+
+
+def _applies(ranker: RankerEntry, topics: TopicSet) -> bool:
+    """Whether the set has what the ranker needs, a retrieval order, say."""
+    needs = {*RANKERS.find(ranker.ranker).needs, *ranker.needs}
+    queries = all(topic.query_vector is not None for topic in topics) or topics.vector_width is None  # lsa comes later
+    return (topics.has_retrieval_order or "retrieval order" not in needs) and (queries or "query" not in ranker.needs)
 
 
 def _check_known(kind: str, names: Iterable[str], known: Collection[str], hint: str = "") -> None:

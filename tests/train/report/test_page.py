@@ -15,8 +15,8 @@ from run_srd import Srd
 import srd_train.report.page as page_module
 from srd_train.experiment.recipe import load_recipe
 from srd_train.report.markup import as_latex, as_markdown
-from srd_train.report.page import PAGE_BYTES, RANKING_BYTES, SCORES, SCRIPTS, Report, embedded, payload, report
-from srd_train.report.rankings import part_of
+from srd_train.report.page import RANKING_BYTES, SCRIPTS, Report, embedded, report
+from srd_train.report.rankings import rankings_of
 from srd_train.report.results import read_results, topics_of
 from srd_train.report.tables import Problem, complete_tables
 
@@ -132,28 +132,20 @@ def test_a_page_grows_by_few_bytes_a_score_and_its_rankings_stay_within_their_bu
     assert sorted(data["sets"][0]["scores"]) == sorted(measures)
     assert sum(map(len, data["sets"][0]["scores"].values())) < 20_000 * 5.5
     assert len(found["lists-0"]) <= 300_000
-    # What SCORES and RANKING_BYTES allow stays below PAGE_BYTES.
-    assert SCORES * 5.5 + RANKING_BYTES < PAGE_BYTES
-    (left_out,) = [problem for problem in problems if problem.kind == "left out"]
-    shown = len(json.loads(found["lists-0"]))
-    assert left_out.why == f"the rankings of {shown:,} of 1,000 topics are shown, evenly spaced"
-    assert shown > 100
+    assert 200_000 * 5.5 + RANKING_BYTES < 15_000_000
+    assert len(json.loads(found["lists-0"])) > 100
+    assert [problem.kind for problem in problems if problem.kind != "texts"] == ["left out"]
 
 
-def test_what_does_not_fit_is_left_out_and_said(small: Report, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_does_not_fit_is_left_out_and_said(small: Report) -> None:
     table = small.tables[0]
     topics, _ = topics_of(table.records[0], small.recipe)
-    whole = part_of(table, topics, None, 10**6)
-    some = part_of(table, topics, None, 20_000)
-    assert 0 < len(some.rankings) < len(whole.rankings) == some.ranked == 15
-    ids = [topic["id"] for topic in whole.rankings]
-    assert [topic["id"] for topic in some.rankings] == sorted((t["id"] for t in some.rankings), key=ids.index)
-    numbers = 15 * 4
-    assert numbers < SCORES
-    monkeypatch.setattr("srd_train.report.page.SCORES", numbers)
-    data, problems = payload([some])
-    assert list(data["sets"][0]["scores"]) == ["alpha_nDCG@5"]
-    assert problems[0].why == "scores by topic of StRecall@5 are left out: a page holds at most 60 of them"
+    whole, _, nothing = rankings_of(table, topics, 10**6)
+    some, ranked, (left_out,) = rankings_of(table, topics, 20_000)
+    assert 0 < len(some) < len(whole) == ranked == 15
+    assert some == [topic for topic in whole if topic in some]
+    assert not nothing
+    assert left_out.why == f"the rankings of {len(some)} of 15 topics are shown, evenly spaced"
 
 
 def test_the_command_writes_page_and_tables(srd: Srd, tmp_path: Path) -> None:

@@ -11,7 +11,6 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -22,19 +21,15 @@ from srd_train.experiment.fit import versions
 from srd_train.experiment.recipe import Recipe, saved_recipe
 from srd_train.report.curves import panels
 from srd_train.report.markup import as_latex, as_markdown, columns, legend_of, notes, write_text
-from srd_train.report.rankings import Part, part_of
+from srd_train.report.rankings import rankings_of
 from srd_train.report.results import read_results, topics_of
 from srd_train.report.significance import Scores
 from srd_train.report.tables import Problem, ResultTable, Row, complete_tables
 
 SCRIPTS = ("elements.js", "scales.js", "tables.js", "charts.js", "pairs.js", "explorer.js", "start.js")
 """In this order they make one script."""
-PAGE_BYTES = 15_000_000
-"""A page stays below."""
 RANKING_BYTES = 9_000_000
-"""Of these, what rankings and texts may take."""
-SCORES = 600_000
-"""Numbers of scores by topic that a page holds; measures beyond are left out, the first of all last."""
+"""What rankings and texts may take of a page."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,15 +46,60 @@ class Report:
     """The topics of every table; None: those that the recipe names."""
 
     def html(self) -> tuple[str, list[Problem]]:
-        """The page, and all problems: those of the tables, of rankings and of texts."""
-        known, share = (self.topics, None), RANKING_BYTES // len(self.tables)
-        parts = [
-            part_of(table, *(known if self.topics else topics_of(table.records[0], self.recipe)), share)
-            for table in self.tables
-        ]
-        problems = [*self.problems, *(problem for part in parts for problem in part.problems)]
-        title, about = (self.title, "") if self.recipe is None else (self.recipe.title, self.recipe.about)
-        return page(parts, title, about, problems), problems
+        """The page, and all problems: those of the tables, of rankings and of texts.
+
+        Raises:
+            ImportError: jinja2 is not installed.
+        """
+        sets, lists, problems = [], [], list(self.problems)
+        for table in self.tables:
+            topics, why = (self.topics, None) if self.topics else topics_of(table.records[0], self.recipe)
+            shown, ranked, left_out = rankings_of(table, topics, RANKING_BYTES // len(self.tables))
+            problems += left_out
+            if why is not None:
+                problems.append(Problem(kind="texts", what=table.topics, why=why))
+            sets.append({**_set(table, topics), "texts": why, "shown": len(shown), "of": ranked})
+            lists.append(embedded(shown))
+        return self._page(sets, lists, problems), problems
+
+    def _page(self, sets: Sequence[Mapping[str, Any]], lists: Sequence[str], problems: Sequence[Problem]) -> str:
+        """The template, filled.
+
+        Args:
+            sets: what the page's scripts read of each topic set, but for the rankings.
+            lists: the rankings of each, as JSON.
+            problems: all that is missing.
+        """
+        try:
+            import jinja2
+        except ImportError as error:
+            raise ImportError('reports need jinja2: pip install "srd-gym[report]"') from error
+
+        rankers = dict.fromkeys(row.ranker for table in self.tables for row in table.rows)
+        styles = {name: number for number, name in enumerate(rankers)}
+        records = [record for table in self.tables for record in table.records]
+        script = "\n".join(["(() => {", '"use strict";', *(_file(name) for name in SCRIPTS), "})();"])
+        style = _file("page.css")
+        environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True)
+        environment.lstrip_blocks = True
+        return environment.from_string(_file("page.html")).render(
+            title=self.title if self.recipe is None else self.recipe.title,
+            about="" if self.recipe is None else " ".join(self.recipe.about.split()),
+            policy=_policy(script, style),
+            style=style,
+            script=script,
+            data=embedded({"styles": styles, "sets": sets}),
+            lists=lists,
+            styles=styles,
+            tables=[_shown(table) for table in self.tables],
+            legend=legend_of(self.tables),
+            problems=problems,
+            records=records,
+            software=sorted({f"{name} {number}" for record in records for name, number in record["versions"].items()}),
+            timed=any(table.timed for table in self.tables),
+            version=versions().get("srd-gym", ""),
+            learned=any(each["curves"] for each in sets),
+        )
 
     def markdown(self) -> str:
         """The tables as Markdown."""
@@ -106,55 +146,9 @@ def report(folder: Path, *, trust: bool = False) -> Report:
     return Report(recipe=recipe, tables=tuple(found), problems=(*unread, *problems))
 
 
-def page(parts: Sequence[Part], title: str, about: str, problems: Sequence[Problem]) -> str:
-    """The whole page as HTML.
-
-    Args:
-        parts: one for each topic set.
-        title: heads the page.
-        about: stands below, if there is something to say.
-        problems: all that is missing.
-
-    Raises:
-        ImportError: jinja2 is not installed.
-    """
-    try:
-        import jinja2
-    except ImportError as error:
-        raise ImportError('reports need jinja2: pip install "srd-gym[report]"') from error
-
-    data, left_out = payload(parts)
-    records = [record for part in parts for record in part.table.records]
-    problems = [*problems, *left_out]
-    script = "\n".join(["(() => {", '"use strict";', *(_file(name) for name in SCRIPTS), "})();"])
-    style = _file("page.css")
-    environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True)
-    environment.lstrip_blocks = True
-    template = environment.from_string(_file("page.html"))
-    text = template.render(
-        title=title,
-        about=" ".join(about.split()),
-        policy=_policy(script, style),
-        style=style,
-        script=script,
-        data=embedded(data),
-        lists=[embedded(part.rankings) for part in parts],
-        styles=data["styles"],
-        tables=[_shown(part.table) for part in parts],
-        legend=legend_of([part.table for part in parts]),
-        problems=problems,
-        records=records,
-        software=sorted({f"{name} {number}" for record in records for name, number in record["versions"].items()}),
-        timed=any(part.table.timed for part in parts),
-        version=versions().get("srd-gym", ""),
-        learned=any(entry["curves"] for entry in data["sets"]),
-    )
-    return text.encode("utf-8", errors="replace").decode("utf-8")
-
-
 def embedded(value: Any) -> str:
     """A value as JSON that stays inside its element: no `<`, `>` or `&`, and ASCII throughout."""
-    text = json.dumps(value, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+    text = json.dumps(value, separators=(",", ":"), ensure_ascii=True, allow_nan=False, default=np.ndarray.tolist)
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
@@ -172,7 +166,7 @@ def _policy(script: str, style: str) -> str:
 
 def _file(name: str) -> str:
     """One of the page's own files."""
-    return Path(str(resources.files("srd_train.report") / "templates" / name)).read_text(encoding="utf-8")
+    return (Path(__file__).parent / "templates" / name).read_text(encoding="utf-8")
 
 
 def _shown(table: ResultTable) -> dict[str, Any]:
@@ -181,49 +175,19 @@ def _shown(table: ResultTable) -> dict[str, Any]:
     return {"content": table, "columns": columns(table)[1:], "notes": notes(table), "low": min(ends), "high": max(ends)}
 
 
-def payload(parts: Sequence[Part]) -> tuple[dict[str, Any], list[Problem]]:
-    """What the page's scripts read, but for the rankings, and what did not fit.
-
-    Returns:
-        `styles` (ranker -> number of its colour and line), and `sets`: for each topic set `name`, `title`, `reference`,
-        `measures`, `topics` (ids), `queries` (texts or None), `rankers` (names and figures), `scores` (measure ->
-        base64 of [rankers, topics] little-endian float32; means over seeds), `curves`.
-    """
-    rankers = dict.fromkeys(row.ranker for part in parts for row in part.table.rows)
-    shown = _measures_shown([part.table for part in parts])
-    data = {"styles": {name: number for number, name in enumerate(rankers)}, "sets": [_set(p, shown) for p in parts]}
-    why = "scores by topic of {} are left out: a page holds at most {:,} of them"
-    return data, [
-        Problem(kind="left out", what=part.table.topics, why=why.format(", ".join(part.table.measures[shown:]), SCORES))
-        for part in parts
-        if part.table.measures[shown:]
-    ]
-
-
-def _measures_shown(tables: Sequence[ResultTable]) -> int:
-    """Of how many measures, the first ones of every table, all scores by topic fit into the page."""
-    sizes = [(table.tested * len(table.rows), len(table.measures)) for table in tables]
-    most = max(measures for _, measures in sizes)
-    return max(n for n in range(most + 1) if sum(size * min(n, measures) for size, measures in sizes) <= SCORES)
-
-
-def _set(part: Part, measures: int) -> dict[str, Any]:
-    """One topic set, with the scores of its first measures."""
-    table = part.table
-    names = [row.ranker for row in table.rows]
+def _set(table: ResultTable, topics: TopicSet | None) -> dict[str, Any]:
+    """What the page's scripts read of a topic set; its topics give the queries, where they are known."""
+    texts = {} if topics is None else {topic.query_id: topic.query_text or "" for topic in topics}
     return {
         "name": table.topics,
         "title": table.title,
         "reference": table.reference,
         "measures": list(table.measures),
         "topics": list(table.topic_ids),
-        "queries": _queries(table.topic_ids, part.topics),
-        "rankers": _rounded([_ranker(row) for row in table.rows]),
-        "scores": {name: _packed(table.scores[name], names) for name in table.measures[:measures]},
-        "curves": _rounded([asdict(panel) for panel in panels(table.records)]),
-        "texts": part.why_no_texts,
-        "shown": len(part.rankings),
-        "of": part.ranked,
+        "queries": [texts.get(query_id, "") for query_id in table.topic_ids],
+        "rankers": [_ranker(row) for row in table.rows],
+        "scores": {name: _packed(list(by_ranker.values())) for name, by_ranker in table.scores.items()},
+        "curves": [asdict(panel) for panel in panels(table.records)],
     }
 
 
@@ -239,25 +203,7 @@ def _ranker(row: Row) -> dict[str, Any]:
     }
 
 
-def _queries(ids: Sequence[str], topics: TopicSet | None) -> list[str] | None:
-    """Query texts, where they are known."""
-    if topics is None:
-        return None
-    texts = {topic.query_id: topic.query_text or "" for topic in topics}
-    found = [texts.get(query_id, "") for query_id in ids]
-    return found if any(found) else None
-
-
-def _packed(scores: Mapping[str, Scores], rankers: Sequence[str]) -> str:
-    """[rankers, topics] scores as base64 of float32: five characters a number, good to seven digits."""
-    table = np.stack([scores[name].mean(axis=0) for name in rankers]).astype("<f4")
-    return base64.b64encode(table.tobytes()).decode("ascii")
-
-
-def _rounded(value: Any) -> Any:
-    """The value with all numbers in six significant digits: finer than any pixel."""
-    if isinstance(value, float):
-        return float(f"{value:.6g}")
-    if isinstance(value, Mapping):
-        return {key: _rounded(inner) for key, inner in value.items()}
-    return [_rounded(inner) for inner in value] if isinstance(value, (list, tuple, np.ndarray)) else value
+def _packed(scores: Sequence[Scores]) -> str:
+    """[S, T] scores of rankers, their means over seeds as base64 of float32: five characters a number, seven digits."""
+    means = np.stack([by_seed.mean(axis=0) for by_seed in scores]).astype("<f4")
+    return base64.b64encode(means.tobytes()).decode("ascii")

@@ -9,7 +9,6 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -31,35 +30,21 @@ Rankings = dict[str, dict[str, dict[int, tuple[str, ...]]]]
 """Query id -> ranker -> seed -> document ids, best first."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Part:
-    """What a page shows of one topic set."""
-
-    table: ResultTable
-    topics: TopicSet | None
-    """None: they could not be loaded."""
-    why_no_texts: str | None
-    """Why there are neither subtopics nor texts nor gains; None where there are."""
-    rankings: list[dict[str, Any]]
-    """One for each topic shown, in the order of the ids."""
-    ranked: int
-    """How many topics have rankings."""
-    problems: list[Problem]
-    """Runs that could not be read, and what was left out."""
-
-
-def part_of(table: ResultTable, topics: TopicSet | None, why_no_texts: str | None, budget: int) -> Part:
-    """A topic set with its rankings, as plain values.
+def rankings_of(
+    table: ResultTable, topics: TopicSet | None, budget: int
+) -> tuple[list[dict[str, Any]], int, list[Problem]]:
+    """The rankings of a table, topic by topic.
 
     Args:
         table: the topic set's numbers.
-        topics: its topics; None: they could not be loaded.
-        why_no_texts: the reason, where there are no topics.
+        topics: its topics; None: they could not be loaded, and there are neither subtopics nor texts nor gains.
         budget: bytes that the rankings may take as JSON; where all take more, evenly spaced topics are shown.
+
+    Returns:
+        One for each topic shown, how many topics have rankings, and what could not be read or was left out.
     """
     rankings, problems = _rankings(table.records)
     ids = list(rankings)
-
     shown: dict[int, dict[str, Any]] = {}
     for place in np.argsort(np.arange(len(ids)) * _GOLDEN % 1).tolist():
         entry = _entry(ids[place], rankings[ids[place]], topics, table)
@@ -67,20 +52,10 @@ def part_of(table: ResultTable, topics: TopicSet | None, why_no_texts: str | Non
         if budget < 0:
             break
         shown[place] = entry
-    in_order = [shown[place] for place in sorted(shown)]
-    if why_no_texts is not None:
-        problems.append(Problem(kind="texts", what=table.topics, why=why_no_texts))
     if len(shown) < len(ids):
         many = f"the rankings of {len(shown):,} of {len(ids):,} topics are shown, evenly spaced"
         problems.append(Problem(kind="left out", what=table.topics, why=many))
-    return Part(
-        table=table,
-        topics=topics,
-        why_no_texts=why_no_texts,
-        rankings=in_order,
-        ranked=len(ids),
-        problems=problems,
-    )
+    return [shown[place] for place in sorted(shown)], len(ids), problems
 
 
 def _entry(

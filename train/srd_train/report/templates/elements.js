@@ -32,7 +32,6 @@ const current = () => data.sets[state.set];
 const unpacked = new Map();
 const scoresOf = (set, measure) => {
   const text = set.scores[measure];
-  if (text === undefined) return null;
   if (!unpacked.has(text)) {
     const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
     unpacked.set(text, new Float32Array(bytes.buffer));

@@ -2,7 +2,7 @@
 const TIE = 1e-6; // scores are float32 here
 const pair = { order: [], differences: null, at: 0 };
 
-const topicName = (set, i) => (set.queries && set.queries[i] ? `${set.queries[i]} (${set.topics[i]})` : set.topics[i]);
+const topicName = (set, i) => (set.queries[i] ? `${set.queries[i]} (${set.topics[i]})` : set.topics[i]);
 
 const fillPairs = () => {
   const set = current();
@@ -22,11 +22,6 @@ const drawPairs = () => {
   const [first, second] = [Number(byId("first").value), Number(byId("second").value)];
   byId("extremes").replaceChildren();
   byId("cursor").textContent = "";
-  if (scores === null) {
-    byId("tally").textContent = `Scores by topic of ${measure} are left out for size (see "Problems").`;
-    byId("differences").replaceChildren();
-    return;
-  }
   const differences = scores[first].map((score, i) => score - scores[second][i]);
   const order = Array.from(differences.keys()).sort((a, b) => differences[b] - differences[a] || a - b);
   let wins = 0, losses = 0, sum = 0;

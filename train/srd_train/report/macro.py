@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from srd_train.experiment.recipe import Recipe
-from srd_train.report.markup import as_markdown, markdown
+from srd_train.report.markup import as_markdown, markdown, p_text
 from srd_train.report.significance import Scores, difference_interval, tests_against
 from srd_train.report.tables import ResultTable
 
@@ -145,8 +145,7 @@ def macro_cells(table: MacroTable) -> tuple[list[str], list[list[str]]]:
         p_values = tests_against(compared, reference)
         for row in rows:
             if row[0] in p_values:
-                p = p_values[row[0]]
-                row += [*_difference(compared[row[0]], compared[reference]), "< 0.001" if p < 0.001 else f"{p:.3f}"]
+                row += [*_difference(compared[row[0]], compared[reference]), p_text(p_values[row[0]])]
             else:
                 row += ["-", "-", "-"]
     return heads, rows

@@ -33,7 +33,7 @@ _MARK_NOTES = {
 Value = float | str | None
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Column:
     """A column of a result table."""
 
@@ -57,43 +57,39 @@ class Column:
 def columns(table: ResultTable) -> list[Column]:
     """The columns of which any row has a value; the first names the ranker, the others hold numbers."""
     first, *others = table.measures
+
+    def shown_mean(row: Row) -> str:
+        return f"{row.means[first]:.4f}" + (f" {FEW}" if row.too_few_seeds else "")
+
+    def shown_spread(row: Row) -> str:
+        return f"{row.seed_spread[first]:.4f} ({len(row.seeds)})"
+
+    def shown_test(row: Row) -> str:
+        return f"{p_text(row.p_value or 0.0)} {SIGNS[row.verdict]}"
+
+    def lead(row: Row) -> int | None:
+        return None if row.wins_ties_losses is None else row.wins_ties_losses[0] - row.wins_ties_losses[2]
+
+    def shown_lead(row: Row) -> str:
+        return " / ".join(f"{count:,}" for count in row.wins_ties_losses or ())
+
     every = [
-        Column(head="ranker", value=lambda row: row.ranker, form=lambda row: row.ranker, priority=0),
-        Column(
-            head=first,
-            value=lambda row: row.means[first],
-            form=lambda row: f"{row.means[first]:.4f}" + (f" {FEW}" if row.too_few_seeds else ""),
-            priority=0,
-        ),
-        _number("published", lambda row: table.published.get(row.ranker), "{:.4f}".format, priority=3),
-        _interval(first, head="95% interval", priority=2),
-        Column(
-            head="sd over seeds",
-            value=lambda row: row.seed_spread[first],
-            form=lambda row: f"{row.seed_spread[first]:.4f} ({len(row.seeds)})",
-            priority=6,
-        ),
-        Column(
-            head=f"p against {table.reference}",
-            value=lambda row: row.p_value,
-            form=lambda row: f"{_p_text(row.p_value)} {SIGNS[row.verdict]}",
-            priority=1,
-        ),
-        _number(f"p against {table.second_reference}", lambda row: row.second_p_value, _p_text, priority=4),
-        Column(
-            head="wins / ties / losses",
-            value=lambda row: row.wins_ties_losses and row.wins_ties_losses[0] - row.wins_ties_losses[2],
-            form=lambda row: " / ".join(f"{count:,}" for count in row.wins_ties_losses or ()),
-            priority=7,
-        ),
+        Column("ranker", lambda row: row.ranker, lambda row: row.ranker, 0),
+        Column(first, lambda row: row.means[first], shown_mean, 0),
+        _number("published", lambda row: table.published.get(row.ranker), "{:.4f}".format, 3),
+        _interval("95% interval", first, 2),
+        Column("sd over seeds", lambda row: row.seed_spread[first], shown_spread, 6),
+        Column(f"p against {table.reference}", lambda row: row.p_value, shown_test, 1),
+        _number(f"p against {table.second_reference}", lambda row: row.second_p_value, p_text, 4),
+        Column("wins / ties / losses", lead, shown_lead, 7),
     ]
     for name in others:
-        every += [_mean(name), _interval(name, head=f"{name}, 95% interval", page_only=True)]
+        every += [_mean(name), _interval(f"{name}, 95% interval", name, 0, page_only=True)]
     every += [
-        _median("episodes", "environment_episodes", "{:,.0f}".format, priority=10),
-        _median("steps", "environment_steps", "{:,.0f}".format, priority=11),
-        _median("fit CPU seconds", "fit_cpu_seconds", short, priority=8),
-        _median("ms a topic", "rank_milliseconds", short, priority=9),
+        _median("episodes", "environment_episodes", "{:,.0f}".format, 10),
+        _median("steps", "environment_steps", "{:,.0f}".format, 11),
+        _median("fit CPU seconds", "fit_cpu_seconds", short, 8),
+        _median("ms a topic", "rank_milliseconds", short, 9),
     ]
     return [column for column in every if any(column.value(row) is not None for row in table.rows)]
 
@@ -128,31 +124,28 @@ def notes(table: ResultTable) -> list[str]:
     ]
 
 
-def _number(head: str, value: Callable[[Row], float | None], form: Callable[[float], str], *, priority: int) -> Column:
+def _number(head: str, value: Callable[[Row], float | None], form: Callable[[float], str], priority: int) -> Column:
     """A column of numbers."""
-    return Column(head=head, value=value, form=lambda row: form(value(row) or 0.0), priority=priority)
+    return Column(head, value, lambda row: form(value(row) or 0.0), priority)
 
 
-def _median(head: str, key: str, form: Callable[[float], str], *, priority: int) -> Column:
+def _median(head: str, key: str, form: Callable[[float], str], priority: int) -> Column:
     """The median over cells of a number of the records."""
-    return _number(head, lambda row: row.medians.get(key), form, priority=priority)
+    return _number(head, lambda row: row.medians.get(key), form, priority)
 
 
 def _mean(name: str) -> Column:
     """Means of another measure than the first."""
-    return _number(name, lambda row: row.means[name], "{:.4f}".format, priority=5)
+    return _number(name, lambda row: row.means[name], "{:.4f}".format, 5)
 
 
-def _interval(name: str, *, head: str, priority: int = 0, page_only: bool = False) -> Column:
+def _interval(head: str, name: str, priority: int, *, page_only: bool = False) -> Column:
     """Intervals of a measure's mean."""
-    return Column(
-        head=head,
-        value=lambda row: row.intervals[name][0],
-        form=lambda row: "[{:.4f}, {:.4f}]".format(*row.intervals[name]),
-        priority=priority,
-        below=name,
-        page_only=page_only,
-    )
+
+    def shown(row: Row) -> str:
+        return "[{:.4f}, {:.4f}]".format(*row.intervals[name])
+
+    return Column(head, lambda row: row.intervals[name][0], shown, priority, below=name, page_only=page_only)
 
 
 def short(value: float) -> str:
@@ -164,9 +157,9 @@ def short(value: float) -> str:
     return f"{value:.2f}" if value >= 0.01 else "< 0.01"
 
 
-def _p_text(value: float | None) -> str:
+def p_text(value: float) -> str:
     """A p value as text."""
-    return "< 0.001" if value is not None and value < 0.001 else f"{value:.3f}"
+    return "< 0.001" if value < 0.001 else f"{value:.3f}"
 
 
 _LATEX = {

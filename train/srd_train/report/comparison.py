@@ -63,7 +63,6 @@ def compare(
     shared = {
         "topic_set": {
             "name": f"{len(runs)} runs" + (", on the topics that all of them rank" if present_only else ""),
-            "full_name": "TREC runs",
             "fingerprint": "",
             "marks": [],
         },

@@ -8,18 +8,15 @@ beyond a cell's last record. A logarithmic axis has no 0, so that the first weig
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from srd_gym.measures import measure
+from srd_train.experiment.records import Record
 
-Points = tuple[NDArray[np.float64], NDArray[np.float64]]
-"""Episodes or seconds, rising, and the validation measure there."""
 Against = Literal["episodes", "cpu_seconds"]
 AGAINST: tuple[Against, ...] = ("episodes", "cpu_seconds")
 """What learning is shown against, a column each."""
@@ -51,76 +48,67 @@ class Panel:
 
     topics: str
     measure: str
-    """In canonical notation."""
+    """Of validation."""
     against: Against
     curves: tuple[LearningCurve, ...]
     levels: Mapping[str, float]
     """Rankers that do not learn but were chosen on the validation topics -> their measure there."""
 
 
-def panels(records: Sequence[Mapping[str, Any]]) -> list[Panel]:
+def panels(records: Sequence[Record]) -> list[Panel]:
     """Two panels for each topic set that something learned on, with episodes and validation."""
     records = [record for record in records if not record["view"]]  # views rank with a fit whose curve is there
     found = []
     for topics in dict.fromkeys(record["topic_set"]["name"] for record in records):
         own = [record for record in records if record["topic_set"]["name"] == topics]
-        learned = [record for record in own if _has_curve(record)]
-        for name in dict.fromkeys(_canonical(record["history"]["measure"]) for record in learned):
-            same = [record for record in learned if _canonical(record["history"]["measure"]) == name]
-            found += [_panel(topics, name, against, same, _levels(own, name)) for against in AGAINST]
+        curves = {against: _curves(own, against) for against in AGAINST}
+        found += [
+            Panel(topics=topics, measure=own[0]["select_by"], against=against, curves=lines, levels=_levels(own))
+            for against, lines in curves.items()
+            if lines
+        ]
     return found
 
 
-def _has_curve(record: Mapping[str, Any]) -> bool:
-    """Whether the cell's history can be drawn."""
-    history = record["history"]
-    return history is not None and len(_points(history["records"], "episodes")[0]) > 1
-
-
-def _canonical(name: str) -> str:
-    """One spelling for each measure; where the ideal comes from is the same within a topic set."""
-    return str(dataclasses.replace(measure(name), normalizer=None))
-
-
-def _levels(records: Iterable[Mapping[str, Any]], name: str) -> dict[str, float]:
+def _levels(records: Iterable[Record]) -> dict[str, float]:
     """What does not learn, but has a value on the validation topics: means over cells."""
     values: dict[str, list[float]] = {}
     for record in records:
-        if record["history"] is None and record["validation"] is not None and _canonical(record["select_by"]) == name:
+        if record["history"] is None and record["validation"] is not None:
             values.setdefault(record["ranker"], []).append(record["validation"])
     return {ranker: float(np.mean(several)) for ranker, several in values.items()}
 
 
-def _points(records: Iterable[Mapping[str, Any]], against: Against) -> Points:
-    """(x, validation) of the records that have both, after the first episodes: a logarithmic axis has no 0."""
-    pairs = [
-        (float(record[against]), float(record["validation"]))
-        for record in records
-        if record.get("episodes") and record.get(against) and record.get("validation") is not None
-    ]
-    points = np.array(pairs, dtype=np.float64).reshape(-1, 2)
-    return points[:, 0], points[:, 1]
-
-
-def _panel(
-    topics: str, name: str, against: Against, records: Sequence[Mapping[str, Any]], levels: Mapping[str, float]
-) -> Panel:
-    """The panel of one topic set and measure."""
-    rankers = dict.fromkeys(record["ranker"] for record in records)
-    curves = [_curve([record for record in records if record["ranker"] == ranker], against) for ranker in rankers]
-    curves.sort(key=lambda curve: (-curve.mean[-1], curve.ranker))
-    return Panel(topics=topics, measure=name, against=against, curves=tuple(curves), levels=levels)
-
-
-def _curve(records: Sequence[Mapping[str, Any]], against: Against) -> LearningCurve:
-    """Folds averaged, then the mean and the range over seeds."""
-    by_seed: dict[int, list[Points]] = {}
+def _curves(records: Sequence[Record], against: Against) -> tuple[LearningCurve, ...]:
+    """Those of all rankers that have two points or more, the highest end first."""
+    by_ranker: dict[str, list[Record]] = {}
     for record in records:
-        by_seed.setdefault(record["seed"], []).append(_points(record["history"]["records"], against))
-    every = [points for several in by_seed.values() for points in several]
-    first, last = max(x[0] for x, _ in every), min(x[-1] for x, _ in every)
+        if record["history"] is not None and len(_points(record, against)) > 1:
+            by_ranker.setdefault(record["ranker"], []).append(record)
+    curves = [_curve(own, against) for own in by_ranker.values()]
+    return tuple(sorted(curves, key=lambda curve: (-curve.mean[-1], curve.ranker)))
+
+
+def _points(record: Record, against: Against) -> NDArray[np.float64]:
+    """[P, 2] effort and validation of a cell, after the first episodes: a logarithmic axis has no 0."""
+    points = [
+        (line[against], line["validation"])
+        for line in record["history"]["records"]
+        if line.get("episodes") and line.get(against) and line.get("validation") is not None
+    ]
+    return np.array(points, dtype=np.float64).reshape(-1, 2)
+
+
+def _curve(records: Sequence[Record], against: Against) -> LearningCurve:
+    """Folds averaged, then the mean and the range over seeds."""
+    by_seed: dict[int, list[NDArray[np.float64]]] = {}
+    for record in records:
+        by_seed.setdefault(record["seed"], []).append(_points(record, against).T)
+    every = [effort for cells in by_seed.values() for effort, _ in cells]
+    first, last = max(effort[0] for effort in every), min(effort[-1] for effort in every)
     x = np.geomspace(first, max(first, last), _POINTS)
-    values = np.array([np.mean([_read(points, x) for points in several], axis=0) for several in by_seed.values()])
+    at = np.log(x)  # straight lines on a logarithmic axis
+    values = np.array([np.mean([np.interp(at, np.log(e), y) for e, y in cells], axis=0) for cells in by_seed.values()])
     return LearningCurve(
         ranker=records[0]["ranker"],
         x=x,
@@ -132,14 +120,8 @@ def _curve(records: Sequence[Mapping[str, Any]], against: Against) -> LearningCu
     )
 
 
-def _start(records: Sequence[Mapping[str, Any]]) -> float | None:
+def _start(records: Sequence[Record]) -> float | None:
     """The mean over cells of what validation gave before any episode."""
     first = [entry for record in records for entry in record["history"]["records"][:1]]
     values = [entry.get("validation") for entry in first if entry.get("episodes") == 0]
     return float(np.mean(values)) if values and None not in values else None
-
-
-def _read(points: Points, x: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The values between the points: straight lines on a logarithmic axis."""
-    at: NDArray[np.float64] = np.interp(np.log(x), np.log(points[0]), points[1])
-    return at

@@ -14,7 +14,7 @@ import pytest
 from made_results import record
 from run_srd import Srd
 
-from srd_train.report.scores import write_scores
+from srd_train.report.results import write_scores
 from srd_train.report.significance import paired_test
 from studies.claims import check
 from studies.claims.book import Allowed, Pivot, Situation, read_book

@@ -19,7 +19,7 @@ from srd_train.experiment.recipe import Cell, Recipe, built_in, load_recipe
 from srd_train.experiment.sources import patterns
 from srd_train.report.macro import collection_cells, macro_cells, macro_tables, page_markdown
 from srd_train.report.markup import legend_of, write_page
-from srd_train.report.scores import check_scores_path, write_scores
+from srd_train.report.results import write_scores
 from srd_train.report.tables import ResultTable, complete_tables
 
 _USAGE = """srd benchmark NAME|RECIPE.toml [--out DIR] [--fresh] [--jobs N] [--engine local|ray] [--trust]
@@ -73,8 +73,6 @@ class Benchmark:
             ValueError, FileNotFoundError: a recipe that cannot be read, or topics that are missing.
         """
         recipe = load_recipe(self.recipe, trust=self.trust)
-        if self.scores is not None:
-            check_scores_path(self.scores)
         out = self.out or Path("results") / recipe.name
         records, failed = self._run_cells(recipe, out, output)
         found, problems = complete_tables(records, recipe)

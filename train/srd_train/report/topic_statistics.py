@@ -99,9 +99,11 @@ def _reference_values(topics: TopicSet) -> dict[str, Any]:
     judged = topics.replace(topic for topic in topics if topic.labelled)
     if not len(judged):
         return {"values": {"random": None, "retrieval order": None, "oracle": None}, "odd_order": None}
+    rng = np.random.default_rng(0)
+    shuffles = ({t.query_id: rng.permutation(t.n_candidates) for t in judged} for _ in range(SHUFFLES))
+    chance: Scores = np.mean([_topic_values(judged, rankings) for rankings in shuffles], axis=0)
     best = {t.query_id: greedy_ideal(t.judgments, ids=t.doc_ids, depth=10) for t in judged if t.judgments is not None}
-    chance, oracle = _random_values(judged), _topic_values(judged, best)
-    order = None
+    oracle, order = _topic_values(judged, best), None
     if judged.has_retrieval_order:
         order = _topic_values(judged, {topic.query_id: np.arange(topic.n_candidates) for topic in judged})
     values = {"random": chance, "retrieval order": order, "oracle": oracle}
@@ -133,14 +135,6 @@ def _topic_values(topics: TopicSet, rankings: Rankings) -> Scores:
     """MEASURE of each topic."""
     per_topic = evaluate(topics, rankings, [MEASURE]).per_topic
     return np.array([per_topic[query_id][MEASURE] for query_id in topics.query_ids])
-
-
-def _random_values(topics: TopicSet) -> Scores:
-    """MEASURE of each topic, the mean over `SHUFFLES` random orders."""
-    rng = np.random.default_rng(0)
-    shuffles = ({t.query_id: rng.permutation(t.n_candidates) for t in topics} for _ in range(SHUFFLES))
-    mean: Scores = np.mean([_topic_values(topics, rankings) for rankings in shuffles], axis=0)
-    return mean
 
 
 def _redundancy(table: NDArray[np.bool_]) -> float | None:

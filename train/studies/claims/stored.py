@@ -17,7 +17,7 @@ from srd_gym.reading import reading
 from srd_train.experiment.recipe import Recipe, load_recipe
 from srd_train.experiment.records import Record
 from srd_train.report.macro import averaged, collection_scores, macro_markdown, macro_tables, page_markdown
-from srd_train.report.scores import AS_JSON, KEY, VERSION
+from srd_train.report.results import AS_JSON, KEY, VERSION
 from srd_train.report.significance import Scores
 from srd_train.report.tables import ResultTable, Row, complete_tables
 

@@ -14,7 +14,6 @@ from typing import Any, Literal
 
 import numpy as np
 
-from srd_gym.checks import unknown
 from srd_train.experiment.recipe import Recipe
 from srd_train.experiment.records import Record
 from srd_train.report.significance import Scores, interval, tests_against, wins_ties_losses
@@ -162,11 +161,8 @@ def complete_tables(
             on a topic set mmr, else the best that reads no judgments.
 
     Raises:
-        ValueError: no such reference, or no ranker was run on all topics of a set anywhere.
+        ValueError: no ranker was run on all topics of a set anywhere.
     """
-    rankers = {str(record["ranker"]) for record in records}
-    if reference is not None and reference not in rankers:
-        raise unknown("ranker in the results", reference, sorted(rankers))
     groups: dict[tuple[object, ...], list[Record]] = {}
     for record in records:
         groups.setdefault(same_benchmark(record), []).append(record)

@@ -24,7 +24,7 @@ from srd_train.report.markup import as_latex, as_markdown, columns, legend_of, n
 from srd_train.report.rankings import rankings_of
 from srd_train.report.results import read_results, topics_of
 from srd_train.report.significance import Scores
-from srd_train.report.tables import Problem, ResultTable, Row, complete_tables
+from srd_train.report.tables import Problem, ResultTable, complete_tables
 
 SCRIPTS = ("elements.js", "scales.js", "tables.js", "charts.js", "pairs.js", "explorer.js", "start.js")
 """In this order they make one script."""
@@ -185,21 +185,19 @@ def _set(table: ResultTable, topics: TopicSet | None) -> dict[str, Any]:
         "measures": list(table.measures),
         "topics": list(table.topic_ids),
         "queries": [texts.get(query_id, "") for query_id in table.topic_ids],
-        "rankers": [_ranker(row) for row in table.rows],
+        "rankers": [
+            {
+                "name": row.ranker,
+                "reads": row.reads_judgments,
+                "means": row.means,
+                "intervals": row.intervals,
+                "fit": row.medians.get("fit_cpu_seconds"),
+                "rank": row.medians.get("rank_milliseconds"),
+            }
+            for row in table.rows
+        ],
         "scores": {name: _packed(list(by_ranker.values())) for name, by_ranker in table.scores.items()},
         "curves": [asdict(panel) for panel in panels(table.records)],
-    }
-
-
-def _ranker(row: Row) -> dict[str, Any]:
-    """The figures of a ranker."""
-    return {
-        "name": row.ranker,
-        "reads": row.reads_judgments,
-        "means": row.means,
-        "intervals": row.intervals,
-        "fit": row.medians.get("fit_cpu_seconds"),
-        "rank": row.medians.get("rank_milliseconds"),
     }
 
 

@@ -92,7 +92,7 @@ def _gains(
         return [None] * len(lists)
     judged, depth = topic.judgments, max(record["depth"] for record in table.records)
     wanted = measure(table.measures[0])
-    normalizer = wanted.normalizer or ("pool" if table.normalizer == "pool" else "candidates")
+    normalizer = wanted.normalizer or table.normalizer
     reference = Reference.of(topic, normalizer)
     bound = dataclasses.replace(wanted, normalizer=normalizer).bind([reference], depth, judged.shape[1])
     rows = np.zeros((len(lists), depth, judged.shape[1]), dtype=np.int8)

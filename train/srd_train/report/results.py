@@ -72,9 +72,8 @@ def read_results(folder: Path) -> tuple[list[Record], list[Problem]]:
             problems.append(Problem(kind="twice", what=str(latest[key]["cell"]), why=why))
         latest[key] = {**record, "folder": folder}
     if not latest:
-        shown = "; ".join(str(problem) for problem in problems[:3])
-        more = f" (and {len(problems) - 3} more)" if len(problems) > 3 else ""
-        raise ValueError(f"no record that a report could be made of in {folder}: {shown}{more}")
+        shown = "; ".join(map(str, problems[:3]))
+        raise ValueError(f"no record that a report could be made of in {folder}: {shown}")
     return sorted(latest.values(), key=lambda record: str(record["cell"])), problems
 
 
@@ -87,11 +86,9 @@ def _parsed(file: Path) -> Record | Problem:
         return Problem(kind="version", what=str(file), why=why)
     except ValueError as error:
         return Problem(kind="unreadable", what=str(file), why=str(error))
-    failure = record.get("error")
-    if isinstance(failure, dict):
-        failure = ": ".join(str(failure[key]) for key in ("type", "message") if failure.get(key)) or json.dumps(failure)
-    if failure:
-        return Problem(kind="failed", what=str(record.get("cell", "a cell")), why=str(failure))
+    if failure := record.get("error"):
+        why = f"{failure.get('type')}: {failure.get('message')}" if isinstance(failure, dict) else str(failure)
+        return Problem(kind="failed", what=str(record.get("cell", "a cell")), why=why)
     return record
 
 

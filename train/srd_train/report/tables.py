@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from srd_gym.measures import Normalizer
 from srd_train.experiment.recipe import Recipe
 from srd_train.experiment.records import Record
 from srd_train.report.significance import Scores, interval, tests_against, wins_ties_losses
@@ -77,8 +78,8 @@ class ResultTable:
     """Topics that were tested on."""
     folds: tuple[int, ...]
     """Folds run; none where runs of other systems are compared."""
-    normalizer: str
-    """Where the ideal rankings come from: "pool" or "candidates"."""
+    normalizer: Normalizer
+    """Where the ideal rankings come from."""
     reference: str
     """The ranker that the others are tested against."""
     second_reference: str | None

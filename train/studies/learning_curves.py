@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import tyro
 
 from srd_train.commands.console import File, Output
+from srd_train.experiment.records import Record
 from srd_train.report.curves import AGAINST, Panel, panels
 from srd_train.report.results import read_results
 from studies.figures import COLOURS, check_format, empty_figure, save_figure
@@ -38,7 +39,10 @@ class LearningCurves:
     def execute(self, output: Output) -> int:
         """Read and draw."""
         check_format(self.out)
-        found = panels(read_results(self.results)[0])
+        by_topics: dict[str, list[Record]] = {}
+        for record in read_results(self.results)[0]:
+            by_topics.setdefault(record["topic_set"]["name"], []).append(record)
+        found = [panel for records in by_topics.values() for panel in panels(records)]
         if not found:
             raise ValueError(
                 "no cell has a learning curve to draw: expected rankers that learn from episodes and are validated"

@@ -56,17 +56,17 @@ class Panel:
 
 
 def panels(records: Sequence[Record]) -> list[Panel]:
-    """Two panels for each topic set that something learned on, with episodes and validation."""
+    """Two panels for a topic set that something learned on, with episodes and validation.
+
+    Args:
+        records: of its cells.
+    """
     records = [record for record in records if not record["view"]]  # views rank with a fit whose curve is there
     found = []
-    for topics in dict.fromkeys(record["topic_set"]["name"] for record in records):
-        own = [record for record in records if record["topic_set"]["name"] == topics]
-        curves = {against: _curves(own, against) for against in AGAINST}
-        found += [
-            Panel(topics=topics, measure=own[0]["select_by"], against=against, curves=lines, levels=_levels(own))
-            for against, lines in curves.items()
-            if lines
-        ]
+    for against in AGAINST:
+        if curves := _curves(records, against):
+            topics, name = records[0]["topic_set"]["name"], records[0]["select_by"]
+            found.append(Panel(topics=topics, measure=name, against=against, curves=curves, levels=_levels(records)))
     return found
 
 

@@ -31,15 +31,12 @@ def test_names_give_generated_topics(source: str, count: int, seed: int) -> None
     assert topics.simulated
 
 
-@pytest.mark.parametrize(
-    ("source", "message"),
-    [
-        ("synthetic:tiny:x", r'expected "synthetic:PRESET\[:TOPICS\[:SEED\]\]" such as "synthetic:serp:200:1", got'),
-        ("synthetic:tiny:1:2:3", r'expected "synthetic:PRESET'),
-        ("synthetic:tiny:-1", r'expected "synthetic:PRESET'),
-        ("synthetic:tinny", r"Did you mean tiny"),
-    ],
-)
+@pytest.mark.parametrize(("source", "message"), [
+    ("synthetic:tiny:x", r'expected "synthetic:PRESET\[:TOPICS\[:SEED\]\]" such as "synthetic:serp:200:1", got'),
+    ("synthetic:tiny:1:2:3", r'expected "synthetic:PRESET'),
+    ("synthetic:tiny:-1", r'expected "synthetic:PRESET'),
+    ("synthetic:tinny", r"Did you mean tiny"),
+])  # fmt: skip
 def test_bad_names_say_what_was_expected(source: str, message: str) -> None:
     refused(lambda: load_topics(source), message)
 

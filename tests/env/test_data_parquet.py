@@ -180,21 +180,18 @@ def told(metadata: bytes) -> Any:
 GRADES, NUMBERS = pa.list_(pa.int8()), pa.list_(pa.float32())
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (lambda table: table.drop_columns(["doc_ids"]), r"lacks the column doc_ids; it has query_id, .*pool"),
-        (lambda table: table.append_column("query_id", table["query_id"]), "two columns are named 'query_id'"),
-        (lambda table: pa.concat_tables([table, table]), "comes? twice"),
-        (told(b'{"schema_version": 2, "name": "x"}'), r"schema version 2, but this srd_gym reads up to 1; upgrade"),
-        (told(b"[1]"), r"metadata 'srd_gym' must be a JSON object .* got '\[1\]'"),
-        (changed("doc_vectors", ["x", "y"]), r"column 'doc_vectors' has type string, expected list<.*float>"),
-        (changed("judgments", [[0] * 6, [1] * 5], GRADES), r"row 1: judgments holds 5 numbers, expected 3 x 2"),
-        (changed("judgments", [[0] * 6, [1, None] * 3], GRADES), "a list holds a null"),
-        (changed("judgments", [[0] * 6, [300] * 6]), r"column 'judgments' .*300"),
-        (changed("doc_vectors", [[0.0] * 6, [np.nan] * 6], NUMBERS), "row 1: topic '2': doc_vectors holds NaN"),
-    ],
-)
+@pytest.mark.parametrize(("change", "message"), [
+    (lambda table: table.drop_columns(["doc_ids"]), r"lacks the column doc_ids; it has query_id, .*pool"),
+    (lambda table: table.append_column("query_id", table["query_id"]), "two columns are named 'query_id'"),
+    (lambda table: pa.concat_tables([table, table]), "comes? twice"),
+    (told(b'{"schema_version": 2, "name": "x"}'), r"schema version 2, but this srd_gym reads up to 1; upgrade"),
+    (told(b"[1]"), r"metadata 'srd_gym' must be a JSON object .* got '\[1\]'"),
+    (changed("doc_vectors", ["x", "y"]), r"column 'doc_vectors' has type string, expected list<.*float>"),
+    (changed("judgments", [[0] * 6, [1] * 5], GRADES), r"row 1: judgments holds 5 numbers, expected 3 x 2"),
+    (changed("judgments", [[0] * 6, [1, None] * 3], GRADES), "a list holds a null"),
+    (changed("judgments", [[0] * 6, [300] * 6]), r"column 'judgments' .*300"),
+    (changed("doc_vectors", [[0.0] * 6, [np.nan] * 6], NUMBERS), "row 1: topic '2': doc_vectors holds NaN"),
+])  # fmt: skip
 def test_what_is_wrong_is_named(written: Path, change: Any, message: str) -> None:
     pq.write_table(change(pq.read_table(written)), written)
     refused(lambda: read_topics(written), f"set\\.parquet.*{message}")

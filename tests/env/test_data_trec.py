@@ -105,18 +105,15 @@ def test_a_written_run_keeps_its_order(tmp_path_factory: pytest.TempPathFactory,
     assert (np.diff(run.scores["q"].astype(np.float32)) < 0).all(), "no tie is left, in single precision either"
 
 
-@pytest.mark.parametrize(
-    ("rankings", "tag", "message"),
-    [
-        ({"1": ["a b"]}, "x", r"document id 'a b' holds ' '.*rename it"),
-        ({"1": ["a\x00"]}, "x", r"document id 'a\\x00' holds '\\x00'"),
-        ({"1": ["a\u00a0b"]}, "x", r"document id"),
-        ({"1": [""]}, "x", r"document id '' is empty"),
-        ({"1\n2": ["a"]}, "x", r"query id '1\\n2' holds '\\n'"),
-        ({"1": ["a"]}, "my tag", r"the tag 'my tag' holds ' '"),
-        ({"1": ["a", "a"]}, "x", r"a document comes twice for query '1'"),
-    ],
-)
+@pytest.mark.parametrize(("rankings", "tag", "message"), [
+    ({"1": ["a b"]}, "x", r"document id 'a b' holds ' '.*rename it"),
+    ({"1": ["a\x00"]}, "x", r"document id 'a\\x00' holds '\\x00'"),
+    ({"1": ["a\u00a0b"]}, "x", r"document id"),
+    ({"1": [""]}, "x", r"document id '' is empty"),
+    ({"1\n2": ["a"]}, "x", r"query id '1\\n2' holds '\\n'"),
+    ({"1": ["a"]}, "my tag", r"the tag 'my tag' holds ' '"),
+    ({"1": ["a", "a"]}, "x", r"a document comes twice for query '1'"),
+])  # fmt: skip
 def test_what_a_run_cannot_carry_is_refused(
     tmp_path: Path, rankings: dict[str, list[str]], tag: str, message: str
 ) -> None:

@@ -78,14 +78,3 @@ def test_a_vector_step_copies_each_topic_once_and_none_when_shared(mode: str, sh
         expected = 0 if share else 2 * B if step == 3 and mode == "same_step" else B
         assert made == expected
         assert step == 3 or held < expected + 1
-
-
-def test_the_count_sees_every_way_of_copying() -> None:
-    array = np.zeros((3, N, F), np.float32).view(Counting)
-    for copy in (lambda: array[0].copy(), lambda: array[[1]], lambda: array.take([1], axis=0), lambda: array[0] + 0):
-        Counting.copied = 0
-        copy()
-        assert Counting.copied == MATRIX
-    Counting.copied = 0
-    array[0][:5].view()
-    assert Counting.copied == 0

@@ -40,6 +40,10 @@ ARGUMENTS: list[dict[str, Any]] = [
 ]
 
 
+REWARDS = ["alpha_DCG", "ERR_IA@5", "NRBP", "alpha_nDCG(normalizer='candidates')@3", measure("StRecall")]
+MEASURES = ["ERR_IA@5", "alpha_DCG@10", "Dsharp_nDCG", "MAP_IA"]
+
+
 def name(arguments: dict[str, Any]) -> str:
     return ",".join(map(str, arguments)) or "defaults"
 
@@ -73,14 +77,17 @@ def test_the_passive_checker_is_silent_and_off_for_shared_documents() -> None:
                 env.step(action)
 
 
-@given(seeds, st.sampled_from(["alpha_DCG", "ERR_IA", "NRBP", "MAP_IA", "Dsharp_nDCG"]), st.sampled_from([3, None]))
-def test_the_environment_is_the_core(seed: int, what: str, horizon: int | None) -> None:
+@given(seeds, st.sampled_from(REWARDS), st.sampled_from([3, None]), st.sampled_from([None, "candidates"]))
+def test_the_environment_is_the_core_and_its_measures_are_those_of_an_evaluation(
+    seed: int, what: Any, horizon: int | None, normalizer: Any
+) -> None:
     topics = random_topics(seed)
-    env = gym.make("SRD-v0", topics=topics, reward=what, horizon=horizon, measures=["alpha_nDCG"])
-    core = SelectionCore(topics, reward=what, horizon=horizon, measures=["alpha_nDCG"])
+    arguments: dict[str, Any] = {"reward": what, "horizon": horizon, "normalizer": normalizer, "measures": MEASURES}
+    env, core = gym.make("SRD-v0", topics=topics, **arguments), SelectionCore(topics, **arguments)
     generator = np.random.default_rng(seed)
-    observation, info = env.reset(seed=seed)
-    core.reset([topics.position(info["query_id"])])
+    _, info = env.reset(seed=seed)
+    query_id = info["query_id"]
+    core.reset([topics.position(query_id)])
     paid, terminated = 0.0, False
     while not terminated:
         action = int(generator.integers(0, topics.max_candidates))
@@ -92,27 +99,10 @@ def test_the_environment_is_the_core(seed: int, what: str, horizon: int | None) 
         assert_array_equal(observation["action_mask"], core.allowed[0])
         paid += float(reward)
     assert info["return"] == paid
-    assert info["measures"] == {key: value.item() for key, value in core.measures().items()}
+    found = evaluate(topics, {query_id: core.ranking[0]}, list(info["measures"]), normalizer)
+    assert info["measures"] == pytest.approx(found.per_topic[query_id], rel=1e-12)
+    assert {"ERR_IA@5", "alpha_DCG@10", "MAP_IA"} <= set(info["measures"])
     assert all(type(value) is float for value in info["measures"].values())
-
-
-@pytest.mark.parametrize(
-    "what", ["alpha_DCG", "ERR_IA@5", "NRBP", "alpha_nDCG(normalizer='candidates')@3", measure("StRecall")]
-)
-@pytest.mark.parametrize("normalizer", [None, "candidates"])
-def test_measures_at_the_end_are_those_of_an_evaluation(what: Any, normalizer: Any) -> None:
-    topics = random_topics(11, n=12)
-    more = ["ERR_IA@5", "alpha_DCG@10", "Dsharp_nDCG", "MAP_IA"]
-    env = gym.make("SRD-v0", topics=topics, reward=what, measures=more, normalizer=normalizer)
-    for query_id in topics.query_ids:
-        env.reset(options={"query_id": query_id})
-        paid = [env.step(action) for action in range(10)]
-        info = paid[-1][-1]
-        assert sum(reward for _, reward, *_ in paid) == info["return"]
-        names = list(info["measures"])
-        assert {"ERR_IA@5", "alpha_DCG@10", "Dsharp_nDCG@10", "MAP_IA"} <= set(names)
-        found = evaluate(topics, {query_id: info["ranking"]}, names, normalizer)
-        assert info["measures"] == found.per_topic[query_id]
 
 
 @pytest.mark.parametrize(("arguments", "error", "message"), [

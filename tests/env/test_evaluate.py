@@ -101,17 +101,14 @@ def test_no_ranking_scores_0_and_an_empty_rank_is_a_document_that_covers_nothing
     assert found.missing == 0
 
 
-@pytest.mark.parametrize(
-    ("rankings", "message"),
-    [
-        ({"7": [0]}, "unknown query id"),
-        ({"1": [3]}, "topic '1': candidate 3 does not exist; expected 0 to 2"),
-        ({"1": [-2]}, "topic '1': candidate -2 does not exist"),
-        ({"1": [0, 0]}, "topic '1': candidate 0 is ranked twice"),
-        ({"1": [[0]]}, "topic '1': a ranking is a list of candidate indices"),
-        ({"1": [0.5]}, "topic '1': a ranking is a list of candidate indices"),
-    ],
-)
+@pytest.mark.parametrize(("rankings", "message"), [
+    ({"7": [0]}, "unknown query id"),
+    ({"1": [3]}, "topic '1': candidate 3 does not exist; expected 0 to 2"),
+    ({"1": [-2]}, "topic '1': candidate -2 does not exist"),
+    ({"1": [0, 0]}, "topic '1': candidate 0 is ranked twice"),
+    ({"1": [[0]]}, "topic '1': a ranking is a list of candidate indices"),
+    ({"1": [0.5]}, "topic '1': a ranking is a list of candidate indices"),
+])  # fmt: skip
 def test_a_wrong_ranking_says_what_is_wrong(rankings: dict[str, list[int]], message: str) -> None:
     refused(lambda: evaluate(topics(), rankings, ["StRecall@1"]), message)
 

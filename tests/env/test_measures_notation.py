@@ -55,30 +55,27 @@ def test_arguments_take_the_place_of_what_is_written() -> None:
     assert measure("nNRBP", normalizer="candidates").normalizer == "candidates"
 
 
-@pytest.mark.parametrize(
-    ("typed", "message"),
-    [
-        ("alpha_nDGC@10", r"unknown measure 'alpha_nDGC'\. Did you mean .*alpha_nDCG.*NAME@k"),
-        ("err-aa@10", r"unknown measure 'err-aa'\. Did you mean .*ERR_IA"),
-        ("alpha_nDCG(alfa=0.3)@10", r"unknown parameter of alpha_nDCG: 'alfa'\. Did you mean alpha"),
-        ("StRecall(alpha=0.3)@10", r"unknown parameter of StRecall: 'alpha'"),
-        ("alpha_nDCG(alpha=2)@10", r"alpha must be between 0 and 1, got 2"),
-        ("alpha_nDCG(alpha=nan)@10", r"alpha must be a number, got 'nan'"),
-        ("alpha_nDCG(alpha=half)@10", r"alpha must be a number, got 'half'"),
-        ("NRBP(beta=1)", r"beta must be below 1"),
-        ("Dsharp_nDCG(gamma=-1)@5", r"gamma must be between 0 and 1, got -1"),
-        ("alpha_DCG(normalization=chapelle)@5", r"unknown normalization of alpha_DCG: 'chapelle'. Known: ndeval"),
-        ("nNRBP(normalizer=best)", r"unknown normalizer of nNRBP: 'best'. Known: candidates, pool"),
-        ("alpha_nDCG@0", r"cutoff must be at least 1, got 0"),
-        ("alpha_nDCG@ten", r"the cutoff after '@' must be a whole number, got 'ten'"),
-        ("alpha_nDCG@-5", r"the cutoff after '@' must be a whole number, got '-5'"),
-        ("alpha_nDCG(rel=0)@5", r"rel must be at least 1, got 0"),
-        ("alpha_nDCG(0.5)@5", r"expected parameter=value, got '0.5'"),
-        ("alpha_nDCG(alpha=0.5, alpha=0.4)@5", r"alpha comes twice"),
-        ("alpha_nDCG(alpha=0.5@5", r"cannot read measure .*expected NAME@k or NAME\(parameter=value"),
-        ("", r"cannot read measure ''"),
-    ],
-)
+@pytest.mark.parametrize(("typed", "message"), [
+    ("alpha_nDGC@10", r"unknown measure 'alpha_nDGC'\. Did you mean .*alpha_nDCG.*NAME@k"),
+    ("err-aa@10", r"unknown measure 'err-aa'\. Did you mean .*ERR_IA"),
+    ("alpha_nDCG(alfa=0.3)@10", r"unknown parameter of alpha_nDCG: 'alfa'\. Did you mean alpha"),
+    ("StRecall(alpha=0.3)@10", r"unknown parameter of StRecall: 'alpha'"),
+    ("alpha_nDCG(alpha=2)@10", r"alpha must be between 0 and 1, got 2"),
+    ("alpha_nDCG(alpha=nan)@10", r"alpha must be a number, got 'nan'"),
+    ("alpha_nDCG(alpha=half)@10", r"alpha must be a number, got 'half'"),
+    ("NRBP(beta=1)", r"beta must be below 1"),
+    ("Dsharp_nDCG(gamma=-1)@5", r"gamma must be between 0 and 1, got -1"),
+    ("alpha_DCG(normalization=chapelle)@5", r"unknown normalization of alpha_DCG: 'chapelle'. Known: ndeval"),
+    ("nNRBP(normalizer=best)", r"unknown normalizer of nNRBP: 'best'. Known: candidates, pool"),
+    ("alpha_nDCG@0", r"cutoff must be at least 1, got 0"),
+    ("alpha_nDCG@ten", r"the cutoff after '@' must be a whole number, got 'ten'"),
+    ("alpha_nDCG@-5", r"the cutoff after '@' must be a whole number, got '-5'"),
+    ("alpha_nDCG(rel=0)@5", r"rel must be at least 1, got 0"),
+    ("alpha_nDCG(0.5)@5", r"expected parameter=value, got '0.5'"),
+    ("alpha_nDCG(alpha=0.5, alpha=0.4)@5", r"alpha comes twice"),
+    ("alpha_nDCG(alpha=0.5@5", r"cannot read measure .*expected NAME@k or NAME\(parameter=value"),
+    ("", r"cannot read measure ''"),
+])  # fmt: skip
 def test_a_slip_says_what_was_expected(typed: str, message: str) -> None:
     refused(lambda: measure(typed), message)
     refused(lambda: measure(10), "expected a measure or its notation such as 'alpha_nDCG@10', got 10", TypeError)

@@ -220,51 +220,45 @@ def test_arrays_share_one_table_of_neighbours() -> None:
 # What is refused, notation, distances and wrappers
 
 
-@pytest.mark.parametrize(
-    ("make", "error", "message"),
-    [
-        (lambda: KNN(1.0), ValueError, "fraction must be below 1; 0.3 drops"),
-        (lambda: KNN(-0.1), ValueError, "fraction must be between 0 and 1, got -0.1"),
-        (lambda: KNN(float("nan")), ValueError, "fraction must be between 0 and 1, got nan"),
-        (lambda: KNN("0.3"), TypeError, r"fraction must be a number, got '0.3' \(str\)"),
-        (lambda: KNN(k=0), ValueError, "k must be at least 1, got 0"),
-        (lambda: KNN(k=2.5), TypeError, r"k must be a whole number, got 2.5"),
-        (lambda: KNN(), ValueError, "either a fraction .* or a number of neighbours"),
-        (lambda: KNN(0.3, k=4), ValueError, "either a fraction .* got fraction=0.3 and k=4"),
-        (lambda: KNN(0.3, metric="euclid"), ValueError, "unknown metric 'euclid'. Did you mean euclidean"),
-        (lambda: ByRanker("mmr", 0), ValueError, "keep, a number of candidates, must be at least 1, got 0"),
-        (lambda: ByRanker("mmr", 0.0), ValueError, "keep, a share .* must be between .* and 1, got 0.0"),
-        (lambda: ByRanker("mmr", 1.5), ValueError, "keep, a share .* and 1, got 1.5"),
-        (lambda: ByRanker("mmr", True), TypeError, "keep, a number of candidates, must be a whole number, got True"),
-        (lambda: ByRanker("mmr", 0.5, when="steps"), ValueError, "unknown moment to prune 'steps'"),
-        (lambda: ByRanker(object(), 0.5), TypeError, "needs `rank` and `rank_batch`.*which object lacks"),
-        (lambda: ByRanker(object(), 0.5, when="step"), TypeError, "needs `score`.*which object lacks"),
-        (lambda: Chain(()), ValueError, "Chain needs at least one strategy"),
-        (lambda: Chain(("knn",)), TypeError, "pruning must be a strategy with `bind`.*got str"),
-        (lambda: SelectionCore(random_topics(0), pruning="KNN"), TypeError, "a strategy with `bind`.*got str"),
-        (lambda: Chain(KNN(0.3)), TypeError, "Chain takes a tuple of strategies, got KNN"),
-        (lambda: pruning_from(KNN), TypeError, "pruning must be a strategy.*got KNN"),
-        (lambda: pruning_from({"kind": "kn"}), ValueError, "unknown kind of pruning 'kn'. Did you mean knn"),
-        (lambda: pruning_from({"kind": "knn", "fractoin": 1}), TypeError, "of KNN: 'fractoin'.*fraction"),
-        (lambda: parse_pruning("knn"), ValueError, "cannot read the pruning description 'knn'. Write \"knn:FRACTION"),
-        (lambda: parse_pruning("knn:much"), ValueError, "cannot read the number 'much'"),
-        (lambda: parse_pruning("ranker:0.5:later:mmr"), ValueError, "cannot read the pruning description"),
-        (lambda: parse_pruning(0.3), TypeError, r"a pruning description is text, got 0.3"),
-    ],
-)
+@pytest.mark.parametrize(("make", "error", "message"), [
+    (lambda: KNN(1.0), ValueError, "fraction must be below 1; 0.3 drops"),
+    (lambda: KNN(-0.1), ValueError, "fraction must be between 0 and 1, got -0.1"),
+    (lambda: KNN(float("nan")), ValueError, "fraction must be between 0 and 1, got nan"),
+    (lambda: KNN("0.3"), TypeError, r"fraction must be a number, got '0.3' \(str\)"),
+    (lambda: KNN(k=0), ValueError, "k must be at least 1, got 0"),
+    (lambda: KNN(k=2.5), TypeError, r"k must be a whole number, got 2.5"),
+    (lambda: KNN(), ValueError, "either a fraction .* or a number of neighbours"),
+    (lambda: KNN(0.3, k=4), ValueError, "either a fraction .* got fraction=0.3 and k=4"),
+    (lambda: KNN(0.3, metric="euclid"), ValueError, "unknown metric 'euclid'. Did you mean euclidean"),
+    (lambda: ByRanker("mmr", 0), ValueError, "keep, a number of candidates, must be at least 1, got 0"),
+    (lambda: ByRanker("mmr", 0.0), ValueError, "keep, a share .* must be between .* and 1, got 0.0"),
+    (lambda: ByRanker("mmr", 1.5), ValueError, "keep, a share .* and 1, got 1.5"),
+    (lambda: ByRanker("mmr", True), TypeError, "keep, a number of candidates, must be a whole number, got True"),
+    (lambda: ByRanker("mmr", 0.5, when="steps"), ValueError, "unknown moment to prune 'steps'"),
+    (lambda: ByRanker(object(), 0.5), TypeError, "needs `rank` and `rank_batch`.*which object lacks"),
+    (lambda: ByRanker(object(), 0.5, when="step"), TypeError, "needs `score`.*which object lacks"),
+    (lambda: Chain(()), ValueError, "Chain needs at least one strategy"),
+    (lambda: Chain(("knn",)), TypeError, "pruning must be a strategy with `bind`.*got str"),
+    (lambda: SelectionCore(random_topics(0), pruning="KNN"), TypeError, "a strategy with `bind`.*got str"),
+    (lambda: Chain(KNN(0.3)), TypeError, "Chain takes a tuple of strategies, got KNN"),
+    (lambda: pruning_from(KNN), TypeError, "pruning must be a strategy.*got KNN"),
+    (lambda: pruning_from({"kind": "kn"}), ValueError, "unknown kind of pruning 'kn'. Did you mean knn"),
+    (lambda: pruning_from({"kind": "knn", "fractoin": 1}), TypeError, "of KNN: 'fractoin'.*fraction"),
+    (lambda: parse_pruning("knn"), ValueError, "cannot read the pruning description 'knn'. Write \"knn:FRACTION"),
+    (lambda: parse_pruning("knn:much"), ValueError, "cannot read the number 'much'"),
+    (lambda: parse_pruning("ranker:0.5:later:mmr"), ValueError, "cannot read the pruning description"),
+    (lambda: parse_pruning(0.3), TypeError, r"a pruning description is text, got 0.3"),
+])  # fmt: skip
 def test_bad_input_is_named(make: Any, error: type[Exception], message: str) -> None:
     refused(make, message, error)
 
 
-@pytest.mark.parametrize(
-    ("when", "answer", "message"),
-    [
-        ("reset", [4, 1, 4], "ranker 'odd' ranks a document of topic 'q0' twice"),
-        ("reset", [4, 1], "asked for 6 documents, the ranker returned 2"),
-        ("step", [1.0, 2.0], r"topic 'q0', pruning by .*: expected scores of shape \(6,\), got \(2,\)"),
-        ("step", [1.0, 2.0, np.nan, 1.0, 1.0, 1.0], "the score of document 2 is NaN"),
-    ],
-)
+@pytest.mark.parametrize(("when", "answer", "message"), [
+    ("reset", [4, 1, 4], "ranker 'odd' ranks a document of topic 'q0' twice"),
+    ("reset", [4, 1], "asked for 6 documents, the ranker returned 2"),
+    ("step", [1.0, 2.0], r"topic 'q0', pruning by .*: expected scores of shape \(6,\), got \(2,\)"),
+    ("step", [1.0, 2.0, np.nan, 1.0, 1.0, 1.0], "the score of document 2 is NaN"),
+])  # fmt: skip
 def test_broken_rankings_and_scores_are_named(when: Any, answer: Any, message: str) -> None:
     ranker = Answers(np.asarray(answer))
     core = SelectionCore(random_topics(0, n=6), horizon=2, pruning=ByRanker(ranker, 3, when=when))
@@ -277,18 +271,15 @@ def test_topics_without_vectors_are_refused_when_distances_are_needed() -> None:
     refused(lambda: core.step([0]), "topic '1' has no document vectors, which kNN pruning")
 
 
-@pytest.mark.parametrize(
-    ("text", "strategy"),
-    [
-        ("knn:0.3", KNN(0.3)),
-        ("knn:20", KNN(k=20)),
-        ("knn:0.1:cosine", KNN(0.1, metric="cosine")),
-        ("ranker:0.5:reset:mmr", ByRanker("mmr", 0.5)),
-        ("ranker:7:step:C:/models/ntn", ByRanker("C:/models/ntn", 7, when="step")),
-        ("knn:0.1+ranker:0.5:step:mmr", Chain((KNN(0.1), ByRanker("mmr", 0.5, when="step")))),
-        ("ranker:3:reset:c++/ntn+knn:5", Chain((ByRanker("c++/ntn", 3), KNN(k=5)))),
-    ],
-)
+@pytest.mark.parametrize(("text", "strategy"), [
+    ("knn:0.3", KNN(0.3)),
+    ("knn:20", KNN(k=20)),
+    ("knn:0.1:cosine", KNN(0.1, metric="cosine")),
+    ("ranker:0.5:reset:mmr", ByRanker("mmr", 0.5)),
+    ("ranker:7:step:C:/models/ntn", ByRanker("C:/models/ntn", 7, when="step")),
+    ("knn:0.1+ranker:0.5:step:mmr", Chain((KNN(0.1), ByRanker("mmr", 0.5, when="step")))),
+    ("ranker:3:reset:c++/ntn+knn:5", Chain((ByRanker("c++/ntn", 3), KNN(k=5)))),
+])  # fmt: skip
 def test_the_notation_is_read(text: str, strategy: Any) -> None:
     assert parse_pruning(text) == strategy
 

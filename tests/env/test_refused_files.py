@@ -151,14 +151,11 @@ REFUSED: dict[tuple[str, str], list[tuple[str | bytes, str]]] = {
 """By form and file: what it holds (behind a "+": a line that it holds besides), and what the error says."""
 
 
-@pytest.mark.parametrize(
-    ("form", "name", "content", "message"),
-    [
-        pytest.param(*where, *row, id=f"{where[1]}-{number}")
-        for where, rows in REFUSED.items()
-        for number, row in enumerate(rows)
-    ],
-)
+@pytest.mark.parametrize(("form", "name", "content", "message"), [
+    pytest.param(*where, *row, id=f"{where[1]}-{number}")
+    for where, rows in REFUSED.items()
+    for number, row in enumerate(rows)
+])  # fmt: skip
 def test_a_file_that_is_wrong_is_named(form: str, name: str, content: Any, message: str, tmp_path: Path) -> None:
     sound, read = READERS[form]
     path = write(tmp_path, sound) / name

@@ -57,37 +57,34 @@ def test_a_topic_without_a_relevant_document_is_kept_but_teaches_nothing() -> No
     assert topic(subtopic_ids=(), judgments=np.zeros((3, 0)), pool=None, pool_ids=None).n_subtopics == 0
 
 
-@pytest.mark.parametrize(
-    ("changes", "kind", "message"),
-    [
-        ({"query_id": 7}, TypeError, r"query_id must be text, got 7 \(int\)"),
-        ({"query_text": 7}, TypeError, r"topic '7': query_text must be text or None, got 7"),
-        ({"doc_ids": ("a", 2, "c")}, TypeError, r"topic '7': doc_ids must be text, got 2 \(int\)"),
-        ({"doc_texts": ("a", None, "c")}, TypeError, r"topic '7': doc_texts must be text, got None"),
-        ({"doc_ids": "abc"}, TypeError, r"topic '7': doc_ids must be a sequence of texts, got the single text 'abc'"),
-        ({"doc_ids": ("a", "b", "a")}, ValueError, r"topic '7': doc_ids holds 'a' twice; keep one of them"),
-        ({"subtopic_ids": ("s", "s")}, ValueError, r"topic '7': subtopic_ids holds 's' twice"),
-        ({"doc_ids": ()}, ValueError, r"topic '7' has no candidates"),
-        ({"doc_texts": ("x",)}, ValueError, r"doc_texts has 1 entries, expected 3 \(one a candidate\)"),
-        ({"subtopic_texts": ("x",)}, ValueError, r"subtopic_texts has 1 entries, expected 2 \(one a subtopic\)"),
-        ({"doc_vectors": np.zeros((2, 2))}, ValueError, r"doc_vectors has shape \(2, 2\), expected \(3, 2\)"),
-        ({"doc_vectors": np.float32(1)}, ValueError, r"doc_vectors has shape \(\), expected \(3, 0\)"),
-        ({"doc_vectors": [[1, 2], [3], [4, 5]]}, ValueError, r"topic '7': doc_vectors is no array: .*inhomogeneous"),
-        ({"doc_vectors": [["1", "2"]] * 3}, TypeError, r"topic '7': doc_vectors must hold numbers, got <U1"),
-        ({"query_vector": [1, 2, 3]}, ValueError, r"query_vector has shape \(3,\), expected \(2,\)"),
-        ({"subtopic_vectors": np.zeros((2, 3))}, ValueError, r"subtopic_vectors has shape \(2, 3\), expected \(2, 2\)"),
-        ({"judgments": np.zeros((3, 1))}, ValueError, r"judgments has shape \(3, 1\), expected \(3, 2\)"),
-        ({"judgments": [[0.5, 0]] * 3}, ValueError, r"judgments holds values that int8 cannot represent"),
-        ({"judgments": [[300, 0]] * 3}, ValueError, r"judgments holds values that int8 cannot represent"),
-        ({"doc_vectors": [[0, 0], [0, np.nan], [0, 0]]}, ValueError, r"doc_vectors holds NaN or infinity \(.* row 1"),
-        ({"doc_vectors": [[0, 0], [0, 0], [np.inf, 0]]}, ValueError, r"doc_vectors holds NaN or infinity \(.* row 2"),
-        ({"doc_vectors": [[0, 0], [0, 0], [1e300, 0]]}, ValueError, r"doc_vectors holds values that float32 cannot"),
-        ({"retrieval_scores": [1, 2, 0]}, ValueError, r"retrieval_scores rise from candidate 0 to 1; .*best first"),
-        ({"subtopic_weights": [1, 0]}, ValueError, r"subtopic_weights must be positive"),
-        ({"pool": None}, ValueError, r"pool and pool_ids come together"),
-        ({"doc_features": [[1.0], [2.0]]}, ValueError, r"doc_features has shape \(2, 1\), expected \(3, 1\)"),
-    ],
-)
+@pytest.mark.parametrize(("changes", "kind", "message"), [
+    ({"query_id": 7}, TypeError, r"query_id must be text, got 7 \(int\)"),
+    ({"query_text": 7}, TypeError, r"topic '7': query_text must be text or None, got 7"),
+    ({"doc_ids": ("a", 2, "c")}, TypeError, r"topic '7': doc_ids must be text, got 2 \(int\)"),
+    ({"doc_texts": ("a", None, "c")}, TypeError, r"topic '7': doc_texts must be text, got None"),
+    ({"doc_ids": "abc"}, TypeError, r"topic '7': doc_ids must be a sequence of texts, got the single text 'abc'"),
+    ({"doc_ids": ("a", "b", "a")}, ValueError, r"topic '7': doc_ids holds 'a' twice; keep one of them"),
+    ({"subtopic_ids": ("s", "s")}, ValueError, r"topic '7': subtopic_ids holds 's' twice"),
+    ({"doc_ids": ()}, ValueError, r"topic '7' has no candidates"),
+    ({"doc_texts": ("x",)}, ValueError, r"doc_texts has 1 entries, expected 3 \(one a candidate\)"),
+    ({"subtopic_texts": ("x",)}, ValueError, r"subtopic_texts has 1 entries, expected 2 \(one a subtopic\)"),
+    ({"doc_vectors": np.zeros((2, 2))}, ValueError, r"doc_vectors has shape \(2, 2\), expected \(3, 2\)"),
+    ({"doc_vectors": np.float32(1)}, ValueError, r"doc_vectors has shape \(\), expected \(3, 0\)"),
+    ({"doc_vectors": [[1, 2], [3], [4, 5]]}, ValueError, r"topic '7': doc_vectors is no array: .*inhomogeneous"),
+    ({"doc_vectors": [["1", "2"]] * 3}, TypeError, r"topic '7': doc_vectors must hold numbers, got <U1"),
+    ({"query_vector": [1, 2, 3]}, ValueError, r"query_vector has shape \(3,\), expected \(2,\)"),
+    ({"subtopic_vectors": np.zeros((2, 3))}, ValueError, r"subtopic_vectors has shape \(2, 3\), expected \(2, 2\)"),
+    ({"judgments": np.zeros((3, 1))}, ValueError, r"judgments has shape \(3, 1\), expected \(3, 2\)"),
+    ({"judgments": [[0.5, 0]] * 3}, ValueError, r"judgments holds values that int8 cannot represent"),
+    ({"judgments": [[300, 0]] * 3}, ValueError, r"judgments holds values that int8 cannot represent"),
+    ({"doc_vectors": [[0, 0], [0, np.nan], [0, 0]]}, ValueError, r"doc_vectors holds NaN or infinity \(.* row 1"),
+    ({"doc_vectors": [[0, 0], [0, 0], [np.inf, 0]]}, ValueError, r"doc_vectors holds NaN or infinity \(.* row 2"),
+    ({"doc_vectors": [[0, 0], [0, 0], [1e300, 0]]}, ValueError, r"doc_vectors holds values that float32 cannot"),
+    ({"retrieval_scores": [1, 2, 0]}, ValueError, r"retrieval_scores rise from candidate 0 to 1; .*best first"),
+    ({"subtopic_weights": [1, 0]}, ValueError, r"subtopic_weights must be positive"),
+    ({"pool": None}, ValueError, r"pool and pool_ids come together"),
+    ({"doc_features": [[1.0], [2.0]]}, ValueError, r"doc_features has shape \(2, 1\), expected \(3, 1\)"),
+])  # fmt: skip
 def test_what_does_not_hold_together_is_named(changes: dict[str, Any], kind: type[Exception], message: str) -> None:
     refused(lambda: topic(**changes), message, kind)
 
@@ -207,15 +204,12 @@ def test_published_folds_train_on_topics_of_no_fold() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda t: t.folds(2, 0), r"expected 3 to 4 folds for 4 topics, got 2"),
-        (lambda t: t.folds(5, 0), r"expected 3 to 4 folds for 4 topics, got 5"),
-        (lambda t: t.folds_from([["0"], ["1"]]), r"expected at least 3 test sets .*, got 2"),
-        (lambda t: t.folds_from([["0"], ["1"], ["9"]]), r"unknown query id in topic set 'set': '9'"),
-        (lambda t: t.folds_from([["0"], ["1"], ["0"]]), r"query id '0' is in the test sets of folds 1 and 3"),
-    ],
-)
+@pytest.mark.parametrize(("call", "message"), [
+    (lambda t: t.folds(2, 0), r"expected 3 to 4 folds for 4 topics, got 2"),
+    (lambda t: t.folds(5, 0), r"expected 3 to 4 folds for 4 topics, got 5"),
+    (lambda t: t.folds_from([["0"], ["1"]]), r"expected at least 3 test sets .*, got 2"),
+    (lambda t: t.folds_from([["0"], ["1"], ["9"]]), r"unknown query id in topic set 'set': '9'"),
+    (lambda t: t.folds_from([["0"], ["1"], ["0"]]), r"query id '0' is in the test sets of folds 1 and 3"),
+])  # fmt: skip
 def test_bad_folds_are_refused(call: Any, message: str) -> None:
     refused(lambda: call(numbered(4)), message)

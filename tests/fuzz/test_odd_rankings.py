@@ -37,18 +37,15 @@ WAYS: dict[str, Callable[[Ranker], object]] = {
 
 
 @pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize(
-    ("ranking", "message"),
-    [
-        ([0, 1, 0], "ranks a document of topic '0' twice"),
-        (np.array([0, 3]), "ranks a document that topic '0' does not have; they are 0 to 2"),
-        ([-1], "ranks a document that topic '0' does not have"),
-        ([0.0, 1.0], r"returned float64 of shape \(2,\) for topic '0'; expected whole numbers"),
-        ([[0, 1]], r"returned int64 of shape \(1, 2\)"),
-        (["a"], "returned <U1 of shape"),
-        (None, r"returned object of shape \(\)"),
-    ],
-)
+@pytest.mark.parametrize(("ranking", "message"), [
+    ([0, 1, 0], "ranks a document of topic '0' twice"),
+    (np.array([0, 3]), "ranks a document that topic '0' does not have; they are 0 to 2"),
+    ([-1], "ranks a document that topic '0' does not have"),
+    ([0.0, 1.0], r"returned float64 of shape \(2,\) for topic '0'; expected whole numbers"),
+    ([[0, 1]], r"returned int64 of shape \(1, 2\)"),
+    (["a"], "returned <U1 of shape"),
+    (None, r"returned object of shape \(\)"),
+])  # fmt: skip
 def test_odd_rankings_are_refused(way: str, ranking: Any, message: str) -> None:
     with pytest.raises(ValueError, match=f"ranker 'odd' {message}"):
         WAYS[way](Answers(ranking))

@@ -26,9 +26,7 @@ def _small(monkeypatch: pytest.MonkeyPatch) -> None:
 def refused(path: Path) -> None:
     read = read_vectors if "vector" in pq.read_schema(path).names else read_topics
     before = pa.default_memory_pool().max_memory()
-    with pytest.raises(
-        ValueError, match=rf"unfolds to more than [\d,]* bytes, far more .* set {GROWTH} above"
-    ) as error:
+    with pytest.raises(ValueError, match=rf"unfolds to more than [\d,]* bytes, .* set {GROWTH} above") as error:
         read(path)
     assert str(path) in str(error.value)
     assert pa.default_memory_pool().max_memory() == before

@@ -85,15 +85,12 @@ def write_gzip(path: Path, start: bytes, size: int) -> Path:
     return path
 
 
-@pytest.mark.parametrize(
-    ("read", "start"),
-    [
-        (read_qrels, b"1 1 a 1"),
-        (read_topics_xml, b"<a>"),
-        (read_folds, b"a: [1"),
-        (lambda path: read_vectors(path, only=["a"]), b"{"),
-    ],
-)
+@pytest.mark.parametrize(("read", "start"), [
+    (read_qrels, b"1 1 a 1"),
+    (read_topics_xml, b"<a>"),
+    (read_folds, b"a: [1"),
+    (lambda path: read_vectors(path, only=["a"]), b"{"),
+])  # fmt: skip
 def test_gzip_bombs_are_refused(read: Callable[[Path], object], start: bytes, tmp_path: Path, frugal: None) -> None:
     path = write_gzip(tmp_path / "bomb.gz", start, 60 * 2**20)
     refused(lambda: read(path), path, f"it unpacks to more than .* bytes, far more than .* set {GROWTH} above 100")
@@ -151,14 +148,11 @@ BOMB = f"{{'descr': '<f4', 'fortran_order': False, 'shape': ({2**24}, 1), }}"
 LARGER = "{'descr': '<f4', 'fortran_order': False, 'shape': (4000000000, 1), }"
 
 
-@pytest.mark.parametrize(
-    ("header", "size", "message"),
-    [
-        (LARGER, 2**16, r"says that it has shape \(4000000000, 1\) of float32, but holds 65,536"),
-        (BOMB, 2**26, "its arrays unpack to .* bytes, far more"),
-        *((text, 0, "not a whole .npz file") for text in ("{'shape': (3,", "\0", "{'descr': 'x'", "((((", "{1: 2}")),
-    ],
-)
+@pytest.mark.parametrize(("header", "size", "message"), [
+    (LARGER, 2**16, r"says that it has shape \(4000000000, 1\) of float32, but holds 65,536"),
+    (BOMB, 2**26, "its arrays unpack to .* bytes, far more"),
+    *((text, 0, "not a whole .npz file") for text in ("{'shape': (3,", "\0", "{'descr': 'x'", "((((", "{1: 2}")),
+])  # fmt: skip
 def test_arrays_with_odd_headers_are_refused(
     header: str, size: int, message: str, tmp_path: Path, frugal: None
 ) -> None:
@@ -214,15 +208,12 @@ def test_a_pipe_is_read_or_refused_but_not_empty(tmp_path: Path) -> None:
     writer.join()
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"doc_ids": None}, "no doc_ids; expected query_id, doc_ids"),
-        ({"query_id": None}, "no query_id; expected"),
-        ({"doc_vectors": 1}, "doc_vectors"),
-        ({"retrieval_scores": [10**400, 1]}, "retrieval_scores: expected a list of numbers"),
-    ],
-)
+@pytest.mark.parametrize(("change", "message"), [
+    ({"doc_ids": None}, "no doc_ids; expected query_id, doc_ids"),
+    ({"query_id": None}, "no query_id; expected"),
+    ({"doc_vectors": 1}, "doc_vectors"),
+    ({"retrieval_scores": [10**400, 1]}, "retrieval_scores: expected a list of numbers"),
+])  # fmt: skip
 def test_odd_lines_of_json_say_what_is_wrong(change: dict[str, object], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         topic_of(json.dumps({"query_id": "1", "doc_ids": ["a", "b"], "retrieval_scores": [1, 2], **change}))
@@ -259,7 +250,5 @@ def test_test_queries_that_are_no_ids_are_refused(ids: object, tmp_path: Path) -
     content = json.loads((tmp_path / CONFIG_FILE).read_text())
     content["metadata"]["test_query_ids"] = ids
     (tmp_path / CONFIG_FILE).write_text(json.dumps(content))
-    with pytest.raises(
-        TypeError, match=r"config\.json: (entry \d of )?test_query_ids must be|test_query_ids must be text"
-    ):
+    with pytest.raises(TypeError, match=r"config\.json: (entry \d of )?test_query_ids must be|must be text"):
         load_model(str(tmp_path))

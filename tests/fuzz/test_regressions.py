@@ -1,4 +1,4 @@
-"""Inputs that once ended in raw errors, in hours of work or in gigabytes of memory, each made by code."""
+"""Inputs, rankings and checkpoints that once ended in raw errors, in hours of work or in gigabytes of memory."""
 
 from __future__ import annotations
 
@@ -11,15 +11,20 @@ import tracemalloc
 import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
 from fuzz.calls import MODEL
-from sound_files import make_topics
+from noisy_linear import NoisyLinear, NoisyLinearConfig
+from small_topics import Answers, refused
 
+from srd_agents.diversify import diversify
+from srd_agents.fitting import STATE_FILE
+from srd_agents.frames import FrameRanker
 from srd_agents.registry import RANKERS
-from srd_agents.storage import CONFIG_FILE
+from srd_agents.storage import CONFIG_FILE, read_tree, write_tree
 from srd_gym.data import (
     generate,
     read_folds,
@@ -30,10 +35,10 @@ from srd_gym.data import (
     read_vectors,
 )
 from srd_gym.measures import evaluate, evaluate_run, evaluation
+from srd_gym.protocols import Ranker
 from srd_gym.reading import GROWTH, numbered_lines, read_json_object, reading
-from srd_train.experiment.recipe import load_recipe
 from srd_train.serving.json_lines import rank_lines, topic_of
-from srd_train.serving.models import load_model, write_heuristic
+from srd_train.serving.models import Model, load_model, write_heuristic
 
 
 @pytest.fixture
@@ -46,7 +51,8 @@ def frugal() -> Iterator[None]:
     assert peak < 400 * 2**20
 
 
-def refused(call: Callable[[], object], path: Path, message: str) -> None:
+def named(call: Callable[[], object], path: Path, message: str) -> None:
+    """The call is refused with a plain error that says so and names the file."""
     with pytest.raises(ValueError, match=message) as caught:
         call()
     assert type(caught.value) is ValueError
@@ -68,7 +74,7 @@ def test_whatever_a_parser_raises_becomes_one_error(error: Exception, tmp_path: 
             place.at = ", row 7"
             raise error
 
-    refused(read, tmp_path, r"^vectors: .*/f, row 7: .*; write it again$")
+    named(read, tmp_path, r"^vectors: .*/f, row 7: .*; write it again$")
 
 
 def test_errors_of_the_system_stay_and_name_the_file(tmp_path: Path) -> None:
@@ -91,27 +97,27 @@ def write_gzip(path: Path, start: bytes, size: int) -> Path:
     (read_folds, b"a: [1"),
     (lambda path: read_vectors(path, only=["a"]), b"{"),
 ])  # fmt: skip
-def test_gzip_bombs_are_refused(read: Callable[[Path], object], start: bytes, tmp_path: Path, frugal: None) -> None:
+def test_gzip_bombs_are_named(read: Callable[[Path], object], start: bytes, tmp_path: Path, frugal: None) -> None:
     path = write_gzip(tmp_path / "bomb.gz", start, 60 * 2**20)
-    refused(lambda: read(path), path, f"it unpacks to more than .* bytes, far more than .* set {GROWTH} above 100")
+    named(lambda: read(path), path, f"it unpacks to more than .* bytes, far more than .* set {GROWTH} above 100")
 
 
 def test_the_limit_of_growth_can_be_raised(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = write_gzip(tmp_path / "large.gz", b'{"a":[1]', 20 * 2**20)
     with gzip.open(path, "ab") as stream:
         stream.write(b"}")
-    refused(lambda: read_vectors(path, only=["a"]), path, "far more than")
+    named(lambda: read_vectors(path, only=["a"]), path, "far more than")
     monkeypatch.setenv(GROWTH, "5000")
     assert read_vectors(path, only=["a"]).ids == ("a",)
     monkeypatch.setenv(GROWTH, "many")
-    with pytest.raises(ValueError, match=f"{GROWTH}: expected a whole number of at least 1, got 'many'"):
-        read_vectors(path, only=["a"])
+    message = f"{GROWTH}: expected a whole number of at least 1, got 'many'"
+    refused(lambda: read_vectors(path, only=["a"]), message)
 
 
 def test_many_subtopics_of_many_documents_are_refused_before_they_are_allocated(tmp_path: Path, frugal: None) -> None:
     path = tmp_path / "qrels"
     path.write_text("".join(f"1 {i} d{i} 1\n" for i in range(40_000)))
-    refused(lambda: read_qrels(path), path, r"40,000 documents x 40,000 subtopics")
+    named(lambda: read_qrels(path), path, r"40,000 documents x 40,000 subtopics")
 
 
 def test_long_and_wide_topics_are_scored_in_parts(tmp_path: Path, frugal: None) -> None:
@@ -153,35 +159,23 @@ LARGER = "{'descr': '<f4', 'fortran_order': False, 'shape': (4000000000, 1), }"
     (BOMB, 2**26, "its arrays unpack to .* bytes, far more"),
     *((text, 0, "not a whole .npz file") for text in ("{'shape': (3,", "\0", "{'descr': 'x'", "((((", "{1: 2}")),
 ])  # fmt: skip
-def test_arrays_with_odd_headers_are_refused(
-    header: str, size: int, message: str, tmp_path: Path, frugal: None
-) -> None:
+def test_arrays_with_odd_headers_are_named(header: str, size: int, message: str, tmp_path: Path, frugal: None) -> None:
     array = b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode()
     np.savez(tmp_path / "v.npz", ids=np.array(["a"]))
     with zipfile.ZipFile(tmp_path / "v.npz", "a", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("vectors.npy", array + bytes(size))
-    refused(lambda: read_vectors(tmp_path / "v.npz"), tmp_path, message)
+    named(lambda: read_vectors(tmp_path / "v.npz"), tmp_path, message)
     if not size:
         (tmp_path / "v.ids").write_text("a\n")
         (tmp_path / "v.npy").write_bytes(array)
-        refused(lambda: read_vectors(tmp_path / "v.npy"), tmp_path, "not a whole .npy file")
-
-
-def test_pages_that_are_damaged_late_are_refused_with_the_row(tmp_path: Path) -> None:
-    path = tmp_path / "t.parquet"
-    make_topics(tmp_path)
-    content = bytearray(path.read_bytes())
-    for at in range(40, len(content) // 3):
-        content[at] ^= 0xFF
-    path.write_bytes(content)
-    refused(lambda: read_topics(path), path, "not a whole Parquet file")
+        named(lambda: read_vectors(tmp_path / "v.npy"), tmp_path, "not a whole .npy file")
 
 
 def test_a_key_that_comes_twice_is_found_in_one_pass(tmp_path: Path) -> None:
     path = tmp_path / "labels.json"
     pairs = ", ".join(f'"{i}": 1' for i in range(200_000))
     path.write_text(f'{{{pairs}, "199999": 2}}')
-    refused(lambda: read_json_object(path, "labels"), path, "key '199999' comes twice in one object")
+    named(lambda: read_json_object(path, "labels"), path, "key '199999' comes twice in one object")
 
 
 @pytest.mark.parametrize("start", ['{"a', '{"a": [1'])
@@ -191,7 +185,7 @@ def test_an_entry_without_an_end_is_not_read_to_the_end_of_the_file(start: str, 
         stream.write(start)
         for _ in range(64):
             stream.write("," * 2**20)
-    refused(lambda: read_vectors(path, only=["a"]), path, 'entry 1: expected "id": .* was the file cut off')
+    named(lambda: read_vectors(path, only=["a"]), path, 'entry 1: expected "id": .* was the file cut off')
 
 
 def test_a_pipe_is_read_or_refused_but_not_empty(tmp_path: Path) -> None:
@@ -201,26 +195,23 @@ def test_a_pipe_is_read_or_refused_but_not_empty(tmp_path: Path) -> None:
     writer.start()
     assert list(read_qrels(pipe).topics) == ["1"]
     writer.join()
-    refused(lambda: read_topics(pipe), pipe, "is a pipe or a device; expected a file")
+    named(lambda: read_topics(pipe), pipe, "is a pipe or a device; expected a file")
     writer = threading.Thread(target=lambda: pipe.write_bytes(b""))
     writer.start()
-    refused(lambda: list(numbered_lines(pipe, "run")), pipe, "is empty")
+    named(lambda: list(numbered_lines(pipe, "run")), pipe, "is empty")
     writer.join()
 
 
-@pytest.mark.parametrize(("change", "message"), [
-    ({"doc_ids": None}, "no doc_ids; expected query_id, doc_ids"),
-    ({"query_id": None}, "no query_id; expected"),
-    ({"doc_vectors": 1}, "doc_vectors"),
-    ({"retrieval_scores": [10**400, 1]}, "retrieval_scores: expected a list of numbers"),
+@pytest.mark.parametrize(("line", "message"), [
+    ('{"query_id": "1", "doc_ids": null}', "no doc_ids; expected query_id, doc_ids"),
+    ('{"query_id": null, "doc_ids": ["a"]}', "no query_id; expected"),
+    ('{"query_id": "1", "doc_ids": ["a"], "doc_vectors": 1}', "doc_vectors"),
+    (f'{{"query_id": "1", "doc_ids": ["a"], "retrieval_scores": [{10**400}]}}', "retrieval_scores: expected a list of"),
+    ('{"query_id": "1", "query_id": "2", "doc_ids": ["a"]}', "key 'query_id' comes twice"),
+    ("[" * 100_000, "not JSON"),
 ])  # fmt: skip
-def test_odd_lines_of_json_say_what_is_wrong(change: dict[str, object], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        topic_of(json.dumps({"query_id": "1", "doc_ids": ["a", "b"], "retrieval_scores": [1, 2], **change}))
-    with pytest.raises(ValueError, match="key 'query_id' comes twice"):
-        topic_of('{"query_id": "1", "query_id": "2", "doc_ids": ["a"]}')
-    with pytest.raises(ValueError, match="not JSON"):
-        topic_of("[" * 100_000)
+def test_odd_lines_of_json_say_what_is_wrong(line: str, message: str) -> None:
+    refused(lambda: topic_of(line), message)
 
 
 def test_lines_of_bytes_are_utf_8_whatever_the_locale() -> None:
@@ -230,25 +221,109 @@ def test_lines_of_bytes_are_utf_8_whatever_the_locale() -> None:
     )
     rank_lines(MODEL, [b"\xef\xbb\xbf" + line.encode(), b"\n"], answers.append, 1)
     assert json.loads(answers[0]) == {"query_id": "\u00e9", "ranking": ["\u00fc"]}
-    with pytest.raises(ValueError, match="line 2: 'utf-8' codec"):
-        rank_lines(MODEL, [b"", line.encode("latin-1")], answers.append, 1)
-
-
-@pytest.mark.parametrize("line", ["measures = 1", "depth = 'x'", "[[rankers]]\nranker = {}", "[[topics]]\nname = []"])
-def test_recipes_of_odd_types_name_the_file(line: str, tmp_path: Path) -> None:
-    path = tmp_path / "r.toml"
-    sound = '[[topics]]\nname = "t"\nsource = "synthetic:tiny"\n[[rankers]]\nranker = "mmr"\n'
-    path.write_text(f'title = "x"\nreference = "mmr"\n{line}\n{sound}')
-    refused(lambda: load_recipe(str(path)), path, r"r\.toml")
+    refused(lambda: rank_lines(MODEL, [b"", line.encode("latin-1")], answers.append, 1), "line 2: 'utf-8' codec")
 
 
 @pytest.mark.parametrize("ids", [1, "ab", {"a": 1}, [1, 2], ["a", ["b"]], [None]])
-def test_test_queries_that_are_no_ids_are_refused(ids: object, tmp_path: Path) -> None:
+def test_test_queries_that_are_no_ids_are_named(ids: object, tmp_path: Path) -> None:
     spec = RANKERS.find("mmr")
     write_heuristic(tmp_path, spec, {"lambda_": 0.5}, None, {"test_query_ids": ["a"]})
     assert load_model(str(tmp_path)).test_query_ids == ("a",)
     content = json.loads((tmp_path / CONFIG_FILE).read_text())
     content["metadata"]["test_query_ids"] = ids
     (tmp_path / CONFIG_FILE).write_text(json.dumps(content))
-    with pytest.raises(TypeError, match=r"config\.json: (entry \d of )?test_query_ids must be|must be text"):
-        load_model(str(tmp_path))
+    message = r"config\.json: (entry \d of )?test_query_ids must be|must be text"
+    refused(lambda: load_model(str(tmp_path)), message, TypeError)
+
+
+# Whatever a ranker returns, no document is shown twice and none that was not given
+
+VECTORS = np.eye(3, 4)
+LINE = json.dumps({"query_id": "0", "doc_ids": ["a", "b", "c"], "doc_vectors": VECTORS.tolist()})
+
+
+def frame(ranker: Ranker) -> object:
+    pandas = pytest.importorskip("pandas")
+    vectors = {"a": VECTORS[0], "b": VECTORS[1], "c": VECTORS[2]}
+    rows = pandas.DataFrame({"qid": ["0"] * 3, "docno": list(vectors), "v": list(vectors.values())})
+    return FrameRanker(ranker, doc_vectors="v", query_vectors=None)(rows)
+
+
+WAYS: dict[str, Callable[[Ranker], object]] = {
+    "one topic": lambda ranker: diversify(None, VECTORS, 3, ranker, [1, 2, 3]),
+    "a batch": lambda ranker: diversify(None, [VECTORS, VECTORS], 3, ranker),
+    "many": lambda ranker: diversify(None, [VECTORS] * 20, 3, ranker),
+    "a frame": frame,
+    "standard input": lambda ranker: rank_lines(Model(ranker=ranker, name="odd"), [LINE], lambda _: None, 3),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize(("ranking", "message"), [
+    ([0, 1, 0], "ranks a document of topic '0' twice"),
+    (np.array([0, 3]), "ranks a document that topic '0' does not have; they are 0 to 2"),
+    ([-1], "ranks a document that topic '0' does not have"),
+    ([0.0, 1.0], r"returned float64 of shape \(2,\) for topic '0'; expected whole numbers"),
+    ([[0, 1]], r"returned int64 of shape \(1, 2\)"),
+    (["a"], "returned <U1 of shape"),
+    (None, r"returned object of shape \(\)"),
+])  # fmt: skip
+def test_odd_rankings_are_named(way: str, ranking: Any, message: str) -> None:
+    refused(lambda: WAYS[way](Answers(ranking)), f"ranker 'odd' {message}")
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("ranking", [[2, 0, 1], [1], [], np.array([2, 1]), np.array([0, 2], np.uint8)])
+def test_sound_rankings_pass(way: str, ranking: Any) -> None:
+    WAYS[way](Answers(ranking))
+
+
+# Checkpoints whose loop or history no training run writes are refused where they are read
+
+TOPICS = generate("tiny", n_topics=6, seed=0)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("run")
+    NoisyLinear(NoisyLinearConfig(epochs=2)).fit(TOPICS[:4], TOPICS[4:], out=out)
+    return out
+
+
+def history(**fields: Any) -> Callable[[Any], object]:
+    return lambda state: state["loop"]["history"].update(fields)
+
+
+def record(**fields: Any) -> Callable[[Any], object]:
+    return lambda state: state["loop"]["history"]["records"][1].update(fields)
+
+
+CHANGES: list[tuple[Callable[[Any], object], str]] = [
+    (lambda state: state["loop"].update(history=None), "not one that `fit` wrote"),
+    (history(more=1), "unknown option of .*: the history: 'more'"),
+    (history(records={}), "records must be a list"),
+    (history(records=[1]), "entry 1 of records must be a table"),
+    (history(records=[{}]), "record 1: 'epoch'"),
+    (history(best_epoch="two"), "best_epoch must be a whole number"),
+    (history(best_validation="high"), "best_validation must be a number"),
+    (history(best_validation=None), "the history and the best weights do not go together"),
+    (history(excluded=[1]), "entry 1 of excluded must be text"),
+    (record(epoch=-1), "record 2: epoch must be at least 0, got -1"),
+    (record(topics=None), "record 2: topics must be a whole number"),
+    (record(seconds="1"), "record 2: seconds must be a number"),
+    (record(loss=[1.0]), "record 2: loss must be a number"),
+    (lambda state: state.pop("best"), "the history and the best weights do not go together"),
+    (lambda state: state["loop"].update(position=4), "position must be at most 3, got 4"),
+    (lambda state: state.update(order=np.arange(4.0)), "the order of topics is no order of 4 topics"),
+]
+
+
+@pytest.mark.parametrize(("change", "message"), CHANGES)
+def test_a_checkpoint_that_no_run_wrote_is_named(
+    change: Callable[[Any], object], message: str, folder: Path, tmp_path: Path
+) -> None:
+    state = read_tree(folder / STATE_FILE, "state")
+    change(state)
+    write_tree(tmp_path / STATE_FILE, state)
+    toy = NoisyLinear(NoisyLinearConfig(epochs=3))
+    named(lambda: toy.fit(TOPICS[:4], TOPICS[4:], out=tmp_path, resume=True), tmp_path / STATE_FILE, message)

@@ -12,16 +12,19 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 PROMISE = "--resume goes on from the checkpoint"
+STATE = "state.safetensors"
+"""The checkpoint of a training."""
 BURST = 4
 """Kills of one folder before its work is finished."""
 CHANGING = {"commit", "seconds", "cpu_seconds", "wall_seconds", "resources"}
 """What no two runs share: times. And another commit may be made meanwhile."""
+SIGNALS = (signal.SIGKILL, signal.SIGTERM)
 SHOWN = ("kills", "ended before", "identical results", "other results", "leftovers", "broken promises")
 RECIPE = """
 title = "killed"
@@ -49,7 +52,7 @@ def timeless(value: Any) -> Any:
 
 def result(folder: Path) -> dict[str, Any]:
     """What a command left, by file: bytes, and JSON without times. A training's state has times inside."""
-    files = [path for path in folder.rglob("*") if path.is_file() and path.name not in (".lock", "state.safetensors")]
+    files = [path for path in folder.rglob("*") if path.is_file() and path.name not in (".lock", STATE)]
     return {
         str(path.relative_to(folder)): timeless(json.loads(path.read_text()))
         if path.suffix == ".json"
@@ -65,14 +68,13 @@ class Work:
     words: Sequence[str]
     out: str
     """The name of the output in the folder."""
-    resumes: str | None = None
-    """A file of the output with which it is run again with --resume."""
+    resumes: bool = False
+    """Whether it is run again with --resume, once there is a checkpoint."""
 
     def command(self, folder: Path) -> list[str]:
         """The command line to begin the work, or to go on with it."""
-        again = self.resumes is not None and (folder / self.out / self.resumes).exists()
-        words = [sys.executable, "-m", "srd_train.cli", *self.words, "--out", str(folder / self.out)]
-        return [*words, "--resume"] if again else words
+        resume = ["--resume"] if self.resumes and (folder / self.out / STATE).exists() else []
+        return [sys.executable, "-m", "srd_train.cli", *self.words, "--out", str(folder / self.out), *resume]
 
 
 def works(inputs: Path) -> dict[str, Work]:
@@ -85,10 +87,9 @@ def works(inputs: Path) -> dict[str, Work]:
     write_topics(wide, generate("serp", n_topics=1000))
     recipe.write_text(RECIPE)
     often = ("--topics", str(topics), "--patience", "0", "--checkpoint-seconds", "0.1", "--epochs")
-    state = "state.safetensors"
     return {
-        "train r-ltr": Work(("train", "r-ltr", *often, "60"), "model", state),
-        "train mdp-div": Work(("train", "mdp-div", *often, "20"), "model", state),
+        "train r-ltr": Work(("train", "r-ltr", *often, "60"), "model", resumes=True),
+        "train mdp-div": Work(("train", "mdp-div", *often, "20"), "model", resumes=True),
         "benchmark": Work(("benchmark", str(recipe), "--jobs", "2"), "results"),
         "data build": Work(("data", "build", "synthetic", "serp", "--topics", "1500"), "topics.parquet"),
         "rank": Work(("rank", "mmr", "--topics", str(wide)), "run"),
@@ -174,7 +175,7 @@ class Trials:
             self._problem("broken promises", f"exit code {code}: {said[-500:]}")
         if code > 0 and f"stopped by {self.number.name}" not in said:
             self._problem("broken promises", f"it did not say why it stopped: {said[-500:]}")
-        if PROMISE in said and not (folder / self.work.out / str(self.work.resumes)).exists():
+        if PROMISE in said and not (folder / self.work.out / STATE).exists():
             self._problem("broken promises", "there is no checkpoint")
         if code > 0:
             self._look_for_partials(folder)
@@ -214,36 +215,22 @@ def undisturbed(work: Work) -> tuple[dict[str, Any], float]:
         return result(Path(place)), time.monotonic() - began
 
 
-def kill_all(
-    names: Sequence[str] | None, kills: int, seed: int, show: Callable[[str], None] = lambda _: None
-) -> list[Trials]:
-    """Kill commands.
-
-    Args:
-        names: of the commands; None: all.
-        kills: in all, shared among commands and signals.
-        seed: of the moments.
-        show: told what is going on.
-    """
+def kill_all(names: Sequence[str] | None, kills: int, seed: int) -> Iterator[Trials]:
+    """Kill the commands of these names (None: all), so often in all; the trials of each by each signal."""
     generator = random.Random(seed)
     with tempfile.TemporaryDirectory() as place:
         chosen = {name: work for name, work in works(Path(place)).items() if names is None or name in names}
         began = time.monotonic()
         subprocess.run([sys.executable, "-m", "srd_train.cli", "--version"], check=True, capture_output=True)
         start = time.monotonic() - began
-        trials = []
+        each = -(-kills // (len(chosen) * len(SIGNALS)))
         for work in chosen.values():
             expected, seconds = undisturbed(work)
-            trials += [
-                Trials(work, number, expected, 0.8 * start, max(start, seconds))
-                for number in (signal.SIGKILL, signal.SIGTERM)
-            ]
-        each = -(-kills // len(trials))
-        for trial in trials:
-            while trial.counts["kills"] < each:
-                trial.burst(min(BURST, each - trial.counts["kills"]), generator)
-            show(line(trial))
-    return trials
+            for number in SIGNALS:
+                trials = Trials(work, number, expected, 0.8 * start, max(start, seconds))
+                while trials.counts["kills"] < each:
+                    trials.burst(min(BURST, each - trials.counts["kills"]), generator)
+                yield trials
 
 
 def line(trials: Trials) -> str:
@@ -261,8 +248,10 @@ def main(args: Sequence[str] | None = None) -> int:
     options = parser.parse_args(args)
     print("| command | signal | " + " | ".join(SHOWN) + " |")  # noqa: T201 - a script
     print("|---|---|" + "---:|" * len(SHOWN))  # noqa: T201 - a script
-    trials = kill_all(options.commands, options.kills, options.seed, lambda text: print(text, flush=True))  # noqa: T201 - a script
-    problems = [f"{line(trial)}: {problem}" for trial in trials for problem in trial.problems]
+    problems = []
+    for trials in kill_all(options.commands, options.kills, options.seed):
+        print(line(trials), flush=True)  # noqa: T201 - a script
+        problems += [f"{line(trials)}: {problem}" for problem in trials.problems]
     for problem in problems:
         print(problem, file=sys.stderr)  # noqa: T201 - a script
     return 1 if problems else 0

@@ -1,10 +1,17 @@
+"""What stands in for documents of judged topics: simulated vectors, and documents composed of texts."""
+
+from __future__ import annotations
+
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from small_topics import alone, refused, small_topic
+from small_topics import alone, bare_topic, refused, small_topic
 
+from srd_gym.data.composed import compose_topics
 from srd_gym.data.simulate import NOISE_SWEEP, simulate_vectors
 from srd_gym.data.synthetic import generate
 from srd_gym.topic import TOPIC_FIELDS, Topic, TopicSet
@@ -160,3 +167,131 @@ def test_bad_input_says_what_to_do() -> None:
     refused(lambda: simulate_vectors(pages, catalogue=2), "got 2, but topic 'a' has 3 subtopics; give at least 3")
     refused(lambda: simulate_vectors(pages, catalogue=0), "catalogue must be at least 1, got 0")
     assert len(simulate_vectors(pages, catalogue=3)) == 2
+
+
+# Topics whose documents are composed of texts
+
+WIDTH = 8
+
+
+def labels(count: int = 12, seed: int = 0) -> TopicSet:
+    bare = dict.fromkeys(("query_vector", "doc_vectors", "subtopic_vectors", "retrieval_scores"))
+    return TopicSet([replace(t, **bare) for t in generate("tiny", n_topics=count, seed=seed)], name="labels")
+
+
+def collection(queries: int = 12, subtopics: int = 4, snippets: int = 8, *, texts: bool = True) -> TopicSet:
+    """Every text says of which query, subtopic and snippet it is; one snippet of each query covers two subtopics."""
+    rng = np.random.default_rng(0)
+    made = []
+    for q in range(queries):
+        judgments = np.repeat(np.eye(subtopics, dtype=np.int8), snippets, axis=0)
+        judgments[0, 1] = 1
+        names = tuple(f"{q}:{row // snippets}:{row}" for row in range(len(judgments)))
+        sizes: dict[str, Any] = {"query_vector": WIDTH, "doc_vectors": (len(names), WIDTH)}
+        sizes["subtopic_vectors"] = (subtopics, WIDTH)
+        said = {"query_text": f"query {q}", "subtopic_texts": tuple(f"{q}:{s}" for s in range(subtopics))}
+        vectors = {name: rng.normal(size=size) for name, size in sizes.items()}
+        fields: Any = said | vectors | {"doc_texts": names if texts else None}
+        made.append(small_topic(judgments, f"t{q}", doc_ids=names, **fields))
+    return TopicSet(made, name="texts")
+
+
+def parts(topics: TopicSet, count: int = 3) -> list[tuple[str, ...]]:
+    return [fold.test.query_ids for fold in topics.folds(count, 0)]
+
+
+def said(topic: Topic) -> list[list[str]]:
+    """The snippets of each document."""
+    assert topic.doc_texts is not None
+    return [text.split(" / ") for text in topic.doc_texts]
+
+
+@given(seed=st.integers(0, 20), recur=st.booleans())
+def test_documents_say_what_they_are_judged_to_cover_and_nothing_else_of_their_topic(seed: int, recur: bool) -> None:
+    topics, texts = labels(), collection()
+    made = compose_topics(topics, texts, parts(topics), recur=recur, seed=seed)
+    assert made.simulated
+    for topic, before in zip(made, topics, strict=True):
+        assert (topic.judgments == before.judgments).all()
+        assert topic.doc_ids == before.doc_ids
+        assert topic.subtopic_texts is not None
+        np.testing.assert_allclose(np.linalg.norm(topic.doc_vectors, axis=1), 1, atol=1e-5)
+        own = [text.split(":") for text in topic.subtopic_texts]
+        assert len({tuple(each) for each in own}) == topic.n_subtopics
+        for row, snippets in zip(np.asarray(topic.judgments), said(topic), strict=True):
+            about = [snippet.split(":")[:2] for snippet in snippets]
+            covered = [own[s] for s in np.flatnonzero(row >= 1)]
+            assert sorted(each for each in about if each in own) == sorted(covered)
+            assert len(about) == len(covered) + 1 + (not covered)
+            assert not any(snippet.endswith(":0") for snippet in snippets)  # it covers two
+
+
+@pytest.mark.parametrize("recur", [False, True])
+def test_no_snippet_serves_two_folds_and_no_subtopic_unless_asked_for(recur: bool) -> None:
+    topics = labels(30)
+    sets = parts(topics, 4)
+    some = [list(ids)[:-1] for ids in sets]  # the last of each is in no fold, and so a part of its own
+    made = compose_topics(topics, collection(40, snippets=20), some, recur=recur)
+    rest = [list(ids)[-1] for ids in sets]
+    used = [{s for name in ids for each in said(made[made.position(name)]) for s in each} for ids in [*some, rest]]
+    about = [{snippet.rpartition(":")[0] for snippet in part} for part in used]
+    for one in range(len(used)):
+        for other in range(one):
+            assert not used[one] & used[other]
+            assert bool(about[one] & about[other]) == recur
+
+
+def test_neither_the_order_of_candidates_and_subtopics_nor_of_topics_changes_what_is_drawn() -> None:
+    topics, texts = labels(), collection()
+    made = compose_topics(topics, texts, parts(topics))
+    rng = np.random.default_rng(1)
+
+    def turned(topic: Topic) -> Topic:
+        order, other = rng.permutation(topic.n_candidates), rng.permutation(topic.n_subtopics)
+        moved, ids = topic.take(order), tuple(topic.subtopic_ids[i] for i in other)
+        return small_topic(moved.judgments[:, other], topic.query_id, doc_ids=moved.doc_ids, subtopic_ids=ids)
+
+    again = compose_topics(topics.replace(turned(t) for t in reversed(list(topics))), texts, parts(topics))
+    for topic in made:
+        same = again[again.position(topic.query_id)]
+        for name, vector in zip(same.doc_ids, np.asarray(same.doc_vectors), strict=True):
+            np.testing.assert_array_equal(vector, np.asarray(topic.doc_vectors)[topic.doc_ids.index(name)])
+        np.testing.assert_array_equal(same.query_vector, topic.query_vector)
+
+
+def test_a_document_is_the_mean_of_its_snippets_and_the_query_its_texts() -> None:
+    topics, texts = labels(), collection()
+    by_name = {
+        name: vector / np.linalg.norm(vector)
+        for text in texts
+        for name, vector in zip(text.doc_ids, np.asarray(text.doc_vectors), strict=True)
+    }
+    made = compose_topics(topics, texts, parts(topics), seed=3)
+    assert made.name == "labels (composed of texts, seed 3)"
+    for topic in made:
+        for vector, snippets in zip(np.asarray(topic.doc_vectors), said(topic), strict=True):
+            mean = np.mean([by_name[name] for name in snippets], axis=0)
+            np.testing.assert_allclose(vector, mean / np.linalg.norm(mean), atol=1e-5)
+        assert topic.query_text is not None
+        asked = [
+            np.asarray(texts[texts.position(f"t{part.split()[1]}")].query_vector)
+            for part in topic.query_text.split(" / ")
+        ]
+        mean = np.mean([vector / np.linalg.norm(vector) for vector in asked], axis=0)
+        np.testing.assert_allclose(topic.query_vector, mean / np.linalg.norm(mean), atol=1e-5)
+
+
+def test_what_cannot_be_composed_is_refused_and_texts_are_no_must() -> None:
+    topics, texts = labels(), collection()
+    sets = parts(topics)
+    silent = compose_topics(topics, collection(texts=False), sets)
+    assert all(topic.doc_texts is None for topic in silent)
+    small, bare = collection(queries=3, subtopics=3), alone(bare_topic(1, "q"), "bare")
+    unjudged = topics.replace(replace(t, judgments=None, subtopic_ids=()) for t in topics)
+    few = "texts has too few subtopics to compose from: part 1 of 3 has 3 of at least 2 snippets each, but topic"
+    refused(lambda: compose_topics(topics, small, sets), few)
+    refused(lambda: compose_topics(generate("tiny", n_topics=12), texts, sets), "has document vectors already")
+    refused(lambda: compose_topics(unjudged, texts, sets), "only labelled topics can be composed")
+    lacks = r"text query 'q\w*' lacks judgments, document vectors or its own vector"
+    refused(lambda: compose_topics(topics, bare, sets), lacks)
+    refused(lambda: compose_topics(topics, texts, [["nobody"], *sets[1:]]), "nobody")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import builtins
 import copy
 import itertools
 import pickle
@@ -13,6 +12,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 import pytest
+from gymnasium.utils.env_checker import check_env
 from small_topics import alone, bare_topic, random_topics, refused, small_topic
 
 import srd_gym  # noqa: F401 registers the environments
@@ -50,13 +50,11 @@ def test_the_map_keeps_distances_in_the_plane_and_does_not_change() -> None:
     np.testing.assert_array_equal(points, map_of(JUDGED)[0])
 
 
-@pytest.mark.parametrize(
-    ("vectors", "spread"), [([[1.0, 2.0]], 0.0), ([[1.0], [3.0]], 2.0), ([[1.0, 1.0]] * 2, 0.0)]
-)  # fmt: skip
-def test_maps_of_few_documents_or_narrow_vectors(vectors: list[list[float]], spread: float) -> None:
-    points, query = map_of(bare_topic(len(vectors), doc_vectors=vectors))
-    assert query is None
-    assert np.ptp(points, axis=0).tolist() == pytest.approx([spread, 0.0])
+def test_maps_of_few_documents_or_narrow_vectors() -> None:
+    for vectors, spread in (([[1.0, 2.0]], 0.0), ([[1.0], [3.0]], 2.0), ([[1.0, 1.0]] * 2, 0.0)):
+        points, query = map_of(bare_topic(len(vectors), doc_vectors=vectors))
+        assert query is None
+        assert np.ptp(points, axis=0).tolist() == pytest.approx([spread, 0.0])
     assert map_of(bare_topic()) is None
 
 
@@ -142,17 +140,12 @@ def test_the_vector_environment_renders_every_episode() -> None:
     vector.close()
 
 
-def test_modes_and_their_speed_are_declared() -> None:
-    for metadata in (SelectionEnv.metadata, SelectionVectorEnv.metadata, scoring_v0.parallel_env.metadata):
-        assert metadata["render_modes"] == ["ansi", "rgb_array", "human"]
-        assert metadata["render_fps"] == 4
+def test_gymnasiums_checker_renders_all_modes_also_without_a_display() -> None:
+    from matplotlib import pyplot
 
-
-def test_gymnasiums_checker_renders_all_modes() -> None:
-    from gymnasium.utils.env_checker import check_env
-
+    pyplot.switch_backend("agg")
     env = gym.make("SRD-v0", topics=random_topics(3), disable_env_checker=True)
-    with pytest.warns(UserWarning, match="found no display"):
+    with pytest.warns(UserWarning, match="found no display .matplotlib backend 'agg'.; nothing is shown"):
         check_env(env.unwrapped)
 
 
@@ -207,27 +200,10 @@ def test_human_in_the_other_environments(pyplot: Any) -> None:
     assert pyplot.get_fignums() == []
 
 
-def test_human_without_a_display_says_so_and_goes_on() -> None:
-    from matplotlib import pyplot
-
-    pyplot.switch_backend("agg")
-    env = SelectionEnv(ONE, render_mode="human")
-    with pytest.warns(UserWarning, match="found no display .matplotlib backend 'agg'.; nothing is shown"):
-        env.reset(seed=0)
-    env.step(0)
-    env.close()
-
-
 @pytest.mark.parametrize("mode", ["rgb_array", "human"])
 def test_without_matplotlib_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch, mode: str) -> None:
-    real = builtins.__import__
-
-    def without(name: str, *rest: Any) -> Any:
-        if name.startswith("matplotlib"):
-            raise ImportError(name)
-        return real(name, *rest)
-
-    monkeypatch.setattr(builtins, "__import__", without)
+    for name in [name for name in sys.modules if name.partition(".")[0] == "matplotlib"]:
+        monkeypatch.setitem(sys.modules, name, None)
     env = SelectionEnv(ONE, render_mode=mode)  # libraries ask for modes that they never render
     message = r'rendering pictures needs matplotlib: pip install "srd-gym\[render\]"'
     if mode == "rgb_array":

@@ -16,9 +16,9 @@ from pettingzoo.utils.conversions import aec_to_parallel, parallel_to_aec
 from small_topics import alone, refused
 
 from srd_gym import scoring_v0
-from srd_gym.core import ScoringCore, SelectionCore
+from srd_gym.core import ScoringCore
 from srd_gym.data.synthetic import generate
-from srd_gym.measures import evaluate
+from srd_gym.measures import evaluate, measure
 from srd_gym.testing import ConformanceError, check_scoring_env
 from srd_gym.topic import TopicSet
 
@@ -103,9 +103,10 @@ def test_documents_are_handed_out_by_reference_and_read_only() -> None:
 
 
 @given(data=st.data())
-def test_environment_equals_batched_twin_equals_the_measure(data: st.DataObject) -> None:
-    measures = data.draw(st.sampled_from(["alpha_nDCG@10", "StRecall@2", ("alpha_nDCG@3", "alpha_nDCG@5"), "ERR_IA"]))
-    env = scoring_v0.parallel_env(TOPICS, reward=measures, n_scores=4)
+def test_environment_equals_batched_twin_equals_an_evaluation(data: st.DataObject) -> None:
+    rewards = ["alpha_nDCG@10", "StRecall@2", ("alpha_nDCG@3", "ERR_IA@5"), "ERR_IA"]
+    reward = data.draw(st.sampled_from(rewards))
+    env = scoring_v0.parallel_env(TOPICS, reward=reward, measures=("alpha_DCG@10", "ERR_IA@5"), n_scores=4)
     query_id = data.draw(st.sampled_from(TOPICS.query_ids))
     env.reset(seed=0, options={"query_id": query_id})
     position = TOPICS.position(query_id)
@@ -119,13 +120,12 @@ def test_environment_equals_batched_twin_equals_the_measure(data: st.DataObject)
     padded = np.array([scores + [0] * (len(env.possible_agents) - n)])
     twin = env.core.step([position], padded)
     assert set(rewards.values()) == {twin.item()}
-    names = (measures,) if isinstance(measures, str) else measures
-    returns = 0.0
-    for name in names:
-        core = SelectionCore(TOPICS, reward=name, horizon=None)
-        core.reset([position])
-        returns += sum(core.step([candidate]).reward.item() for candidate in order)
-    assert twin.item() == pytest.approx(returns, abs=1e-12)
+    names = [measure(name).at(TOPICS.max_candidates) for name in ((reward,) if isinstance(reward, str) else reward)]
+    assert list(env.measures) == list(dict.fromkeys([*map(str, names), "alpha_DCG@10", "ERR_IA@5"]))
+    plain = [name.plain() for name in names]
+    found = evaluate(TOPICS, {query_id: order}, [*env.measures, *plain]).per_topic[query_id]
+    assert env.measures == pytest.approx({name: found[name] for name in env.measures}, abs=1e-12)
+    assert twin.item() == pytest.approx(sum(found[str(name)] for name in plain), abs=1e-12)
     assert all(terminated.values())
     assert not any(truncated.values())
     assert env.agents == []
@@ -185,7 +185,7 @@ def test_render_shows_scores_and_coverage() -> None:
     assert f"alpha_nDCG@10 = {env.measures['alpha_nDCG@10']:.4f}" in lines[-1]
 
 
-def test_wrong_actions_are_answered() -> None:
+def test_wrong_actions_and_scores_are_answered() -> None:
     env = scoring_v0.parallel_env(TOPICS, n_scores=4)
     refused(lambda: env.step({}), "call reset", ResetNeeded)
     env.reset(options={"query_id": TOPICS.query_ids[0]})
@@ -197,16 +197,10 @@ def test_wrong_actions_are_answered() -> None:
     refused(lambda: env.step({"doc_0": 0, "doc_1": 0, "doc_2": 0, "doc_99": 0}), "no agent 'doc_99'")
     env.step({"doc_0": 0, "doc_1": 0, "doc_2": 0})
     refused(lambda: env.step({"doc_0": 0}), "ended", ResetNeeded)
-
-
-def test_measures_are_those_of_an_evaluation() -> None:
-    env = scoring_v0.parallel_env(TOPICS, reward=("ERR_IA@5", "alpha_nDCG@3"), measures=("alpha_DCG@10", "ERR_IA@5"))
-    env.reset(seed=0)
-    rewards = env.step({agent: i % 3 for i, agent in enumerate(env.agents)})[1]
-    assert list(env.measures) == ["ERR_IA@5", "alpha_nDCG@3", "alpha_DCG@10"]
-    assert env.measures == evaluate(TOPICS, {env.query_id: env.ranking}, env.measures).per_topic[env.query_id]
-    plain = evaluate(TOPICS, {env.query_id: env.ranking}, ["ERR_IA(normalization=None)@5", "alpha_nDCG@3"])
-    assert rewards["doc_0"] == pytest.approx(sum(plain.per_topic[env.query_id].values()), abs=1e-12)
+    core, random = env.core, ScoringCore(TOPICS, ties="random")
+    refused(lambda: core.rank([0], [[1, 2, 3]]), r"expected scores of shape \(1, 6\)")
+    refused(lambda: core.rank([0], [[0.5] * 6]), "scores must be integers", TypeError)
+    refused(lambda: random.rank([0], np.zeros((1, 6), int)), "needs a generator")
 
 
 @pytest.mark.parametrize(("arguments", "error", "message"), [
@@ -223,12 +217,3 @@ def test_wrong_arguments_are_answered(arguments: dict[str, Any], error: type[Exc
     refused(lambda: scoring_v0.parallel_env(TOPICS, **arguments), message, error)
     if arguments.keys() <= inspect.signature(ScoringCore).parameters.keys():
         refused(lambda: ScoringCore(TOPICS, **arguments), message, error)
-
-
-def test_wrong_scores_are_answered() -> None:
-    core, random = ScoringCore(TOPICS, n_scores=4), ScoringCore(TOPICS, ties="random")
-    refused(lambda: core.rank([0], [[1, 2, 3]]), r"expected scores of shape \(1, 6\)")
-    message = "score 4 of candidate 1 in episode 0 is out of range; expected 0 to 3"
-    refused(lambda: core.rank([0], [[0, 4, 0, 0, 0, 0]]), message)
-    refused(lambda: core.rank([0], [[0.5] * 6]), "scores must be integers", TypeError)
-    refused(lambda: random.rank([0], np.zeros((1, 6), int)), "needs a generator")

@@ -114,26 +114,22 @@ class InOrder:
     def rank(self, topic: Topic, k: int) -> IntArray:
         self.calls += 1
         ranking = np.arange(min(k, topic.n_candidates))
-        if self.law == "short":
-            return ranking[:-1]
-        if self.law == "twice":
-            return ranking * 0
-        if self.law == "outside":
-            return ranking + topic.n_candidates
-        if self.law == "scores":
-            return ranking.astype(float)
-        if self.law == "moody":
-            return np.roll(ranking, self.calls)
         if self.law == "meddles":
             object.__setattr__(topic, "query_text", str(self.calls))
-        return ranking
+        broken = {
+            "short": ranking[:-1],
+            "twice": ranking * 0,
+            "outside": ranking + topic.n_candidates,
+            "scores": ranking.astype(float),
+            "moody": np.roll(ranking, self.calls),
+        }
+        return broken.get(self.law, ranking)
 
     def rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
+        rankings = [self.rank(topic, k) for topic in topics]
         if self.law == "batch":
-            return [self.rank(topic, k)[::-1] for topic in topics]
-        if self.law == "drops":
-            return [self.rank(topic, k) for topic in topics[1:]]
-        return [self.rank(topic, k) for topic in topics]
+            return [ranking[::-1] for ranking in rankings]
+        return rankings[1:] if self.law == "drops" else rankings
 
 
 @pytest.mark.parametrize(("law", "message"), [

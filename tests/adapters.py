@@ -59,20 +59,10 @@ class KnownToLlamaIndex(BaseEmbedding):
 
 
 def langchain(
-    query: Vectors,
-    vectors: Vectors,
-    scores: Vectors,
-    k: int,
-    weight: Any,
-    ranker: Any = None,
-    runnable: bool = False,
+    query: Vectors, vectors: Vectors, scores: Vectors, k: int, weight: Any, ranker: Any = None, runnable: bool = False
 ) -> list[int]:
     compressor = DiverseCompressor(
-        embeddings=Known(query, vectors),
-        k=k,
-        lambda_mult=weight,
-        ranker=ranker,
-        score_key="relevance_score",
+        embeddings=Known(query, vectors), k=k, lambda_mult=weight, ranker=ranker, score_key="relevance_score"
     )
     documents = [Document(str(i), metadata={"relevance_score": float(score)}) for i, score in enumerate(scores)]
     if runnable:
@@ -100,10 +90,7 @@ def llama_index(
         for i, (vector, score) in enumerate(zip(vectors, scores, strict=True))
     ]
     postprocessor = DiversePostprocessor(
-        top_n=k,
-        mmr_threshold=weight,
-        ranker=ranker,
-        embed_model=KnownToLlamaIndex(known=Known(query, vectors)),
+        top_n=k, mmr_threshold=weight, ranker=ranker, embed_model=KnownToLlamaIndex(known=Known(query, vectors))
     )
     shown = postprocessor.postprocess_nodes(nodes, QueryBundle("jaguar", embedding=query.tolist()))
     return [int(one.node_id) for one in shown]

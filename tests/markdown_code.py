@@ -49,18 +49,13 @@ def run_page(page: Path) -> dict[str, object]:
             for part in COMMAND.split(code):
                 where = f"{page}:{line}: {part}"
                 if COMMAND.fullmatch(part):
-                    assert _srd(shlex.split(part.replace("\\\n", ""))[1:]) == 0, where
+                    from srd_train.cli import main
+
+                    assert main(shlex.split(part.replace("\\\n", ""))[1:]) == 0, where
                 elif part.strip():
                     done = subprocess.run(["bash", "-euc", part], capture_output=True, text=True, env=environment)
                     assert done.returncode == 0, f"{where}\n{done.stdout}\n{done.stderr}"
     return names
-
-
-def _srd(words: list[str]) -> int:
-    """The exit code of `srd` with these words."""
-    from srd_train.cli import main
-
-    return main(words)
 
 
 @contextmanager
@@ -82,15 +77,12 @@ def environments_of(page: Path) -> list[str]:
     return ENVIRONMENT.findall(page.read_text(encoding="utf-8"))
 
 
-def third_party_pages(environment: str) -> list[Path]:
-    """The pages in docs/third_party/ that run in this environment."""
-    return [page for page in sorted(THIRD_PARTY.glob("*.md")) if environments_of(page) == [environment]]
-
-
 def code_of_pages(environment: str) -> Callable[..., None]:
     """A test that runs the code of each of them in a folder with the scripts that lie beside it."""
 
-    @pytest.mark.parametrize("page", third_party_pages(environment), ids=lambda page: page.name)
+    pages = [page for page in sorted(THIRD_PARTY.glob("*.md")) if environments_of(page) == [environment]]
+
+    @pytest.mark.parametrize("page", pages, ids=lambda page: page.name)
     def code_of_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         for script in THIRD_PARTY.glob("*.py"):
             shutil.copy(script, tmp_path)

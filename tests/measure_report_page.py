@@ -18,7 +18,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from made_results import record, write_large
+from made_results import recipe_file, record, write_large
 from playwright.sync_api import sync_playwright
 
 from srd_gym.data.parquet import write_topics
@@ -32,13 +32,6 @@ from srd_train.report.page import report
 MEASURES = ("alpha_nDCG@10", "alpha_nDCG@5", "ERR_IA@10", "StRecall@10")
 RANKERS = ("mmr", *(f"ranker-{i}" for i in range(1, 5)))
 ROUNDS = 9
-RECIPE = """
-title = "A large report"
-reference = "mmr"
-[[topics]]
-name = "large"
-source = {source}
-"""
 
 
 def make_results(folder: Path, count: int) -> Path:
@@ -54,12 +47,11 @@ def make_results(folder: Path, count: int) -> Path:
         for topic in made
     )
     write_topics(folder / "topics.parquet", texts)
-    recipe = folder / "large.toml"
-    entries = "".join(f'[[rankers]]\nranker = "random"\nname = "{name}"\n' for name in RANKERS)
-    recipe.write_text(RECIPE.format(source=json.dumps(str(folder / "topics.parquet"))) + entries, encoding="utf-8")
-    made_of = load_recipe(str(recipe))
+    entries = [f'name = "{name}"\nranker = "random"' for name in reversed(RANKERS)]
+    source = json.dumps(str(folder / "topics.parquet"))
+    made_of = load_recipe(str(recipe_file(folder, *entries, topics=f"source = {source}")))
     topics = load_entry(made_of.topics[0])
-    topic_set = {**record()["topic_set"], "name": "large", "fingerprint": topics.fingerprint, "test": count}
+    topic_set = {**record()["topic_set"], "name": "tiny", "fingerprint": topics.fingerprint, "test": count}
     documents = {topic.query_id: topic.doc_ids for topic in topics}
     results = write_large(folder / "results", documents, RANKERS, MEASURES, topic_set=topic_set)
     write_recipe(results, made_of)

@@ -8,14 +8,7 @@ from typing import Any
 import gymnasium as gym
 
 import srd_gym  # noqa: F401 registers the environments
-from srd_gym.wrappers import (
-    BoolMask,
-    FlatObservation,
-    KNNPruning,
-    RankerPruning,
-    RLlibObservation,
-    TianshouObservation,
-)
+from srd_gym.wrappers import BoolMask, FlatObservation, KNNPruning, RankerPruning, RLlibObservation, TianshouObservation
 
 TOPICS = "synthetic:tiny:20"
 Stack = Callable[[Any], Any]

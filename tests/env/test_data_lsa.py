@@ -16,7 +16,6 @@ import numpy as np
 import pytest
 from small_topics import alone, bare_topic, refused
 
-from srd_gym.data.ambient import load_ambient
 from srd_gym.data.lsa import LsaVectorizer
 from srd_gym.topic import TopicSet
 
@@ -133,14 +132,3 @@ def test_damaged_and_foreign_files_are_refused(tmp_path: Path) -> None:
     refused(lambda: LsaVectorizer.load(tmp_path), r"idf\.npy holds Python objects, whose pickle can run code")
     (tmp_path / "lsa.npz").unlink()
     refused(lambda: LsaVectorizer.load(tmp_path), r"no file at .*lsa\.npz", FileNotFoundError)
-
-
-@pytest.mark.data
-def test_real_results_get_vectors_that_tell_topics_apart(data_dir: Path) -> None:
-    ambient = load_ambient(data_dir / "ambient")
-    made = LsaVectorizer(50).fit_topics(ambient[:30]).apply(ambient)
-    own, other = [], []
-    for topic in made[:30]:
-        own.append(float((topic.doc_vectors @ topic.query_vector).mean()))
-        other.append(float(np.mean([(t.doc_vectors @ topic.query_vector).mean() for t in made if t is not topic])))
-    assert np.mean(own) > np.mean(other) + 0.2

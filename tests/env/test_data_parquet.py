@@ -20,13 +20,7 @@ from small_topics import judged_topic, refused
 
 from srd_gym import files
 from srd_gym.data import parquet
-from srd_gym.data.parquet import (
-    count_row_groups,
-    iter_query_ids,
-    iter_topics,
-    read_topics,
-    write_topics,
-)
+from srd_gym.data.parquet import count_row_groups, iter_query_ids, iter_topics, read_topics, write_topics
 from srd_gym.data.streams import DataNotice
 from srd_gym.data.synthetic import generate
 from srd_gym.files import MappedFile, looked_at

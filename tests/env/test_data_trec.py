@@ -15,7 +15,7 @@ from small_topics import refused
 from sound_files import TREC, write
 
 from srd_gym.data.streams import DataNotice
-from srd_gym.data.trec import load_trec, read_topics_xml
+from srd_gym.data.trec import load_trec
 from srd_gym.trec_files import read_qrels, read_run, write_run
 
 
@@ -122,15 +122,6 @@ def test_what_a_run_cannot_carry_is_refused(
     assert [p.read_text() for p in tmp_path.iterdir()] == ["old"], "nothing half written, nothing left behind"
 
 
-# topics XML
-
-
-def test_topics_xml_with_its_doctype_is_read(tmp_path: Path) -> None:
-    text = read_topics_xml(write(tmp_path, TREC) / "topics.xml")["1"]
-    assert text.query_text == "jaguar <b>"
-    assert list(text.subtopics.items()) == [("2", "the car"), ("1", "the cat")]
-
-
 # topic sets
 
 
@@ -146,6 +137,7 @@ def test_run_qrels_and_texts_meet_in_a_topic(files: dict[str, Path]) -> None:
     assert topic.retrieval_scores.tolist() == [3, 2, 1]
     assert topic.subtopic_ids == ("2", "1", "3"), "the XML's, then what only the qrels name"
     assert topic.subtopic_texts == ("the car", "the cat", "")
+    assert topic.query_text == "jaguar <b>"
     np.testing.assert_array_equal(topic.judgments, [[-2, 0, 0], [0, 2, 0], [0, 0, 1]])
     assert topic.pool_ids == ("p", "b", "c", "a")
     np.testing.assert_array_equal(topic.pool, [[0, 0, 0], [0, 2, 0], [0, 0, 1], [-2, 0, 0]])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import os
 from pathlib import Path
 from typing import Any
 
@@ -110,11 +109,3 @@ def test_vectors_are_made_of_what_was_found(tmp_path: Path) -> None:
     np.savez(file, **made_of, **{f"{part}_vectors": np.ones((len(ids), 2)) for part, ids in names.items()})
     kept = load(made.write(tmp_path / "more"), vectors=file)
     assert kept.query_ids == ("bank",), "a word that is left out needs no vectors"
-
-
-@pytest.mark.data
-@pytest.mark.skipif("SRD_WORDNET" not in os.environ, reason="SRD_WORDNET names no folder of WordNet's files")
-def test_wordnet_itself() -> None:
-    topics = load_wordnet(os.environ["SRD_WORDNET"], words=30)
-    assert len(topics) >= 8
-    assert topics.query_ids == load_wordnet(os.environ["SRD_WORDNET"], words=30).query_ids

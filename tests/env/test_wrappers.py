@@ -21,15 +21,7 @@ from wrapper_stacks import SHARED, STACKS, TOPICS, made
 import srd_gym
 from srd_gym.envs import SelectionEnv, SelectionVectorEnv
 from srd_gym.testing import _require_equal, check_env, check_vector_env
-from srd_gym.wrappers import (
-    BoolMask,
-    FlatObservation,
-    RLlibObservation,
-    TianshouObservation,
-    lookup,
-    tables,
-    vector,
-)
+from srd_gym.wrappers import BoolMask, FlatObservation, RLlibObservation, TianshouObservation, lookup, tables, vector
 from srd_gym.wrappers.forms import flat_slices
 
 WRAPPERS = [BoolMask, FlatObservation, TianshouObservation, RLlibObservation]

@@ -25,15 +25,7 @@ from srd_agents.fitting import STATE_FILE
 from srd_agents.frames import FrameRanker
 from srd_agents.registry import RANKERS
 from srd_agents.storage import CONFIG_FILE, read_tree, write_tree
-from srd_gym.data import (
-    generate,
-    read_folds,
-    read_qrels,
-    read_run,
-    read_topics,
-    read_topics_xml,
-    read_vectors,
-)
+from srd_gym.data import generate, read_folds, read_qrels, read_run, read_topics, read_topics_xml, read_vectors
 from srd_gym.measures import evaluate, evaluate_run, evaluation
 from srd_gym.protocols import Ranker
 from srd_gym.reading import GROWTH, numbered_lines, read_json_object, reading

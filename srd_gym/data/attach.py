@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Literal
 
 from srd_gym.checks import check_option
@@ -17,20 +17,7 @@ Missing = Literal["error", "drop"]
 Embedding = Callable[[Sequence[str]], FloatArray]
 """Turns n texts into [n, F] float32."""
 
-
-@dataclass(slots=True)
-class _Gaps:
-    """What has no vector, as errors name it, with the table that lacks it."""
-
-    found: dict[str, tuple[VectorTable, list[str]]] = field(default_factory=dict)
-    """"documents", "queries" or "subtopics" -> (table, what it lacks)."""
-    emptied: list[str] = field(default_factory=list)
-    """Query ids of topics without any document left."""
-
-    def add(self, kind: str, table: VectorTable, names: Iterable[str]) -> None:
-        """Note what a table lacks."""
-        if lacking := list(names):
-            self.found.setdefault(kind, (table, []))[1].extend(lacking)
+_KINDS = ("doc_vectors", "query_vector", "subtopic_vectors")
 
 
 def attach_vectors(
@@ -56,25 +43,28 @@ def attach_vectors(
             None, and says how many in a `DataNotice`.
 
     Raises:
-        ValueError: missing vectors (which, how many, what to do), tables of different widths, vectors that stay of
-            another width, no vector for any document, or an unknown value of `missing`.
+        ValueError: missing vectors (which, how many, what to do), vectors of different widths, no vector for any
+            document, or an unknown value of `missing`.
     """
     check_option("way to treat missing vectors", missing, ("error", "drop"))
-    _check_widths([table for table in (documents, queries, subtopics) if table is not None and len(table)])
-    gaps = _Gaps()
+    tables = {"documents": documents, "queries": queries, "subtopics": subtopics}
+    lacking: dict[str, list[str]] = {kind: [] for kind in tables}
     attached = []
     for topic in topics:
-        kept = topic if documents is None else _present(topic, documents, gaps)
-        changes = _query_and_subtopics(topic, queries, subtopics, gaps)
-        if kept is not None:
-            if documents is not None:
-                _check_kept(kept, changes, documents)
-                changes["doc_vectors"] = documents.rows(kept.doc_ids)
-            attached.append(replace(kept, **changes))  # type: ignore[arg-type]  # mypy takes ** for every field
-    if documents is not None:
-        _check_documents(topics, documents, gaps)
-    _report(topics, gaps, missing)
-    return topics.replace(attached, **({} if documents is None else {"simulated": False}))
+        changes = _query_and_subtopics(topic, queries, subtopics, lacking)
+        kept = topic
+        if documents is not None:
+            absent = [doc_id for doc_id in topic.doc_ids if doc_id not in documents]
+            lacking["documents"] += [f"{shown(doc_id)} of topic {shown(topic.query_id)}" for doc_id in absent]
+            if len(absent) == topic.n_candidates:
+                continue
+            kept = topic.take(i for i, doc_id in enumerate(topic.doc_ids) if doc_id in documents)
+            changes["doc_vectors"] = documents.rows(kept.doc_ids)
+        _check_widths(kept, changes)
+        attached.append(replace(kept, **changes))  # type: ignore[arg-type]  # mypy takes ** for every field
+    found = topics.replace(attached, **({} if documents is None else {"simulated": False}))
+    _report(topics, found, tables, lacking, missing)
+    return found
 
 
 def embed_topics(topics: TopicSet, embed: Embedding, *, transductive: bool | None = None) -> TopicSet:
@@ -119,53 +109,32 @@ def doc_texts(topic: Topic, topics: TopicSet) -> tuple[str, ...]:
     return topic.doc_texts
 
 
-def _check_widths(tables: list[VectorTable]) -> None:
-    """All tables have one width."""
-    for table in tables[1:]:
-        if table.width != tables[0].width:
-            raise ValueError(
-                f"vectors of {tables[0].source} have width {tables[0].width}, those of {table.source} width "
-                f"{table.width}; documents, queries and subtopics need vectors of one space"
-            )
-
-
-def _check_kept(topic: Topic, changes: Mapping[str, object], documents: VectorTable) -> None:
-    """Query and subtopic vectors that stay have the new documents' width."""
-    for name, advice in (("query_vector", "queries=, --query-vectors"), ("subtopic_vectors", "subtopics=")):
-        kept = None if name in changes else getattr(topic, name)
-        if kept is not None and kept.shape[-1] != documents.width:
-            raise ValueError(
-                f"topic {topic.query_id!r}: its {name} has width {kept.shape[-1]}, vectors of {documents.source} have "
-                f"width {documents.width}; give it by the same model, too ({advice})"
-            )
-
-
-def _present(topic: Topic, documents: VectorTable, gaps: _Gaps) -> Topic | None:
-    """The topic with those of its documents that have vectors; None where none has."""
-    present = [i for i, doc_id in enumerate(topic.doc_ids) if doc_id in documents]
-    absent = (doc_id for doc_id in topic.doc_ids if doc_id not in documents)
-    gaps.add("documents", documents, (f"{shown(doc_id)} of topic {shown(topic.query_id)}" for doc_id in absent))
-    if not present:
-        gaps.emptied.append(shown(topic.query_id))
-        return None
-    return topic if len(present) == topic.n_candidates else topic.take(present)
+def _check_widths(topic: Topic, changes: Mapping[str, FloatArray | None]) -> None:
+    """Vectors that are new and those that stay have one width."""
+    given = {name: changes.get(name, getattr(topic, name)) for name in _KINDS}
+    widths = {name: array.shape[-1] for name, array in given.items() if array is not None}
+    if len(set(widths.values())) > 1:
+        raise ValueError(
+            f"topic {topic.query_id!r}: vectors of different widths ({widths}); documents, queries and subtopics need "
+            "vectors of one space: give all of them by one model (--query-vectors, subtopics=)"
+        )
 
 
 def _query_and_subtopics(
-    topic: Topic, queries: VectorTable | None, subtopics: VectorTable | None, gaps: _Gaps
+    topic: Topic, queries: VectorTable | None, subtopics: VectorTable | None, lacking: dict[str, list[str]]
 ) -> dict[str, FloatArray | None]:
     """New query and subtopic vectors of a topic, for the tables that are given."""
     changes: dict[str, FloatArray | None] = {}
     if queries is not None:
         key = next((k for k in (topic.query_id, topic.query_text) if k is not None and k in queries), None)
         changes["query_vector"] = None if key is None else queries.rows([key])[0]
-        gaps.add("queries", queries, [shown(topic.query_id)] * (key is None))
+        lacking["queries"] += [shown(topic.query_id)] * (key is None)
     if subtopics is not None:
         keys = [next((k for k in keys if k in subtopics), None) for keys in _subtopic_keys(topic)]
         found = [key for key in keys if key is not None]
         changes["subtopic_vectors"] = subtopics.rows(found) if len(found) == len(keys) else None
         absent = (s for s, key in zip(topic.subtopic_ids, keys, strict=True) if key is None)
-        gaps.add("subtopics", subtopics, (f"{shown(s)} of topic {shown(topic.query_id)}" for s in absent))
+        lacking["subtopics"] += [f"{shown(s)} of topic {shown(topic.query_id)}" for s in absent]
     return changes
 
 
@@ -180,35 +149,36 @@ def _subtopic_keys(topic: Topic) -> Iterator[list[str]]:
         yield keys
 
 
-def _check_documents(topics: TopicSet, documents: VectorTable, gaps: _Gaps) -> None:
-    """Raise where the file is of other topics."""
-    if len(topics) and len(gaps.emptied) == len(topics):
-        names = shown(documents.ids[0]) if len(documents) else "nothing that was asked for"
-        raise ValueError(
-            f"{documents.source} has a vector for no document of {topics.name!r}: the topics name documents like "
-            f"{shown(topics[0].doc_ids[0])}, the file {names}; give the file that belongs to these topics"
-        )
-
-
-def _report(topics: TopicSet, gaps: _Gaps, missing: Missing) -> None:
+def _report(
+    topics: TopicSet,
+    attached: TopicSet,
+    tables: Mapping[str, VectorTable | None],
+    lacking: Mapping[str, list[str]],
+    missing: Missing,
+) -> None:
     """Raise for missing vectors, or tell what was left out."""
-    if not gaps.found:
-        return
     asked = {"documents": sum(topic.n_candidates for topic in topics), "queries": len(topics)}
     asked["subtopics"] = sum(topic.n_subtopics for topic in topics)
     found = "; for ".join(
-        f"{len(names)} of {asked[kind]} {kind} ({few(names)}; {table.source})"
-        for kind, (table, names) in gaps.found.items()
+        f"{len(lacking[kind])} of {asked[kind]} {kind} ({few(lacking[kind])}; {table.source})"
+        for kind, table in tables.items()
+        if table is not None and lacking[kind]
     )
+    if not found:
+        return
     if missing == "error":
         raise ValueError(
             f"{topics.name}: no vector for {found}. Give a file that holds them all, or leave out what has none: "
             'missing="drop" (--missing drop)'
         )
-    emptied = f": {few(gaps.emptied)}" if gaps.emptied else ""
+    if not len(attached):
+        raise ValueError(f"{topics.name}: no vector for {found}. Give the file that belongs to these topics")
+    left = set(attached.query_ids)
+    emptied = [shown(query_id) for query_id in topics.query_ids if query_id not in left]
+    names = f": {few(emptied)}" if emptied else ""
     notice(
-        f"{topics.name}: no vector for {found}: left out, and with them {len(gaps.emptied)} topics that have no "
-        f"document left{emptied}"
+        f"{topics.name}: no vector for {found}: left out, and with them {len(emptied)} topics that have no document "
+        f"left{names}"
     )
 
 

@@ -144,18 +144,17 @@ def test_missing_vectors_are_counted_and_named_or_dropped() -> None:
     assert attached.query_ids == ("1",)
     assert attached[0].doc_ids == ("a",)
     np.testing.assert_array_equal(attached[0].judgments, [[1, 0]])
-    foreign = "file has a vector for no document of 'two': the topics name documents like 'a'"
+    foreign = r"no vector for 3 of 3 documents .*; file\). Give the file that belongs to these topics"
     refused(lambda: attach_vectors(two_topics(), table("z"), missing="drop"), foreign)
     refused(lambda: attach_vectors(two_topics(), table("a"), missing="drops"), "Did you mean drop")
 
 
 def test_widths_must_agree() -> None:
     documents = table("a", "b", "c")
-    narrow = "vectors of file have width 2, those of more width 3"
-    refused(lambda: attach_vectors(two_topics(), documents, queries=table("1", width=3, source="more")), narrow)
+    found = r"topic '1': vectors of different widths \({'doc_vectors': 2, 'query_vector': 3}\); .* by one model"
+    refused(lambda: attach_vectors(two_topics(), documents, queries=table("1", width=3)), found)
     old = attach_vectors(two_topics(), queries=table("1", "2", width=3))
-    stays = r"its query_vector has width 3, vectors of file have width 2; give it by the same model, too \(queries="
-    refused(lambda: attach_vectors(old, documents), stays)
+    refused(lambda: attach_vectors(old, documents), found)
     nothing = VectorTable((), np.empty((0, 0)), source="more")  # a file without any of the queries has no width
     with pytest.warns(DataNotice, match=r"no vector for 2 of 2 queries \('1', '2'; more\)"):
         attached = attach_vectors(two_topics(), documents, queries=nothing, missing="drop")

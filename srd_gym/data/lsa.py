@@ -22,7 +22,6 @@ from srd_gym.reading import open_npz, read_json_object, reading, refuse_pickle, 
 from srd_gym.topic import FloatArray, TopicSet
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
     from sklearn.feature_extraction.text import TfidfVectorizer
 
 FORMAT_VERSION = 1
@@ -51,12 +50,12 @@ class LsaVectorizer:
         check_integer(f"{_WHAT}: width", width, 1)
         self.width = int(width)
         self._weigher: TfidfVectorizer | None = None
-        self._put((), np.empty(0), np.empty((width, 0), dtype=np.float32))
+        self._components = np.empty((self.width, 0), dtype=np.float32)
 
     @property
     def fitted(self) -> bool:
         """Whether `fit` (or `load`) has given it a vocabulary."""
-        return bool(self._terms)
+        return self._weigher is not None
 
     def fit(self, texts: Iterable[str]) -> Self:
         """Learn vocabulary, document frequencies and dimensions.
@@ -91,7 +90,7 @@ class LsaVectorizer:
         svd = TruncatedSVD(n_components=rank, algorithm="randomized", n_iter=7, random_state=0).fit(counts)
         components = np.zeros((self.width, counts.shape[1]), dtype=np.float32)
         components[:rank] = svd.components_
-        self._put(tuple(weigher.get_feature_names_out().tolist()), weigher.idf_, components)
+        self._weigher, self._components = weigher, components
         return self
 
     def fit_topics(self, topics: TopicSet) -> Self:
@@ -111,11 +110,8 @@ class LsaVectorizer:
         Raises:
             RuntimeError: not fitted.
         """
-        if not self.fitted:
-            raise RuntimeError(f"{_WHAT}: not fitted; call fit(texts) or load(folder) first")
         if self._weigher is None:
-            self._weigher = _new_weigher(vocabulary={term: i for i, term in enumerate(self._terms)})
-            self._weigher.idf_ = self._idf
+            raise RuntimeError(f"{_WHAT}: not fitted; call fit(texts) or load(folder) first")
         return unit_rows(np.asarray(self._weigher.transform(list(texts)) @ self._components.T, dtype=np.float32))
 
     def apply(self, topics: TopicSet, *, transductive: bool = False) -> TopicSet:
@@ -137,11 +133,11 @@ class LsaVectorizer:
         Raises:
             RuntimeError: not fitted.
         """
-        if not self.fitted:
+        if self._weigher is None:
             raise RuntimeError(f"{_WHAT}: nothing to save before fit(texts)")
-        about = {"format_version": FORMAT_VERSION, "terms": self._terms}
+        about = {"format_version": FORMAT_VERSION, "terms": self._weigher.get_feature_names_out().tolist()}
         with written_atomically(Path(folder) / _ARRAYS) as temporary, temporary.open("wb") as stream:
-            np.savez(stream, idf=self._idf, components=self._components)
+            np.savez(stream, idf=self._weigher.idf_, components=self._components)
         with written_atomically(Path(folder) / _ABOUT) as temporary:
             temporary.write_text(json.dumps(about, ensure_ascii=False), encoding="utf-8")
 
@@ -151,28 +147,26 @@ class LsaVectorizer:
 
         Raises:
             FileNotFoundError: the folder or one of the files is not there.
+        ImportError: scikit-learn is not installed.
             ValueError: files of another form or of a later version, or that do not belong together.
         """
         place = existing_folder(folder, _WHAT)
-        terms = _read_terms(place / _ABOUT)
+        about = read_json_object(place / _ABOUT, _WHAT, _ADVICE)
         refuse_pickle(place / _ARRAYS, _WHAT, _ADVICE)
         with open_npz(place / _ARRAYS, _WHAT, _ADVICE) as arrays:
             idf, components = arrays["idf"], arrays["components"]
-        if idf.shape != (len(terms),) or components.shape[1:] != (len(terms),) or not len(components):
-            raise ValueError(
-                f"{_WHAT}: {place}: {_ABOUT} lists {len(terms)} terms, but {_ARRAYS} holds idf {idf.shape} and "
-                f"components {components.shape}; the files do not belong together"
-            )
-        with reading(place / _ARRAYS, _WHAT, "numbers", _ADVICE):
-            if not (np.isfinite(idf).all() and np.isfinite(components).all()):
-                raise ValueError(f"{_WHAT}: {place / _ARRAYS} holds NaN or infinity; {_ADVICE}")
-        loaded = cls(len(components))
-        loaded._put(tuple(terms), idf, components)
+        with reading(place, _WHAT, "a saved vectoriser", _ADVICE):
+            version, terms = about["format_version"], about["terms"]
+            if version != FORMAT_VERSION:
+                raise ValueError(f"format version {shown(str(version))}, expected {FORMAT_VERSION}: upgrade srd_gym")
+            if not isinstance(terms, list) or not all(isinstance(term, str) for term in terms):
+                raise ValueError(f"terms of {_ABOUT} must be a list of texts")
+            if components.shape[1:] != idf.shape or not (np.isfinite(idf).all() and np.isfinite(components).all()):
+                raise ValueError(f"{_ARRAYS} must hold finite numbers, idf [terms] and components [width, terms]")
+            loaded = cls(len(components))
+            loaded._weigher, loaded._components = _new_weigher(vocabulary=terms), components
+            loaded._weigher.idf_ = idf  # scikit-learn compares them with the terms
         return loaded
-
-    def _put(self, terms: tuple[str, ...], idf: NDArray[np.float64], components: FloatArray) -> None:
-        """Take over what was learned or read."""
-        self._terms, self._idf, self._components, self._weigher = terms, idf, components, None
 
 
 def unit_rows(vectors: FloatArray) -> FloatArray:
@@ -191,18 +185,3 @@ def _new_weigher(**settings: Any) -> TfidfVectorizer:
             "vectors of texts by LSA need scikit-learn, which is not installed: pip install 'srd-gym[text]'"
         ) from error
     return TfidfVectorizer(sublinear_tf=True, token_pattern=r"(?u)\b\w\w+\b", **settings)
-
-
-def _read_terms(path: Path) -> list[str]:
-    """The vocabulary, checked."""
-    about = read_json_object(path, _WHAT, _ADVICE)
-    version, terms = about.get("format_version"), about.get("terms")
-    if version != FORMAT_VERSION:
-        raise ValueError(
-            f"{_WHAT}: {path} has format version {shown(str(version))}, expected {FORMAT_VERSION}; upgrade srd_gym, or "
-            "fit and save it again"
-        )
-    listed = isinstance(terms, list) and all(isinstance(term, str) for term in terms)
-    if not listed or not terms or len(set(terms)) < len(terms):
-        raise ValueError(f"{_WHAT}: {path}: expected a list of terms, at least one and each once; {_ADVICE}")
-    return list(terms)

@@ -113,12 +113,11 @@ def test_damaged_and_foreign_files_are_refused(tmp_path: Path) -> None:
     about = json.loads((tmp_path / "lsa.json").read_text())
 
     changes: list[tuple[dict[str, object], str]] = [
-        ({"format_version": 2}, r"format version '2', expected 1; upgrade"),
-        ({"terms": about["terms"][1:]}, r"do not belong together"),
-        *(
-            ({"terms": terms}, r"expected a list of terms, at least one and each once")
-            for terms in ("x", None, [], about["terms"][:1] * len(about["terms"]))
-        ),
+        ({"format_version": 2}, r"format version '2', expected 1: upgrade"),
+        ({"terms": about["terms"][1:]}, r"not a saved vectoriser \(idf length = .* vocabulary"),
+        ({"terms": about["terms"][:1] * len(about["terms"])}, "not a saved vectoriser .*Duplicate term"),
+        ({"terms": []}, r"not a saved vectoriser .*empty"),
+        *(({"terms": terms}, r"terms of lsa.json must be a list of texts") for terms in ("x", None, [1, 2])),
     ]
     for change, message in changes:
         (tmp_path / "lsa.json").write_text(json.dumps(about | change))

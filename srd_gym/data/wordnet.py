@@ -2,7 +2,7 @@
 
 The folder is the database's own (`data.noun`, `index.noun`, `data.verb`, ...; Debian: package wordnet-base, folder
 /usr/share/wordnet; the format is wndb(5WN)). Every synset of every part of speech is a document, its text the synset's
-words and gloss. A query is a word of one part of speech, its subtopics are the word's senses, with their texts. A
+words and gloss. A query is a noun, its subtopics are the word's senses, with their texts. A
 document is relevant to a sense if it is the sense, or WordNet links the two directly (hypernyms, hyponyms, parts,
 wholes, derivations, ...; a link of single words counts for these words only).
 """
@@ -14,11 +14,11 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, TypeVar, get_args
+from typing import TypeVar
 
 import numpy as np
 
-from srd_gym.checks import check_integer, check_option
+from srd_gym.checks import check_integer
 from srd_gym.data.attach import Embedding, Missing
 from srd_gym.data.collection import Collection, Retrieve, check_first_stage, topics_of
 from srd_gym.data.lsa import LsaVectorizer
@@ -27,11 +27,6 @@ from srd_gym.files import PathLike
 from srd_gym.reading import numbered_lines, shown
 from srd_gym.topic import Topic, TopicSet
 from srd_gym.trec_files import TopicQrels
-
-PartOfSpeech = Literal["noun", "verb"]
-"""Of the words that are queries."""
-Index = Literal["hypernyms", "glosses"]
-"""What BM25 finds documents by. hypernyms: the gloss and the words of the hypernyms. glosses: the gloss alone."""
 
 T = TypeVar("T")
 
@@ -62,8 +57,6 @@ def load_wordnet(
     words: int = 600,
     skip: int = 0,
     senses: int = 3,
-    pos: PartOfSpeech = "noun",
-    index: Index = "hypernyms",
     vectors: PathLike | LsaVectorizer | Embedding | None = None,
     retrieve: Retrieve = "bm25",
     depth: int = 100,
@@ -81,8 +74,6 @@ def load_wordnet(
         words: how many to draw; a third to a half of them become topics.
         skip: how many to pass over first.
         senses: a word's, at least.
-        pos: the words' part of speech.
-        index: what BM25 finds documents by.
         vectors: as of `load_texts`.
         retrieve: the first stage, as of `load_texts`.
         depth: candidates of a word, at most.
@@ -97,15 +88,13 @@ def load_wordnet(
     check_first_stage(retrieve, depth, vectors=vectors is not None)
     for name, value, low in (("words", words, 1), ("skip", skip, 0), ("senses", senses, 2)):
         check_integer(name, value, low)
-    check_option("part of speech", pos, get_args(PartOfSpeech))
-    check_option("index", index, get_args(Index))
     place = existing_folder(folder, _WHAT)
     synsets = dict(entry for name in _FILES for entry in _entries(place / f"data.{name}", _DATA, _synset))
-    drawn = _words(place, pos, senses)[skip : skip + words]
+    drawn = _words(place, senses)[skip : skip + words]
     if not drawn:
-        raise ValueError(f"{_WHAT}: {place}: no {pos}s of {senses} senses or more are left behind the first {skip}")
+        raise ValueError(f"{_WHAT}: {place}: no nouns of {senses} senses or more are left behind the first {skip}")
     topics = topics_of(
-        _collection(place, synsets, dict(drawn), pos, index),
+        _collection(place, synsets, dict(drawn)),
         vectors=vectors,
         retrieve=retrieve,
         depth=depth,
@@ -118,7 +107,7 @@ def load_wordnet(
     tell(place, f"of {len(drawn)} words have {rule}: left out", without)
     if not len(topics):
         raise ValueError(f"{_WHAT}: {place}: all of {len(drawn)} words have {rule}; draw more of them")
-    return topics.replace(topics, name=f"wordnet {pos}s")
+    return topics.replace(topics, name="wordnet nouns")
 
 
 def _is_ambiguous(topic: Topic) -> bool:
@@ -168,27 +157,25 @@ def _part(kind: str) -> str:
     return "a" if kind == "s" else kind
 
 
-def _words(folder: Path, pos: PartOfSpeech, senses: int) -> list[tuple[str, list[str]]]:
-    """Plain words with so many senses and the ids of these, in the order of their hashes."""
+def _words(folder: Path, senses: int) -> list[tuple[str, list[str]]]:
+    """Plain nouns with so many senses and the ids of these, in the order of their hashes."""
 
     def entry(word: str, kind: str, offsets: str) -> tuple[str, list[str]]:
         # Numbers of fields before the offsets look like counts, never like offsets: these have eight digits.
         return word, [f"{offset}-{kind}" for offset in offsets.split()]
 
-    found = _entries(folder / f"index.{pos}", _INDEX, entry)
+    found = _entries(folder / "index.noun", _INDEX, entry)
     plain = [(word, ids) for word, ids in found if _PLAIN.fullmatch(word) and len(ids) >= senses]
     return sorted(plain, key=lambda entry: hashlib.sha256(entry[0].encode()).digest())
 
 
-def _collection(
-    folder: Path, synsets: dict[str, _Synset], senses: dict[str, list[str]], pos: PartOfSpeech, index: Index
-) -> Collection:
+def _collection(folder: Path, synsets: dict[str, _Synset], senses: dict[str, list[str]]) -> Collection:
     """Documents, and the words with their senses and judgments."""
     for word, ids in senses.items():
         unknown = [own_id for own_id in ids if own_id not in synsets]
         if unknown:
             raise ValueError(
-                f"{_WHAT}: {folder}: sense {unknown[0]} of {shown(word)} in index.{pos} is in no data file; the files "
+                f"{_WHAT}: {folder}: sense {unknown[0]} of {shown(word)} in index.noun is in no data file; the files "
                 "must be of one version"
             )
     texts = {own_id: f"{', '.join(synset.words)}: {synset.gloss}" for own_id, synset in synsets.items()}
@@ -198,14 +185,12 @@ def _collection(
         queries={word: word for word in senses},
         subtopics={word: {own_id: texts[own_id] for own_id in ids} for word, ids in senses.items()},
         judged={word: _judged(synsets, word, ids) for word, ids in senses.items()},
-        indexed={own_id: _indexed(synsets, synset, index) for own_id, synset in synsets.items()},
+        indexed={own_id: _indexed(synsets, synset) for own_id, synset in synsets.items()},
     )
 
 
-def _indexed(synsets: dict[str, _Synset], synset: _Synset, index: Index) -> str:
-    """What BM25 finds a document by."""
-    if index == "glosses":
-        return synset.gloss
+def _indexed(synsets: dict[str, _Synset], synset: _Synset) -> str:
+    """What BM25 finds a document by: the gloss and the words of the hypernyms."""
     above = [synsets[other].words for symbol, other, _ in synset.pointers if symbol in _HYPERNYMS and other in synsets]
     return " ".join([synset.gloss, *(word for words in above for word in words)])
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -19,12 +18,8 @@ pytestmark = [
 ]
 
 
-def load(folder: Path, **options: Any) -> Any:
-    return load_wordnet(folder, **{"index": "glosses", **options})
-
-
 def test_a_word_with_its_senses_and_what_is_linked_to_them(tmp_path: Path) -> None:
-    (topic,) = load(dictionary().write(tmp_path / "dict"))
+    (topic,) = load_wordnet(dictionary().write(tmp_path / "dict"))
     assert topic.query_id == topic.query_text == "bank"
     assert topic.subtopic_ids == ("00000001-n", "00000002-n", "00000003-n")
     assert topic.subtopic_texts[0] == "bank, money box: a bank for coins"
@@ -44,10 +39,7 @@ def test_a_word_with_its_senses_and_what_is_linked_to_them(tmp_path: Path) -> No
 
 
 def test_hypernyms_are_found_by_their_words(tmp_path: Path) -> None:
-    folder = dictionary().write(tmp_path / "dict")
-    shore = "00000080-n"
-    assert shore not in load(folder)[0].doc_ids
-    assert shore in load(folder, index="hypernyms")[0].doc_ids
+    assert "00000080-n" in load_wordnet(dictionary().write(tmp_path / "dict"))[0].doc_ids, "a shore"
 
 
 def test_words_are_drawn_in_a_fixed_order_without_overlap(tmp_path: Path) -> None:
@@ -59,28 +51,26 @@ def test_words_are_drawn_in_a_fixed_order_without_overlap(tmp_path: Path) -> Non
     made.lines["noun"][0] = made.lines["noun"][0].replace("a bank for coins", "a bank for coins of tide and coast")
     made.lines["noun"][1] = made.lines["noun"][1].replace("sloping land", "sloping land of tide and coast")
     folder = made.write(tmp_path / "dict")
-    everything = load(folder).query_ids
+    everything = load_wordnet(folder).query_ids
     assert sorted(everything) == ["bank", "coast", "tide"]
-    first, rest = load(folder, words=1), load(folder, words=2, skip=1)
+    first, rest = load_wordnet(folder, words=1), load_wordnet(folder, words=2, skip=1)
     assert first.query_ids + rest.query_ids == everything
-    assert [t.doc_ids for t in rest] == [t.doc_ids for t in load(folder)][1:]
+    assert [t.doc_ids for t in rest] == [t.doc_ids for t in load_wordnet(folder)][1:]
 
 
 def test_words_with_nothing_to_choose_are_left_out(tmp_path: Path) -> None:
     made = dictionary()
     made.word("coin", 1, 2, 3)
     with pytest.warns(DataNotice, match=r"1 of 2 words have fewer than 20 candidates, .* left out: 'coin'"):
-        assert load(made.write(tmp_path / "dict")).query_ids == ("bank",)
-    refused(lambda: load(tmp_path / "dict", depth=19), r"all of 2 words have fewer than .*; draw more of them")
+        assert load_wordnet(made.write(tmp_path / "dict")).query_ids == ("bank",)
+    refused(lambda: load_wordnet(tmp_path / "dict", depth=19), r"all of 2 words have fewer than .*; draw more of them")
 
 
 def test_damaged_files_and_odd_options_are_refused(tmp_path: Path) -> None:
     folder = dictionary().write(tmp_path / "dict")
-    refused(lambda: load(folder, skip=9), "no nouns of 3 senses or more are left behind the first 9")
-    refused(lambda: load(folder, senses=1), "senses")
-    refused(lambda: load(folder, pos="adj"), "unknown part of speech 'adj'")
-    refused(lambda: load(folder, index="words"), "unknown index 'words'")
-    refused(lambda: load(tmp_path / "elsewhere"), "no folder", FileNotFoundError)
+    refused(lambda: load_wordnet(folder, skip=9), "no nouns of 3 senses or more are left behind the first 9")
+    refused(lambda: load_wordnet(folder, senses=1), "senses")
+    refused(lambda: load_wordnet(tmp_path / "elsewhere"), "no folder", FileNotFoundError)
     for file, line, message in (
         ("data.noun", "00000001 03 n 01 bank", r"data\.noun:2: no entry as wndb\(5WN\) has them"),
         ("data.noun", "00000001 03 n 01 bank 0 002 @ 00000002 n 0000 | gloss", "no entry"),
@@ -90,14 +80,16 @@ def test_damaged_files_and_odd_options_are_refused(tmp_path: Path) -> None:
         broken = dictionary().write(tmp_path / f"{file}-{len(line)}")
         (broken / file).write_text(f"{LICENCE}{line}\n", encoding="utf-8")
         with pytest.raises(ValueError, match=message):
-            load(broken)
+            load_wordnet(broken)
     (folder / "data.adv").unlink()
-    refused(lambda: load(folder), r"data\.adv", FileNotFoundError)
+    refused(lambda: load_wordnet(folder), r"data\.adv", FileNotFoundError)
 
 
 def test_vectors_are_made_of_what_was_found(tmp_path: Path) -> None:
     folder = dictionary().write(tmp_path / "dict")
-    topics = load(folder, vectors=lambda texts: np.array([[len(text), 1.0] for text in texts], dtype=np.float32))
+    topics = load_wordnet(
+        folder, vectors=lambda texts: np.array([[len(text), 1.0] for text in texts], dtype=np.float32)
+    )
     assert topics[0].doc_vectors.shape == (topics[0].n_candidates, 2)
     assert topics[0].subtopic_vectors.shape == (3, 2)
     made = dictionary()
@@ -107,5 +99,5 @@ def test_vectors_are_made_of_what_was_found(tmp_path: Path) -> None:
     names = {"document": topics[0].doc_ids, "query": ("bank",)}
     made_of = {f"{part}_ids": np.array(ids) for part, ids in names.items()}
     np.savez(file, **made_of, **{f"{part}_vectors": np.ones((len(ids), 2)) for part, ids in names.items()})
-    kept = load(made.write(tmp_path / "more"), vectors=file)
+    kept = load_wordnet(made.write(tmp_path / "more"), vectors=file)
     assert kept.query_ids == ("bank",), "a word that is left out needs no vectors"

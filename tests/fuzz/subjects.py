@@ -92,7 +92,7 @@ def _read_lsa(folder: Path) -> object:
 def _optional() -> Iterator[Subject]:
     """What needs libraries that may not be installed."""
     if importlib.util.find_spec("bm25s") is not None:
-        yield FileSubject("wordnet", dictionary().write, lambda folder: load_wordnet(folder, index="glosses"))
+        yield FileSubject("wordnet", dictionary().write, load_wordnet)
     if importlib.util.find_spec("pandas") is not None:
         from fuzz.frames import frames
 

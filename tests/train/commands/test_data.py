@@ -73,7 +73,7 @@ def test_texts_by_a_first_stage(srd: Srd, tmp_path: Path) -> None:
 def test_wordnet_and_orders_by_bm25(srd: Srd, ambient_folder: Path, tmp_path: Path) -> None:
     out = tmp_path / "t.parquet"
     folder = dictionary().write(tmp_path / "dict")
-    words = ("data", "build", "wordnet", folder, "--index", "glosses", "--out", out)
+    words = ("data", "build", "wordnet", folder, "--out", out)
     assert "1 topics, vector width 2" in srd.works(*words, "--vectors", "lsa", "--width", "2").err
     assert read_topics(out).name == "wordnet nouns"
     assert "no nouns of 9 senses or more" in srd.fails(*words, "--senses", "9")

@@ -15,7 +15,6 @@ from srd_gym.data.ambient import Order
 from srd_gym.data.attach import Embedding
 from srd_gym.data.collection import Retrieve
 from srd_gym.data.synthetic import PRESETS
-from srd_gym.data.wordnet import Index, PartOfSpeech
 from srd_gym.topic import TopicSet
 from srd_train.commands.console import File, Files, Output, SomeFile
 from srd_train.experiment.sources import MADE_VECTORS, simulated
@@ -183,8 +182,7 @@ class Wordnet(FolderBuild):
 
     Examples:
       srd data build wordnet /usr/share/wordnet --out nouns.parquet
-      srd data build wordnet /usr/share/wordnet --skip 600 --words 300 --index glosses --out more-nouns.parquet
-      srd data build wordnet /usr/share/wordnet --pos verb --index glosses --vectors model:my-model --out verbs.parquet
+      srd data build wordnet /usr/share/wordnet --skip 600 --words 300 --vectors model:my-model --out more-nouns.parquet
     """
 
     words: int = 600
@@ -193,10 +191,6 @@ class Wordnet(FolderBuild):
     """Pass over so many words first: sets with other words share none."""
     senses: int = 3
     """Senses of a word, at least."""
-    pos: PartOfSpeech = "noun"
-    """Part of speech of the words."""
-    index: Index = "hypernyms"
-    """What BM25 finds documents by: glosses with the words of their hypernyms, or glosses alone."""
     depth: int = 100
     """Candidates of a word, at most."""
 

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,20 +26,70 @@ COPIES = CautiousConfig.copies
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """What may be shown of one topic."""
+    """What may be shown: as a caller says it of all topics, then, `of` one topic."""
 
     copies: float | None = None
     """Cosine from which on a document is a near copy of one shown before it, and comes last; None: anywhere."""
-    groups: IntArray | None = None
-    """[N] numbers of groups."""
     max_per_group: int = 0
     """Documents that may be shown of each group, those shown before among them."""
-    costs: ScoreArray | None = None
-    """[N] at least 0."""
     budget: float = 0.0
     """What the documents chosen may cost in all."""
+    groups: IntArray | None = None
+    """[N] numbers of groups."""
+    costs: ScoreArray | None = None
+    """[N] at least 0."""
     shown: tuple[int, ...] = ()
     """[P] candidates shown before, which are not shown again."""
+
+    @classmethod
+    def asked(
+        cls, *, copies: float | None, groups: Any, max_per_group: int | None, costs: Any, budget: float | None
+    ) -> Self:
+        """Those of all topics; of `groups` and `costs` it only matters whether there are any.
+
+        Raises:
+            TypeError: something of another type.
+            ValueError: a value out of range, or one of a pair without the other.
+        """
+        if (groups is None) != (max_per_group is None):
+            raise ValueError("groups and max_per_group belong together, got only one of them; give both or neither")
+        if (costs is None) != (budget is None):
+            raise ValueError("costs and budget belong together, got only one of them; give both or neither")
+        check_integer("max_per_group", 1 if max_per_group is None else max_per_group, 1)
+        check_number("budget", budget or 0.0, 0.0)
+        return cls(copies=CautiousConfig(copies=copies).copies, max_per_group=max_per_group or 0, budget=budget or 0.0)
+
+    def of(self, topic: Topic, order: IntArray | None, groups: Any, costs: Any, shown: Any) -> Limits:
+        """What may be shown of a topic, from what a caller says of the documents given.
+
+        Args:
+            topic: its candidates stand in their own order.
+            order: [N] the document given that each candidate is; None: the same.
+            groups: [N] ids, or None.
+            costs: [N], or None.
+            shown: [P] documents shown before, or None.
+
+        Raises:
+            TypeError: something of another type.
+            ValueError: other lengths, or a value out of range.
+        """
+        if groups is None and costs is None and shown is None:
+            return self
+        query_id, count = topic.query_id, topic.n_candidates
+        order = np.arange(count) if order is None else order
+        prices = None if costs is None else _costs(query_id, costs, count)[order]
+        if prices is not None and self.budget < prices.min():
+            warnings.warn(
+                f"topic {query_id!r}: no document fits a budget of {self.budget}, the cheapest costs {prices.min()}; "
+                "nothing is shown",
+                stacklevel=4,
+            )
+        return replace(
+            self,
+            groups=None if groups is None else _group_numbers(query_id, groups, count)[order],
+            costs=prices,
+            shown=() if shown is None else _shown(query_id, shown, np.argsort(order)),
+        )
 
     def only_copies(self, limit: float | None) -> bool:
         """Whether it asks for nothing but that copies from this cosine on come last."""
@@ -65,7 +115,7 @@ class Limits:
         costs, budget = (np.zeros(n), 0.0) if self.costs is None else (self.costs, self.budget)
         rows = None if self.copies is None else rows_of(topic.require_vectors("copies="))
         left, near, counts = np.ones(n, np.bool_), np.zeros(n, np.bool_), np.zeros(n, np.int64)
-        limit, spent, chosen = self.copies or 0.0, 0.0, list[int]()
+        limit, spent, chosen = min(self.copies or 0.0, EQUAL), 0.0, list[int]()
 
         def note(document: int) -> None:
             """It is shown: it comes no more, and its copies and its group's others later."""
@@ -144,71 +194,6 @@ def _scores_after(ranker: SequentialScorer, topic: Topic, selected: list[int]) -
     return ranker.score(topic, np.array(selected, dtype=np.int64), allowed)
 
 
-class Rules:
-    """What a caller says of all topics: near copies, and what may be shown of a group and spent on a topic.
-
-    Args:
-        copies: cosine from which on a document is a near copy; None: nowhere.
-        groups: None where documents have no groups.
-        max_per_group: of each group, those shown before among them.
-        costs: None where documents cost nothing.
-        budget: of the documents chosen for a topic.
-
-    Raises:
-        TypeError: something of another type.
-        ValueError: a value out of range, or one of a pair without the other.
-    """
-
-    def __init__(
-        self, *, copies: float | None, groups: Any, max_per_group: int | None, costs: Any, budget: float | None
-    ) -> None:
-        copies = CautiousConfig(copies=copies).copies
-        if (groups is None) != (max_per_group is None):
-            raise ValueError("groups and max_per_group belong together, got only one of them; give both or neither")
-        if max_per_group is not None:
-            check_integer("max_per_group", max_per_group, 1)
-        if (costs is None) != (budget is None):
-            raise ValueError("costs and budget belong together, got only one of them; give both or neither")
-        if budget is not None:
-            check_number("budget", budget, 0.0)
-        self.copies = None if copies is None else min(copies, EQUAL)
-        self.max_per_group, self.budget = max_per_group or 0, budget or 0.0
-
-    def limits(self, topic: Topic, order: IntArray | None, groups: Any, costs: Any, shown: Any) -> Limits:
-        """What may be shown of a topic, from what a caller says of the documents given.
-
-        Args:
-            topic: its candidates stand in their own order.
-            order: [N] the document given that each candidate is; None: the same.
-            groups: [N] ids, or None.
-            costs: [N], or None.
-            shown: [P] documents shown before, or None.
-
-        Raises:
-            TypeError: something of another type.
-            ValueError: other lengths, or a value out of range.
-        """
-        if groups is None and costs is None and shown is None:
-            return Limits(copies=self.copies)
-        query_id, count = topic.query_id, topic.n_candidates
-        order = np.arange(count) if order is None else order
-        prices = None if costs is None else _costs(query_id, costs, count)[order]
-        if prices is not None and self.budget < prices.min():
-            warnings.warn(
-                f"topic {query_id!r}: no document fits a budget of {self.budget}, the cheapest costs {prices.min()}; "
-                "nothing is shown",
-                stacklevel=4,
-            )
-        return Limits(
-            copies=self.copies,
-            groups=None if groups is None else _group_numbers(query_id, groups, count)[order],
-            max_per_group=self.max_per_group,
-            costs=prices,
-            budget=self.budget,
-            shown=() if shown is None else _shown(query_id, shown, np.argsort(order)),
-        )
-
-
 def array_of(query_id: str, name: str, values: Any, kinds: str = "fiub", what: str = "numbers") -> NDArray[Any]:
     """What a caller gives for a topic, as an array.
 
@@ -221,7 +206,7 @@ def array_of(query_id: str, name: str, values: Any, kinds: str = "fiub", what: s
 
     Raises:
         TypeError: something of another type.
-        ValueError: no array.
+        ValueError: no array, or one that holds NaN or infinity.
     """
     try:
         array = np.asarray(values)
@@ -231,6 +216,11 @@ def array_of(query_id: str, name: str, values: Any, kinds: str = "fiub", what: s
         raise TypeError(
             f"topic {query_id!r}: {name} must hold {what}, got {array.dtype}; is one of them missing (None), or are "
             "they of different lengths?"
+        )
+    if array.dtype.kind == "f" and not np.isfinite(array).all():
+        row = int(np.argwhere(~np.isfinite(array))[0][0])
+        raise ValueError(
+            f"topic {query_id!r}: {name} holds NaN or infinity (first at row {row}); expected finite numbers"
         )
     return array
 
@@ -256,11 +246,8 @@ def _group_numbers(query_id: str, groups: Any, count: int) -> IntArray:
 def _costs(query_id: str, costs: Any, count: int) -> ScoreArray:
     """[N] float64."""
     prices: ScoreArray = row_of(query_id, "costs", costs, count, "iuf").astype(np.float64)
-    wrong = np.flatnonzero(~(np.isfinite(prices) & (prices >= 0)))
-    if len(wrong):
-        raise ValueError(
-            f"topic {query_id!r}: costs must be finite and at least 0, got {prices[wrong[0]]} (document {wrong[0]})"
-        )
+    if len(wrong := np.flatnonzero(prices < 0)):
+        raise ValueError(f"topic {query_id!r}: costs must be at least 0, got {prices[wrong[0]]} (document {wrong[0]})")
     return prices
 
 

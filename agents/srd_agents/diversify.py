@@ -12,10 +12,10 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from srd_agents.cautious import Cautious
-from srd_agents.constraints import COPIES, Rules, array_of, row_of, show
+from srd_agents.constraints import COPIES, Limits, array_of, row_of, show
 from srd_agents.diversity import ByRelevance, with_diversity
 from srd_agents.registry import load_ranker
 from srd_agents.subtopics import Lookup, check_uses_subtopics, embedded
@@ -121,10 +121,9 @@ def diversify(
     """
     if np.ndim(k):
         raise TypeError("k must be a whole number (documents wanted), got an array; scores go by name: scores=...")
-    k = int(k) if isinstance(k, np.integer) else k
     check_integer("k", k, 1)
-    rules = Rules(copies=copies, groups=groups, max_per_group=max_per_group, costs=costs, budget=budget)
-    chooser = Chooser(ranker, rules, diversity=diversity, subtopics=subtopics is not None)
+    limits = Limits.asked(copies=copies, groups=groups, max_per_group=max_per_group, costs=costs, budget=budget)
+    chooser = Chooser(ranker, limits, diversity=diversity, subtopics=subtopics is not None)
     dimensions = _dimensions(doc_vectors)
     if dimensions not in (2, 3):
         raise ValueError(
@@ -139,7 +138,7 @@ def diversify(
         each["subtopics"] = embedded(each["subtopics"], embed)
     given = (Given(str(b), None, *parts) for b, parts in enumerate(zip(*each.values(), strict=True)))
     rows = chooser.choose(given, k)
-    return _stacked(rows) if dimensions == 3 else Diversified(rows[0], _falling(len(rows[0])).copy())
+    return _stacked(rows) if dimensions == 3 else Diversified(rows[0], _falling(len(rows[0])))
 
 
 class Given(NamedTuple):
@@ -172,7 +171,7 @@ class Chooser:
 
     Args:
         ranker: as for `diversify`.
-        rules: of all topics; rankings at diversity 0 are left as they are, near copies included.
+        limits: of all topics; rankings at diversity 0 are left as they are, near copies included.
         diversity: as for `diversify`.
         subtopics: whether any are named.
 
@@ -182,16 +181,16 @@ class Chooser:
     """
 
     def __init__(
-        self, ranker: PathLike | Ranker | None, rules: Rules, *, diversity: float | None, subtopics: bool
+        self, ranker: PathLike | Ranker | None, limits: Limits, *, diversity: float | None, subtopics: bool
     ) -> None:
         chosen = as_ranker(ranker)
         if subtopics:
             check_uses_subtopics(chosen)
-        if rules.copies is None and isinstance(chosen, Cautious):
+        if limits.copies is None and isinstance(chosen, Cautious):
             chosen = Cautious(replace(chosen.config, copies=None))
-        self.ranker, self.rules = with_diversity(chosen, diversity), rules
-        if isinstance(self.ranker, ByRelevance):
-            rules.copies = None  # the order of relevance holds copies too
+        self.ranker = with_diversity(chosen, diversity)
+        # The order of relevance holds copies too.
+        self.limits = replace(limits, copies=None) if isinstance(self.ranker, ByRelevance) else limits
 
     def choose(self, given: Iterable[Given], k: int) -> list[IntArray]:
         """The documents to show of each topic, best first: [at most min(k, N)] positions among those given.
@@ -205,7 +204,7 @@ class Chooser:
             topic, order = _retrieved(one)
             topics.append(topic)
             orders.append(order)
-            limits.append(self.rules.limits(topic, order, one.groups, one.costs, one.shown))
+            limits.append(self.limits.of(topic, order, one.groups, one.costs, one.shown))
         rankings = show(self.ranker, topics, k, limits)
         return [ranking if order is None else order[ranking] for ranking, order in zip(rankings, orders, strict=True)]
 
@@ -221,11 +220,9 @@ def as_ranker(ranker: PathLike | Ranker | None) -> Ranker:
         return load_ranker(DEFAULT_RANKER if ranker is None else ranker)
     if isinstance(ranker, Ranker) and not isinstance(ranker, type):
         return ranker
-    if isinstance(ranker, np.ndarray | list):
-        raise TypeError("ranker must be a name, a folder or a ranker, got an array; scores go by name: scores=...")
     raise TypeError(
         'ranker must be a name such as "mmr", the folder of a trained ranker, or an object with rank(topic, k) and '
-        f"rank_batch(topics, k), got {ranker!r} ({type(ranker).__name__})"
+        f"rank_batch(topics, k), got {type(ranker).__name__}; scores go by name: scores=..."
     )
 
 
@@ -235,49 +232,28 @@ def _retrieved(given: Given) -> tuple[Topic, IntArray | None]:
     Returns:
         The topic, and for each of its candidates its position among the documents given (None: the same).
     """
-    query_id, doc_ids = given.query_id, given.doc_ids
-    documents = array_of(query_id, "doc_vectors", given.doc_vectors)
-    if documents.ndim != 2 or 0 in documents.shape:
-        raise ValueError(
-            f"topic {query_id!r}: doc_vectors must be [N, F] with at least one document and one column, "
-            f"got shape {documents.shape}"
-        )
-    query = None if given.query_vector is None else array_of(query_id, "query_vector", given.query_vector)
-    ids = _numbered(len(documents)) if doc_ids is None else doc_ids
+    documents = array_of(given.query_id, "doc_vectors", given.doc_vectors)
+    ids = _numbered(len(documents)) if given.doc_ids is None else given.doc_ids
     order = first_stage = None
     if given.scores is not None:
         with np.errstate(over="ignore"):
-            first_stage = row_of(query_id, "scores", given.scores, len(documents)).astype(np.float32)
-        _check_finite(query_id, "scores", first_stage)
+            first_stage = row_of(given.query_id, "scores", given.scores, len(documents)).astype(np.float32)
         if (np.diff(first_stage) > 0).any():
-            # Checked before they are moved, so that the error names the row that the caller knows.
-            _check_finite(query_id, "doc_vectors", documents)
             order = np.argsort(-first_stage, kind="stable")
             documents, first_stage = documents[order], first_stage[order]
-            ids = ids if doc_ids is None else tuple([ids[i] for i in order.tolist()])
-    named = None if given.subtopics is None else _subtopic_vectors(query_id, given.subtopics)
-    weights = given.subtopic_weights
+            ids = ids if given.doc_ids is None else tuple([ids[i] for i in order.tolist()])
+    named = given.subtopics if given.subtopics is not None and len(given.subtopics) else None
     topic = Topic(
-        query_id=query_id,
+        query_id=given.query_id,
         doc_ids=ids,
-        query_vector=query,
+        query_vector=given.query_vector,
         doc_vectors=documents,
         retrieval_scores=first_stage,
         subtopic_ids=() if named is None else _numbered(len(named)),
         subtopic_vectors=named,
-        subtopic_weights=None if weights is None else array_of(query_id, "subtopic_weights", weights),
+        subtopic_weights=given.subtopic_weights,
     )
     return topic, order
-
-
-def _subtopic_vectors(query_id: str, subtopics: Any) -> NDArray[Any] | None:
-    """[S, F], or None where nothing is named."""
-    vectors = array_of(query_id, "subtopics", subtopics)
-    if vectors.size == 0:
-        return None
-    if vectors.ndim != 2:
-        raise ValueError(f"topic {query_id!r}: subtopics must be [S, F], one vector each, got shape {vectors.shape}")
-    return vectors
 
 
 def _dimensions(value: Any) -> int:
@@ -304,15 +280,6 @@ def _each(name: str, value: Any, count: int | None) -> Sequence[Any]:
     return entries
 
 
-def _check_finite(query_id: str, name: str, array: NDArray[Any]) -> None:
-    """Refuse NaN and infinity, and say where."""
-    if array.dtype.kind == "f" and not np.isfinite(array).all():
-        row = int(np.argwhere(~np.isfinite(array))[0][0])
-        raise ValueError(
-            f"topic {query_id!r}: {name} holds NaN or infinity (first at row {row}); expected finite numbers"
-        )
-
-
 def _stacked(rows: Sequence[IntArray]) -> Diversified:
     """Rankings of a batch side by side: [B, K], filled up with -1."""
     lengths = np.array([len(row) for row in rows], dtype=np.int64)
@@ -324,12 +291,9 @@ def _stacked(rows: Sequence[IntArray]) -> Diversified:
     return Diversified(indices, np.where(filled, _falling(width), 0.0))
 
 
-@lru_cache(maxsize=64)
 def _falling(count: int) -> ScoreArray:
     """[K] float64: 1, 1/2, 1/3, ..."""
-    values = 1.0 / np.arange(1, count + 1)
-    values.flags.writeable = False
-    return values
+    return 1.0 / np.arange(1, count + 1)
 
 
 @lru_cache(maxsize=64)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from srd_agents.constraints import COPIES, Rules
+from srd_agents.constraints import COPIES, Limits
 from srd_agents.diversify import Chooser, Given
 from srd_agents.subtopics import Lookup, embedded
 from srd_gym.checks import check_integer
@@ -73,8 +73,8 @@ class FrameRanker:
     ) -> None:
         if k is not None:
             check_integer("k", k, 1)
-        rules = Rules(copies=copies, groups=groups, max_per_group=max_per_group, costs=costs, budget=budget)
-        self._chooser = Chooser(ranker, rules, diversity=diversity, subtopics=subtopics is not None)
+        limits = Limits.asked(copies=copies, groups=groups, max_per_group=max_per_group, costs=costs, budget=budget)
+        self._chooser = Chooser(ranker, limits, diversity=diversity, subtopics=subtopics is not None)
         self.k, self.embed = k, embed
         of_documents = {"doc_vectors": doc_vectors, "groups": groups, "costs": costs, "shown": shown}
         of_queries = {"query_vector": query_vectors, "subtopics": subtopics, "subtopic_weights": subtopic_weights}

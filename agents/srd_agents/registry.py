@@ -54,8 +54,6 @@ class RankerSpec:
     needs: Sequence[str] = ()
     """What a topic must have to be ranked: "vectors", "texts", "subtopic vectors", "query", "retrieval order",
     "judgments"; "model file": the options must name one."""
-    takes_subtopics: bool = False
-    """Whether it looks at the vectors of subtopics that somebody names."""
     foreign_code: bool = False
     """Whether its options name a file that can run any code while it is read: then it is built only where the caller
     says `trust=True` at the call, which the class is then told. No file can say so: neither a model folder nor a

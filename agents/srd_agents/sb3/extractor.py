@@ -42,12 +42,21 @@ class CandidateExtractor(BaseFeaturesExtractor):
         super().__init__(observation_space, features_dim=2 * shapes.candidates + 1 + hidden)
         self.lookup: TopicLookup | None = None
         arrays = None if topics is None else TopicArrays.of(topics, shapes.candidates)
-        width = shapes.width
         if shapes.topics is not None:
-            arrays = _checked(arrays, shapes.topics)
+            # The space of one topic is as large as that of two.
+            if arrays is None or max(2, len(arrays)) != max(2, shapes.topics):
+                raise ValueError(
+                    f"compact observations hold no vectors, only which of {shapes.topics} topics it is, and the policy "
+                    f"was given {arrays}: pass policy_kwargs=srd_agents.sb3.policies.policy_arguments(env), or "
+                    "features_extractor_kwargs={'topics': ...} with the very topics of the environment"
+                )
             self.lookup = TopicLookup(arrays)
-        if arrays is not None:
-            width = _checked_width(arrays, width)
+        width = shapes.width if arrays is None else arrays.topics.vector_width
+        if shapes.width not in (None, width):
+            raise ValueError(
+                f"the environment's vectors have width {shapes.width}, but those of the topics given have "
+                f"{width or 'none'}: pass the very topics of the environment, as policy_arguments(env) does"
+            )
         self.network = CandidateNetwork(width or 0, hidden)
         # SB3 has seeded torch's global generator; one draw from it decides all first weights.
         initialise(self.network, torch.Generator().manual_seed(int(torch.randint(2**62, ()))))
@@ -111,30 +120,3 @@ class TopicLookup(nn.Module):
         return Inputs(
             *[part.index_select(0, each) for part in (self.queries, self.documents, self.present, self.order)]
         ), which
-
-
-def _checked(arrays: TopicArrays | None, count: int) -> TopicArrays:
-    """The topics behind compact observations."""
-    if arrays is None:
-        raise ValueError(
-            "compact observations hold no vectors, so the policy must know the topics: pass policy_kwargs="
-            "srd_agents.sb3.policies.policy_arguments(env), or features_extractor_kwargs={'topics': ...} with the "
-            "topics of the environment"
-        )
-    if max(2, len(arrays)) != max(2, count):  # the space of one topic is as large as that of two
-        raise ValueError(
-            f"the environment ranks {count} topics, but the policy's lookup was given {len(arrays)} "
-            f"({arrays.topics.name!r}): pass the very topics of the environment, as policy_arguments(env) does"
-        )
-    return arrays
-
-
-def _checked_width(arrays: TopicArrays, width: int | None) -> int:
-    """F of the topics, if the environment has the same."""
-    found = arrays.topics.vector_width
-    if found is None or width not in (None, found):
-        raise ValueError(
-            f"the environment's vectors have width {width}, but those of the topics given ({arrays.topics.name!r}) "
-            f"have {found or 'none'}: pass the very topics of the environment, as policy_arguments(env) does"
-        )
-    return found

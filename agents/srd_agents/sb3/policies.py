@@ -16,7 +16,6 @@ import numpy as np
 import torch
 from gymnasium import spaces
 from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
-from sb3_contrib.common.recurrent.policies import RecurrentActorCriticPolicy
 from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.policies import ActorCriticPolicy, BasePolicy
 from stable_baselines3.common.type_aliases import PyTorchObs, Schedule
@@ -25,9 +24,7 @@ from torch import Tensor, nn
 
 from srd_agents.networks.inputs import MASKED_LOGIT
 from srd_agents.sb3.extractor import CandidateExtractor
-from srd_agents.sb3.spaces import check_observation, shapes_of, topics_of
-
-SUPPORTED = "MaskablePPO, PPO, A2C, TRPO and DQN"
+from srd_agents.sb3.spaces import shapes_of, topics_of
 
 
 class CandidatePolicy(BasePolicy):
@@ -38,10 +35,12 @@ class CandidatePolicy(BasePolicy):
         action_space: of `SRD-v0`.
         lr_schedule: by SB3.
         features_extractor_kwargs: of `CandidateExtractor`: topics, hidden.
-        others: optimizer_class, optimizer_kwargs.
+        optimizer_class: as SB3 has it.
+        optimizer_kwargs: as SB3 has it.
+        use_sde: is handed over by PPO and A2C; it is for continuous actions.
 
     Raises:
-        ValueError: other spaces, or options that this policy has no use for.
+        ValueError: other spaces.
     """
 
     def __init__(
@@ -49,28 +48,42 @@ class CandidatePolicy(BasePolicy):
         observation_space: spaces.Space[Any],
         action_space: spaces.Space[Any],
         lr_schedule: Schedule,
-        **others: Any,
+        *,
+        features_extractor_kwargs: dict[str, Any] | None = None,
+        optimizer_class: type[torch.optim.Optimizer] = torch.optim.Adam,
+        optimizer_kwargs: dict[str, Any] | None = None,
+        use_sde: bool = False,
     ) -> None:
-        others.pop("use_sde", None)  # PPO and A2C always hand it over; it is for continuous actions
-        options: Any = _options(observation_space, action_space, others)
-        super().__init__(observation_space, action_space, lr_schedule, **options)
+        shapes_of(observation_space, action_space)
+        super().__init__(
+            observation_space,
+            action_space,
+            lr_schedule,
+            net_arch=[],
+            features_extractor_class=CandidateExtractor,
+            features_extractor_kwargs=features_extractor_kwargs,
+            optimizer_class=optimizer_class,
+            optimizer_kwargs=optimizer_kwargs,
+        )
 
-    def obs_to_tensor(
-        self, observation: np.ndarray[Any, Any] | dict[str, np.ndarray[Any, Any]]
-    ) -> tuple[PyTorchObs, bool]:
+    def obs_to_tensor(self, observation: Any) -> tuple[PyTorchObs, bool]:
         """As SB3 has it.
 
         Raises:
             ValueError: an observation of other keys or shapes than those that the policy was built for.
         """
-        check_observation(observation, self.observation_space)
-        return super().obs_to_tensor(observation)
+        try:
+            return super().obs_to_tensor(observation)
+        except (ValueError, KeyError) as error:
+            raise ValueError(
+                f"this policy was built for observations of other keys or shapes ({error}). observation=... sets the "
+                "keys, max_candidates the number of candidates, horizon the ranks, the vectors the width: make the "
+                "environment with those of training, or rank topics of any size with srd_agents.sb3.ranker.SB3Ranker"
+            ) from error
 
     def _get_constructor_parameters(self) -> dict[str, Any]:
-        given = super()._get_constructor_parameters()
         kept = ("observation_space", "action_space", "features_extractor_kwargs", "optimizer_class", "optimizer_kwargs")
-        kwargs = {name: getattr(self, name) for name in kept}
-        return {**kwargs, "lr_schedule": self._dummy_schedule, "normalize_images": given["normalize_images"]}
+        return {"lr_schedule": self._dummy_schedule, **{name: getattr(self, name) for name in kept}}
 
 
 class MaskablePointerPolicy(CandidatePolicy, MaskableActorCriticPolicy):
@@ -84,12 +97,12 @@ class MaskablePointerPolicy(CandidatePolicy, MaskableActorCriticPolicy):
 
     def predict(
         self,
-        observation: np.ndarray[Any, Any] | dict[str, np.ndarray[Any, Any]],
-        state: tuple[np.ndarray[Any, Any], ...] | None = None,
-        episode_start: np.ndarray[Any, Any] | None = None,
+        observation: Any,
+        state: Any = None,
+        episode_start: Any = None,
         deterministic: bool = False,
-        action_masks: np.ndarray[Any, Any] | None = None,
-    ) -> tuple[np.ndarray[Any, Any], tuple[np.ndarray[Any, Any], ...] | None]:
+        action_masks: Any = None,
+    ) -> tuple[np.ndarray[Any, Any], Any]:
         """As SB3 has it; without `action_masks` it warns and goes by the mask in the observation."""
         if action_masks is None:
             warnings.warn(
@@ -100,8 +113,9 @@ class MaskablePointerPolicy(CandidatePolicy, MaskableActorCriticPolicy):
                 UserWarning,
                 stacklevel=3,  # whoever called model.predict
             )
-        actions: tuple[np.ndarray[Any, Any], tuple[np.ndarray[Any, Any], ...] | None]
-        actions = super().predict(observation, state, episode_start, deterministic, action_masks)
+        actions: tuple[np.ndarray[Any, Any], Any] = super().predict(
+            observation, state, episode_start, deterministic, action_masks
+        )
         return actions
 
 
@@ -138,20 +152,14 @@ def policy_for(algorithm: type[BaseAlgorithm]) -> type[Any]:
     Raises:
         ValueError: an algorithm that none of them fits; the message says what to do.
     """
-    stock = getattr(algorithm, "policy_aliases", {}).get("MultiInputPolicy")
-    recurrent = getattr(algorithm, "policy_aliases", {}).get("MultiInputLstmPolicy")
-    if recurrent is not None and issubclass(recurrent, RecurrentActorCriticPolicy):
-        raise ValueError(
-            f"{algorithm.__name__} needs a recurrent policy, and what is ranked is in every observation: take "
-            "'MultiInputLstmPolicy' with policy_kwargs={'features_extractor_class': CandidateExtractor}, or one of "
-            f"{SUPPORTED} with our policies"
-        )
+    stock = getattr(algorithm, "policy_aliases", {}).get("MultiInputPolicy", object)
     for base, ours in _POLICIES:
-        if stock is not None and issubclass(stock, base):
+        if issubclass(stock, base):
             return ours
     raise ValueError(
-        f"no policy of ours fits {algorithm.__name__}: on SRD-v0 actions are Discrete, one for each candidate, while "
-        f"SAC, TD3 and DDPG want continuous ones, and QR-DQN learns distributions of values; use {SUPPORTED}"
+        f"no policy of ours fits {algorithm.__name__}: on SRD-v0 actions are Discrete, one for each candidate; use "
+        "MaskablePPO, PPO, A2C, TRPO or DQN, or for RecurrentPPO 'MultiInputLstmPolicy' with "
+        "policy_kwargs={'features_extractor_class': CandidateExtractor}"
     )
 
 
@@ -171,41 +179,8 @@ def policy_arguments(env: Any, hidden: int = 64) -> dict[str, Any]:
     return {"features_extractor_kwargs": {"topics": None if arrays is None else arrays.topics, "hidden": hidden}}
 
 
-class _Heads(nn.Module):
-    """Takes the features apart, in place of SB3's layers for actor and critic.
-
-    Args:
-        candidates: N.
-    """
-
-    def __init__(self, candidates: int) -> None:
-        super().__init__()
-        self.split = 2 * candidates
-        self.latent_dim_pi, self.latent_dim_vf = 2 * candidates, 1
-
-    def forward(self, features: Tensor) -> tuple[Tensor, Tensor]:
-        """Scores and mask [B, 2N], value [B, 1]."""
-        return self.forward_actor(features), self.forward_critic(features)
-
-    def forward_actor(self, features: Tensor) -> Tensor:
-        """[B, 2N]."""
-        return features[:, : self.split]
-
-    def forward_critic(self, features: Tensor) -> Tensor:
-        """[B, 1]."""
-        return features[:, self.split : self.split + 1]
-
-
-class _LogitsOnOffer(nn.Module):
-    """Scores and mask [B, 2N] to logits [B, N]."""
-
-    def forward(self, latent: Tensor) -> Tensor:
-        scores, mask = latent.chunk(2, dim=1)
-        return scores.masked_fill(mask < 0.5, MASKED_LOGIT)
-
-
-class _ValuesOnOffer(nn.Module):
-    """Features [B, 2N + 1 + H] to action values [B, N].
+class _Value(nn.Module):
+    """Features [B, 2N + 1 + H] to the value [B, 1].
 
     Args:
         candidates: N.
@@ -216,9 +191,23 @@ class _ValuesOnOffer(nn.Module):
         self.candidates = candidates
 
     def forward(self, features: Tensor) -> Tensor:
-        """Values of what is on offer; of the rest one less than the least of them, with no gradient."""
-        n = self.candidates
-        values, off = features[:, :n], features[:, n : 2 * n] < 0.5
+        return features[:, 2 * self.candidates : 2 * self.candidates + 1]
+
+
+class _LogitsOnOffer(_Value):
+    """Features to logits [B, N]."""
+
+    def forward(self, features: Tensor) -> Tensor:
+        scores, mask = features[:, : 2 * self.candidates].chunk(2, dim=1)
+        return scores.masked_fill(mask < 0.5, MASKED_LOGIT)
+
+
+class _ValuesOnOffer(_Value):
+    """Features to action values [B, N]: of what is not on offer one less than the least that is, with no gradient."""
+
+    def forward(self, features: Tensor) -> Tensor:
+        values, mask = features[:, : 2 * self.candidates].chunk(2, dim=1)
+        off = mask < 0.5
         least = values.detach().masked_fill(off, math.inf).amin(1, keepdim=True)
         # Where nothing is on offer the episode has ended, and nobody looks at the values.
         below = torch.where(least.isfinite(), least - 1.0, 0.0)
@@ -227,29 +216,9 @@ class _ValuesOnOffer(nn.Module):
 
 def _set_heads(policy: Any, lr_schedule: Schedule) -> None:
     """What SB3's `_build` sets up, without weights of its own: the extractor's network has them all."""
-    policy.mlp_extractor = _Heads(int(policy.action_space.n))
-    policy.action_net, policy.value_net = _LogitsOnOffer(), nn.Identity()
+    policy._build_mlp_extractor()  # of no layers: the features as they are
+    policy.action_net, policy.value_net = (part(int(policy.action_space.n)) for part in (_LogitsOnOffer, _Value))
     policy.optimizer = policy.optimizer_class(policy.parameters(), lr=lr_schedule(1), **policy.optimizer_kwargs)
-
-
-def _options(
-    observation_space: spaces.Space[Any], action_space: spaces.Space[Any], given: dict[str, Any]
-) -> dict[str, Any]:
-    """The options of SB3's policy class, if those given make sense."""
-    shapes_of(observation_space, action_space)
-    extractor = given.get("features_extractor_class", CandidateExtractor)
-    if not issubclass(extractor, CandidateExtractor):
-        raise ValueError(
-            f"this policy reads the features of CandidateExtractor, got features_extractor_class={extractor.__name__}; "
-            "leave it out, or take SB3's 'MultiInputPolicy' with an extractor of your own"
-        )
-    useless = sorted(given.keys() & {"net_arch", "activation_fn", "ortho_init"})
-    if useless:
-        raise ValueError(
-            f"this policy has no layers besides CandidateExtractor's network, so it takes no {', '.join(useless)}; its "
-            "size is features_extractor_kwargs={'hidden': ...}"
-        )
-    return {**given, "features_extractor_class": CandidateExtractor, "net_arch": []}
 
 
 _POLICIES: tuple[tuple[type[BasePolicy], type[BasePolicy]], ...] = (

@@ -44,7 +44,6 @@ BAD: list[tuple[str, dict[str, Any], str]] = [
     ("cautious", {"copies": 1.1}, "copies must be between 0 and 1"),
     ("daletor", {"alpha": 1}, "alpha must be below 1, where a second document"),
     ("maskable-ppo", {"batch_size": 1}, "batch_size must be at least 2"),
-    ("maskable-ppo", {"clip_range": 0.0}, "clip_range must be above 0"),
     ("maskable-ppo", {"gae_lambda": 1.5}, "gae_lambda must be between 0 and 1"),
     ("mcts", {"root": "gumbel", "dirichlet_fraction": 0.25}, "draws its own noise"),
     ("mcts", {"attention": 5}, "attention must be even"),

@@ -12,7 +12,7 @@ import pytest
 
 from srd_agents.learner import Learner
 from srd_agents.registry import make_ranker
-from srd_agents.relational import padded
+from srd_agents.relational import ranker as relational
 from srd_gym import files
 from srd_gym.data import parquet
 from srd_gym.data.parquet import read_topics, write_topics
@@ -51,7 +51,7 @@ def test_weights_are_the_same_wherever_the_vectors_are(
     loaded = trained(name, topics)._weights()
     monkeypatch.setattr(parquet, "IN_MEMORY", 0)
     monkeypatch.setattr(files, "AT_ONCE", 1000)
-    monkeypatch.setattr(padded, "KEPT", 20_000)  # of a few topics
+    monkeypatch.setattr(relational, "KEPT", 20_000)  # of a few topics
     streamed = trained(name, read(tmp_path / "topics.parquet"))._weights()
     assert streamed.keys() == loaded.keys()
     for key, array in loaded.items():
@@ -66,7 +66,7 @@ def test_training_holds_the_vectors_of_a_few_topics_at_once(
     vectors = sum(topic.require_vectors("test").nbytes for topic in topics)
     write_topics(tmp_path / "topics.parquet", topics)
     monkeypatch.setattr(parquet, "IN_MEMORY", 0)
-    monkeypatch.setattr(padded, "KEPT", 0)
+    monkeypatch.setattr(relational, "KEPT", 0)
     monkeypatch.setattr(parquet, "_READ_ROWS", 4)
     options: dict[str, Any] = {"batch_size": 2, "replay_capacity": 100} if name == "qmix" else {}
     ranker: Any = make_ranker(name, epochs=1, batch_topics=2, **options)

@@ -5,8 +5,8 @@ Shapes: B episodes at once, N candidates, F vector width, K horizon.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from types import TracebackType
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -16,10 +16,10 @@ from srd_agents.networks.attention import initialise
 from srd_agents.networks.checkpoint import load_generator, load_module, load_optimizer, module_arrays, optimizer_tree
 from srd_agents.networks.learner import NetworkLearner
 from srd_agents.sb3.config import MaskablePpoConfig
-from srd_agents.sb3.network import CandidateNetwork, next_scores, rank_greedily
+from srd_agents.sb3.network import CandidateNetwork, rank_greedily
 from srd_agents.storage import Tree
 from srd_gym.core import SelectionCore
-from srd_gym.protocols import BoolArray, IntArray, ScoreArray
+from srd_gym.protocols import IntArray
 from srd_gym.topic import Topic, TopicSet
 
 if TYPE_CHECKING:
@@ -43,21 +43,6 @@ class MaskablePpo(NetworkLearner[MaskablePpoConfig]):
     _random: PrivateRandomness
     only_training: ClassVar[tuple[str, ...]] = ("_model", "_env")
 
-    def adopt(self, network: CandidateNetwork) -> None:
-        """Take over a copy of the weights of a network that was trained elsewhere."""
-        self.vector_width = network.width
-        self._build(network.width)
-        self._set_weights(module_arrays(network))
-
-    def score(self, topic: Topic, selected: IntArray, allowed: BoolArray) -> ScoreArray:
-        """The score of each candidate as the next document: [N] float64, minus infinity where not allowed.
-
-        Raises:
-            ValueError: not trained, or a topic of another width.
-        """
-        self.check_topics([topic])
-        return np.where(allowed, next_scores(self._network, topic, selected), -np.inf)
-
     def _build(self, vector_width: int) -> None:
         self._network = CandidateNetwork(vector_width, self.config.hidden)
 
@@ -71,7 +56,7 @@ class MaskablePpo(NetworkLearner[MaskablePpoConfig]):
         if config.standardize:
             self._network.inputs.fit(topics)
         self._random = PrivateRandomness(seed, config.device)
-        with self._random:
+        with self._random.in_force():
             self._model, self._env = _trainer(core, min(config.batch_topics, len(topics)) * config.rollouts, config)
         # What is trained and what ranks are one network from now on.
         trained = self._model.policy.features_extractor.network
@@ -82,7 +67,7 @@ class MaskablePpo(NetworkLearner[MaskablePpoConfig]):
         model, env = self._model, self._env
         # A smaller last batch is filled up with more episodes of its topics: B cannot change in SB3.
         env.play(np.repeat(np.resize(batch, env.num_envs // self.config.rollouts), self.config.rollouts))
-        with self._random:
+        with self._random.in_force():
             model.set_env(env)  # also makes `learn` reset it
             model.learn(env.num_envs * model.n_steps, reset_num_timesteps=False, log_interval=None)
         told = model.logger.name_to_value
@@ -131,12 +116,9 @@ def _trainer(core: SelectionCore, episodes: int, config: MaskablePpoConfig) -> t
         batch_size=config.batch_size,
         n_epochs=config.n_epochs,
         learning_rate=config.learning_rate,
-        gamma=config.gamma,
+        gamma=1.0,  # the return is then the measure
         gae_lambda=config.gae_lambda,
-        clip_range=config.clip_range,
         ent_coef=config.entropy,
-        vf_coef=config.value,
-        max_grad_norm=config.clip_norm,
         policy_kwargs={"features_extractor_kwargs": extractor},
         device=config.device,
     )
@@ -145,7 +127,7 @@ def _trainer(core: SelectionCore, episodes: int, config: MaskablePpoConfig) -> t
 
 
 class PrivateRandomness:
-    """States of the two global generators that belong to one learner; they are in force inside a `with` block.
+    """States of the two global generators that belong to one learner; they are in force inside `with x.in_force():`.
 
     SB3 draws from the global generators of numpy and torch; a learner must neither depend on these nor move them.
 
@@ -162,17 +144,18 @@ class PrivateRandomness:
         numpy: dict[str, Any] = np.random.RandomState(bits).get_state(legacy=False)
         self._mine = (numpy, torch.Generator().manual_seed(seed).get_state())
 
-    def __enter__(self) -> None:
-        self._theirs = _now()
+    @contextmanager
+    def in_force(self) -> Iterator[None]:
+        """Inside, the global generators are the learner's."""
+        theirs = _now()
         _put(self._mine)
         if self._elsewhere:
             torch.manual_seed(int(torch.randint(2**62, ())))  # all of torch's generators
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._mine = _now()
-        _put(self._theirs)
+        try:
+            yield
+        finally:
+            self._mine = _now()
+            _put(theirs)
 
     def tree(self) -> Tree:
         """Both states, as arrays and JSON values."""

@@ -31,18 +31,10 @@ class MaskablePpoConfig(LearnerConfig):
     """Steps per gradient update, at least 2: advantages are normalised by their deviation."""
     n_epochs: Count = 4
     """Passes over what was played, for each update."""
-    gamma: Share = 1.0
-    """Discount of later rewards, 0 to 1; at 1 the return is the measure."""
     gae_lambda: Share = 0.9
     """0: advantages lean on the value network alone; 1: on the rewards alone."""
-    clip_range: Positive = 0.2
-    """How far a gradient update may move the probability of an action, as a share."""
     entropy: NotNegative = 0.01
-    """Weight of the policy's entropy; keeps it exploring."""
-    value: NotNegative = 0.5
-    """Weight of the value network's loss."""
-    clip_norm: Positive = 0.5
-    """Largest norm of the gradient; larger ones are shortened."""
+    """Weight of the policy's entropy; keeps it exploring. What is no option here is as SB3 has it."""
     standardize: bool = True
     """Shift and scale the vectors by the training documents' mean and overall deviation."""
     device: str = "cpu"

@@ -19,7 +19,7 @@ from srd_agents.features import ORDER_FEATURES, order_columns
 from srd_agents.networks.attention import dense
 from srd_agents.networks.directions import Directions, ranked_so_far
 from srd_agents.networks.inputs import Inputs, Standardizer, inputs_of
-from srd_gym.protocols import IntArray, ScoreArray
+from srd_gym.protocols import IntArray
 from srd_gym.topic import Topic
 
 _RELATIONS = 3  # of a candidate: to the query, to the nearest ranked document, to the ranked documents' mean
@@ -117,22 +117,6 @@ def rank_greedily(network: CandidateNetwork, topic: Topic, k: int) -> IntArray:
         allowed[0, best] = False
     found: IntArray = ranking[0].cpu().numpy().copy()
     return found
-
-
-@torch.inference_mode()
-def next_scores(network: CandidateNetwork, topic: Topic, selected: IntArray) -> ScoreArray:
-    """The score of each candidate after these were ranked: [N] float64.
-
-    Args:
-        network: of the topic's width.
-        topic: the topic.
-        selected: [r] int64, candidates ranked so far, in order.
-    """
-    place = network.inputs.shift.device
-    ranking = torch.from_numpy(np.append(selected, -1).astype(np.int64))[None].to(place)
-    judged = network(topic_inputs(network, topic), ranking)
-    scores: ScoreArray = judged.scores[0].cpu().numpy().astype(np.float64)
-    return scores
 
 
 def topic_inputs(network: CandidateNetwork, topic: Topic) -> Inputs:

@@ -5,6 +5,7 @@ Shapes: N candidates, F vector width, K horizon.
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -12,11 +13,12 @@ import numpy as np
 
 from srd_agents.sb3.config import MaskablePpoConfig, Sb3ModelConfig
 from srd_agents.sb3.spaces import Shapes, shapes_of
-from srd_gym.checks import check_integer, unknown
+from srd_gym.checks import unknown
+from srd_gym.core import TopicArrays
 from srd_gym.files import PathLike
 from srd_gym.protocols import IntArray, ScoreArray
 from srd_gym.reading import existing_file
-from srd_gym.topic import Topic
+from srd_gym.topic import Topic, TopicSet
 
 if TYPE_CHECKING:
     from stable_baselines3.common.base_class import BaseAlgorithm
@@ -51,12 +53,8 @@ class SB3Ranker:
         self.model = model
         self.algorithm = type(model).__name__
         if self.algorithm not in ALGORITHMS:
-            raise unknown(
-                "SB3 algorithm",
-                self.algorithm,
-                ALGORITHMS,
-                "Only their policies say what they think of each candidate.",
-            )
+            hint = "Only their policies say what they think of each candidate."
+            raise unknown("SB3 algorithm", self.algorithm, ALGORITHMS, hint)
         policy: Any = model.policy
         extractor = policy.q_net.features_extractor if self.algorithm == "DQN" else policy.features_extractor
         self._network = extractor.network if isinstance(extractor, CandidateExtractor) else None
@@ -89,8 +87,12 @@ class SB3Ranker:
                 "people you trust have made it, pass trust=True (srd: --trust); to hand a model to others, "
                 "save it with SB3Ranker(model).save(folder), which holds no pickle"
             )
-        found = existing_file(path, "SB3 model")
-        return cls(algorithm_class(algorithm).load(found, device="cpu"))
+        found, library = existing_file(path, "SB3 model"), ALGORITHMS[algorithm]
+        try:
+            kind = getattr(importlib.import_module(library), algorithm)
+        except ModuleNotFoundError as error:
+            raise ImportError(f'{algorithm} needs {library}: pip install "srd-gym[sb3]"') from error
+        return cls(kind.load(found, device="cpu"))
 
     def save(self, folder: PathLike, metadata: dict[str, Any] | None = None) -> None:
         """Write the network of one of our policies as a model folder, safetensors and JSON.
@@ -105,6 +107,7 @@ class SB3Ranker:
         Raises:
             ValueError: a stock policy, for which SB3's `model.save` is the only way.
         """
+        from srd_agents.networks.checkpoint import module_arrays
         from srd_agents.sb3.agent import MaskablePpo
 
         if self._network is None:
@@ -114,7 +117,9 @@ class SB3Ranker:
             )
         learner = MaskablePpo(MaskablePpoConfig(hidden=self._network.hidden, horizon=self.shapes.horizon))
         learner.metadata = {**(metadata or {}), "algorithm": self.algorithm, "steps": self.model.num_timesteps}
-        learner.adopt(self._network)
+        learner.vector_width = self._network.width
+        learner._build(self._network.width)
+        learner._set_weights(module_arrays(self._network))
         learner.save(folder)
 
     def rank(self, topic: Topic, k: int) -> IntArray:
@@ -178,44 +183,24 @@ def sb3_model(config: Sb3ModelConfig, *, trust: bool = False) -> SB3Ranker:
     return SB3Ranker.from_zip(config.path, algorithm=config.algorithm, trust=trust)
 
 
-def algorithm_class(name: str) -> type[Any]:
-    """The class of this name in sb3_contrib or stable_baselines3.
-
-    Raises:
-        ImportError: the library is not installed.
-    """
-    import importlib
-
-    try:
-        found: type[Any] = getattr(importlib.import_module(ALGORITHMS[name]), name)
-    except ModuleNotFoundError as error:
-        raise ImportError(f'{name} needs {ALGORITHMS[name]}: pip install "srd-gym[sb3]"') from error
-    return found
-
-
 def _padded(topic: Topic, shapes: Shapes) -> dict[str, Any]:
     """The first observation of a topic, padded as `SRD-v0` does.
 
     Raises:
         ValueError: a topic that the policy's observations have no room for, or of another width.
     """
-    n, width = topic.n_candidates, shapes.width or 0
-    if topic.doc_vectors is None or topic.vector_width != width or n > shapes.candidates:
+    n, most, width = topic.n_candidates, shapes.candidates, shapes.width
+    if topic.vector_width != width or n > most:
         raise ValueError(
-            f"this stock policy was built for at most {shapes.candidates} candidates with vectors of width {width}, "
-            f"but topic {topic.query_id!r} has {n} of width {topic.vector_width or 'none'}; shorten it with Topic.take "
-            "and make its vectors as those of training, or take srd_agents.sb3.policies.policy_for: it ranks any number"
+            f"this stock policy was built for at most {most} candidates with vectors of width {width}, but topic "
+            f"{topic.query_id!r} has {n} of width {topic.vector_width or 'none'}; shorten it with Topic.take and make "
+            "its vectors as those of training, or take srd_agents.sb3.policies.policy_for: it ranks any number"
         )
-    observation: dict[str, Any] = {
-        "query": np.zeros(width, np.float32),
-        "documents": np.zeros((shapes.candidates, width), np.float32),
-        "retrieval_scores": np.zeros(shapes.candidates, np.float32),
+    arrays = TopicArrays(TopicSet([topic], name=topic.query_id), shapes.candidates)
+    return {
+        "query": arrays.queries[0],
+        "documents": arrays.documents[0],
+        "retrieval_scores": arrays.retrieval_scores[0],
         "ranking": np.full(shapes.horizon, -1, np.int64),
-        "action_mask": np.zeros(shapes.candidates, np.int8),
+        "action_mask": arrays.present[0].astype(np.int8),
     }
-    observation["documents"][:n], observation["action_mask"][:n] = topic.doc_vectors, 1
-    if topic.query_vector is not None:
-        observation["query"][:] = topic.query_vector
-    if topic.retrieval_scores is not None:
-        observation["retrieval_scores"][:n] = topic.retrieval_scores
-    return observation

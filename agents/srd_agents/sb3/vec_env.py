@@ -65,39 +65,22 @@ class RolloutVecEnv(VecEnv):
         """There is nothing to close."""
 
     def get_attr(self, attr_name: str, indices: VecEnvIndices = None) -> list[Any]:
-        """Of every place: `action_masks` (SB3 asks whether there is such a method) and `render_mode`.
-
-        Raises:
-            AttributeError: anything else.
-        """
-        known = {"action_masks": self.core, "render_mode": None}
-        if attr_name not in known:
-            raise AttributeError(f"the episodes of a RolloutVecEnv have no attribute {attr_name!r}")
-        return [known[attr_name] for _ in self._get_indices(indices)]
+        """Of every place: `action_masks` (SB3 asks whether there is such a method) and `render_mode`, no others."""
+        return [{"action_masks": self.core, "render_mode": None}[attr_name]] * self.num_envs
 
     def set_attr(self, attr_name: str, value: Any, indices: VecEnvIndices = None) -> None:
-        """Episodes have nothing to set.
-
-        Raises:
-            AttributeError: always.
-        """
-        raise AttributeError(f"the episodes of a RolloutVecEnv have no attribute {attr_name!r} to set")
+        """Episodes have nothing to set."""
+        raise NotImplementedError
 
     def env_method(
         self, method_name: str, *method_args: Any, indices: VecEnvIndices = None, **others: Any
     ) -> list[Any]:
-        """`action_masks` of every place: [N] bool each.
-
-        Raises:
-            AttributeError: another method.
-        """
-        if method_name != "action_masks":
-            raise AttributeError(f"the episodes of a RolloutVecEnv have no method {method_name!r}")
-        return [self.core.allowed[place] for place in self._get_indices(indices)]
+        """`action_masks` of every place, [N] bool each: the only method."""
+        return list(self.core.allowed)
 
     def env_is_wrapped(self, wrapper_class: Any, indices: VecEnvIndices = None) -> list[bool]:
         """Episodes are never wrapped."""
-        return [False for _ in self._get_indices(indices)]
+        return [False] * self.num_envs
 
     def _observed(self) -> dict[str, np.ndarray[Any, Any]]:
         """What is seen now, in arrays of its own."""

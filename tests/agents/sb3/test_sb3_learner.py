@@ -36,7 +36,7 @@ def test_a_crafted_state_of_the_generator_is_refused(change: dict[str, Any]) -> 
 
 def test_draws_of_another_device_are_private_and_go_on_too() -> None:
     def drawn(random: PrivateRandomness) -> list[float]:
-        with random:
+        with random.in_force():
             return torch.rand(3).tolist()  # type: ignore[no-any-return]
 
     before = torch.get_rng_state()

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -266,16 +267,13 @@ def test_random_judgments_score_as_in_pyndeval_for_any_parameters(seed: int) -> 
     qrels = Qrels(topics={"q": TopicQrels(doc_ids=ids, subtopic_ids=names, judgments=judgments)})
     run = Run(rankings={"q": ranking}, scores={"q": -np.arange(float(len(ranking)))})
 
-    def notation(name: str) -> str:
-        base, _, cutoff = name.partition("@")
-        parameters = [f"rel={rel}"]
-        if base not in ("StRecall", "P_IA", "MAP_IA"):
-            parameters.append(f"alpha={alpha}")
-        if base in ("NRBP", "nNRBP"):
-            parameters.append(f"beta={beta}")
-        return f"{base}({', '.join(parameters)})" + (f"@{cutoff}" if cutoff else "")
+    parameters = {"alpha": alpha, "beta": beta, "rel": rel}
 
-    ours = evaluate_run(qrels, run, [notation(name) for name in OFFICIAL]).per_topic["q"]
+    def asked(name: str) -> Any:
+        own = [field.name for field in fields(measure(name))]
+        return replace(measure(name), **{key: value for key, value in parameters.items() if key in own})
+
+    ours = evaluate_run(qrels, run, [asked(name) for name in OFFICIAL]).per_topic["q"]
 
     lines = [("q", s, d, int(judgments[i, j])) for i, d in enumerate(ids) for j, s in enumerate(names)]
     tool = pyndeval.RelevanceEvaluator(lines, list(OFFICIAL.values()), relevance_level=rel, alpha=alpha, beta=beta)

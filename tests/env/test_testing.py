@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import gymnasium as gym
@@ -19,75 +19,63 @@ TOPICS = random_topics(0, n=6)
 
 
 class Broken(SelectionEnv):
-    """Breaks one law."""
+    """Breaks what one of its methods tells, by a function that changes it."""
 
-    def __init__(self, law: str) -> None:
+    def __init__(self, method: str = "", breaks: Callable[[Any], object] = lambda told: None) -> None:
         super().__init__(TOPICS, horizon=4)
-        self.law = law
+        self.broken = {method: breaks}
+
+    def told(self, method: str, told: Any) -> Any:
+        self.broken.get(method, lambda told: None)(told)
+        return told
 
     def action_masks(self) -> Any:
-        return super().action_masks() | (self.law == "masks differ")
+        return self.told("action_masks", super().action_masks())
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> Any:
-        observation, info = super().reset(seed=seed, options=options)
-        if self.law == "no label flag":
-            del info["labelled"]
-        if self.law == "foreign query":
-            info["query_id"] = "?"
-        if self.law == "bool mask":
-            info["action_mask"] = info["action_mask"].astype(bool)
-        if self.law == "no seed":
-            observation["query"] += np.random.default_rng().normal()
-        return observation, info
+        return self.told("reset", super().reset(seed=seed, options=options))
 
     def step(self, action: Any) -> Any:
-        observation, reward, terminated, truncated, info = super().step(action)
-        if self.law == "numpy reward":
-            reward = np.float32(reward)
-        if self.law == "doubled reward":
-            reward *= 2
-        if self.law == "numpy end":
-            terminated = np.bool_(terminated)
-        if self.law == "truncates":
-            truncated = terminated
-        if self.law == "hides invalid":
-            info["invalid_action"] = False
-        if self.law == "foreign ranking" and terminated:
-            info["ranking"] = (*info["ranking"], 0)
-        if self.law == "no measures":
-            info.pop("measures", None)
-        if self.law == "out of space":
-            observation["ranking"][0] = -2
-        if self.law == "offers ranked":
-            observation["action_mask"][:] = info["action_mask"][:] = 1
-        return observation, reward, terminated, truncated, info
+        return tuple(self.told("step", list(super().step(action))))
 
     def restore(self, snapshot: Any) -> None:
         super().restore(snapshot)
-        if self.law == "forgets":
-            self.core.step_episode(0, 5)
+        self.told("restore", self.core)
 
 
-@pytest.mark.parametrize(("law", "message"), [
-    ("masks differ", r"action_masks\(\) and info\['action_mask'\] differ"),
-    ("offers ranked", r"action_masks\(\) and info"),
-    ("no label flag", "reset's info lacks 'labelled'"),
-    ("foreign query", r"info\['query_id'\] is not the topic's"),
-    ("bool mask", "must be int8"),
-    ("no seed", "the same seed and actions"),
-    ("numpy reward", "must be a Python float, got float32"),
-    ("doubled reward", r"the rewards add up to .*, but info\['return'\] is"),
-    ("numpy end", "terminated must be a Python bool"),
-    ("truncates", "truncated always False"),
-    ("hides invalid", r"info\['invalid_action'\] is wrong"),
-    ("foreign ranking", r"info\['ranking'\] is"),
-    ("no measures", "measures belong to labelled topics"),
-    ("out of space", "step gives an observation outside the observation space"),
-    ("forgets", "restore does not lead to where the snapshot was taken"),
+def offer_all(told: Any) -> None:
+    told[0]["action_mask"][:] = told[4]["action_mask"][:] = 1
+
+
+def rank_more(told: Any) -> None:
+    if told[2]:
+        told[4]["ranking"] = (*told[4]["ranking"], 0)
+
+
+def wander(told: Any) -> None:
+    told[0]["query"] += np.random.default_rng().normal()
+
+
+@pytest.mark.parametrize(("method", "breaks", "message"), [
+    ("action_masks", lambda mask: mask.fill(True), r"action_masks\(\) and info\['action_mask'\] differ"),
+    ("reset", lambda told: told[1].pop("labelled"), "reset's info lacks 'labelled'"),
+    ("reset", lambda told: told[1].update(query_id="?"), r"info\['query_id'\] is not the topic's"),
+    ("reset", lambda told: told[1].update(action_mask=told[1]["action_mask"].astype(bool)), "must be int8"),
+    ("reset", wander, "the same seed and actions"),
+    ("step", offer_all, r"action_masks\(\) and info"),
+    ("step", lambda told: told.__setitem__(1, np.float32(told[1])), "must be a Python float, got float32"),
+    ("step", lambda told: told.__setitem__(1, told[1] * 2), r"the rewards add up to .*, but info\['return'\] is"),
+    ("step", lambda told: told.__setitem__(2, np.bool_(told[2])), "terminated must be a Python bool"),
+    ("step", lambda told: told.__setitem__(3, told[2]), "truncated always False"),
+    ("step", lambda told: told[4].update(invalid_action=False), r"info\['invalid_action'\] is wrong"),
+    ("step", rank_more, r"info\['ranking'\] is"),
+    ("step", lambda told: told[4].pop("measures", None), "measures belong to labelled topics"),
+    ("step", lambda told: told[0]["ranking"].__setitem__(0, -2), "outside the observation space"),
+    ("restore", lambda core: core.step_episode(0, 5), "restore does not lead to where the snapshot was taken"),
 ])  # fmt: skip
-def test_a_broken_environment_is_found(law: str, message: str) -> None:
-    check_env(Broken("none"))
-    refused(lambda: check_env(Broken(law)), message, ConformanceError)
+def test_a_broken_environment_is_found(method: str, breaks: Callable[[Any], object], message: str) -> None:
+    check_env(Broken())
+    refused(lambda: check_env(Broken(method, breaks)), message, ConformanceError)
 
 
 def test_other_environments_and_a_vector_environment_that_differs_are_found() -> None:
@@ -105,47 +93,40 @@ def test_other_environments_and_a_vector_environment_that_differs_are_found() ->
 
 
 class InOrder:
-    """Ranks candidates as they stand; `law` is the one to break."""
+    """Ranks candidates as they stand; functions may break a ranking of a topic, and what a batch answers."""
 
-    def __init__(self, law: str = "none") -> None:
-        self.law = law
-        self.calls = 0
+    def __init__(self, ranking: Callable[..., Any] | None = None, batch: Callable[[Any], Any] | None = None) -> None:
+        self.ranking, self.batch, self.calls = ranking, batch, 0
 
     def rank(self, topic: Topic, k: int) -> IntArray:
         self.calls += 1
         ranking = np.arange(min(k, topic.n_candidates))
-        if self.law == "meddles":
-            object.__setattr__(topic, "query_text", str(self.calls))
-        broken = {
-            "short": ranking[:-1],
-            "twice": ranking * 0,
-            "outside": ranking + topic.n_candidates,
-            "scores": ranking.astype(float),
-            "moody": np.roll(ranking, self.calls),
-        }
-        return broken.get(self.law, ranking)
+        return ranking if self.ranking is None else self.ranking(ranking, topic, self.calls)
 
     def rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
         rankings = [self.rank(topic, k) for topic in topics]
-        if self.law == "batch":
-            return [ranking[::-1] for ranking in rankings]
-        return rankings[1:] if self.law == "drops" else rankings
+        return rankings if self.batch is None else self.batch(rankings)
 
 
-@pytest.mark.parametrize(("law", "message"), [
-    ("short", r"k=1: expected 1 documents, got \[\]"),
-    ("twice", "ranks a document of topic 'q0' twice"),
-    ("outside", "that topic 'q0' does not have; they are 0 to 5"),
-    ("scores", r"returned float64 of shape \(1,\) .* expected whole numbers"),
-    ("moody", "they must agree"),
-    ("meddles", "after ranking"),
-    ("batch", "they must agree"),
-    ("drops", "rank_batch gave 1 rankings for 2 topics"),
+def meddle(ranking: IntArray, topic: Topic, calls: int) -> IntArray:
+    object.__setattr__(topic, "query_text", str(calls))
+    return ranking
+
+
+@pytest.mark.parametrize(("ranker", "message"), [
+    (InOrder(lambda ranking, *_: ranking[:-1]), r"k=1: expected 1 documents, got \[\]"),
+    (InOrder(lambda ranking, *_: ranking * 0), "ranks a document of topic 'q0' twice"),
+    (InOrder(lambda ranking, *_: ranking + 6), "that topic 'q0' does not have; they are 0 to 5"),
+    (InOrder(lambda ranking, *_: ranking.astype(float)), r"returned float64 of shape \(1,\) .* expected whole numbers"),
+    (InOrder(lambda ranking, topic, calls: np.roll(ranking, calls)), "they must agree"),
+    (InOrder(meddle), "after ranking"),
+    (InOrder(batch=lambda rankings: [ranking[::-1] for ranking in rankings]), "they must agree"),
+    (InOrder(batch=lambda rankings: rankings[1:]), "rank_batch gave 1 rankings for 2 topics"),
 ])  # fmt: skip
-def test_a_broken_ranker_is_found(law: str, message: str) -> None:
+def test_a_broken_ranker_is_found(ranker: InOrder, message: str) -> None:
     topics = random_topics(1, count=2, n=6)
     check_ranker(InOrder(), topics)
-    refused(lambda: check_ranker(InOrder(law), topics), message, ConformanceError)
+    refused(lambda: check_ranker(ranker, topics), message, ConformanceError)
     refused(lambda: check_ranker(object(), TOPICS), r"object lacks rank\(topic, k\)", ConformanceError)
     refused(lambda: check_ranker(InOrder(), []), "at least one topic")
 

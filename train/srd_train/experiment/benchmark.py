@@ -230,41 +230,35 @@ def run_fit(cells: Sequence[Cell], topics: TopicSet, on_progress: OnProgress | N
     """
     begun = _now()
     try:
-        fit = _fit(cells[0], topics, on_progress)
+        split, fitted, fit_seconds = _fit(cells[0], topics, on_progress)
     except Exception as error:
         return [failure(cell, error, (_now() - begun)[0]) for cell in cells]
+    seconds = _now() - begun
     results = []
     for cell in cells:
         begun = _now()
         try:
-            results.append(_ranked(cell, fit))
+            rankings, record = _ranked(cell, topics, split, fitted)
+            wall, cpu = (seconds + _now() - begun).tolist()
+            times = {"wall_seconds": wall, "cpu_seconds": cpu, "fit_cpu_seconds": float(fit_seconds[1])}
+            results.append(CellResult(record=record | times, rankings=rankings))
         except Exception as error:
             results.append(failure(cell, error, (_now() - begun)[0]))
     return results
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Fit:
-    """What cells of one fit have in common."""
+def _fit(cell: Cell, topics: TopicSet, on_progress: OnProgress | None) -> tuple[Split, Fitted, Seconds]:
+    """Split off the fold, with vectors fitted on its training texts where the recipe says so, and fit the ranker.
 
-    topics: TopicSet
-    split: Split
-    fitted: Fitted
-    seconds: Seconds
-    """With splitting and vectors."""
-    fit_seconds: Seconds
-    """Of training and choosing alone."""
-
-
-def _fit(cell: Cell, topics: TopicSet, on_progress: OnProgress | None) -> _Fit:
-    """Split off the fold, with vectors fitted on its training texts where the recipe says so, and fit the ranker."""
-    begun = _now()
+    Returns:
+        The fold, the ranker, and the time of training and choosing alone.
+    """
     # For processes that have not read the recipe; cells come from `tasks`, which has refused what is not trusted.
     import_own([cell.ranker.ranker, cell.ranker.config, cell.measures, cell.select_by], trust=True)
     file = folds_path(cell.topics)
     fold = str(cell.fold) if file is not None else f"{cell.fold}/{cell.topics.folds}"
     split = _split(topics, fold, file, cell.topics.width if cell.topics.vectors == "lsa" else None)
-    fit_begun = _now()
+    begun = _now()
     fitted = fit_ranker(
         cell.ranker.ranker,
         cell.ranker.config,
@@ -275,8 +269,7 @@ def _fit(cell: Cell, topics: TopicSet, on_progress: OnProgress | None) -> _Fit:
         trust=True,
         progress=on_progress,
     )
-    ended = _now()
-    return _Fit(topics=topics, split=split, fitted=fitted, seconds=ended - begun, fit_seconds=ended - fit_begun)
+    return split, fitted, _now() - begun
 
 
 @lru_cache(maxsize=5)
@@ -286,38 +279,40 @@ def _split(topics: TopicSet, fold: str, file: Path | None, lsa_width: int | None
     return split if lsa_width is None else with_lsa(split, lsa_width)
 
 
-def _ranked(cell: Cell, fit: _Fit) -> CellResult:
-    """Open the cell's test topics: rank them, and score the rankings."""
-    split, fitted = fit.split, fit.fitted
-    if split.test is None:
-        raise ValueError("a benchmark fold has test topics")  # a named fold always has them
-    test, view = split.test, {} if cell.view is None else dict(cell.view.config)
+def _ranked(cell: Cell, topics: TopicSet, split: Split, fitted: Fitted) -> tuple[dict[str, list[str]], Record]:
+    """Open the cell's test topics: rank them, and score the rankings.
+
+    Returns:
+        Document ids by query id, best first; and the cell's record, but for the times it took in all.
+    """
+    test = cast(TopicSet, split.test)  # a named fold always has some
+    view = {} if cell.view is None else dict(cell.view.config)
     begun = _now()
     ranker: Any = fitted.ranker if cell.view is None else cast(Any, fitted.ranker).ranking_with(**view)
     chunks = [test[start : start + _RANK_CHUNK] for start in range(0, len(test), _RANK_CHUNK)]
     ranked = [ranking for chunk in chunks for ranking in ranker.rank_batch(chunk, cell.depth)]
     rank_seconds = _now() - begun
     checked_rankings(ranked, test, cell.ranker.ranker)
+    ids = {}
     for topic, ranking in zip(test, ranked, strict=True):
         if len(ranking) != (wanted := min(cell.depth, topic.n_candidates)):
             raise ValueError(
                 f"ranker {cell.ranker.ranker!r} ranked {len(ranking)} documents of topic {topic.query_id!r}, "
                 f"expected {wanted}"
             )
+        ids[topic.query_id] = [topic.doc_ids[i] for i in ranking]
     evaluation = evaluate(test, dict(zip(test.query_ids, ranked, strict=True)), cell.measures)
-    ids = {topic.query_id: [topic.doc_ids[i] for i in ranking] for topic, ranking in zip(test, ranked, strict=True)}
-    wall, cpu = (fit.seconds + _now() - begun).tolist()
     about, records = _about(cell), (fitted.history or {}).get("records", ())
     last = records[-1] if records else {}
     topic_set = {
-        "full_name": fit.topics.name,
+        "full_name": topics.name,
         "marks": list(test.marks),
-        "topics": len(fit.topics),
+        "topics": len(topics),
         "train": len(split.train),
         "validation": len(split.validation),
         "test": len(test),
     }
-    record = {
+    return ids, {
         **about,
         "topic_set": {**about["topic_set"], **topic_set},
         "vectors": cell.topics.vectors,
@@ -338,13 +333,9 @@ def _ranked(cell: Cell, fit: _Fit) -> CellResult:
         "history": fitted.history,
         "environment_episodes": last.get("episodes"),
         "environment_steps": last.get("steps"),
-        "wall_seconds": wall,
-        "cpu_seconds": cpu,
-        "fit_cpu_seconds": float(fit.fit_seconds[1]),
         "rank_cpu_seconds": float(rank_seconds[1]),
         "run": run_of(cell),
     }
-    return CellResult(record=record, rankings=ids)
 
 
 def run_of(cell: Cell) -> str:

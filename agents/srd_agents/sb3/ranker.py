@@ -13,7 +13,7 @@ import numpy as np
 
 from srd_agents.sb3.config import MaskablePpoConfig, Sb3ModelConfig
 from srd_agents.sb3.spaces import Shapes, shapes_of
-from srd_gym.checks import unknown
+from srd_gym.checks import check_integer, unknown
 from srd_gym.core import TopicArrays
 from srd_gym.files import PathLike
 from srd_gym.protocols import IntArray, ScoreArray

@@ -18,7 +18,7 @@ from srd_gym.core.arrays import ENOUGH, TopicArrays, TopicSource
 from srd_gym.core.episodes import Episodes, Where
 from srd_gym.core.pruner import Pruner
 from srd_gym.measures import BoundMeasure, Measure, Normalizer, measure
-from srd_gym.measures.bound import PlainMeasure, covered_subtopics
+from srd_gym.measures.bound import PlainMeasure
 from srd_gym.protocols import BoolArray, IntArray, Pruning, Reward, ScoreArray, SelectionStep
 
 OnInvalid = Literal["waste", "raise"]
@@ -196,7 +196,9 @@ class SelectionCore(Episodes):
         invalid = not self._allowed.item(episode, action)
         gain = 0.0
         if not invalid:
-            gain = self._choose(self._plain, episode, topic_index, rank, action)
+            self._ranking[episode, rank] = action
+            self._allowed[episode, action] = False
+            self._gains[episode, rank] = gain = self._plain.add(topic_index, action, self._coverage[episode], rank)
         elif self.on_invalid == "raise":
             raise self._not_on_offer(episode, action)
         rank += 1
@@ -283,10 +285,9 @@ class SelectionCore(Episodes):
         return {name: self._in_numbers(bound) for name, bound in self._table_measures.items()}
 
     def _in_numbers(self, bound: BoundMeasure) -> PlainMeasure:
-        """A measure in Python numbers, shared by all that share the arrays; what candidates cover by all measures."""
+        """A measure in Python numbers, shared by all that share the arrays."""
         covers = self.arrays.covers(bound.rel)
-        covered = self.arrays.cache(("covered", bound.rel), lambda: covered_subtopics(covers))
-        plain: PlainMeasure = self.arrays.cache(("in numbers", bound), lambda: PlainMeasure(bound, covered))
+        plain: PlainMeasure = self.arrays.cache(("in numbers", bound), lambda: PlainMeasure(bound, covers))
         return plain
 
     def _begin(self, episodes: Where, topics: int | IntArray) -> None:
@@ -354,20 +355,6 @@ class SelectionCore(Episodes):
                 done=ended[paid],
             )
             gain[paid] = self._custom(step)
-        return gain
-
-    def _choose(self, measure: PlainMeasure, episode: int, topic_index: int, rank: int, action: int) -> float:
-        """Rank a candidate on offer and give its gain: the fast path of one episode."""
-        covered = measure.covered[topic_index][action]
-        self._ranking[episode, rank] = action
-        self._allowed[episode, action] = False
-        if not covered:
-            return 0.0
-        coverage = self._coverage[episode]
-        gain = measure.gain(topic_index, covered, coverage, rank)
-        self._gains[episode, rank] = gain
-        for subtopic in covered:
-            coverage[subtopic] = coverage.item(subtopic) + 1
         return gain
 
     def _prune(self, pruner: Pruner, on: IntArray, actions: IntArray) -> None:

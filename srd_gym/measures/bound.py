@@ -5,10 +5,9 @@ Shapes: B batch, L ranks of a list, K depth, N candidates, S subtopics, T topics
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,11 +17,9 @@ from srd_gym.protocols import BoolArray, IntArray, ScoreArray
 if TYPE_CHECKING:
     from srd_gym.measures.base import Measure
 
-T = TypeVar("T")
 Rows = NDArray[np.bool_] | NDArray[np.integer[Any]]
 
 _BLOCK = 1 << 16  # judgments looked at in one go: what is worked on stays in the cache (measured best of 2^14 to 2^20)
-_MANY = 1 << 9  # entries of a rank from which ranks are added up one by one: numpy's accumulate goes entry by entry
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -80,10 +77,9 @@ class BoundMeasure:
         rows, topics = self._checked(rows, topic_index)
         gains = np.zeros(rows.shape[:2])
         length = self._length(rows.shape[1])
-        for part in _blocks(len(rows), length * rows.shape[2]):
-            covers = self.covers(rows[part, :length])
-            seen = _counted_above(covers.transpose(1, 0, 2)).transpose(1, 0, 2)
-            gains[part, :length] = self.step_gains(covers, seen, np.arange(length), topics[part, None])
+        covers = self.covers(rows[:, :length])
+        seen = _counted_above(covers.transpose(1, 0, 2)).transpose(1, 0, 2)
+        gains[:, :length] = self.step_gains(covers, seen, np.arange(length), topics[:, None])
         return gains
 
     def values(self, rows: Rows, topic_index: ArrayLike) -> ScoreArray:
@@ -122,11 +118,6 @@ class BoundMeasure:
             ValueError: shapes that do not match, or more ranks than the measure was bound for.
         """
         rankings = np.asarray(rankings)
-        if rankings.ndim != 2 or np.ndim(judgments) != 3:
-            raise ValueError(
-                "expected rankings [B, L] and judgments [T, N, S], "
-                f"got shapes {rankings.shape} and {np.shape(judgments)}"
-            )
         if rankings.dtype.kind not in "iu":
             raise TypeError(f"rankings hold candidate indices, expected integers, got {rankings.dtype}")
         topics = _topic_indices(topic_index, len(rankings))
@@ -152,7 +143,7 @@ class BoundMeasure:
         return values
 
     def candidate_gains(
-        self, judgments: Rows, coverage: IntArray, rank: ArrayLike, topic_index: ArrayLike
+        self, judgments: Rows, coverage: IntArray, rank: IntArray | int, topic_index: ArrayLike
     ) -> ScoreArray:
         """What each candidate would add at this rank: what a greedy oracle maximises.
 
@@ -166,16 +157,14 @@ class BoundMeasure:
             [B, N] float64. Candidates with equal judgments get bitwise equal gains.
 
         Raises:
-            ValueError: shapes that do not match, or a rank past the depth.
+            IndexError: a rank past the depth.
+            ValueError: shapes that do not match.
         """
         judgments, topics = self._checked(judgments, topic_index)
-        ranks = np.asarray(rank, dtype=np.int64)
-        if ranks.size and (ranks.min() < 0 or ranks.max() >= self.depth):
-            raise ValueError(f"rank must be 0 to {self.depth - 1} (the depth bound for, minus 1), got {rank!r}")
         covers = self.covers(judgments)
         gains = np.zeros(judgments.shape[:2])
         for term in self.terms:
-            worth = term.adds(term.weights[topics], coverage) * term.discounts[ranks].reshape(-1, 1)
+            worth = term.adds(term.weights[topics], coverage) * term.discounts.take(rank).reshape(-1, 1)
             gains += np.einsum("bns,bs->bn", covers, worth)
         return gains
 
@@ -255,61 +244,57 @@ class BoundMeasure:
         return min(given, self.ranks)
 
 
-class PerTopic(dict[int, T]):
-    """What is made of a topic when it is first asked for."""
-
-    def __init__(self, make: Callable[[int], T]) -> None:
-        self._make = make
-
-    def __missing__(self, topic_index: int) -> T:
-        value = self[topic_index] = self._make(topic_index)
-        return value
-
-
-Covered = PerTopic[list[tuple[int, ...]]]
-
-
 class PlainMeasure:
     """A bound measure in Python numbers, for one ranking at a time: faster there, and the same to the last bit.
 
-    It must not need grades.
-
     Args:
         bound: the measure.
-        covered: by topic, the subtopics that each candidate covers: `covered_subtopics` of the measure's level.
+        covers: [T, N, S] bool, what candidates cover by the measure's level.
     """
 
-    def __init__(self, bound: BoundMeasure, covered: Covered) -> None:
-        self.covered = covered
-        self._shared = [(term.discounts.tolist(), term.novelty.tolist(), term.weights) for term in bound.terms]
-        self._terms = PerTopic(self._of_topic)
+    def __init__(self, bound: BoundMeasure, covers: BoolArray) -> None:
+        self._covers, self._weights = covers, [term.weights for term in bound.terms]
+        self._shared = [(term.discounts.tolist(), term.novelty.tolist()) for term in bound.terms]
+        self._known: dict[int, tuple[list[tuple[int, ...]], list[_Numbers]]] = {}
 
-    def _of_topic(self, topic_index: int) -> list[tuple[list[float], list[float], list[float]]]:
-        """Discounts [K] by rank, novelty [K + 1] by coverage, and one topic's weights [S], by term."""
-        return [(discounts, novelty, weights[topic_index].tolist()) for discounts, novelty, weights in self._shared]
+    def _topic(self, topic_index: int) -> tuple[list[tuple[int, ...]], list[_Numbers]]:
+        """By candidate the subtopics that it covers, none at index -1; by term discounts, novelty and weights."""
+        if topic_index not in self._known:
+            covers = self._covers[topic_index]
+            covered: list[tuple[int, ...]] = [()] * (len(covers) + 1)
+            for candidate, subtopic in np.argwhere(covers).tolist():
+                covered[candidate] += (subtopic,)
+            weights = [table[topic_index].tolist() for table in self._weights]
+            terms = [(*shared, of_topic) for shared, of_topic in zip(self._shared, weights, strict=True)]
+            self._known[topic_index] = covered, terms
+        return self._known[topic_index]
 
-    def gain(self, topic_index: int, covered: tuple[int, ...], coverage: IntArray, rank: int) -> float:
-        """What a document adds at a rank (from 0): the sums of `BoundMeasure.step_gains`.
+    def add(self, topic_index: int, candidate: int, coverage: IntArray, rank: int) -> float:
+        """What a document adds at a rank (the sums of `BoundMeasure.step_gains`); it is then counted as covering.
 
         Args:
             topic_index: of the topic.
-            covered: the subtopics that the document covers.
-            coverage: [S] coverage before it.
-            rank: where it stands.
+            candidate: the document.
+            coverage: [S] coverage before it, which is raised.
+            rank: where it stands, from 0.
         """
-        gain = 0.0
-        for discounts, novelty, weights in self._terms[topic_index]:
-            total = 0.0
+        of_candidates, terms = self._known.get(topic_index) or self._topic(topic_index)
+        covered, gain = of_candidates[candidate], 0.0
+        if covered:
+            for discounts, novelty, weights in terms:
+                total = 0.0
+                for subtopic in covered:
+                    total += weights[subtopic] * novelty[coverage.item(subtopic)]
+                gain += total * discounts[rank]
             for subtopic in covered:
-                total += weights[subtopic] * novelty[coverage.item(subtopic)]
-            gain += total * discounts[rank]
+                coverage[subtopic] = coverage.item(subtopic) + 1
         return gain
 
     def value(self, topic_index: int, ranking: list[int]) -> float:
         """The measure of a ranking, -1 where a rank is empty or wasted: the sums of `BoundMeasure.score_rankings`."""
-        covered = self.covered[topic_index]
+        covered, terms = self._topic(topic_index)
         value = 0.0
-        for discounts, novelty, weights in self._terms[topic_index]:
+        for discounts, novelty, weights in terms:
             seen = [0] * len(weights)
             total = 0.0
             for candidate, discount in zip(ranking, discounts, strict=True):
@@ -320,13 +305,8 @@ class PlainMeasure:
         return value
 
 
-def covered_subtopics(covers: BoolArray) -> Covered:
-    """By topic: the subtopics that each candidate covers, none at index -1 (an empty rank).
-
-    Args:
-        covers: [T, N, S] bool.
-    """
-    return PerTopic(partial(_covered, covers))
+_Numbers = tuple[list[float], list[float], list[float]]
+"""A term for one topic: discounts [K] by rank, novelty [K + 1] by coverage, weights [S]."""
 
 
 def geometric_novelty(alpha: float, depth: int) -> ScoreArray:
@@ -336,12 +316,7 @@ def geometric_novelty(alpha: float, depth: int) -> ScoreArray:
 
 def _counted_above(covers: NDArray[Any]) -> NDArray[np.integer[Any]]:
     """[L, B, S] how often each subtopic is covered at the ranks above."""
-    small = np.uint8 if len(covers) <= np.iinfo(np.uint8).max else np.int32
-    if covers[:1].size < _MANY:
-        above = np.add.accumulate(covers, axis=0, dtype=small)
-        above -= covers
-        return above
-    above = np.zeros(covers.shape, dtype=small)
+    above = np.zeros(covers.shape, dtype=np.uint8 if len(covers) <= np.iinfo(np.uint8).max else np.int32)
     for rank in range(1, len(covers)):
         np.add(above[rank - 1], covers[rank - 1].view(np.uint8), out=above[rank])
     return above
@@ -362,8 +337,3 @@ def _topic_indices(topic_index: ArrayLike, count: int) -> IntArray:
     if topics.shape != (count,):
         raise ValueError(f"expected one topic index for each of {count} lists, got shape {topics.shape}")
     return topics
-
-
-def _covered(covers: BoolArray, topic_index: int) -> list[tuple[int, ...]]:
-    """The subtopics by candidate, with an entry for -1 at the end."""
-    return [*(tuple(np.flatnonzero(row).tolist()) for row in covers[topic_index]), ()]

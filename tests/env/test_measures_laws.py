@@ -7,6 +7,7 @@ import tracemalloc
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import product
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from srd_gym.measures import MEASURES, BoundMeasure, Measure, Reference, greedy_ideal, greedy_rankings, measure
+from srd_gym.measures import bound as bound_module
 from srd_gym.measures import reference as reference_module
 
 Ranking = list[int]
@@ -217,15 +219,24 @@ def test_the_oracle_ranks_the_first_of_the_best_candidates_and_only_allowed_ones
 
 
 @settings(max_examples=60)
-@given(st.lists(cases, min_size=1, max_size=5), measures())
-def test_a_batch_of_topics_of_different_sizes_scores_each_as_alone(batch: list[Case], m: Measure) -> None:
-    width = max(case.pool.shape[1] for case in batch)
-    rows = np.zeros((len(batch), 9, width), np.int8)
+@given(st.lists(cases, min_size=1, max_size=5), measures(), st.sampled_from([1, 60, 2**16]))
+def test_a_batch_of_topics_of_different_sizes_in_blocks_scores_each_as_alone(
+    batch: list[Case], m: Measure, block: int
+) -> None:
+    judgments = np.zeros((len(batch), 9, max(case.pool.shape[1] for case in batch)), np.int8)
+    rankings = np.full((len(batch), 9), -1)
     for item, case in enumerate(batch):
-        rows[item, : len(case.ranking), : case.pool.shape[1]] = case.rows[0]
-    together = m.bind([case.reference for case in batch], 9).values(rows, np.arange(len(batch)))
-    alone = [bound_to(case, m).values(case.rows, 0)[0] for case in batch]
-    np.testing.assert_allclose(together, alone, rtol=0, atol=1e-12)
+        judgments[item, : len(case.pool), : case.pool.shape[1]] = case.pool
+        rankings[item, : len(case.ranking)] = case.ranking
+    topic = np.arange(len(batch))
+    rows = np.where((rankings >= 0)[:, :, None], judgments[topic[:, None], rankings], 0)
+    together, alone = m.bind([case.reference for case in batch], 9), [bound_to(case, m) for case in batch]
+    expected = [bound.values(case.rows, 0)[0] for case, bound in zip(batch, alone, strict=True)]
+    with mock.patch.object(bound_module, "_BLOCK", block):
+        np.testing.assert_allclose(together.values(rows, topic), expected, rtol=0, atol=1e-12)
+        np.testing.assert_allclose(together.gains(rows, topic).sum(axis=1), expected, rtol=0, atol=1e-12)
+        found = together.score_rankings(rankings, judgments, topic)
+        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
 
 
 def test_without_ids_ties_go_to_the_first_document_and_with_ids_to_the_larger_id() -> None:
@@ -244,20 +255,6 @@ def test_ideals_are_computed_once_per_reference(monkeypatch: pytest.MonkeyPatch)
     for name in ("alpha_nDCG@10", "nERR_IA@10", "alpha_nDCG@5", "nNRBP", "nNRBP@3", "StRecall@10"):
         measure(name).bind(references, 10)
     assert len(calls) == 1  # all forty in one batch; five useful documents are the whole list already
-
-
-def test_many_rankings_are_cut_into_blocks_that_change_nothing() -> None:
-    rng = np.random.default_rng(1)
-    judgments = rng.integers(0, 3, (7, 30, 5)).astype(np.int8)
-    topic = rng.integers(0, 7, 4_000)
-    rankings = np.argsort(rng.random((4_000, 30)), axis=1)[:, :20].astype(np.int32)
-    rankings[rng.random(rankings.shape) < 0.1] = -1
-    rows = np.where((rankings >= 0)[:, :, None], judgments[topic[:, None], rankings], 0)
-    for name in ("alpha_nDCG@10", "MAP_IA", "Dsharp_nDCG(rel=2)@15"):
-        bound = measure(name).bind([Reference(pool) for pool in judgments], 20)
-        expected = bound.gains(rows, topic).sum(axis=1)
-        np.testing.assert_allclose(bound.score_rankings(rankings, judgments, topic), expected, rtol=0, atol=1e-12)
-        np.testing.assert_allclose(bound.values(rows, topic), expected, rtol=0, atol=1e-12)
 
 
 def test_long_rankings_are_scored_in_bounded_memory() -> None:

@@ -186,21 +186,6 @@ def test_what_is_missing_is_told(tmp_path: Path) -> None:
     refused(lambda: load_texts(folder, retrieve="none", depth=0), "depth")
 
 
-@pytest.mark.data
-def test_key_points_whose_ids_may_stand_for_two_texts(data_dir: Path) -> None:
-    """Its publisher's files number motions alike: of a copy that joins them as they are a notice tells."""
-    folder = data_dir / "texts" / "key-points"
-    with warnings.catch_warnings(record=True) as told:
-        warnings.simplefilter("always")
-        topics = load_texts(folder, vectors=folder / "minilm-384.npz")
-    joined = any("689 ids of corpus.jsonl stand for several texts each" in str(one.message) for one in told)
-    assert joined or not told
-    assert len(topics) == 31
-    assert len(topics.trainable()) == (30 if joined else 31)
-    assert topics.max_candidates == 100
-    assert any(doc_id.endswith("~2") for topic in topics for doc_id in topic.doc_ids) == joined
-
-
 # AMBIENT, and files in its format as they come
 
 

@@ -172,13 +172,6 @@ def test_head_shows_as_many_as_asked(srd: Srd, tiny_file: Path) -> None:
     assert "at least 1" in srd.fails("data", "head", tiny_file, "--topics", "0")
 
 
-def test_describe(srd: Srd, tiny_file: Path) -> None:
-    described = srd.works("data", "describe", tiny_file, "--json").json
-    assert described["topics"] == 30
-    assert described["marks"] == ["simulated"]
-    assert "judged topics" in srd.works("data", "describe", tiny_file).out
-
-
 @pytest.mark.data
 def test_real_vectors_end_to_end(srd: Srd, data_dir: Path, tmp_path: Path) -> None:
     web, sample = data_dir / "trec-web", data_dir / "dssa-sample"

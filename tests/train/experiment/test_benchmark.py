@@ -19,7 +19,7 @@ from srd_gym.topic import TopicSet
 from srd_gym.trec_files import read_run
 from srd_train.experiment.benchmark import CellResult, run_benchmark, run_fit
 from srd_train.experiment.recipe import Cell, RankerEntry, Recipe, tasks
-from srd_train.report.markup import as_markdown, plain_columns
+from srd_train.report.markup import plain_columns
 
 PRODUCT = recipe(
     "random",
@@ -162,9 +162,7 @@ def test_test_judgments_change_nothing_but_scores(entry: RankerEntry) -> None:
 def test_tables_say_what_the_records_say(finished: tuple[Path, list[dict[str, Any]]]) -> None:
     _, records = finished
     table = table_of(records, PRODUCT, reference="mmr")
-    assert (table.tested, table.folds, table.marks) == (15, (1, 2, 3), ("simulated",))
-    assert "simulated vectors" in table.title
-    assert "ideal of the candidates" in table.title
+    assert table.title == "tiny: 15 test topics, folds 1 to 3, simulated vectors, ideal of the candidates"
     rows = {row.ranker: row for row in table.rows}
     assert list(rows) == ["random", "mmr", "oracle"]
     scores = [s["alpha_nDCG@5"] for r in records if r["ranker"] == "random" for s in r["per_topic"].values()]
@@ -172,10 +170,6 @@ def test_tables_say_what_the_records_say(finished: tuple[Path, list[dict[str, An
     assert rows["random"].seeds == (0, 1)
     assert [row.seed_spread["alpha_nDCG@5"] is None for row in table.rows] == [False, True, True]
     assert [row.p_value is None for row in table.rows] == [False, True, True]
-    for row in table.rows:
-        low, high = row.intervals["alpha_nDCG@5"]
-        assert low <= row.means["alpha_nDCG@5"] <= high
-    assert table_of(records, PRODUCT, reference="mmr") == table
     both = table_of(records, replace(PRODUCT, reference="mmr", second_reference="random"))
     assert [row.p_value for row in both.rows] == [row.p_value for row in table.rows]
     assert [row.second_p_value for row in both.rows] == [row.p_value for row in table_of(records, PRODUCT).rows]
@@ -215,13 +209,3 @@ def test_the_command_runs_a_recipe_of_ones_own_and_shows_published_figures(srd: 
     path.write_text(path.read_text().replace("mmr = 0.375", "mrm = 0.375"))
     assert "unknown row of a published figure of topics 'tiny': 'mrm'. Did you mean mmr" in srd.fails(*words)
     assert "Did you mean smoke" in srd.fails("benchmark", "smoek")
-
-
-def test_rows_tell_what_training_played(tmp_path: Path) -> None:
-    learner = RankerEntry(ranker="qmix", config={"epochs": 1, "rollouts": 1})
-    records = run_benchmark(recipe("random", learner, topics=(replace(TINY, run_folds=(1,)),)), tmp_path)
-    page = as_markdown([table_of(records, reference="random")])
-    assert "| episodes | steps | fit CPU seconds | ms a topic |" in page
-    episodes = records[1]["environment_episodes"]
-    assert episodes > 0
-    assert f" {episodes:,} " in page

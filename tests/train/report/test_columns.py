@@ -11,7 +11,7 @@ from run_srd import Srd
 
 import srd_train.report.markup as columns_module
 import srd_train.report.page as page_module
-from srd_train.report.markup import Column, columns
+from srd_train.report.markup import Column, columns, markdown, with_parts, write_page
 from srd_train.report.page import Report, report
 from srd_train.report.results import read_results
 from srd_train.report.tables import ResultTable
@@ -63,18 +63,33 @@ def test_every_form_has_the_heads_and_cells_of_the_list(results: Path) -> None:
             assert all(text in form.replace("$", "").replace("blacktriangle", "▲") for text in texts if text[0] != "<")
 
 
-def test_columns_without_a_value_in_any_row_are_left_out(results: Path) -> None:
-    heads = [column.head for column in columns(table_of(read_results(results)[0]))]
-    assert not {"published", "sd over seeds", "episodes", "steps"} & set(heads)
-    assert heads == [
+def test_columns_have_a_value_in_some_row_and_sort_as_their_texts_say(results: Path) -> None:
+    table = table_of(read_results(results)[0])
+    by_head = {column.head: column for column in columns(table)}
+    assert list(by_head) == [
         "ranker", "alpha_nDCG@5", "95% interval", "p against mmr", "wins / ties / losses", "fit CPU seconds",
         "ms a topic",
     ]  # fmt: skip
+    wins = by_head["wins / ties / losses"]
+    assert [wins.value(row) for row in table.rows] == [None, 3, 3]
+    assert [wins.text(row) for row in table.rows] == ["-", "3 / 0 / 0", "3 / 0 / 0"]
 
 
-def test_values_sort_as_the_texts_say(results: Path) -> None:
-    table = table_of(read_results(results)[0])
-    by_head = {column.head: column for column in columns(table)}
-    values = [by_head["wins / ties / losses"].value(row) for row in table.rows]
-    assert values == [None, 3, 3]
-    assert [by_head["wins / ties / losses"].text(row) for row in table.rows] == ["-", "3 / 0 / 0", "3 / 0 / 0"]
+def test_tables_are_written_between_their_marks_and_nowhere_else() -> None:
+    page = "before\n<!-- t: begin -->\nold\n<!-- t: end -->\nafter\n"
+    table = markdown(("", "a"), [["row", "1"]])
+    assert with_parts(page, {"t": table}) == (
+        "before\n<!-- t: begin -->\n|  | a |\n| --- | ---: |\n| row | 1 |\n<!-- t: end -->\nafter\n"
+    )
+    assert with_parts(with_parts(page, {"t": table}), {"t": table}) == with_parts(page, {"t": table})
+    with pytest.raises(ValueError, match="the page has no marks <!-- u: begin -->"):
+        with_parts(page, {"u": table})
+
+
+def test_a_page_with_marks_keeps_its_text_and_one_without_is_written_whole(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    write_page(page, "smoke", "| table |", "# Whole\n\n| table |")
+    assert page.read_text() == "# Whole\n\n| table |\n"
+    page.write_text("Mine.\n<!-- smoke: begin -->\nold\n<!-- smoke: end -->\nMine too.\n")
+    write_page(page, "smoke", "| new |", "# Whole")
+    assert page.read_text() == "Mine.\n<!-- smoke: begin -->\n| new |\n<!-- smoke: end -->\nMine too.\n"

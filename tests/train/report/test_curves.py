@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from made_results import recipe
+from made_results import recipe, table_of
 
 from srd_gym.data.synthetic import generate
 from srd_train.experiment.benchmark import run_benchmark
 from srd_train.experiment.recipe import RankerEntry
 from srd_train.experiment.sources import TopicsEntry
 from srd_train.report.curves import Panel, panels
+from srd_train.report.markup import as_markdown
 
 
 def cell(ranker: str, seed: int, points: list[tuple[int, float, float | None]], **changes: Any) -> dict[str, Any]:
@@ -95,7 +96,10 @@ def test_cells_say_how_many_episodes_and_steps_were_played(tmp_path: Path) -> No
     learners = [RankerEntry(ranker=name, config={"epochs": 2, "rollouts": 2}) for name in ("qmix", "reinforce")]
     topics = generate("tiny", n_topics=15, seed=0).folds(5, seed=0)[0].train
     one_fold = TopicsEntry(name="tiny", source="synthetic:tiny:15:0", run_folds=(1,))
-    for record in run_benchmark(recipe("mmr", *learners, topics=(one_fold,), depth=10), tmp_path):
+    records = run_benchmark(recipe("mmr", *learners, topics=(one_fold,), depth=10), tmp_path)
+    page = as_markdown([table_of(records, reference="mmr")])
+    assert "| episodes | steps | fit CPU seconds | ms a topic |" in page
+    for record in records:
         if record["ranker"] == "mmr":
             assert record["environment_episodes"] is record["environment_steps"] is None
             continue
@@ -104,3 +108,4 @@ def test_cells_say_how_many_episodes_and_steps_were_played(tmp_path: Path) -> No
         played = [(line["episodes"], line["steps"]) for line in record["history"]["records"]]
         assert played == [(epoch * len(topics) * 2, epoch * steps * 2) for epoch in range(3)]
         assert (record["environment_episodes"], record["environment_steps"]) == played[-1]
+        assert "| {:,} | {:,} |".format(*played[-1]) in page

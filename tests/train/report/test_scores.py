@@ -29,19 +29,15 @@ def test_tables_of_stored_scores_are_those_of_the_records(small_run: tuple[Path,
             assert row.medians == pytest.approx({key: other.medians[key] for key in row.medians}, rel=1e-6)
 
 
-def test_any_tool_can_read_them(tmp_path: Path) -> None:
-    write_scores(tmp_path / "kept.parquet", [record("mmr"), record("oracle")])
+def test_any_tool_can_read_them_and_equal_records_make_equal_files(tmp_path: Path) -> None:
+    for name in ("kept", "again"):
+        write_scores(tmp_path / f"{name}.parquet", [record("mmr"), record("oracle")])
+    assert (tmp_path / "kept.parquet").read_bytes() == (tmp_path / "again.parquet").read_bytes()
     rows = pq.read_table(tmp_path / "kept.parquet").to_pylist()
     shown = ("topics", "ranker", "fold", "seed", "topic")
     assert [rows[0][key] for key in shown] == ["made", "mmr", 1, 0, "q0"]
     assert rows[4]["alpha_nDCG@5"] == pytest.approx(0.16)
     assert len(rows) == 6
-
-
-def test_equal_records_make_equal_files(tmp_path: Path) -> None:
-    for name in ("one", "two"):
-        write_scores(tmp_path / f"{name}.parquet", [record("mmr")])
-    assert (tmp_path / "one.parquet").read_bytes() == (tmp_path / "two.parquet").read_bytes()
 
 
 def test_the_command_writes_them(tmp_path: Path, srd: Srd) -> None:

@@ -80,4 +80,7 @@ def test_an_order_that_is_too_good_or_too_bad_is_told(srd: Srd, tmp_path: Path) 
     assert statistics(shuffled)["odd_order"] is None
     assert statistics(upside_down[:9])["odd_order"] is None, "too few topics to tell"
     write_topics(tmp_path / "odd.parquet", upside_down)
-    assert "notice: the retrieval order has" in srd.works("data", "describe", tmp_path / "odd.parquet").err
+    done = srd.works("data", "describe", tmp_path / "odd.parquet")
+    assert "notice: the retrieval order has" in done.err
+    assert "judged topics" in done.out
+    assert srd.works("data", "describe", tmp_path / "odd.parquet", "--json").json["topics"] == 20

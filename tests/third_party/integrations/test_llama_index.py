@@ -11,6 +11,7 @@ from llama_index.core import VectorStoreIndex
 from llama_index.core.llms import MockLLM
 from llama_index.core.query_engine import RetrieverQueryEngine
 from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
+from small_topics import refused
 
 from srd_agents import diversify, make_ranker
 from srd_agents.integrations.llama_index import DiversePostprocessor
@@ -80,9 +81,9 @@ def test_through_a_dictionary() -> None:
 
 
 def test_nodes_without_embeddings_and_bad_options_are_named() -> None:
-    with pytest.raises(ValueError, match=r"node 0 \(id '0'\) has no embedding; give embed_model=, or"):
-        DiversePostprocessor().postprocess_nodes(retrieved(embedded=False))
-    with pytest.raises(ValueError, match="greater than or equal to 1"):
-        DiversePostprocessor(top_n=0)
-    with pytest.raises(ValueError, match="Extra inputs are not permitted"):
-        DiversePostprocessor(top_k=3)
+    bare = retrieved(embedded=False)
+    refused(
+        lambda: DiversePostprocessor().postprocess_nodes(bare), r"node 0 \(id '0'\) has no embedding; give embed_model"
+    )
+    refused(lambda: DiversePostprocessor(top_n=0), "greater than or equal to 1")
+    refused(lambda: DiversePostprocessor(top_k=3), "Extra inputs are not permitted")

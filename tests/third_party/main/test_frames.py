@@ -1,4 +1,4 @@
-"""Data frames re-ranked: as `diversify` ranks, whatever the frame looks like, and in a pipeline of PyTerrier."""
+"""Data frames re-ranked: as `diversify` ranks, whatever the frame looks like."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import pyterrier as pt
 import pytest
 
 from srd_agents import diversify, make_ranker
@@ -109,24 +108,6 @@ def test_ids_of_any_text_type() -> None:
     assert len(FrameRanker("mmr", k=3).transform(one[one["qid"] == "q1"])) == 3
 
 
-def test_an_empty_frame_stays_empty() -> None:
-    empty = frame().iloc[:0]
-    found = FrameRanker().transform(empty)
-    assert len(found) == 0
-    assert list(found.columns) == list(empty.columns)
-
-
-def test_in_a_pipeline_of_pyterrier() -> None:
-    given = frame()
-    first = pt.Transformer.from_df(given)
-    pipeline = first >> pt.apply.generic(FrameRanker("mmr", k=5)) >> pt.apply.generic(lambda found: found)
-    queries = pd.DataFrame({"qid": ["q1"], "query": ["jaguar"]})
-    found = pipeline.transform(queries)
-    assert found.sort_values("rank")["docno"].tolist() == expected(given, "q1", 5)
-    cut = (first >> pt.apply.generic(FrameRanker("mmr")) % 2).transform(queries)
-    assert sorted(cut["docno"]) == sorted(expected(given, "q1", 2))
-
-
 def changed(row: int, column: str, value: Any) -> pd.DataFrame:
     given = frame()
     values = given[column].tolist()
@@ -185,7 +166,9 @@ def test_subtopics_come_from_a_column() -> None:
         assert found[found["qid"] == "q2"]["docno"].tolist() == with_senses(given, "q2")
         jaguar = found[found["qid"] == "q1"]["docno"].tolist()
         assert jaguar == with_senses(given, "q1", **({"subtopic_weights": weights} if weights else {}))
-    assert FrameRanker(k=4, subtopics="senses", embed=embed).transform(texts.iloc[:0]).empty
+    empty = FrameRanker(k=4, subtopics="senses", embed=embed).transform(texts.iloc[:0])
+    assert empty.empty
+    assert list(empty.columns) == list(texts.columns)
 
 
 def test_some_queries_have_no_subtopics() -> None:

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -170,6 +170,7 @@ def _composed(topic: Topic, texts: TopicSet, bank: _Bank, seed: int) -> Topic:
             pool = near if near and (not far or rng.random() < _NEAR_SHARE) else far
             other = pool[int(rng.integers(len(pool)))]
             snippets[document].append((other.text, other.rows[int(rng.integers(len(other.rows)))]))
+    told, shown = (_of_subtopics(texts, mine, name) for name in ("subtopic_texts", "subtopic_vectors"))
     asked = list(dict.fromkeys(source.text for source in mine)) or [far[0].text]
     return replace(
         topic,
@@ -177,8 +178,8 @@ def _composed(topic: Topic, texts: TopicSet, bank: _Bank, seed: int) -> Topic:
         query_vector=_mean([np.asarray(texts[text].query_vector) for text in asked]),
         doc_vectors=np.stack([_mean([np.asarray(texts[t].doc_vectors)[row] for t, row in each]) for each in snippets]),
         doc_texts=_joined(texts, snippets),
-        subtopic_texts=_subtopic_texts(texts, mine),
-        subtopic_vectors=_subtopic_vectors(texts, mine),
+        subtopic_texts=None if told is None else tuple(told),
+        subtopic_vectors=to_unit_length(np.stack(shown).astype(np.float32)) if shown else None,
     )
 
 
@@ -214,19 +215,9 @@ def _joined(texts: TopicSet, snippets: Sequence[Sequence[tuple[int, int]]]) -> t
     return tuple(" / ".join((texts[text].doc_texts or ())[row] for text, row in each) for each in snippets)
 
 
-def _subtopic_texts(texts: TopicSet, mine: Sequence[_Source]) -> tuple[str, ...] | None:
-    """The subtopics' texts, where all have one."""
-    given = [texts[source.text].subtopic_texts for source in mine]
+def _of_subtopics(texts: TopicSet, mine: Sequence[_Source], name: str) -> list[Any] | None:
+    """What the text queries' field of this name has for each subtopic, where all have it."""
+    given = [getattr(texts[source.text], name) for source in mine]
     if any(each is None for each in given):
         return None
-    return tuple((each or ())[source.subtopic] for each, source in zip(given, mine, strict=True))
-
-
-def _subtopic_vectors(texts: TopicSet, mine: Sequence[_Source]) -> Vectors | None:
-    """[S, F], where all have one."""
-    given = [texts[source.text].subtopic_vectors for source in mine]
-    if not mine or any(each is None for each in given):
-        return None
-    return to_unit_length(
-        np.stack([np.asarray(each)[s.subtopic] for each, s in zip(given, mine, strict=True)]).astype(np.float32)
-    )
+    return [each[source.subtopic] for each, source in zip(given, mine, strict=True)]

@@ -10,8 +10,7 @@ from typing import Any
 
 import gymnasium as gym
 import numpy as np
-from fuzz.damage import small_topics
-from fuzz.mutations import ODD_VALUES, mutated_json
+from fuzz.damage import ODD_VALUES, mutated_json, small_topics
 
 import srd_gym
 from srd_gym import scoring_v0

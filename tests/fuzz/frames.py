@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pandas as pd
-from fuzz.mutations import ODD_VALUES
+from fuzz.damage import ODD_VALUES
 
 from srd_agents.frames import FrameRanker
 

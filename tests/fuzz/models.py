@@ -10,8 +10,7 @@ from importlib.resources import files
 from pathlib import Path
 
 import numpy as np
-from fuzz.damage import damage_json, damage_npz, small_topics
-from fuzz.mutations import mutated_value
+from fuzz.damage import damage_json, damage_npz, mutated_value, small_topics
 
 from srd_agents.registry import make_ranker
 from srd_gym.data import LsaVectorizer

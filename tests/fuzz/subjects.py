@@ -15,7 +15,7 @@ from pathlib import Path
 
 import gymnasium as gym
 from fuzz import calls, damage, models
-from fuzz.mutations import mutated
+from fuzz.damage import mutated
 from small_wordnet import dictionary
 from sound_files import READERS, Sound, write
 

@@ -211,18 +211,14 @@ def test_four_files_make_topics(ambient: Path) -> None:
 def test_files_are_read_as_they_come(ambient: Path) -> None:
     plain = load_ambient(ambient)
     (ambient / "topics.txt").rename(ambient / "Topics.TXT")
-    for name, head in (
-        ("Topics.TXT", "topicId\tQuery"),
-        ("subTopics.txt", " id\tDescription "),
-        ("results.txt", "Title\tURL\tSNIPPET\tid"),
-        ("STRel.txt", "subtopic_id\tdocID"),
-    ):
-        lines = (ambient / name).read_text().splitlines()[1:]
-        if name == "results.txt":
-            lines = ["\t".join([fields[i] for i in (2, 1, 3, 0)]) for fields in (line.split("\t") for line in lines)]
-        elif name == "STRel.txt":
-            lines = [line.replace("\t", " \t ") + "\t\t" for line in lines]
-        (ambient / name).write_text("\r\n".join([head, "", *lines, "  "]) + "\r\n")
+    other = {
+        "Topics.TXT": "topicId\tQuery\n\n1\tAida\n10\tB-52\n  \n",
+        "subTopics.txt": " id\tDescription \n1.1\topera\n1.10\tcruise ship\n10.1\tbomber\n",
+        "results.txt": "Title\tURL\tSNIPPET\tid\n"
+        "ten\tu\tlast\t1.10\none <b>\tu\tfirst \x07\t1.1\ntwo\tu\t\t1.2\nB\tu\tplane\t10.1\n",
+        "STRel.txt": "subtopic_id\tdocID\n1.1 \t 1.10\t\t\n1.10 \t 1.1\t\t\n1.1 \t 1.1\t\t\n",
+    }
+    write(ambient, {name: content.replace("\n", "\r\n") for name, content in other.items()})
     assert load_ambient(ambient).fingerprint == plain.fingerprint
 
 

@@ -169,13 +169,6 @@ def test_bad_input_says_what_to_do() -> None:
 
 # Topics whose documents are composed of texts
 
-WIDTH = 8
-
-
-def labels(count: int = 12, seed: int = 0) -> TopicSet:
-    bare = dict.fromkeys(("query_vector", "doc_vectors", "subtopic_vectors", "retrieval_scores"))
-    return TopicSet([replace(t, **bare) for t in generate("tiny", n_topics=count, seed=seed)], name="labels")
-
 
 def collection(queries: int = 12, subtopics: int = 4, snippets: int = 8, *, texts: bool = True) -> TopicSet:
     """Every text says of which query, subtopic and snippet it is; one snippet of each query covers two subtopics."""
@@ -185,12 +178,11 @@ def collection(queries: int = 12, subtopics: int = 4, snippets: int = 8, *, text
         judgments = np.repeat(np.eye(subtopics, dtype=np.int8), snippets, axis=0)
         judgments[0, 1] = 1
         names = tuple(f"{q}:{row // snippets}:{row}" for row in range(len(judgments)))
-        sizes: dict[str, Any] = {"query_vector": WIDTH, "doc_vectors": (len(names), WIDTH)}
-        sizes["subtopic_vectors"] = (subtopics, WIDTH)
-        said = {"query_text": f"query {q}", "subtopic_texts": tuple(f"{q}:{s}" for s in range(subtopics))}
-        vectors = {name: rng.normal(size=size) for name, size in sizes.items()}
-        fields: Any = said | vectors | {"doc_texts": names if texts else None}
-        made.append(small_topic(judgments, f"t{q}", doc_ids=names, **fields))
+        fields: dict[str, Any] = {"doc_ids": names, "doc_texts": names if texts else None, "query_text": f"query {q}"}
+        fields["subtopic_texts"] = tuple(f"{q}:{s}" for s in range(subtopics))
+        for name, count in (("doc_vectors", len(names)), ("subtopic_vectors", subtopics)):
+            fields[name] = rng.normal(size=(count, 8))
+        made.append(small_topic(judgments, f"t{q}", query_vector=rng.normal(size=8), **fields))
     return TopicSet(made, name="texts")
 
 
@@ -200,23 +192,21 @@ def parts(topics: TopicSet, count: int = 3) -> list[tuple[str, ...]]:
 
 def said(topic: Topic) -> list[list[str]]:
     """The snippets of each document."""
-    assert topic.doc_texts is not None
     return [text.split(" / ") for text in topic.doc_texts]
 
 
 @given(seed=st.integers(0, 20), recur=st.booleans())
 def test_documents_say_what_they_are_judged_to_cover_and_nothing_else_of_their_topic(seed: int, recur: bool) -> None:
-    topics, texts = labels(), collection()
+    topics, texts = judged(12), collection()
     made = compose_topics(topics, texts, parts(topics), recur=recur, seed=seed)
     assert made.simulated
     for topic, before in zip(made, topics, strict=True):
         assert (topic.judgments == before.judgments).all()
         assert topic.doc_ids == before.doc_ids
-        assert topic.subtopic_texts is not None
         np.testing.assert_allclose(np.linalg.norm(topic.doc_vectors, axis=1), 1, atol=1e-5)
         own = [text.split(":") for text in topic.subtopic_texts]
         assert len({tuple(each) for each in own}) == topic.n_subtopics
-        for row, snippets in zip(np.asarray(topic.judgments), said(topic), strict=True):
+        for row, snippets in zip(topic.judgments, said(topic), strict=True):
             about = [snippet.split(":")[:2] for snippet in snippets]
             covered = [own[s] for s in np.flatnonzero(row >= 1)]
             assert sorted(each for each in about if each in own) == sorted(covered)
@@ -226,7 +216,7 @@ def test_documents_say_what_they_are_judged_to_cover_and_nothing_else_of_their_t
 
 @pytest.mark.parametrize("recur", [False, True])
 def test_no_snippet_serves_two_folds_and_no_subtopic_unless_asked_for(recur: bool) -> None:
-    topics = labels(30)
+    topics = judged(30)
     sets = parts(topics, 4)
     some = [list(ids)[:-1] for ids in sets]  # the last of each is in no fold, and so a part of its own
     made = compose_topics(topics, collection(40, snippets=20), some, recur=recur)
@@ -240,7 +230,7 @@ def test_no_snippet_serves_two_folds_and_no_subtopic_unless_asked_for(recur: boo
 
 
 def test_neither_the_order_of_candidates_and_subtopics_nor_of_topics_changes_what_is_drawn() -> None:
-    topics, texts = labels(), collection()
+    topics, texts = judged(12), collection()
     made = compose_topics(topics, texts, parts(topics))
     rng = np.random.default_rng(1)
 
@@ -252,35 +242,29 @@ def test_neither_the_order_of_candidates_and_subtopics_nor_of_topics_changes_wha
     again = compose_topics(topics.replace(turned(t) for t in reversed(list(topics))), texts, parts(topics))
     for topic in made:
         same = again[again.position(topic.query_id)]
-        for name, vector in zip(same.doc_ids, np.asarray(same.doc_vectors), strict=True):
-            np.testing.assert_array_equal(vector, np.asarray(topic.doc_vectors)[topic.doc_ids.index(name)])
+        places = [topic.doc_ids.index(name) for name in same.doc_ids]
+        np.testing.assert_array_equal(same.doc_vectors, topic.doc_vectors[places])
         np.testing.assert_array_equal(same.query_vector, topic.query_vector)
 
 
 def test_a_document_is_the_mean_of_its_snippets_and_the_query_its_texts() -> None:
-    topics, texts = labels(), collection()
-    by_name = {
-        name: vector / np.linalg.norm(vector)
-        for text in texts
-        for name, vector in zip(text.doc_ids, np.asarray(text.doc_vectors), strict=True)
-    }
+    def unit(vector: np.ndarray) -> np.ndarray:
+        return vector / np.linalg.norm(vector)
+
+    topics, texts = judged(12), collection()
+    known = {text.query_text: unit(text.query_vector) for text in texts}
+    for text in texts:
+        known |= {name: unit(vector) for name, vector in zip(text.doc_ids, text.doc_vectors, strict=True)}
     made = compose_topics(topics, texts, parts(topics), seed=3)
-    assert made.name == "labels (composed of texts, seed 3)"
+    assert made.name == "judged (composed of texts, seed 3)"
     for topic in made:
-        for vector, snippets in zip(np.asarray(topic.doc_vectors), said(topic), strict=True):
-            mean = np.mean([by_name[name] for name in snippets], axis=0)
-            np.testing.assert_allclose(vector, mean / np.linalg.norm(mean), atol=1e-5)
-        assert topic.query_text is not None
-        asked = [
-            np.asarray(texts[texts.position(f"t{part.split()[1]}")].query_vector)
-            for part in topic.query_text.split(" / ")
-        ]
-        mean = np.mean([vector / np.linalg.norm(vector) for vector in asked], axis=0)
-        np.testing.assert_allclose(topic.query_vector, mean / np.linalg.norm(mean), atol=1e-5)
+        vectors = [topic.query_vector, *topic.doc_vectors]
+        for vector, own in zip(vectors, [topic.query_text.split(" / "), *said(topic)], strict=True):
+            np.testing.assert_allclose(vector, unit(np.mean([known[text] for text in own], axis=0)), atol=1e-5)
 
 
 def test_what_cannot_be_composed_is_refused_and_texts_are_no_must() -> None:
-    topics, texts = labels(), collection()
+    topics, texts = judged(12), collection()
     sets = parts(topics)
     silent = compose_topics(topics, collection(texts=False), sets)
     assert all(topic.doc_texts is None for topic in silent)

@@ -245,12 +245,11 @@ class Output:
         console = Console(file=sys.stdout, width=None if sys.stdout.isatty() else _UNFOLDED, highlight=False)
         heads = [visible(column) for column in columns]
         cells = [[visible(cell) for cell in row] for row in rows]
-        widths = [_widths(head, [row[index] for row in cells]) for index, head in enumerate(heads)]
-        kept = _fitting(widths, console.width, texts, priorities or range(len(heads)))
+        kept, widths = _fitting(heads, cells, console.width, texts, priorities or range(len(heads)))
         table = Table(title=Text(visible(title)), box=box.SIMPLE_HEAD, title_justify="left")
-        for index, width in kept.items():
+        for index in kept:
             justify: Literal["left", "right"] = "left" if index < texts else "right"
-            table.add_column(Text(heads[index]), justify=justify, overflow="fold", width=width)
+            table.add_column(Text(heads[index]), justify=justify, overflow="fold", width=widths.get(index))
         for row in cells:
             table.add_row(*(Text(row[index]) for index in kept))
         console.print(table)
@@ -305,34 +304,28 @@ def print_table(table: ResultTable, output: Output, legend: str) -> None:
     )
 
 
-def _widths(head: str, cells: Sequence[str]) -> tuple[int, int]:
-    """What a column needs with its cells in one line each: its head by words, and in one line."""
+def _fitting(
+    heads: Sequence[str], cells: Sequence[Sequence[str]], available: int, texts: int, priorities: Sequence[int]
+) -> tuple[list[int], dict[int, int]]:
+    """The columns that fit with every cell and every word of a head in one line, and these widths.
+
+    There are no widths where whole heads fit, or where not even texts and one column of numbers do.
+    """
     from rich.cells import cell_len
 
-    widest = max(map(cell_len, cells), default=0)
-    return max(widest, *map(cell_len, head.split()), 0), max(widest, cell_len(head))
+    widths = {
+        index: max(map(cell_len, [*head.split(), *(row[index] for row in cells)]), default=0)
+        for index, head in enumerate(heads)
+    }
+    kept = list(widths)
 
+    def needed() -> int:
+        return 1 + sum(widths[index] + _BETWEEN for index in kept)
 
-def _fitting(
-    widths: Sequence[tuple[int, int]], available: int, texts: int, priorities: Sequence[int]
-) -> dict[int, int | None]:
-    """The columns that fit, by index, and their widths; None where not even texts and one column of numbers fit."""
-    kept = list(range(len(widths)))
-
-    def spare() -> int:
-        return available - 1 - sum(widths[index][0] + _BETWEEN for index in kept)
-
-    while spare() < 0 and len(kept) > texts + 1:
+    while needed() > available and len(kept) > texts + 1:
         kept.remove(max(kept[texts:], key=lambda index: (priorities[index], index)))
-    left = spare()
-    if left < 0:
-        return dict.fromkeys(kept)
-    found: dict[int, int | None] = {}
-    for index in kept:
-        least, most = widths[index]
-        found[index] = most if most - least <= left else least
-        left -= (most - least) * (most - least <= left)
-    return found
+    whole = 1 + sum(max(widths[index], cell_len(heads[index])) + _BETWEEN for index in kept)
+    return kept, widths if needed() <= available < whole else {}
 
 
 def visible(text: str) -> str:

@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol, TypeVar, ge
 
 import tyro
 
+from srd_gym.checks import check_integer
+
 if TYPE_CHECKING:
     from srd_train.report.tables import ResultTable
 
@@ -98,16 +100,12 @@ def parsed(kind: type[Options], args: Sequence[str], prog: str) -> Options:
 
 
 def _check_seeds(options: Any) -> None:
-    """Refuse negative seeds, by whatever name; numpy would do so after the topics were read."""
-    for entry in dataclasses.fields(options):
-        value = getattr(options, entry.name)
+    """Refuse seeds that no generator takes; numpy would do so after the topics were read."""
+    for name, value in vars(options).items():
         if dataclasses.is_dataclass(value):
             _check_seeds(value)
-        elif entry.name.endswith(("seed", "seeds")):
-            from srd_gym.checks import check_integer
-
-            for seed in value if isinstance(value, tuple) else (value,):
-                check_integer(f"--{entry.name.replace('_', '-')}", seed, 0)
+        elif name == "seed":
+            check_integer("--seed", value, 0, 2**63 - 1)
 
 
 def parsed_with_ranker(

@@ -33,7 +33,6 @@ The file's key-value metadata holds, under `srd_gym`, a JSON object: `schema_ver
 from __future__ import annotations
 
 import contextlib
-import difflib
 import json
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import accumulate
@@ -226,13 +225,11 @@ def _header_of(file: pq.ParquetFile, path: PathLike) -> dict[str, Any]:
 
 def _columns(file: pq.ParquetFile, path: PathLike) -> list[str]:
     """The columns to read: ours that are there; of others a notice."""
-    present, known = file.schema_arrow.names, SCHEMA.names
+    present = file.schema_arrow.names
     for name in present:
-        near = difflib.get_close_matches(name, [k for k in known if k not in present], n=1, cutoff=0.8)
-        if name not in known:
-            hint = f"; did you mean {near[0]!r}?" if near else ""
-            notice(f"{_WHAT}: {path}: column {name!r} is not one of a topic set's and is ignored{hint}")
-    return [name for name in known if name in present]
+        if name not in SCHEMA.names:
+            notice(f"{_WHAT}: {path}: column {name!r} is not one of a topic set's and is ignored")
+    return [name for name in SCHEMA.names if name in present]
 
 
 def record_batch(topics: list[Topic], schema: pa.Schema) -> pa.RecordBatch:
@@ -319,14 +316,11 @@ def opened_parquet(
 
     Raises:
         FileNotFoundError: no such file.
-        ValueError: not a whole Parquet file, columns of one name, or a missing column.
+        ValueError: not a whole Parquet file, or a missing column.
     """
     found = existing_file(path, what)
     with reading(path, what, "a whole Parquet file", advice) as place, pq.ParquetFile(found) as file:
         names = file.schema_arrow.names
-        twice = next((name for name in names if names.count(name) > 1), None)
-        if twice is not None:
-            raise ValueError(f"{what}: {path}: two columns are named {shown(twice)}; keep one of them")
         absent = [name for name in required if name not in names]
         if absent:
             raise ValueError(

@@ -182,7 +182,7 @@ GRADES, NUMBERS = pa.list_(pa.int8()), pa.list_(pa.float32())
 
 @pytest.mark.parametrize(("change", "message"), [
     (lambda table: table.drop_columns(["doc_ids"]), r"lacks the column doc_ids; it has query_id, .*pool"),
-    (lambda table: table.append_column("query_id", table["query_id"]), "two columns are named 'query_id'"),
+    (lambda table: table.append_column("query_id", table["query_id"]), r"query_id.* exists 2 times in schema"),
     (lambda table: pa.concat_tables([table, table]), "comes? twice"),
     (told(b'{"schema_version": 2, "name": "x"}'), r"schema version 2, but this srd_gym reads up to 1; upgrade"),
     (told(b"[1]"), r"metadata 'srd_gym' must be a JSON object .* got '\[1\]'"),
@@ -199,7 +199,7 @@ def test_what_is_wrong_is_named(written: Path, change: Any, message: str) -> Non
 
 def test_an_unknown_column_is_ignored_with_a_notice(written: Path) -> None:
     pq.write_table(pq.read_table(written).rename_columns({"doc_vectors": "doc_vector"}), written)
-    with pytest.warns(DataNotice, match=r"column 'doc_vector' .* ignored; did you mean 'doc_vectors'\?"):
+    with pytest.warns(DataNotice, match=r"column 'doc_vector' .* ignored"):
         assert read_topics(written).vector_width is None
 
 

@@ -52,8 +52,6 @@ class NoisyLinear(Learner[NoisyLinearConfig]):
         self.updates += 1
         for index in batch:
             topic = self.topics[int(index)]
-            assert topic.judgments is not None
-            assert topic.doc_vectors is not None
             good = (topic.judgments >= 1).any(axis=1)
             step = topic.doc_vectors[good].mean(axis=0) - topic.doc_vectors.mean(axis=0)
             noise = self.config.noise * self.generator.normal(size=self.w.shape)

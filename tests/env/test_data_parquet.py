@@ -140,9 +140,9 @@ def test_ids_and_parts_are_the_files(tmp_path: Path) -> None:
     table = pq.read_table(path)
     doc_ids = table["doc_ids"].to_pylist()
     doc_ids[70] = ["a", "a"]
-    column = table.schema.get_field_index("doc_ids")
-    pq.write_table(table.set_column(column, "doc_ids", pa.array(doc_ids)), path, row_group_size=40)
+    pq.write_table(changed("doc_ids", doc_ids)(table), path, row_group_size=40)
     refused(lambda: list(iter_topics(path, [1])), "row 70: ")
+    refused(lambda: read_topics(tmp_path), "is a folder")
 
 
 def test_a_file_index_stays_small(tmp_path: Path) -> None:
@@ -154,10 +154,6 @@ def test_a_file_index_stays_small(tmp_path: Path) -> None:
     index = pq.read_metadata(path)
     assert index.num_row_groups == 3
     assert index.serialized_size < 10 * 3000
-
-
-def test_a_folder_is_no_file(tmp_path: Path) -> None:
-    refused(lambda: read_topics(tmp_path), "is a folder")
 
 
 @pytest.fixture
@@ -295,6 +291,4 @@ def test_what_was_looked_at_is_given_back(monkeypatch: pytest.MonkeyPatch) -> No
 
 def _mapped_megabytes() -> float:
     """What the process holds of mapped files."""
-    found = re.search(r"RssFile:\s+(\d+) kB", Path("/proc/self/status").read_text())
-    assert found is not None
-    return int(found[1]) / 1024
+    return int(re.search(r"RssFile:\s+(\d+) kB", Path("/proc/self/status").read_text())[1]) / 1024

@@ -224,39 +224,30 @@ def words() -> TopicSet:
     return load_topics("words")
 
 
-def test_it_is_forty_queries_with_results_to_read(words: TopicSet) -> None:
+def test_words_are_forty_queries_with_results_to_read_none_twice(words: TopicSet) -> None:
     assert len(words) == 40
     assert (words.name, words.vector_width, words.marks) == ("words", 64, ("transductive",))
     assert load_topics("words") is words
+    assert all(topic.query_text for topic in words)
+    texts = [text for topic in words for text in topic.doc_texts]
+    assert len({doc_id for topic in words for doc_id in topic.doc_ids}) == len(set(texts)) == len(texts)
+    for text in texts:
+        title, snippet = text.split("\n")
+        assert 5 <= len(title) <= 90
+        assert snippet.endswith((".", "!", "?")), snippet
+
+
+def test_words_are_judged_and_in_an_order_like_an_engines(words: TopicSet) -> None:
     for topic in words:
+        judgments, vectors = topic.judgments, topic.doc_vectors
         assert 30 <= topic.n_candidates <= 40
         assert 4 <= topic.n_subtopics <= 8
-        assert topic.query_text
-        assert topic.doc_texts is not None
-        for text in topic.doc_texts:
-            title, snippet = text.split("\n")
-            assert 5 <= len(title) <= 90
-            assert snippet.endswith((".", "!", "?")), snippet
-
-
-def test_judgments_order_and_near_copies(words: TopicSet) -> None:
-    for topic in words:
-        judgments = np.asarray(topic.judgments)
         assert judgments.sum(axis=0).min() >= 2, "every subtopic is covered"
-        assert 5 <= int((judgments.sum(axis=1) == 0).sum()) <= topic.n_candidates // 3, "some results are off topic"
-        assert (np.diff(np.asarray(topic.retrieval_scores)) < 0).all()
+        assert 5 <= (judgments.sum(axis=1) == 0).sum() <= topic.n_candidates // 3, "some results are off topic"
+        assert (np.diff(topic.retrieval_scores) < 0).all()
         assert 3 <= judgments[:10].sum(axis=0).max() <= 9, "the engine shows popular subtopics first"
-        vectors = np.asarray(topic.doc_vectors)
         first, second = np.nonzero(np.triu(vectors @ vectors.T > COPY, 1))
-        assert len(first) >= 1, "near copies"
-        assert (judgments[first] & judgments[second]).any(), "that say the same in other words"
-
-
-def test_no_id_and_no_text_comes_twice(words: TopicSet) -> None:
-    ids = [doc_id for topic in words for doc_id in topic.doc_ids]
-    texts = [text for topic in words for text in topic.doc_texts or ()]
-    assert len(set(ids)) == len(ids)
-    assert len(set(texts)) == len(texts)
+        assert (judgments[first] & judgments[second]).any(), "near copies say the same in other words"
 
 
 def test_the_episode_in_the_readme_is_what_is_rendered() -> None:

@@ -17,9 +17,7 @@ def rendered(topic: Topic, *actions: int) -> list[str]:
     env.reset(seed=0)
     for action in actions:
         env.step(action)
-    text = env.render()
-    assert isinstance(text, str)
-    return text.splitlines()
+    return env.render().splitlines()
 
 
 TEXTS = ("big cats", "cats and cars", "other")

@@ -55,7 +55,6 @@ def test_the_nearest_documents_of_the_whole_corpus(tmp_path: Path) -> None:
     assert (topics.name, topics.query_ids, topics.transductive) == ("mine", ("q1", "q2"), False)
     topic = topics[0]
     assert topic.doc_ids == ("car~2", "car", "cat", "os")
-    assert topic.doc_texts is not None
     assert topic.doc_texts[:2] == ("used jaguar cars and their prices", "Jaguar. a fast car")
     assert topic.query_text == "jaguar"
     assert topic.subtopic_ids == ("animal", "vehicle", "system")

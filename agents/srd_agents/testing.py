@@ -83,7 +83,6 @@ def check_learner(
     toy_options: Mapping[str, Any] | None = None,
     threshold: float = 0.95,
     without: Collection[str] = (),
-    seed: int = 0,
 ) -> None:
     """Check a learner against the laws of `srd_agents.learner.Learner`.
 
@@ -94,31 +93,27 @@ def check_learner(
     - "folder": a loaded model has the name, options and history of the saved one, and ranks the same.
     - "ranking": what `srd_gym.testing.check_ranker` asks, also for more ranks than candidates; labels do not matter.
     - "permutation": where topics have no retrieval order, candidates may stand in any.
-    - "refusals": unlabelled topics, topics without vectors or of another width, queries in training and validation,
-      ranking and saving before training.
+    - "refusals": unlabelled topics, topics without vectors or of another width, ranking before training.
     - "toy": it learns topics of six documents, of which the farthest from the query are the best.
 
     Args:
         learner: a name in the registry, or what makes an untrained learner of the options given by keyword.
-        topics: at least six labelled topics with vectors to train and rank on; None makes some, of 1 to 23 candidates
+        topics: some labelled topics with vectors to train and rank on; None makes some, of 1 to 23 candidates
             with queries, retrieval order and texts.
         options: of the learner; small ones make the check fast. Without any it trains for three epochs.
         toy_options: what is different for the toy topics, usually more epochs.
         threshold: the share of the ideal alpha_nDCG@5 that it must reach on the toy topics; a random order has 0.66.
         without: names of laws that do not hold for it and are not checked.
-        seed: of its trainings.
 
     Raises:
         ConformanceError: a law is broken.
-        ValueError: fewer than six topics, or an unknown law in `without`.
+        ValueError: an unknown law in `without`.
     """
     for law in without:
         check_option("law:", law, _LAWS)
     topics = ragged_topics() if topics is None else topics
-    if len(topics) < 6:
-        raise ValueError(f"expected at least 6 topics to check a learner on, got {len(topics)}")
     with tempfile.TemporaryDirectory() as folder:
-        case = _Case(learner, options or {}, topics[:-2], topics[-2:], seed, Path(folder), toy_options or {}, threshold)
+        case = _Case(learner, options or {}, topics[:-2], topics[-2:], Path(folder), toy_options or {}, threshold)
         for law, check in _LAWS.items():
             if law not in without:
                 check(case)
@@ -132,49 +127,44 @@ class _Case:
     options: Mapping[str, Any]
     train: TopicSet
     others: TopicSet
-    seed: int
     folder: Path
     toy_options: Mapping[str, Any]
     threshold: float
 
     def new(self, **options: Any) -> Learner[Any]:
         """An untrained learner."""
-        make = partial(make_ranker, self.source) if isinstance(self.source, str) else self.source
-        made = make(**{**_DEFAULTS, **self.options, **options})
-        if not isinstance(made, Learner):
-            raise ConformanceError(f"expected a srd_agents.learner.Learner, got {type(made).__name__}")
+        make: Any = partial(make_ranker, self.source) if isinstance(self.source, str) else self.source
+        made: Learner[Any] = make(**{**_DEFAULTS, **self.options, **options})
         return made
 
     @cached_property
     def trained(self) -> Learner[Any]:
         """One trained on the topics in one go, which all laws share."""
         made = self.new()
-        made.fit(self.train, seed=self.seed)
+        made.fit(self.train)
         return made
 
 
 def _check_seed(case: _Case) -> None:
     """The same seed, the same weights; another seed, other ones."""
     first, again, other = case.trained, case.new(), case.new()
-    again.fit(case.train, seed=case.seed)  # a global generator that was drawn from stands elsewhere by now
+    again.fit(case.train)  # a global generator that was drawn from stands elsewhere by now
     name = _first_difference(first, again)
     _require(name is None, f"the same seed gives another {name!r}: draw only from generators that _prepare makes")
-    other.fit(case.train, seed=case.seed + 1)
-    _require(
-        _first_difference(first, other) is not None,
-        f"seeds {case.seed} and {case.seed + 1} give the same weights: draw what is random from the seed",
-    )
+    other.fit(case.train, seed=1)
+    differs = _first_difference(first, other) is not None
+    _require(differs, "seeds 0 and 1 give the same weights: draw what is random from the seed")
 
 
 def _check_resume(case: _Case) -> None:
     """Interrupted and resumed is never interrupted."""
     whole, killed, resumed, folder = case.new(), case.new(), case.new(), case.folder / "resumed"
     updates = _counted(whole)
-    whole.fit(case.train, case.others, seed=case.seed)
+    whole.fit(case.train, case.others)
     _counted(killed, most=updates[0] // 2)
     with suppress(KeyboardInterrupt):
-        killed.fit(case.train, case.others, seed=case.seed, out=folder)
-    history = resumed.fit(case.train, case.others, seed=case.seed, out=folder, resume=True)
+        killed.fit(case.train, case.others, out=folder)
+    history = resumed.fit(case.train, case.others, out=folder, resume=True)
     where = f"interrupted after {updates[0] // 2} of {updates[0]} updates and resumed"
     advice = "_training_state must hold all that _update changes besides the weights, _restore_training take it over"
     # What was chosen on validation may be the first weights: the figures of every epoch must agree too.
@@ -194,7 +184,6 @@ def _check_folder(case: _Case) -> None:
     loaded: Any = (
         load_ranker(case.folder) if isinstance(case.source, str) else type(trained).load(case.folder, trained.name)
     )
-    _require(type(loaded) is type(trained), f"loaded, it is a {type(loaded).__name__}, not a {type(trained).__name__}")
     for name in ("name", "config", "seed", "vector_width", "metadata", "history"):
         mine, theirs = getattr(trained, name), getattr(loaded, name)
         _require(mine == theirs, f"loaded, its {name} is {theirs!r}, not {mine!r}")
@@ -211,14 +200,13 @@ def _check_ranking(case: _Case) -> None:
     check_ranker(case.trained, topics)
     for topic in topics:
         ranking = case.trained.rank(topic, topic.n_candidates)
-        _require(ranking.dtype == np.int64, f"rankings must be int64, got {ranking.dtype}")
         again = case.trained.rank(replace(topic, judgments=None), topic.n_candidates)
         _require(np.array_equal(ranking, again), f"topic {topic.query_id!r}: its ranking depends on its labels")
 
 
 def _check_permutation(case: _Case) -> None:
     """Reordered candidates are ranked alike."""
-    generator = np.random.default_rng(case.seed)
+    generator = np.random.default_rng(0)
     for topic in case.train.replace(replace(topic, retrieval_scores=None) for topic in case.train):
         order = generator.permutation(topic.n_candidates)
         mine = case.trained.rank(topic, topic.n_candidates)
@@ -238,10 +226,7 @@ def _check_refusals(case: _Case) -> None:
     _refuses(lambda: case.new().fit(unlabelled), "training on unlabelled topics", "no judgments")
     _refuses(lambda: case.new().fit(train, unlabelled[-1:]), "validation on unlabelled topics", "no judgments")
     _refuses(lambda: case.new().fit(bare), "training without vectors", "no document vectors")
-    _refuses(lambda: case.new().fit(train, train[:1]), "a query in training and in validation", "in validation")
     _refuses(lambda: case.new().rank(first, 1), "ranking before training", "not trained")
-    _refuses(lambda: case.new().save(case.folder), "saving before training", "no weights")
-    _refuses(lambda: case.trained.rank(first, 0), "ranking 0 documents", "k must be")
     _refuses(lambda: case.trained.rank(bare[0], 1), "ranking without vectors", first.query_id)
     wide = np.ones((first.n_candidates, 1 + (first.vector_width or 0)), np.float32)
     try:
@@ -253,7 +238,7 @@ def _check_refusals(case: _Case) -> None:
 def _check_toy(case: _Case) -> None:
     """It learns."""
     toy, ranker = toy_topics(), case.new(**case.toy_options)
-    ranker.fit(toy, seed=case.seed)
+    ranker.fit(toy)
     reached = Validation(toy, "alpha_nDCG@5").mean(ranker)
     _require(
         reached >= case.threshold,
@@ -304,16 +289,14 @@ def _timeless(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def _refuses(call: Callable[[], object], what: str, says: str) -> None:
     """Raise unless a call fails with a ValueError whose message holds these words."""
+    came: object = None
     try:
         call()
-    except ValueError as refusal:
-        _require(says in str(refusal), f"{what} is refused, but the message does not say {says!r}: {refusal}")
-    except Exception as other:
-        raise ConformanceError(
-            f"{what} must be refused with a ValueError, got {type(other).__name__}: {other}"
-        ) from other
-    else:
-        raise ConformanceError(f"{what} must be refused with a ValueError")
+    except Exception as error:
+        if isinstance(error, ValueError) and says in str(error):
+            return
+        came = error
+    raise ConformanceError(f"{what} must be refused with a ValueError that says {says!r}, got {came!r}")
 
 
 def _require(holds: bool, law: str) -> None:

@@ -210,6 +210,7 @@ def test_topics_without_relevant_candidates_are_left_out_with_a_notice(caplog: p
 def test_bad_topics_are_refused() -> None:
     for given, message in (
         ((TRAIN, generate("tiny", n_topics=2, width=3)), r"training vectors have width \d+, validation vectors 3"),
+        ((TRAIN, TRAIN[:1]), "1 queries are in training and in validation"),
         ((TRAIN[:0],), "none of the 0 training topics has a relevant candidate"),
     ):
         with pytest.raises(ValueError, match=message):
@@ -219,6 +220,7 @@ def test_bad_topics_are_refused() -> None:
 
 def test_what_a_folder_holds(tmp_path: Path) -> None:
     toy = learner()
+    refused(lambda: toy.save(tmp_path), "no weights to save")
     toy.fit(TRAIN, seed=8)
     toy.save(tmp_path)
     content = json.loads((tmp_path / "config.json").read_text())

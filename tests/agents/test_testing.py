@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -263,7 +262,7 @@ class Broken(NoisyLinear):
     ("by position", "with its candidates in another order"),
     ("peeks", "its ranking depends on its labels"),
     ("shared queries", "validation on unlabelled topics must be refused with a ValueError"),
-    ("crashes", "training on unlabelled topics must be refused with a ValueError, got KeyError"),
+    ("crashes", "training on unlabelled topics must be refused with a ValueError .*, got KeyError"),
     ("no vectors", "ranking without vectors must be refused"),
     ("any width", "twice|expected [0-9]+ documents"),
     ("learns nothing", r"it reaches 0\.\d+ of the ideal .*, expected 0.95"),
@@ -281,9 +280,5 @@ def test_a_sound_learner_passes() -> None:
     check_learner(lambda **options: Broken(NoisyLinearConfig(**options, noise=0.01)), toy_options={"epochs": 20})
 
 
-def test_what_cannot_be_checked(tmp_path: Path) -> None:
+def test_a_law_that_there_is_not_is_named() -> None:
     refused(lambda: check_learner("listmle", without=["seeds"]), r"unknown law: 'seeds'\. Did you mean seed")
-    with pytest.raises(ValueError, match="at least 6 topics to check a learner on, got 5"):
-        check_learner("listmle", generate("tiny", n_topics=5, seed=0))
-    with pytest.raises(ConformanceError, match=r"expected a srd_agents.learner.Learner, got int"):
-        check_learner(lambda **options: 3)  # type: ignore[arg-type]

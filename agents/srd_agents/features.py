@@ -25,9 +25,6 @@ ORDER_FEATURES = ("falling rank", "reciprocal rank", "normalised score")
 (the largest)."""
 FEATURES = ("query cosine", *ORDER_FEATURES)
 """Columns beside the vector; 0 where a topic lacks what they are made of."""
-OWN_RELATION = "relation:"
-"""A topic's own column (`Topic.feature_names`) whose name begins so is a position (of a URL's site, a date, ...): the
-relation of two documents is how far apart they stand in it."""
 
 
 def order_features(topic: Topic) -> Floats:
@@ -105,11 +102,6 @@ def relevance_features(topic: Topic, *, wanted: bool = True) -> Floats:
     return np.column_stack([cosine, order_features(topic)])
 
 
-def relevance_names(columns: Sequence[str]) -> tuple[str, ...]:
-    """Names of the R relevance columns: those that every topic has, and the topics' own ones that are wanted."""
-    return (*FEATURES, *(name for name in columns if not name.startswith(OWN_RELATION)))
-
-
 def relevance_columns(topic: Topic, columns: Sequence[str] = ()) -> Floats:
     """[N, R] float32, each column from 0 (the topic's least) to 1 (its largest); 0 where all are equal.
 
@@ -120,7 +112,7 @@ def relevance_columns(topic: Topic, columns: Sequence[str] = ()) -> Floats:
     Raises:
         ValueError: no document vectors, or no such column.
     """
-    own = [own_column(topic, name)[:, None] for name in columns if not name.startswith(OWN_RELATION)]
+    own = [own_column(topic, name)[:, None] for name in columns]
     values = np.concatenate([relevance_features(topic), *own], axis=1).astype(np.float64)
     low, high = values.min(axis=0), values.max(axis=0)
     spread = high - low

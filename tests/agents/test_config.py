@@ -57,7 +57,6 @@ BAD: list[tuple[str, dict[str, Any], str]] = [
     ("mdp-div-ntn-d", {"pruning": "knn:0.1"}, "prunes by its own NTN-DIV, so it takes no pruning='knn:0.1'"),
     ("mdp-div-ntn-e", {"keep": 0.0}, "keep must be above 0, got 0"),
     ("mo4srd", {"width": 10}, "width must be a multiple of heads, got width 10 and 4 heads"),
-    ("pamm", {"columns": "a,,b"}, "columns must be names separated by commas, got 'a,,b'"),
     ("qmix", {"n_scores": 1}, "n_scores must be at least 2, got 1"),
     ("qmix", {"n_scores": 65537}, "n_scores must be at most 65536"),
     ("qmix", {"attention_width": 10}, "attention_width must be a multiple of heads, got width 10 and 4 heads"),

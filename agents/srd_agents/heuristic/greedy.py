@@ -189,6 +189,17 @@ class Stepwise(ABC):
         return scores
 
 
+def greedily(progress: Progress, n: int, k: int) -> IntArray:
+    """The best candidate of N, again and again, ties to the earlier one: [min(k, N)] int64."""
+    left, ranking = np.zeros(n), np.empty(min(k, n), dtype=np.int64)
+    for rank in range(len(ranking)):
+        if rank:
+            progress.add(int(ranking[rank - 1]))
+        ranking[rank] = chosen = (progress.scores() + left).argmax()
+        left[chosen] = -np.inf
+    return ranking
+
+
 class Choice(ABC):
     """Documents chosen so far for B topics of equal size, and scores of the next."""
 

@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from srd_agents.fitting import Validation
 from srd_agents.registry import make_ranker
 from srd_agents.supervised.linear.features import BINS, COVERAGE_NAMES, LEVELS, WordCoverage, greedy_cover
-from srd_agents.supervised.linear.r_ltr import Prepared, exponential, log_likelihoods, logistic, perceptron
+from srd_agents.supervised.linear.learner import Prepared, log_likelihoods
+from srd_agents.supervised.linear.r_ltr import exponential, logistic, perceptron
 from srd_agents.supervised.linear.svm import joint_features, most_violating
 from srd_agents.supervised.samples import Samples
 from srd_gym.testing import check_ranker
@@ -114,14 +115,6 @@ def test_uncounted_ranks_give_nothing(pooling: Any) -> None:
         np.testing.assert_allclose(whole[1], cut[1], atol=1e-5)
 
 
-def test_many_rankings_go_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    given_, weights = drawn(3, n=6, lists=9, ranks=4)
-    whole = log_likelihoods(given_, weights, "min")
-    monkeypatch.setattr("srd_agents.supervised.linear.r_ltr._BLOCK", 100)
-    for one, other in zip(whole, log_likelihoods(given_, weights, "min"), strict=True):
-        np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
-
-
 def test_pair_losses_by_hand() -> None:
     margin, wanted = np.array([0.5, 0.2, -1.0]), np.array([0.3, 0.2, 0.4])
     losses, slopes = perceptron(margin, wanted)
@@ -157,7 +150,7 @@ def test_pamms_update_is_its_equations() -> None:
 def test_learns_what_holds_for_other_topics(name: str, pooling: str) -> None:
     options = {} if name == "listmle" else {"pooling": pooling}
     options |= {"negative_below": 0.9} if name in PAIRS else {}
-    ranker: Any = make_ranker(name, epochs=100, depth=3, columns="BM25,noise", **options)
+    ranker: Any = make_ranker(name, epochs=100, depth=3, columns=("BM25", "noise"), **options)
     history = ranker.fit(TOYS, seed=0)
     if name != "pamm":  # a perceptron's loss counts only pairs that are still wrong
         assert history.records[-1]["loss"] < history.records[0]["loss"]
@@ -172,7 +165,7 @@ def test_learns_what_holds_for_other_topics(name: str, pooling: str) -> None:
 
 @pytest.mark.parametrize("measure", ["ERR_IA@20", "Dsharp_nDCG@20", "alpha_nDCG@20", "StRecall@3"])
 def test_any_measure_trains(measure: str) -> None:
-    ranker: Any = make_ranker("pamm", epochs=30, columns="BM25", measure=measure, negatives=5, negative_below=0.95)
+    ranker: Any = make_ranker("pamm", epochs=30, columns=("BM25",), measure=measure, negatives=5, negative_below=0.95)
     ranker.fit(TOYS, seed=0)
     assert Validation(TOYS, "alpha_nDCG@5").mean(ranker) > 0.85
 
@@ -190,7 +183,7 @@ def test_sorting_maximises_the_joint_features(seed: int) -> None:
 
 @pytest.mark.parametrize("measure", ["alpha_nDCG", "ERR_IA", "Dsharp_nDCG"])
 def test_the_most_violating_ranking_is_greedy_step_by_step(measure: str) -> None:
-    learner, problem = prepared("structsvm", toy(0), measure=measure, depth=4, columns="BM25")
+    learner, problem = prepared("structsvm", toy(0), measure=measure, depth=4, columns=("BM25",))
     weights = np.array(list(learner.weights_by_name.values()))
     ranking, value = most_violating(problem, weights)
     scores = problem.relevance.astype(float) @ weights
@@ -281,7 +274,7 @@ def test_svm_div_without_words() -> None:
 
 def test_shortage_of_bad_rankings_is_told(caplog: pytest.LogCaptureFixture) -> None:
     easy = replace(toy(9), query_id="easy", judgments=np.ones((12, 3), np.int8))
-    ranker: Any = make_ranker("pamm", epochs=1, columns="BM25")
+    ranker: Any = make_ranker("pamm", epochs=1, columns=("BM25",))
     with caplog.at_level(logging.WARNING, logger="srd_agents"):
         ranker.fit(TopicSet([easy, *TOYS], name="mixed"), seed=0)
     told = "1 of 7 topics, easy among them, have fewer than 20 random rankings of at most 0.8 of the ideal's alpha_nDCG"
@@ -296,7 +289,7 @@ def test_refusals() -> None:
         with pytest.raises(ValueError, match="is not trained"):
             make_ranker(name).weights_by_name  # type: ignore[attr-defined]  # noqa: B018
     for name, options, message in (
-        ("r-ltr", {"columns": "BM52"}, r"unknown feature column of topic 'toy0': 'BM52'. Did you mean BM25\?"),
+        ("r-ltr", {"columns": ("BM52",)}, r"unknown feature column of topic 'toy0': 'BM52'. Did you mean BM25\?"),
         ("structsvm", {"measure": "alpha_nDCGG"}, "unknown measure"),
     ):
         ranker: Any = make_ranker(name, **options)

@@ -9,13 +9,12 @@ import numpy as np
 import pytest
 from small_topics import judged_topic
 
-from srd_agents.features import relevance_columns, relevance_names
+from srd_agents.features import relevance_columns
 from srd_agents.supervised.linear import features
 from srd_agents.supervised.linear.features import (
     Relations,
     WordDirections,
     Words,
-    relation_names,
 )
 from srd_gym.topic import Topic
 
@@ -27,15 +26,13 @@ def topic(**changes: Any) -> Topic:
         "retrieval_scores": np.array([9.0, 7.0, 6.0, 5.0]),
         "doc_texts": TEXTS,
         "doc_features": np.array([[1, 5], [1, 3], [1, 3], [1, 9]]),
-        "feature_names": ("constant", "relation:site"),
+        "feature_names": ("constant", "site"),
     }
     return judged_topic(4, 0, 3, query_id="q", **(values | changes))
 
 
 def test_relevance_columns_run_from_0_to_1() -> None:
-    names = ("constant", "relation:site")
-    columns = relevance_columns(topic(), names)
-    assert relevance_names(names) == ("query cosine", "falling rank", "reciprocal rank", "normalised score", "constant")
+    columns = relevance_columns(topic(), ("constant",))
     assert columns.dtype == np.float32
     assert columns.min(axis=0).tolist() == [0] * 5
     assert columns.max(axis=0).tolist() == [1, 1, 1, 1, 0]
@@ -46,17 +43,14 @@ def test_relevance_columns_run_from_0_to_1() -> None:
 
 def test_relations_are_the_distances_in_typical_ones() -> None:
     one = topic()
-    rows = Relations(one, ("relation:site",)).rows(np.arange(4))
-    assert rows.shape == (4, 4, 4)
-    assert relation_names(("relation:site",)) == (*features.RELATIONS, "relation:site")
+    rows = Relations(one).rows(np.arange(4))
+    assert rows.shape == (4, len(features.RELATIONS), 4)
     vectors = one.doc_vectors.astype(np.float64)
     unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
     euclidean = np.linalg.norm(vectors[:, None] - vectors, axis=2)
-    site = np.abs(np.subtract.outer([5.0, 3, 3, 9], [5.0, 3, 3, 9]))
     for index, wanted in ((0, euclidean / np.sqrt((euclidean**2).mean())), (1, (1 - unit @ unit.T))):
         scaled = wanted / (1 if index == 0 else wanted.mean())
         np.testing.assert_allclose(rows[:, index], scaled, atol=2e-3)
-    np.testing.assert_allclose(rows[:, 3], site / np.sqrt((site**2).mean()), atol=2e-3)
     assert rows[:, 2].mean() == pytest.approx(1, abs=1e-5)
 
 
@@ -67,10 +61,8 @@ def test_blocks_and_single_rows_are_the_same(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_what_does_not_vary_is_zero() -> None:
-    same = topic(
-        doc_vectors=np.full((4, 3), 0.1), doc_texts=("same words",) * 4, doc_features=np.full((4, 2), 1e6 + 0.1)
-    )
-    assert not Relations(same, ("relation:site",)).rows(np.arange(4)).any()
+    same = topic(doc_vectors=np.full((4, 3), 0.1), doc_texts=("same words",) * 4)
+    assert not Relations(same).rows(np.arange(4)).any()
     assert not Relations(topic(doc_vectors=np.zeros((4, 3)), doc_texts=None)).rows(np.arange(4)).any()
     huge = Relations(topic(doc_vectors=np.array([[3e38, 0, 0], [0, 3e38, 0], [0, 0, 1], [1, 1, 1]]))).rows(np.arange(4))
     assert np.isfinite(huge).all()

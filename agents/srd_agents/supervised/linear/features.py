@@ -16,7 +16,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from srd_agents.features import OWN_RELATION, own_column
 from srd_gym.protocols import BoolArray, IntArray, ScoreArray
 from srd_gym.topic import Topic
 
@@ -184,46 +183,35 @@ RELATIONS = ("euclidean distance", "cosine distance", "text distance")
 _BLOCK = 1 << 20
 """Distances made in one go."""
 _LEAST = 1e-6
-"""Typical distances below this share of the largest possible are rounding errors: all documents are the same."""
-
-
-def relation_names(columns: Sequence[str]) -> tuple[str, ...]:
-    """Names of the D relations, given the topics' own columns that are wanted."""
-    return (*RELATIONS, *(name for name in columns if name.startswith(OWN_RELATION)))
+"""Typical distances below this are rounding errors where the largest coordinate is 1: all documents are the same."""
 
 
 class Relations:
     """Distances between a topic's documents, made for those that are asked for: never all N x N at once.
 
-    Euclidean distances are divided by the root of their mean square over the topic, cosine and text distances and
-    those of own columns by their mean (own columns: the root of the mean square).
+    Euclidean distances are divided by the root of their mean square over the topic, cosine and text distances by their
+    mean.
 
     Args:
         topic: with document vectors.
-        columns: the topic's own columns that are wanted; those named "relation:..." are relations.
 
     Raises:
-        ValueError: no document vectors, or no such column.
+        ValueError: no document vectors.
     """
 
-    def __init__(self, topic: Topic, columns: Sequence[str] = ()) -> None:
+    def __init__(self, topic: Topic) -> None:
         given = topic.require_vectors("a learned ranker")
         largest = float(np.abs(given).max(initial=0.0)) or 1.0
         vectors = given / np.float32(largest)
-        centred = vectors - vectors.mean(axis=0, dtype=np.float64).astype(np.float32)
+        self._centred = vectors - vectors.mean(axis=0, dtype=np.float64).astype(np.float32)
+        self._squares: Floats = np.vecdot(self._centred, self._centred)
+        self._scale = _inverse(float(np.sqrt(2.0 * self._squares.mean())))
         lengths = np.sqrt(np.vecdot(vectors, vectors))[:, None]
         unit = np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0)
-        positions = [own_column(topic, name) for name in columns if name.startswith(OWN_RELATION)]
-        self.n = topic.n_candidates
-        self.width = len(relation_names(columns))
-        self._spaces = [
-            _Space(centred, 1.0),
-            *(_Space(own[:, None] - own.mean(), float(np.abs(own).max())) for own in positions),
-        ]
         self._unit = unit
-        self._cosine_scale = _inverse(1.0 - float(np.square(unit.mean(axis=0)).sum()), 1.0) if unit.any() else 0.0
-        self._texts = WordDirections(Words.of(topic.doc_texts or ("",) * self.n))
-        self._text_scale = _inverse(1.0 - self._texts.mean(), 1.0) if self._texts.differ else 0.0
+        self._cosine_scale = _inverse(1.0 - float(np.square(unit.mean(axis=0)).sum())) if unit.any() else 0.0
+        self._texts = WordDirections(Words.of(topic.doc_texts or ("",) * topic.n_candidates))
+        self._text_scale = _inverse(1.0 - self._texts.mean()) if self._texts.differ else 0.0
 
     def rows(self, documents: IntArray) -> Floats:
         """Relations of some documents with all: [U, D, N] float32.
@@ -231,47 +219,24 @@ class Relations:
         Args:
             documents: [U] int64 candidate indices.
         """
-        out = np.empty((len(documents), self.width, self.n), np.float32)
-        step = max(1, _BLOCK // (self.n * self.width))
+        out = np.zeros((len(documents), len(RELATIONS), len(self._unit)), np.float32)
+        step = max(1, _BLOCK // (len(RELATIONS) * len(self._unit)))
         for start in range(0, len(documents), step):
             self._fill(documents[start : start + step], out[start : start + step])
         return out
 
     def _fill(self, documents: IntArray, out: Floats) -> None:
         """One block of `rows`."""
-        vectors, *own = self._spaces
-        out[:, 0] = vectors.distances(documents)
+        if self._scale:
+            squares = self._squares[documents][:, None] + self._squares
+            squares -= 2.0 * (self._centred[documents] @ self._centred.T)
+            out[:, 0] = np.sqrt(np.maximum(squares, 0.0)) * np.float32(self._scale)
         out[:, 1] = np.maximum(1.0 - self._unit[documents] @ self._unit.T, 0.0) * self._cosine_scale
-        out[:, 2] = 0.0
         if self._text_scale:
             for row, index in zip(out, documents.tolist(), strict=True):
                 row[2] = np.maximum(1.0 - self._texts.cosines(index), 0.0) * self._text_scale
-        for place, space in enumerate(own, start=len(RELATIONS)):
-            out[:, place] = space.distances(documents)
 
 
-class _Space:
-    """Euclidean distances of centred points, [N, W], in shares of the root of their mean square.
-
-    Args:
-        points: the points.
-        largest: the largest coordinate before they were centred: what rounding errors are measured by.
-    """
-
-    def __init__(self, points: Floats, largest: float) -> None:
-        self._points = points
-        self._squares: Floats = np.vecdot(points, points)
-        self._scale = _inverse(float(np.sqrt(2.0 * self._squares.mean())), largest)
-
-    def distances(self, documents: IntArray) -> Floats:
-        """Of some points with all: [U, N]."""
-        if not self._scale:
-            return np.zeros((len(documents), len(self._points)), np.float32)
-        squares = self._squares[documents][:, None] + self._squares - 2.0 * (self._points[documents] @ self._points.T)
-        distances: Floats = np.sqrt(np.maximum(squares, 0.0)) * np.float32(self._scale)
-        return distances
-
-
-def _inverse(typical: float, largest: float) -> float:
+def _inverse(typical: float) -> float:
     """1 / typical; 0 where that is no more than a rounding error."""
-    return 1.0 / typical if typical > _LEAST * largest else 0.0
+    return 1.0 / typical if typical > _LEAST else 0.0

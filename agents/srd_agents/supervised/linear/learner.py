@@ -1,19 +1,32 @@
-"""What the linear rankers share: options, weights on named columns, gradient steps, saving, resuming. Numpy only."""
+"""Linear rankers: weights on named columns, gradient steps; the model that most of them share, and ListMLE. Numpy only.
+
+The model is Plackett and Luce's, of rankings: the score of document i after the documents S is
+f_S(x_i) = w_r' x_i + w_d' h_S(R_i), h_S the least (or mean, or largest) relation to S in each of D columns; h of
+nothing is 0.
+
+Shapes: N candidates, R relevance columns, D relations, U documents with known relations, L rankings, K ranks, W
+weights.
+"""
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, Literal, TypeVar
+from typing import Any, ClassVar, Generic, Literal, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from srd_agents.config import Count, Positive
+from srd_agents.features import FEATURES, relevance_columns
+from srd_agents.heuristic.greedy import Progress, Stepwise, greedily
 from srd_agents.learner import Learner, LearnerConfig
 from srd_agents.storage import Tree, Weights, check_like
-from srd_gym.protocols import ScoreArray
+from srd_agents.supervised.linear.features import RELATIONS, Relations
+from srd_agents.supervised.samples import Samples
+from srd_gym.measures.reference import judged
+from srd_gym.protocols import BoolArray, IntArray, ScoreArray
 from srd_gym.topic import Topic, TopicSet
 
 
@@ -37,23 +50,19 @@ class LinearConfig(LearnerConfig):
 class ColumnsConfig(LinearConfig):
     """Those that read columns."""
 
-    columns: str = ""
-    """The topics' own columns to read as well (names of `feature_names`, separated by commas); one named
-    "relation:..." is a position whose differences are a relation of documents."""
+    columns: tuple[str, ...] = ()
+    """The topics' own columns to read as well (names of `feature_names`)."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if any(not name for name in self.columns.split(",")) and self.columns:
-            raise ValueError(f"columns must be names separated by commas, got {self.columns!r}")
-
-    @property
-    def column_names(self) -> tuple[str, ...]:
-        """The names in `columns`."""
-        return tuple(name.strip() for name in self.columns.split(",")) if self.columns else ()
+        object.__setattr__(self, "columns", tuple(self.columns))  # files make lists of it
 
 
 C = TypeVar("C", bound=LinearConfig)
+K = TypeVar("K", bound=ColumnsConfig)
 P = TypeVar("P")
+Pooling = Literal["max", "min", "mean"]
+Floats = NDArray[np.float32]
 
 _FIRST_DECAY, _SECOND_DECAY, _LEAST_DEVIATION = 0.9, 0.999, 1e-8
 """Of Adam (Kingma & Ba 2015), its authors' values."""
@@ -112,7 +121,7 @@ class LinearLearner(Learner[C], Generic[C, P]):
         generator = np.random.default_rng([seed, 0x5A3B])
         self._topics = [self._prepared(topic, generator) for topic in topics]
 
-    def _update(self, batch: np.ndarray[Any, np.dtype[np.int64]]) -> Mapping[str, float]:
+    def _update(self, batch: IntArray) -> Mapping[str, float]:
         """One step along the mean gradient of the batch's topics."""
         losses = [self._loss(self._topics[index]) for index in batch]
         gradient = np.mean([gradient for _, gradient in losses], axis=0)
@@ -149,3 +158,189 @@ class LinearLearner(Learner[C], Generic[C, P]):
     def _release(self) -> None:
         for name in ("_topics", "_adam"):
             self.__dict__.pop(name, None)
+
+
+class Prepared(NamedTuple):
+    """A topic with the rankings that are learned from, and what their likelihood is made of."""
+
+    relevance: Floats
+    """[N, R]."""
+    relations: Floats
+    """[U, D, N] relations of some documents with all; D may be 0."""
+    row_of: IntArray
+    """[N] int64, where a document stands in `relations`; anything where it does not."""
+    samples: Samples
+
+
+def log_likelihoods(given: Prepared, weights: ScoreArray, pooling: Pooling) -> tuple[ScoreArray, ScoreArray]:
+    """F(y) = sum over ranks of log(exp f(y_r) / sum of exp f over what is left), and its gradient (Zhu et al. 2014).
+
+    Args:
+        given: with L rankings; every document above the last rank has a row in `relations` (where D > 0).
+        weights: [R + D] float64, w_r then w_d.
+        pooling: h.
+
+    Returns:
+        ([L] float64, [L, R + D] float64).
+    """
+    rankings, counted = given.samples.rankings, given.samples.counted
+    relevance = given.relevance
+    columns = relevance.shape[1]
+    own, between = weights[:columns].astype(np.float32), weights[columns:].astype(np.float32)
+    scores = np.broadcast_to(relevance @ own, (*rankings.shape, len(relevance)))
+    pooled = pooled_relations(given.relations[given.row_of[rankings[:, :-1]]], pooling) if len(between) else None
+    if pooled is not None:
+        scores = scores + (between @ pooled)
+    scores = np.where(_left(rankings, len(relevance)), scores, -np.inf)
+    largest = scores.max(axis=2, keepdims=True)
+    odds = np.exp(scores - largest)
+    total = odds.sum(axis=2, keepdims=True)
+    chosen = np.take_along_axis(scores, rankings[..., None], axis=2)
+    values = np.where(counted, (chosen - largest - np.log(total))[..., 0], 0.0).sum(axis=1, dtype=np.float64)
+    odds /= total
+    gradient = np.empty((*rankings.shape, len(weights)), np.float32)
+    gradient[..., :columns] = relevance[rankings] - odds @ relevance
+    if pooled is not None:
+        at_chosen = np.take_along_axis(pooled, rankings[:, :, None, None], axis=3)[..., 0]
+        gradient[..., columns:] = at_chosen - (pooled @ odds[..., None])[..., 0]
+    gradient[~counted] = 0.0
+    return values, gradient.sum(axis=1, dtype=np.float64)
+
+
+def pooled_relations(rows: Floats, pooling: Pooling) -> Floats:
+    """The pooled relations h of the first 0, 1, ..., K - 1 documents of rankings.
+
+    Args:
+        rows: [L, K - 1, D, N], the relations of the documents at the ranks but the last.
+        pooling: h.
+
+    Returns:
+        [L, K, D, N]; zeros at the first rank.
+    """
+    out = np.zeros((rows.shape[0], rows.shape[1] + 1, *rows.shape[2:]), np.float32)
+    if pooling == "mean":
+        np.cumsum(rows, axis=1, out=out[:, 1:])
+        out[:, 1:] /= np.arange(1, out.shape[1], dtype=np.float32)[:, None, None]
+    else:
+        (np.minimum if pooling == "min" else np.maximum).accumulate(rows, axis=1, out=out[:, 1:])
+    return out
+
+
+def _left(rankings: IntArray, n: int) -> BoolArray:
+    """Which documents are left at each rank: [L, K, N]."""
+    count, ranks = rankings.shape
+    rank_of = np.full((count, n), ranks)
+    np.put_along_axis(rank_of, rankings, np.arange(ranks), axis=1)
+    left: BoolArray = rank_of[:, None] >= np.arange(ranks)[:, None]
+    return left
+
+
+class _ByRelations(Progress):
+    """The ranking of a topic by f, given what its documents score by relevance, [N], and w_d, [D]."""
+
+    def __init__(self, own: Floats, between: Floats, relations: Relations | None, pooling: Pooling) -> None:
+        self._own, self._between, self._relations, self._pooling = own, between, relations, pooling
+        self._pooled: Floats | None = None
+        self._count = 0
+
+    def scores(self) -> ScoreArray:
+        found = self._own if self._pooled is None else self._own + self._between @ self._pooled
+        return found.astype(np.float64)
+
+    def add(self, document: int) -> None:
+        if self._relations is None:
+            return
+        row = self._relations.rows(np.array([document]))[0]
+        self._count += 1
+        if self._pooled is None:
+            self._pooled = row
+        elif self._pooling == "mean":
+            self._pooled = self._pooled + (row - self._pooled) / np.float32(self._count)
+        else:
+            self._pooled = (np.minimum if self._pooling == "min" else np.maximum)(self._pooled, row)
+
+
+class PlackettLuceLearner(LinearLearner[K, Prepared], Stepwise):
+    """Learners of f_S(x_i) = w_r' x_i + w_d' h_S(R_i), which rank greedily by f."""
+
+    @abstractmethod
+    def _samples(self, topic: Topic, generator: np.random.Generator) -> Samples:
+        """The rankings to learn from."""
+
+    def _pull(self, good: ScoreArray, bad: ScoreArray, samples: Samples) -> tuple[float, ScoreArray, ScoreArray]:
+        """The loss, and its derivatives by the log likelihoods of good [P] and bad [Q] rankings.
+
+        Minus the mean log likelihood of the good ones, unless a learner says otherwise.
+        """
+        return -float(good.mean()), np.full(len(good), -1.0 / len(good)), np.zeros(len(bad))
+
+    def weight_names(self) -> tuple[str, ...]:
+        """Names of the W weights: relevance columns, then relations."""
+        return (*FEATURES, *self.config.columns, *(RELATIONS if self._relational else ()))
+
+    _relational: ClassVar[bool] = True
+    """Whether f looks at documents ranked before."""
+
+    @property
+    def _pooling(self) -> Pooling:
+        """How relations are summed up, where there are any."""
+        pooling: Pooling = getattr(self.config, "pooling", "min")
+        return pooling
+
+    def progress(self, topic: Topic) -> Progress:
+        """An empty ranking of the topic; scores are f.
+
+        Raises:
+            ValueError: not trained, or a topic that does not fit.
+        """
+        self.check_topics([topic])
+        relevance = relevance_columns(topic, self.config.columns)
+        own, between = np.split(self._values.astype(np.float32), [relevance.shape[1]])
+        return _ByRelations(relevance @ own, between, Relations(topic) if len(between) else None, self._pooling)
+
+    def _rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
+        return [greedily(self.progress(topic), topic.n_candidates, k) for topic in topics]
+
+    def _prepared(self, topic: Topic, generator: np.random.Generator) -> Prepared:
+        samples = self._samples(topic, generator)
+        documents = np.unique(samples.rankings[:, :-1])
+        row_of = np.zeros(topic.n_candidates, np.int64)
+        row_of[documents] = np.arange(len(documents))
+        columns = self.config.columns
+        none = np.zeros((0, 0, topic.n_candidates), np.float32)
+        relations = Relations(topic).rows(documents) if self._relational else none
+        relevance = relevance_columns(topic, columns)
+        return Prepared(relevance, relations, row_of, samples)
+
+    def _loss(self, prepared: Prepared) -> tuple[float, ScoreArray]:
+        likelihoods, gradients = log_likelihoods(prepared, self._values, self._pooling)
+        at = prepared.samples.n_good
+        loss, good, bad = self._pull(likelihoods[:at], likelihoods[at:], prepared.samples)
+        return loss, np.concatenate([good, bad]) @ gradients
+
+
+@dataclass(frozen=True, kw_only=True)
+class ListMleConfig(ColumnsConfig):
+    """ListMLE: the likelihood of the ranking by number of covered subtopics; relevance only."""
+
+    depth: Count = 1000
+    """Ranks that it learns from; ListMLE's likelihood is that of the whole list."""
+
+
+class ListMle(PlackettLuceLearner[ListMleConfig]):
+    """ListMLE (Xia et al., ICML 2008): the likelihood of the ranking by number of covered subtopics; relevance only.
+
+    Equally good documents go in an order drawn once. Differs from the paper: linear; ranks of documents that cover
+    nothing do not count (any order of them is right).
+    """
+
+    name: str = "listmle"
+    config_class: ClassVar[type[Any]] = ListMleConfig
+
+    _relational: ClassVar[bool] = False
+
+    def _samples(self, topic: Topic, generator: np.random.Generator) -> Samples:
+        covered = (judged(topic) >= 1).sum(axis=1)
+        drawn = generator.permutation(topic.n_candidates)
+        ranking = drawn[(-covered[drawn]).argsort(kind="stable")][None, : self.config.depth]
+        return Samples(ranking, covered[ranking] > 0, np.ones(1), 1)

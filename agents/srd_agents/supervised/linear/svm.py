@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from srd_agents.config import Count, NotNegative
-from srd_agents.features import relevance_columns, relevance_names
+from srd_agents.features import FEATURES, relevance_columns
 from srd_agents.supervised.linear.features import COVERAGE_NAMES, WordCoverage, greedy_cover
 from srd_agents.supervised.linear.learner import ColumnsConfig, LinearConfig, LinearLearner
 from srd_agents.supervised.samples import Sampler
@@ -93,10 +93,10 @@ class StructSvm(StructuralSvm[StructSvmConfig, RankingProblem]):
 
     def weight_names(self) -> tuple[str, ...]:
         """Names of the R relevance columns."""
-        return relevance_names(self.config.column_names)
+        return (*FEATURES, *self.config.columns)
 
     def _rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
-        weights, columns = self._values.astype(np.float32), self.config.column_names
+        weights, columns = self._values.astype(np.float32), self.config.columns
         return [
             (-(relevance_columns(topic, columns) @ weights)).argsort(kind="stable")[:k].astype(np.int64)
             for topic in topics
@@ -106,7 +106,7 @@ class StructSvm(StructuralSvm[StructSvmConfig, RankingProblem]):
         sampler = Sampler(self.config.measure, self.config.depth)
         ideal = sampler.ideal(topic, generator.permutation(topic.n_candidates)).rankings[0]
         bound = sampler.bound(topic, len(ideal))
-        relevance = relevance_columns(topic, self.config.column_names)
+        relevance = relevance_columns(topic, self.config.columns)
         value = float(bound.values(judged(topic)[ideal][None], 0)[0])
         return RankingProblem(relevance, joint_features(relevance, ideal), judged(topic), bound, value)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from srd_agents.diversify import as_ranker
 from srd_agents.integrations import library
-from srd_agents.integrations.ranking import best_first, embeddings_of, named, ranker_of, scores_of
+from srd_agents.integrations.ranking import best_first, named, ranker_of
 from srd_gym.checks import check_integer
 from srd_gym.files import PathLike
 from srd_gym.protocols import Ranker
@@ -45,7 +45,7 @@ class DiverseRanker:
             check_integer("top_k", top_k, 1)
         self.top_k = top_k
         self.diversity = diversity
-        self.ranker = ranker
+        self.ranker: Any = ranker
         # A folder is read once, not at every run.
         self._loaded = None if ranker is None else as_ranker(ranker)
         ranker_of(self._loaded, diversity)
@@ -54,15 +54,9 @@ class DiverseRanker:
         """What a pipeline's YAML holds of it.
 
         Raises:
-            ValueError: the ranker is an object, which has no name to write down.
+            TypeError: the ranker is an object, which has no name to write down.
         """
-        ranker = self.ranker
-        if ranker is not None and not isinstance(ranker, str | os.PathLike):
-            raise ValueError(
-                f"a ranker object ({type(ranker).__name__}) cannot be written down: give ranker= as a name, or as the "
-                "folder of a trained ranker"
-            )
-        path = None if ranker is None else os.fspath(ranker)
+        path = None if self.ranker is None else os.fspath(self.ranker)
         written: dict[str, Any] = default_to_dict(self, top_k=self.top_k, diversity=self.diversity, ranker=path)
         return written
 
@@ -94,22 +88,18 @@ class DiverseRanker:
                 of some documents only, or what the ranker refuses.
         """
         top_k = self.top_k if top_k is None else top_k
-        if top_k is not None:
-            check_integer("top_k", top_k, 1)
         diversity = self.diversity if diversity is None else diversity
         ranker = ranker_of(self._loaded, diversity)
         if not documents:
             return {"documents": []}
-        names = named("document", [document.id for document in documents])
-        vectors = embeddings_of(
-            [document.embedding for document in documents], names, "have the retriever return embeddings"
-        )
         found = best_first(
             ranker,
             len(documents) if top_k is None else top_k,
-            vectors,
-            query="the query",
+            [document.embedding for document in documents],
+            names=named("document", [document.id for document in documents]),
+            query="of this run",
             query_vector=query_embedding,
-            scores=scores_of([document.score for document in documents], names),
+            scores=[document.score for document in documents],
+            remedy="have the retriever return embeddings",
         )
-        return {"documents": [replace(documents[i], score=float(score)) for i, score in zip(*found, strict=True)]}
+        return {"documents": [replace(documents[i], score=1 / rank) for rank, i in enumerate(found, start=1)]}

@@ -6,14 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from srd_agents.integrations import library
-from srd_agents.integrations.ranking import (
-    best_first,
-    diversity_of,
-    embeddings_of,
-    named,
-    ranker_of,
-    scores_of,
-)
+from srd_agents.integrations.ranking import best_first, named, ranker_of
 from srd_gym.protocols import Ranker
 
 with library("langchain_core", "langchain-core"):
@@ -56,7 +49,7 @@ class DiverseCompressor(BaseDocumentCompressor):
     def _make_ranker(self) -> DiverseCompressor:
         if self.embeddings is None and self.vector_key is None:
             raise ValueError("documents have no vectors: give embeddings=, or vector_key= where metadata holds vectors")
-        self._ranker = ranker_of(self.ranker, diversity_of(self.lambda_mult), option="lambda_mult")
+        self._ranker = ranker_of(self.ranker, relevance=self.lambda_mult, option="lambda_mult")
         return self
 
     def compress_documents(
@@ -65,25 +58,24 @@ class DiverseCompressor(BaseDocumentCompressor):
         """The documents to show, best first, as they came.
 
         Raises:
+            KeyError: a document without the score that `score_key` names.
             TypeError: vectors or scores that are no numbers.
-            ValueError: a document without a vector or score, vectors of two widths, numbers that are not finite, or
+            ValueError: a document without a vector, vectors of two widths, numbers that are not finite, or
                 what the ranker refuses.
         """
         if not documents:
             return []
-        names = named("document", [document.id for document in documents])
-        vectors = embeddings_of(
-            self._vectors(documents), names, f"expected a vector in metadata[{self.vector_key!r}], or use embeddings="
-        )
         found = best_first(
             self._ranker,
             self.k,
-            vectors,
-            query=f"query {query!r}",
+            self._vectors(documents),
+            names=named("document", [document.id for document in documents]),
+            query=query,
             query_vector=None if self.embeddings is None else self.embeddings.embed_query(query),
-            scores=self._scores(documents, names),
+            scores=None if self.score_key is None else [each.metadata[self.score_key] for each in documents],
+            remedy=f"expected a vector in metadata[{self.vector_key!r}], or use embeddings=",
         )
-        return [documents[place] for place in found.indices]
+        return [documents[place] for place in found]
 
     def as_runnable(self) -> RunnableLambda[dict[str, Any], list[Document]]:
         """The same as a step of a chain: takes {"query": text, "documents": list}, gives the documents to show."""
@@ -91,10 +83,7 @@ class DiverseCompressor(BaseDocumentCompressor):
         def show(given: dict[str, Any]) -> list[Document]:
             return self.compress_documents(given["documents"], given["query"])
 
-        async def show_later(given: dict[str, Any]) -> list[Document]:
-            return list(await self.acompress_documents(given["documents"], given["query"]))
-
-        return RunnableLambda(show, show_later, name=type(self).__name__)
+        return RunnableLambda(show, name=type(self).__name__)
 
     def _vectors(self, documents: Sequence[Document]) -> Sequence[Any]:
         """Each document's vector, or None."""
@@ -102,17 +91,4 @@ class DiverseCompressor(BaseDocumentCompressor):
             return [document.metadata.get(self.vector_key) for document in documents]
         assert self.embeddings is not None  # noqa: S101 _make_ranker has checked it
         vectors: list[Any] = self.embeddings.embed_documents([document.page_content for document in documents])
-        if len(vectors) != len(documents):
-            raise ValueError(
-                f"embeddings= gave {len(vectors)} vectors for {len(documents)} documents; expected one each"
-            )
         return vectors
-
-    def _scores(self, documents: Sequence[Document], names: Sequence[str]) -> Sequence[Any] | None:
-        """Each document's score, where it is said where they stand."""
-        if self.score_key is None:
-            return None
-        scores = scores_of([document.metadata.get(self.score_key) for document in documents], names)
-        if scores is None:
-            raise ValueError(f"no document has a score: expected one in metadata[{self.score_key!r}], or no score_key=")
-        return scores

@@ -6,14 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from srd_agents.integrations import library
-from srd_agents.integrations.ranking import (
-    best_first,
-    diversity_of,
-    embeddings_of,
-    named,
-    ranker_of,
-    scores_of,
-)
+from srd_agents.integrations.ranking import best_first, named, ranker_of
 from srd_gym.protocols import Ranker
 
 with library("llama_index", "llama-index-core"):
@@ -58,7 +51,7 @@ class DiversePostprocessor(BaseNodePostprocessor):
 
     @model_validator(mode="after")
     def _make_ranker(self) -> DiversePostprocessor:
-        self._ranker = ranker_of(self.ranker, diversity_of(self.mmr_threshold), option="mmr_threshold")
+        self._ranker = ranker_of(self.ranker, relevance=self.mmr_threshold, option="mmr_threshold")
         return self
 
     @classmethod
@@ -71,19 +64,17 @@ class DiversePostprocessor(BaseNodePostprocessor):
     ) -> list[NodeWithScore]:
         if not nodes:
             return []
-        names = named("node", [node.node_id for node in nodes])
-        vectors = embeddings_of(
-            self._embedded(nodes), names, "give embed_model=, or have the retriever return embeddings"
-        )
         found = best_first(
             self._ranker,
             self.top_n,
-            vectors,
-            query="the query" if query_bundle is None else f"query {query_bundle.query_str!r}",
+            self._embedded(nodes),
+            names=named("node", [node.node_id for node in nodes]),
+            query="of these nodes" if query_bundle is None else query_bundle.query_str,
             query_vector=self._query_embedding(query_bundle),
-            scores=scores_of([node.score for node in nodes], names),
+            scores=[node.score for node in nodes],
+            remedy="give embed_model=, or have the retriever return embeddings",
         )
-        return [NodeWithScore(node=nodes[i].node, score=float(score)) for i, score in zip(*found, strict=True)]
+        return [NodeWithScore(node=nodes[i].node, score=1 / rank) for rank, i in enumerate(found, start=1)]
 
     def _embedded(self, nodes: Sequence[NodeWithScore]) -> list[Any]:
         """Each node's embedding, made where it is missing and there is a model for it; else None."""

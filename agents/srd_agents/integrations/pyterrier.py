@@ -6,13 +6,7 @@ from typing import TYPE_CHECKING
 
 from srd_agents.frames import FrameRanker
 from srd_agents.integrations import library
-from srd_agents.integrations.ranking import (
-    diversity_of,
-    embeddings_of,
-    ranker_of,
-    speaking_of_queries,
-)
-from srd_gym.checks import check_number
+from srd_agents.integrations.ranking import ranker_of
 from srd_gym.files import PathLike
 from srd_gym.protocols import Ranker
 
@@ -76,19 +70,9 @@ class DiverseReranker(pt.Transformer):
         """
         queries = [] if self.query_vectors is None else [self.query_vectors]
         pt.validate.columns(inp, includes=["qid", "docno", self.doc_vectors, *queries], context=self)
-        names = [f"document {docno!r} of query {qid!r}" for qid, docno in zip(inp["qid"], inp["docno"], strict=True)]
-        embeddings_of(inp[self.doc_vectors].tolist(), names, f"expected one in column {self.doc_vectors!r}")
-        with speaking_of_queries():
-            return self._frame_ranker().transform(inp)
+        return self._frame_ranker().transform(inp)
 
     def _frame_ranker(self) -> FrameRanker:
         """What ranks, made at every call: `pt.GridSearch` and its like set parameters as attributes."""
-        if self.Lambda is not None:
-            check_number("Lambda", self.Lambda, 0.0, 1.0)
-        ranker = ranker_of(self.ranker, diversity_of(self.Lambda), option="Lambda")
-        return FrameRanker(
-            ranker,
-            self.k,
-            doc_vectors=self.doc_vectors,
-            query_vectors=self.query_vectors,
-        )
+        ranker = ranker_of(self.ranker, relevance=self.Lambda, option="Lambda")
+        return FrameRanker(ranker, self.k, doc_vectors=self.doc_vectors, query_vectors=self.query_vectors)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from srd_agents.integrations import library
-from srd_agents.integrations.ranking import best_first, ranker_of
+from srd_agents.integrations.ranking import best_first, named, ranker_of
 from srd_gym.checks import check_integer
 from srd_gym.files import PathLike
 from srd_gym.protocols import IntArray, Ranker, ScoreArray
@@ -87,7 +87,6 @@ class DiverseNeighbors(BaseEstimator):
         check_is_fitted(self)
         queries = validate_data(self, X, dtype=np.float32, reset=False)
         wanted = self.n_neighbors if n_neighbors is None else n_neighbors
-        check_integer("n_neighbors", wanted, 1)
         among = min(max(self.n_candidates, wanted), len(self.documents_))
         distances, places = self.nearest_.kneighbors(queries, among)
         shown = [
@@ -95,10 +94,11 @@ class DiverseNeighbors(BaseEstimator):
                 self.ranker_,
                 wanted,
                 self.documents_[near],
-                query=f"query {row}",
+                names=named("document", near),
+                query=str(row),
                 query_vector=queries[row],
                 scores=(1.0 - distances[row]).tolist(),
-            ).indices
+            )
             for row, near in enumerate(places)
         ]
         return np.take_along_axis(distances, np.array(shown), 1), np.take_along_axis(places, np.array(shown), 1)

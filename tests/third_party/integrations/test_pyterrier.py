@@ -85,9 +85,9 @@ def test_missing_columns_are_named_as_pyterrier_names_them(missing: list[str]) -
 def test_bad_rows_and_options_are_named_and_an_empty_frame_stays_empty() -> None:
     given = frame()
     given.at[9, "doc_vec"] = None
-    refused(lambda: DiverseReranker().transform(given), "'d1' of query 'q2' has no embedding; .*column 'doc_vec'")
+    refused(lambda: DiverseReranker().transform(given), "topic 'q2': doc_vectors cannot be read as an array")
     twice = frame().replace({"docno": {"d1": "d0"}})
-    refused(lambda: DiverseReranker().transform(twice), "query 'q1': doc_ids holds 'd0' twice")
+    refused(lambda: DiverseReranker().transform(twice), "topic 'q1': doc_ids holds 'd0' twice")
     refused(lambda: DiverseReranker(k=0), "k must be at least 1, got 0")
     assert DiverseReranker(load_ranker("mmr")).transform(frame().iloc[:0]).empty
 

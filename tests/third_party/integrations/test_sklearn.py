@@ -79,4 +79,4 @@ def test_bad_queries_are_named() -> None:
     fitted = DiverseNeighbors(3).fit(DOCUMENTS)
     refused(lambda: fitted.predict(QUERIES[:, :4]), "X has 4 features, but DiverseNeighbors is expecting 5 features")
     refused(lambda: fitted.predict(QUERIES * np.nan), "NaN")
-    refused(lambda: fitted.kneighbors(QUERIES, n_neighbors=0), "n_neighbors must be at least 1, got 0")
+    refused(lambda: fitted.kneighbors(QUERIES, n_neighbors=0), "k must be at least 1, got 0")

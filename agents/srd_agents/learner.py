@@ -10,11 +10,9 @@ from __future__ import annotations
 import copy
 import hashlib
 import json
-import platform
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
@@ -33,6 +31,7 @@ from srd_agents.storage import (
     folder_of,
     read_arrays,
     read_model_config,
+    versions,
     write_arrays,
     write_json,
 )
@@ -328,7 +327,7 @@ class Learner(ABC, Generic[C]):
             "vector_width": self.vector_width,
             "seed": self.seed,
             "config": as_values(self.config),
-            "versions": _versions(),
+            "versions": versions(),
             "metadata": self.metadata,
             "history": None if self.history is None else asdict(self.history),
         }
@@ -341,14 +340,3 @@ def _fingerprint(content: Mapping[str, Any]) -> str:
     """A digest of the part of a model's config that its weights depend on."""
     parts = [content[key] for key in ("ranker", "vector_width", "seed", "config")]
     return hashlib.blake2b(json.dumps(parts, sort_keys=True).encode(), digest_size=16).hexdigest()
-
-
-def _versions() -> dict[str, str]:
-    """Versions that bitwise repetition depends on."""
-    found = {"python": platform.python_version()}
-    for package in ("srd-gym", "numpy", "torch"):
-        try:
-            found[package] = version(package)
-        except PackageNotFoundError:
-            continue
-    return found

@@ -7,7 +7,11 @@ Nothing here can execute what a file holds: pickles are recognised and refused.
 from __future__ import annotations
 
 import json
+import platform
 from collections.abc import Callable, Mapping
+from contextlib import suppress
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +19,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from srd_agents.config import check_type
-from srd_gym.checks import check_integer
 from srd_gym.files import PathLike, written_atomically
 from srd_gym.reading import existing_file, json_value, read_json_object, reading, refuse_pickle
 
@@ -91,7 +94,7 @@ def write_tree(path: PathLike, tree: Tree) -> None:
     One file rather than two, so that arrays and values always belong together, whenever the writing is cut off.
 
     Raises:
-        ValueError: a key with a slash, or a value that JSON cannot hold (NaN included).
+        ValueError: a value that JSON cannot hold (NaN included).
     """
     arrays: Arrays = {}
     values = _split(tree, "", arrays)
@@ -147,8 +150,6 @@ def read_model_config(folder: PathLike) -> dict[str, Any]:
         )
     for key, hint in _CONTENT.items():
         check_type(f"{path}: {key}", content[key], hint)
-    if content["vector_width"] is not None:  # a heuristic's folder may have none
-        check_integer(f"{path}: vector_width", content["vector_width"], 1)
     return content
 
 
@@ -161,19 +162,14 @@ def check_like(arrays: Mapping[str, NDArray[Any]], expected: Mapping[str, tuple[
         what: where they came from, for the error.
 
     Raises:
-        ValueError: missing, surplus or differently shaped arrays; the message names the first few.
+        ValueError: missing, surplus or differently shaped arrays; the message names the first.
     """
-    missing, surplus = sorted(expected.keys() - arrays.keys()), sorted(arrays.keys() - expected.keys())
-    if missing or surplus:
-        raise ValueError(
-            f"{what}: arrays missing: {missing[:5] or 'none'}, not expected: {surplus[:5] or 'none'}; "
-            "the file belongs to another ranker or version"
-        )
-    for name, shape in expected.items():
-        if arrays[name].shape != tuple(shape):
+    came = {name: array.shape for name, array in arrays.items()}
+    for name in (*sorted(came.keys() ^ expected.keys()), *expected):
+        if came.get(name) != expected.get(name):
             raise ValueError(
-                f"{what}: {name} has shape {arrays[name].shape}, expected {tuple(shape)}; "
-                "the file belongs to another vector width or network size"
+                f"{what}: {name} has shape {came.get(name)}, expected {expected.get(name)} (None: no such array); the "
+                "file belongs to another ranker, another version, another vector width or another size of network"
             )
 
 
@@ -181,8 +177,6 @@ def _split(tree: Mapping[str, Any], prefix: str, arrays: Arrays) -> dict[str, An
     """Move the arrays of a tree into `arrays` (path -> array) and return the rest."""
     rest: dict[str, Any] = {}
     for key, value in tree.items():
-        if not isinstance(key, str) or "/" in key:
-            raise ValueError(f"expected text keys without '/', got {key!r} under {prefix or 'the root'!r}")
         if isinstance(value, np.ndarray):
             arrays[prefix + key] = value
         elif isinstance(value, Mapping):
@@ -200,6 +194,16 @@ def _safetensors() -> tuple[Any, Callable[..., bytes]]:
     except ImportError as error:
         raise ImportError('saving and loading models needs safetensors: pip install "srd-gym[agents]"') from error
     return safetensors, save
+
+
+@cache
+def versions() -> dict[str, str]:
+    """Versions of Python and of the packages that results depend on."""
+    found = {"python": platform.python_version()}
+    for name in ("srd-gym", "numpy", "torch", "scikit-learn", "scipy", "gymnasium", "pyarrow"):
+        with suppress(PackageNotFoundError):
+            found[name] = version(name)
+    return found
 
 
 def folder_of(path: PathLike) -> Path:

@@ -18,12 +18,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from srd_agents.registry import make_ranker
+from srd_agents.storage import versions
 from srd_gym.data import LsaVectorizer, load_ambient, load_texts
 from srd_gym.files import written_atomically
 from srd_gym.measures import evaluate
 from srd_gym.protocols import IntArray, Ranker
 from srd_gym.topic import FloatArray, Topic, TopicSet
-from srd_train.experiment.fit import commit, versions
+from srd_train.experiment.fit import commit
 from srd_train.experiment.sources import data_root
 from srd_train.report.markup import markdown
 from srd_train.report.significance import difference_interval, paired_test

@@ -11,10 +11,11 @@ from typing import Annotated, Any, Literal
 import tyro
 
 from srd_agents.history import OnProgress, Progress
+from srd_agents.storage import versions
 from srd_train.commands.console import Command, Output, SomeFile, SomeFolder, overview, parsed, print_table
 from srd_train.experiment.benchmark import Engine, FailedCellsError, in_process, run_benchmark
 from srd_train.experiment.engines import imported_ray, on_ray, processes
-from srd_train.experiment.fit import commit, versions
+from srd_train.experiment.fit import commit
 from srd_train.experiment.recipe import Cell, Recipe, built_in, load_recipe
 from srd_train.experiment.sources import patterns
 from srd_train.report.macro import collection_cells, macro_cells, macro_tables, page_markdown

@@ -30,12 +30,13 @@ from numpy.typing import NDArray
 
 from srd_agents.history import OnProgress
 from srd_agents.registry import RANKERS, import_own
+from srd_agents.storage import versions
 from srd_gym.checks import checked_rankings
 from srd_gym.files import PARTIAL, held, written_atomically
 from srd_gym.measures import evaluate
 from srd_gym.topic import TopicSet
 from srd_gym.trec_files import write_run
-from srd_train.experiment.fit import Fitted, Split, commit, fit_ranker, split_topics, versions, with_lsa
+from srd_train.experiment.fit import Fitted, Split, commit, fit_ranker, split_topics, with_lsa
 from srd_train.experiment.recipe import RECIPE_FILE, Cell, Recipe, Task, check_recipe, tasks
 from srd_train.experiment.records import SCHEMA_VERSION, OtherVersionError, read_record
 from srd_train.experiment.sources import folds_path

@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import itertools
-import platform
 import re
 import subprocess
 import sys
@@ -32,7 +31,6 @@ from srd_gym.topic import TopicSet
 
 VALIDATION_SHARE = 0.2
 """Of the topics, where no fold is named."""
-_DISTRIBUTIONS = ("srd-gym", "numpy", "torch", "scikit-learn", "scipy", "gymnasium", "pyarrow")
 
 Values = dict[str, Any]
 """Option -> value."""
@@ -280,18 +278,6 @@ def commit() -> str | None:
         return git("describe", "--always", "--exclude=*", "--abbrev=40", "--dirty=+changes")
     except (OSError, subprocess.SubprocessError):
         return None
-
-
-@functools.cache
-def versions() -> dict[str, str]:
-    """Versions of Python and of the packages that results depend on."""
-    from importlib.metadata import PackageNotFoundError, version
-
-    found = {"python": platform.python_version()}
-    for name in _DISTRIBUTIONS:
-        with contextlib.suppress(PackageNotFoundError):
-            found[name] = version(name)
-    return found
 
 
 def _with_episodes(records: Sequence[Mapping[str, Any]], options: Any, topics: TopicSet) -> list[dict[str, Any]]:

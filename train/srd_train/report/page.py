@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
+from srd_agents.storage import versions
 from srd_gym.topic import TopicSet
-from srd_train.experiment.fit import versions
 from srd_train.experiment.recipe import Recipe, saved_recipe
 from srd_train.report.curves import panels
 from srd_train.report.markup import as_latex, as_markdown, columns, legend_of, notes, write_text

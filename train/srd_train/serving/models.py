@@ -9,11 +9,10 @@ from typing import Any
 
 from srd_agents.config import check_type
 from srd_agents.registry import RankerSpec, find_untrained, import_own, load_ranker, load_trained
-from srd_agents.storage import CONFIG_FILE, SCHEMA_VERSION, read_model_config, write_json
+from srd_agents.storage import CONFIG_FILE, SCHEMA_VERSION, read_model_config, versions, write_json
 from srd_gym.data.lsa import LsaVectorizer
 from srd_gym.protocols import Ranker
 from srd_gym.topic import TopicSet
-from srd_train.experiment.fit import versions
 
 VECTORIZER_FOLDER = "vectorizer"
 """Inside a model folder: the vectoriser that was fitted on the training topics' texts."""

@@ -20,10 +20,10 @@ from srd_agents.reinforce.config import ReinforceConfig
 from srd_agents.reinforce.forward import PolicyWeights
 from srd_agents.relational.forward import Weights
 from srd_agents.relational.ranker import CHECKPOINT, read_weights
-from srd_agents.storage import MODEL_FILE, read_arrays, write_json
+from srd_agents.storage import MODEL_FILE, read_arrays, versions, write_json
 from srd_gym.files import written_atomically
 from srd_train.commands.console import Folder, Output
-from srd_train.experiment.fit import commit, topics_seen, torch_threads, versions
+from srd_train.experiment.fit import commit, topics_seen, torch_threads
 from studies.pretrain.wide import wide_topics
 
 LOG = "pretraining.json"

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 
+from srd_agents.storage import versions
 from srd_train.commands.console import Output, SomeFile, parsed
-from srd_train.experiment.fit import commit, versions
+from srd_train.experiment.fit import commit
 from srd_train.report.markup import markdown, write_page
 
 if TYPE_CHECKING:

@@ -19,7 +19,6 @@ STACKS: dict[str, tuple[dict[str, Any], Stack]] = {
     "BoolMask": ({}, BoolMask),
     "BoolMask, compact": ({"observation": "compact"}, BoolMask),
     "FlatObservation": ({}, FlatObservation),
-    "FlatObservation without mask": ({}, lambda env: FlatObservation(env, mask=False)),
     "TianshouObservation": ({}, TianshouObservation),
     "TianshouObservation as it is": ({}, lambda env: TianshouObservation(env, flat=False)),
     "TianshouObservation, compact": ({"observation": "compact"}, lambda env: TianshouObservation(env, flat=False)),

@@ -1,9 +1,5 @@
-"""Gymnasium wrappers around `SRD-v0`: pruning, and observations as other libraries want them.
+"""Gymnasium wrappers around `SRD-v0`: pruning, and observations as other libraries want them."""
 
-`srd_gym.wrappers.vector` has the latter for the native vector environment.
-"""
-
-from srd_gym.wrappers import vector
 from srd_gym.wrappers.compact import lookup, tables
 from srd_gym.wrappers.observation import BoolMask, FlatObservation, RLlibObservation, TianshouObservation
 from srd_gym.wrappers.pruning import KNNPruning, RankerPruning
@@ -17,5 +13,4 @@ __all__ = [
     "TianshouObservation",
     "lookup",
     "tables",
-    "vector",
 ]

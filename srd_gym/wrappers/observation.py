@@ -1,106 +1,153 @@
-"""Observations in the form that another library expects, around one `SRD-v0`.
+"""Observations of `SRD-v0` as other libraries want them.
 
-`srd_gym.wrappers.vector` has the same wrappers around the native vector environment.
+`observation` of each wrapper takes one observation or several stacked, so that Gymnasium's own vector wrapper lays
+those of the native vector environment out in the same way:
+
+    one = FlatObservation(gym.make("SRD-v0"))
+    flat = TransformObservation(vector, one.observation, single_observation_space=one.observation_space)
+
+What it returns shares no memory with what it was given, except arrays that it passes on as they are.
+
+Shapes: N candidates, F vector width, K horizon; `...` stands for leading axes.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import gymnasium as gym
 import numpy as np
 from gymnasium import spaces
 from gymnasium.utils import RecordConstructorArgs
+from numpy.typing import NDArray
 
-from srd_gym.envs.selection import SelectionEnv
-from srd_gym.wrappers import forms
+_FULL = ("query", "documents", "retrieval_scores", "ranking", "action_mask")
 
 
-class FormWrapper(gym.ObservationWrapper[Any, np.int64, Any], RecordConstructorArgs):
-    """An environment whose observations take another form. Infos, rewards and actions stay as they are.
+class _Form(gym.ObservationWrapper[Any, np.int64, Any], RecordConstructorArgs):
+    """An environment whose observations take another form. Infos, rewards and actions stay as they are."""
 
-    Args:
-        env: `SRD-v0`, wrapped or not, as long as its observation has the keys that the form reads.
-        form: the form.
-        **arguments: what the environment's specification remembers of the wrapper.
-
-    Raises:
-        TypeError: another environment, or a vector environment.
-        ValueError: observations that lack what the form reads.
-    """
-
-    def __init__(self, env: gym.Env[Any, np.int64], form: forms.Form, **arguments: Any) -> None:
-        name = type(self).__name__
-        if not isinstance(env.unwrapped, SelectionEnv):
-            raise TypeError(
-                f"{name} goes around one SRD-v0, got {type(env.unwrapped).__name__}; around its native vector "
-                f"environment goes srd_gym.wrappers.vector.{name}"
-            )
-        if not isinstance(env.observation_space, spaces.Dict):
-            raise ValueError(
-                f"{name} reads SRD-v0's Dict observation, got {env.observation_space}; put it around the environment "
-                "before wrappers that change observations"
-            )
+    def __init__(self, env: gym.Env[Any, np.int64], *needs: str, **arguments: Any) -> None:
         RecordConstructorArgs.__init__(self, **arguments)
         super().__init__(env)
-        self.form = form
-        self.action_masks = env.unwrapped.action_masks
+        given = env.observation_space
+        self._given = given.spaces if isinstance(given, spaces.Dict) else {}
+        if missing := [name for name in needs if name not in self._given]:
+            raise ValueError(
+                f"{type(self).__name__} reads {', '.join(missing)} of SRD-v0's observation, got "
+                f"{list(self._given) or given}; put it around the environment before wrappers that change observations "
+                "and look compact ones up on the agent's side instead (srd_gym.wrappers.lookup)"
+            )
+        self.action_masks = env.get_wrapper_attr("action_masks")
         """The candidates on offer (sb3-contrib's protocol)."""
-        self.observation_space = form.space(env.observation_space)
-
-    def observation(self, observation: Any) -> Any:
-        """The observation in its new form."""
-        return self.form(observation)
 
 
-class BoolMask(FormWrapper):
-    """`action_mask` in bool, as TorchRL's `MaskedCategorical` wants it. Arguments and errors as `FormWrapper`.
+class BoolMask(_Form):
+    """`action_mask` in bool, as TorchRL's `MaskedCategorical` wants it.
 
     The same as `gym.make("SRD-v0", mask_dtype="bool")`, for environments made elsewhere.
+
+    Args:
+        env: `SRD-v0`, wrapped or not, as long as its observation has the keys that are read.
+
+    Raises:
+        ValueError: an observation that lacks them.
     """
 
     def __init__(self, env: gym.Env[Any, np.int64]) -> None:
-        super().__init__(env, forms.BoolMask())
+        super().__init__(env, "action_mask")
+        self.observation_space = spaces.Dict({**self._given, "action_mask": _mask_space(self._given, np.bool_)})
+
+    def observation(self, observation: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+        """The observation in its new form."""
+        return {**observation, "action_mask": observation["action_mask"].astype(np.bool_)}
 
 
-class FlatObservation(FormWrapper):
-    """One float32 vector, for stock networks: `srd_gym.wrappers.forms.Flat`.
+class FlatObservation(_Form):
+    """One float32 vector [..., F + N F + 3 N], for stock networks: query, documents, retrieval scores, places, mask.
+
+    `places` [N] stands for `ranking`: 1/K for the candidate on the first rank up to 1 on the last, 0 if not ranked.
 
     Differs from Gymnasium's `FlattenObservation`: float32, not float64, and the ranking as a number for each candidate
     instead of indices, which networks cannot read.
 
-    Args:
-        env: as `FormWrapper`, with observation="full".
-        mask: whether `action_mask` is part of the vector.
-
-    Raises:
-        TypeError, ValueError: as `FormWrapper`.
-    """
-
-    def __init__(self, env: gym.Env[Any, np.int64], mask: bool = True) -> None:
-        super().__init__(env, forms.Flat(mask), mask=mask)
-
-
-class TianshouObservation(FormWrapper):
-    """`{"obs": ..., "mask": [N] bool}`, which Tianshou's DQN family masks by, and by no other key.
-
-    Args:
-        env: as `FormWrapper`; with observation="full" unless `flat` is False.
-        flat: whether `obs` is one vector, or the other keys of the observation as they are.
-
-    Raises:
-        TypeError, ValueError: as `FormWrapper`.
-    """
-
-    def __init__(self, env: gym.Env[Any, np.int64], flat: bool = True) -> None:
-        super().__init__(env, forms.Split("obs", "mask", np.bool_, flat), flat=flat)
-
-
-class RLlibObservation(FormWrapper):
-    """`{"observations": vector, "action_mask": [N] int8}`, as RLlib's own masking module reads it.
-
-    Arguments and errors as `FormWrapper`; the environment must have observation="full".
+    Args and raises as `BoolMask`; the environment must have observation="full".
     """
 
     def __init__(self, env: gym.Env[Any, np.int64]) -> None:
-        super().__init__(env, forms.Split("observations", "action_mask", np.int8))
+        super().__init__(env, *_FULL)
+        self.observation_space = _flat_space(self._given, mask=True)
+
+    def observation(self, observation: Mapping[str, NDArray[Any]]) -> NDArray[np.float32]:
+        """As `BoolMask.observation`."""
+        return _flat(observation, mask=True)
+
+
+class TianshouObservation(_Form):
+    """`{"obs": ..., "mask": [N] bool}`, which Tianshou's DQN family masks by, and by no other key.
+
+    Args:
+        env: as `BoolMask`; with observation="full" unless `flat` is False.
+        flat: whether `obs` is one vector (that of `FlatObservation` without the mask), or the other keys of the
+            observation as they are.
+
+    Raises:
+        ValueError: as `BoolMask`.
+    """
+
+    def __init__(self, env: gym.Env[Any, np.int64], flat: bool = True) -> None:
+        super().__init__(env, *(_FULL if flat else ("action_mask",)), flat=flat)
+        self._flat = flat
+        rest = _flat_space(self._given, mask=False) if flat else spaces.Dict(_without_mask(self._given))
+        self.observation_space = spaces.Dict({"obs": rest, "mask": _mask_space(self._given, np.bool_)})
+
+    def observation(self, observation: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
+        """As `BoolMask.observation`."""
+        rest = _flat(observation, mask=False) if self._flat else _without_mask(observation)
+        return {"obs": rest, "mask": observation["action_mask"].astype(np.bool_)}
+
+
+class RLlibObservation(_Form):
+    """`{"observations": vector, "action_mask": [N] int8}`, as RLlib's own masking module reads it.
+
+    Args and raises as `BoolMask`; the environment must have observation="full".
+    """
+
+    def __init__(self, env: gym.Env[Any, np.int64]) -> None:
+        super().__init__(env, *_FULL)
+        rest, mask = _flat_space(self._given, mask=False), _mask_space(self._given, np.int8)
+        self.observation_space = spaces.Dict({"observations": rest, "action_mask": mask})
+
+    def observation(self, observation: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+        """As `BoolMask.observation`."""
+        mask = observation["action_mask"].astype(np.int8)
+        return {"observations": _flat(observation, mask=False), "action_mask": mask}
+
+
+def _flat(observation: Mapping[str, NDArray[Any]], mask: bool) -> NDArray[np.float32]:
+    """[..., F + N F + 2 N] query, documents, retrieval scores and places in one vector; with the mask N more."""
+    ranking, offered = observation["ranking"], observation["action_mask"]
+    depth, n = ranking.shape[-1], offered.shape[-1]
+    weights = (np.arange(depth, dtype=np.float32) + 1)[:, None] / np.float32(depth)
+    places = ((ranking[..., None] == np.arange(n)) * weights).sum(-2)
+    parts = [observation["query"], observation["documents"], observation["retrieval_scores"], places]
+    parts += [offered] if mask else []
+    lead = offered.shape[:-1]
+    return np.concatenate([part.reshape(*lead, -1) for part in parts], axis=-1, dtype=np.float32)
+
+
+def _flat_space(given: Mapping[str, Any], mask: bool) -> spaces.Box:
+    """The space of such vectors."""
+    n, width = given["documents"].shape
+    return spaces.Box(-np.inf, np.inf, (width + n * width + (3 if mask else 2) * n,), np.float32)
+
+
+def _mask_space(given: Mapping[str, Any], dtype: type[np.generic]) -> spaces.Box:
+    """The mask's space in another dtype."""
+    return spaces.Box(0, 1, given["action_mask"].shape, dtype)  # type: ignore[arg-type]
+
+
+def _without_mask(parts: Mapping[str, Any]) -> dict[str, Any]:
+    """All but the mask."""
+    return {name: part for name, part in parts.items() if name != "action_mask"}

@@ -11,22 +11,18 @@ from gymnasium.utils import RecordConstructorArgs
 from srd_gym.envs.selection import Observation, SelectionEnv
 from srd_gym.protocols import Pruning
 from srd_gym.pruning import KNN, ByRanker, Chain
-from srd_gym.pruning.by_ranker import When
-from srd_gym.pruning.knn import Metric
 
 
 class _Pruned(gym.Wrapper[Observation, np.int64, Observation, np.int64], RecordConstructorArgs):
     """Adds a strategy to the environment's simulator, after those that are there already."""
 
-    def __init__(self, env: gym.Env[Observation, np.int64], strategy: Pruning, **arguments: Any) -> None:
-        RecordConstructorArgs.__init__(self, _disable_deepcopy=True, **arguments)
+    def __init__(self, env: gym.Env[Observation, np.int64], strategy: Pruning) -> None:
+        given = {name: value for name, value in vars(strategy).items() if name != "kind"}
+        RecordConstructorArgs.__init__(self, _disable_deepcopy=True, **given)
         super().__init__(env)
         inner = env.unwrapped
         if not isinstance(inner, SelectionEnv):
-            raise TypeError(
-                f"pruning wrappers go around SRD-v0, got {type(inner).__name__}; "
-                "vector environments take the argument `pruning` instead"
-            )
+            raise TypeError(f"pruning wrappers go around SRD-v0, got {type(inner).__name__}")
         there = inner.core.pruning
         inner.core.prune_by(strategy if there is None else Chain((there, strategy)))
         self.action_masks = inner.action_masks
@@ -39,47 +35,23 @@ class KNNPruning(_Pruned):
 
     Args:
         env: `SRD-v0`, wrapped or not.
-        fraction: as `KNN`.
-        k: as `KNN`.
-        metric: as `KNN`.
+        *arguments: as `KNN`.
+        **options: as `KNN`.
 
     Raises:
         TypeError: another environment.
         ValueError: as `KNN`.
     """
 
-    def __init__(
-        self,
-        env: gym.Env[Observation, np.int64],
-        fraction: float | None = None,
-        k: int | None = None,
-        metric: Metric = "euclidean",
-    ) -> None:
-        super().__init__(env, KNN(fraction, k=k, metric=metric), fraction=fraction, k=k, metric=metric)
+    def __init__(self, env: gym.Env[Observation, np.int64], *arguments: Any, **options: Any) -> None:
+        super().__init__(env, KNN(*arguments, **options))
 
 
 class RankerPruning(_Pruned):
     """Installs `srd_gym.pruning.ByRanker` in the environment, after strategies that are there already.
 
-    Wrap before `reset`: a running episode is not pruned backwards.
-
-    Args:
-        env: `SRD-v0`, wrapped or not.
-        ranker: as `ByRanker`.
-        keep: as `ByRanker`.
-        when: as `ByRanker`.
-
-    Raises:
-        TypeError: another environment, or as `ByRanker`.
-        ValueError: as `ByRanker`.
+    Arguments and errors as `KNNPruning`, those of `ByRanker` in place of `KNN`'s.
     """
 
-    def __init__(
-        self,
-        env: gym.Env[Observation, np.int64],
-        ranker: Any,
-        keep: float,
-        when: When = "reset",
-    ) -> None:
-        strategy = ByRanker(ranker, keep, when=when)
-        super().__init__(env, strategy, ranker=strategy.ranker, keep=keep, when=when)
+    def __init__(self, env: gym.Env[Observation, np.int64], *arguments: Any, **options: Any) -> None:
+        super().__init__(env, ByRanker(*arguments, **options))

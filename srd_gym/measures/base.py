@@ -33,15 +33,8 @@ class Statistics:
 
     @classmethod
     def of(cls, references: Sequence[Reference], rel: int, n_subtopics: int | None) -> Statistics:
-        """Gather them; `n_subtopics` is the S to pad to, by default the largest.
-
-        Raises:
-            ValueError: a topic with more than `n_subtopics` subtopics.
-        """
-        largest = max((reference.n_subtopics for reference in references), default=0)
-        width = largest if n_subtopics is None else n_subtopics
-        if width < largest:
-            raise ValueError(f"a topic has {largest} subtopics, more than n_subtopics={width}")
+        """Gather them; `n_subtopics` is the S to pad to, by default the largest."""
+        width = n_subtopics or max((reference.n_subtopics for reference in references), default=0)
         weights = np.zeros((len(references), width))
         relevant = np.zeros((len(references), width), dtype=np.int64)
         for row, reference in enumerate(references):
@@ -60,8 +53,7 @@ class Statistics:
 class Measure(ABC):
     """A measure of rankings: a value, equal to another with the same parameters, usable as a dictionary key.
 
-    `str(measure)` is the notation that `srd_gym.measures.measure` reads back; defaults are left out. `measure @ 5` is
-    the same measure at cutoff 5.
+    `str(measure)` is the notation that `srd_gym.measures.measure` reads back; defaults are left out.
     """
 
     name: ClassVar[str]
@@ -96,9 +88,6 @@ class Measure(ABC):
         """The same measure at cutoff k, unless it has a cutoff of its own."""
         return self if self.cutoff is not None else replace(self, cutoff=k)
 
-    def __matmul__(self, cutoff: int) -> Self:
-        return replace(self, cutoff=cutoff)
-
     def plain(self) -> Self:
         """What a reward pays: the sum without collection-independent normalisation.
 
@@ -115,10 +104,8 @@ class Measure(ABC):
             n_subtopics: S that judgments are padded to; the largest reference's where absent.
 
         Raises:
-            ValueError: a depth below 1, or a reference with more than `n_subtopics` subtopics.
+            ValueError: a reference with more than `n_subtopics` subtopics.
         """
-        if depth < 1:
-            raise ValueError(f"depth must be at least 1 rank, got {depth}")
         bound = self if self.whole_list else self.at(depth)
         statistics = Statistics.of(references, self.rel, n_subtopics)
         terms = bound._terms(statistics, depth)

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from srd_gym.checks import check_number, unknown
+from srd_gym.checks import check_number, check_option, unknown
 from srd_gym.measures.base import (
     Cascade,
     CollectionIndependent,
@@ -257,17 +257,7 @@ MEASURES: dict[str, type[Measure]] = {
 }
 """Every measure by its name in the notation."""
 
-_PATTERN = re.compile(r"\s*(?P<name>[^\s(@]+)\s*(?:\((?P<parameters>[^)]*)\))?\s*(?:@\s*(?P<cutoff>\S+))?\s*")
-
-_ALIASES = {
-    "adcg": "alpha_DCG",
-    "andcg": "alpha_nDCG",
-    "strec": "StRecall",
-    "srecall": "StRecall",
-    "subtopicrecall": "StRecall",
-    "irec": "StRecall",
-    "d#ndcg": "Dsharp_nDCG",
-}
+_PATTERN = re.compile(r"\s*(?P<name>[^\s(@]+)\s*(?:\((?P<parameters>[^)]*)\))?\s*(?:@\s*(?P<cutoff>[0-9]+))?\s*")
 
 
 def _key(name: str) -> str:
@@ -275,13 +265,13 @@ def _key(name: str) -> str:
     return name.casefold().replace("-", "").replace("_", "")
 
 
-_FOLDED = {_key(name): name for name in MEASURES} | _ALIASES
+_FOLDED = {_key(name): name for name in MEASURES}
 
 
 def measure(what: str | Measure, *, normalizer: Normalizer | None = None) -> Measure:
     """A measure from its notation, NAME, NAME@k or NAME(parameter=value, ...)@k.
 
-    Names ignore case, "-" and "_", and common spellings are understood (strec, S-recall, D#-nDCG).
+    Names ignore case, "-" and "_".
 
     Args:
         what: the notation, or a measure, which is returned as it is (but for the argument below).
@@ -315,7 +305,7 @@ def _parsed(text: str) -> Measure:
     """The measure that a text stands for."""
     match = _PATTERN.fullmatch(text)
     if match is None:
-        raise ValueError(f"cannot read measure {text!r}; expected NAME@k or NAME(parameter=value, ...)@k")
+        raise ValueError(f"cannot read measure {text!r}; expected NAME@k or NAME(parameter=value, ...)@k, k whole")
     key = _key(match["name"])
     if key not in _FOLDED:
         own = "One of your own is known where its recipe, or --measures, comes with --trust."
@@ -324,8 +314,6 @@ def _parsed(text: str) -> Measure:
     kind = MEASURES[_FOLDED[key]]
     given = _parameters(text, kind, match["parameters"] or "")
     if match["cutoff"] is not None:
-        if not match["cutoff"].isdecimal():
-            raise ValueError(f"measure {text!r}: the cutoff after '@' must be a whole number, got {match['cutoff']!r}")
         given["cutoff"] = int(match["cutoff"])
     try:
         return kind(**given)
@@ -339,12 +327,9 @@ def _parameters(text: str, kind: type[Measure], inside: str) -> dict[str, Any]:
     given: dict[str, Any] = {}
     for part in filter(None, map(str.strip, inside.split(","))):
         name, equals, value = (piece.strip() for piece in part.partition("="))
-        if not equals or not value:
-            raise ValueError(f"measure {text!r}: expected parameter=value, got {part!r}")
-        if name not in known:
-            raise unknown(f"parameter of {kind.name}:", name, known)
-        if name in given:
-            raise ValueError(f"measure {text!r}: {name} comes twice; keep one of them")
+        if not equals or name in given:
+            raise ValueError(f"measure {text!r}: expected parameter=value, each once, got {part!r}")
+        check_option(f"parameter of {kind.name}:", name, known)
         given[name] = _value(value)
     return given
 

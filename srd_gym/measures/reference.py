@@ -13,13 +13,14 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from srd_gym.checks import check_option
 from srd_gym.measures.bound import BoundMeasure, Rows, Term, geometric_novelty
 from srd_gym.protocols import BoolArray, IntArray, ScoreArray
 from srd_gym.topic import GradeArray, Topic, TopicSet
 
 Normalizer = Literal["pool", "candidates"]
-_CELLS = 1 << 24
-"""Judgments of a batch of ideal rankings at most; they are worked on as float64."""
+_CELLS = 1 << 14
+"""Judgments of a batch of ideal rankings at most, unless one alone has more: what is worked on stays in the cache."""
 _ROUNDING = 1e-12
 """Gains that differ by less than this share of the best are equal to the oracle: scales and divisors make sums of equal
 worth differ in the last places."""
@@ -35,26 +36,15 @@ class Reference:
         pool: [P, S] int8 judgments.
         pool_ids: ids of the P documents; ties of the ideal go to the larger id, without ids to the smaller index.
         subtopic_weights: [S] positive weights; 1 each where absent.
-
-    Raises:
-        ValueError: shapes that do not match.
     """
 
     def __init__(
         self, pool: ArrayLike, pool_ids: Sequence[str] | None = None, subtopic_weights: ArrayLike | None = None
     ) -> None:
         self.pool: GradeArray = np.asarray(pool, dtype=np.int8)
-        if self.pool.ndim != 2:
-            raise ValueError(f"pool must be [P, S] judgments, got shape {self.pool.shape}")
-        if pool_ids is not None and len(pool_ids) != len(self.pool):
-            raise ValueError(f"expected one id for each of {len(self.pool)} pool documents, got {len(pool_ids)}")
         self.pool_ids = pool_ids
-        width = self.pool.shape[1]
-        self.weights: ScoreArray = (
-            np.ones(width) if subtopic_weights is None else np.asarray(subtopic_weights, dtype=np.float64)
-        )
-        if self.weights.shape != (width,):
-            raise ValueError(f"expected one weight for each of {width} subtopics, got shape {self.weights.shape}")
+        weights = np.ones(self.n_subtopics) if subtopic_weights is None else subtopic_weights
+        self.weights: ScoreArray = np.asarray(weights, dtype=np.float64)
         self._ideals: dict[tuple[float, int], ScoreArray] = {}
 
     @classmethod
@@ -70,8 +60,7 @@ class Reference:
         """
         if normalizer == "candidates":
             return cls(judged(topic), topic.doc_ids, topic.subtopic_weights)
-        if normalizer != "pool":
-            raise ValueError(f"normalizer must be 'pool' or 'candidates', got {normalizer!r}")
+        check_option("normalizer", normalizer, NORMALIZERS)
         if topic.pool is None:
             raise ValueError(
                 f"topic {topic.query_id!r} has no pool of judged documents to normalise by; "
@@ -106,9 +95,9 @@ class Reference:
     def _knows(self, alpha: float, rel: int, depth: int | None) -> bool:
         """Whether ideal gains to this depth (or as far as documents gain) are known."""
         known = self._ideals.get((alpha, rel))
-        if known is None or (depth is not None and len(known) >= depth):
-            return known is not None
-        return len(known) >= int((self.pool >= rel).any(axis=1).sum())
+        if known is None:
+            return False
+        return len(known) >= (depth or np.inf) or len(known) >= len(self._useful_rows(rel))
 
 
 def ideal_gains(references: Sequence[Reference], alpha: float, rel: int, depth: int | None) -> list[ScoreArray]:
@@ -126,32 +115,25 @@ def ideal_gains(references: Sequence[Reference], alpha: float, rel: int, depth: 
         Float64 of at least min(depth, relevant documents) ranks each; what follows would be 0.
     """
     rows = [(r, r._useful_rows(rel)) for r in references if not r._knows(alpha, rel, depth)]
-    rows.sort(key=lambda pair: len(pair[1]))
-    start = 0
-    while start < len(rows):
-        # Padding costs: a batch ends where the largest would be much larger than the smallest, or memory grows.
-        smallest, stop, width = max(16, len(rows[start][1])), start + 1, rows[start][1].shape[1]
-        while stop < len(rows) and len(rows[stop][1]) <= 1.3 * smallest and (stop - start) * smallest < 50_000:
-            width = max(width, rows[stop][1].shape[1])
-            if (stop + 1 - start) * len(rows[stop][1]) * width > _CELLS:
-                break
-            stop += 1
-        _fill_batch(rows[start:stop], alpha, rel, depth)
-        start = stop
+    rows.sort(key=lambda pair: len(pair[1]), reverse=True)
+    width = max((reference.n_subtopics for reference, _ in rows), default=0)
+    while rows:
+        together = max(1, _CELLS // max(1, len(rows[0][1]) * width))
+        _fill_batch(rows[:together], alpha, rel, depth)
+        rows = rows[together:]
     return [reference._ideals[alpha, rel] for reference in references]
 
 
 def _fill_batch(batch: list[tuple[Reference, NDArray[np.bool_]]], alpha: float, rel: int, depth: int | None) -> None:
     """Ideal gains of references whose rows are padded to the largest."""
-    largest = len(batch[-1][1])
+    largest = len(batch[0][1])
     width = max(reference.n_subtopics for reference, _ in batch)
     covers = np.zeros((len(batch), largest, width), dtype=np.bool_)
     weights = np.zeros((len(batch), width))
     for item, (reference, rows) in enumerate(batch):
         covers[item, : len(rows), : rows.shape[1]] = rows
         weights[item, : reference.n_subtopics] = reference.weights
-    ranks = largest if depth is None else min(depth, largest)
-    _, gains = greedy_by_novelty(covers, weights, alpha, ranks)
+    _, gains = greedy_by_novelty(covers, weights, alpha, depth or largest)
     for item, (reference, rows) in enumerate(batch):
         reference._ideals[alpha, rel] = np.maximum(gains[item, : len(rows)], 0.0)
 
@@ -210,16 +192,12 @@ def greedy_ideal(
 
     Returns:
         [min(depth, P)] int64 indices into judgments, best first.
-
-    Raises:
-        ValueError: ids or weights that do not match the judgments.
     """
     table = np.asarray(judgments)
     reference = Reference(table if table.dtype == np.bool_ else table >= rel, ids, weights)
     order = reference.order
     covers = reference.pool[order].astype(np.bool_)[None]
-    ranks = len(table) if depth is None else min(depth, len(table))
-    rankings, _ = greedy_by_novelty(covers, reference.weights[None], alpha, ranks)
+    rankings, _ = greedy_by_novelty(covers, reference.weights[None], alpha, depth or len(table))
     ranking: IntArray = order[rankings[0]]
     return ranking
 
@@ -228,8 +206,6 @@ def preference(count: int, ids: Sequence[str] | None) -> IntArray:
     """[count] int64, document indices so that of two equal gains the earlier wins: larger id, else smaller index."""
     if ids is None:
         return np.arange(count, dtype=np.int64)
-    if len(ids) != count:
-        raise ValueError(f"expected one id for each of {count} documents, got {len(ids)}")
     return np.array(sorted(range(count), key=ids.__getitem__, reverse=True), dtype=np.int64)
 
 
@@ -242,12 +218,13 @@ def greedy_by_novelty(
         covers: [B, P, S] bool, rows in order of preference; padding all False.
         weights: [B, S] float64.
         alpha: redundancy intolerance.
-        depth: ranks to fill, at most P.
+        depth: ranks to fill; at most P are.
 
     Returns:
-        rankings: [B, depth] int64; ties to the smaller index.
-        gains: [B, depth] float64, undiscounted gain of each.
+        rankings: [B, K] int64; ties to the smaller index.
+        gains: [B, K] float64, undiscounted gain of each.
     """
+    depth = min(depth, covers.shape[1])
     # Subtopics first: sums then run over subtopics one after the other, for every document in the same order as
     # in the official tool, so that equal gains are bitwise equal and ties are real ties.
     by_subtopic = np.ascontiguousarray(covers.transpose(2, 0, 1), dtype=np.float64)
@@ -276,12 +253,7 @@ def greedy_rankings(bound: BoundMeasure, judgments: Rows, allowed: BoolArray, to
 
     Returns:
         [B, min(depth, N)] int64 candidate indices, best first; -1 once no allowed candidate is left.
-
-    Raises:
-        ValueError: shapes that do not match.
     """
-    if np.shape(allowed) != np.shape(judgments)[:2]:
-        raise ValueError(f"allowed must be [B, N] = {np.shape(judgments)[:2]}, got shape {np.shape(allowed)}")
     covers = bound.covers(judgments)
 
     def gains(rank: int, coverage: IntArray) -> ScoreArray:

@@ -20,7 +20,7 @@ from srd_agents.storage import Tree, read_tree, write_tree
 from srd_gym.checks import check_integer
 from srd_gym.files import PathLike, held_back
 from srd_gym.measures import Measure, measure, references
-from srd_gym.measures.reference import judged
+from srd_gym.measures.base import judged
 from srd_gym.protocols import IntArray, Ranker, ScoreArray
 from srd_gym.reading import reading
 from srd_gym.topic import TopicSet

@@ -18,7 +18,7 @@ from srd_gym.core.arrays import ENOUGH, TopicArrays, TopicSource
 from srd_gym.core.episodes import Episodes, Where
 from srd_gym.core.pruner import Pruner
 from srd_gym.measures import BoundMeasure, Measure, Normalizer, measure
-from srd_gym.measures.bound import PlainMeasure
+from srd_gym.measures.plain import PlainMeasure
 from srd_gym.protocols import BoolArray, IntArray, Pruning, Reward, ScoreArray, SelectionStep
 
 OnInvalid = Literal["waste", "raise"]

@@ -1,17 +1,9 @@
 """Measures of diverse rankings in one additive form: metric, reward, oracle and search read the same numbers."""
 
-from srd_gym.measures.base import Measure
-from srd_gym.measures.bound import BoundMeasure, Term
+from srd_gym.measures.base import Measure, Normalizer, Reference, default_normalizer, greedy_ideal, references
+from srd_gym.measures.bound import BoundMeasure, Term, greedy_rankings
 from srd_gym.measures.catalogue import MEASURES, measure
 from srd_gym.measures.evaluation import Evaluation, evaluate, evaluate_run
-from srd_gym.measures.reference import (
-    Normalizer,
-    Reference,
-    default_normalizer,
-    greedy_ideal,
-    greedy_rankings,
-    references,
-)
 
 __all__ = [
     "MEASURES",

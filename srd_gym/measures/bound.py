@@ -1,11 +1,14 @@
-"""Measures made ready for known topics: plain arrays, and the arithmetic on them, batched and for one episode.
+"""Measures made ready for known topics: plain arrays, the arithmetic on them, and the rankings that are greedy by them.
+
+Finding the best ranking is NP-hard; Clarke et al. (SIGIR 2008) and the official tool take the greedy one: the document
+that adds most, rank by rank.
 
 Shapes: B batch, L ranks of a list, K depth, N candidates, S subtopics, T topics.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +23,9 @@ if TYPE_CHECKING:
 Rows = NDArray[np.bool_] | NDArray[np.integer[Any]]
 
 _BLOCK = 1 << 16  # judgments looked at in one go: what is worked on stays in the cache (measured best of 2^14 to 2^20)
+_ROUNDING = 1e-12
+"""Gains that differ by less than this share of the best are equal to the oracle: scales and divisors make sums of equal
+worth differ in the last places."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -244,74 +250,62 @@ class BoundMeasure:
         return min(given, self.ranks)
 
 
-class PlainMeasure:
-    """A bound measure in Python numbers, for one ranking at a time: faster there, and the same to the last bit.
-
-    Args:
-        bound: the measure.
-        covers: [T, N, S] bool, what candidates cover by the measure's level.
-    """
-
-    def __init__(self, bound: BoundMeasure, covers: BoolArray) -> None:
-        self._covers, self._weights = covers, [term.weights for term in bound.terms]
-        self._shared = [(term.discounts.tolist(), term.novelty.tolist()) for term in bound.terms]
-        self._known: dict[int, tuple[list[tuple[int, ...]], list[_Numbers]]] = {}
-
-    def _topic(self, topic_index: int) -> tuple[list[tuple[int, ...]], list[_Numbers]]:
-        """By candidate the subtopics that it covers, none at index -1; by term discounts, novelty and weights."""
-        if topic_index not in self._known:
-            covers = self._covers[topic_index]
-            covered: list[tuple[int, ...]] = [()] * (len(covers) + 1)
-            for candidate, subtopic in np.argwhere(covers).tolist():
-                covered[candidate] += (subtopic,)
-            weights = [table[topic_index].tolist() for table in self._weights]
-            terms = [(*shared, of_topic) for shared, of_topic in zip(self._shared, weights, strict=True)]
-            self._known[topic_index] = covered, terms
-        return self._known[topic_index]
-
-    def add(self, topic_index: int, candidate: int, coverage: IntArray, rank: int) -> float:
-        """What a document adds at a rank (the sums of `BoundMeasure.step_gains`); it is then counted as covering.
-
-        Args:
-            topic_index: of the topic.
-            candidate: the document.
-            coverage: [S] coverage before it, which is raised.
-            rank: where it stands, from 0.
-        """
-        of_candidates, terms = self._known.get(topic_index) or self._topic(topic_index)
-        covered, gain = of_candidates[candidate], 0.0
-        if covered:
-            for discounts, novelty, weights in terms:
-                total = 0.0
-                for subtopic in covered:
-                    total += weights[subtopic] * novelty[coverage.item(subtopic)]
-                gain += total * discounts[rank]
-            for subtopic in covered:
-                coverage[subtopic] = coverage.item(subtopic) + 1
-        return gain
-
-    def value(self, topic_index: int, ranking: list[int]) -> float:
-        """The measure of a ranking, -1 where a rank is empty or wasted: the sums of `BoundMeasure.score_rankings`."""
-        covered, terms = self._topic(topic_index)
-        value = 0.0
-        for discounts, novelty, weights in terms:
-            seen = [0] * len(weights)
-            total = 0.0
-            for candidate, discount in zip(ranking, discounts, strict=True):
-                for subtopic in covered[candidate]:
-                    total += weights[subtopic] * novelty[seen[subtopic]] * discount
-                    seen[subtopic] += 1
-            value += total
-        return value
-
-
-_Numbers = tuple[list[float], list[float], list[float]]
-"""A term for one topic: discounts [K] by rank, novelty [K + 1] by coverage, weights [S]."""
-
-
 def geometric_novelty(alpha: float, depth: int) -> ScoreArray:
     """[depth + 1] float64, (1 - alpha)^c for c = 0, 1, ..., by repeated multiplication as ndeval does."""
     return np.concatenate(([1.0], np.multiply.accumulate(np.full(depth, 1.0 - alpha))))
+
+
+def greedy_by_novelty(
+    covers: NDArray[np.bool_], weights: ScoreArray, alpha: float, depth: int
+) -> tuple[IntArray, ScoreArray]:
+    """Greedy rankings of B topics at once by sum_s w_s j_s (1 - alpha)^c_s.
+
+    Args:
+        covers: [B, P, S] bool, rows in order of preference; padding all False.
+        weights: [B, S] float64.
+        alpha: redundancy intolerance.
+        depth: ranks to fill; at most P are.
+
+    Returns:
+        rankings: [B, K] int64; ties to the smaller index.
+        gains: [B, K] float64, undiscounted gain of each.
+    """
+    depth = min(depth, covers.shape[1])
+    # Subtopics first: sums then run over subtopics one after the other, for every document in the same order as
+    # in the official tool, so that equal gains are bitwise equal and ties are real ties.
+    by_subtopic = np.ascontiguousarray(covers.transpose(2, 0, 1), dtype=np.float64)
+    cascade = Term(np.ones(depth), geometric_novelty(alpha, depth), weights)
+
+    def gains(rank: int, coverage: IntArray) -> ScoreArray:
+        worth = cascade.adds(weights, coverage)
+        total = np.zeros(covers.shape[:2])
+        for each, worth_of_it in zip(by_subtopic, worth.T, strict=True):
+            total += each * worth_of_it[:, None]
+        return total
+
+    return _greedy(covers, np.ones(covers.shape[:2], dtype=np.bool_), depth, gains)
+
+
+def greedy_rankings(bound: BoundMeasure, judgments: Rows, allowed: BoolArray, topic_index: ArrayLike) -> IntArray:
+    """The greedy oracle, which reads the labels: rankings of B topics at once by `candidate_gains`.
+
+    Candidates of equal gain (up to rounding) go in candidate order, the first one first: what stands ahead stays ahead.
+
+    Args:
+        bound: the measure whose gains are maximised.
+        judgments: [B, N, S] judgments of the candidates, padded with 0.
+        allowed: [B, N] bool, candidates that may be ranked (padding is not).
+        topic_index: [B] (or one int for all) topic indices.
+
+    Returns:
+        [B, min(depth, N)] int64 candidate indices, best first; -1 once no allowed candidate is left.
+    """
+    covers = bound.covers(judgments)
+
+    def gains(rank: int, coverage: IntArray) -> ScoreArray:
+        return bound.candidate_gains(covers, coverage, rank, topic_index)
+
+    return _greedy(covers, allowed, min(bound.depth, covers.shape[1]), gains, _ROUNDING)[0]
 
 
 def _counted_above(covers: NDArray[Any]) -> NDArray[np.integer[Any]]:
@@ -337,3 +331,32 @@ def _topic_indices(topic_index: ArrayLike, count: int) -> IntArray:
     if topics.shape != (count,):
         raise ValueError(f"expected one topic index for each of {count} lists, got shape {topics.shape}")
     return topics
+
+
+def _greedy(
+    covers: BoolArray,
+    offered: BoolArray,
+    depth: int,
+    gains_at: Callable[[int, IntArray], ScoreArray],
+    rounding: float = 0.0,
+) -> tuple[IntArray, ScoreArray]:
+    """Rankings [B, depth] of the documents on offer, and their gains; a loop over ranks, none over documents.
+
+    Gains are those of all documents [B, N] at a rank, given the coverage [B, S]; the first of equals wins.
+    """
+    taken: BoolArray = ~np.asarray(offered, dtype=np.bool_)
+    items = np.arange(len(covers))
+    coverage = np.zeros((len(covers), covers.shape[2]), dtype=np.int64)
+    rankings, gains = np.zeros((len(covers), depth), dtype=np.int64), np.zeros((len(covers), depth))
+    for rank in range(depth):
+        found = gains_at(rank, coverage)
+        found[taken] = -np.inf
+        best = found.argmax(axis=1)
+        gains[:, rank] = top = found[items, best]
+        if rounding:
+            best = (found >= (top - rounding * np.abs(top))[:, None]).argmax(axis=1)
+        rankings[:, rank] = best
+        coverage += covers[items, best]
+        taken[items, best] = True
+    rankings[np.arange(depth) >= np.sum(offered, axis=1)[:, None]] = -1
+    return rankings, gains

@@ -20,14 +20,24 @@ from srd_gym.measures.base import (
     CollectionIndependent,
     Measure,
     Normalization,
+    Normalizer,
     Statistics,
-    log_discounts,
     ratio,
-    reciprocal_discounts,
 )
 from srd_gym.measures.bound import Term
-from srd_gym.measures.reference import Normalizer
 from srd_gym.protocols import ScoreArray
+
+
+def log_discounts(depth: int) -> ScoreArray:
+    """[depth] float64, 1 / log2(1 + r) for r = 1, 2, ... (Jarvelin & Kekalainen 2002)."""
+    # log(2) / log(1 + r), not 1 / log2(1 + r): the official tool's rounding.
+    discounts: ScoreArray = np.log(2.0) / np.log(np.arange(2, depth + 2, dtype=np.float64))
+    return discounts
+
+
+def reciprocal_discounts(depth: int) -> ScoreArray:
+    """[depth] float64, 1 / r for r = 1, 2, ..."""
+    return 1.0 / np.arange(1, depth + 1, dtype=np.float64)
 
 
 @dataclass(frozen=True, kw_only=True)

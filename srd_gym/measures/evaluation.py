@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from srd_gym.checks import checked_ranking
-from srd_gym.measures.base import Measure
+from srd_gym.measures.base import Measure, Normalizer, Reference, default_normalizer
 from srd_gym.measures.catalogue import measure
-from srd_gym.measures.reference import Normalizer, Reference, default_normalizer
 from srd_gym.protocols import IntArray
 from srd_gym.topic import GradeArray, Topic, TopicSet
 

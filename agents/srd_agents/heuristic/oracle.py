@@ -10,7 +10,7 @@ from srd_agents.heuristic.config import OracleConfig
 from srd_agents.heuristic.greedy import in_blocks
 from srd_gym.checks import check_integer
 from srd_gym.measures import BoundMeasure, Reference, greedy_rankings, measure
-from srd_gym.measures.reference import judged, preference
+from srd_gym.measures.base import judged, preference
 from srd_gym.protocols import BoolArray, IntArray, ScoreArray
 from srd_gym.topic import Topic
 

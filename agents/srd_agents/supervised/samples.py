@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from srd_gym.measures import BoundMeasure, Reference, greedy_rankings, measure
-from srd_gym.measures.reference import judged, preference
+from srd_gym.measures.base import judged, preference
 from srd_gym.protocols import BoolArray, IntArray, ScoreArray
 from srd_gym.topic import GradeArray, Topic
 

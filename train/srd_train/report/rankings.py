@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from srd_gym.measures import measure
-from srd_gym.measures.reference import Reference
+from srd_gym.measures.base import Reference
 from srd_gym.topic import Topic, TopicSet
 from srd_gym.trec_files import Run, read_run
 from srd_train.experiment.records import Record

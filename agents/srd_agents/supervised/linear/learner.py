@@ -25,7 +25,7 @@ from srd_agents.learner import Learner, LearnerConfig
 from srd_agents.storage import Tree, Weights, check_like
 from srd_agents.supervised.linear.features import RELATIONS, Relations
 from srd_agents.supervised.samples import Samples
-from srd_gym.measures.reference import judged
+from srd_gym.measures.base import judged
 from srd_gym.protocols import BoolArray, IntArray, ScoreArray
 from srd_gym.topic import Topic, TopicSet
 

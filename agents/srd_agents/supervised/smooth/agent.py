@@ -21,7 +21,7 @@ from srd_agents.networks.inputs import Inputs, Standardizer, inputs_of
 from srd_agents.networks.learner import NetworkLearner
 from srd_agents.supervised.smooth.config import DaletorConfig, Mo4srdConfig, SmoothConfig
 from srd_agents.supervised.smooth.network import SmoothNetwork, before_by_gaussians, before_by_sigmoid, smooth_measure
-from srd_gym.measures.reference import judged
+from srd_gym.measures.base import judged
 from srd_gym.protocols import IntArray
 from srd_gym.topic import Topic, TopicSet
 

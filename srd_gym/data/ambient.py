@@ -64,7 +64,6 @@ def load_ambient(
     order: Order = "file",
     strict: bool = False,
     missing: Missing = "error",
-    name: str = "ambient",
 ) -> TopicSet:
     """The topics of a folder in AMBIENT's format.
 
@@ -77,7 +76,6 @@ def load_ambient(
         strict: refuse a relation of a subtopic with a result that its topic does not have; else such relations are left
             out, with a `DataNotice`.
         missing: what to do about results (queries, subtopics) without a vector: "error" or "drop".
-        name: the set's name.
 
     Raises:
         FileNotFoundError: no such folder, or a file is not in it.
@@ -99,14 +97,14 @@ def load_ambient(
     results = _read_texts(place, "results.txt", queries)
     covered = _read_relations(place, subtopics, results, strict)
     empty = [query_id for query_id in queries if not results[query_id]]
-    tell(name, "topics have no result and are left out", empty)
+    tell(place, "topics have no result and are left out", empty)
     topics = TopicSet(
         (
             _topic(query_id, text, subtopics[query_id], results[query_id], covered)
             for query_id, text in queries.items()
             if results[query_id]
         ),
-        name=name,
+        name="ambient",
     )
     if vectors is not None:
         tables = read_vector_parts(vectors)

@@ -120,7 +120,6 @@ def load_rl4srd(
     documents: PathLike | None = None,
     qrels: Paths | None = None,
     missing: Missing = "error",
-    name: str = "trec-rl4srd",
 ) -> TopicSet:
     """The topics of MDP-DIV's files, candidates in a label-free shuffle, topics in numeric order.
 
@@ -130,7 +129,6 @@ def load_rl4srd(
         qrels: official judgments. Candidates are then judged by them, and they give the pool, which the label file
             lacks (it knows 8,805 relevant documents less); without them the ideal comes from the candidates.
         missing: what to do about documents and queries without a vector: "error" or "drop".
-        name: the set's name.
 
     Raises:
         FileNotFoundError: no such folder, or no label or permutation file in it.
@@ -151,7 +149,7 @@ def load_rl4srd(
             _official(label_topic(query_id, candidates[query_id], labels[query_id]), judged)
             for query_id in sorted(labels, key=natural_key)
         ),
-        name=name,
+        name="trec-rl4srd",
     )
     found = documents or with_optional_gz(place, "doc_representation.dat")
     return attach_files(topics, found, with_optional_gz(place, "query_representation.dat"), missing)
@@ -193,9 +191,7 @@ def load_du_div(
     folder: PathLike,
     *,
     documents: PathLike | None = None,
-    query_vectors: PathLike | None = None,
     missing: Missing = "error",
-    name: str = "du-div",
 ) -> TopicSet:
     """The labelled queries of DU-DIV, in numeric order.
 
@@ -206,9 +202,7 @@ def load_du_div(
         folder: holds the label file.
         documents: vectors by document id, in any format of `srd_gym.data.vectors`; the published files at hand have
             none.
-        query_vectors: vectors by query id, likewise.
         missing: what to do about documents and queries without a vector: "error" or "drop".
-        name: the set's name.
 
     Raises:
         FileNotFoundError: no such folder, or no label file in it.
@@ -221,6 +215,6 @@ def load_du_div(
             label_topic(query_id, label_free_order(query_id, labels[query_id]), labels[query_id])
             for query_id in sorted(labels, key=natural_key)
         ),
-        name=name,
+        name="du-div",
     )
-    return attach_files(topics, documents, query_vectors, missing)
+    return attach_files(topics, documents, None, missing)

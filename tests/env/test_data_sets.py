@@ -150,12 +150,11 @@ def test_the_real_du_div(data_dir: Path) -> None:
 
 
 def test_du_div_takes_vectors_where_there_are_some(tmp_path: Path) -> None:
-    write(tmp_path, DU_DIV | {"d.tsv": "2_0\t0\t1\n2_1\t1\t0\na\t1\t1\n", "q.json": '{"2": [5, 6], "9": [1, 2]}'})
-    topic = load_du_div(tmp_path, documents=tmp_path / "d.tsv", query_vectors=tmp_path / "q.json")[0]
+    write(tmp_path, DU_DIV | {"d.tsv": "2_0\t0\t1\n2_1\t1\t0\na\t1\t1\n"})
+    topic = load_du_div(tmp_path, documents=tmp_path / "d.tsv")[0]
     assert topic.subtopic_ids == ("3", "12")
     rows = dict(zip(topic.doc_ids, topic.doc_vectors.tolist(), strict=True))
     assert rows == {"2_0": [0, 1], "2_1": [1, 0]}
-    assert topic.query_vector.tolist() == [5, 6]
 
 
 # fold lists

@@ -83,10 +83,8 @@ def label_topic(query_id: str, doc_ids: Sequence[str], labels: Labels) -> Topic:
         A topic with S = the subtopics that some labelled document covers, in numeric order.
     """
     subtopic_ids = sorted({s for covered in labels.values() for s in covered}, key=natural_key)
-    column = {subtopic_id: i for i, subtopic_id in enumerate(subtopic_ids)}
-    judgments = np.zeros((len(doc_ids), len(subtopic_ids)), dtype=np.int8)
-    for row, doc_id in enumerate(doc_ids):
-        judgments[row, [column[s] for s in labels.get(doc_id, ())]] = 1
+    covers = [[subtopic_id in labels.get(doc_id, ()) for subtopic_id in subtopic_ids] for doc_id in doc_ids]
+    judgments = np.array(covers, dtype=np.int8).reshape(len(doc_ids), len(subtopic_ids))
     return Topic(query_id=query_id, doc_ids=tuple(doc_ids), subtopic_ids=tuple(subtopic_ids), judgments=judgments)
 
 

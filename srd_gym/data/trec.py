@@ -77,8 +77,17 @@ def read_topics_xml(paths: Paths) -> dict[str, TopicText]:
 
 def _root(stream: BinaryIO, path: PathLike) -> Element:
     """The root of the document, which must declare nothing that makes it larger than it is written."""
+    defaults = ""
+
+    def declared(element: str, attribute: str, kind: str, default: str | None, required: bool) -> None:
+        # Every element repeats the defaults of its attributes. The published files have short ones.
+        nonlocal defaults
+        defaults += attribute + default if default else ""
+        if len(defaults) > _MAX_DEFAULTS:
+            raise DefusedXmlException(f"defaults of attributes, up to {attribute} of <{element}>, are too long")
+
     parser = SafeElementTree.XMLParser(forbid_dtd=False, forbid_entities=True, forbid_external=True)
-    parser.parser.AttlistDeclHandler = _Defaults().declared
+    parser.parser.AttlistDeclHandler = declared
     try:
         root: Element = SafeElementTree.parse(stream, parser).getroot()
     except DefusedXmlException as error:
@@ -87,19 +96,6 @@ def _root(stream: BinaryIO, path: PathLike) -> Element:
             f"exhaust memory or read files ({error}); write the text out in place and remove the declaration"
         ) from error
     return root
-
-
-class _Defaults:
-    """Refuses long defaults of attributes: every element repeats them. The published files have short ones."""
-
-    def __init__(self) -> None:
-        self._length = 0
-
-    def declared(self, element: str, attribute: str, kind: str, default: str | None, required: bool) -> None:
-        """Count a declared attribute."""
-        self._length += 0 if default is None else len(attribute) + len(default)
-        if self._length > _MAX_DEFAULTS:
-            raise DefusedXmlException(f"defaults of attributes, up to {attribute} of <{element}>, are too long")
 
 
 def _topic_text(element: Element, path: PathLike, query_id: str) -> TopicText:

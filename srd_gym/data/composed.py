@@ -21,8 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from srd_gym.checks import check_integer
-from srd_gym.data.synthetic import Vectors, generator_of, to_unit_length
-from srd_gym.protocols import BoolArray
+from srd_gym.data.synthetic import Vectors, generator_of, judgments_alone, to_unit_length
 from srd_gym.topic import Topic, TopicSet
 
 _OFF_TOPIC = 1
@@ -78,7 +77,6 @@ def compose_topics(
             with too few subtopics of enough snippets.
     """
     check_integer("seed", seed, 0)
-    _check(topics, texts)
     named = [list(ids) for ids in test_sets]
     listed = {query_id for ids in named for query_id in ids}
     rest = [query_id for query_id in topics.query_ids if query_id not in listed]
@@ -103,30 +101,18 @@ def compose_topics(
     )
 
 
-def _check(topics: TopicSet, texts: TopicSet) -> None:
-    """Refuse topics that have vectors or no judgments, and texts the other way round."""
-    for topic in topics:
-        if topic.judgments is None:
-            raise ValueError(f"topic {topic.query_id!r} has no judgments; only labelled topics can be composed")
-        if topic.doc_vectors is not None:
-            raise ValueError(
-                f"topic {topic.query_id!r} has document vectors already; compose only where there are none"
-            )
-    for text in texts:
-        if text.judgments is None or text.doc_vectors is None or text.query_vector is None:
-            raise ValueError(
-                f"{texts.name}: text query {text.query_id!r} lacks judgments, document vectors or its own vector; "
-                'composing needs all of them, as load_texts(folder, vectors=FILE, retrieve="none") gives'
-            )
-
-
 def _banks(texts: TopicSet, count: int, recur: bool, seed: int) -> Sequence[_Bank]:
     """What each of `count` parts may compose from."""
     part_of = _parts(texts, count, seed)
     banks: list[dict[int, list[_Source]]] = [{} for _ in range(count)]
     taken: set[str] = set()
     for text, topic in enumerate(texts):
-        covers: BoolArray = np.asarray(topic.judgments) >= 1
+        if topic.judgments is None or topic.doc_vectors is None or topic.query_vector is None:
+            raise ValueError(
+                f"{texts.name}: text query {topic.query_id!r} lacks judgments, document vectors or its own vector; "
+                'composing needs all of them, as load_texts(folder, vectors=FILE, retrieve="none") gives'
+            )
+        covers = topic.judgments >= 1
         # What says two things at once, or serves an earlier text query too, would blur what a document covers.
         clear = (covers.sum(axis=1) == 1) & np.array([name not in taken for name in topic.doc_ids])
         taken.update(topic.doc_ids[row] for row in np.flatnonzero(covers.any(axis=1)))
@@ -157,7 +143,7 @@ def _composed(topic: Topic, texts: TopicSet, bank: _Bank, seed: int) -> Topic:
     """The topic with texts and vectors."""
     rng = generator_of(seed, "composed", topic.query_id)
     mine, near, far = _drawn(topic, bank, rng)
-    covers = np.asarray(topic.judgments) >= 1
+    covers = judgments_alone(topic, "composed") >= 1
     snippets: list[list[tuple[int, int]]] = [[] for _ in topic.doc_ids]
     by_id = np.argsort(topic.doc_ids)
     for subtopic in np.argsort(topic.subtopic_ids).tolist():

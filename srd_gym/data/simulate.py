@@ -18,7 +18,7 @@ from dataclasses import replace
 import numpy as np
 
 from srd_gym.checks import check_integer, check_number
-from srd_gym.data.synthetic import Vectors, directions, generator_of, noise_like, to_unit_length
+from srd_gym.data.synthetic import Vectors, directions, generator_of, judgments_alone, noise_like, to_unit_length
 from srd_gym.topic import Topic, TopicSet
 
 NOISE_SWEEP = (0.5, 1.0, 2.0, 4.0, 8.0)
@@ -97,10 +97,6 @@ def _check_catalogue(topics: TopicSet, catalogue: int) -> None:
 
 def _with_vectors(topic: Topic, width: int, noise: float, seed: int, shared: Vectors | None) -> Topic:
     """The topic with query, document and subtopic vectors; `shared` [C, F] are the directions of the catalogue."""
-    if topic.judgments is None:
-        raise ValueError(f"topic {topic.query_id!r} has no judgments; only labelled topics can be simulated")
-    if topic.doc_vectors is not None:
-        raise ValueError(f"topic {topic.query_id!r} has document vectors already; simulate only where there are none")
     own = generator_of(seed, "topic", topic.query_id)
     topic_direction = directions(own, 1, width)
     matters = np.float32(_SUBTOPIC_WEIGHT) * directions(own, _MATTERS, width)
@@ -108,7 +104,7 @@ def _with_vectors(topic: Topic, width: int, noise: float, seed: int, shared: Vec
     aspects, title_noise = _subtopics(topic, width, seed, shared)
     middle = np.float32(_QUERY_SUBTOPIC_WEIGHT) * to_unit_length(aspects.sum(axis=0, keepdims=True))
     scale = np.float32(noise / np.sqrt(width))
-    covers = topic.judgments >= 1
+    covers = judgments_alone(topic, "simulated") >= 1
     rows = [
         _document(generator_of(seed, "document", topic.query_id, doc_id), topic, covered, seed, aspects, matters, scale)
         for doc_id, covered in zip(topic.doc_ids, covers.tolist(), strict=True)

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from srd_gym.checks import check_integer, check_number, unknown
-from srd_gym.topic import Topic, TopicSet
+from srd_gym.topic import GradeArray, Topic, TopicSet
 
 Vectors = NDArray[np.float32]
 
@@ -243,6 +243,19 @@ def _retrieved(
     scores += np.sqrt(1 - quality**2) * rng.standard_normal(len(relevance))
     order = np.argsort(-scores)
     return order, (12 + 3 * scores[order]).astype(np.float32)
+
+
+def judgments_alone(topic: Topic, made: str) -> GradeArray:
+    """The judgments of a topic that waits for vectors.
+
+    Raises:
+        ValueError: it has none, or document vectors of its own.
+    """
+    if topic.judgments is None or topic.doc_vectors is not None:
+        raise ValueError(
+            f"topic {topic.query_id!r} must have judgments, and no document vectors of its own, to be {made}"
+        )
+    return topic.judgments
 
 
 def generator_of(*key: object) -> np.random.Generator:

@@ -156,8 +156,8 @@ def test_some_documents_are_near_duplicates() -> None:
 def test_bad_input_says_what_to_do() -> None:
     topics, pages = judged(1), pages_on(("1", "2", "3"), "ab")
     unjudged = topics.replace([replace(topics[0], judgments=None)])
-    refused(lambda: simulate_vectors(unjudged), "has no judgments; only labelled topics can be simulated")
-    refused(lambda: simulate_vectors(simulate_vectors(topics)), "has document vectors already")
+    refused(lambda: simulate_vectors(unjudged), "must have judgments, .* to be simulated")
+    refused(lambda: simulate_vectors(simulate_vectors(topics)), "no document vectors of its own")
     refused(lambda: simulate_vectors(topics, width=0), "width must be at least 1, got 0")
     refused(lambda: simulate_vectors(topics, noise=-1), "noise must be between 0 and 1000, got -1")
     refused(lambda: simulate_vectors(topics, noise=float("nan")), "noise must be between 0 and 1000, got nan")
@@ -272,8 +272,8 @@ def test_what_cannot_be_composed_is_refused_and_texts_are_no_must() -> None:
     unjudged = topics.replace(replace(t, judgments=None, subtopic_ids=()) for t in topics)
     few = "texts has too few subtopics to compose from: part 1 of 3 has 3 of at least 2 snippets each, but topic"
     refused(lambda: compose_topics(topics, small, sets), few)
-    refused(lambda: compose_topics(generate("tiny", n_topics=12), texts, sets), "has document vectors already")
-    refused(lambda: compose_topics(unjudged, texts, sets), "only labelled topics can be composed")
+    refused(lambda: compose_topics(generate("tiny", n_topics=12), texts, sets), "no document vectors of its own")
+    refused(lambda: compose_topics(unjudged, texts, sets), "must have judgments")
     lacks = r"text query 'q\w*' lacks judgments, document vectors or its own vector"
     refused(lambda: compose_topics(topics, bare, sets), lacks)
     refused(lambda: compose_topics(topics, texts, [["nobody"], *sets[1:]]), "nobody")

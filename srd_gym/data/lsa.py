@@ -61,33 +61,28 @@ class LsaVectorizer:
         """Learn vocabulary, document frequencies and dimensions.
 
         Args:
-            texts: at least one text with a word in it; the 50,000 most frequent words are kept.
+            texts: with two different words at least; the 50,000 most frequent words are kept.
 
         Returns:
             Itself.
 
         Raises:
             ImportError: scikit-learn is not installed.
-            ValueError: no text, or no word in any.
+            ValueError: fewer words.
         """
         weigher = _new_weigher(max_features=_MAX_TERMS)
         listed = list(texts)
-        try:
-            counts = weigher.fit_transform(listed)
-        except ValueError as error:
-            raise ValueError(
-                f"{_WHAT}: {len(listed)} texts hold no word to learn from ({error}); give texts, or vectors by "
-                "document id instead (--vectors FILE)"
-            ) from error
-        if counts.shape[1] < 2:
-            raise ValueError(
-                f"{_WHAT}: {len(listed)} texts hold one word only, {weigher.get_feature_names_out()[0]!r}; expected "
-                "two or more different ones of two letters or more"
-            )
         from sklearn.decomposition import TruncatedSVD
 
-        rank = min(self.width, *counts.shape)
-        svd = TruncatedSVD(n_components=rank, algorithm="randomized", n_iter=7, random_state=0).fit(counts)
+        try:
+            counts = weigher.fit_transform(listed)
+            rank = min(self.width, *counts.shape)
+            svd = TruncatedSVD(n_components=rank, algorithm="randomized", n_iter=7, random_state=0).fit(counts)
+        except ValueError as error:
+            raise ValueError(
+                f"{_WHAT}: {len(listed)} texts hold too few words to learn from ({error}); give texts, or vectors by "
+                "document id instead (--vectors FILE)"
+            ) from error
         components = np.zeros((self.width, counts.shape[1]), dtype=np.float32)
         components[:rank] = svd.components_
         self._weigher, self._components = weigher, components

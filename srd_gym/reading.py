@@ -14,6 +14,7 @@ import math
 import os
 import zipfile
 import zlib
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -288,8 +289,7 @@ def _each_key_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """The object of these pairs."""
     result = dict(pairs)
     if len(result) < len(pairs):
-        seen: set[str] = set()
-        twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
+        ((twice, _),) = Counter(key for key, _ in pairs).most_common(1)
         raise ValueError(f"key {shown(twice)} comes twice in one object; keep one of them")
     return result
 

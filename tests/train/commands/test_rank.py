@@ -112,8 +112,8 @@ def test_wrong_uses_are_explained(srd: Srd, tiny_file: Path, tmp_path: Path) -> 
     (tmp_path / "bad" / "config.json").write_text("{}")
     topics, out = ("--topics", tiny_file), ("--out", tmp_path / "r")
     for words, said in (
-        (("mmr", *topics), "--out FILE"),
-        (("mmr", *out), "--out needs --topics"),
+        (("mmr", *topics), "give both --topics FILE and --out FILE"),
+        (("mmr", *out), "give both --topics FILE and --out FILE"),
         (("mmr", *topics, *out, "--k", "0"), "at least 1"),
         (("mdp-div", *topics, *out), "must be trained first"),
         (("mrr", *topics, *out), "unknown ranker 'mrr'. Did you mean mmr"),

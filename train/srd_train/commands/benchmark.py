@@ -14,8 +14,7 @@ from srd_agents.history import OnProgress, Progress
 from srd_agents.storage import versions
 from srd_train.commands.console import Command, Output, SomeFile, SomeFolder, overview, parsed, print_table
 from srd_train.experiment.benchmark import Engine, FailedCellsError, in_process, run_benchmark
-from srd_train.experiment.engines import imported_ray, on_ray, processes
-from srd_train.experiment.fit import commit
+from srd_train.experiment.engines import on_ray, processes
 from srd_train.experiment.recipe import Cell, Recipe, built_in, load_recipe
 from srd_train.experiment.sources import patterns
 from srd_train.report.macro import collection_cells, macro_cells, macro_tables, page_markdown
@@ -141,9 +140,6 @@ class Benchmark:
                 output.notice(str(error))
         if there:
             output.notice(f"{there} of {len(records)} cells were finished before (--fresh runs them again)")
-        made_at = {str(record["commit"]) for record in records}
-        if made_at - {str(commit())}:
-            output.notice(f"some cells were made at other commits: {', '.join(sorted(made_at))}")
         return records, failed
 
 
@@ -170,14 +166,12 @@ def engine_named(name: Literal["local", "ray"], jobs: int, on_progress: OnProgre
 
     Raises:
         ValueError: no jobs, or several on Ray, which has its own processes.
-        ImportError: Ray is not installed.
     """
     if name == "ray":
         if jobs != 1:
             raise ValueError(
                 "--jobs is for processes of this machine; with --engine ray the cluster's processors count"
             )
-        imported_ray()
         return on_ray
     return partial(in_process, on_progress=on_progress) if jobs == 1 else processes(jobs)
 

@@ -14,7 +14,6 @@ import tyro
 from srd_agents.registry import RANKERS, import_own
 from srd_gym.trec_files import write_run
 from srd_train.commands.console import Command, Output, SomeFile, overview, parsed, parsed_with_ranker
-from srd_train.experiment.engines import imported_ray
 from srd_train.serving.json_lines import rank_lines
 from srd_train.serving.models import Model, load_model
 from srd_train.serving.ranking import TopicStream, rank_on_ray, rank_stream, topic_stream
@@ -72,12 +71,12 @@ def parse(args: Sequence[str], prog: str) -> Command:
     if not words or words[0].startswith("-"):
         raise ValueError(f"name a model folder or a ranker first: {prog} DIR|RANKER --topics FILE --out RUN")
     target = words.pop(0)
-    if not Path(target).is_dir():
+    folder, prog = Path(target).is_dir(), f"{prog} {target}"
+    if not folder:
         import_own(target, trust="--trust" in words)
-    spec = None if Path(target).is_dir() or target not in RANKERS else RANKERS.find(target)
-    if spec is None or spec.learns:
-        return RankCommand(target, parsed(Rank, words, f"{prog} {target}"), {})
-    return RankCommand(target, *parsed_with_ranker(Rank, spec.configure(), words, f"{prog} {target}"))
+    if folder or target not in RANKERS or RANKERS[target].learns:
+        return RankCommand(target, parsed(Rank, words, prog), {})
+    return RankCommand(target, *parsed_with_ranker(Rank, RANKERS[target].configure(), words, prog))
 
 
 @dataclass(frozen=True)
@@ -97,14 +96,10 @@ class RankCommand:
         options = self.options
         if options.k < 1:
             raise ValueError(f"--k must be at least 1, got {options.k}")
-        if options.topics is None and options.out is not None:
-            raise ValueError("--out needs --topics FILE; JSON lines are answered on standard output")
-        if options.topics is not None and options.out is None:
-            raise ValueError("say where the run goes: --out FILE")
-        if options.engine == "ray":
-            if options.topics is None:
-                raise ValueError("--engine ray needs --topics FILES; JSON lines are answered by this process")
-            imported_ray()
+        if (options.topics is None) != (options.out is None):
+            raise ValueError("give both --topics FILE and --out FILE, or neither: JSON lines have answers, not a run")
+        if options.engine == "ray" and options.topics is None:
+            raise ValueError("--engine ray needs --topics FILES; JSON lines are answered by this process")
         # Workers of Ray stand in folders of their own.
         target = str(Path(self.target).resolve()) if Path(self.target).is_dir() else self.target
         load = partial(load_model, target, self.config, options.seed, trust=options.trust)

@@ -171,29 +171,19 @@ def _run(cells: tuple[Cell, ...], topics: TopicSet | None) -> list[CellResult]:
     return run_fit(cells, _sent[0])
 
 
-def imported_ray() -> Any:
-    """The module ray.
-
-    Raises:
-        ImportError: it is not installed; the message says how to get it.
-    """
-    try:
-        import ray
-    except ImportError as error:
-        raise ImportError('the engine ray needs Ray: pip install "srd-gym[ray]"') from error
-    return ray
-
-
 def connected_ray() -> Any:
     """Ray, connected: to the cluster that RAY_ADDRESS names or that runs here, else to one started on this machine.
 
     A connection that is there already is kept as it is.
 
     Raises:
-        ImportError: as `imported_ray`.
+        ImportError: it is not installed; the message says how to get it.
         ConnectionError: no cluster at that address.
     """
-    ray = imported_ray()
+    try:
+        import ray
+    except ImportError as error:
+        raise ImportError('the engine ray needs Ray: pip install "srd-gym[ray]"') from error
     if not ray.is_initialized():
         with kept():  # Ray handles SIGTERM by a trace of its stack and an exit code of its own
             ray.init(log_to_driver=False, logging_level="warning")

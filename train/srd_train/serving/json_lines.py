@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from srd_gym.checks import checked_ranking, unknown
+from srd_gym.checks import unknown
 from srd_gym.reading import json_value
-from srd_gym.topic import Topic, TopicSet
+from srd_gym.topic import Topic
 from srd_train.serving.models import Model
+from srd_train.serving.ranking import rank_stream
 
 REQUIRED = ("query_id", "doc_ids")
 OPTIONAL = ("doc_vectors", "query_vector", "retrieval_scores", "query_text", "doc_texts")
@@ -35,11 +36,10 @@ def rank_lines(model: Model, lines: Iterable[str | bytes], answer: Callable[[str
             continue
         try:
             topic = topic_of(line.decode("utf-8-sig") if isinstance(line, bytes) else line)
-            topic = model.vectorised(TopicSet([topic], name="standard input"))[0]
-            ranking = checked_ranking(model.ranker.rank(topic, k), topic, model.name)
+            ((query_id, ranking),) = rank_stream(model, [topic], k)
         except (ValueError, TypeError) as error:
             raise ValueError(f"line {number}: {error}") from error
-        answer(json.dumps({"query_id": topic.query_id, "ranking": [topic.doc_ids[i] for i in ranking]}))
+        answer(json.dumps({"query_id": query_id, "ranking": ranking}))
 
 
 def topic_of(line: str) -> Topic:

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from srd_agents.config import check_type
-from srd_agents.registry import RankerSpec, find_untrained, import_own, load_ranker, load_trained
+from srd_agents.fitting import STATE_FILE
+from srd_agents.registry import RankerSpec, find_untrained, import_own, load_trained
 from srd_agents.storage import CONFIG_FILE, SCHEMA_VERSION, read_model_config, versions, write_json
 from srd_gym.data.lsa import LsaVectorizer
 from srd_gym.protocols import Ranker
-from srd_gym.topic import TopicSet
 
 VECTORIZER_FOLDER = "vectorizer"
 """Inside a model folder: the vectoriser that was fitted on the training topics' texts."""
@@ -32,16 +32,6 @@ class Model:
     """Makes the vectors the ranker was trained on."""
     finished: bool = True
     """Whether its training has ended; an interrupted one leaves its best weights so far."""
-
-    def vectorised(self, topics: TopicSet) -> TopicSet:
-        """The topics with the vectors the ranker knows: its vectoriser's, where it has one, else their own.
-
-        Raises:
-            ValueError: the model has a vectoriser, but a topic has no texts.
-        """
-        if self.vectorizer is None:
-            return topics
-        return self.vectorizer.apply(topics)
 
 
 def load_model(
@@ -64,13 +54,13 @@ def load_model(
         import_own(name_or_folder, trust=trust)
         spec = find_untrained(name_or_folder)
         return Model(ranker=spec.build(spec.configure(**(config or {})), seed=seed, trust=trust), name=spec.name)
-    if (folder / CONFIG_FILE).is_file():
-        named = read_model_config(folder)
-        import_own([named["ranker"], named["config"]], trust=trust)
-    elif (folder / "state.safetensors").is_file():
-        raise ValueError(f"{folder} holds an unfinished training run; finish it with `srd train ... --resume`")
-    ranker = load_ranker(folder)
+    if not (folder / CONFIG_FILE).is_file():
+        unfinished = (folder / STATE_FILE).is_file()
+        what = "an unfinished training run; finish it with --resume" if unfinished else "no trained ranker; train one"
+        raise ValueError(f"{folder} holds {what}: `srd train`")
     content = read_model_config(folder)
+    import_own([content["ranker"], content["config"]], trust=trust)
+    ranker = load_trained(folder)
     recorded = content["metadata"].get("test_query_ids")
     check_type(f"{folder / CONFIG_FILE}: test_query_ids", recorded, list[str] | None)
     return Model(

@@ -36,17 +36,9 @@ class TopicStream:
         """The topics.
 
         Raises:
-            ValueError: a file or topic that cannot be read, or vectors of another width than the topics before.
+            ValueError: a file or topic that cannot be read.
         """
-        first: Topic | None = None
-        for topic in chain(self.generated, *map(iter_topics, self.files)):
-            first = first or topic
-            if topic.vector_width != first.vector_width:
-                raise ValueError(
-                    f"topics of {self.name}: topic {topic.query_id!r} has vectors of width {topic.vector_width}, but "
-                    f"topic {first.query_id!r} of width {first.vector_width}; one set has one width"
-                )
-            yield topic
+        return chain(self.generated, *map(iter_topics, self.files))
 
     def count(self, wanted: Sequence[str] | None = None) -> int:
         """How many topics there are, once their ids are checked; the topics themselves are not read for it.
@@ -107,7 +99,11 @@ Rankings = Iterator[tuple[str, list[str]]]
 
 
 def rank_stream(
-    model: Model, topics: Iterable[Topic], k: int, wanted: Wanted, advance: Callable[[int], None] | None = None
+    model: Model,
+    topics: Iterable[Topic],
+    k: int,
+    wanted: Wanted = None,
+    advance: Callable[[int], None] = lambda _: None,
 ) -> Rankings:
     """Rank topics, a few at a time.
 
@@ -117,13 +113,16 @@ def rank_stream(
         k: documents a topic.
         wanted: query ids to rank; None ranks all.
         advance: called with the number of topics that were just ranked.
+
+    Raises:
+        ValueError: topics without what the model needs, or of several vector widths; or a ranking that is none.
     """
     chosen = (topic for topic in topics if wanted is None or topic.query_id in wanted)
     while chunk := list(islice(chosen, _CHUNK)):
-        some = model.vectorised(TopicSet(chunk, name="topics"))
+        some = TopicSet(chunk, name="topics")
+        some = some if model.vectorizer is None else model.vectorizer.apply(some)
         rankings = checked_rankings(model.ranker.rank_batch(some, k), some, model.name)
-        if advance is not None:
-            advance(len(some))
+        advance(len(some))
         for topic, ranking in zip(some, rankings, strict=True):
             yield topic.query_id, [topic.doc_ids[i] for i in ranking]
 
@@ -132,8 +131,8 @@ def rank_on_ray(
     load: Callable[[], Model],
     topics: TopicStream,
     k: int,
-    wanted: Wanted,
-    advance: Callable[[int], None] | None = None,
+    wanted: Wanted = None,
+    advance: Callable[[int], None] = lambda _: None,
 ) -> Rankings:
     """Rank the topics of files with Ray Data: its workers read, rank and give back rankings, in the order of the files.
 
@@ -172,8 +171,7 @@ def rank_on_ray(
     )
     try:
         for batch in ranked.iter_batches(batch_size=None, batch_format="pyarrow"):
-            if advance is not None:
-                advance(batch.num_rows)
+            advance(batch.num_rows)
             yield from zip(batch.column("query_id").to_pylist(), batch.column("doc_ids").to_pylist(), strict=True)
     except ray.exceptions.RayError as error:
         raise ValueError(f"ranking on Ray: {_innermost(error)}") from error

@@ -84,13 +84,8 @@ class RankerEntry(Config):
         """Refuse views that the ranker cannot take; its config class names options of ranking in RANKING_OPTIONS."""
         spec = RANKERS.find(self.ranker)
         known: tuple[str, ...] = getattr(spec.config_class, "RANKING_OPTIONS", ())
+        hint = "An option of training, or of a ranker that ranks in one way, needs an entry of its own."
         for view in self.views:
-            if not known:
-                raise ValueError(
-                    f"ranker {self.ranker!r} has one way to rank, so it takes no views; give {view.name!r} an entry of "
-                    "its own under [[rankers]]"
-                )
-            hint = "An option of training needs an entry of its own."
             _check_known(f"option of ranking in view {view.name!r} of {self.name!r}:", view.config, known, hint)
             spec.configure(**{**self.config, **view.config})
 
@@ -226,7 +221,7 @@ def check_recipe(recipe: Recipe, *, trust: bool = False) -> None:
                 f"recipe {recipe.name!r}: row {ranker.name!r} (ranker {ranker.ranker!r}) reads a file that can run any "
                 "code in it; give the command --trust if you trust the recipe and the file"
             )
-        _check_weights(ranker, ranker.seeds or recipe.seeds)
+        _check_weights(ranker)
     for entry in recipe.topics:
         check_files(entry)
 
@@ -262,12 +257,12 @@ def tasks(recipe: Recipe) -> Iterator[Task]:
                     yield Task(cells=(cell, *views), topics=topics)
 
 
-def _check_weights(ranker: RankerEntry, seeds: Iterable[int]) -> None:
+def _check_weights(ranker: RankerEntry) -> None:
     """Refuse a row whose files are missing; whatever else is wrong with it, its cells say."""
     spec = RANKERS.find(ranker.ranker)
-    for seed in () if spec.learns or spec.foreign_code else seeds:
+    if not (spec.learns or spec.foreign_code):
         try:
-            spec.build(spec.configure(**ranker.config), seed=seed)
+            spec.build(spec.configure(**ranker.config))
         except FileNotFoundError as error:
             raise FileNotFoundError(f"row {ranker.name!r} needs a file that is not there: {error}") from error
         except Exception:

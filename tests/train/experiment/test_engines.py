@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import json
 import multiprocessing
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -142,19 +141,3 @@ def test_wrong_uses_of_engines_are_explained(
     assert "--jobs is for processes of this machine" in srd.fails(*words, "--jobs", "2", "--engine", "ray")
     monkeypatch.setitem(sys.modules, "ray", None)
     assert 'pip install "srd-gym[ray]"' in srd.fails(*words, "--engine", "ray")
-
-
-def test_a_script_without_a_guard_is_told_so(tmp_path: Path) -> None:
-    script = tmp_path / "script.py"
-    script.write_text(
-        "import sys\n"
-        "from pathlib import Path\n"
-        "from srd_train.experiment.benchmark import run_benchmark\n"
-        "from srd_train.experiment.engines import processes\n"
-        "from srd_train.experiment.recipe import load_recipe\n"
-        "run_benchmark(load_recipe(sys.argv[1]), Path(sys.argv[2]), engine=processes(1))\n"
-    )
-    words = [sys.executable, str(script), str(recipe_file(tmp_path, "random")), str(tmp_path / "out")]
-    ended = subprocess.run(words, check=False, capture_output=True, text=True, timeout=120)
-    assert ended.returncode == 1
-    assert "needs `if __name__ ==" in ended.stderr.splitlines()[-1]

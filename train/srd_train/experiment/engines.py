@@ -45,7 +45,6 @@ def processes(jobs: int) -> Engine:
 
     Raises:
         ValueError: fewer than one.
-        RuntimeError: while running: a process could not start.
     """
     if jobs < 1:
         raise ValueError(f"jobs must be at least 1, got {jobs}")
@@ -90,30 +89,20 @@ class _Worker:
         """Run a task; its topics are sent only where they are others than the last task's."""
         if self._process is None:
             before = multiprocessing.active_children()
-            self._started = self._pool.submit(os.getpid)
+            self._pool.submit(os.getpid)
             self._process = next(child for child in multiprocessing.active_children() if child not in before)
         topics = None if task.topics is self._topics else task.topics
         self._topics = task.topics
         return self._pool.submit(_run, task.cells, topics)
 
     def died(self, task: Task) -> list[CellResult]:
-        """Its cells as failures.
-
-        Raises:
-            RuntimeError: it could not start.
-        """
+        """Its cells as failures."""
         self.stop()
         code = self._process.exitcode or 0 if self._process is not None else 0
         how = f"by {signal.Signals(-code).name}" if code < 0 else f"with exit code {code}"
-        if self._started.exception() is not None and code >= 0:
-            raise RuntimeError(
-                f"a process for cells ended {how} before it had started; a script that runs a benchmark in several "
-                'processes needs `if __name__ == "__main__":` around it'
-            )
-        message = f"the process that ran it ended {how}"
-        if how.endswith("SIGKILL"):
-            message += "; did memory run out? Fewer --jobs need less"
-        return [failure(cell, WorkerDiedError(message)) for cell in task.cells]
+        hint = "; did memory run out? Fewer --jobs need less" if how.endswith("SIGKILL") else ""
+        error = WorkerDiedError(f"the process that ran it ended {how}{hint}")
+        return [failure(cell, error) for cell in task.cells]
 
     def stop(self) -> None:
         """End the process, whatever it is doing: it writes nothing."""

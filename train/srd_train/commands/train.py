@@ -213,10 +213,9 @@ def _check_folder(options: Train, spec: RankerSpec) -> None:
     """Refuse to train what has nothing to fit, and to overwrite a trained model."""
     if not spec.learns and not spec.parameters_to_tune:
         raise ValueError(f"ranker {spec.name!r} has nothing to train or choose; `srd rank {spec.name}` ranks at once")
-    if options.resume and not spec.learns:
-        raise ValueError(f"ranker {spec.name!r} is no learner: there is no training to resume; leave --resume out")
-    if options.tensorboard is not None and not spec.learns:
-        raise ValueError(f"ranker {spec.name!r} is no learner: it has no epochs to log; leave --tensorboard out")
+    for option in ("resume", "tensorboard"):
+        if getattr(options, option) and not spec.learns:
+            raise ValueError(f"ranker {spec.name!r} is no learner and has no epochs; leave --{option} out")
     used = [name for name in ("config.json", STATE_FILE) if (options.out / name).exists()]
     if used and not options.resume:
         raise ValueError(

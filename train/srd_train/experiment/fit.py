@@ -68,12 +68,16 @@ def split_topics(topics: TopicSet, *, fold: str | None = None, folds: Path | Non
         if folds is not None:
             raise ValueError("--folds names a file of test sets: say which with --fold I")
         return _hold_out(topics, seed)
-    index, count = _fold_numbers(fold, folds)
+    numbers = re.fullmatch("([0-9]+)" if folds is not None else "([0-9]+)/([0-9]+)", fold)
+    if numbers is None:
+        wanted = "two numbers, such as --fold 1/5" if folds is None else f"a number, such as --fold 1 (of {folds})"
+        raise ValueError(f"--fold {fold!r}: expected {wanted}")
+    index = int(numbers[1])
     how: dict[str, Any]
     if folds is not None:
         parts, how = topics.folds_from(read_folds(folds)), {"folds_file": folds.name}
     else:
-        parts, how = topics.folds(count, seed=0), {"fold_seed": 0}
+        parts, how = topics.folds(int(numbers[2]), seed=0), {"fold_seed": 0}
     if not 1 <= index <= len(parts):
         raise ValueError(f"there is no fold {index}; expected 1 to {len(parts)}")
     part = parts[index - 1]
@@ -205,18 +209,15 @@ def fit_ranker(
                 raise TypeError(f"ranker {name!r} says that it learns, but is no srd_agents.learner.Learner")
             ranker.metadata = dict(metadata or {})
             with torch_threads(threads):
-                course = ranker.fit(split.train, split.validation, seed=seed, **run)
-            records = _with_episodes(course.records, options, split.train.trainable())
-            history = {**asdict(course), "records": records}
+                history = asdict(ranker.fit(split.train, split.validation, seed=seed, **run))
+            _count_episodes(history["records"], options, split.train.trainable())
         score = None if history is None else history["best_validation"]
         if judge is not None:
             score = judge.mean(ranker)
             trials.append({"values": values, "score": score})
         if not kept or (score or 0.0) > (kept[0].validation or 0.0):
-            config_of = as_values(options)
-            kept = [
-                Fitted(ranker=ranker, config=config_of, chosen=values, validation=score, trials=trials, history=history)
-            ]
+            made = as_values(options)
+            kept = [Fitted(ranker=ranker, config=made, chosen=values, validation=score, trials=trials, history=history)]
     return kept[0]
 
 
@@ -280,8 +281,8 @@ def commit() -> str | None:
         return None
 
 
-def _with_episodes(records: Sequence[Mapping[str, Any]], options: Any, topics: TopicSet) -> list[dict[str, Any]]:
-    """A learner's records with the episodes and steps played so far, from the topics seen and what it plays on each.
+def _count_episodes(records: Sequence[dict[str, Any]], options: Any, topics: TopicSet) -> None:
+    """Add to a learner's records the episodes and steps played so far, from the topics seen and what it plays on each.
 
     The options say what is played: `horizon` documents selected one by one, or (`n_scores`) all scored at once.
     Learners that have neither play no episodes that could be counted.
@@ -292,13 +293,10 @@ def _with_episodes(records: Sequence[Mapping[str, Any]], options: Any, topics: T
     elif hasattr(options, "n_scores"):
         length = 1.0
     else:
-        return [dict(record) for record in records]
-    rollouts = int(getattr(options, "rollouts", 1))
-    played = [int(record["topics"]) * rollouts for record in records]
-    return [
-        {**record, "episodes": count, "steps": round(count * length)}
-        for record, count in zip(records, played, strict=True)
-    ]
+        return
+    for record in records:
+        episodes = record["topics"] * getattr(options, "rollouts", 1)
+        record |= {"episodes": episodes, "steps": round(episodes * length)}
 
 
 def _hold_out(topics: TopicSet, seed: int) -> Split:
@@ -310,13 +308,3 @@ def _hold_out(topics: TopicSet, seed: int) -> Split:
     parts = [topics.replace(topics[int(i)] for i in sorted(part)) for part in (order[held:], order[:held])]
     how = {"validation_share": VALIDATION_SHARE, "seed": seed}
     return Split(train=parts[0], validation=parts[1], test=None, description=how)
-
-
-def _fold_numbers(text: str, file: Path | None) -> tuple[int, int]:
-    """The numbers in "I/N"; 0 for the second in "I", where a file says how many there are."""
-    expected = "a number, such as --fold 1" if file is not None else "two numbers, such as --fold 1/5"
-    if not re.fullmatch(r"\d+" if file is not None else r"\d+/\d+", text, re.ASCII):
-        where = f"with --folds {file}" if file is not None else "without a --folds file"
-        raise ValueError(f"--fold {text!r}: expected {expected} ({where})")
-    first, _, second = text.partition("/")
-    return int(first), int(second or 0)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import textwrap
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from typing import Any
 
@@ -15,7 +17,8 @@ from srd_train.commands.console import Output
 from srd_train.report.topic_statistics import statistics, statistics_table
 from srd_train.serving.ranking import topic_stream
 
-_TEXT = 60
+_shortened = partial(textwrap.shorten, width=60, placeholder="…")
+"""The beginning of a text, on one line."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,8 +77,8 @@ class Head:
             for document in topic["documents"]:
                 score = "" if document["retrieval_score"] is None else f"{document['retrieval_score']:.3f}"
                 covers = ", ".join(document["covers"] or ()) or "-"
-                rows.append([document["id"], covers, _short(document["text"] or ""), score])
-            title = f"topic {topic['query_id']}" + (f": {_short(topic['query_text'])}" if topic["query_text"] else "")
+                rows.append([document["id"], covers, _shortened(document["text"] or ""), score])
+            title = ": ".join(filter(None, [f"topic {topic['query_id']}", _shortened(topic["query_text"] or "")]))
             width = f"vector width {topic['vector_width']}" if topic["vector_width"] else "no vectors"
             judged = (
                 f"{len(topic['subtopics'])} subtopics" if topic["documents"][0]["covers"] is not None else "not judged"
@@ -105,9 +108,3 @@ def _as_json(topic: Topic, documents: int) -> dict[str, Any]:
             for i, doc_id in enumerate(topic.doc_ids[:documents])
         ],
     }
-
-
-def _short(text: str) -> str:
-    """The beginning of a text, on one line."""
-    line = " ".join(text.split())
-    return line if len(line) <= _TEXT else line[: _TEXT - 1] + "…"

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from run_srd import Srd
 
-from srd_train.experiment.tensorboard import EventLog
+from srd_train.experiment.tensorboard import event_log
 
 pytest.importorskip("tensorboard")
 
@@ -67,11 +67,11 @@ def test_a_resumed_run_goes_on_without_repeating_a_step(srd: Srd, tiny_file: Pat
 
 def test_epochs_that_a_run_repeats_after_a_crash_are_written_once(tmp_path: Path) -> None:
     records = [{"topics": 18 * epoch, "epoch": epoch, "validation": 0.1 * epoch} for epoch in range(5)]
-    with EventLog(tmp_path) as log:
-        log.add(records[:3])
-    with EventLog(tmp_path, resume=True) as log:  # from an older checkpoint
-        log.add(records[:2])
-        log.add(records)
+    with event_log(tmp_path) as log:
+        log(records[:3])
+    with event_log(tmp_path, resume=True) as log:  # from an older checkpoint
+        log(records[:2])
+        log(records)
     assert set(scalars(tmp_path)["epoch"]) == {0, 18, 36, 54, 72}
 
 
@@ -82,12 +82,13 @@ def test_folders_and_rankers_that_do_not_fit(srd: Srd, tiny_file: Path, tmp_path
     assert "already holds the events of a run" in srd.fails(*words, "--out", tmp_path / "b")
     assert scalars(tmp_path / "events") == before
     heuristic = ("train", "mmr", "--topics", tiny_file, "--out", tmp_path / "c", "--tensorboard", tmp_path / "d")
-    assert "it has no epochs to log" in srd.fails(*heuristic)
+    assert "has no epochs; leave --tensorboard out" in srd.fails(*heuristic)
 
 
 def test_without_tensorboard_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     for name in [name for name in sys.modules if name.startswith(("tensorboard", "torch.utils.tensorboard"))]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "tensorboard", None)
-    with pytest.raises(ImportError, match=r'--tensorboard needs tensorboard: pip install "srd-gym\[tensorboard\]"'):
-        EventLog(tmp_path)
+    needed = r'--tensorboard needs tensorboard: pip install "srd-gym\[tensorboard\]"'
+    with pytest.raises(ImportError, match=needed), event_log(tmp_path):
+        pass

@@ -44,7 +44,6 @@ def test_a_cut_off_record_is_named_and_the_others_are_kept(tmp_path: Path) -> No
             {"history": {"measure": "alpha_nDCG@5", "records": [{"episodes": 3}]}},
             "its history: record 1: 'epoch'",
         ),
-        ({"depth": 0}, "depth must be at least 1, got 0"),
         ({"measures": {"alpha_nDGC@5": 1.0}, "per_topic": {"q": {"alpha_nDGC@5": 1.0}}}, "Did you mean alpha_nDCG"),
     ],
 )

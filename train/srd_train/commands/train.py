@@ -26,7 +26,7 @@ from srd_train.commands.console import (
     parsed_with_ranker,
 )
 from srd_train.experiment.fit import Fitted, Split, commit, fit_ranker, split_topics, topics_seen, with_lsa
-from srd_train.experiment.tensorboard import EventLog
+from srd_train.experiment.tensorboard import event_log
 from srd_train.serving.models import VECTORIZER_FOLDER, saved_vectorizer, write_heuristic
 
 
@@ -143,12 +143,12 @@ class TrainCommand:
         with contextlib.ExitStack() as stack:
             show = topics_seen(stack.enter_context(output.progress(f"train {spec.name}")))
             wanted = options.tensorboard
-            log = None if wanted is None else stack.enter_context(EventLog(wanted, resume=options.resume))
+            log = None if wanted is None else stack.enter_context(event_log(wanted, resume=options.resume))
 
             def on_progress(progress: Progress) -> None:
                 show(progress)
                 if log is not None:
-                    log.add(progress.records)
+                    log(progress.records)
 
             try:
                 fitted = fit_ranker(
@@ -173,7 +173,7 @@ class TrainCommand:
                 )
                 raise
             if log is not None and fitted.history is not None:
-                log.add(fitted.history["records"])
+                log(fitted.history["records"])
             return fitted
 
     def _say(self, fitted: Fitted, split: Split, output: Output) -> None:

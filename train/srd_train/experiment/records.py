@@ -9,7 +9,7 @@ from typing import Any
 
 from srd_agents.config import check_type
 from srd_agents.history import History
-from srd_gym.checks import check_integer, check_number
+from srd_gym.checks import check_integer
 from srd_gym.measures import measure
 
 Record = Mapping[str, Any]
@@ -72,10 +72,7 @@ def _check(record: Record) -> None:
     """Refuse what no table or page could be made of."""
     _check_keys(record, _CELL)
     _check_keys(record["topic_set"], _TOPIC_SET)
-    check_integer("depth", record["depth"], 1)
     check_integer("test", record["topic_set"]["test"], 1)
-    for key in ("fit_cpu_seconds", "rank_cpu_seconds"):
-        check_number(key, record[key], 0)
     if record["history"] is not None:
         History.of(record["history"], "its history")
     if not record["per_topic"]:

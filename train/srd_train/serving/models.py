@@ -96,7 +96,6 @@ def write_heuristic(
         "vector_width": vector_width,
         "seed": None,
         "config": dict(config),
-        "versions": versions(),
         "metadata": dict(metadata),
         "history": None,
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -16,9 +17,6 @@ from srd_gym.data.parquet import count_row_groups, iter_query_ids, iter_topics
 from srd_gym.topic import Topic, TopicSet
 from srd_train.experiment.engines import connected_ray
 from srd_train.serving.models import Model
-
-_FILES = "*.parquet"
-_PATTERN_MARKS = "*?["
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,16 +76,12 @@ def topic_stream(source: str) -> TopicStream:
     path = WORDS if source == WORDS.stem else Path(source)
     if path.is_file():
         return TopicStream(name=source, files=(path,))
-    if path.is_dir():
-        folder, pattern = path, _FILES
-    elif any(mark in source for mark in _PATTERN_MARKS):
-        anchor = Path(path.anchor)
-        folder, pattern = anchor, str(path.relative_to(anchor))
-    else:
+    pattern = f"{glob.escape(source)}/*.parquet" if path.is_dir() else source
+    if not glob.has_magic(pattern):
         return TopicStream(name=source, generated=load_topics(source))
-    files = tuple(sorted(file for file in folder.glob(pattern) if file.is_file()))
+    files = tuple(sorted(file for name in glob.glob(pattern) if (file := Path(name)).is_file()))
     if not files:
-        raise FileNotFoundError(f"topics: no file matches {folder / pattern}; expected Parquet files of topics")
+        raise FileNotFoundError(f"topics: no file matches {pattern}; expected Parquet files of topics")
     return TopicStream(name=source, files=files)
 
 

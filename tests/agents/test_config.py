@@ -47,7 +47,7 @@ BAD: list[tuple[str, dict[str, Any], str]] = [
     ("maskable-ppo", {"gae_lambda": 1.5}, "gae_lambda must be between 0 and 1"),
     ("mcts", {"root": "gumbel", "dirichlet_fraction": 0.25}, "draws its own noise"),
     ("mcts", {"attention": 5}, "attention must be even"),
-    ("mcts", {"considered": 3}, "Did you mean max_num_considered_actions"),
+    ("mcts", {"simulation": 3}, "Did you mean simulations"),
     ("mdp-div", {"batch_topics": 4}, "batch_topics must be 1 for mdp-div"),
     ("mdp-div", {"learning_rat": 0.1}, "unknown option of ranker 'mdp-div'"),
     ("mdp-div", {"pruning": "knn:1.5"}, "fraction must be between 0 and 1, got 1.5"),

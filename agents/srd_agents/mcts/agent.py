@@ -10,10 +10,11 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from srd_agents.features import side_by_side
 from srd_agents.mcts.config import MctsConfig
 from srd_agents.mcts.loss import policy_loss, value_loss
 from srd_agents.mcts.network import NumpyEvaluator, SearchNetwork
-from srd_agents.mcts.rollout import OrderedTopic, Planner, Played, Simulator
+from srd_agents.mcts.rollout import OrderedTopic, Planner, Played, play_episodes
 from srd_agents.networks.inputs import inputs_of, log_policy
 from srd_agents.networks.learner import NetworkLearner
 from srd_gym.core import SelectionCore
@@ -42,9 +43,11 @@ class Mcts(NetworkLearner[MctsConfig]):
 
     _network: SearchNetwork
     _generator: np.random.Generator
-    _simulator: Simulator
+    _core: SelectionCore
+    _orders: IntArray
+    """[T, N]."""
     _topics: list[OrderedTopic]
-    only_training: ClassVar[tuple[str, ...]] = ("_optimizer", "_simulator", "_topics")
+    only_training: ClassVar[tuple[str, ...]] = ("_optimizer", "_core", "_orders", "_topics")
 
     # Ranking.
 
@@ -67,7 +70,7 @@ class Mcts(NetworkLearner[MctsConfig]):
     def _searched(self, evaluator: NumpyEvaluator, counts: IntArray, k: int) -> IntArray:
         """[B, T] the first ranks, by search; -1 where a list has ended."""
         planner = Planner(config=self.config, simulations=self.config.rank_simulations)
-        played = planner.play(evaluator, counts, most_ranks=min(k, self.config.horizon))
+        played = planner.play(evaluator, counts, min(k, self.config.horizon))
         return np.where(played.active, played.documents, -1)
 
     @torch.inference_mode()
@@ -102,13 +105,13 @@ class Mcts(NetworkLearner[MctsConfig]):
         self._optimizer = make(parameters, lr=config.learning_rate)
         self._generator = np.random.default_rng([seed, 0x3CE5])
         self._topics = [OrderedTopic.of(topic) for topic in topics]
-        core = SelectionCore(topics, reward=config.reward, horizon=config.horizon)
-        self._simulator = Simulator(core, [topic.order for topic in self._topics])
+        self._orders = side_by_side([topic.order for topic in self._topics])
+        self._core = SelectionCore(topics, reward=config.reward, horizon=config.horizon)
 
     def _update(self, batch: IntArray) -> Mapping[str, float]:
         topics = [self._topics[index] for index in batch]
-        planner = Planner(config=self.config, simulations=self.config.simulations, training=True)
-        played, outcome = self._simulator.play(planner, self._evaluator(topics), batch, self._generator)
+        planner = Planner(config=self.config, simulations=self.config.simulations, rng=self._generator)
+        played, outcome = play_episodes(self._core, self._orders, planner, self._evaluator(topics), batch)
         return {"return": float(outcome.mean()), **self._learn(topics, played, outcome)}
 
     def _learn(self, topics: Sequence[OrderedTopic], played: Played, outcome: ScoreArray) -> dict[str, float]:

@@ -29,13 +29,9 @@ class MctsConfig(LearnerConfig):
     unvisited: Literal["zero", "parent"] = "zero"
     """What an untried document counts for in a search: "zero", as in the paper, or the V of its "parent"."""
     root: Literal["puct", "gumbel"] = "gumbel"
-    """How training tries the root's documents: by the paper's rule, or Gumbel sampling with sequential halving."""
-    max_num_considered_actions: Count = 16
-    """Documents that a Gumbel root begins with."""
+    """How training tries the root's documents: by the paper's rule, or Gumbel sampling of 16 and sequential halving."""
     dirichlet_fraction: Share = 0.0
     """Share of Dirichlet noise in the root's priors in training, 0 to 1; the paper has none."""
-    dirichlet_alpha: Positive = 10.0
-    """Total concentration of that noise: each document on offer gets an even part of it (mctx's is one document's)."""
     hidden: Count = 16
     """Width of the LSTM's cell; the paper's is 5."""
     init: Literal["similarity", "uniform"] = "similarity"

@@ -5,8 +5,6 @@ Shapes: M topics, N candidates, F vector width, H hidden width, E nodes of searc
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -18,17 +16,6 @@ from srd_agents.networks.inputs import Inputs, Standardizer, orthonormal
 from srd_gym.protocols import IntArray
 
 Floats = NDArray[np.float32]
-
-
-class Projection(NamedTuple):
-    """All of a topic that the recurrence needs; nothing of width F is left."""
-
-    scoring: Tensor
-    """[M, N, 2H], x'U of each candidate."""
-    inputs: Tensor
-    """[M, N, 4H], what each candidate adds to the LSTM's gates (input, forget, cell, output)."""
-    initial: Tensor
-    """[M, 2H], [c_0; h_0]."""
 
 
 class SearchNetwork(nn.Module):
@@ -108,23 +95,24 @@ class SearchNetwork(nn.Module):
         self.scoring_weight.zero_()
         self.scoring_weight[:width, cells] = pairs.T * half**-0.5
 
-    def project(self, inputs: Inputs) -> Projection:
-        """Everything that depends on the topic alone.
+    def project(self, inputs: Inputs) -> tuple[Tensor, Tensor, Tensor]:
+        """All of a topic that the recurrence needs; nothing of width F is left.
 
         Args:
             inputs: queries [M, F] (zeros: none, which gives the state sigma(0)), documents [M, N, F], present [M, N].
 
         Returns:
-            The projection, with gradients to all that it is made of.
+            With gradients to all that they are made of:
+
+            - [M, N, 2H], x'U of each candidate
+            - [M, N, 4H], what each candidate adds to the LSTM's gates (input, forget, cell, output)
+            - [M, 2H], [c_0; h_0]
         """
         queries, rows = self.standardizer(inputs.queries, inputs.documents)
         if self.attention is not None:
             rows = torch.cat([rows, self.attention(rows, inputs.present)], dim=-1)
-        return Projection(
-            rows @ self.scoring_weight,
-            rows @ self.input_weight.T + self.gate_bias,
-            torch.sigmoid(queries @ self.query_weight.T),
-        )
+        gates = rows @ self.input_weight.T + self.gate_bias
+        return rows @ self.scoring_weight, gates, torch.sigmoid(queries @ self.query_weight.T)
 
     def next_state(self, state: Tensor, inputs: Tensor) -> Tensor:
         """One step of the LSTM.

@@ -7,13 +7,11 @@ seeded order (`OrderedTopic`). A trees that are searched.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
-from srd_agents.features import side_by_side
 from srd_agents.mcts.config import MctsConfig
 from srd_agents.mcts.root import dirichlet_noise, mix_noise, run_gumbel
 from srd_agents.mcts.search import Evaluator, Search, Terminal, instantiate, run
@@ -23,20 +21,19 @@ from srd_gym.protocols import BoolArray, IntArray, ScoreArray
 from srd_gym.topic import FloatArray, Topic
 
 
-def seeded_order(topic: Topic, seed: int) -> IntArray:
-    """A shuffle of the candidates that depends on the seed and on ids alone.
+def seeded_order(topic: Topic) -> IntArray:
+    """A shuffle of the candidates that depends on ids alone.
 
     The published code breaks ties by index on files in ideal order, which leaks the labels; with this order a
     permutation of the candidates changes nothing.
 
     Args:
         topic: with N candidates.
-        seed: any integer from 0.
 
     Returns:
         [N] int64, candidate indices in the new order.
     """
-    key = hashlib.blake2b(f"{seed} {topic.query_id}".encode(), digest_size=16).digest()
+    key = hashlib.blake2b(f"0 {topic.query_id}".encode(), digest_size=16).digest()
     digests = [hashlib.blake2b(name.encode(), key=key, digest_size=8).digest() for name in topic.doc_ids]
     return np.argsort(np.frombuffer(b"".join(digests), ">u8"), kind="stable").astype(np.int64)
 
@@ -59,7 +56,7 @@ class OrderedTopic:
         Raises:
             ValueError: it has no vectors.
         """
-        order = seeded_order(topic, 0)
+        order = seeded_order(topic)
         documents = np.ascontiguousarray(topic.require_vectors("a learned ranker")[order])
         return cls(order, documents, topic)
 
@@ -84,40 +81,31 @@ class Planner:
     config: MctsConfig
     simulations: int
     """At each rank, at least 1."""
-    training: bool = False
-    """Whether it explores: noise and Gumbel roots belong to training alone."""
+    rng: np.random.Generator | None = None
+    """Explores: noise and Gumbel roots belong to training alone; None: no exploring, as at ranking time."""
 
     @property
     def gumbel(self) -> bool:
         """Whether roots are tried by Gumbel sampling with sequential halving."""
-        return self.training and self.config.root == "gumbel"
+        return self.rng is not None and self.config.root == "gumbel"
 
     def play(
-        self,
-        evaluator: Evaluator,
-        n_candidates: IntArray,
-        *,
-        terminal: Terminal | None = None,
-        rng: np.random.Generator | None = None,
-        on_rank: Callable[[IntArray, IntArray], None] | None = None,
-        most_ranks: int | None = None,
+        self, evaluator: Evaluator, n_candidates: IntArray, most_ranks: int, terminal: Terminal | None = None
     ) -> Played:
-        """Fill the ranks of B lists, a search before each.
+        """Fill the first ranks of B lists, a search before each.
 
         Args:
             evaluator: the network on these topics.
             n_candidates: [B].
+            most_ranks: stop after so many, or at the lists' ends.
             terminal: what finished lists are worth; None: V of the network, as at ranking time.
-            rng: for noise; None: none is drawn.
-            on_rank: called with (topics [A], documents [A]) after each rank.
-            most_ranks: stop after so many; None: at the lists' ends.
         """
         trees = Trees(n_candidates, self.config.horizon, evaluator.state_width, self.simulations)
         every = np.arange(len(n_candidates))
         empty = np.full((len(every), self.config.horizon), -1, np.int64)
         search = Search(trees, evaluator, self.config, terminal)
         instantiate(search, every, evaluator.initial(every), empty)
-        ranks = min(int(trees.length.max()), most_ranks or self.config.horizon)
+        ranks = min(int(trees.length.max()), most_ranks)
         width = trees.document.shape[1]
         documents = np.zeros((len(every), ranks), np.int64)
         policies = np.zeros((len(every), ranks, width))
@@ -127,38 +115,27 @@ class Planner:
         for rank in range(ranks):
             on = np.flatnonzero(active[:, rank])
             allowed[on, rank] = offered[on]
-            chosen, policies[on, rank] = self._choose(search, on, offered[on], rng)
+            chosen, policies[on, rank] = self._choose(search, on, offered[on])
             documents[on, rank] = chosen
             offered[on, chosen] = False
-            if on_rank is not None:
-                on_rank(on, chosen)
             further = trees.length[on] > rank + 1
             if rank + 1 < ranks and further.any():
                 move(search, on[further], chosen[further], keep=not self.gumbel)
         return Played(documents, policies, active, allowed)
 
-    def _choose(
-        self, search: Search, on: IntArray, offered: BoolArray, rng: np.random.Generator | None
-    ) -> tuple[IntArray, ScoreArray]:
+    def _choose(self, search: Search, on: IntArray, offered: BoolArray) -> tuple[IntArray, ScoreArray]:
         """The document for the next rank of each tree, and the policy to learn."""
-        if self.gumbel:
-            noise = np.zeros(offered.shape) if rng is None else rng.gumbel(size=offered.shape)
-            return run_gumbel(search, on, self.simulations, noise)
-        if self.training and self.config.dirichlet_fraction and rng is not None:
-            mix_noise(search, on, dirichlet_noise(offered, self.config.dirichlet_alpha, rng))
+        if self.rng is not None and self.config.root == "gumbel":
+            return run_gumbel(search, on, self.simulations, self.rng.gumbel(size=offered.shape))
+        if self.rng is not None and self.config.dirichlet_fraction:
+            mix_noise(search, on, dirichlet_noise(offered, self.rng))
         run(search, on, self.simulations)
         return most_visited(search.trees, on), visit_shares(search.trees, on)
 
 
 def most_visited(trees: Trees, which: IntArray) -> IntArray:
-    """[A] the document of each root's most visited edge; among equals the one of the larger prior.
-
-    Raises:
-        ValueError: a root without edges.
-    """
+    """[A] the document of each root's most visited edge; among equals the one of the larger prior."""
     blocks = trees.block[trees.root[which]]
-    if (blocks < 0).any():
-        raise ValueError("a root without edges has no most visited one; search at least one simulation first")
     best = trees.edges[blocks, TRIED].argmax(axis=1)
     documents: IntArray = trees.document[blocks, best].astype(np.int64)
     return documents
@@ -193,51 +170,34 @@ def move(search: Search, which: IntArray, documents: IntArray, *, keep: bool = T
         instantiate(search, one, state, ranking)
 
 
-class Simulator:
-    """Episodes of training topics in the simulator, which gives every list its worth.
+def play_episodes(
+    core: SelectionCore, orders: IntArray, planner: Planner, evaluator: Evaluator, batch: IntArray
+) -> tuple[Played, ScoreArray]:
+    """Search through episodes of training topics; the simulator gives every list its worth.
 
     Args:
         core: the simulator.
-        orders: [N_t] seeded order of each topic's candidates.
+        orders: [T, N] seeded order of each of its topics' candidates.
+        planner: how.
+        evaluator: the network on these topics.
+        batch: [B] topics of the simulator.
+
+    Returns:
+        (what was played, [B] the measure of each finished list).
+
+    Raises:
+        ValueError: the simulator pays by a user's own reward: a search needs a measure of finished lists.
     """
+    bound, places = core.bound, orders[batch]
+    if bound is None:
+        raise ValueError(f"reward {core.reward_name!r} is not a measure: a search needs the measure of finished lists")
 
-    def __init__(self, core: SelectionCore, orders: list[IntArray]) -> None:
-        self._core, self._orders = core, side_by_side(orders)
+    def worth(trees: IntArray, lists: IntArray) -> ScoreArray:
+        rankings = np.where(lists >= 0, places[trees[:, None], lists], -1)
+        return bound.score_rankings(rankings, core.arrays.judgments, batch[trees])
 
-    def play(
-        self, planner: Planner, evaluator: Evaluator, batch: IntArray, rng: np.random.Generator | None
-    ) -> tuple[Played, ScoreArray]:
-        """Search through episodes of some topics.
-
-        Args:
-            planner: how.
-            evaluator: the network on these topics.
-            batch: [B] topics of the simulator.
-            rng: for noise; None: none is drawn.
-
-        Returns:
-            (what was played, [B] the measure of each finished list).
-
-        Raises:
-            ValueError: the simulator pays by a user's own reward: a search needs a measure of finished lists.
-        """
-        core, orders = self._core, self._orders[batch]
-        bound = core.bound
-        if bound is None:
-            raise ValueError(
-                f"reward {core.reward_name!r} is not a measure: a search needs the measure of finished lists"
-            )
-        core.reset(batch)
-
-        def worth(trees: IntArray, lists: IntArray) -> ScoreArray:
-            rankings = np.where(lists >= 0, orders[trees[:, None], lists], -1)
-            return bound.score_rankings(rankings, core.arrays.judgments, batch[trees])
-
-        def act(topics: IntArray, documents: IntArray) -> None:
-            actions = np.zeros(core.n_episodes, np.int64)
-            actions[topics] = orders[topics, documents]
-            core.step(actions)
-
-        counts = core.arrays.n_candidates[batch]
-        played = planner.play(evaluator, counts, terminal=worth, rng=rng, on_rank=act)
-        return played, core.returns()
+    played = planner.play(evaluator, core.arrays.n_candidates[batch], core.horizon, worth)
+    core.reset(batch)
+    for documents in played.documents.T:
+        core.step(places[np.arange(len(batch)), documents])
+    return played, core.returns()

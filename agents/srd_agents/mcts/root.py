@@ -16,6 +16,10 @@ from srd_gym.protocols import BoolArray, IntArray, ScoreArray
 
 VISITS_OFFSET, VALUE_SCALE = 50.0, 1.0
 """c_visit and c_scale of Danihelka et al. 2022, section 3.4."""
+MOST_CONSIDERED = 16
+"""Documents that a Gumbel root begins with."""
+DIRICHLET_ALPHA = 10.0
+"""Total concentration of the noise, shared evenly by the candidates: what chess, shogi and Go programs use."""
 
 
 def expand_roots(search: Search, which: IntArray) -> None:
@@ -43,18 +47,17 @@ def mix_noise(search: Search, which: IntArray, noise: ScoreArray) -> None:
         _sort_untried(trees, block, mixed)
 
 
-def dirichlet_noise(on_offer: BoolArray, alpha: float, rng: np.random.Generator) -> ScoreArray:
+def dirichlet_noise(on_offer: BoolArray, rng: np.random.Generator) -> ScoreArray:
     """[A, N] noise, Dirichlet over the candidates on offer, 0 elsewhere.
 
     Args:
         on_offer: [A, N] bool.
-        alpha: the total concentration, shared evenly by the candidates: 10 is what chess, shogi and Go programs use.
         rng: the generator.
     """
     out = np.zeros(on_offer.shape)
     for row, offered in zip(out, on_offer, strict=True):
         count = int(offered.sum())
-        row[offered] = rng.dirichlet(np.full(count, alpha / count))
+        row[offered] = rng.dirichlet(np.full(count, DIRICHLET_ALPHA / count))
     return out
 
 
@@ -76,7 +79,7 @@ def run_gumbel(search: Search, which: IntArray, simulations: int, gumbel: ScoreA
     trees = search.trees
     expand_roots(search, which)
     blocks = trees.block[trees.root[which]]
-    most = min(search.config.max_num_considered_actions, simulations)
+    most = min(MOST_CONSIDERED, simulations)
     roots = [_Halving(trees, int(block), g, most, simulations) for block, g in zip(blocks, gumbel, strict=True)]
     # A list, not a generator: every root must plan.
     while any([root.plan() for root in roots]):

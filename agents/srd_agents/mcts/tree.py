@@ -40,7 +40,7 @@ class Trees:
         simulations: per tree; nodes kept from an earlier search count.
 
     Raises:
-        ValueError: more candidates than int16 can number, or more nodes than int32 can.
+        ValueError: more candidates than int16 can number.
     """
 
     def __init__(self, n_candidates: IntArray, horizon: int, state_width: int, simulations: int) -> None:
@@ -52,8 +52,6 @@ class Trees:
             raise ValueError(
                 f"trees hold at most {MOST_CANDIDATES} candidates a topic, got {width}; shorten the topics"
             )
-        if nodes >= 2**31:
-            raise ValueError(f"{trees} trees of {simulations} simulations are too many nodes; search fewer at a time")
         self.n_candidates = np.asarray(n_candidates, dtype=np.int64)
         """[B]."""
         self.length = np.minimum(horizon, self.n_candidates)

@@ -89,8 +89,6 @@ class ScoringLearner(NetworkLearner[C]):
     # Ranking.
 
     def _rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
-        for topic in topics:
-            self._check_size(topic)
         counts = np.array([topic.n_candidates for topic in topics])
         out: list[IntArray] = [np.empty(0, np.int64)] * len(topics)
         # Topics of like size share a pass, so that little of it goes into padding.
@@ -127,14 +125,6 @@ class ScoringLearner(NetworkLearner[C]):
         slope = values @ (np.arange(values.shape[2], dtype=np.float32) - (values.shape[2] - 1) / 2)
         return np.lexsort((-slope, keys), axis=1)
 
-    def _check_size(self, topic: Topic) -> None:
-        most = self.config.max_candidates
-        if most is not None and topic.n_candidates > most:
-            raise ValueError(
-                f"topic {topic.query_id!r} has {topic.n_candidates} candidates, ranker {self.name!r} was set up for at "
-                f"most max_candidates={most}; raise that, or shorten the topic with Topic.take"
-            )
-
     # Weights.
 
     def _build(self, vector_width: int) -> None:
@@ -145,8 +135,6 @@ class ScoringLearner(NetworkLearner[C]):
 
     def _prepare(self, topics: TopicSet, seed: int) -> None:
         config = self.config
-        for topic in topics:
-            self._check_size(topic)
         initialise(self._network, torch.Generator().manual_seed(seed))
         if config.standardize:
             self._network.inputs.fit(topics)
@@ -242,7 +230,7 @@ class Qmix(ScoringLearner[QmixConfig]):
         config = self.config
         if config.state == "flat":
             return FlatMixer(vector_width, config.max_candidates or 0, config.mixing_width)
-        return PooledMixer(vector_width, config.mixing_width, per_document=config.state == "documents")
+        return PooledMixer(vector_width, config.mixing_width)
 
     def _start_at(self, reward: float) -> None:
         self._network.mixer.start_at(reward)

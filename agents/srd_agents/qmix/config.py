@@ -9,9 +9,6 @@ from srd_agents.config import Count, CountFromZero, Positive, Share
 from srd_agents.learner import LearnerConfig
 from srd_gym.checks import check_integer, check_number
 
-MOST_SCORES = 65536
-"""What two bytes of the replay can tell apart."""
-
 
 @dataclass(frozen=True, kw_only=True)
 class ScoringConfig(LearnerConfig):
@@ -53,8 +50,6 @@ class ScoringConfig(LearnerConfig):
     """Episodes over which that falls, in a straight line."""
     replay_capacity: Count = 20_000
     """Visits kept; the oldest make room."""
-    max_candidates: int | None = None
-    """Most documents a topic may have; None: any number. state="flat" needs it: every topic must have as many."""
     tie_break: Literal["retrieval", "q"] = "retrieval"
     """Order of documents with the same score when ranking: candidate order, or how clearly their action values rise
     with the score."""
@@ -66,17 +61,11 @@ class ScoringConfig(LearnerConfig):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_integer("n_scores", self.n_scores, 2)
-        if self.n_scores > MOST_SCORES:
-            raise ValueError(f"n_scores must be at most {MOST_SCORES}, got {self.n_scores}")
         if self.attention_width % self.heads:
             raise ValueError(
                 f"attention_width must be a multiple of heads, got width {self.attention_width} and {self.heads} heads"
             )
         check_number("epsilon_end", self.epsilon_end, 0.0, self.epsilon_start)
-        if self.max_candidates is not None:
-            check_integer("max_candidates", self.max_candidates, 1)
-        if not all(part.strip() for part in self.reward.split(" + ")):
-            raise ValueError(f'reward must be measures joined by " + ", got {self.reward!r}')
 
     @property
     def rewards(self) -> tuple[str, ...]:
@@ -88,14 +77,17 @@ class ScoringConfig(LearnerConfig):
 class QmixConfig(ScoringConfig):
     """QMIX: a monotone mixing network whose weights depend on the topic."""
 
-    state: Literal["documents", "pooled", "flat"] = "documents"
+    state: Literal["documents", "flat"] = "documents"
     """What makes the mixing weights: "documents" a row for each document from query, mean document and the document;
-    "pooled" one row for all from query and mean document; "flat" all vectors side by side, as published (the order of
-    the documents matters and `max_candidates` fixes their number)."""
+    "flat" all vectors side by side, as published (the order of the documents matters)."""
+    max_candidates: int | None = None
+    """How many documents every topic of training has, for state="flat"."""
     mixing_width: Count = 8
     """Width of the mixing network."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.state == "flat" and self.max_candidates is None:
-            raise ValueError("state='flat' needs max_candidates: the number of documents that every topic has")
+        if self.state == "flat":
+            if self.max_candidates is None:
+                raise ValueError("state='flat' needs max_candidates: the number of documents that every topic has")
+            check_integer("max_candidates", self.max_candidates, 1)

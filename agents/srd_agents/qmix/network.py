@@ -62,9 +62,9 @@ class ScoreNetwork(nn.Module):
 class PooledMixer(nn.Module):
     """Hypernetworks on a state that does not depend on the order of the documents, for any number of them.
 
-    B1, W2 and B2 come from the query and the mean of the real documents. W1 has one row for each document: with
-    `per_document` from query, mean document and the document itself, else the same row for all. Rows are divided by the
-    number of documents, so that Q_tot is of one size whatever their number.
+    B1, W2 and B2 come from the query and the mean of the real documents. W1 has one row for each document, from query,
+    mean document and the document itself. Rows are divided by the number of documents, so that Q_tot is of one size
+    whatever their number.
 
     Differs from the paper: the state is pooled instead of flattened.
 
@@ -72,21 +72,13 @@ class PooledMixer(nn.Module):
         width: F.
         mixing_width: M.
         hidden: H.
-        per_document: whether a document's own vector shapes its row of W1.
     """
 
-    def __init__(
-        self,
-        width: int,
-        mixing_width: int = 8,
-        hidden: int = 64,
-        *,
-        per_document: bool = True,
-    ) -> None:
+    def __init__(self, width: int, mixing_width: int, hidden: int = 64) -> None:
         super().__init__()
         self.pooled = dense(2 * width, hidden)
         self.topic_part = dense(2 * width, hidden)
-        self.document_part = dense(width, hidden, bias=False) if per_document else None
+        self.document_part = dense(width, hidden, bias=False)
         self.first = dense(hidden, mixing_width)
         self.bias = dense(hidden, mixing_width)
         self.second = dense(hidden, mixing_width)
@@ -96,13 +88,10 @@ class PooledMixer(nn.Module):
         """The mixing weights of each topic: V = U visits in the order of the topics."""
         state = torch.cat([inputs.queries, mean_document(inputs)], dim=1)
         pooled = torch.relu(self.pooled(state))
-        rows: Tensor = self.topic_part(state)[:, None]
-        if self.document_part is not None:
-            rows = rows + self.document_part(inputs.documents)
+        rows = self.topic_part(state)[:, None] + self.document_part(inputs.documents)
         first = self.first(torch.relu(rows)).abs()
-        count = inputs.documents.shape[1]
         if inputs.present is None:
-            first = first.expand(-1, count, -1) / count
+            first = first / first.shape[1]
         else:
             first = first * (inputs.present / inputs.present.sum(dim=1, keepdim=True))[:, :, None]
         return MixingWeights(first, self.bias(pooled), self.second(pooled).abs(), self.last(pooled)[:, 0])
@@ -135,7 +124,7 @@ class FlatMixer(nn.Module):
         mixing_width: M.
     """
 
-    def __init__(self, width: int, documents: int, mixing_width: int = 32) -> None:
+    def __init__(self, width: int, documents: int, mixing_width: int) -> None:
         super().__init__()
         self.documents, self.mixing_width = documents, mixing_width
         state = (documents + 1) * width
@@ -155,7 +144,7 @@ class FlatMixer(nn.Module):
         if count != self.documents or inputs.present is not None:
             raise ValueError(
                 f"the flattened state takes exactly {self.documents} documents a topic, got up to {count}; "
-                "the pooled states take any number"
+                "state='documents' takes any number"
             )
         state = torch.cat([inputs.queries, inputs.documents.flatten(1)], dim=1)
         first = self.first(state).abs().view(-1, count, self.mixing_width)

@@ -32,13 +32,13 @@ class Replay:
         capacity: C.
         rollouts: R.
         documents: N.
-        n_scores: A; a score takes one byte up to 256 of them, else two.
+        n_scores: A; a score takes one byte up to 256 of them, then two, then four.
     """
 
     def __init__(self, capacity: int, rollouts: int, documents: int, n_scores: int) -> None:
         self.capacity = capacity
         self._topics = np.zeros(capacity, np.int32)
-        self._actions = np.zeros((capacity, rollouts, documents), np.uint8 if n_scores <= 256 else np.uint16)
+        self._actions = np.zeros((capacity, rollouts, documents), np.min_scalar_type(n_scores - 1))
         self._rewards = np.zeros((capacity, rollouts), np.float32)
         self._next, self._filled = 0, 0
 
@@ -60,13 +60,7 @@ class Replay:
         self._filled = min(self._filled + len(topics), self.capacity)
 
     def sample(self, count: int, rng: np.random.Generator) -> Visits:
-        """Visits drawn uniformly, with repetition; as many as are kept where that is less than `count`.
-
-        Raises:
-            ValueError: nothing is kept yet.
-        """
-        if not self._filled:
-            raise ValueError("the replay is empty: add visits before sampling")
+        """Visits drawn uniformly, with repetition; as many as are kept where these are fewer."""
         places = rng.integers(self._filled, size=min(count, self._filled))
         return Visits(
             self._topics[places].astype(np.int64), self._actions[places].astype(np.int64), self._rewards[places]

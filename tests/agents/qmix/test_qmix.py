@@ -106,15 +106,6 @@ def test_several_measures_add_up(name: str) -> None:
     assert 0.5 < history.records[-1]["return"] <= 2
 
 
-def test_too_many_documents_are_refused() -> None:
-    topics = ragged()
-    with pytest.raises(ValueError, match=r"topic 'q8' has 23 candidates, ranker 'vdn' was set up for at most"):
-        make_ranker("vdn", **SMALL, max_candidates=17).fit(topics)
-    ranker: Any = make_ranker("vdn", **SMALL, max_candidates=17)
-    ranker.fit(topics[:8], seed=0)
-    refused(lambda: ranker.rank(topics[8], 3), "max_candidates=17")
-
-
 def test_the_flattened_state_needs_topics_of_one_size_to_train_and_none_to_rank() -> None:
     flat = SMALL | {"state": "flat"}
     topics = ragged()

@@ -31,7 +31,7 @@ WIDTH, SCORES = 5, 4
 F64 = torch.float64
 seeds = st.integers(0, 10_000)
 counts = st.integers(1, 7)
-kinds = st.sampled_from(["documents", "pooled", "flat", "mean"])
+kinds = st.sampled_from(["documents", "flat", "mean"])
 
 
 def drawn(seed: int, *shape: int) -> torch.Tensor:
@@ -61,11 +61,7 @@ def network() -> ScoreNetwork:
 
 
 def mixer(kind: str, count: int, seed: int = 0) -> Any:
-    made: Any
-    if kind == "flat":
-        made = FlatMixer(WIDTH, count, 4).double()
-    else:
-        made = PooledMixer(WIDTH, 4, 6, per_document=kind == "documents").double()
+    made: Any = (FlatMixer(WIDTH, count, 4) if kind == "flat" else PooledMixer(WIDTH, 4, 6)).double()
     initialise(made, torch.Generator().manual_seed(seed))
     return made
 
@@ -112,7 +108,7 @@ def test_permuting_documents_permutes_values_and_leaves_the_joint_value(count: i
     torch.testing.assert_close(moved, values[:, order])
     actions = torch.from_numpy(np.random.default_rng(seed).integers(SCORES, size=(2, 3, count)))
     index = torch.arange(2)
-    for kind in ("documents", "pooled", "mean"):
+    for kind in ("documents", "mean"):
         one = total(kind, chosen_values(values, actions, index), given_, count)
         other = total(kind, chosen_values(moved, actions[:, :, order], index), permuted(given_, order), count)
         torch.testing.assert_close(one, other)
@@ -128,7 +124,7 @@ def test_padding_changes_nothing(count: int, seed: int, more: int) -> None:
     torch.testing.assert_close(mean_document(longer), mean_document(given_))
     chosen = values[:, None, :, 0]
     padded_chosen = torch.cat([chosen, 99 * drawn(5, 2, 1, more)], dim=2)
-    for kind in ("documents", "pooled", "mean"):
+    for kind in ("documents", "mean"):
         torch.testing.assert_close(total(kind, padded_chosen, longer, 0), total(kind, chosen, given_, 0))
     rewards = drawn(7, 2, 1)
     torch.testing.assert_close(
@@ -226,7 +222,6 @@ def test_the_replay_gives_back_the_last_visits(sizes: list[int], capacity: int, 
     assert set(one.topics) <= set(topics)
 
 
-def test_an_empty_replay_and_one_of_another_size_are_refused() -> None:
+def test_a_replay_of_another_size_is_refused() -> None:
     replay = Replay(4, 1, 3, 5)
-    refused(lambda: replay.sample(1, np.random.default_rng(0)), "empty")
     refused(lambda: replay.load(Replay(4, 1, 7, 5).tree()), "of another run")

@@ -46,13 +46,13 @@ def optimizer_tree(optimizer: torch.optim.Optimizer) -> Tree:
     """An optimizer's state as arrays, and the order of its parameters; its options are those of the config."""
     content = optimizer.state_dict()
     state = {
-        str(index): {name: to_array(value) if isinstance(value, Tensor) else value for name, value in entry.items()}
+        str(index): {name: to_array(value) for name, value in entry.items()}
         for index, entry in content["state"].items()
     }
     return {"state": state, "parameters": [group["params"] for group in content["param_groups"]]}
 
 
-def load_optimizer(optimizer: torch.optim.Optimizer, tree: Tree, what: str = "optimizer state") -> None:
+def load_optimizer(optimizer: torch.optim.Optimizer, tree: Tree) -> None:
     """Take over what `optimizer_tree` gave.
 
     Optimizers written in C read arrays by the sizes of the parameters and check nothing, so everything is checked here.
@@ -60,55 +60,34 @@ def load_optimizer(optimizer: torch.optim.Optimizer, tree: Tree, what: str = "op
     Args:
         optimizer: made anew over the same parameters, in the same order, with the options of the config.
         tree: the state.
-        what: where it came from, for the error.
 
     Raises:
         ValueError: parameters of another number or order, or state with other names, dtypes or shapes or with numbers
-            that are not finite.
+            that are not finite. (A tree of another form raises what it raises: `srd_gym.reading` names the file.)
     """
     groups = optimizer.state_dict()["param_groups"]
-    order = [group["params"] for group in groups]
-    entries = tree.get("state") if isinstance(tree, Mapping) else None
-    if not isinstance(entries, Mapping) or tree.get("parameters") != order:
-        raise ValueError(
-            f"{what}: belongs to other parameters, or to the same in another order; the file is of another network"
-        )
+    if tree["parameters"] != [group["params"] for group in groups]:
+        raise ValueError("optimizer state: belongs to other parameters, or to the same in another order")
     parameters = [(parameter, group) for group in optimizer.param_groups for parameter in group["params"]]
-    known = {str(index): index for index in range(len(parameters))}
     state: dict[int, dict[str, Tensor]] = {}
-    for key, entry in entries.items():
-        if key not in known:
-            raise ValueError(f"{what}: holds parameter {key!r}, but they are numbered 0 to {len(parameters) - 1}")
-        _check_entry(entry, _state_of(type(optimizer), *parameters[known[key]]), f"{what}: parameter {key}")
-        state[known[key]] = {name: torch.from_numpy(np.array(value)) for name, value in entry.items()}
+    for index, entry in tree["state"].items():
+        expected, what = _state_of(type(optimizer), *parameters[int(index)]), f"optimizer state of parameter {index}"
+        check_like(entry, {name: array.shape for name, array in expected.items()}, what)
+        for name, array in expected.items():
+            if entry[name].dtype != array.dtype or not np.isfinite(entry[name]).all():
+                raise ValueError(f"{what}: {name} holds NaN, infinity or no {array.dtype}; train anew")
+        state[int(index)] = {name: torch.from_numpy(np.array(value)) for name, value in entry.items()}
     optimizer.load_state_dict({"state": state, "param_groups": groups})
 
 
-def _state_of(kind: Any, parameter: Tensor, group: Mapping[str, Any]) -> dict[str, Tensor]:
+def _state_of(kind: Any, parameter: Tensor, group: Mapping[str, Any]) -> Arrays:
     """What such an optimizer with these options keeps of a parameter after its first step: name -> array."""
     like = torch.zeros(parameter.shape, dtype=parameter.dtype, requires_grad=True)
     like.grad = torch.zeros_like(like)
     twin = kind([like], lr=1.0)
     twin.param_groups[0].update({name: value for name, value in group.items() if name != "params"})
     twin.step()
-    return {name: value for name, value in twin.state[like].items() if value is not None}
-
-
-def _check_entry(entry: Any, expected: Mapping[str, Tensor], what: str) -> None:
-    """Refuse state of a parameter that is not exactly what its optimizer keeps."""
-    if not isinstance(entry, Mapping) or entry.keys() != expected.keys():
-        came = ", ".join(sorted(map(str, entry))) if isinstance(entry, Mapping) else type(entry).__name__
-        raise ValueError(f"{what} has {came or 'nothing'}, expected {', '.join(sorted(expected))}; another optimizer")
-    for name, wanted in expected.items():
-        value, kind = entry[name], to_array(wanted).dtype
-        if not isinstance(value, np.ndarray) or value.shape != tuple(wanted.shape) or value.dtype != kind:
-            came = f"{value.dtype} of shape {value.shape}" if isinstance(value, np.ndarray) else repr(value)
-            raise ValueError(
-                f"{what}: {name} is {came}, expected {kind} of shape {tuple(wanted.shape)}; "
-                "the file belongs to another vector width or network size, or was changed"
-            )
-        if not np.isfinite(value).all():
-            raise ValueError(f"{what}: {name} holds NaN or infinity; go back to an earlier checkpoint, or train anew")
+    return {name: to_array(value) for name, value in twin.state[like].items()}
 
 
 def generator_state(generator: torch.Generator | np.random.Generator) -> Any:
@@ -118,19 +97,12 @@ def generator_state(generator: torch.Generator | np.random.Generator) -> Any:
     return to_array(generator.get_state())
 
 
-def load_generator(generator: torch.Generator | np.random.Generator, state: Any, what: str = "generator state") -> None:
-    """Take over what `generator_state` gave.
-
-    Raises:
-        ValueError: not the state of such a generator.
-    """
+def load_generator(generator: torch.Generator | np.random.Generator, state: Any) -> None:
+    """Take over what `generator_state` gave."""
     if isinstance(generator, np.random.Generator):
         generator.bit_generator.state = state
-        return
-    try:
+    else:
         generator.set_state(torch.from_numpy(np.array(state, dtype=np.uint8)))
-    except (RuntimeError, TypeError) as error:
-        raise ValueError(f"{what}: not the state of a torch generator ({error})") from error
 
 
 def to_array(tensor: Tensor) -> NDArray[Any]:

@@ -104,10 +104,6 @@ class NetworkLearner(Learner[C]):
             self.__dict__.pop(name, None)
 
 
-class _TooLargeError(Exception):
-    """A network outgrew its limit."""
-
-
 def _fits(build: Callable[[], None], limit: int) -> bool:
     """Whether what is built takes at most so many bytes; on torch's device "meta" tensors have sizes but no memory."""
     taken = 0
@@ -117,7 +113,7 @@ def _fits(build: Callable[[], None], limit: int) -> bool:
         if tensor is not None and tensor.is_meta:  # others belong to other threads
             taken += max(tensor.nbytes, limit // _MOST_TENSORS)
         if taken > limit:
-            raise _TooLargeError
+            raise MemoryError
 
     hooks = (
         nn.modules.module.register_module_parameter_registration_hook(count),
@@ -126,7 +122,7 @@ def _fits(build: Callable[[], None], limit: int) -> bool:
     try:
         with torch.device("meta"):
             build()
-    except _TooLargeError:
+    except MemoryError:
         return False
     except (RuntimeError, TypeError, OverflowError) as error:
         if re.search("[Oo]verflow", str(error)):  # of the size itself

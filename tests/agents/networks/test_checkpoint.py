@@ -101,7 +101,7 @@ ATTACKS: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
     # Fused Adam reads as many numbers as the parameter has, and corrupts the heap where there are fewer.
     "moments without dimensions": (
         lambda tree: tree["state"]["0"].update(exp_avg=np.array(0, np.float32), exp_avg_sq=np.array(0, np.float32)),
-        r"parameter 0: exp_avg is float32 of shape \(\), expected float32 of shape \(4, 3\)",
+        r"parameter 0: exp_avg has shape \(\), expected \(4, 3\)",
     ),
     "parameters in another order": (
         lambda tree: tree.update(parameters=[[4, 1, 2, 3, 0, 5]]),
@@ -109,22 +109,20 @@ ATTACKS: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
     ),
     "step as an array": (
         lambda tree: tree["state"]["0"].update(step=np.ones(3, np.float32)),
-        r"parameter 0: step is float32 of shape \(3,\), expected float32 of shape \(\)",
+        r"parameter 0: step has shape \(3,\), expected \(\)",
     ),
     "a moment missing": (
         lambda tree: tree["state"]["0"].pop("exp_avg_sq"),
-        "parameter 0 has exp_avg, step, expected exp_avg, exp_avg_sq, step",
-    ),
-    "no state of a parameter": (lambda tree: tree["state"].update({"0": None}), "parameter 0 has NoneType"),
-    "one parameter twice": (
-        lambda tree: tree["state"].update({"00": tree["state"]["0"]}),
-        "holds parameter '00', but they are numbered 0 to 5",
+        r"parameter 0: arrays missing: \['exp_avg_sq'\]",
     ),
     "not a number": (
         lambda tree: tree["state"]["0"].update(exp_avg=np.full((4, 3), np.nan, np.float32)),
-        "parameter 0: exp_avg holds NaN or infinity",
+        "parameter 0: exp_avg holds NaN, infinity or no float32",
     ),
-    "no state at all": (lambda tree: tree.pop("state"), "belongs to other parameters"),
+    "numbers of another type": (
+        lambda tree: tree["state"]["0"].update(exp_avg=np.zeros((4, 3))),
+        "parameter 0: exp_avg holds NaN, infinity or no float32",
+    ),
 }
 
 
@@ -144,6 +142,11 @@ def test_a_crafted_training_state_is_refused_on_resume(tmp_path: Path) -> None:
     whole = read_tree(path, "state")
     attacks = {
         "belongs to other parameters": lambda tree: tree["learner"]["optimizer"]["parameters"][0].reverse(),
+        "not one that `fit` wrote .*'state'": lambda tree: tree["learner"]["optimizer"].pop("state"),
+        "not one that `fit` wrote .*NoneType": lambda tree: tree["learner"]["optimizer"]["state"].update({"0": None}),
+        "not one that `fit` wrote .*out of range": lambda tree: tree["learner"]["optimizer"]["state"].update(
+            {"999": {}}
+        ),
         "best weights: .* has shape": lambda tree: tree.update(best={name: np.zeros(7) for name in tree["weights"]}),
     }
     for message, attack in attacks.items():
@@ -173,8 +176,6 @@ def test_damage_is_refused() -> None:
     ):
         with pytest.raises(ValueError, match=message):
             load_module(network(), damaged_, "model")
-    with pytest.raises(ValueError, match="not the state of a torch generator"):
-        load_generator(torch.Generator(), np.zeros(3, dtype=np.uint8))
 
 
 class Bomb:

@@ -55,7 +55,6 @@ BAD: list[tuple[str, dict[str, Any], str]] = [
     ("mdp-div", {"prune_ranking": True}, 'needs a ranker that prunes; add a strategy, such as pruning="knn:0.3"'),
     ("mdp-div-batched", {"rollouts": 1}, "rollouts must be at least 2, got 1"),
     ("mdp-div-ntn-d", {"pruning": "knn:0.1"}, "prunes by its own NTN-DIV, so it takes no pruning='knn:0.1'"),
-    ("mdp-div-ntn-e", {"keep": 0.0}, "keep must be above 0, got 0"),
     ("mo4srd", {"width": 10}, "width must be a multiple of heads, got width 10 and 4 heads"),
     ("qmix", {"n_scores": 1}, "n_scores must be at least 2, got 1"),
     ("qmix", {"attention_width": 10}, "attention_width must be a multiple of heads, got width 10 and 4 heads"),

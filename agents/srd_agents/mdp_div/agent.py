@@ -20,7 +20,6 @@ from srd_agents.networks.learner import NetworkLearner
 from srd_agents.reinforce.loss import leave_one_out_advantages, returns_from, scaled
 from srd_agents.storage import Weights
 from srd_gym.core import SelectionCore
-from srd_gym.core.selection import Pay
 from srd_gym.protocols import IntArray, Pruning
 from srd_gym.pruning import parse_pruning
 from srd_gym.topic import Topic, TopicSet
@@ -51,11 +50,6 @@ class PolicyLearner(NetworkLearner[C]):
     def _initialise(self, generator: torch.Generator) -> None:
         """Draw the first weights."""
 
-    def _simulator(self, topics: TopicSet, pay: Pay = "step") -> SelectionCore:
-        """What episodes run in."""
-        config = self.config
-        return SelectionCore(topics, reward=config.reward, horizon=config.horizon, pruning=self.pruning, pay=pay)
-
     def _build(self, vector_width: int) -> None:
         self._network = PolicyNetwork(vector_width, self.config.hidden, order_features=self._order_features())
         self._greedy = None
@@ -72,9 +66,14 @@ class PolicyLearner(NetworkLearner[C]):
         self._network.to(self.config.device)
         drawn = int(torch.randint(2**62, (), generator=start))
         self._generator = torch.Generator(self.config.device).manual_seed(drawn)
-        self._core = self._simulator(topics)
+        self._core = SelectionCore(
+            topics,
+            reward=self.config.reward,
+            horizon=self.config.horizon,
+            pruning=self.pruning,
+            pay="end" if self.config.return_only else "step",
+        )
         self._tensors = TopicTensors(self._core.arrays, self._network.shift, order=self._order_features() > 0)
-        self._greedy = None
 
     def _rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
         if self._greedy is None:  # kept until the weights change
@@ -107,11 +106,7 @@ class MdpDiv(PolicyLearner[MdpDivConfig]):
     config_class: ClassVar[type[Any]] = MdpDivConfig
 
     def _initialise(self, generator: torch.Generator) -> None:
-        bound = 1.0 if self.config.init == "paper" else 1.0 / self.config.hidden
-        self._network.initialise(dict.fromkeys(dict(self._network.named_parameters()), bound), generator)
-
-    def _simulator(self, topics: TopicSet, pay: Pay = "step") -> SelectionCore:
-        return super()._simulator(topics, "end" if self.config.return_only else pay)
+        self._network.initialise(generator)
 
     def _update(self, batch: IntArray) -> Mapping[str, float]:
         if self.config.update == "step":
@@ -169,11 +164,7 @@ class MdpDivBatched(PolicyLearner[MdpDivBatchedConfig]):
         return len(ORDER_FEATURES) if self.config.retrieval_order else 0
 
     def _initialise(self, generator: torch.Generator) -> None:
-        if self.config.init == "similarity":
-            self._network.initialise_by_similarity(generator)
-            return
-        bounds = dict.fromkeys(("query_weight", "input_weight", "scoring_weight"), self._network.width**-0.5)
-        self._network.initialise({**bounds, "state_weight": self.config.hidden**-0.5}, generator)
+        self._network.initialise_by_similarity(generator)
 
     def _prepare(self, topics: TopicSet, seed: int) -> None:
         super()._prepare(topics, seed)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, Literal
+from typing import ClassVar, Literal
 
-from srd_agents.config import Count, NotNegative, Positive, Share
+from srd_agents.config import Count, NotNegative, Positive
 from srd_agents.reinforce.config import EpisodesConfig, Rollouts
-from srd_gym.checks import check_positive
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -17,6 +16,8 @@ class PolicyConfig(EpisodesConfig):
     RANKING_OPTIONS: ClassVar[tuple[str, ...]] = ("prune_ranking",)
     reward: str = "alpha_DCG"
     """The measure whose gains are the rewards (alpha_DCG, StRecall, ...); without a cutoff it counts to the horizon."""
+    return_only: bool = False
+    """Pay the whole return at the end instead of each document's gain (the paper's ReturnOnly)."""
     prune_ranking: bool = False
     """Prune the rankings too, as the training episodes were; the paper (Liu et al. 2018) prunes those alone."""
     hidden: Count = 16
@@ -48,10 +49,6 @@ class MdpDivConfig(PolicyConfig):
     update: Literal["step", "episode"] = "step"
     """When the weights change: "step" after each rank's gradient, the next one taken at the new weights (Algorithm 1);
     "episode" once, by the sum of the ranks' gradients."""
-    init: Literal["paper", "code"] = "paper"
-    """First weights, uniform: "paper" in [-1, 1], "code" (the published code) in [-1/hidden, 1/hidden]."""
-    return_only: bool = False
-    """Pay the whole return at the end instead of each document's gain (the paper's ReturnOnly)."""
     standardize: bool = False
     """Shift and scale the vectors by the training documents' mean and overall deviation; the paper does not."""
 
@@ -72,8 +69,6 @@ class MdpDivBatchedConfig(PolicyConfig):
     """Topics per update."""
     rollouts: Rollouts = 8
     """Episodes of each topic per update, at least 2: each is compared with the mean of the others."""
-    init: Literal["similarity", "uniform"] = "similarity"
-    """First weights: "similarity" starts as a rough MMR (see `PolicyNetwork`), "uniform" in [-1, 1] / sqrt(inputs)."""
     entropy: NotNegative = 0.03
     """Weight of the policy's entropy (nats a rank) beside advantages of unit size; keeps it exploring."""
     clip_norm: Positive = 1.0
@@ -86,8 +81,6 @@ class MdpDivBatchedConfig(PolicyConfig):
 class MdpDivNtnConfig(MdpDivConfig):
     """MDP-DIV on the candidates that NTN-DIV, trained first on the same topics, puts first."""
 
-    keep: Annotated[Share, check_positive] = 0.5
-    """Share of a topic's candidates that stays on offer, rounded down."""
     when: Literal["reset", "step"] = "reset"
     """"reset": NTN-DIV ranks once, before the first rank (the paper's D); "step": after each rank (E)."""
     ntn_slices: Count = 7

@@ -66,16 +66,16 @@ class PolicyNetwork(ShiftAndScale):
         """[D]; what a policy that looks at the retrieval order adds to x'U h is its product with these."""
 
     @torch.no_grad()
-    def initialise(self, bounds: dict[str, float], generator: torch.Generator) -> None:
-        """Draw each weight matrix uniformly from [-bound, bound].
+    def initialise(self, generator: torch.Generator, bound: float = 1.0) -> None:
+        """Draw all weights uniformly from [-bound, bound], as in the paper.
 
         Args:
-            bounds: bound of each parameter, by name; those without one begin at 0.
             generator: on the CPU, so that a seed gives the same start on every device.
+            bound: 1 in the paper.
         """
-        for name, parameter in self.named_parameters():
+        for parameter in self.parameters():
             drawn = torch.empty(parameter.shape, dtype=parameter.dtype).uniform_(-1, 1, generator=generator)
-            parameter.copy_(drawn * bounds.get(name, 0.0))
+            parameter.copy_(drawn * bound)
 
     @torch.no_grad()
     def initialise_by_similarity(self, generator: torch.Generator) -> None:

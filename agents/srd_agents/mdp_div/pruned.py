@@ -56,7 +56,7 @@ class MdpDivNtn(MdpDiv):
         )
         self._ntn.vector_width = vector_width
         self._ntn._build(vector_width)
-        self.pruning = ByRanker(self._ntn, self.config.keep, when=self.config.when)
+        self.pruning = ByRanker(self._ntn, 0.5, when=self.config.when)
 
     def _prepare(self, topics: TopicSet, seed: int) -> None:
         if not self._resuming:  # a checkpoint has its weights

@@ -32,7 +32,7 @@ def episodes_of(
     topics: TopicSet, pruning: Any, rollouts: int = 1, order: int = 0
 ) -> tuple[PolicyNetwork, Inputs, Projection, Episodes, SelectionCore]:
     network = PolicyNetwork(8, 5, order_features=order).double()
-    network.initialise(dict.fromkeys(dict(network.named_parameters()), 1.0), torch.Generator().manual_seed(1))
+    network.initialise(torch.Generator().manual_seed(1))
     network.shift.uniform_(-1, 1, generator=torch.Generator().manual_seed(3))
     network.scale.fill_(1.7)
     core = SelectionCore(topics, horizon=10, pruning=pruning)

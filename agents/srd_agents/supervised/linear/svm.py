@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple, TypeVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,21 +46,22 @@ class SvmDivConfig(LinearConfig):
     """What half the squared length of the weights costs."""
 
 
-S = TypeVar("S", StructSvmConfig, SvmDivConfig)
-P = TypeVar("P")
+def hinge_loss(
+    weights: ScoreArray, missed: float, difference: ScoreArray, regularisation: float
+) -> tuple[float, ScoreArray]:
+    """The loss and its gradient, [W].
 
-
-class StructuralSvm(LinearLearner[S, P]):
-    """What both share: the hinge."""
-
-    def _hinge(self, missed: float, difference: ScoreArray) -> tuple[float, ScoreArray]:
-        """The loss and its gradient, from what the worst answer misses and its features less those of the ideal."""
-        hinge = missed + float(self._values @ difference)
-        cost = self.config.regularisation
-        penalty = 0.5 * cost * float(self._values @ self._values)
-        if hinge <= 0:  # greedy inference may miss even the ideal ranking, whose violation is 0
-            return penalty, cost * self._values
-        return hinge + penalty, cost * self._values + difference
+    Args:
+        weights: [W].
+        missed: by the worst answer.
+        difference: [W], its features less those of the ideal.
+        regularisation: what half the squared length of the weights costs.
+    """
+    hinge = missed + float(weights @ difference)
+    penalty = 0.5 * regularisation * float(weights @ weights)
+    if hinge <= 0:  # greedy inference may miss even the ideal ranking, whose violation is 0
+        return penalty, regularisation * weights
+    return hinge + penalty, regularisation * weights + difference
 
 
 class RankingProblem(NamedTuple):
@@ -78,7 +79,7 @@ class RankingProblem(NamedTuple):
     """E of the ideal ranking."""
 
 
-class StructSvm(StructuralSvm[StructSvmConfig, RankingProblem]):
+class StructSvm(LinearLearner[StructSvmConfig, RankingProblem]):
     """StructSVM(E): documents are sorted once by w'x; the ideal ranking should beat every other by its loss 1 - E.
 
     The joint features of a ranking are sum over ranks of x / log2(1 + r), so that sorting by w'x is their best ranking.
@@ -113,7 +114,7 @@ class StructSvm(StructuralSvm[StructSvmConfig, RankingProblem]):
     def _loss(self, prepared: RankingProblem) -> tuple[float, ScoreArray]:
         worst, value = most_violating(prepared, self._values)
         difference = joint_features(prepared.relevance, worst) - prepared.ideal
-        return self._hinge(1.0 - value, difference)
+        return hinge_loss(self._values, 1.0 - value, difference, self.config.regularisation)
 
 
 def joint_features(relevance: Floats, ranking: IntArray) -> ScoreArray:
@@ -157,7 +158,7 @@ class CoverProblem(NamedTuple):
     depth: int
 
 
-class SvmDiv(StructuralSvm[SvmDivConfig, CoverProblem]):
+class SvmDiv(LinearLearner[SvmDivConfig, CoverProblem]):
     """SVM-DIV (Yue & Joachims, ICML 2008): the documents that cover the most weight of words are chosen greedily.
 
     A word's weight depends on the share of the topic's documents that use it, and on how prominently the covering
@@ -206,7 +207,7 @@ class SvmDiv(StructuralSvm[SvmDivConfig, CoverProblem]):
         worst = greedy_cover(words, self._values, prepared.shares, prepared.covers, prepared.depth)
         missed = float(prepared.shares @ ~prepared.covers[worst].any(axis=0))
         difference = words.covered_by(worst) - prepared.ideal
-        return self._hinge(missed, difference)
+        return hinge_loss(self._values, missed, difference, self.config.regularisation)
 
     def _update(self, batch: IntArray) -> dict[str, float]:
         figures = dict(super()._update(batch))

@@ -9,9 +9,9 @@ import numpy as np
 from srd_agents.heuristic.config import OracleConfig
 from srd_agents.heuristic.greedy import in_blocks
 from srd_gym.checks import check_integer
-from srd_gym.measures import BoundMeasure, Reference, greedy_rankings, measure
+from srd_gym.measures import Reference, greedy_rankings, measure
 from srd_gym.measures.base import judged, preference
-from srd_gym.protocols import BoolArray, IntArray, ScoreArray
+from srd_gym.protocols import IntArray
 from srd_gym.topic import Topic
 
 _BLOCK = 1 << 20
@@ -57,18 +57,6 @@ class Oracle:
         orders = np.stack([preference(topic.n_candidates, topic.doc_ids) for topic in topics])
         judgments = np.stack([judged(topic)[order] for topic, order in zip(topics, orders, strict=True)])
         count, n, _ = judgments.shape
-        bound = self._bind(topics, min(k, n))
+        bound = self._measure.bind([Reference.of(topic, "candidates") for topic in topics], min(k, n))
         ranked = greedy_rankings(bound, judgments, np.ones((count, n), dtype=np.bool_), np.arange(count))
         return np.take_along_axis(orders, ranked, axis=1)
-
-    def score(self, topic: Topic, selected: IntArray, allowed: BoolArray) -> ScoreArray:
-        """The gain of each candidate as the next document: [N] float64; minus infinity where not allowed."""
-        judgments = judged(topic)
-        bound = self._bind([topic], len(selected) + 1)
-        coverage = (judgments[selected] >= bound.rel).sum(axis=0, dtype=np.int64)
-        gains = bound.candidate_gains(judgments[None], coverage[None], len(selected), 0)[0]
-        return np.where(allowed, gains, -np.inf)
-
-    def _bind(self, topics: Sequence[Topic], depth: int) -> BoundMeasure:
-        """The measure for these topics."""
-        return self._measure.bind([Reference.of(topic, "candidates") for topic in topics], depth)

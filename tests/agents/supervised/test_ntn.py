@@ -13,6 +13,7 @@ from small_topics import judged_topic
 
 from srd_agents.features import relevance_features
 from srd_agents.registry import load_ranker, make_ranker
+from srd_agents.supervised.ntn_div.agent import pieces
 from srd_agents.supervised.ntn_div.network import NtnNetwork, candidates_on_offer, margin_loss, ranking_log_likelihood
 from srd_agents.supervised.ntn_div.scoring import TensorScorer
 from srd_agents.supervised.samples import Sampler
@@ -70,13 +71,14 @@ def test_network_and_scorer_are_the_formula(pooling: Any, slices: int) -> None:
 
 
 @pytest.mark.parametrize("pooling", POOLINGS)
-def test_padding_changes_no_topics_loss(pooling: Any) -> None:
+def test_padding_and_pieces_change_no_topics_loss(pooling: Any) -> None:
     learner: Any = make_ranker("ntn-div", pooling=pooling, slices=3, depth=5)
     topics = TopicSet([judged_topic(n, seed, 4, 4) for seed, n in enumerate([9, 3, 14, 6])], name="four")
     learner.prepare(topics)
     together = learner._loss(learner._topics).detach()
     alone = [learner._loss([one]).item() for one in learner._topics]
     assert together.tolist() == pytest.approx(alone, rel=1e-4, abs=1e-5)
+    assert [len(piece) for piece in pieces(learner._topics, 10**9)] == [1, 1, 1, 1]
 
 
 def test_likelihood_is_plackett_luce() -> None:

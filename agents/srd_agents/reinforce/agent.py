@@ -141,7 +141,6 @@ class Reinforce(NetworkLearner[ReinforceConfig]):
         self._optimizer = torch.optim.Adam(self._network.parameters(), lr=self.config.learning_rate, fused=True)
         self._mean = self._parameters() if self.config.average else None
         self._updates, self._updates_an_epoch = 0, -(-len(topics) // self.config.batch_topics)
-        self._policy = None
 
     def _parameters(self) -> dict[str, NDArray[Any]]:
         """Copies of what is learned, without what is fixed or chosen."""
@@ -175,13 +174,12 @@ class Reinforce(NetworkLearner[ReinforceConfig]):
         return {
             "return": paid / (len(batch) * self.config.rollouts),
             "entropy": sum(spreads),
-            "evaluations": sum(part.evaluations() for part in parts) / len(batch),
         }
 
     def _at_once(self, batch: IntArray) -> int:
         """Topics whose episodes are padded to each other."""
         candidates = int(self._known.n_candidates[batch].max())
-        numbers = candidates * self._core.horizon * self.config.rollouts * len(DYNAMIC)
+        numbers = candidates * self._core.horizon * self.config.rollouts * DYNAMIC
         return max(1, _NUMBERS_AT_ONCE // max(numbers, 1))
 
     def _step_size(self) -> float:
@@ -239,4 +237,3 @@ class Reinforce(NetworkLearner[ReinforceConfig]):
         self._mean = {name: shown[name] for name in learned} if self.config.average else None
         check_integer("updates", state["updates"], 0)
         self._updates = state["updates"]
-        self._policy = None

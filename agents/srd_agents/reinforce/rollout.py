@@ -36,10 +36,6 @@ class Episodes(NamedTuple):
     active: BoolArray
     """[B, R, T], whether the rank was filled."""
 
-    def evaluations(self) -> int:
-        """How many candidates the policy had to choose among, over all ranks and episodes."""
-        return int((self.allowed.sum(-1) * self.active).sum())
-
 
 def seen_of(core: SelectionCore, known: PaddedRelations, batch: IntArray) -> Seen:
     """Some of the simulator's topics as the policy sees them, padded to the largest of them."""
@@ -66,8 +62,8 @@ def roll_out(
     core.reset(np.repeat(batch, rollouts))
     standing, ranks, episodes = Standing(weights, seen, rollouts), int(core.length.max()), (count, rollouts)
     ranked = standing.ranked
-    dynamic = np.zeros((count, len(DYNAMIC), ranks if ranked else 0, rollouts, n), np.float32)
-    position = np.zeros((ranks, len(POSITION)), np.float32)
+    dynamic = np.zeros((count, DYNAMIC, ranks if ranked else 0, rollouts, n), np.float32)
+    position = np.zeros((ranks, POSITION), np.float32)
     allowed, kept = np.zeros((*episodes, ranks, n), np.bool_), np.zeros((*episodes, ranks, n), np.float32)
     actions, active = np.zeros((*episodes, ranks), np.int64), np.zeros((*episodes, ranks), np.bool_)
     rewards = np.zeros((*episodes, ranks), np.float32)

@@ -28,9 +28,9 @@ def weight_shapes(units: int, second: int) -> dict[str, tuple[int, ...]]:
     """Name -> shape for H = `units` and G = `second`: S, D, C, P, b, H, M, e and v of the formula."""
     return {
         "static": (len(STATIC), units),
-        "dynamic": (len(DYNAMIC), units),
-        "context": (len(CONTEXT), units),
-        "position": (len(POSITION), units),
+        "dynamic": (DYNAMIC, units),
+        "context": (CONTEXT, units),
+        "position": (POSITION, units),
         "bias": (units,),
         "hidden": (units, second),
         "pooled": (units, second),

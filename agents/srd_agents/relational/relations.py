@@ -47,41 +47,18 @@ _OF_NEIGHBOURS = slice(_AT["neighbours_discount"], _AT["neighbours_centroid"] + 
 """Columns that hold neighbours' means of ..."""
 _MEANT = slice(_AT["rank_discount"], _AT["centroid_cosine"] + 1)
 """... these, in this order."""
-CONTEXT = (
-    "has_order",
-    "has_query",
-    "size",
-    "very_near_share",
-    "nearest_share",
-    "similarity_spread",
-    "similarity_mean",
-    "score_and_query",
-    "score_and_centroid",
-    "query_and_centroid",
-    "rank_and_nearest",
-    "rank_and_neighbours",
-    "query_and_density",
-    "rank_and_density",
-)
-"""What the topic as a whole is like (columns of `Relations.context`); "and" is a correlation over its candidates."""
-DYNAMIC = (
-    "nearest",
-    "mean",
-    "last",
-    "near_share",
-    "very_near_share",
-    "near_count",
-    "very_near_count",
-    "nearest_here",
-    "fresh_near",
-    "fresh_very_near",
-    "covered_near",
-    "covered_very_near",
-)
-"""A candidate beside what is ranked already (rows of `Ranked.features`). Fresh are neighbours that no ranked document
-is near to: how many, and the share of those that are not."""
-POSITION = ("first", "reciprocal", "position")
-"""Where in the ranking the next document stands."""
+CONTEXT = 14
+"""How many numbers say what the topic as a whole is like: whether it has an order, whether it has a query, its size,
+share of very near and of nearest neighbours, spread and mean of the similarities; and correlations over the candidates
+of score and query, score and centroid, query and centroid, rank and nearest, rank and neighbours, query and density,
+rank and density."""
+DYNAMIC = 12
+"""How many numbers say how a candidate stands to what is ranked already: similarity with the nearest, with all on
+average, and with the last; share of those near and very near, their number, and the nearest beside that of the topic's
+other candidates; fresh neighbours, near and very near; share of neighbours that are not fresh, near and very near.
+Fresh are neighbours that no ranked document is near to."""
+POSITION = 3
+"""How many numbers say where in the ranking the next document stands: whether first, 1 / rank, rank / 10."""
 
 ANCHORS = 128
 """Candidates that stand for all others where similarities are measured: all of them, or as many spread evenly over the
@@ -105,7 +82,7 @@ class Relations(NamedTuple):
     static: Array
     """[B, N, D] with the columns `STATIC`."""
     context: Array
-    """[B, C] with the columns `CONTEXT`."""
+    """[B, C], C is `CONTEXT`."""
     mean: Array
     """[B], mean similarity of two documents."""
     scale: Array
@@ -157,7 +134,7 @@ class Ranked:
         rankings: R.
 
     Attributes:
-        features: [B, D, R, N] float32 with the rows `DYNAMIC`; changes in place.
+        features: [B, D, R, N] float32, D is `DYNAMIC`; changes in place.
     """
 
     def __init__(self, relations: Relations, share: Array, rankings: int = 1) -> None:
@@ -179,11 +156,11 @@ class Ranked:
         self._uncovered = np.ones((count, 2, rankings, relations.ramps.shape[3]), np.float32)
         self._neighbours = np.maximum(relations.ramps.sum(axis=3), np.float32(1e-3)).swapaxes(1, 2)[:, :, None]
         self._weight = relations.weight[:, None, None, None]
-        self.features: Array = np.zeros((count, len(DYNAMIC), rankings, n), np.float32)
+        self.features: Array = np.zeros((count, DYNAMIC, rankings, n), np.float32)
         self.size = 0
 
     def position(self) -> Array:
-        """[P] float32, the values of `POSITION` for the next rank."""
+        """[P] float32, for the next rank; P is `POSITION`."""
         return np.array([self.size == 0, 1 / (1 + self.size), self.size / 10], np.float32)
 
     def add(self, chosen: IntArray) -> None:
@@ -278,7 +255,7 @@ def standardised(values: NDArray[np.floating]) -> Array:
 
 
 def _context(static: Array, has_order: BoolArray, has_query: BoolArray, mean: Array, spread: Array) -> Array:
-    """The columns `CONTEXT` from the columns `STATIC` and the moments of the similarities."""
+    """What the topic as a whole is like from the columns `STATIC` and the moments of the similarities."""
     score, query, central = (static[..., _AT[name]] for name in ("score", "query_cosine", "centroid_cosine"))
     columns = [_AT[name] for name in ("rank", "very_near_count", "nearest", "neighbours_rank")]
     rank, density, nearest, neighbours = standardised(static.transpose(2, 0, 1)[columns])
@@ -298,7 +275,7 @@ def _context(static: Array, has_order: BoolArray, has_query: BoolArray, mean: Ar
         _mean(query * density),
         _mean(rank * density),
     )
-    context = np.empty((len(static), len(CONTEXT)), np.float32)
+    context = np.empty((len(static), CONTEXT), np.float32)
     for column, values in enumerate(found):
         context[:, column] = values
     return context

@@ -138,8 +138,8 @@ def test_gradients_by_hand_are_those_of_automatic_differentiation(monkeypatch: p
 
     network = RelationalNetwork(8, 6)
     network.initialise(generator)
-    static, context, position = drawn(3, 9, len(STATIC)), drawn(3, len(CONTEXT)), drawn(5, len(POSITION))
-    dynamic, gradient = drawn(3, len(DYNAMIC), 5, 4, 9), drawn(3, 4, 5, 9)
+    static, context, position = drawn(3, 9, len(STATIC)), drawn(3, CONTEXT), drawn(5, POSITION)
+    dynamic, gradient = drawn(3, DYNAMIC, 5, 4, 9), drawn(3, 4, 5, 9)
     dynamic[:, :, 0] = 0
     present = torch.arange(9) < torch.tensor([[9], [4], [1]])
     share, gradient = present / present.sum(1, keepdim=True), gradient * present[:, None, None]
@@ -186,7 +186,7 @@ def test_odd_vectors_still_give_a_ranking(vectors: np.ndarray[Any, Any], extras:
     relations = relations_of([topic])
     assert all(np.isfinite(part).all() for part in relations)
     assert relations.static.shape[-1] == len(STATIC)
-    assert relations.context.shape[-1] == len(CONTEXT)
+    assert relations.context.shape[-1] == CONTEXT
     assert sorted(rank_topics(some_weights(), [topic], n)[0].tolist()) == list(range(n))
     assert np.isfinite(Related(some_weights(), relations).scores()).all()
 

@@ -44,7 +44,15 @@ class Explicit(Greedy):
 
     def _named(self, topic: Topic) -> tuple[FloatArray, ScoreArray]:
         """Vectors of the subtopics, the query's last where it counts, and weights that sum to 1, the order's last."""
-        vectors, weights = _subtopic_vectors(topic, self.title), _weights(topic)
+        vectors = topic.subtopic_vectors
+        if vectors is None or not topic.n_subtopics:
+            raise ValueError(
+                f"topic {topic.query_id!r} has no subtopic vectors, with which {self.title} compares documents: name "
+                "subtopics (subtopic_ids) and give their vectors, or their texts and `--vectors lsa` to `srd data "
+                "build` or `srd train`; or take mmr, msd or dpp, which need none"
+            )
+        weights = np.ones(len(vectors)) if topic.subtopic_weights is None else topic.subtopic_weights
+        weights = np.asarray(weights, dtype=np.float64) / weights.sum(dtype=np.float64)
         share = self.config.order_weight / len(weights)
         if share and topic.query_vector is not None:
             vectors = np.vstack([vectors, topic.query_vector])
@@ -224,21 +232,3 @@ def coverage_of(rows: Rows, subtopics: FloatArray, scaling: str, sharpness: floa
         cosines = np.exp(apart - apart.max())
     estimates: ScoreArray = np.clip(cosines, 0.0, 1.0).astype(np.float64) ** sharpness
     return estimates
-
-
-def _subtopic_vectors(topic: Topic, ranker: str) -> FloatArray:
-    """The topic's subtopic vectors, or an error that says how to get them and what does without."""
-    if topic.subtopic_vectors is None or not topic.n_subtopics:
-        raise ValueError(
-            f"topic {topic.query_id!r} has no subtopic vectors, with which {ranker} compares documents: name subtopics "
-            "(subtopic_ids) and give their vectors, or their texts and `--vectors lsa` to `srd data build` or "
-            "`srd train`; or take mmr, msd or dpp, which need none"
-        )
-    return topic.subtopic_vectors
-
-
-def _weights(topic: Topic) -> ScoreArray:
-    """Weights of the subtopics, [S] float64; they sum to 1."""
-    weights = np.ones(topic.n_subtopics) if topic.subtopic_weights is None else topic.subtopic_weights
-    shares: ScoreArray = np.asarray(weights, dtype=np.float64) / weights.sum(dtype=np.float64)
-    return shares

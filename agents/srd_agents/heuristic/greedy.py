@@ -114,12 +114,10 @@ class Objective(ABC):
     its state. Scores are asked for after at least one.
     """
 
+    start = 0.0
+    """The state of a candidate before any document is chosen."""
     falls_at_once = False
     """Whether the first document can only lower a candidate's score below its value, as further ones do."""
-
-    @abstractmethod
-    def fresh(self, shape: tuple[int, ...]) -> FloatArray:
-        """The state of candidates before any document is chosen."""
 
     @abstractmethod
     def direction(self, unit: FloatArray, earlier: FloatArray) -> FloatArray:
@@ -134,9 +132,13 @@ class Objective(ABC):
     def fold(self, state: FloatArray, projection: FloatArray) -> None:
         """Change the state, in place, by the projections on the newest direction."""
 
-    @abstractmethod
-    def score(self, value: FloatArray, state: FloatArray) -> FloatArray:
-        """Scores of the candidates; a value of minus infinity stays that."""
+    def scored(self, value: FloatArray, state: FloatArray) -> FloatArray:
+        """Scores of the candidates, an array of their own: value less state, unless an objective says otherwise.
+
+        A value of minus infinity stays that.
+        """
+        left: FloatArray = value - state
+        return left
 
 
 class Progress(ABC):
@@ -281,14 +283,15 @@ class ByObjective(Choice):
 
     def __init__(self, vectors: FloatArray, value: FloatArray, objective: Objective, most: int) -> None:
         self.value: FloatArray = value
-        self._rows, self._objective, self._state = rows_of(vectors), objective, objective.fresh(value.shape)
+        self._rows, self._objective = rows_of(vectors), objective
+        self._state = np.full(value.shape, objective.start, dtype=np.float32)
         count, _, width = vectors.shape
         self._directions, self._count = np.empty((count, most, width), dtype=np.float32), 0
         self._topics = np.arange(count)
 
     def scores(self) -> FloatArray:
         """[B, N]."""
-        return self._objective.score(self.value, self._state) if self._count else self.value
+        return self._objective.scored(self.value, self._state) if self._count else self.value
 
     def add(self, chosen: IntArray) -> None:
         """Choose one document for each topic, [B]."""

@@ -50,7 +50,8 @@ class _Lazy:
         self._rows: Rows | None = None
         self._directions = np.empty((k, width), dtype=np.float32)
         # Of all candidates: what they were after so many directions.
-        self._value, self._state, self._folded = value.copy(), objective.fresh(value.shape), 0
+        self._value, self._folded = value.copy(), 0
+        self._state = np.full(value.shape, objective.start, dtype=np.float32)
         self._exact = self._value
         self._sort(value)
         # Of the few: the first `size` of the order, in buffers; the last one chosen stands at `position`.
@@ -81,7 +82,7 @@ class _Lazy:
             if not size:
                 self._extend(rank, _LEAST)
                 continue
-            score = self._objective.score(self._few_values, self._few_states)
+            score = self._objective.scored(self._few_values, self._few_states)
             position = int(score.argmax())
             if size == len(self._value) or score[position] > self._bound[size]:
                 if not self._in_candidate_order:
@@ -161,5 +162,5 @@ class _Lazy:
         for start in range(0, len(self._state), step):
             part = slice(start, start + step)
             self._fold_missed(self._state[part], Rows(self._rows.vectors[part], self._rows.scale[part]), rank)
-        self._exact, self._folded = self._objective.score(self._value, self._state), rank
+        self._exact, self._folded = self._objective.scored(self._value, self._state), rank
         self._sort(self._exact.copy())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -26,15 +25,12 @@ _SMALL = 0.01
 """What is left of a vector, squared, below which its direction is made orthogonal a second time."""
 
 
-class TradeOff(Greedy):
-    """A greedy ranker by vectors; subclasses say what a document's value and the objective are."""
+class TradeOff(Greedy, Objective):
+    """A greedy ranker by vectors: a document's value is its weighted relevance, the rest of its score a state."""
 
     def __init__(self, config: TradeOffConfig | None = None) -> None:
         self.config = config or TradeOffConfig()
-
-    @abstractmethod
-    def _objective(self) -> Objective:
-        """The rest of the score."""
+        self._weight = np.float32(1.0 - self.config.lambda_)
 
     def _value(self, topic: Topic) -> FloatArray:
         """What relevance adds to the scores of a topic's candidates: [N] float32, an array of its own."""
@@ -50,7 +46,7 @@ class TradeOff(Greedy):
 
     def _choice(self, topics: Sequence[Topic], most: int) -> ByObjective:
         vectors = _stacked([topic.require_vectors(self.title) for topic in topics])
-        return ByObjective(vectors, _stacked([self._value(topic) for topic in topics]), self._objective(), most)
+        return ByObjective(vectors, _stacked([self._value(topic) for topic in topics]), self, most)
 
     def _first(self, topics: Sequence[Topic], k: int) -> Iterable[IntArray]:
         vectors = topics[0].require_vectors(self.title)
@@ -60,7 +56,7 @@ class TradeOff(Greedy):
 
     def _large(self, vectors: FloatArray, value: FloatArray, k: int) -> IntArray:
         """The ranking of a large topic, which is ranked alone: [k] int64."""
-        return lazily(vectors, value, k, self._objective())
+        return lazily(vectors, value, k, self)
 
 
 class MMR(TradeOff):
@@ -69,7 +65,7 @@ class MMR(TradeOff):
     rel is the cosine of query and document, or a retrieval score or rank (see `MMRConfig.relevance`); sim is the cosine
     of two documents; the cosine with a zero vector is 0. With nothing selected the second part is 0. Ties go to the
     earlier candidate. At most one row of similarities per selected document is computed, O(k N F), and of large topics
-    only those that can matter (`srd_agents.heuristic.greedy`); there is no N x N matrix.
+    only those that can matter (`srd_agents.heuristic.lazy`); there is no N x N matrix.
 
     Args:
         config: lambda, and what counts as relevance and similarity.
@@ -78,35 +74,20 @@ class MMR(TradeOff):
     title = "MMR"
 
     def __init__(self, config: MMRConfig | None = None) -> None:
-        self.config: MMRConfig = config or MMRConfig()
-
-    def _objective(self) -> Objective:
-        return _Nearest(self.config.lambda_, clip=self.config.clip)
-
-
-class _Nearest(Objective):
-    """Value less the weighted similarity with the nearest chosen document."""
-
-    def __init__(self, lambda_: float, *, clip: bool) -> None:
-        self._weight = np.float32(1.0 - lambda_)
+        config = config or MMRConfig()
+        super().__init__(config)
         # A similarity below 0 would raise a score at first.
-        self.falls_at_once = clip
-        self._least = np.float32(0.0 if clip else -np.inf)
-
-    def fresh(self, shape: tuple[int, ...]) -> FloatArray:
-        return np.full(shape, self._least, dtype=np.float32)
+        self.falls_at_once = config.clip
+        self.start = 0.0 if config.clip else -np.inf
 
     def direction(self, unit: FloatArray, earlier: FloatArray) -> FloatArray:
-        # The weight goes into the chosen vector: F products instead of N.
+        """The weight goes into the chosen vector: F products instead of N."""
         weighted: FloatArray = unit * self._weight
         return weighted
 
     def fold(self, state: FloatArray, projection: FloatArray) -> None:
+        """The state is the weighted similarity with the nearest chosen document."""
         np.maximum(state, projection, out=state)
-
-    def score(self, value: FloatArray, state: FloatArray) -> FloatArray:
-        left: FloatArray = value - state
-        return left
 
 
 class MSD(TradeOff):
@@ -125,44 +106,29 @@ class MSD(TradeOff):
 
     title = "MSD"
 
-    def _objective(self) -> Objective:
-        return _Sum(self.config.lambda_)
-
     def _large(self, vectors: FloatArray, value: FloatArray, k: int) -> IntArray:
-        return _by_fast_products(rows_of(vectors), value, k, self.config.lambda_)
-
-
-class _Sum(Objective):
-    """Value less the weighted product with the sum of the chosen documents."""
-
-    def __init__(self, lambda_: float) -> None:
-        self._weight = np.float32(1.0 - lambda_)
-
-    def fresh(self, shape: tuple[int, ...]) -> FloatArray:
-        return np.zeros(shape, dtype=np.float32)
+        return _by_fast_products(rows_of(vectors), value, k, self._weight)
 
     def direction(self, unit: FloatArray, earlier: FloatArray) -> FloatArray:
+        """The weighted sum of the chosen documents."""
         total: FloatArray = unit * self._weight
         if earlier.shape[-2]:
             total += earlier[..., -1, :]
         return total
 
     def fold(self, state: FloatArray, projection: FloatArray) -> None:
+        """The state is the product with that sum."""
         state[...] = projection
 
-    def score(self, value: FloatArray, state: FloatArray) -> FloatArray:
-        left: FloatArray = value - state
-        return left
 
-
-def _by_fast_products(rows: Rows, value: FloatArray, k: int, lambda_: float) -> IntArray:
+def _by_fast_products(rows: Rows, value: FloatArray, k: int, weight: np.float32) -> IntArray:
     """The choice for one topic: [k] int64.
 
     The last bits of a matrix product depend on where a row stands, so candidates within rounding of the best are
     compared by products of their own: the choice is that of `ByObjective`.
     """
     vectors, scale = rows
-    weighted = scale * np.float32(1.0 - lambda_)
+    weighted = scale * weight
     ranking = np.empty(k, dtype=np.int64)
     score = np.empty_like(value)
     total = np.zeros(vectors.shape[1], dtype=np.float32)
@@ -206,33 +172,23 @@ class DPP(TradeOff):
     """
 
     title = "DPP"
+    start = 1.0
+    falls_at_once = True
 
     def _relevance(self, topic: Topic) -> FloatArray:
         return standardised(super()._relevance(topic))
 
-    def _objective(self) -> Objective:
-        return _Volume(self.config.lambda_)
-
-
-class _Volume(Objective):
-    """Value plus the weighted logarithm of what is left of the squared length."""
-
-    falls_at_once = True
-
-    def __init__(self, lambda_: float) -> None:
-        self._weight = np.float32(1.0 - lambda_)
-
-    def fresh(self, shape: tuple[int, ...]) -> FloatArray:
-        return np.ones(shape, dtype=np.float32)
-
     def direction(self, unit: FloatArray, earlier: FloatArray) -> FloatArray:
+        """What the document adds to the span of those chosen."""
         return _new_direction(unit, earlier) if unit.ndim == 1 else _new_directions(unit, earlier)
 
     def fold(self, state: FloatArray, projection: FloatArray) -> None:
+        """The state is what is left of the squared length."""
         projection *= projection
         state -= projection
 
-    def score(self, value: FloatArray, state: FloatArray) -> FloatArray:
+    def scored(self, value: FloatArray, state: FloatArray) -> FloatArray:
+        """Value plus the weighted logarithm of what is left."""
         left: FloatArray = np.maximum(state, _LEAST)
         np.log(left, out=left)
         left *= self._weight

@@ -35,9 +35,11 @@ class RelationalNetwork(nn.Module):
     @torch.no_grad()
     def initialise(self, generator: torch.Generator) -> None:
         """Draw the weights (He et al. 2015); the output starts small, so that the first policy is nearly uniform."""
-        for name, parameter in self.named_parameters():
-            if parameter.dim() == 2:
-                parameter.normal_(0.0, (2 / self._inputs(name)) ** 0.5, generator=generator)
+        for layer in (("static", "dynamic", "context", "position"), ("hidden", "pooled")):
+            matrices = [self.get_parameter(name) for name in layer]
+            inputs = sum(len(matrix) for matrix in matrices)
+            for matrix in matrices:
+                matrix.normal_(0.0, (2 / inputs) ** 0.5, generator=generator)
         self.get_parameter("out").normal_(0.0, 0.1 * self.get_parameter("out").numel() ** -0.5, generator=generator)
 
     @torch.no_grad()
@@ -76,11 +78,6 @@ class RelationalNetwork(nn.Module):
             found["context"].addr_(context[topic], total)
         for name, parameter in weights.items():
             parameter.grad = found[name] if parameter.grad is None else parameter.grad.add_(found[name])
-
-    def _inputs(self, name: str) -> int:
-        """How many inputs a matrix's layer has."""
-        layer = ("hidden", "pooled") if name in ("hidden", "pooled") else ("static", "dynamic", "context", "position")
-        return sum(self.get_parameter(part).shape[0] for part in layer)
 
 
 def _learned(

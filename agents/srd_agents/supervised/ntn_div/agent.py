@@ -148,7 +148,6 @@ class NtnDiv(NetworkLearner[NtnDivConfig]):
             )
             for topic in topics
         ]
-        self._scorer = None
 
     def _samples(self, sampler: Sampler, topic: Topic, generator: np.random.Generator) -> Samples:
         """The rankings to learn from."""

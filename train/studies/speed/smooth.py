@@ -38,7 +38,7 @@ def daletor_step(*, batch: int, rounds: int, size: float = 1.0) -> Outcome:
 
     def run() -> int:
         for _ in range(repeats):
-            learner.learn(chosen)
+            learner._update(chosen)
         return repeats * len(topics)
 
     return against(

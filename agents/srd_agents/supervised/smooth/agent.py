@@ -13,12 +13,11 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from srd_agents.features import relevance_features, side_by_side
-from srd_agents.heuristic.config import OracleConfig
 from srd_agents.heuristic.greedy import in_blocks
-from srd_agents.heuristic.oracle import Oracle
 from srd_agents.networks.attention import initialise
 from srd_agents.networks.inputs import Inputs, Standardizer, inputs_of
 from srd_agents.networks.learner import NetworkLearner
+from srd_agents.supervised.samples import Sampler
 from srd_agents.supervised.smooth.config import DaletorConfig, Mo4srdConfig, SmoothConfig
 from srd_agents.supervised.smooth.network import SmoothNetwork, before_by_gaussians, before_by_sigmoid, smooth_measure
 from srd_gym.measures.base import judged
@@ -114,33 +113,22 @@ class SmoothLearner(NetworkLearner[C]):
 
     def _ideal_values(self, topics: TopicSet) -> NDArray[np.float32]:
         """[T] the measure of each topic's greedy ideal ranking."""
-        oracle = Oracle(OracleConfig(measure=f"{self._measure()}(alpha={self.config.alpha})"))
+        sampler = Sampler(f"{self._measure()}(alpha={self.config.alpha})", topics.max_candidates)
         values = []
         for topic in topics:
             ranks = np.empty(topic.n_candidates, np.int64)
-            ranks[oracle.rank(topic, topic.n_candidates)] = np.arange(topic.n_candidates)
+            ranks[sampler.ideal(topic).rankings[0]] = np.arange(topic.n_candidates)
             before = torch.from_numpy((ranks[None, :] < ranks[:, None]).astype(np.float32))[None]
             values.append(float(smooth_measure(before, _judgments([topic]), self.config.alpha, self._measure())))
         return np.array(values, np.float32)
 
     def _update(self, batch: IntArray) -> Mapping[str, float]:
-        return {"loss": self.learn(batch)}
-
-    def learn(self, batch: IntArray) -> float:
-        """One gradient update.
-
-        Args:
-            batch: [B] indices into the training topics.
-
-        Returns:
-            The loss before it.
-        """
         loss = self._loss(batch)
         self._optimizer.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
         nn.utils.clip_grad_norm_(self._network.parameters(), self.config.clip_norm)
         self._optimizer.step()
-        return float(loss.detach())
+        return {"loss": float(loss.detach())}
 
     def _loss(self, chosen: IntArray) -> Tensor:
         """Minus the mean smooth measure of training topics ([B] indices), in shares of their ideals'; a scalar."""

@@ -13,22 +13,23 @@ from numpy.typing import NDArray
 
 from srd_agents.decoding import rankings_of
 from srd_agents.fitting import Validation
+from srd_agents.heuristic.greedy import Progress, Stepwise
 from srd_agents.networks.checkpoint import load_module, module_arrays
 from srd_agents.networks.inputs import Inputs, chosen_log_policy, log_policy
 from srd_agents.networks.learner import NetworkLearner
 from srd_agents.reinforce.config import ReinforceConfig
 from srd_agents.reinforce.forward import PolicyWeights, Standing, seen_together
 from srd_agents.reinforce.loss import entropy, leave_one_out_advantages, reinforce_loss, returns_from
-from srd_agents.reinforce.network import PolicyNetwork, directions_of
+from srd_agents.reinforce.network import PolicyNetwork, directed, directions_of
 from srd_agents.reinforce.rollout import Episodes, roll_out, seen_of
 from srd_agents.relational.forward import offered_share
 from srd_agents.relational.network import RelationalNetwork
-from srd_agents.relational.ranker import PaddedRelations, pretrained_weights
+from srd_agents.relational.ranker import DraftProgress, PaddedRelations, pretrained_weights
 from srd_agents.relational.relations import DYNAMIC
 from srd_agents.storage import Tree, Weights
 from srd_gym.checks import check_integer
 from srd_gym.core import SelectionCore
-from srd_gym.protocols import BoolArray, IntArray, ScoreArray
+from srd_gym.protocols import IntArray
 from srd_gym.pruning import parse_pruning
 from srd_gym.topic import Topic, TopicSet
 
@@ -36,7 +37,7 @@ _NUMBERS_AT_ONCE = 1 << 20
 """Of relations at all ranks of the episodes that are padded to each other (4 MiB): topics of similar size."""
 
 
-class Reinforce(NetworkLearner[ReinforceConfig]):
+class Reinforce(NetworkLearner[ReinforceConfig], Stepwise):
     """A policy of relations and directions, trained by REINFORCE with the leave-one-out baseline (Kool et al. 2019).
 
     Relations say what every embedding space says: retrieval rank and score, cosines, neighbours, standardised within
@@ -68,13 +69,10 @@ class Reinforce(NetworkLearner[ReinforceConfig]):
         """
         super().check_topics([] if self.config.parts == "relations" else topics)
 
-    def score(self, topic: Topic, selected: IntArray, allowed: BoolArray) -> ScoreArray:
-        """The policy's logit of each candidate as the next document: [N] float64, minus infinity where not allowed."""
+    def progress(self, topic: Topic) -> Progress:
+        """An empty ranking of the topic; scores are the policy's logits."""
         self.check_topics([topic])
-        standing = Standing(self._ranking_policy(), seen_together([topic]))
-        for document in selected:
-            standing.add(np.array([[document]]))
-        return np.where(allowed, standing.scores()[0, 0].astype(np.float64), -np.inf)
+        return DraftProgress(Standing(self._ranking_policy(), seen_together([topic])))
 
     def _rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
         weights = self._ranking_policy()
@@ -221,9 +219,9 @@ class Reinforce(NetworkLearner[ReinforceConfig]):
             context, share = moved(seen.relations.context), moved(offered_share(seen.present))
             seen_at_ranks = (moved(episodes.dynamic), moved(episodes.position), share)
             self._network.relations.learn(static, context, *seen_at_ranks, gradient)
-        if acting.directions is not None:
+        if acting.directions is not None and self._network.directions is not None:
             inputs = Inputs(moved(seen.queries), moved(seen.documents), moved(seen.present), static)
-            self._network.directed(inputs, actions).backward(gradient)  # type: ignore[no-untyped-call]
+            directed(self._network.directions, inputs, actions).backward(gradient)  # type: ignore[no-untyped-call]
         return float(spread.detach())
 
     def _training_state(self) -> Tree:

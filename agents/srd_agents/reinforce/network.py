@@ -39,24 +39,24 @@ class PolicyNetwork(nn.Module):
         if self.directions is not None:
             initialise(self.directions, generator)
 
-    def directed(self, topics: Inputs, actions: Tensor) -> Tensor:
-        """The directions' part of scores at all ranks of known episodes: [B, R, T, N].
 
-        Args:
-            topics: B topics, with the columns `STATIC` as features.
-            actions: [B, R, T] int64, the candidates ranked.
-        """
-        if self.directions is None:
-            raise RuntimeError("this policy has no part for directions")
-        known = self.directions.known(topics)
-        count, rollouts, ranks = actions.shape
-        places = actions[..., :-1].flatten(1)
-        hidden = known.rows.shape[2]
-        taken = known.rows.gather(1, places[..., None].expand(-1, -1, hidden))
-        ranked = ranked_so_far(taken.view(count, rollouts, ranks - 1, hidden))
-        pointers, _ = self.directions.pointers(self.directions.summaries(known.context, ranked))
-        found = torch.bmm(pointers.flatten(1, 2), known.rows.transpose(1, 2)).view(count, rollouts, ranks, -1)
-        return found + known.prior[:, None, None]
+def directed(directions: Directions, topics: Inputs, actions: Tensor) -> Tensor:
+    """The directions' part of scores at all ranks of known episodes: [B, R, T, N].
+
+    Args:
+        directions: the network.
+        topics: B topics, with the columns `STATIC` as features.
+        actions: [B, R, T] int64, the candidates ranked.
+    """
+    known = directions.known(topics)
+    count, rollouts, ranks = actions.shape
+    places = actions[..., :-1].flatten(1)
+    hidden = known.rows.shape[2]
+    taken = known.rows.gather(1, places[..., None].expand(-1, -1, hidden))
+    ranked = ranked_so_far(taken.view(count, rollouts, ranks - 1, hidden))
+    pointers, _ = directions.pointers(directions.summaries(known.context, ranked))
+    found = torch.bmm(pointers.flatten(1, 2), known.rows.transpose(1, 2)).view(count, rollouts, ranks, -1)
+    return found + known.prior[:, None, None]
 
 
 def directions_of(width: int, hidden: int) -> Directions:

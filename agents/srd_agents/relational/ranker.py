@@ -13,7 +13,7 @@ from importlib.resources import as_file, files
 import numpy as np
 
 from srd_agents.config import Config, NotNegative
-from srd_agents.decoding import Decoding, decode
+from srd_agents.decoding import Decoding, Draft, decode
 from srd_agents.features import query_vectors, side_by_side
 from srd_agents.heuristic.greedy import Progress, Stepwise, in_blocks, rows_of
 from srd_agents.relational.forward import Related, Weights, checked_weights
@@ -70,7 +70,7 @@ class Pretrained(Stepwise):
 
     def progress(self, topic: Topic) -> Progress:
         """An empty ranking of the topic."""
-        return _RelationalProgress(Related(self.weights, relations_of([topic]), novelty=self.config.novelty))
+        return DraftProgress(Related(self.weights, relations_of([topic]), novelty=self.config.novelty))
 
 
 @cache
@@ -114,18 +114,20 @@ def rank_topics(weights: Weights, topics: Sequence[Topic], k: int, novelty: floa
     return in_blocks(topics, [topic.require_vectors(NAME).shape for topic in topics], _BLOCK, ranked)
 
 
-class _RelationalProgress(Progress):
-    """The greedy choice for one topic, step by step."""
+class DraftProgress(Progress):
+    """A draft of one ranking of one topic, step by step."""
 
-    def __init__(self, related: Related) -> None:
-        self._related = related
+    def __init__(self, draft: Draft) -> None:
+        self._draft = draft
 
     def scores(self) -> ScoreArray:
-        found: ScoreArray = self._related.scores()[0, 0].astype(np.float64)
+        """[N]."""
+        found: ScoreArray = self._draft.scores()[0, 0].astype(np.float64)
         return found
 
     def add(self, document: int) -> None:
-        self._related.add(np.array([[document]]))
+        """Choose a candidate."""
+        self._draft.add(np.array([[document]]))
 
 
 def relations_of(topics: Sequence[Topic]) -> Relations:

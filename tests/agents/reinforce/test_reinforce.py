@@ -16,7 +16,7 @@ from srd_agents.networks.directions import ranked_so_far
 from srd_agents.networks.inputs import Inputs
 from srd_agents.registry import make_ranker
 from srd_agents.reinforce.forward import PolicyWeights, Seen, Standing, seen_together
-from srd_agents.reinforce.network import PolicyNetwork, directions_of
+from srd_agents.reinforce.network import PolicyNetwork, directed, directions_of
 from srd_agents.reinforce.rollout import seen_of
 from srd_agents.relational.network import RelationalNetwork
 from srd_agents.relational.ranker import PaddedRelations
@@ -56,7 +56,7 @@ def test_numpy_and_torch_agree_on_directions() -> None:
     network.relations = None
     static = torch.from_numpy(seen.relations.static)
     inputs = Inputs(torch.from_numpy(seen.queries), torch.from_numpy(seen.documents), None, static)
-    expected = network.directed(inputs, torch.from_numpy(rankings)).detach().numpy()
+    expected = directed(network.directions, inputs, torch.from_numpy(rankings)).detach().numpy()
     for rank, found in enumerate(scores_along(network, seen, rankings)):
         np.testing.assert_allclose(found, expected[:, :, rank], atol=1e-5)
 

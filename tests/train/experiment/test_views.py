@@ -6,7 +6,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from made_results import TINY, recipe, table_of
 
@@ -16,7 +15,7 @@ from srd_train.experiment import benchmark
 from srd_train.experiment.benchmark import run_benchmark
 from srd_train.experiment.recipe import RankerEntry, Recipe, View, tasks
 from srd_train.experiment.sources import load_entry
-from srd_train.report.markup import notes, plain_columns
+from srd_train.report.markup import notes
 
 TOPICS = replace(TINY, run_folds=(1, 2))
 OPTIONS = {"epochs": 1, "simulations": 4, "hidden": 3, "horizon": 3}
@@ -120,11 +119,5 @@ def test_tables_say_which_rows_share_a_fit(finished: tuple[Path, list[dict[str, 
     table = table_of(records, with_views())
     assert "One fit (raw, a seed and fold) serves 4 rows: raw; by value; search 0; search 9." in notes(table)
     assert "random" not in " ".join(notes(table))
-    heads = [column.head for column in plain_columns(table)]
-    assert heads[-4:] == ["episodes", "steps", "fit CPU seconds", "ms a topic"]
     rows = {row.ranker: row for row in table.rows}
     assert rows["raw"].means == rows["search 0"].means
-    own = [record for record in records if record["ranker"] == "raw"]
-    times = [record["rank_cpu_seconds"] / record["topic_set"]["test"] for record in own]
-    assert rows["raw"].medians["rank_milliseconds"] == pytest.approx(1000 * np.median(times))
-    assert rows["raw"].medians["fit_cpu_seconds"] == pytest.approx(np.median([one["fit_cpu_seconds"] for one in own]))

@@ -80,15 +80,12 @@ def test_what_does_not_learn_is_a_level_where_validation_chose_it() -> None:
     assert [one.ranker for one in found[0].curves] == ["qmix"]
 
 
-def test_rows_that_rank_with_the_same_fit_have_one_curve() -> None:
+def test_views_and_cells_without_episodes_have_no_curve() -> None:
     points = [(100, 1, 0.2), (200, 2, 0.6)]
-    found = panels([cell("m2div", 0, points, view=None), cell("by value", 0, points, view={"rank_by": "value"})])
-    assert [one.ranker for one in found[0].curves] == ["m2div"]
-
-
-def test_cells_without_episodes_have_no_curve() -> None:
-    bare = cell("qmix", 0, [])
+    bare = cell("listmle", 0, [])
     bare["history"]["records"] = [{"epoch": 1, "cpu_seconds": 1.0, "validation": 0.5}]
+    found = panels([cell("m2div", 0, points), cell("by value", 0, points, view={"rank_by": "value"}), bare])
+    assert [[one.ranker for one in panel.curves] for panel in found] == [["m2div"]] * 2
     assert panels([bare]) == []
 
 

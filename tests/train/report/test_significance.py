@@ -91,11 +91,7 @@ def test_the_interval_holds_the_mean_shrinks_with_topics_and_stays_in_their_rang
     assert low < values.mean() < high
     assert high - low == pytest.approx(2 * 1.96 * values.std() / 20, rel=0.1)
     assert interval([1.0, 1.0, 0.9]) == pytest.approx((0.9, 1.0))
-
-
-@pytest.mark.parametrize("values", [[0.5], [0.25, 0.25, 0.25]])
-def test_values_without_spread_have_a_point_as_interval(values: list[float]) -> None:
-    assert interval(values) == (values[0], values[0])
+    assert [interval([0.5]), interval([0.25] * 3)] == [(0.5, 0.5), (0.25, 0.25)]
 
 
 def test_holm_by_hand() -> None:

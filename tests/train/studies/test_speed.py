@@ -96,26 +96,17 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("quick")
-def test_the_command_shows_tables(study: Srd, tmp_path: Path) -> None:
+def test_the_command_shows_all_or_some_lines(study: Srd, tmp_path: Path) -> None:
     page = tmp_path / "speed.md"
-    shown = study.works("speed", "--markdown", page).out
-    assert "peak memory of x" in shown
+    assert "peak memory of x" in study.works("speed", "--markdown", page).out
     assert "| spinning |" in page.read_text()
     assert "GB/s in reading memory" in page.read_text()
-    result = study.works("speed", "--json").json
-    assert result["lines"][0]["target"] == 2
-    assert result["memory"] == [
-        {"name": "memory x", "what": "peak memory of x", "megabytes": 100.0, "target_megabytes": 600}
-    ]
-    assert "--rounds" in study.fails("speed", "--rounds", "0")
-
-
-@pytest.mark.usefixtures("quick")
-def test_only_some_lines_are_measured(study: Srd, tmp_path: Path) -> None:
-    page = tmp_path / "speed.md"
     result = study.works("speed", "--json", "--only", "memory", "spin", "--markdown", page).json
-    assert len(result["lines"]) == len(result["memory"]) == 1
+    assert [line["target"] for line in result["lines"]] == [2]
+    memory = {"name": "memory x", "what": "peak memory of x", "megabytes": 100.0, "target_megabytes": 600}
+    assert result["memory"] == [memory]
     assert 'make speed ARGS="--rounds 5 --only memory spin"' in page.read_text()
+    assert "--rounds" in study.fails("speed", "--rounds", "0")
     assert "there are: spinning; memory x" in study.fails("speed", "--only", "nothing")
 
 

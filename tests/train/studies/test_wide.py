@@ -14,6 +14,7 @@ def test_a_larger_set_only_appends_and_seeds_share_nothing() -> None:
         assert one.doc_ids == same.doc_ids
         np.testing.assert_array_equal(one.doc_vectors, same.doc_vectors)
     assert not set(few.query_ids) & set(other.query_ids)
+    refused(lambda: wide_topics(2, width=8), "width must be at least 16, got 8")
 
 
 def test_what_the_topics_are_like() -> None:
@@ -62,7 +63,3 @@ def test_an_order_tells_relevance_or_follows_the_query() -> None:
     strong = np.array(by_query) > np.median(by_query)
     assert np.mean(np.array(by_query)[strong]) > 0.4
     assert np.std(by_relevance) > 0.15, "orders are good and bad"
-
-
-def test_wrong_arguments_are_refused() -> None:
-    refused(lambda: wide_topics(2, width=8), "width must be at least 16, got 8")

@@ -156,6 +156,23 @@ def record(ranker: str = "mmr", **changes: Any) -> dict[str, Any]:
     return made | changes
 
 
+def cells(ranker: str, mean: float, seeds: int = 1, **changes: Any) -> list[dict[str, Any]]:
+    """Records of twelve topics around a mean; learned where there are several seeds."""
+    history = {"measure": "alpha_nDCG@5", "records": []} if seeds > 1 else None
+    return [
+        record(
+            ranker,
+            cell=f"made.{ranker}.{seed}",
+            seed=seed,
+            per_topic={
+                f"q{i:02d}": {"alpha_nDCG@5": mean + 0.01 * (i % 3) + 0.001 * seed * (i % 2)} for i in range(12)
+            },
+            **{"history": history} | changes,
+        )
+        for seed in range(seeds)
+    ]
+
+
 def write_records(folder: Path, records: Sequence[dict[str, Any]]) -> Path:
     """The folder with these records and without runs."""
     for one in records:

@@ -48,19 +48,11 @@ def test_json_lines_are_answered_line_by_line(srd: Srd, feed: Any) -> None:
 def test_a_trained_model_answers_as_it_ranks_files(srd: Srd, feed: Any, tiny_file: Path, tmp_path: Path) -> None:
     model = tmp_path / "model"
     srd.works("train", "mdp-div", "--topics", tiny_file, "--out", model, "--epochs", "2")
-    topics = read_topics(tiny_file)[:3]
-    feed(
-        *(
-            {
-                "query_id": topic.query_id,
-                "query_vector": topic.query_vector.tolist(),
-                "doc_ids": topic.doc_ids,
-                "doc_vectors": topic.doc_vectors.tolist(),
-            }
-            for topic in topics
-            if topic.query_vector is not None and topic.doc_vectors is not None
-        )
-    )
+    topics, lines = read_topics(tiny_file)[:3], []
+    for topic in topics:
+        vectors = {"query_vector": topic.query_vector.tolist(), "doc_vectors": topic.doc_vectors.tolist()}
+        lines.append({"query_id": topic.query_id, "doc_ids": topic.doc_ids, **vectors})
+    feed(*lines)
     done = srd.works("rank", model, "--k", "4")
     ranker = load_ranker(model)
     expected = [[topic.doc_ids[i] for i in ranker.rank(topic, 4)] for topic in topics]

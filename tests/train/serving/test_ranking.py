@@ -71,23 +71,16 @@ def test_a_model_ranks_its_test_fold_of_many_files(srd: Srd, parts: Path, tiny_f
     assert len(read_run(tmp_path / "run").rankings) == 20
 
 
-def test_an_id_in_two_files_is_named_before_anything_is_ranked(srd: Srd, parts: Path, tmp_path: Path) -> None:
-    (parts / "part-3.parquet").write_bytes((parts / "part-1.parquet").read_bytes())
-    first = next(iter(topic_stream(str(parts / "part-1.parquet")))).query_id
-    message = srd.fails("rank", "mmr", "--topics", parts, "--out", tmp_path / "run")
-    assert f"query id {first!r} comes twice" in message
-    assert not (tmp_path / "run").exists()
-
-
-def test_files_of_different_widths_are_one_set_no_more(srd: Srd, parts: Path, tmp_path: Path) -> None:
+def test_files_that_make_no_one_set_are_refused_before_anything_is_ranked(
+    srd: Srd, parts: Path, tmp_path: Path
+) -> None:
+    words, last = ("rank", "random", "--topics", parts, "--out", tmp_path / "run"), parts / "part-9.parquet"
+    last.write_bytes((parts / "part-1.parquet").read_bytes())
+    assert "query id 'tiny-0-10' comes twice" in srd.fails(*words)
     other = generate("tiny", n_topics=2, seed=1, width=9)
-    write_topics(
-        parts / "part-9.parquet", other.replace(dataclasses.replace(t, query_id=f"w{t.query_id}") for t in other)
-    )
-    message = srd.fails("rank", "random", "--topics", parts, "--out", tmp_path / "run")
-    assert "one set has one width" in message
-    assert not (tmp_path / "run").exists()
-    assert not list(tmp_path.glob("*.partial"))
+    write_topics(last, other.replace(dataclasses.replace(t, query_id=f"w{t.query_id}") for t in other))
+    assert "one set has one width" in srd.fails(*words)
+    assert [path.name for path in tmp_path.iterdir()] == ["parts"]
 
 
 def test_ray_has_to_be_there(srd: Srd, tiny_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from made_results import record
+from made_results import cells, record
 from run_srd import Srd
 from small_topics import refused
 
@@ -27,21 +27,6 @@ from studies.claims.run import DOCS
 from studies.claims.stored import Stored
 
 MEASURE = "alpha_nDCG@5"
-
-
-def cells(ranker: str, mean: float, seeds: int = 1, **changes: Any) -> list[dict[str, Any]]:
-    """Cells of twelve topics; learned where there are several seeds."""
-    history = {"measure": MEASURE, "records": []} if seeds > 1 else None
-    return [
-        record(
-            ranker,
-            cell=f"made.{ranker}.{seed}",
-            seed=seed,
-            per_topic={f"q{i:02d}": {MEASURE: mean + 0.01 * (i % 3) + 0.001 * seed * (i % 2)} for i in range(12)},
-            **{"history": history} | changes,
-        )
-        for seed in range(seeds)
-    ]
 
 
 @pytest.fixture

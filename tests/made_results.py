@@ -113,6 +113,13 @@ def with_texts(topics: TopicSet) -> TopicSet:
     )
 
 
+def bare_file(path: Path, count: int) -> Path:
+    """A topic file without vectors, of which rankers that read them can rank nothing."""
+    topics = generate("tiny", n_topics=count, seed=0)
+    write_topics(path, topics.replace(dataclasses.replace(t, doc_vectors=None, query_vector=None) for t in topics))
+    return path
+
+
 def run_small(folder: Path) -> tuple[Path, Path]:
     """Run a benchmark of seconds; the folder of its results, and its recipe."""
     source = folder / "topics.parquet"

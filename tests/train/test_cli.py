@@ -107,6 +107,12 @@ def test_our_own_mistakes_keep_their_traceback(srd: Srd, monkeypatch: pytest.Mon
         srd("evaluate", "--qrels", "a", "--run", "b")
 
 
+def python(*words: str, **options: Any) -> tuple[int, str, str]:
+    """Another process: its code, what it printed, and its errors."""
+    done = subprocess.run([sys.executable, *words], capture_output=True, text=True, timeout=60, check=False, **options)
+    return done.returncode, done.stdout, done.stderr
+
+
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="the system has no disk that is always full")
 def test_a_full_disk_under_standard_output_is_named() -> None:
     command = [sys.executable, "-m", "srd_train.cli", "data", "describe", "synthetic:tiny:3:0"]
@@ -187,19 +193,15 @@ def test_an_interrupt_while_packages_are_imported_is_one_line(tmp_path: Path) ->
     (tmp_path / "numpy.py").write_text("import os, signal, time\nos.kill(os.getpid(), signal.SIGINT)\ntime.sleep(30)\n")
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])}
     command = "from srd_train.__main__ import main; import sys; sys.exit(main())"
-    done = subprocess.run(
-        [sys.executable, "-c", command, "--version"], env=environment, capture_output=True, text=True, timeout=60
-    )
-    assert (done.returncode, done.stdout, done.stderr) == (130, "", "error: interrupted; nothing was begun\n")
+    done = python("-c", command, "--version", env=environment)
+    assert done == (130, "", "error: interrupted; nothing was begun\n")
 
 
 def test_without_the_extra_the_command_names_it() -> None:
     hidden = "import sys; sys.modules['tyro'] = None; from srd_train.__main__ import main; sys.exit(main())"
-    done = subprocess.run([sys.executable, "-c", hidden, "--help"], capture_output=True, text=True, timeout=60)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == 'error: the command srd needs tyro: pip install "srd-gym[train]"\n'
+    said = 'error: the command srd needs tyro: pip install "srd-gym[train]"\n'
+    assert python("-c", hidden, "--help") == (2, "", said)
 
 
 def test_the_package_runs_as_the_command() -> None:
-    done = subprocess.run([sys.executable, "-m", "srd_train", "--version"], capture_output=True, text=True, timeout=60)
-    assert (done.returncode, done.stdout, done.stderr) == (0, f"srd {version('srd-gym')}\n", "")
+    assert python("-m", "srd_train", "--version") == (0, f"srd {version('srd-gym')}\n", "")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import os
 import signal
@@ -12,10 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from made_results import recipe, recipe_file, timeless
+from made_results import bare_file, recipe, recipe_file, timeless
 
-from srd_gym.data.parquet import write_topics
-from srd_gym.data.synthetic import generate
 from srd_train.cli import main
 from srd_train.experiment import engines
 from srd_train.experiment.benchmark import FailedCellsError, run_benchmark
@@ -79,11 +76,8 @@ def test_a_worker_lost_too_often_costs_its_cell_alone(
 
 
 def test_a_cell_that_fails_is_told_and_the_others_finish(tmp_path: Path) -> None:
-    bare = generate("tiny", n_topics=9, seed=0)
-    path = tmp_path / "bare.parquet"
-    topics = (dataclasses.replace(topic, doc_vectors=None, query_vector=None) for topic in bare)
-    write_topics(path, bare.replace(topics))
-    entry = TopicsEntry(name="bare", source=str(path), folds=3, run_folds=(1,))
+    source = str(bare_file(tmp_path / "bare.parquet", 9))
+    entry = TopicsEntry(name="bare", source=source, folds=3, run_folds=(1,))
     made = recipe("random", RankerEntry(ranker="mmr", seeds=(0,)), topics=(entry,), seeds=(0, 1))
     with pytest.raises(FailedCellsError, match="1 of 3 cells failed") as caught:
         run_benchmark(made, tmp_path / "out", engine=on_ray)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
 
 import pytest
+from made_results import bare_file
 
 from srd_gym.data.parquet import write_topics
 from srd_gym.data.synthetic import generate
@@ -43,10 +43,7 @@ def test_a_model_ranks_its_test_fold(parts: Path, tmp_path: Path, monkeypatch: p
 
 
 def test_what_a_worker_raises_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    bare = generate("tiny", n_topics=3, seed=0)
-    topics = (dataclasses.replace(topic, doc_vectors=None, query_vector=None) for topic in bare)
-    write_topics(tmp_path / "bare.parquet", bare.replace(topics))
-    words = ["rank", "mmr", "--topics", str(tmp_path / "bare.parquet"), "--out", str(tmp_path / "run")]
+    words = ["rank", "mmr", "--topics", str(bare_file(tmp_path / "bare.parquet", 3)), "--out", str(tmp_path / "run")]
     assert main([*words, "--engine", "ray"]) == 2
     message = capsys.readouterr().err
     assert "error: ranking on Ray: " in message

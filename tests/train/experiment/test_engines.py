@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from made_results import TINY, recipe, recipe_file, timeless
+from made_results import TINY, bare_file, recipe, recipe_file, timeless
 from run_srd import Srd
 
 from srd_gym.data.parquet import write_topics
@@ -39,17 +39,6 @@ def written(out: Path) -> dict[str, Any]:
     """All that a folder of results holds, by file, but what changes from run to run."""
     cells = {path.name: timeless(json.loads(path.read_text())) for path in (out / "cells").iterdir()}
     return cells | {path.name: path.read_text() for path in (out / "runs").iterdir()}
-
-
-def partly_failing(folder: Path) -> Path:
-    """Of its two rankers, one needs the vectors that the topics have not."""
-    path = folder / "bare.parquet"
-    bare = generate("tiny", n_topics=9, seed=0)
-    topics = (dataclasses.replace(topic, doc_vectors=None, query_vector=None) for topic in bare)
-    write_topics(path, bare.replace(topics))
-    return recipe_file(
-        folder, "mmr", "random", topics=f"source = {json.dumps(str(path))}\nfolds = 3\nrun_folds = [1, 2]"
-    )
 
 
 def test_several_processes_come_to_the_same(
@@ -86,7 +75,9 @@ def test_a_killed_process_loses_its_cell_alone(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_cells_that_fail_are_told_and_the_others_finish(srd: Srd, tmp_path: Path, jobs: int) -> None:
-    done = srd("benchmark", partly_failing(tmp_path), "--out", tmp_path / "out", "--jobs", jobs, "--json")
+    source = f"source = {json.dumps(str(bare_file(tmp_path / 'bare.parquet', 9)))}\nfolds = 3\nrun_folds = [1, 2]"
+    file = recipe_file(tmp_path, "mmr", "random", topics=source)
+    done = srd("benchmark", file, "--out", tmp_path / "out", "--jobs", jobs, "--json")
     assert done.code == 1
     assert "mmr, fold 1, seed 0: FAILED, ValueError: " in done.err
     assert "2 of 4 cells failed" in done.err

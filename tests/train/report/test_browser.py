@@ -294,8 +294,7 @@ def test_runs_alone_make_a_page(browser: Any, tmp_path: Path) -> None:
     made = made_runs(tmp_path, topics=12)
     runs = {name: read_run(made[name]) for name in ("first", "second", "third")}
     about = {"1": TopicText(query_text=f"one {HOSTILE}", subtopics={"1": "a side"})}
-    found = compare(read_qrels(made["qrels"]), runs, ["alpha_nDCG@5", "StRecall@5"], topics=about)
-    found.write(html=tmp_path / "page.html")
+    compare(read_qrels(made["qrels"]), runs, ["alpha_nDCG@5"], topics=about).write(html=tmp_path / "page.html")
     opened = Opened(browser, tmp_path / "page.html")
     opened.see_all()
     page = opened.page
@@ -306,10 +305,6 @@ def test_runs_alone_make_a_page(browser: Any, tmp_path: Path) -> None:
     assert page.locator("#subtopics bdi").all_inner_texts() == [f"one {HOSTILE}", "a side", "2", "3"]
     assert page.locator("#lists td[data-doc]").count() == 15
     assert not page.locator("#seed").is_visible()
-    scores = {record["ranker"]: record["per_topic"]["1"]["alpha_nDCG@5"] for record in found.tables[0].records}
-    names = page.locator("#lists thead bdi").all_inner_texts()
-    values = [float(text) for text in page.locator("#lists .value").all_inner_texts()]
-    assert dict(zip(names, values, strict=True)) == pytest.approx(scores, abs=1e-3)
     assert page.evaluate("window.pwned") is None
     assert opened.complaints == []
     page.close()

@@ -27,12 +27,6 @@ WRAPPERS = [BoolMask, FlatObservation, TianshouObservation, RLlibObservation]
 stacks = pytest.mark.parametrize("stack", STACKS)
 
 
-@stacks
-@pytest.mark.parametrize("shared", [{}, SHARED], ids=["copied", "shared"])
-def test_the_laws_hold(stack: str, shared: dict[str, Any]) -> None:
-    check_env(made(stack, topics=random_topics(8), **shared))
-
-
 def gymnasium_checks(env: Any) -> None:
     """Gymnasium's checker, its warnings being errors but for two."""
     with warnings.catch_warnings():
@@ -46,7 +40,10 @@ def gymnasium_checks(env: Any) -> None:
 
 @stacks
 @pytest.mark.parametrize("shared", [{}, SHARED], ids=["copied", "shared"])
-def test_gymnasiums_checker(stack: str, shared: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_laws_hold_and_gymnasiums_checker_agrees(
+    stack: str, shared: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    check_env(made(stack, topics=random_topics(8), **shared))
     if shared:
         monkeypatch.setattr(env_checker, "check_returned_data_not_reused", lambda env: None, raising=False)
     gymnasium_checks(made(stack, **shared))

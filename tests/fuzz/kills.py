@@ -22,7 +22,7 @@ STATE = "state.safetensors"
 """The checkpoint of a training."""
 BURST = 4
 """Kills of one folder before its work is finished."""
-CHANGING = {"commit", "seconds", "cpu_seconds", "wall_seconds", "resources"}
+CHANGING = ("commit", "seconds", "resources")
 """What no two runs share: times. And another commit may be made meanwhile."""
 SIGNALS = (signal.SIGKILL, signal.SIGTERM)
 SHOWN = ("kills", "ended before", "identical results", "other results", "leftovers", "broken promises")
@@ -52,33 +52,16 @@ def timeless(value: Any) -> Any:
 
 def result(folder: Path) -> dict[str, Any]:
     """What a command left, by file: bytes, and JSON without times. A training's state has times inside."""
-    files = [path for path in folder.rglob("*") if path.is_file() and path.name not in (".lock", STATE)]
-    return {
-        str(path.relative_to(folder)): timeless(json.loads(path.read_text()))
-        if path.suffix == ".json"
-        else path.read_bytes()
-        for path in files
-    }
+    left = {}
+    for path in folder.rglob("*"):
+        if path.is_file() and path.name not in (".lock", STATE):
+            content = path.read_bytes()
+            left[str(path.relative_to(folder))] = timeless(json.loads(content)) if path.suffix == ".json" else content
+    return left
 
 
-@dataclass(frozen=True)
-class Work:
-    """A command whose output goes into a folder."""
-
-    words: Sequence[str]
-    out: str
-    """The name of the output in the folder."""
-    resumes: bool = False
-    """Whether it is run again with --resume, once there is a checkpoint."""
-
-    def command(self, folder: Path) -> list[str]:
-        """The command line to begin the work, or to go on with it."""
-        resume = ["--resume"] if self.resumes and (folder / self.out / STATE).exists() else []
-        return [sys.executable, "-m", "srd_train.cli", *self.words, "--out", str(folder / self.out), *resume]
-
-
-def works(inputs: Path) -> dict[str, Work]:
-    """The commands, on inputs that are made first."""
+def works(inputs: Path) -> dict[str, Sequence[str]]:
+    """The words of the commands, on inputs that are made first."""
     from srd_gym.data.parquet import write_topics
     from srd_gym.data.synthetic import generate
 
@@ -88,19 +71,26 @@ def works(inputs: Path) -> dict[str, Work]:
     recipe.write_text(RECIPE)
     often = ("--topics", str(topics), "--patience", "0", "--checkpoint-seconds", "0.1", "--epochs")
     return {
-        "train r-ltr": Work(("train", "r-ltr", *often, "60"), "model", resumes=True),
-        "train mdp-div": Work(("train", "mdp-div", *often, "20"), "model", resumes=True),
-        "benchmark": Work(("benchmark", str(recipe), "--jobs", "2"), "results"),
-        "data build": Work(("data", "build", "synthetic", "serp", "--topics", "1500"), "topics.parquet"),
-        "rank": Work(("rank", "mmr", "--topics", str(wide)), "run"),
+        "train r-ltr": ("train", "r-ltr", *often, "60"),
+        "train mdp-div": ("train", "mdp-div", *often, "20"),
+        "benchmark": ("benchmark", str(recipe), "--jobs", "2"),
+        "data build": ("data", "build", "synthetic", "serp", "--topics", "1500"),
+        "rank": ("rank", "mmr", "--topics", str(wide)),
     }
+
+
+def command(words: Sequence[str], folder: Path) -> list[str]:
+    """The command line to begin the work in a folder, or to go on with it where there is a checkpoint."""
+    resume = ["--resume"] if (folder / "out" / STATE).exists() else []
+    return [sys.executable, "-m", "srd_train.cli", *words, "--out", str(folder / "out"), *resume]
 
 
 @dataclass
 class Trials:
     """Kills of one command by one signal, counted."""
 
-    work: Work
+    name: str
+    words: Sequence[str]
     number: signal.Signals
     expected: Mapping[str, Any]
     earliest: float
@@ -116,13 +106,13 @@ class Trials:
             folder = Path(place)
             while kills and self.kill(folder, generator):
                 kills -= 1
-            done = subprocess.run(self.work.command(folder), capture_output=True, text=True, check=False)
+            done = subprocess.run(command(self.words, folder), capture_output=True, text=True, check=False)
             if done.returncode != 0:
                 self._problem("broken promises", f"run again: exit code {done.returncode}: {done.stderr[-500:]}")
-            same = result(folder) == self.expected
-            self.counts["identical results" if same else "other results"] += 1
-            if not same:
-                self.problems.append(f"other results in {sorted(result(folder))}")
+            if result(folder) == self.expected:
+                self.counts["identical results"] += 1
+            else:
+                self._problem("other results", f"other results in {sorted(result(folder))}")
             self._look_for_partials(folder)
 
     def kill(self, folder: Path, generator: random.Random) -> bool:
@@ -132,9 +122,8 @@ class Trials:
             Whether it was still running.
         """
         began = time.monotonic()
-        run = subprocess.Popen(
-            self.work.command(folder), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True
-        )
+        line, pipe = command(self.words, folder), subprocess.PIPE
+        run = subprocess.Popen(line, stdout=subprocess.DEVNULL, stderr=pipe, start_new_session=True)
         try:
             run.wait(timeout=generator.uniform(self.earliest, self.latest))
         except subprocess.TimeoutExpired:
@@ -154,7 +143,7 @@ class Trials:
         return False
 
     def _see_it_end(self, folder: Path, run: subprocess.Popen[bytes], below: Sequence[int]) -> None:
-        """Wait for it and its processes, which all must end soon."""
+        """It and its processes must end soon, and what a command that was stopped promised must be so."""
         try:
             said = run.communicate(timeout=60)[1].decode()
         except subprocess.TimeoutExpired:
@@ -167,17 +156,14 @@ class Trials:
             time.sleep(0.01)
         if left:
             self._problem("leftovers", f"processes {left}")
-        self._check_end(folder, run.returncode, said)
-
-    def _check_end(self, folder: Path, code: int, said: str) -> None:
-        """What a command that was stopped promised must be so; before it listens to signals, they kill it."""
-        if code not in (0, -self.number, 128 + self.number):
+        code = run.returncode
+        if code not in (0, -self.number, 128 + self.number):  # before it listens to signals, they kill it
             self._problem("broken promises", f"exit code {code}: {said[-500:]}")
-        if code > 0 and f"stopped by {self.number.name}" not in said:
-            self._problem("broken promises", f"it did not say why it stopped: {said[-500:]}")
-        if PROMISE in said and not (folder / self.work.out / STATE).exists():
+        if PROMISE in said and not (folder / "out" / STATE).exists():
             self._problem("broken promises", "there is no checkpoint")
         if code > 0:
+            if f"stopped by {self.number.name}" not in said:
+                self._problem("broken promises", f"it did not say why it stopped: {said[-500:]}")
             self._look_for_partials(folder)
 
     def _look_for_partials(self, folder: Path) -> None:
@@ -207,11 +193,11 @@ def alive(pid: int) -> bool:
         return False
 
 
-def undisturbed(work: Work) -> tuple[dict[str, Any], float]:
+def undisturbed(words: Sequence[str]) -> tuple[dict[str, Any], float]:
     """What the work leaves when nothing kills it, and its seconds."""
     with tempfile.TemporaryDirectory() as place:
         began = time.monotonic()
-        subprocess.run(work.command(Path(place)), check=True, capture_output=True)
+        subprocess.run(command(words, Path(place)), check=True, capture_output=True)
         return result(Path(place)), time.monotonic() - began
 
 
@@ -219,15 +205,15 @@ def kill_all(names: Sequence[str] | None, kills: int, seed: int) -> Iterator[Tri
     """Kill the commands of these names (None: all), so often in all; the trials of each by each signal."""
     generator = random.Random(seed)
     with tempfile.TemporaryDirectory() as place:
-        chosen = {name: work for name, work in works(Path(place)).items() if names is None or name in names}
+        chosen = {name: words for name, words in works(Path(place)).items() if names is None or name in names}
         began = time.monotonic()
         subprocess.run([sys.executable, "-m", "srd_train.cli", "--version"], check=True, capture_output=True)
         start = time.monotonic() - began
         each = -(-kills // (len(chosen) * len(SIGNALS)))
-        for work in chosen.values():
-            expected, seconds = undisturbed(work)
+        for name, words in chosen.items():
+            expected, seconds = undisturbed(words)
             for number in SIGNALS:
-                trials = Trials(work, number, expected, 0.8 * start, max(start, seconds))
+                trials = Trials(name, words, number, expected, 0.8 * start, max(start, seconds))
                 while trials.counts["kills"] < each:
                     trials.burst(min(BURST, each - trials.counts["kills"]), generator)
                 yield trials
@@ -235,17 +221,17 @@ def kill_all(names: Sequence[str] | None, kills: int, seed: int) -> Iterator[Tri
 
 def line(trials: Trials) -> str:
     """A row of the table."""
-    words = " ".join(trials.work.words[: 1 if trials.work.words[0] == "benchmark" else 2])
-    return f"| `srd {words}` | {trials.number.name} | " + " | ".join(str(trials.counts[name]) for name in SHOWN) + " |"
+    counts = " | ".join(str(trials.counts[name]) for name in SHOWN)
+    return f"| `srd {trials.name}` | {trials.number.name} | {counts} |"
 
 
-def main(args: Sequence[str] | None = None) -> int:
+def main() -> int:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kills", type=int, default=100, help="in all, shared among commands and signals")
     parser.add_argument("--seed", type=int, default=0, help="of the moments")
     parser.add_argument("--commands", nargs="+", help="'train r-ltr', benchmark, ...; by default all")
-    options = parser.parse_args(args)
+    options = parser.parse_args()
     print("| command | signal | " + " | ".join(SHOWN) + " |")  # noqa: T201 - a script
     print("|---|---|" + "---:|" * len(SHOWN))  # noqa: T201 - a script
     problems = []

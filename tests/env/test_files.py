@@ -18,8 +18,7 @@ from srd_gym.data.parquet import write_topics
 from srd_gym.data.synthetic import generate
 from srd_gym.files import PARTIAL, STOPS, Stopped, held_back, kept, number_of, stopped_by_signals, written_atomically
 
-if os.name == "nt":
-    pytest.skip("Windows has no such files and signals", allow_module_level=True)
+resource = pytest.importorskip("resource", reason="Windows has no such files and signals")
 
 
 def write(path: Path | str, text: str = "new") -> None:
@@ -46,15 +45,6 @@ def test_a_link_stays_and_what_it_names_is_replaced(tmp_path: Path, there: bool)
     assert real.read_text() == "new"
     assert not there or real.stat().st_ino != before, "replaced, not written over"
     assert not partials(tmp_path)
-
-
-def test_links_in_a_circle_are_an_error(tmp_path: Path) -> None:
-    (tmp_path / "a").symlink_to("b")
-    (tmp_path / "b").symlink_to("a")
-    with pytest.raises(OSError, match="symbolic links") as caught:
-        write(tmp_path / "a")
-    assert caught.value.filename == str(tmp_path / "a")
-    assert (tmp_path / "a").is_symlink()
 
 
 @pytest.mark.parametrize("how", [write, lambda path: write_topics(path, generate("tiny", n_topics=3))])
@@ -88,42 +78,40 @@ def test_a_device_is_written_to_and_never_replaced(tmp_path: Path, monkeypatch: 
         write(device)
         assert stat.S_ISCHR(device.stat().st_mode)
     assert link.is_symlink()
-    with pytest.raises(OSError, match="No space left") as caught:
-        write("/dev/full")
-    assert caught.value.filename == "/dev/full"
 
 
-def test_a_folder_is_an_error_that_names_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_errors_name_the_file_that_they_are_about(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("here").mkdir()
     for name in ("here", ".", "here/"):
         with pytest.raises(ValueError, match=rf"^{Path(name)} is a folder; give the name of a file"):
             write(name)
     assert os.listdir() == ["here"]
+    Path("a").symlink_to("b")
+    Path("b").symlink_to("a")
+    for name, message in (("a", "symbolic links"), ("/dev/full", "No space left")):
+        with pytest.raises(OSError, match=message) as caught:
+            write(name)
+        assert caught.value.filename == name
+    assert Path("a").is_symlink()
+    with pytest.raises(FileNotFoundError) as caught, written_atomically("run"):
+        Path("input").read_text()
+    assert caught.value.filename == "input"
 
 
-def test_errors_of_other_files_keep_their_names(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError) as caught, written_atomically(tmp_path / "run"):
-        (tmp_path / "input").read_text()
-    assert caught.value.filename == str(tmp_path / "input")
+@pytest.mark.parametrize("words", [
+    "write_run(path, ((str(i), ['a' * 20]) for i in range(10000)), tag='t')",
+    "write_topics(path, generate('serp', n_topics=300))",
+])  # fmt: skip
+def test_a_limit_of_the_system_names_the_file(tmp_path: Path, words: str) -> None:
+    def limited() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
 
-
-@pytest.mark.parametrize("source", ["run", "topics"])
-def test_a_limit_of_the_system_names_the_file(tmp_path: Path, source: str) -> None:
-    words = {
-        "run": "write_run(path, ((str(i), ['a' * 20]) for i in range(10000)), tag='t')",
-        "topics": "write_topics(path, generate('serp', n_topics=300))",
-    }
-    code = (
-        "import resource, sys\nfrom srd_gym.data import write_run\nfrom srd_gym.data.parquet import write_topics\n"
-        "from srd_gym.data.synthetic import generate\npath = sys.argv[1]\n"
-        f"resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))\ntry:\n    {words[source]}\n"
-        "except OSError as error:\n    print(error.filename, error.strerror)"
-    )
-    path = tmp_path / source
-    done = subprocess.run([sys.executable, "-c", code, path], check=True, capture_output=True, text=True, timeout=60)
-    assert done.stdout.startswith(f"{path} ")
-    assert "File too large" in done.stdout
+    path = tmp_path / "f"
+    code = f"import sys; from srd_gym.data import generate, write_run, write_topics; path = sys.argv[1]; {words}"
+    run = [sys.executable, "-c", code, path]
+    done = subprocess.run(run, capture_output=True, text=True, timeout=60, preexec_fn=limited)
+    assert f"File too large: '{path}'" in done.stderr
     assert os.listdir(tmp_path) == []
 
 
@@ -220,11 +208,8 @@ def test_an_interrupt_waits_until_it_suits_or_for_the_end(number: signal.Signals
 def test_a_second_ctrl_c_does_not_wait_and_other_signals_do() -> None:
     again = ["SIGTERM", "SIGHUP", "SIGHUP", "stopped by SIGINT"]
     assert updates(signal.SIGTERM, signal.SIGHUP, signal.SIGHUP, signal.SIGINT, suits=False) == again
-
-
-def test_without_the_command_termination_is_not_held_back() -> None:
     with held_back():
-        assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+        assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL, "without the command termination is not held back"
 
 
 def test_what_libraries_make_of_signals_does_not_last() -> None:

@@ -90,18 +90,12 @@ def test_what_does_not_hold_together_is_named(changes: dict[str, Any], kind: typ
 
 def test_taking_candidates_keeps_everything_else() -> None:
     taken = topic().take([2, 0])
-    assert taken.doc_ids == ("c", "a")
-    assert taken.doc_texts == ("z", "x")
+    assert (taken.doc_ids, taken.doc_texts, taken.pool_ids) == (("c", "a"), ("z", "x"), ("p",))
     np.testing.assert_array_equal(taken.doc_vectors, [[4, 5], [0, 1]])
     np.testing.assert_array_equal(taken.judgments, [[0, 4], [1, 0]])
     np.testing.assert_array_equal(taken.doc_features, [[3], [1]])
     assert taken.retrieval_scores is None, "the order is no retrieval order any more"
-    assert taken.pool_ids == ("p",)
-    kept = topic().take(np.array([0, 2])).retrieval_scores
-    assert kept.tolist() == [3, 2]
-
-
-def test_taking_refuses_masks_repeats_and_nothing() -> None:
+    assert topic().take(np.array([0, 2])).retrieval_scores.tolist() == [3, 2]
     assert topic().take([True, False, True]).doc_ids == ("a", "c")
     refused(lambda: topic().take([0.5]), "only integers", IndexError)
     refused(lambda: topic().take([0, 0]), "twice")
@@ -118,10 +112,7 @@ def numbered(count: int, **flags: bool) -> TopicSet:
 def test_a_set_is_a_sequence_that_keeps_its_name_and_flags() -> None:
     topics = numbered(5, simulated=True, transductive=True)
     part = topics[1:4]
-    assert isinstance(part, TopicSet)
-    assert part.query_ids == ("1", "2", "3")
-    assert part.marks == ("simulated", "transductive")
-    assert part.name == "set"
+    assert (part.query_ids, part.name, part.marks) == (("1", "2", "3"), "set", ("simulated", "transductive"))
     assert topics[-1].query_id == "4"
     assert topics.select(["3", "0"]).query_ids == ("3", "0")
     assert repr(topics) == "TopicSet('set': 5 topics, at most 3 candidates, vector width 2, simulated, transductive)"
@@ -142,9 +133,8 @@ def test_the_official_ideal_needs_a_pool_for_every_judged_topic() -> None:
     bare = topic("1", pool=None, pool_ids=None)
     unjudged = topic("2", pool=None, pool_ids=None, judgments=None)
     assert TopicSet([topic("0"), unjudged], name="x").has_pool
-    assert not TopicSet([topic("0"), bare], name="x").has_pool
-    assert not TopicSet([unjudged], name="x").has_pool
-    assert not TopicSet([], name="x").has_pool
+    for lacking in ([topic("0"), bare], [unjudged], []):
+        assert not TopicSet(lacking, name="x").has_pool
 
 
 def test_the_fingerprint_tells_any_change_and_nothing_else() -> None:
@@ -167,9 +157,7 @@ def test_the_fingerprint_tells_any_change_and_nothing_else() -> None:
 def test_sets_survive_pickling_between_processes_and_are_shared_by_deep_copies() -> None:
     topics = numbered(3, simulated=True)
     again = pickle.loads(pickle.dumps(topics))
-    assert again.query_ids == topics.query_ids
-    assert again.marks == topics.marks
-    np.testing.assert_array_equal(again[1].doc_vectors, topics[1].doc_vectors)
+    assert (again.fingerprint, again.marks) == (topics.fingerprint, topics.marks)
     assert copy.deepcopy(topics) is topics
 
 
@@ -179,9 +167,7 @@ def test_sets_survive_pickling_between_processes_and_are_shared_by_deep_copies()
 @settings(max_examples=50)
 @given(count=st.integers(3, 40), n=st.integers(3, 6), seed=st.integers(0, 9))
 def test_folds_share_no_query(count: int, n: int, seed: int) -> None:
-    if n > count:
-        n = 3
-    topics = numbered(count)
+    topics, n = numbered(count), min(n, count)
     folds = topics.folds(n, seed)
     assert [fold.index for fold in folds] == list(range(1, n + 1))
     tested = [query_id for fold in folds for query_id in fold.test.query_ids]
@@ -205,7 +191,6 @@ def test_published_folds_train_on_topics_of_no_fold() -> None:
 
 @pytest.mark.parametrize(("call", "message"), [
     (lambda t: t.folds(2, 0), r"expected 3 to 4 folds for 4 topics, got 2"),
-    (lambda t: t.folds(5, 0), r"expected 3 to 4 folds for 4 topics, got 5"),
     (lambda t: t.folds_from([["0"], ["1"]]), r"expected at least 3 test sets .*, got 2"),
     (lambda t: t.folds_from([["0"], ["1"], ["9"]]), r"unknown query id in topic set 'set': '9'"),
     (lambda t: t.folds_from([["0"], ["1"], ["0"]]), r"query id '0' is in the test sets of folds 1 and 3"),

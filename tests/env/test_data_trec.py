@@ -164,10 +164,9 @@ def test_texts_come_from_a_corpus(files: dict[str, Path], tmp_path: Path) -> Non
     said = "trec: 1 documents have several texts: the first stays, and may be another document's: 'c'"
     with pytest.warns(DataNotice, match=said):
         assert load_trec(**files, texts=twice)[0].doc_texts == ("The car. is fast", "x", "a cat")
-    refused(
-        lambda: load_trec(**files, texts=put(tmp_path / "other.jsonl", '{"_id": "z", "text": "z"}\n')),
-        "none of the 3 documents that the run ranks is in .*other.jsonl; give the corpus that the run was made of",
-    )
+    other = put(tmp_path / "other.jsonl", '{"_id": "z", "text": "z"}\n')
+    message = "none of the 3 documents that the run ranks is in .*other.jsonl; give the corpus that the run was made of"
+    refused(lambda: load_trec(**files, texts=other), message)
 
 
 def test_missing_vectors_are_an_error_or_dropped(files: dict[str, Path], tmp_path: Path) -> None:
@@ -201,16 +200,3 @@ def test_the_real_topics(data_dir: Path) -> None:
     assert blank == [("79", "5")], "every judged subtopic has a text; this one is empty in the file itself"
     shares = [(t.judgments >= 1).any(axis=1).mean() for t in topics if t.judgments is not None]
     assert np.mean(shares) == pytest.approx(0.133, abs=0.001)
-
-
-@pytest.mark.data
-def test_the_real_vectors_meet_thirteen_topics(data_dir: Path) -> None:
-    folder = data_dir / "dssa-sample"
-    vectors: Any = {"vectors": folder / "doc.emb.gz", "query_vectors": folder / "query.emb.gz"}
-    with pytest.warns(DataNotice, match="187 topics that have no document left"):
-        topics = load_trec(**web(data_dir), **vectors, missing="drop")
-    assert len(topics) == 13
-    assert topics.vector_width == 25
-    assert len({doc_id for t in topics for doc_id in t.doc_ids}) == 605
-    assert all(t.query_vector is not None and t.labelled for t in topics)
-    assert [t.query_id for t in topics if not t.trainable] == ["6", "42", "120"], "no relevant document is left there"

@@ -14,11 +14,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from small_topics import alone, bare_topic, refused, small_topic
-from sound_files import IDS, READERS, TSV, VECTORS, make_npz, write
+from sound_files import IDS, READERS, VECTORS, make_npz, write
 
 from srd_gym.data.attach import attach_vectors, embed_topics
 from srd_gym.data.streams import DataNotice
-from srd_gym.data.vectors import VectorTable, embed_texts, read_vector_parts, read_vectors
+from srd_gym.data.vectors import VectorTable, embed_texts, read_vectors
 from srd_gym.topic import TopicSet
 
 
@@ -67,15 +67,6 @@ def test_files_of_another_form_say_what_is_missing(tmp_path: Path) -> None:
     refused(lambda: read_vectors(tmp_path / "z.parquet"), r"lacks the column vector; it has id, vec; save the vectors")
     pq.write_table(pa.table({"id": ["a", "b"], "vector": [[1.0], [1.0, 2.0]]}), tmp_path / "w.parquet")
     refused(lambda: read_vectors(tmp_path / "w.parquet"), r"row 1: 2 numbers, but 1 before \(id 'b'")
-
-
-def test_an_npz_may_hold_several_kinds(tmp_path: Path) -> None:
-    arrays = {f"{part}_ids": np.array([part]) for part in ("document", "query", "subtopic")}
-    arrays |= {f"{part}_vectors": np.ones((1, 3)) for part in ("document", "query", "subtopic")}
-    np.savez(tmp_path / "v.npz", **arrays)
-    parts = read_vector_parts(tmp_path / "v.npz")
-    assert {part: table.ids for part, table in parts.items()} == {p: (p,) for p in ("document", "query", "subtopic")}
-    assert list(read_vector_parts(write(tmp_path, TSV) / "v.tsv")) == ["document"]
 
 
 # JSON objects as streams

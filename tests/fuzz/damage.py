@@ -210,24 +210,18 @@ def damage_npz(folder: Path, rng: random.Random) -> None:
 
 def _odd_column(rows: int, rng: random.Random) -> pa.Array:
     """A column that is something else."""
-    kind = rng.randrange(6)
-    values: list[Any] = [rng.choice((None, 1, 2)) for _ in range(rows)]
-    if kind == 0:
-        return pa.array(values, type=rng.choice((pa.int8(), pa.int64(), pa.float64(), pa.decimal128(5), pa.date32())))
-    if kind == 1:
-        return pa.array(
-            [None] * rows, type=rng.choice((pa.null(), pa.string(), pa.binary(), pa.list_(pa.list_(pa.int8()))))
-        )
-    if kind == 2:
-        lists = [[float(rng.choice((1, 1e300, float("nan")))) for _ in range(rng.randrange(4))] for _ in range(rows)]
-        return pa.array(
-            lists, type=rng.choice((pa.list_(pa.float64()), pa.large_list(pa.float16()), pa.list_(pa.float32())))
-        )
-    if kind == 3:
-        return pa.array([[["x"], []]] * rows)
-    if kind == 4:
-        return pa.array([{"a": 1}] * rows)
-    return pa.array([b"\xff\xfe"] * rows, type=rng.choice((pa.binary(), pa.large_binary())))
+    numbers = [rng.choice((None, 1, 2)) for _ in range(rows)]
+    lists = [[float(rng.choice((1, 1e300, float("nan")))) for _ in range(rng.randrange(4))] for _ in range(rows)]
+    columns = (
+        (numbers, (pa.int8(), pa.int64(), pa.float64(), pa.decimal128(5), pa.date32())),
+        ([None] * rows, (pa.null(), pa.string(), pa.binary(), pa.list_(pa.list_(pa.int8())))),
+        (lists, (pa.list_(pa.float64()), pa.large_list(pa.float16()), pa.list_(pa.float32()))),
+        ([[["x"], []]] * rows, (None,)),
+        ([{"a": 1}] * rows, (None,)),
+        ([b"\xff\xfe"] * rows, (pa.binary(), pa.large_binary())),
+    )
+    values, kinds = rng.choice(columns)
+    return pa.array(values, type=rng.choice(kinds))
 
 
 def _damage_table(path: Path, rng: random.Random) -> None:

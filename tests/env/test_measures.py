@@ -12,7 +12,6 @@ import pytest
 from golden.make_indri_golden import AT_CUTOFF, WHOLE_LIST
 from small_topics import alone, bare_topic, refused, small_topic
 
-from srd_gym.data.synthetic import generate
 from srd_gym.measures import MEASURES, Reference, default_normalizer, evaluate, evaluate_run, measure, references
 from srd_gym.topic import TopicSet
 from srd_gym.trec_files import Qrels, Run, TopicQrels, read_qrels, read_run
@@ -70,7 +69,6 @@ def test_an_explicit_cutoff_is_kept_a_missing_one_filled_and_arguments_replace_w
     ("nNRBP(normalizer=best)", r"unknown normalizer of nNRBP: 'best'. Known: candidates, pool"),
     ("alpha_nDCG@0", r"cutoff must be at least 1, got 0"),
     ("alpha_nDCG@ten", r"cannot read measure 'alpha_nDCG@ten'; expected NAME@k or .*k whole"),
-    ("alpha_nDCG@-5", "cannot read measure"),
     ("alpha_nDCG(rel=0)@5", r"rel must be at least 1, got 0"),
     ("alpha_nDCG(0.5)@5", r"expected parameter=value, each once, got '0.5'"),
     ("alpha_nDCG(alpha=0.5, alpha=0.4)@5", r"each once, got 'alpha=0.4'"),
@@ -82,16 +80,13 @@ def test_a_slip_says_what_was_expected(typed: str, message: str) -> None:
     refused(lambda: measure(10), "expected a measure or its notation such as 'alpha_nDCG@10', got 10", TypeError)
 
 
-POOL = {"pool": [[1], [0], [1]], "pool_ids": ("a", "b", "c")}
-
-
 def test_the_pool_is_the_default_where_every_topic_has_one() -> None:
-    pooled, bare = alone(small_topic([[1], [0]], **POOL)), alone(small_topic([[1], [0]]))
+    pool = {"pool": [[1], [0], [1]], "pool_ids": ("a", "b", "c")}
+    pooled, bare = alone(small_topic([[1], [0]], **pool)), alone(small_topic([[1], [0]]))
     assert default_normalizer(pooled) == "pool"
     assert default_normalizer(bare) == "candidates"
     assert len(references(pooled)[0].pool) == 3
     assert len(references(pooled, "candidates")[0].pool) == 2
-    assert len(references(generate("tiny", n_topics=2, seed=0))) == 2
     empty = [*references(alone(bare_topic(2, subtopic_ids=("1",)))), Reference(np.zeros((0, 1), np.int8))]
     bound = measure("alpha_nDCG@2").bind(empty, 2)
     assert bound.values(np.ones((2, 2, 1), bool), [0, 1]).tolist() == [0.0, 0.0]
@@ -121,22 +116,8 @@ def test_binding_and_scoring_check_their_shapes() -> None:
 
 # Evaluation of whole sets
 
-QRELS = """\
-1 1 a 1
-1 2 a 0
-1 2 b 1
-1 1 c -2
-2 1 x 1
-3 1 y 0
-3 2 z -2
-"""
-RUN = """\
-1 Q0 b 1 2.0 tag
-1 Q0 elsewhere 2 1.5 tag
-1 Q0 a 3 1.0 tag
-3 Q0 y 1 1.0 tag
-9 Q0 y 1 1.0 tag
-"""
+QRELS = "1 1 a 1\n1 2 a 0\n1 2 b 1\n1 1 c -2\n2 1 x 1\n3 1 y 0\n3 2 z -2\n"
+RUN = "1 Q0 b 1 2.0 t\n1 Q0 elsewhere 2 1.5 t\n1 Q0 a 3 1.0 t\n3 Q0 y 1 1.0 t\n9 Q0 y 1 1.0 t\n"
 
 
 @pytest.fixture
@@ -151,8 +132,7 @@ def test_a_missing_ranking_counts_0_and_an_unjudged_one_nothing(trec: tuple[Qrel
     assert (found.topics, found.missing, found.missing_topics, found.unjudged) == (3, 1, ("2",), ("9",))
     assert found.normalizer == "pool"
     assert list(found.per_topic) == ["1", "2", "3"]
-    assert found.per_topic["1"]["StRecall@1"] == 0.5
-    assert found.per_topic["1"]["StRecall@3"] == 1.0
+    assert [found.per_topic["1"][name] for name in ("StRecall@1", "StRecall@3")] == [0.5, 1.0]
     assert set(found.per_topic["2"].values()) == {0.0}
     # Topic 3 has no relevant document: 0, where the tool would divide 0 by 0 for nNRBP.
     assert set(found.per_topic["3"].values()) == {0.0}

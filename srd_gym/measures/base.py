@@ -133,7 +133,8 @@ class Statistics:
 class Measure(ABC):
     """A measure of rankings: a value, equal to another with the same parameters, usable as a dictionary key.
 
-    `str(measure)` is the notation that `srd_gym.measures.measure` reads back; defaults are left out.
+    `str(measure)` is the notation that `srd_gym.measures.measure` reads back; defaults are left out. `measure @ 5` is
+    the same measure at cutoff 5.
     """
 
     name: ClassVar[str]
@@ -167,6 +168,9 @@ class Measure(ABC):
     def at(self, k: int) -> Self:
         """The same measure at cutoff k, unless it has a cutoff of its own."""
         return self if self.cutoff is not None else replace(self, cutoff=k)
+
+    def __matmul__(self, cutoff: int) -> Self:
+        return replace(self, cutoff=cutoff)
 
     def plain(self) -> Self:
         """What a reward pays: the sum without collection-independent normalisation.

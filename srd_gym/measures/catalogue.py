@@ -270,18 +270,29 @@ MEASURES: dict[str, type[Measure]] = {
 _PATTERN = re.compile(r"\s*(?P<name>[^\s(@]+)\s*(?:\((?P<parameters>[^)]*)\))?\s*(?:@\s*(?P<cutoff>[0-9]+))?\s*")
 
 
+_ALIASES = {
+    "adcg": "alpha_DCG",
+    "andcg": "alpha_nDCG",
+    "strec": "StRecall",
+    "srecall": "StRecall",
+    "subtopicrecall": "StRecall",
+    "irec": "StRecall",
+    "d#ndcg": "Dsharp_nDCG",
+}
+
+
 def _key(name: str) -> str:
     """One spelling of a name."""
     return name.casefold().replace("-", "").replace("_", "")
 
 
-_FOLDED = {_key(name): name for name in MEASURES}
+_FOLDED = {_key(name): name for name in MEASURES} | _ALIASES
 
 
 def measure(what: str | Measure, *, normalizer: Normalizer | None = None) -> Measure:
     """A measure from its notation, NAME, NAME@k or NAME(parameter=value, ...)@k.
 
-    Names ignore case, "-" and "_".
+    Names ignore case, "-" and "_", and common spellings are understood (strec, S-recall, D#-nDCG).
 
     Args:
         what: the notation, or a measure, which is returned as it is (but for the argument below).

@@ -19,7 +19,7 @@ from srd_gym.trec_files import Qrels, Run, TopicQrels, read_qrels, read_run
 
 @pytest.mark.parametrize("name", MEASURES)
 def test_what_is_written_is_read_back(name: str) -> None:
-    for each in (measure(name), measure(name).at(7), measure(name, normalizer="candidates").plain()):
+    for each in (measure(name), measure(name).at(7), measure(name) @ 3, measure(name, normalizer="candidates").plain()):
         assert measure(str(each)) == each
         assert hash(measure(str(each))) == hash(each)
 
@@ -40,7 +40,9 @@ def test_every_measure_says_what_it_is(name: str) -> None:
     ("ERR_IA(normalization=none)@5", "ERR_IA(normalization=None)@5"),
     ("D-sharp-nDCG(normalizer=pool)@20", "Dsharp_nDCG(normalizer='pool')@20"),
     ("ALPHA_NDCG@5", "alpha_nDCG@5"),
+    ("D#-nDCG@20", "Dsharp_nDCG@20"),
     ("nERR-IA@5", "nERR_IA@5"),
+    ("S-recall@5", "StRecall@5"),
     ("MAP-IA@5", "MAP_IA@5"),
     ("D-nDCG@5", "D_nDCG@5"),
 ])  # fmt: skip

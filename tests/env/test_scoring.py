@@ -20,18 +20,13 @@ from srd_gym.core import ScoringCore
 from srd_gym.data.synthetic import generate
 from srd_gym.measures import evaluate, measure
 from srd_gym.testing import ConformanceError, check_scoring_env
-from srd_gym.topic import TopicSet
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning:pettingzoo")
 
 
-def mixed_sizes(n_topics: int = 6) -> TopicSet:
-    """Topics of 3, 4, 5, ... candidates in one set."""
-    topics = generate("tiny", n_topics=n_topics, seed=1)
-    return topics.replace(topic.take(range(3 + i % 4)) for i, topic in enumerate(topics))
-
-
-TOPICS = mixed_sizes()
+TINY = generate("tiny", n_topics=6, seed=1)
+TOPICS = TINY.replace(topic.take(range(3 + i % 4)) for i, topic in enumerate(TINY))
+"""Topics of 3, 4, 5, ... candidates in one set."""
 
 
 @pytest.mark.parametrize("observation", ["full", "local", "flat"])

@@ -22,7 +22,6 @@ from small_topics import Answers, refused
 
 from srd_agents.diversify import diversify
 from srd_agents.fitting import STATE_FILE
-from srd_agents.frames import FrameRanker
 from srd_agents.registry import RANKERS
 from srd_agents.storage import CONFIG_FILE, read_tree, write_tree
 from srd_gym.data import generate, read_folds, read_qrels, read_run, read_topics, read_topics_xml, read_vectors
@@ -228,18 +227,10 @@ VECTORS = np.eye(3, 4)
 LINE = json.dumps({"query_id": "0", "doc_ids": ["a", "b", "c"], "doc_vectors": VECTORS.tolist()})
 
 
-def frame(ranker: Ranker) -> object:
-    pandas = pytest.importorskip("pandas")
-    vectors = {"a": VECTORS[0], "b": VECTORS[1], "c": VECTORS[2]}
-    rows = pandas.DataFrame({"qid": ["0"] * 3, "docno": list(vectors), "v": list(vectors.values())})
-    return FrameRanker(ranker, doc_vectors="v", query_vectors=None)(rows)
-
-
 WAYS: dict[str, Callable[[Ranker], object]] = {
     "one topic": lambda ranker: diversify(None, VECTORS, 3, ranker, [1, 2, 3]),
     "a batch": lambda ranker: diversify(None, [VECTORS, VECTORS], 3, ranker),
     "many": lambda ranker: diversify(None, [VECTORS] * 20, 3, ranker),
-    "a frame": frame,
     "standard input": lambda ranker: rank_lines(Model(ranker=ranker, name="odd"), [LINE], lambda _: None, 3),
 }
 

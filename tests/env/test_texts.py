@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib.util
 import json
 import sys
-import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,8 @@ from sound_files import AMBIENT, DOCUMENTS, TEXTS, write
 from srd_gym.data import DataNotice, LsaVectorizer, load_ambient, load_texts
 from srd_gym.data.labels import label_free_order
 from srd_gym.data.vectors import numbered_ids
+
+pytestmark = pytest.mark.filterwarnings("ignore::srd_gym.data.DataNotice")
 
 VECTORS = np.array([[1, 0, 0], [0, 1, 0], [0, 0, 1], [-1, -1, -1], [0.1, 0.9, 0]], dtype=np.float16)
 needs_bm25s = pytest.mark.skipif(importlib.util.find_spec("bm25s") is None, reason="bm25s is not installed")
@@ -33,25 +34,19 @@ def collection(folder: Path, **files: list[str]) -> Path:
 def vectors(folder: Path, documents: Any = VECTORS) -> Path:
     np.savez(
         folder / "vectors.npz",
-        document_ids=np.array([own_id for own_id, *_ in DOCUMENTS][: len(documents)]),
+        document_ids=[own_id for own_id, *_ in DOCUMENTS][: len(documents)],
         document_vectors=documents,
-        query_ids=np.array(["q1", "q2"]),
+        query_ids=["q1", "q2"],
         query_vectors=np.array([[0.2, 1, 0.1], [-1, -1, -1]], dtype=np.float16),
-        subtopic_ids=np.array(["q1\tanimal", "q1\tvehicle", "q1\tsystem"]),
+        subtopic_ids=["q1\tanimal", "q1\tvehicle", "q1\tsystem"],
         subtopic_vectors=VECTORS[:3],
     )
     return folder / "vectors.npz"
 
 
-def quiet(folder: Path, **options: Any) -> Any:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DataNotice)
-        return load_texts(folder, **options)
-
-
 def test_the_nearest_documents_of_the_whole_corpus(tmp_path: Path) -> None:
     folder = collection(tmp_path / "mine")
-    topics = quiet(folder, vectors=vectors(folder), depth=4)
+    topics = load_texts(folder, vectors=vectors(folder), depth=4)
     assert (topics.name, topics.query_ids, topics.transductive) == ("mine", ("q1", "q2"), False)
     topic = topics[0]
     assert topic.doc_ids == ("car~2", "car", "cat", "os")
@@ -104,16 +99,18 @@ def test_what_is_odd_is_counted_and_named(tmp_path: Path) -> None:
 
 def test_without_a_first_stage_the_judged_documents_stand_in_a_shuffle(tmp_path: Path) -> None:
     folder = collection(tmp_path / "mine")
-    (topic,) = quiet(folder, retrieve="none")
+    (topic,) = load_texts(folder, retrieve="none")
     assert sorted(topic.doc_ids) == ["car", "car~2", "cat", "os", "tea"]
     assert topic.retrieval_scores is topic.doc_vectors is None
-    assert topic.doc_ids == quiet(folder, retrieve="none")[0].doc_ids != ("cat", "car", "car~2", "os", "tea")
+    assert topic.doc_ids == load_texts(folder, retrieve="none")[0].doc_ids != ("cat", "car", "car~2", "os", "tea")
 
 
 def test_a_function_makes_vectors(tmp_path: Path) -> None:
     folder = collection(tmp_path / "mine", subtopics=[], qrels=[])
     seen: list[int] = []
-    topics = quiet(folder, vectors=lambda texts: np.array([[len(t), 1.0] for t in texts]), depth=2, advance=seen.append)
+    topics = load_texts(
+        folder, vectors=lambda texts: np.array([[len(t), 1.0] for t in texts]), depth=2, advance=seen.append
+    )
     assert [topic.n_candidates for topic in topics] == [2, 2]
     assert seen == [1, 1]
     assert not topics.transductive
@@ -122,18 +119,18 @@ def test_a_function_makes_vectors(tmp_path: Path) -> None:
 @needs_bm25s
 def test_bm25_finds_documents_with_a_word_of_the_query(tmp_path: Path) -> None:
     folder = collection(tmp_path / "mine")
-    topics = quiet(folder, retrieve="bm25")
+    topics = load_texts(folder, retrieve="bm25")
     assert sorted(topics[0].doc_ids) == ["car", "car~2", "cat", "os"]
     assert topics[1].doc_ids == ("tea",)
     assert topics[0].doc_vectors is None
     assert (np.diff(topics[0].retrieval_scores) <= 0).all()
-    assert quiet(folder, retrieve="bm25", vectors=vectors(folder))[0].doc_vectors is not None
+    assert load_texts(folder, retrieve="bm25", vectors=vectors(folder))[0].doc_vectors is not None
 
 
 @needs_bm25s
 def test_hybrid_finds_what_either_finds_and_fuses_the_ranks(tmp_path: Path) -> None:
     folder = collection(tmp_path / "mine")
-    by = {how: quiet(folder, vectors=vectors(folder), retrieve=how)[0] for how in ("cosine", "bm25", "hybrid")}
+    by = {how: load_texts(folder, vectors=vectors(folder), retrieve=how)[0] for how in ("cosine", "bm25", "hybrid")}
     assert set(by["hybrid"].doc_ids) == set(by["cosine"].doc_ids)
     fused = dict.fromkeys(by["hybrid"].doc_ids, 0.0)
     for how in ("cosine", "bm25"):
@@ -151,7 +148,9 @@ def test_only_candidates_are_embedded_where_the_first_stage_needs_no_vectors(tmp
         return np.ones((len(texts), 2), dtype=np.float32)
 
     query = [json.dumps({"_id": "q2", "text": "milk"})]
-    topics = quiet(collection(tmp_path / "mine", subtopics=[], queries=query, qrels=[]), vectors=embed, retrieve="bm25")
+    topics = load_texts(
+        collection(tmp_path / "mine", subtopics=[], queries=query, qrels=[]), vectors=embed, retrieve="bm25"
+    )
     assert topics[0].doc_ids == ("tea",)
     assert seen == ["tea with milk", "milk"]
 
@@ -163,7 +162,7 @@ def test_ids_are_numbered_apart() -> None:
 def test_bm25_that_is_not_there_says_what_brings_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "bm25s", None)
     message = r"needs bm25s, .*srd-gym\[text\].*or take cosine"
-    refused(lambda: quiet(collection(tmp_path / "mine"), retrieve="bm25"), message, ImportError)
+    refused(lambda: load_texts(collection(tmp_path / "mine"), retrieve="bm25"), message, ImportError)
 
 
 def test_what_is_missing_is_told(tmp_path: Path) -> None:
@@ -171,14 +170,14 @@ def test_what_is_missing_is_told(tmp_path: Path) -> None:
     foreign = collection(tmp_path / "foreign", qrels=["q1 s elsewhere 1"])
     refused(lambda: load_texts(folder), "cosine needs vectors: give a file or lsa, or retrieve by bm25 or none")
     message = r"1 documents or queries have no vector in .*\(document 'car~2'\)"
-    refused(lambda: quiet(folder, vectors=vectors(folder, VECTORS[:4])), message)
-    dropped = quiet(folder, vectors=vectors(folder, VECTORS[:4]), missing="drop")
+    refused(lambda: load_texts(folder, vectors=vectors(folder, VECTORS[:4])), message)
+    dropped = load_texts(folder, vectors=vectors(folder, VECTORS[:4]), missing="drop")
     assert dropped[0].doc_ids == ("car", "cat", "os", "tea")
     np.savez(folder / "vectors.npz", ids=np.array(["cat"]), vectors=VECTORS[:1])
     message = "has no vectors of queries, which a first stage by cosine needs"
-    refused(lambda: quiet(folder, vectors=folder / "vectors.npz"), message)
-    refused(lambda: quiet(unjudged, retrieve="none"), r"no judged query in its diversity\.qrels")
-    refused(lambda: quiet(foreign, retrieve="none"), "no query has candidates")
+    refused(lambda: load_texts(folder, vectors=folder / "vectors.npz"), message)
+    refused(lambda: load_texts(unjudged, retrieve="none"), r"no judged query in its diversity\.qrels")
+    refused(lambda: load_texts(foreign, retrieve="none"), "no query has candidates")
     message = r"no corpus\.jsonl or corpus\.jsonl\.gz"
     refused(lambda: load_texts(tmp_path, retrieve="none"), message, FileNotFoundError)
     refused(lambda: load_texts(folder, retrieve="bm52"), "unknown first stage 'bm52'")  # type: ignore[arg-type]
@@ -243,10 +242,8 @@ def test_relations_with_results_of_other_topics_are_left_out_and_counted(ambient
     path.write_text(path.read_text() + "1.1\t10.1\n1.1\t1.99\n")
     with pytest.warns(DataNotice, match=r"2 relations point at no result of their topic .*'10\.1 of topic 1'"):
         assert load_ambient(ambient).fingerprint == plain.fingerprint
-    refused(
-        lambda: load_ambient(ambient, strict=True),
-        r"STRel\.txt:5: result '10\.1' is not in results\.txt as a result of topic '1'",
-    )
+    message = r"STRel\.txt:5: result '10\.1' is not in results\.txt as a result of topic '1'"
+    refused(lambda: load_ambient(ambient, strict=True), message)
 
 
 def test_candidates_may_stand_in_another_order(ambient: Path, tmp_path: Path) -> None:

@@ -50,15 +50,12 @@ def named(call: Callable[[], object], path: Path, message: str) -> None:
     assert str(path) in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    "error",
-    [
-        struct.error("x"), RecursionError("x"), MemoryError(), OverflowError("x"), LookupError("x"), KeyError("x"),
-        SyntaxError("x"), pa.ArrowNotImplementedError("x"), pa.ArrowInvalid("x"), OSError("Corrupt snappy data"),
-        EOFError("x"), ValueError("x"), TypeError("x"), UnicodeDecodeError("utf-8", b"\xff", 0, 1, "x"),
-        zipfile.BadZipFile("x"), gzip.BadGzipFile("x"), AttributeError("x"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("error", [
+    struct.error("x"), RecursionError("x"), MemoryError(), OverflowError("x"), LookupError("x"), KeyError("x"),
+    SyntaxError("x"), pa.ArrowNotImplementedError("x"), pa.ArrowInvalid("x"), OSError("Corrupt snappy data"),
+    EOFError("x"), ValueError("x"), TypeError("x"), UnicodeDecodeError("utf-8", b"\xff", 0, 1, "x"),
+    zipfile.BadZipFile("x"), gzip.BadGzipFile("x"), AttributeError("x"),
+])  # fmt: skip
 def test_whatever_a_parser_raises_becomes_one_error(error: Exception, tmp_path: Path) -> None:
     def read() -> None:
         with reading(tmp_path / "f", "vectors", "a whole file", "write it again") as place:
@@ -88,7 +85,7 @@ def write_gzip(path: Path, start: bytes, size: int) -> Path:
     (read_folds, b"a: [1"),
     (lambda path: read_vectors(path, only=["a"]), b"{"),
 ])  # fmt: skip
-def test_gzip_bombs_are_named(read: Callable[[Path], object], start: bytes, tmp_path: Path, frugal: None) -> None:
+def test_gzip_bombs_are_refused(read: Callable[[Path], object], start: bytes, tmp_path: Path, frugal: None) -> None:
     path = write_gzip(tmp_path / "bomb.gz", start, 60 * 2**20)
     named(lambda: read(path), path, f"it unpacks to more than .* bytes, far more than .* set {GROWTH} above 100")
 
@@ -144,7 +141,9 @@ LARGER = "{'descr': '<f4', 'fortran_order': False, 'shape': (4000000000, 1), }"
     (BOMB, 2**26, "its arrays unpack to .* bytes, far more"),
     *((text, 0, "not a whole .npz file") for text in ("{'shape': (3,", "\0", "{'descr': 'x'", "((((", "{1: 2}")),
 ])  # fmt: skip
-def test_arrays_with_odd_headers_are_named(header: str, size: int, message: str, tmp_path: Path, frugal: None) -> None:
+def test_arrays_with_odd_headers_are_refused(
+    header: str, size: int, message: str, tmp_path: Path, frugal: None
+) -> None:
     array = b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode()
     np.savez(tmp_path / "v.npz", ids=np.array(["a"]))
     with zipfile.ZipFile(tmp_path / "v.npz", "a", zipfile.ZIP_DEFLATED) as archive:
@@ -210,7 +209,7 @@ def test_lines_of_bytes_are_utf_8_whatever_the_locale() -> None:
 
 
 @pytest.mark.parametrize("ids", [1, "ab", {"a": 1}, [1, 2], ["a", ["b"]], [None]])
-def test_test_queries_that_are_no_ids_are_named(ids: object, tmp_path: Path) -> None:
+def test_test_queries_that_are_no_ids_are_refused(ids: object, tmp_path: Path) -> None:
     spec = RANKERS.find("mmr")
     write_heuristic(tmp_path, spec, {"lambda_": 0.5}, None, {"test_query_ids": ["a"]})
     assert load_model(str(tmp_path)).test_query_ids == ("a",)
@@ -245,7 +244,7 @@ WAYS: dict[str, Callable[[Ranker], object]] = {
     (["a"], "returned <U1 of shape"),
     (None, r"returned object of shape \(\)"),
 ])  # fmt: skip
-def test_odd_rankings_are_named(way: str, ranking: Any, message: str) -> None:
+def test_odd_rankings_are_refused(way: str, ranking: Any, message: str) -> None:
     refused(lambda: WAYS[way](Answers(ranking)), f"ranker 'odd' {message}")
 
 
@@ -296,7 +295,7 @@ CHANGES: list[tuple[Callable[[Any], object], str]] = [
 
 
 @pytest.mark.parametrize(("change", "message"), CHANGES)
-def test_a_checkpoint_that_no_run_wrote_is_named(
+def test_a_checkpoint_that_no_run_wrote_is_refused(
     change: Callable[[Any], object], message: str, folder: Path, tmp_path: Path
 ) -> None:
     state = read_tree(folder / STATE_FILE, "state")

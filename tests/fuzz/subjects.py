@@ -24,6 +24,8 @@ from srd_agents.relational.ranker import read_weights
 from srd_gym.data import LsaVectorizer, load_wordnet
 from srd_train.experiment.recipe import load_recipe
 
+Cases = Callable[[random.Random], Callable[[], object]]
+Damage = Callable[[Path, random.Random], None]
 WORST = ("raw", "no file", "memory", "hang", "crash")
 """Ways to end that are faults of ours."""
 
@@ -33,56 +35,48 @@ class HangError(BaseException):
 
 
 @dataclass(frozen=True)
-class FileSubject:
-    """Files that a loader reads, of which a case damages one."""
+class Subject:
+    """What makes cases in a folder, and what a refusal of one is."""
 
     name: str
-    sound: Sound
-    read: Callable[[Path], object]
-    """Reads the files of a folder."""
-    damage: Callable[[Path, random.Random], None] | None = None
-    """Damages one on purpose, beside what random bytes do; used in half of the cases."""
+    prepare: Callable[[Path], Cases]
     kinds: tuple[type[Exception], ...] = (ValueError,)
-    """What a refusal is."""
-    names_file = True
+    names_file: bool = True
+    """Whether a refusal names the file."""
 
-    def prepare(self, folder: Path) -> Callable[[random.Random], Callable[[], object]]:
-        """Write the sound files, read them once, and give what makes cases."""
-        write(folder, self.sound)
-        sound = {path: path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
-        self.read(folder)
+
+def call(name: str, cases: Cases, *kinds: type[Exception]) -> Subject:
+    """A call whose arguments a case makes up."""
+    return Subject(name, lambda folder: cases, (ValueError, *kinds), names_file=False)
+
+
+def files(name: str, sound: Sound, read: Callable[[Path], object], damage: Damage | None = None) -> Subject:
+    """Files that a loader reads from a folder, of which a case damages one.
+
+    Half of the cases damage on purpose, where that is given; the others do what random bytes do.
+    """
+
+    def prepare(folder: Path) -> Cases:
+        write(folder, sound)
+        contents = {path: path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+        read(folder)
 
         def case(rng: random.Random) -> Callable[[], object]:
             for path in folder.rglob("*"):
-                if path.is_file() and path not in sound:
+                if path.is_file() and path not in contents:
                     path.unlink()
-            for path, content in sound.items():
+            for path, content in contents.items():
                 path.write_bytes(content)
-            if self.damage is not None and rng.random() < 0.5:
-                self.damage(folder, rng)
+            if damage is not None and rng.random() < 0.5:
+                damage(folder, rng)
             else:
-                path = rng.choice(list(sound))
-                path.write_bytes(mutated(sound[path], rng))
-            return lambda: self.read(folder)
+                path = rng.choice(list(contents))
+                path.write_bytes(mutated(contents[path], rng))
+            return lambda: read(folder)
 
         return case
 
-
-@dataclass(frozen=True)
-class CallSubject:
-    """A call whose arguments a case makes up."""
-
-    name: str
-    case: Callable[[random.Random], Callable[[], object]]
-    kinds: tuple[type[Exception], ...] = (ValueError, TypeError)
-    names_file = False
-
-    def prepare(self, folder: Path) -> Callable[[random.Random], Callable[[], object]]:
-        """What makes cases."""
-        return self.case
-
-
-Subject = FileSubject | CallSubject
+    return Subject(name, prepare)
 
 
 def _read_lsa(folder: Path) -> object:
@@ -92,14 +86,14 @@ def _read_lsa(folder: Path) -> object:
 def _optional() -> Iterator[Subject]:
     """What needs libraries that may not be installed."""
     if importlib.util.find_spec("bm25s") is not None:
-        yield FileSubject("wordnet", dictionary().write, load_wordnet)
+        yield files("wordnet", dictionary().write, load_wordnet)
     if importlib.util.find_spec("pandas") is not None:
         from fuzz.frames import frames
 
-        yield CallSubject("frames", frames)
+        yield call("frames", frames, TypeError)
 
 
-_DAMAGE: dict[str, Callable[[Path, random.Random], None]] = {
+_DAMAGE: dict[str, Damage] = {
     "topics-xml": damage.damage_xml,
     "npy": damage.damage_npy,
     "npz": damage.damage_npz,
@@ -110,16 +104,16 @@ _DAMAGE: dict[str, Callable[[Path, random.Random], None]] = {
 SUBJECTS: dict[str, Subject] = {
     subject.name: subject
     for subject in (
-        *(FileSubject(name, sound, read, _DAMAGE.get(name)) for name, (sound, read) in READERS.items()),
-        FileSubject("lsa", models.make_lsa, _read_lsa, models.damage_lsa),
-        FileSubject("weights", models.make_weights, lambda folder: read_weights(folder / "w.npz"), damage.damage_npz),
-        FileSubject("recipe", models.RECIPE, lambda folder: load_recipe(str(folder / "r.toml")), models.damage_recipe),
-        FileSubject("config", models.make_model, load_ranker, damage.damage_json),
-        FileSubject("model", models.make_model, load_ranker, models.damage_safetensors),
-        FileSubject("state", models.make_state, models.read_state, models.damage_safetensors),
-        CallSubject("json-lines", calls.json_lines, kinds=(ValueError,)),
-        CallSubject("environments", calls.environments),
-        CallSubject("actions", calls.actions),
+        *(files(name, sound, read, _DAMAGE.get(name)) for name, (sound, read) in READERS.items()),
+        files("lsa", models.make_lsa, _read_lsa, models.damage_lsa),
+        files("weights", models.make_weights, lambda folder: read_weights(folder / "w.npz"), damage.damage_npz),
+        files("recipe", models.RECIPE, lambda folder: load_recipe(str(folder / "r.toml")), models.damage_recipe),
+        files("config", models.make_model, load_ranker, damage.damage_json),
+        files("model", models.make_model, load_ranker, models.damage_safetensors),
+        files("state", models.make_state, models.read_state, models.damage_safetensors),
+        call("json-lines", calls.json_lines),
+        call("environments", calls.environments, TypeError),
+        call("actions", calls.actions, TypeError),
         *_optional(),
     )
 }

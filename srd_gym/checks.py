@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import inspect
-import math
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -70,7 +70,7 @@ def check_integer(name: str, value: object, least: int, most: int = 2**63 - 1) -
         raise ValueError(f"{name} must be at most {most:,}, got {value}")
 
 
-def check_number(name: str, value: object, least: float, most: float = math.inf) -> None:
+def check_number(name: str, value: object, least: float, most: float = sys.float_info.max) -> None:
     """Refuse what is no finite number from `least` to `most`.
 
     Raises:
@@ -79,8 +79,8 @@ def check_number(name: str, value: object, least: float, most: float = math.inf)
     """
     if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
         raise TypeError(f"{name} must be a number, got {value!r} ({type(value).__name__})")
-    if not (least <= value <= most and math.isfinite(value)):
-        wanted = f"finite and at least {least:g}" if most == math.inf else f"between {least:g} and {most:g}"
+    if not least <= value <= most:
+        wanted = f"between {least:g} and {most:g}" if most < sys.float_info.max else f"finite and at least {least:g}"
         raise ValueError(f"{name} must be {wanted}, got {value}")
 
 

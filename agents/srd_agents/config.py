@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import math
 import re
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache, partial
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from srd_gym.checks import check_integer, check_number, check_option, check_positive
+from srd_gym.reading import shown_text
 
 C = TypeVar("C")
 
@@ -28,8 +29,6 @@ _EXPECTED: Mapping[Any, str] = {
 """How errors call types."""
 _PASSING: Mapping[Any, Any] = {float: (int, float), tuple: (tuple, list), Literal: str}
 """What passes for a type beside its own instances: whole numbers, lists, and text for a word."""
-_LARGEST = 2**63 - 1
-"""Of whole numbers: arrays are counted in 64 bits."""
 _LONGEST = 80
 """Letters of a value that an error shows."""
 
@@ -47,20 +46,14 @@ def config_from(config_class: type[C], values: Mapping[str, Any], owner: str) ->
         ValueError: a name that is no field (the message suggests the nearest), or a value out of range.
     """
     kind: Any = config_class
-    hints, names = _hints(kind), [field.name for field in dataclasses.fields(kind)]
+    names = [field.name for field in dataclasses.fields(kind)]
     for name, value in values.items():
         check_option(f"option of {owner}:", name, names)
         try:
-            check_type(name, value, hints[name])
+            check_type(name, value, get_type_hints(kind)[name])
         except (TypeError, ValueError) as error:
             raise type(error)(f"{owner}: {error}") from None
     return config_class(**values)
-
-
-@cache
-def _hints(config_class: Any) -> dict[str, Any]:
-    """The types of a dataclass's fields, without ranges; kept, as reading them takes longer than building it."""
-    return get_type_hints(config_class)
 
 
 def as_values(config: Any) -> dict[str, Any]:
@@ -80,7 +73,7 @@ def check_type(name: str, value: object, hint: Any) -> None:
 
     Raises:
         TypeError: of another type; True and False are no numbers.
-        ValueError: none of a `Literal`'s words (the message suggests the nearest), or no finite number of 64 bits.
+        ValueError: none of a `Literal`'s words (the message suggests the nearest), or no finite number.
     """
     plain = isinstance(hint, type)  # most are: what typing says of the others takes longer than their check
     kinds = get_args(hint) if not plain and get_origin(hint) in (Union, UnionType) else (hint,)
@@ -91,13 +84,11 @@ def check_type(name: str, value: object, hint: Any) -> None:
             break
     else:
         expected = " or ".join(_called(kind, value) for kind in kinds if kind is not NoneType)
-        came = repr(value)
-        came = came if len(came) <= _LONGEST else f"{came[:_LONGEST]}..."
-        raise TypeError(f"{name} must be {expected}, got {came} ({type(value).__name__})")
+        raise TypeError(f"{name} must be {expected}, got {shown_text(repr(value), _LONGEST)} ({type(value).__name__})")
     inner = () if plain else get_args(kind)
-    if isinstance(value, (int, float)):
-        _check_finite(name, value)
-    elif not plain and get_origin(kind) is Literal:
+    if isinstance(value, (int, float)) and not abs(value) <= sys.float_info.max:
+        raise ValueError(f"{name} must be a finite number, got {value}")
+    if get_origin(kind) is Literal:
         check_option(f"{name}:", str(value), inner)
     elif inner and isinstance(value, Mapping):
         for key, entry in value.items():
@@ -121,15 +112,6 @@ def _called(hint: Any, value: object) -> str:
         return f"one of {', '.join(map(repr, get_args(hint)))}"
     example = f", as [{value!r}]" if kind is tuple and isinstance(value, str) else ""
     return f"{_EXPECTED.get(kind, kind.__name__)}{example}"
-
-
-def _check_finite(name: str, value: float) -> None:
-    """Refuse NaN, infinity, and whole numbers that no array could count."""
-    if isinstance(value, int):
-        if abs(value) > _LARGEST:
-            raise ValueError(f"{name} must be a number of at most 64 bits, got one of {value.bit_length()} bits")
-    elif not math.isfinite(value):
-        raise ValueError(f"{name} must be a finite number, got {value}")
 
 
 Count = Annotated[int, partial(check_integer, least=1)]

@@ -132,7 +132,8 @@ def diversify(
         )
     parts = {"query_vector": query_vector, "doc_vectors": doc_vectors, "scores": scores, "subtopics": subtopics}
     parts |= {"subtopic_weights": subtopic_weights, "groups": groups, "costs": costs, "shown": shown}
-    count = 1 if dimensions == 2 else len(_each("doc_vectors", doc_vectors, None))
+    documents: Any = doc_vectors
+    count = 1 if dimensions == 2 else len(documents)
     each = {name: [part] if dimensions == 2 else _each(name, part, count) for name, part in parts.items()}
     if subtopics is not None:
         each["subtopics"] = embedded(each["subtopics"], embed)
@@ -264,15 +265,12 @@ def _dimensions(value: Any) -> int:
     return depth + int(np.ndim(value))
 
 
-def _each(name: str, value: Any, count: int | None) -> Sequence[Any]:
+def _each(name: str, value: Any, count: int) -> Sequence[Any]:
     """A batch's argument taken apart, one entry a topic; None is None for each."""
     if value is None:
-        return [None] * (count or 0)
-    try:
-        entries = list(value)
-    except TypeError:
-        entries = []
-    if count is not None and len(entries) != count:
+        return [None] * count
+    entries = list(value)
+    if len(entries) != count:
         raise ValueError(
             f"doc_vectors are a batch of {count} topics, so {name} must have {count} entries, one a topic, "
             f"got {len(entries)}"

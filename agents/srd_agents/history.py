@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
 
-from srd_agents.config import config_from
-from srd_gym.checks import check_integer, check_number
+from srd_agents.config import check_type, config_from
+from srd_gym.checks import check_integer
 
 
 @dataclass(kw_only=True)
@@ -49,7 +48,7 @@ class History:
                 check_integer("topics", record["topics"], 0)
                 for name, value in record.items():
                     if not (isinstance(value, bool) or (value is None and name == "validation")):
-                        check_number(name, value, -math.inf)
+                        check_type(name, value, float)
             except (KeyError, TypeError, ValueError) as error:
                 raise ValueError(f"{owner}: record {number}: {error}") from error
         return found

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from srd_agents.config import Config, config_from
-from srd_agents.storage import CONFIG_FILE, read_model_config
+from srd_agents.storage import read_model_config
 from srd_gym.checks import unknown
 from srd_gym.files import PathLike
 from srd_gym.measures import MEASURES, Measure
@@ -88,7 +88,6 @@ class RankerSpec:
             trust: let it run other people's code (`foreign_code`).
 
         Raises:
-            TypeError: options of another ranker.
             ValueError: it can run other people's code and is not trusted.
         """
         if self.foreign_code and not trust:
@@ -97,8 +96,6 @@ class RankerSpec:
                 "the file, say so where you call: trust=True in Python, --trust for `srd rank` and `srd benchmark`"
             )
         config = self.configure() if config is None else config
-        if not isinstance(config, self.config_class):
-            raise TypeError(f"ranker {self.name!r} takes {self.config_class.__name__}, got {type(config).__name__}")
         if seed is not None and hasattr(config, "seed"):
             config = replace(config, seed=seed)
         given = () if self.config_class is Config else (config,)
@@ -214,13 +211,11 @@ def load_ranker(name_or_folder: PathLike) -> Ranker:
     """A ranker that can rank at once: a trained one from its folder, or one that needs no training by name.
 
     Raises:
-        ValueError: a learner's name without a folder, an unknown name, a folder that holds no trained ranker, or
-            whatever could run other people's code.
+        FileNotFoundError: a folder that holds no trained ranker.
+        ValueError: a learner's name without a folder, an unknown name, or whatever could run other people's code.
     """
     folder = Path(name_or_folder)
     if folder.is_dir():
-        if not (folder / CONFIG_FILE).is_file():
-            raise ValueError(f"{folder} holds no trained ranker (no {CONFIG_FILE}); expected a folder of `srd train`")
         return load_trained(folder)
     return find_untrained(str(name_or_folder)).build()
 

@@ -59,7 +59,11 @@ BAD: list[tuple[str, dict[str, Any], str]] = [
     ("qmix", {"n_scores": 1}, "n_scores must be at least 2, got 1"),
     ("qmix", {"attention_width": 10}, "attention_width must be a multiple of heads, got width 10 and 4 heads"),
     ("qmix", {"epsilon_end": 2.0}, "epsilon_end must be between 0 and 1, got 2.0"),
-    ("qmix", {"hidden": 10**30}, "hidden must be a number of at most 64 bits, got one of 100 bits"),
+    (
+        "qmix",
+        {"hidden": 10**30},
+        "hidden must be at most 9,223,372,036,854,775,807, got 1000",
+    ),
     ("qmix", {"state": "flat"}, "state='flat' needs max_candidates"),
     ("reinforce", {"rollouts": 1}, "rollouts must be at least 2"),
     ("reinforce", {"alone": 1.0}, "alone must be"),

@@ -58,8 +58,6 @@ def test_heuristics_keep_the_ranker_contract(name: str) -> None:
 def test_overrides_reach_the_config() -> None:
     assert make_ranker("mmr", lambda_=0.3).config.lambda_ == 0.3  # type: ignore[attr-defined]
     assert RANKERS["random"].build(seed=9).config.seed == 9  # type: ignore[attr-defined]
-    with pytest.raises(TypeError, match="'random' takes RandomConfig, got MMRConfig"):
-        RANKERS["random"].build(RANKERS["mmr"].config_class())
 
 
 def test_unknown_names_suggest_the_nearest() -> None:
@@ -72,7 +70,7 @@ def test_load_ranker_by_name_and_its_errors(tmp_path: object) -> None:
     assert isinstance(load_ranker("mmr"), RANKERS["mmr"].ranker_class)
     refused(lambda: load_ranker("mdp-div"), "'mdp-div' must be trained first")
     refused(lambda: load_ranker("models/x"), r"unknown ranker 'models/x'.*by its folder, and there is no such folder")
-    refused(lambda: load_ranker(str(tmp_path)), r"holds no trained ranker \(no config.json\)")
+    refused(lambda: load_ranker(str(tmp_path)), "no file at .*config.json", FileNotFoundError)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,7 +8,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -180,18 +179,12 @@ def _progress(ranker: Ranker, topic: Topic) -> Progress:
     if isinstance(ranker, Stepwise):
         return ranker.progress(topic)
     if isinstance(ranker, SequentialScorer):
-        return _Asked(partial(_scores_after, ranker, topic))
+        scorer, every = ranker, np.arange(topic.n_candidates)
+        return _Asked(lambda chosen: scorer.score(topic, np.array(chosen, np.int64), ~np.isin(every, chosen)))
     ranking = checked_ranking(ranker.rank(topic, topic.n_candidates), topic, ranker)
     made = np.full(topic.n_candidates, -np.inf)
     made[ranking] = -np.arange(len(ranking))
     return _Asked(lambda selected: made)
-
-
-def _scores_after(ranker: SequentialScorer, topic: Topic, selected: list[int]) -> ScoreArray:
-    """[N] the scores of those that are not selected."""
-    allowed = np.ones(topic.n_candidates, dtype=np.bool_)
-    allowed[selected] = False
-    return ranker.score(topic, np.array(selected, dtype=np.int64), allowed)
 
 
 def array_of(query_id: str, name: str, values: Any, kinds: str = "fiub", what: str = "numbers") -> NDArray[Any]:

@@ -255,8 +255,6 @@ class Fit:
 
     def _take_over(self, state: Tree, path: Path) -> None:
         """Go on from a checkpoint."""
-        if not {"identity", "loop", "weights", "order"} <= state.keys():
-            raise ValueError(f"{path} is no training state as `fit` writes it")
         self._check_same_run(state["identity"], path)
         self._learner.check_weights(state["weights"], str(path))
         self._learner._set_weights(state["weights"])

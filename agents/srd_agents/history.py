@@ -43,14 +43,9 @@ class History:
         """
         found = config_from(cls, values, owner)
         for number, record in enumerate(found.records, start=1):
-            try:
-                check_integer("epoch", record["epoch"], 0)
-                check_integer("topics", record["topics"], 0)
-                for name, value in record.items():
-                    if not (isinstance(value, bool) or (value is None and name == "validation")):
-                        check_type(name, value, float)
-            except (KeyError, TypeError, ValueError) as error:
-                raise ValueError(f"{owner}: record {number}: {error}") from error
+            check_type(f"{owner}: record {number}", record, dict[str, float | bool | None])
+            for name in ("epoch", "topics"):
+                check_integer(f"{owner}: {name} of record {number}", record.get(name), 0)
         return found
 
 

@@ -41,7 +41,7 @@ def embedded(named: Sequence[Any], embed: Lookup | None) -> list[Any]:
         embed: gives the vectors of texts.
 
     Raises:
-        TypeError: a topic's subtopics are one text, or texts and something else.
+        TypeError: a topic's subtopics are one text.
         ValueError: texts without embed, or embed does not give one vector each.
     """
     texts = [_texts(entry) for entry in named]
@@ -69,7 +69,4 @@ def _texts(entry: Any) -> list[str]:
         raise TypeError(f"subtopics must be a list of texts or of vectors, one a subtopic, got one text: {entry!r}")
     if not isinstance(entry, Sequence | np.ndarray) or not any(isinstance(each, str) for each in entry):
         return []
-    wrong = [each for each in entry if not isinstance(each, str)]
-    if wrong:
-        raise TypeError(f"subtopics must all be texts or all be vectors, got texts and {wrong[0]!r}")
-    return list(map(str, entry))
+    return list(entry)

@@ -28,7 +28,6 @@ from srd_agents.storage import (
     Tree,
     Weights,
     check_like,
-    folder_of,
     read_arrays,
     read_model_config,
     versions,
@@ -281,7 +280,7 @@ class Learner(ABC, Generic[C]):
             FileNotFoundError: no such folder or file.
             ValueError: another ranker's folder, a newer schema, a pickle, or arrays of another width or size.
         """
-        where = folder_of(folder)
+        where = Path(folder)
         with reading(where, "trained ranker", "the folder of one", "train again"):
             name = cls.name if name is None else name
             content = read_model_config(where)

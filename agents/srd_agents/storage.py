@@ -138,11 +138,8 @@ def read_model_config(folder: PathLike) -> dict[str, Any]:
         FileNotFoundError: not there.
         ValueError: not a model's config.json, or of a newer schema.
     """
-    path = folder_of(folder) / CONFIG_FILE
-    content = read_json_object(path, "config of a trained ranker", "train again")
-    missing = [key for key in _CONTENT if key not in content]
-    if missing:
-        raise ValueError(f"{path} lacks {', '.join(missing)}; expected a config.json as `Learner.save` writes it")
+    path = Path(folder) / CONFIG_FILE
+    content = dict.fromkeys(_CONTENT) | read_json_object(path, "config of a trained ranker", "train again")
     if content["schema_version"] != SCHEMA_VERSION:
         raise ValueError(
             f"{path} has schema version {content['schema_version']}, this version reads {SCHEMA_VERSION}; "
@@ -204,18 +201,3 @@ def versions() -> dict[str, str]:
         with suppress(PackageNotFoundError):
             found[name] = version(name)
     return found
-
-
-def folder_of(path: PathLike) -> Path:
-    """The path of a model folder.
-
-    Raises:
-        FileNotFoundError: nothing there.
-        ValueError: a file instead of a folder.
-    """
-    folder = Path(path)
-    if not folder.exists():
-        raise FileNotFoundError(f"no model folder at {folder}; check the path")
-    if not folder.is_dir():
-        raise ValueError(f"{folder} is a file; expected the folder that holds model.safetensors and config.json")
-    return folder

@@ -110,7 +110,7 @@ def test_wrong_uses_are_explained(srd: Srd, tiny_file: Path, tmp_path: Path) -> 
         (("mdp-div", *topics, *out), "must be trained first"),
         (("mrr", *topics, *out), "unknown ranker 'mrr'. Did you mean mmr"),
         ((tmp_path, *topics, *out), "config of a trained ranker: no file at"),
-        ((tmp_path / "bad", *topics, *out), "lacks"),
+        ((tmp_path / "bad", *topics, *out), "has schema version None"),
         (("mmr", "--engine", "ray"), "--engine ray needs --topics"),
     ):
         assert said in srd.fails("rank", *words)

@@ -96,6 +96,7 @@ def write_heuristic(
         "vector_width": vector_width,
         "seed": None,
         "config": dict(config),
+        "versions": versions(),
         "metadata": dict(metadata),
         "history": None,
     }

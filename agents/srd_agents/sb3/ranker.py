@@ -107,7 +107,6 @@ class SB3Ranker:
         Raises:
             ValueError: a stock policy, for which SB3's `model.save` is the only way.
         """
-        from srd_agents.networks.checkpoint import module_arrays
         from srd_agents.sb3.agent import MaskablePpo
 
         if self._network is None:
@@ -117,9 +116,7 @@ class SB3Ranker:
             )
         learner = MaskablePpo(MaskablePpoConfig(hidden=self._network.hidden, horizon=self.shapes.horizon))
         learner.metadata = {**(metadata or {}), "algorithm": self.algorithm, "steps": self.model.num_timesteps}
-        learner.vector_width = self._network.width
-        learner._build(self._network.width)
-        learner._set_weights(module_arrays(self._network))
+        learner.vector_width, learner._network = self._network.width, self._network
         learner.save(folder)
 
     def rank(self, topic: Topic, k: int) -> IntArray:

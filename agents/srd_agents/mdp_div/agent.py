@@ -117,15 +117,14 @@ class MdpDiv(PolicyLearner[MdpDivConfig]):
         with torch.no_grad():
             for name, parameter in self._network.named_parameters():
                 parameter.sub_(slopes[name], alpha=self.config.learning_rate)
-        loss = -(chosen * worth).sum()
-        return self._told(float(episodes.rewards.sum()), float(loss), episodes.evaluations)
+        paid, loss = float(episodes.rewards.sum()), -float((chosen * worth).sum())
+        return {"return": paid, "loss": loss, "evaluations": float(episodes.evaluations)}
 
     def _ascend_by_rank(self, batch: IntArray) -> Mapping[str, float]:
         """A step for each rank of an episode, its state computed anew with the weights as they are by then."""
         core, network, self._greedy = self._core, self._network, None
         queries, documents, _, _ = self._tensors.batch(batch)
-        # No vector of the query stays no vector: the state begins at sigma(0).
-        query = torch.where((queries != 0).any(), (queries[0] - network.shift) / network.scale, 0.0).cpu().numpy()
+        query = network.standardized(queries)[0].cpu().numpy()
         vectors = ((documents[0] - network.shift) / network.scale).cpu().numpy()
         weights = {name: parameter.detach().cpu().numpy() for name, parameter in network.named_parameters()}
         core.reset(batch)
@@ -135,12 +134,7 @@ class MdpDiv(PolicyLearner[MdpDivConfig]):
         with torch.no_grad():
             for name, parameter in network.named_parameters():
                 parameter.copy_(torch.from_numpy(weights[name]))
-        return self._told(episode.rewards.sum(), loss, episode.offered.sum())
-
-    @staticmethod
-    def _told(paid: float, loss: float, evaluations: float) -> Mapping[str, float]:
-        """What histories say of an update."""
-        return {"return": float(paid), "loss": loss, "evaluations": float(evaluations)}
+        return {"return": float(episode.rewards.sum()), "loss": loss, "evaluations": float(episode.offered.sum())}
 
 
 class MdpDivBatched(PolicyLearner[MdpDivBatchedConfig]):

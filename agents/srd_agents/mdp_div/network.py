@@ -128,7 +128,7 @@ class PolicyNetwork(ShiftAndScale):
             torch.cat([scoring.transpose(1, 2), prior[:, None]], dim=1),
             # The shift moves all logits of a state alike, which the softmax does not see: only V x needs it.
             inputs - self.shift @ weights[:, self.hidden :],
-            torch.sigmoid(self._standardized(queries) @ self.query_weight.T),
+            torch.sigmoid(self.standardized(queries) @ self.query_weight.T),
         )
 
     def carried_back(
@@ -146,7 +146,7 @@ class PolicyNetwork(ShiftAndScale):
         queries, documents, _, order = topics
         vectors = documents.flatten(0, 1).index_select(0, ranked)
         found = {
-            "query_weight": initial.T @ self._standardized(queries),
+            "query_weight": initial.T @ self.standardized(queries),
             "input_weight": (inputs.T @ vectors - inputs.sum(0)[:, None] * self.shift) / self.scale,
             "scoring_weight": (torch.bmm(scoring[:, :-1], documents).sum(0) / self.scale).T.contiguous(),
         }
@@ -154,7 +154,7 @@ class PolicyNetwork(ShiftAndScale):
             found["order_weight"] = order.flatten(0, 1).T @ scoring[:, -1].flatten()
         return found
 
-    def _standardized(self, queries: Tensor) -> Tensor:
+    def standardized(self, queries: Tensor) -> Tensor:
         """Queries [M, F] shifted and scaled; one of zeros (none) stays as it is."""
         given = (queries != 0).any(dim=1, keepdim=True)
         return torch.where(given, (queries - self.shift) / self.scale, 0.0)
@@ -167,7 +167,3 @@ class PolicyNetwork(ShiftAndScale):
             inputs: [..., H], V x of the documents just ranked.
         """
         return torch.sigmoid(inputs + state @ self.state_weight.T)
-
-    def logits(self, known: Projection, states: Tensor) -> Tensor:
-        """x_i' U h for each candidate and state, and what the retrieval order adds: [M, L, N] of states [M, L, H]."""
-        return states @ known.scoring[:, :-1] + known.scoring[:, -1:]

@@ -62,7 +62,7 @@ def test_ranking_is_the_argmax_of_the_trained_policy_at_every_rank(name: str) ->
         )
         ranking, state = ranker.rank(topic, 99), projection.initial
         for rank, chosen in enumerate(ranking):
-            logits = network.logits(projection, state[None])[0, 0].detach().numpy()
+            logits = (state @ projection.scoring[0, :-1] + projection.scoring[0, -1])[0].detach().numpy()
             assert logits[chosen] >= logits[ranking[rank:]].max() - 1e-5
             state = network.next_state(state, projection.inputs[:, int(chosen)])
 
@@ -87,7 +87,7 @@ def test_actions_are_drawn_from_the_policy() -> None:
     projection = network.project(TopicTensors(core.arrays, network.shift).batch(np.array([0])))
     count = 100_000
     episodes = roll_out(network, projection, core, np.array([0]), count, torch.Generator().manual_seed(1))
-    policy = torch.softmax(network.logits(projection, projection.initial[None])[0, 0], 0).detach().numpy()
+    policy = torch.softmax((projection.initial @ projection.scoring[0, :-1])[0], 0).detach().numpy()
     frequency = np.bincount(episodes.actions[:, 0].numpy(), minlength=6) / count
     assert (np.abs(frequency - policy) < 5 * np.sqrt(policy * (1 - policy) / count)).all()
     assert (episodes.actions[:, 0] != episodes.actions[:, 1]).all()

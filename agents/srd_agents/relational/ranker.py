@@ -13,7 +13,7 @@ from importlib.resources import as_file, files
 import numpy as np
 
 from srd_agents.config import Config, NotNegative
-from srd_agents.decoding import Decoding, Draft, decode
+from srd_agents.decoding import Decoding, Draft, rankings_of
 from srd_agents.features import query_vectors, side_by_side
 from srd_agents.heuristic.greedy import Progress, Stepwise, in_blocks, rows_of
 from srd_agents.relational.forward import Related, Weights, checked_weights
@@ -28,8 +28,6 @@ CHECKPOINT = "pretrained.npz"
 """The weights that come with the package; docs/relational.md says how they were made."""
 NAME = "relational-pretrained"
 """In errors."""
-_BLOCK = 1 << 19
-"""Vector entries worked on at once: a block fits the processor's cache."""
 KEPT = 2**29
 """Bytes of relations that are kept for the next time; those of further topics are computed whenever asked for."""
 
@@ -104,14 +102,7 @@ def rank_topics(weights: Weights, topics: Sequence[Topic], k: int, novelty: floa
     Raises:
         ValueError: a topic without document vectors.
     """
-
-    def ranked(block: list[Topic]) -> IntArray:
-        n = block[0].n_candidates
-        return decode(
-            Decoding(), Related(weights, relations_of(block), novelty=novelty), (len(block), n), min(k, n), ()
-        )
-
-    return in_blocks(topics, [topic.require_vectors(NAME).shape for topic in topics], _BLOCK, ranked)
+    return rankings_of(Decoding(), topics, k, lambda block, _: Related(weights, relations_of(block), novelty=novelty))
 
 
 class DraftProgress(Progress):

@@ -1,14 +1,16 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from made_results import run_small
 from run_srd import Srd
 
-from srd_gym.data.ambient import load_ambient
+from srd_gym.data import load_topics
 from srd_gym.data.parquet import write_topics
 from srd_gym.data.synthetic import generate
+from srd_gym.topic import TopicSet
 from studies.__main__ import TREE
 
 
@@ -39,33 +41,9 @@ def tiny_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def ambient_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Ten made-up queries in AMBIENT's four files, with texts and no vectors."""
-    folder = tmp_path_factory.mktemp("ambient")
-    topics, subtopics, results, relations = ["ID\tdescription"], ["ID\tdescription"], ["ID\turl\ttitle\tsnippet"], []
-    words = ["bank", "river", "money", "music", "planet", "car", "animal", "city", "code", "food"]
-    for query in range(1, 11):
-        topics.append(f"{query}\tquery {words[query - 1]}")
-        for s in range(1, 4):
-            subtopics.append(f"{query}.{s}\tabout {words[(query + s) % 10]}")
-        for d in range(1, 9):
-            word = words[(query + d) % 10]
-            results.append(f"{query}.{d}\thttp://x/{query}/{d}\t{word} page\tall about {word} and {words[d]}")
-            relations.append(f"{query}.{(d % 3) + 1}\t{query}.{d}")
-    files = {
-        "topics.txt": topics,
-        "subTopics.txt": subtopics,
-        "results.txt": results,
-        "STRel.txt": ["subTopicID\tresultID", *relations],
-    }
-    for name, lines in files.items():
-        (folder / name).write_text("\n".join(lines) + "\n", encoding="utf-8")
-    return folder
-
-
-@pytest.fixture(scope="session")
-def texts_file(ambient_folder: Path) -> Path:
-    """A topic file of texts without vectors."""
-    path = ambient_folder / "texts.parquet"
-    write_topics(path, load_ambient(ambient_folder))
+def texts_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A topic file of ten queries with texts, without vectors."""
+    path = tmp_path_factory.mktemp("texts") / "texts.parquet"
+    bare = {"doc_vectors": None, "query_vector": None, "subtopic_vectors": None}
+    write_topics(path, TopicSet([replace(topic, **bare) for topic in load_topics("words")[:10]], name="texts"))
     return path

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from run_srd import Srd
 from small_wordnet import dictionary
+from sound_files import AMBIENT, write
 
 from srd_gym.data.parquet import read_topics, write_topics
 from srd_gym.topic import Topic, TopicSet
@@ -70,14 +71,14 @@ def test_texts_by_a_first_stage(srd: Srd, tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(importlib.util.find_spec("bm25s") is None, reason="bm25s is not installed")
-def test_wordnet_and_orders_by_bm25(srd: Srd, ambient_folder: Path, tmp_path: Path) -> None:
+def test_wordnet_and_orders_by_bm25(srd: Srd, tmp_path: Path) -> None:
     out = tmp_path / "t.parquet"
     folder = dictionary().write(tmp_path / "dict")
     words = ("data", "build", "wordnet", folder, "--out", out)
     assert "1 topics, vector width 2" in srd.works(*words, "--vectors", "lsa", "--width", "2").err
     assert read_topics(out).name == "wordnet nouns"
     assert "no nouns of 9 senses or more" in srd.fails(*words, "--senses", "9")
-    words = ("data", "build", "ambient", ambient_folder, "--out", out)
+    words = ("data", "build", "ambient", write(tmp_path / "ambient", AMBIENT), "--out", out)
     srd.works(*words, "--order", "none", "--strict")
     assert not read_topics(out).has_retrieval_order
     srd.works(*words, "--order", "bm25")
@@ -108,14 +109,14 @@ def test_query_vectors_come_by_id_or_text(srd: Srd, trec: dict[str, Path], tmp_p
     assert "vectors of different widths ({'doc_vectors': 2, 'query_vector': 3})" in srd.fails(*words)
 
 
-def test_simulated_and_transductive_vectors_are_marked(srd: Srd, ambient_folder: Path, tmp_path: Path) -> None:
+def test_simulated_and_transductive_vectors_are_marked(srd: Srd, tmp_path: Path) -> None:
     out = tmp_path / "t.parquet"
-    words = ("data", "build", "ambient", ambient_folder, "--out", out)
+    words = ("data", "build", "ambient", write(tmp_path / "ambient", AMBIENT), "--out", out)
     assert "no vectors (texts wait for them)" in srd.works(*words).err
     assert read_topics(out).vector_width is None
-    srd.works(*words, "--vectors", "lsa", "--width", "5")
+    srd.works(*words, "--vectors", "lsa", "--width", "2")
     assert read_topics(out).marks == ("transductive",)
-    assert read_topics(out).vector_width == 5
+    assert read_topics(out).vector_width == 2
     assert "simulated" in srd.works(*words, "--vectors", "simulated", "--noise", "2").err
     assert "noise 2" in read_topics(out).name
 

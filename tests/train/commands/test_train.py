@@ -5,7 +5,9 @@ import os
 import re
 import signal
 import sys
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -106,30 +108,35 @@ def weights_of(folder: Path) -> bytes:
     return (folder / "model.safetensors").read_bytes()
 
 
+def interrupted(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
+def stop_at(update: int, stop: Callable[[], None], patch: pytest.MonkeyPatch) -> Iterator[int]:
+    """From here on training is stopped before this update; what counts the updates."""
+    learn, calls = MdpDivBatched._update, count(1)
+
+    def stopped(self: MdpDivBatched, batch: Any) -> Any:
+        if next(calls) == update:
+            stop()
+        return learn(self, batch)
+
+    patch.setattr(MdpDivBatched, "_update", stopped)
+    return calls
+
+
 def test_an_interrupted_run_resumes_to_the_same_weights(
     srd: Srd, texts_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    words = ("train", "mdp-div", "--topics", texts_file, "--vectors", "lsa", "--width", "6", "--fold", "1/5", *QUICK)
+    words = ("train", "mdp-div-batched", "--topics", texts_file, "--vectors", "lsa", "--width", "6", *QUICK)
     srd.works(*words, "--out", tmp_path / "whole")
-    calls = 0
-    update = Learner.__dict__["fit"]
-
-    def fit(self: Any, *args: Any, progress: Any = None, **options: Any) -> Any:
-        def stop(state: Any) -> None:
-            nonlocal calls
-            calls += 1
-            if calls == 2:
-                raise KeyboardInterrupt
-
-        return update(self, *args, progress=stop, **options)
-
-    monkeypatch.setattr(Learner, "fit", fit)
-    done = srd(*words, "--out", tmp_path / "broken")
+    with monkeypatch.context() as patch:
+        stop_at(2, interrupted, patch)
+        done = srd(*words, "--out", tmp_path / "broken")
     assert done.code == 130
     assert "--resume goes on" in done.err
     early = srd.works("rank", tmp_path / "broken", "--topics", texts_file, "--out", tmp_path / "run")
     assert "training has not ended" in early.err
-    monkeypatch.setattr(Learner, "fit", update)
     srd.works(*words, "--out", tmp_path / "broken", "--resume")
     assert weights_of(tmp_path / "broken") == weights_of(tmp_path / "whole")
 
@@ -137,9 +144,6 @@ def test_an_interrupted_run_resumes_to_the_same_weights(
 def test_nothing_is_promised_before_there_is_a_checkpoint(
     srd: Srd, tiny_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def interrupted(*_: object) -> None:
-        raise KeyboardInterrupt
-
     monkeypatch.setattr(Learner, "prepare", interrupted)
     done = srd("train", "mdp-div", "--topics", tiny_file, "--out", tmp_path)
     assert done.code == 130
@@ -214,21 +218,16 @@ def test_a_signal_within_an_epoch_of_vectors_on_disk(
     write_topics(file, generate("tiny", n_topics=40, seed=0))
     srd.works(*words, "--topics", file, "--out", tmp_path / "in-memory")
     monkeypatch.setattr(parquet, "IN_MEMORY", 0)
-    learn, calls = MdpDivBatched._update, 0
 
-    def stopped(self: MdpDivBatched, batch: Any) -> Any:
-        nonlocal calls
-        calls += 1
-        if calls == update:
-            if number == signal.SIGHUP:
-                patch.setattr(sys.stderr, "write", gone)
-            os.kill(os.getpid(), number)
-        return learn(self, batch)
+    def stop() -> None:
+        if number == signal.SIGHUP:
+            patch.setattr(sys.stderr, "write", gone)
+        os.kill(os.getpid(), number)
 
-    monkeypatch.setattr(MdpDivBatched, "_update", stopped)
     with monkeypatch.context() as patch:
+        calls = stop_at(update, stop, patch)
         done = srd(*words, "--topics", file, "--out", tmp_path / "broken")
-    assert (done.code, calls) == (128 + number, update)
+    assert (done.code, next(calls)) == (128 + number, update + 1)
     assert "go into a temporary file" in done.err
     assert ("--resume goes on" in done.err) == (number == signal.SIGINT)
     srd.works(*words, "--topics", file, "--out", tmp_path / "broken", "--resume")

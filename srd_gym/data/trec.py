@@ -160,19 +160,19 @@ def load_trec(
     """
     rankings = read_run(run)
     judged = {} if qrels is None else read_qrels(qrels).topics
-    queries = None if topics is None else read_topics_xml(topics)
-    unknown_id = None if queries is None else next((q for q in rankings.rankings if q not in queries), None)
-    if unknown_id is not None:
+    queries = {} if topics is None else read_topics_xml(topics)
+    unknown_id = next((query_id for query_id in rankings.rankings if query_id not in queries), None)
+    if queries and unknown_id is not None:
         raise ValueError(
             f"{_WHAT}: query {shown(unknown_id)} of the run is in none of the topics files "
             f"({', '.join(map(str, path_list(topics or (), _WHAT)))}); give the file that holds it as well, or "
             "no topics file at all"
         )
-    unranked = [q for q in dict.fromkeys([*(queries or ()), *judged]) if q not in rankings.rankings]
+    unranked = [query_id for query_id in queries | judged if query_id not in rankings.rankings]
     tell(name, "topics have no candidates, as the run ranks nothing for them, and are left out", unranked)
     loaded = TopicSet(
         (
-            _trec_topic(query_id, rankings, judged.get(query_id), None if queries is None else queries[query_id])
+            _trec_topic(query_id, rankings, judged.get(query_id), queries.get(query_id))
             for query_id in rankings.rankings
         ),
         name=name,

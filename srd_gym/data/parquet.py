@@ -180,7 +180,6 @@ def iter_query_ids(path: PathLike) -> Iterator[str]:
     """
     with _opened(path) as (file, _):
         _header_of(file, path)
-        _columns(file, path)
         for _, batch in read_batches(file, path, ["query_id"], _ID_ROWS):
             yield from (value for value in _values(batch, "query_id", path) if value is not None)
 
@@ -205,22 +204,20 @@ def _header_of(file: pq.ParquetFile, path: PathLike) -> dict[str, Any]:
     raw = (file.schema_arrow.metadata or {}).get(_METADATA_KEY)
     if raw is None:
         return {"name": Path(path).stem}
-    try:
-        about = json_value(raw)
-        version = int(about["schema_version"])
-        header: dict[str, Any] = {flag: bool(about.get(flag, False)) for flag in ("simulated", "transductive")}
-        header["name"] = str(about.get("name", Path(path).stem))
-    except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError) as error:
+    about = json_value(raw)
+    version = about.get("schema_version") if isinstance(about, dict) else None
+    if not isinstance(version, int):
         raise ValueError(
             f"{_WHAT}: {path}: metadata 'srd_gym' must be a JSON object with schema_version, name, simulated and "
             f"transductive, got {shown(raw.decode(errors='replace'))}"
-        ) from error
+        )
     if version > SCHEMA_VERSION:
         raise ValueError(
             f"{_WHAT}: {path} has schema version {version}, but this srd_gym reads up to {SCHEMA_VERSION}; "
             "upgrade srd_gym, or write the file with this version"
         )
-    return header
+    flags = {flag: bool(about.get(flag, False)) for flag in ("simulated", "transductive")}
+    return {"name": str(about.get("name", Path(path).stem)), **flags}
 
 
 def _columns(file: pq.ParquetFile, path: PathLike) -> list[str]:

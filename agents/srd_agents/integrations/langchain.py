@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from srd_agents.integrations import library
+from langchain_core.callbacks import Callbacks
+from langchain_core.documents import BaseDocumentCompressor, Document
+from langchain_core.embeddings import Embeddings
+from langchain_core.runnables import RunnableLambda
+from pydantic import ConfigDict, Field, PrivateAttr, model_validator
+
 from srd_agents.integrations.ranking import best_first, named, ranker_of
 from srd_gym.protocols import Ranker
-
-with library("langchain_core", "langchain-core"):
-    from langchain_core.callbacks import Callbacks
-    from langchain_core.documents import BaseDocumentCompressor, Document
-    from langchain_core.embeddings import Embeddings
-    from langchain_core.runnables import RunnableLambda
-    from pydantic import ConfigDict, Field, PrivateAttr, model_validator
 
 
 class DiverseCompressor(BaseDocumentCompressor):

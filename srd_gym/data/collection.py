@@ -32,15 +32,13 @@ _FUSION = 60
 """What Cormack et al. add to a rank."""
 
 
-FirstStage = Callable[[str, FloatArray | None], FloatArray | None]
+FirstStage = Callable[[str, FloatArray | None], FloatArray]
 """Scores every document of a corpus for the text and the vector ([F], or None) of a query: [M] float32, higher is
-better, -inf where a document is not found; None where the query says nothing."""
+better, -inf where a document is not found, as everywhere for a query that says nothing."""
 
 
-def best_of(scores: FloatArray | None, depth: int) -> tuple[NDArray[np.int64], FloatArray]:
+def best_of(scores: FloatArray, depth: int) -> tuple[NDArray[np.int64], FloatArray]:
     """The best documents that a stage finds, [K] rows and their scores; of equal ones the earlier first."""
-    if scores is None:
-        return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float32)
     best = np.argsort(-scores, kind="stable")[:depth]
     best = best[scores[best] > -np.inf]
     return best, scores[best]
@@ -50,8 +48,11 @@ def by_cosine(vectors: FloatArray) -> FirstStage:
     """By the cosine of query and document, whose vectors are [M, F]; a vector of zeros says nothing."""
     units = unit_rows(vectors)
 
-    def scores(_: str, vector: FloatArray | None) -> FloatArray | None:
-        return None if vector is None or not vector.any() else units @ unit_rows(vector[None])[0]
+    def scores(_: str, vector: FloatArray | None) -> FloatArray:
+        if vector is None or not vector.any():
+            return np.full(len(units), -np.inf, dtype=np.float32)
+        cosines: FloatArray = units @ unit_rows(vector[None])[0]
+        return cosines
 
     return scores
 
@@ -79,10 +80,10 @@ def by_bm25(texts: Sequence[str]) -> FirstStage:
     index = bm25s.BM25()
     index.index(words_of(texts), show_progress=False)
 
-    def scores(text: str, _: FloatArray | None) -> FloatArray | None:
+    def scores(text: str, _: FloatArray | None) -> FloatArray:
         words = [word for word in words_of([text])[0] if word in index.vocab_dict]
         if not words:
-            return None
+            return np.full(len(texts), -np.inf, dtype=np.float32)
         found = np.asarray(index.get_scores(words), dtype=np.float32)
         return np.where(found > 0, found, np.float32(-np.inf))
 
@@ -92,10 +93,8 @@ def by_bm25(texts: Sequence[str]) -> FirstStage:
 def fused(stages: Sequence[FirstStage]) -> FirstStage:
     """By reciprocal rank fusion (Cormack et al. 2009) of stages: the sum over those that find it of 1 / (60 + rank)."""
 
-    def scores(text: str, vector: FloatArray | None) -> FloatArray | None:
-        given = [own for stage in stages if (own := stage(text, vector)) is not None]
-        if not given:
-            return None
+    def scores(text: str, vector: FloatArray | None) -> FloatArray:
+        given = [stage(text, vector) for stage in stages]
         total = np.zeros_like(given[0])
         for own in given:
             best, _ = best_of(own, own.size)

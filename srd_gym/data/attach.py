@@ -60,7 +60,7 @@ def attach_vectors(
                 continue
             kept = topic.take(i for i, doc_id in enumerate(topic.doc_ids) if doc_id in documents)
             changes["doc_vectors"] = documents.rows(kept.doc_ids)
-        _check_widths(kept, changes)
+        _check_widths(kept, changes, [table.source for table in tables.values() if table is not None])
         attached.append(replace(kept, **changes))  # type: ignore[arg-type]  # mypy takes ** for every field
     found = topics.replace(attached, **({} if documents is None else {"simulated": False}))
     _report(topics, found, tables, lacking, missing)
@@ -109,14 +109,15 @@ def doc_texts(topic: Topic, topics: TopicSet) -> tuple[str, ...]:
     return topic.doc_texts
 
 
-def _check_widths(topic: Topic, changes: Mapping[str, FloatArray | None]) -> None:
+def _check_widths(topic: Topic, changes: Mapping[str, FloatArray | None], sources: Sequence[str]) -> None:
     """Vectors that are new and those that stay have one width."""
     given = {name: changes.get(name, getattr(topic, name)) for name in _KINDS}
     widths = {name: array.shape[-1] for name, array in given.items() if array is not None}
     if len(set(widths.values())) > 1:
         raise ValueError(
-            f"topic {topic.query_id!r}: vectors of different widths ({widths}); documents, queries and subtopics need "
-            "vectors of one space: give all of them by one model (--query-vectors, subtopics=)"
+            f"{', '.join(sources)}: topic {topic.query_id!r} has vectors of different widths ({widths}); documents, "
+            "queries and subtopics need vectors of one space: give all of them by one model (--query-vectors, "
+            "subtopics=)"
         )
 
 

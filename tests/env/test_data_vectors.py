@@ -142,7 +142,7 @@ def test_missing_vectors_are_counted_and_named_or_dropped() -> None:
 
 def test_widths_must_agree() -> None:
     documents = table("a", "b", "c")
-    found = r"topic '1': vectors of different widths \({'doc_vectors': 2, 'query_vector': 3}\); .* by one model"
+    found = r"topic '1' has vectors of different widths \({'doc_vectors': 2, 'query_vector': 3}\); .* by one model"
     refused(lambda: attach_vectors(two_topics(), documents, queries=table("1", width=3)), found)
     old = attach_vectors(two_topics(), queries=table("1", "2", width=3))
     refused(lambda: attach_vectors(old, documents), found)

@@ -32,7 +32,7 @@ class Leaf:
     module: str
     summary: str
     command: str = "parse"
-    """In the module: a dataclass of options that is a `Command`, or a function (args, prog) -> Command."""
+    """In the module: a dataclass of options with `execute(output) -> exit code`, or a function (args, prog) -> such."""
 
 
 @dataclass(frozen=True)

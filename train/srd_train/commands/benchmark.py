@@ -12,7 +12,7 @@ import tyro
 
 from srd_agents.history import OnProgress, Progress
 from srd_agents.storage import versions
-from srd_train.commands.console import Command, Output, SomeFile, SomeFolder, overview, parsed, print_table
+from srd_train.commands.console import Output, SomeFile, SomeFolder, overview, parsed, print_table
 from srd_train.experiment.benchmark import Engine, FailedCellsError, in_process, run_benchmark
 from srd_train.experiment.engines import on_ray, processes
 from srd_train.experiment.recipe import Cell, Recipe, built_in, load_recipe
@@ -143,11 +143,11 @@ class Benchmark:
         return records, failed
 
 
-def parse(args: Sequence[str], prog: str) -> Command:
+def parse(args: Sequence[str], prog: str) -> Benchmark:
     """The command from its words."""
     if list(args[:1]) in (["-h"], ["--help"]):
         recipes = {name: _about(load_recipe(name)) for name in built_in()}
-        return overview(
+        overview(
             _USAGE, Benchmark, "Recipes (minutes of training on one processor; needs below SRD_DATA_DIR):", recipes
         )
     return parsed(Benchmark, args, prog)

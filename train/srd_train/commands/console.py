@@ -13,7 +13,7 @@ import sys
 import unicodedata
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol, TypeVar, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NoReturn, TypeVar, get_type_hints
 
 import tyro
 
@@ -42,31 +42,8 @@ _BETWEEN = 3
 """Characters between two columns."""
 
 
-class Command(Protocol):
-    """A parsed command line, ready to run."""
-
-    def execute(self, output: Output) -> int:
-        """Do it.
-
-        Returns:
-            The exit code.
-        """
-
-
-@dataclasses.dataclass(frozen=True)
-class Help:
-    """A command that shows how to use another."""
-
-    text: str
-
-    def execute(self, output: Output) -> int:
-        """Show it."""
-        output.text(self.text)
-        return 0
-
-
-def overview(usage: str, kind: type[Any], heading: str, entries: Mapping[str, str], last: str = "") -> Help:
-    """The help of a command that needs a name first.
+def overview(usage: str, kind: type[Any], heading: str, entries: Mapping[str, str], last: str = "") -> NoReturn:
+    """Show the help of a command that needs a name first, and end.
 
     Args:
         usage: how to write the command.
@@ -74,11 +51,15 @@ def overview(usage: str, kind: type[Any], heading: str, entries: Mapping[str, st
         heading: of the names.
         entries: name -> summary.
         last: a line below.
+
+    Raises:
+        SystemExit: code 0.
     """
     width = max(map(len, entries))
     lines = [f"usage: {usage}", "", inspect.cleandoc(kind.__doc__ or ""), "", heading]
     lines += [f"  {name:<{width}}  {summary}" for name, summary in entries.items()]
-    return Help("\n".join(lines + (["", last] if last else [])))
+    Output().text("\n".join(lines + (["", last] if last else [])))
+    raise SystemExit(0)
 
 
 def parsed(kind: type[Options], args: Sequence[str], prog: str) -> Options:

@@ -13,7 +13,7 @@ import tyro
 
 from srd_agents.registry import RANKERS, import_own
 from srd_gym.trec_files import write_run
-from srd_train.commands.console import Command, Output, SomeFile, overview, parsed, parsed_with_ranker
+from srd_train.commands.console import Output, SomeFile, overview, parsed, parsed_with_ranker
 from srd_train.serving.json_lines import rank_lines
 from srd_train.serving.models import Model, load_model
 from srd_train.serving.ranking import TopicStream, rank_on_ray, rank_stream, topic_stream
@@ -56,7 +56,7 @@ class Rank:
     """Print JSON about the run written."""
 
 
-def parse(args: Sequence[str], prog: str) -> Command:
+def parse(args: Sequence[str], prog: str) -> RankCommand:
     """The command from its words; the first names a folder or a ranker.
 
     Raises:
@@ -65,9 +65,7 @@ def parse(args: Sequence[str], prog: str) -> Command:
     words = list(args)
     if words[:1] in (["-h"], ["--help"]):
         shown = {spec.name: spec.summary for spec in RANKERS.values() if not spec.learns}
-        return overview(
-            "srd rank DIR|RANKER [OPTIONS]", Rank, "Without training:", shown, "Options: srd rank mmr --help"
-        )
+        overview("srd rank DIR|RANKER [OPTIONS]", Rank, "Without training:", shown, "Options: srd rank mmr --help")
     if not words or words[0].startswith("-"):
         raise ValueError(f"name a model folder or a ranker first: {prog} DIR|RANKER --topics FILE --out RUN")
     target = words.pop(0)

@@ -17,7 +17,6 @@ from srd_gym.data import load_topics
 from srd_gym.files import held
 from srd_gym.topic import TopicSet
 from srd_train.commands.console import (
-    Command,
     Folder,
     Output,
     SomeFile,
@@ -77,7 +76,7 @@ class Train:
     """Print JSON: ranker, config, chosen, validation, folder."""
 
 
-def parse(args: Sequence[str], prog: str) -> Command:
+def parse(args: Sequence[str], prog: str) -> TrainCommand:
     """The command from its words; the first names the ranker.
 
     Raises:
@@ -86,9 +85,7 @@ def parse(args: Sequence[str], prog: str) -> Command:
     words = list(args)
     if words[:1] in (["-h"], ["--help"]):
         shown = {spec.name: spec.summary for spec in RANKERS.values() if spec.learns or spec.parameters_to_tune}
-        return overview(
-            "srd train RANKER [OPTIONS]", Train, "Rankers:", shown, "Options of one: srd train mdp-div --help"
-        )
+        overview("srd train RANKER [OPTIONS]", Train, "Rankers:", shown, "Options of one: srd train mdp-div --help")
     if not words or words[0].startswith("-"):
         raise ValueError(f"name the ranker first: {prog} RANKER --topics FILE --out DIR (`{prog} --help` lists them)")
     name = words.pop(0)
@@ -140,15 +137,13 @@ class TrainCommand:
     def _fit(self, split: Split, metadata: dict[str, Any], output: Output) -> Fitted:
         """Train with a progress bar, and a log for TensorBoard where one is wanted."""
         options, spec = self.options, self.spec
-        with contextlib.ExitStack() as stack:
-            show = topics_seen(stack.enter_context(output.progress(f"train {spec.name}")))
-            wanted = options.tensorboard
-            log = None if wanted is None else stack.enter_context(event_log(wanted, resume=options.resume))
+        events = event_log(options.tensorboard, resume=options.resume)
+        with output.progress(f"train {spec.name}") as advance, events as log:
+            show = topics_seen(advance)
 
             def on_progress(progress: Progress) -> None:
                 show(progress)
-                if log is not None:
-                    log(progress.records)
+                log(progress.records)
 
             try:
                 fitted = fit_ranker(
@@ -172,8 +167,7 @@ class TrainCommand:
                     else "stopped; there is no checkpoint yet, and the same command begins anew"
                 )
                 raise
-            if log is not None and fitted.history is not None:
-                log(fitted.history["records"])
+            log((fitted.history or {}).get("records", ()))
             return fitted
 
     def _say(self, fitted: Fitted, split: Split, output: Output) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,10 +17,8 @@ from srd_agents.networks.inputs import Inputs, TopicTensors, chosen_log_policy
 from srd_agents.registry import make_ranker
 from srd_agents.reinforce.loss import entropy
 from srd_gym.core import SelectionCore
-from srd_gym.data.labels import load_rl4srd
-from srd_gym.data.simulate import simulate_vectors
 from srd_gym.data.synthetic import generate
-from srd_gym.pruning import KNN, ByRanker, Chain
+from srd_gym.pruning import KNN, ByRanker, parse_pruning
 from srd_gym.topic import TopicSet
 
 RAGGED = ragged((1, 3, 11, 15, 30), width=8)
@@ -97,7 +94,7 @@ def test_knn30_needs_a_third_of_the_evaluations() -> None:
         assert ranker.fit(topics, seed=0).records[-1]["evaluations"] == count
 
 
-@pytest.mark.parametrize("strategy", [KNN(0.0), ByRanker("mmr", 1.0)])
+@pytest.mark.parametrize("strategy", [KNN(0.0), parse_pruning("knn:0.0+ranker:1.0:reset:mmr")])
 def test_ranking_with_nothing_pruned_is_plain_ranking(strategy: Any) -> None:
     ranker: Any = make_ranker("mdp-div-batched", epochs=1)
     ranker.fit(RAGGED, seed=0)
@@ -152,25 +149,3 @@ def test_ntn_is_trained_on_the_training_topics() -> None:
         expected = np.zeros(topics[15:].max_candidates, bool)
         expected[ranker._ntn.rank(topic, size)] = True
         np.testing.assert_array_equal(kept.allowed[index], expected)
-
-
-@pytest.mark.parametrize("name", ["mdp-div", "mdp-div-batched"])
-def test_any_pruning_can_be_given_as_text(name: str) -> None:
-    ranker: Any = make_ranker(name, epochs=1, pruning="knn:0.2+ranker:0.5:step:mmr")
-    ranker.fit(RAGGED, seed=0)
-    assert ranker.pruning == Chain((KNN(0.2), ByRanker("mmr", 0.5, when="step")))
-    assert [len(row) for row in ranker.rank_batch(RAGGED, 10)] == [1, 3, 10, 10, 10]
-
-
-@pytest.mark.data
-def test_full_lists_of_trec_rl4srd_need_a_third_of_the_evaluations(data_dir: Path) -> None:
-    topics = simulate_vectors(load_rl4srd(data_dir / "rl4srd", missing="drop")[:40], width=32)
-    offered = []
-    for pruning in (None, KNN(0.3)):
-        core = SelectionCore(topics, pruning=pruning)
-        core.reset(range(len(topics)))
-        offered.append(0)
-        while not core.done.all():
-            offered[-1] += int(core.allowed[~core.done].sum())
-            core.step(np.where(core.allowed, np.random.default_rng(0).random(core.allowed.shape), -1).argmax(1))
-    assert offered[1] / offered[0] == pytest.approx(1 / 3, abs=0.02)

@@ -15,15 +15,7 @@ from srd_gym.core import ScoringCore, TopicArrays
 from srd_gym.data.synthetic import generate
 from srd_gym.topic import Topic
 
-LEARNERS = ("qmix", "vdn", "iql")
-SMALL: dict[str, Any] = {
-    "attention_width": 8,
-    "hidden": 8,
-    "n_scores": 5,
-    "epochs": 3,
-    "epsilon_episodes": 20,
-    "rollouts": 2,
-}
+SMALL: dict[str, Any] = {"attention_width": 8, "hidden": 8, "n_scores": 5, "epochs": 3, "epsilon_episodes": 20}
 
 
 def best_scores(ranker: Any, topic: Topic) -> Any:
@@ -76,9 +68,7 @@ def test_agents_explore_each_on_their_own(epsilon: float) -> None:
 
 def test_a_repeated_topic_goes_through_the_network_once_and_counts_as_often_as_drawn() -> None:
     """The gradient of a batch with repeats equals that of the same visits as joint actions of one visit a topic."""
-    topics = generate("tiny", n_topics=3, seed=0)
-    rng = np.random.default_rng(0)
-    steps = []
+    topics, steps = generate("tiny", n_topics=3, seed=0), []
     for layout in ("repeats", "grouped"):
         ranker: Any = make_ranker("qmix", **SMALL)
         ranker.prepare(topics)
@@ -98,12 +88,15 @@ def test_a_repeated_topic_goes_through_the_network_once_and_counts_as_often_as_d
         torch.testing.assert_close(gradient, steps[1][1][name], rtol=1e-3, atol=1e-6, msg=name)
 
 
-@pytest.mark.parametrize("name", LEARNERS)
-def test_several_measures_add_up(name: str) -> None:
+def test_several_measures_add_up() -> None:
     topics = generate("tiny", n_topics=6, seed=0)
-    ranker: Any = make_ranker(name, **SMALL, reward="alpha_nDCG@5 + StRecall@3")
-    history = ranker.fit(topics, seed=0)
-    assert 0.5 < history.records[-1]["return"] <= 2
+    ranker: Any = make_ranker("vdn", **SMALL, reward="alpha_nDCG@5 + StRecall@3")
+    ranker.prepare(topics)
+    actions, rewards = ranker.play(np.arange(6), 0.5)
+    core = [
+        ScoringCore(topics, reward=name, n_scores=5).step(np.arange(6), actions[:, 0]) for name in ranker.config.rewards
+    ]
+    np.testing.assert_allclose(rewards[:, 0], sum(core))
 
 
 def test_the_flattened_state_needs_topics_of_one_size_to_train_and_none_to_rank() -> None:

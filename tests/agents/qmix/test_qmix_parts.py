@@ -171,12 +171,6 @@ def test_the_pooled_mixer_starts_as_the_mean_of_the_agents() -> None:
     torch.testing.assert_close(mix(chosen, made(inputs(2, 4))), expected, atol=0.2, rtol=0)
 
 
-def test_the_flattened_state_takes_one_number_of_documents() -> None:
-    made = mixer("flat", 4)
-    refused(lambda: made(inputs(0, 3)), "takes exactly 4 documents a topic, got up to 3")
-    refused(lambda: made(padded(inputs(0, 3), 1)), "takes exactly 4 documents")
-
-
 def test_standardizing_by_hand() -> None:
     module = Standardizer(2).double()
     module.shift.copy_(torch.tensor([1.0, 2.0]))
@@ -188,21 +182,14 @@ def test_standardizing_by_hand() -> None:
     assert documents.tolist() == [[[3.0, 2.0]]]
 
 
-def play(rng: np.random.Generator, count: int, documents: int, n_scores: int) -> tuple[Any, Any, Any]:
-    return (
-        rng.integers(1000, size=count),
-        rng.integers(n_scores, size=(count, 2, documents)),
-        rng.random((count, 2)).astype(np.float32),
-    )
-
-
 @settings(max_examples=30, deadline=None)
 @given(st.lists(st.integers(1, 6), min_size=1, max_size=8), st.integers(1, 9), st.sampled_from([2, 256, 257]), seeds)
 def test_the_replay_gives_back_the_last_visits(sizes: list[int], capacity: int, n_scores: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
     replay, added = Replay(capacity, 2, 4, n_scores), []
     for size in sizes:
-        visits = play(rng, size, 3, n_scores)
+        actions, rewards = rng.integers(n_scores, size=(size, 2, 3)), rng.random((size, 2)).astype(np.float32)
+        visits = rng.integers(1000, size=size), actions, rewards
         replay.add(*visits)
         added.append(visits)
     topics, actions, rewards = (np.concatenate(part)[-capacity:] for part in zip(*added, strict=True))
@@ -220,8 +207,4 @@ def test_the_replay_gives_back_the_last_visits(sizes: list[int], capacity: int, 
     one, two = (r.sample(5, np.random.default_rng(3)) for r in (replay, other))
     assert all(np.array_equal(a, b) for a, b in zip(one, two, strict=True))
     assert set(one.topics) <= set(topics)
-
-
-def test_a_replay_of_another_size_is_refused() -> None:
-    replay = Replay(4, 1, 3, 5)
-    refused(lambda: replay.load(Replay(4, 1, 7, 5).tree()), "of another run")
+    refused(lambda: other.load(Replay(capacity, 2, 7, 5).tree()), "of another run")

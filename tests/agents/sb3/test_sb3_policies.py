@@ -26,13 +26,7 @@ from sb3_models import OF, model_of  # noqa: E402
 from stable_baselines3.common.vec_env import DummyVecEnv, SubprocVecEnv  # noqa: E402
 
 from srd_agents.sb3.extractor import CandidateExtractor  # noqa: E402
-from srd_agents.sb3.policies import (  # noqa: E402
-    MaskablePointerPolicy,
-    PointerDQNPolicy,
-    PointerPolicy,
-    policy_arguments,
-    policy_for,
-)
+from srd_agents.sb3.policies import PointerPolicy, policy_arguments, policy_for  # noqa: E402
 
 TOPICS = generate("serp", n_topics=12, seed=3, candidates=(6, 9), width=8)
 
@@ -51,18 +45,14 @@ def env_of(topics: TopicSet = TOPICS, **arguments: Any) -> SelectionEnv:
     return SelectionEnv(topics, **{"horizon": 4, **arguments})
 
 
-def weights(model: Any) -> dict[str, Any]:
-    return {name: value.numpy() for name, value in model.policy.state_dict().items()}
-
-
 @pytest.mark.parametrize("observation", ["full", "compact"])
 @pytest.mark.parametrize("name", list(OF))
 def test_it_trains_and_never_chooses_what_is_not_on_offer(name: str, observation: str) -> None:
     env = env_of(observation=observation, on_invalid="waste" if name == "DQN" else "raise")
     model = model_of(name, env)
-    before = {key: value.copy() for key, value in weights(model).items()}
+    before = [value.clone() for value in model.policy.state_dict().values()]
     model.learn(60)
-    assert any(not np.array_equal(before[key], value) for key, value in weights(model).items())
+    assert not all(map(torch.equal, before, model.policy.state_dict().values()))
     for seed in range(3):
         seen, _ = env.reset(seed=seed)
         for _ in range(4):
@@ -161,12 +151,6 @@ def test_policies_are_saved_with_and_without_their_model(name: str, tmp_path: An
             assert torch.equal(value, other.state_dict()[key])
 
 
-def test_the_right_policy_for_each_algorithm() -> None:
-    assert policy_for(contrib.MaskablePPO) is MaskablePointerPolicy
-    assert policy_for(sb3.PPO) is policy_for(sb3.A2C) is policy_for(contrib.TRPO) is PointerPolicy
-    assert policy_for(sb3.DQN) is PointerDQNPolicy
-
-
 NARROW = generate("serp", n_topics=3, seed=0, candidates=(9, 9), width=5)
 WIDE = generate("serp", n_topics=12, seed=3, candidates=(6, 9), width=16)
 
@@ -245,11 +229,10 @@ def test_a_vec_env_of_mixed_topic_sets() -> None:
         policy_arguments(vector([TOPICS, generate("serp", n_topics=3, seed=0, candidates=(12, 12), width=8)]))
 
 
-@pytest.mark.parametrize(("observation", "transition"), [("compact", 600), ("full", 164_000)])
-def test_a_replay_holds_what_the_spaces_say(observation: str, transition: int) -> None:
-    """At N = 200, F = 100: 100,000 transitions take 60 MB where observations are compact, else 16 GB."""
+def test_a_replay_of_compact_observations_is_small() -> None:
+    """At N = 200, F = 100: 100,000 transitions take 60 MB."""
     topics = generate("web", n_topics=3, seed=0, candidates=(200, 200), width=100)
-    buffer = model_of("DQN", env_of(topics, horizon=10, observation=observation), buffer_size=10).replay_buffer
+    buffer = model_of("DQN", env_of(topics, horizon=10, observation="compact"), buffer_size=10).replay_buffer
     arrays = [*buffer.observations.values(), *buffer.next_observations.values()]
     arrays += [buffer.actions, buffer.rewards, buffer.dones, buffer.timeouts]
-    assert sum(array.nbytes for array in arrays) / 10 == pytest.approx(transition, rel=0.02)
+    assert sum(array.nbytes for array in arrays) / 10 == pytest.approx(600, rel=0.02)

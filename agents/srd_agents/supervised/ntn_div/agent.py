@@ -1,6 +1,6 @@
-"""The NTN-DIV learner, and the topics and rankings that it learns from as padded tensors.
+"""The NTN-DIV learner.
 
-Shapes: B topics, L rankings of each, P good and Q bad ones, K ranks, N candidates, F vector width, D features.
+Shapes: B topics, N candidates, F vector width, D features.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ from srd_agents.supervised.ntn_div.config import NtnDivConfig
 from srd_agents.supervised.ntn_div.network import (
     NtnNetwork,
     candidates_on_offer,
-    likelihood_loss,
     margin_loss,
     ranking_log_likelihood,
 )
@@ -43,48 +42,12 @@ class Prepared(NamedTuple):
     samples: Samples
 
 
-class Batch(NamedTuple):
-    """B topics with equally many rankings L each, as tensors."""
-
-    documents: Tensor
-    """[B, N, F]."""
-    features: Tensor
-    """[B, N, D]."""
-    present: Tensor
-    """[B, N] bool, the real candidates."""
-    rankings: Tensor
-    """[B, L, K] int64; padding is any candidate."""
-    counted: Tensor
-    """[B, L, K] bool, ranks that count."""
-
-
 def pieces(topics: Sequence[Prepared], slices: int) -> Iterator[Sequence[Prepared]]:
     """The topics in pieces that fit the memory of one backward pass; each has at least one."""
     most = max(len(t.vectors) * t.samples.rankings.size for t in topics)
     size = max(1, _CHUNK_VALUES // (most * slices))
     for start in range(0, len(topics), size):
         yield topics[start : start + size]
-
-
-def padded(topics: Sequence[Prepared], like: Tensor) -> Batch:
-    """Topics side by side, padded to the largest.
-
-    Args:
-        topics: at least one, with equally many rankings.
-        like: whose device and dtype to take.
-    """
-
-    def tensor(rows: Sequence[NDArray[Any]]) -> Tensor:
-        """Arrays of one topic each, padded."""
-        return torch.from_numpy(side_by_side(rows)).to(like.device)
-
-    return Batch(
-        documents=tensor([topic.vectors for topic in topics]),
-        features=tensor([topic.features for topic in topics]),
-        present=tensor([np.ones(len(topic.vectors), np.bool_) for topic in topics]),
-        rankings=tensor([topic.samples.rankings for topic in topics]),
-        counted=tensor([topic.samples.counted for topic in topics]),
-    )
 
 
 class NtnDiv(NetworkLearner[NtnDivConfig]):
@@ -172,12 +135,19 @@ class NtnDiv(NetworkLearner[NtnDivConfig]):
 
     def _loss(self, topics: Sequence[Prepared]) -> Tensor:
         """The loss of each topic, [B]; of pairs, B is 1."""
-        batch = padded(topics, self._network.shift)
-        scores = self._network(batch.documents, batch.features, batch.rankings)
-        on_offer = candidates_on_offer(batch.rankings, batch.present)
-        worth = ranking_log_likelihood(scores, batch.rankings, on_offer, batch.counted)
+
+        def tensor(rows: Sequence[NDArray[Any]]) -> Tensor:
+            """Arrays of one topic each, padded to the largest."""
+            return torch.from_numpy(side_by_side(rows)).to(self._network.shift.device)
+
+        rankings = tensor([topic.samples.rankings for topic in topics])
+        on_offer = candidates_on_offer(rankings, tensor([np.ones(len(topic.vectors), np.bool_) for topic in topics]))
+        features = tensor([topic.features for topic in topics])
+        scores = self._network(tensor([topic.vectors for topic in topics]), features, rankings)
+        counted = tensor([topic.samples.counted for topic in topics])
+        worth = ranking_log_likelihood(scores, rankings, on_offer, counted)
         if self.config.loss == "likelihood":
-            return likelihood_loss(worth)
+            return -worth.mean(1)
         samples = topics[0].samples
         values, good = torch.from_numpy(samples.values).to(worth), samples.n_good
         return margin_loss(worth[0, :good], worth[0, good:], values[:good], values[good:])[None]

@@ -134,18 +134,6 @@ def ranking_log_likelihood(scores: Tensor, rankings: Tensor, on_offer: Tensor, c
     return torch.where(counted, chosen_log_policy(log_policy(scores, on_offer), rankings), 0.0).sum(-1)
 
 
-def likelihood_loss(log_likelihood: Tensor) -> Tensor:
-    """Minus the mean log likelihood of the ideal rankings, per topic.
-
-    Args:
-        log_likelihood: [B, P].
-
-    Returns:
-        [B].
-    """
-    return -log_likelihood.mean(1)
-
-
 def margin_loss(good: Tensor, bad: Tensor, good_values: Tensor, bad_values: Tensor) -> Tensor:
     """PAMM's perceptron (Xu et al., TIST 2017): pairs whose likelihoods differ by less than their measures do.
 

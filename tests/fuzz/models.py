@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import functools
 import json
 import random
-import tempfile
 from importlib.resources import files
 from pathlib import Path
 
@@ -19,13 +17,8 @@ _RECIPE = files("srd_train").joinpath("recipes", "reinforce.toml").read_bytes()
 RECIPE = {"r.toml": _RECIPE}
 
 
-@functools.cache
-def _lsa() -> LsaVectorizer:
-    return LsaVectorizer(2).fit(["the jaguar is a car", "the jaguar is a cat", "an apple"])
-
-
 def make_lsa(folder: Path) -> None:
-    _lsa().save(folder)
+    LsaVectorizer(2).fit(["the jaguar is a car", "the jaguar is a cat", "an apple"]).save(folder)
 
 
 def damage_lsa(folder: Path, rng: random.Random) -> None:
@@ -50,36 +43,24 @@ def damage_recipe(folder: Path, rng: random.Random) -> None:
     (folder / "r.toml").write_bytes(b"\n".join(lines))
 
 
-_OPTIONS = {"epochs": 1}
-
-
-@functools.cache
-def _trained() -> tempfile.TemporaryDirectory[str]:
-    """A small trained model and its checkpoint, made once a process."""
-    folder = tempfile.TemporaryDirectory(prefix="srd-fuzz-model-")
+def _fit(folder: Path, **options: bool) -> object:
     topics = small_topics()
-    make_ranker("mdp-div", **_OPTIONS).fit(topics[:3], topics[3:], out=folder.name)
-    return folder
-
-
-def _model_files(folder: Path, *names: str) -> None:
-    """Copies of files of the trained model."""
-    for name in names:
-        (folder / name).write_bytes((Path(_trained().name) / name).read_bytes())
+    return make_ranker("mdp-div", epochs=1).fit(topics[:3], topics[3:], out=folder, **options)
 
 
 def make_model(folder: Path) -> None:
-    _model_files(folder, "config.json", "model.safetensors")
+    _fit(folder)
+    (folder / "state.safetensors").unlink()
 
 
 def make_state(folder: Path) -> None:
-    _model_files(folder, "state.safetensors")
+    _fit(folder)
+    for name in ("config.json", "model.safetensors"):
+        (folder / name).unlink()
 
 
 def read_state(folder: Path) -> object:
-    topics = small_topics()
-    # Without `out` a fit writes nothing; the checkpoint is read from the folder, which a finished run leaves as it is.
-    return make_ranker("mdp-div", **_OPTIONS).fit(topics[:3], topics[3:], out=folder, resume=True)
+    return _fit(folder, resume=True)
 
 
 def damage_safetensors(folder: Path, rng: random.Random) -> None:

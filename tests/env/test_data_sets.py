@@ -180,23 +180,18 @@ def test_names_give_generated_topics(source: str, count: int, seed: int) -> None
     assert topics.simulated
 
 
-@pytest.mark.parametrize(("source", "message"), [
-    ("synthetic:tiny:x", r'expected "synthetic:PRESET\[:TOPICS\[:SEED\]\]" such as "synthetic:serp:200:1", got'),
-    ("synthetic:tiny:1:2:3", r'expected "synthetic:PRESET'),
-    ("synthetic:tiny:-1", r'expected "synthetic:PRESET'),
-    ("synthetic:tinny", r"Did you mean tiny"),
+@pytest.mark.parametrize(("source", "error", "message"), [
+    ("synthetic:tiny:x", ValueError, r'"synthetic:PRESET\[:TOPICS\[:SEED\]\]" such as "synthetic:serp:200:1", got'),
+    ("synthetic:tiny:1:2:3", ValueError, 'expected "synthetic:PRESET'),
+    ("synthetic:tiny:-1", ValueError, 'expected "synthetic:PRESET'),
+    ("synthetic:tinny", ValueError, "Did you mean tiny"),
+    ("absent.parquet", FileNotFoundError, r'no file at absent\.parquet; give the path .* or "synthetic:serp"'),
+    (7, TypeError, r"topics must be a TopicSet, .* got 7 \(int\)"),
+    (ROOT, ValueError, "is a folder; make a Parquet file of it with `srd data build"),
+    (ROOT / "README.md", ValueError, "not a whole Parquet file"),
 ])  # fmt: skip
-def test_bad_names_say_what_was_expected(source: str, message: str) -> None:
-    refused(lambda: load_topics(source), message)
-
-
-def test_other_sources_say_what_to_do(tmp_path: Path) -> None:
-    refused(lambda: load_topics(tmp_path), r"is a folder; make a Parquet file of it with `srd data build")
-    with pytest.raises(FileNotFoundError, match=r'no file at absent\.parquet; give the path .* or "synthetic:serp"'):
-        load_topics("absent.parquet")
-    refused(lambda: load_topics(7), r"topics must be a TopicSet, .* got 7 \(int\)", TypeError)
-    (tmp_path / "run").write_text("1 Q0 a 1 1 x\n")
-    refused(lambda: load_topics(tmp_path / "run"), "not a whole Parquet file")
+def test_other_sources_say_what_was_expected(source: Any, error: type[Exception], message: str) -> None:
+    refused(lambda: load_topics(source), message, error)
 
 
 # The collection to read: judged, varied, and in an order like an engine's

@@ -95,6 +95,7 @@ def test_what_is_odd_is_counted_and_named(tmp_path: Path) -> None:
     assert sorted(topic.doc_ids) == ["cat", "cat~2"]
     np.testing.assert_array_equal(topic.judgments, [[1], [1]])
     assert topic.pool_ids == ("cat", "cat~2", "dog")
+    assert numbered_ids(["a", "b", "a", "a~2", "a"]) == ["a", "b", "a~2", "a~2~2", "a~3"]
 
 
 def test_without_a_first_stage_the_judged_documents_stand_in_a_shuffle(tmp_path: Path) -> None:
@@ -155,17 +156,7 @@ def test_only_candidates_are_embedded_where_the_first_stage_needs_no_vectors(tmp
     assert seen == ["tea with milk", "milk"]
 
 
-def test_ids_are_numbered_apart() -> None:
-    assert numbered_ids(["a", "b", "a", "a~2", "a"]) == ["a", "b", "a~2", "a~2~2", "a~3"]
-
-
-def test_bm25_that_is_not_there_says_what_brings_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "bm25s", None)
-    message = r"needs bm25s, .*srd-gym\[text\].*or take cosine"
-    refused(lambda: load_texts(collection(tmp_path / "mine"), retrieve="bm25"), message, ImportError)
-
-
-def test_what_is_missing_is_told(tmp_path: Path) -> None:
+def test_what_is_missing_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder, unjudged = collection(tmp_path / "mine"), collection(tmp_path / "unjudged", qrels=[])
     foreign = collection(tmp_path / "foreign", qrels=["q1 s elsewhere 1"])
     refused(lambda: load_texts(folder), "cosine needs vectors: give a file or lsa, or retrieve by bm25 or none")
@@ -182,6 +173,9 @@ def test_what_is_missing_is_told(tmp_path: Path) -> None:
     refused(lambda: load_texts(tmp_path, retrieve="none"), message, FileNotFoundError)
     refused(lambda: load_texts(folder, retrieve="bm52"), "unknown first stage 'bm52'")  # type: ignore[arg-type]
     refused(lambda: load_texts(folder, retrieve="none", depth=0), "depth")
+    monkeypatch.setitem(sys.modules, "bm25s", None)
+    message = r"needs bm25s, .*srd-gym\[text\].*or take cosine"
+    refused(lambda: load_texts(folder, retrieve="bm25"), message, ImportError)
 
 
 # AMBIENT, and files in its format as they come
@@ -234,6 +228,9 @@ def test_a_file_may_have_more_columns_and_results_and_topics_less(ambient: Path)
     assert topics[1].doc_texts == ("B plane", "only a title ", " ")
     path.write_text(f"mine\t{head}\n{lines[0]}\n")
     refused(lambda: load_ambient(ambient), r"subTopics\.txt:2: expected 3 tab-separated fields")
+    path.unlink()
+    refused(lambda: load_ambient(ambient), r"no file at .*subTopics\.txt", FileNotFoundError)
+    refused(lambda: load_ambient(ambient / "topics.txt"), r"topics\.txt is a file; expected the folder")
 
 
 def test_relations_with_results_of_other_topics_are_left_out_and_counted(ambient: Path) -> None:
@@ -274,12 +271,6 @@ def test_candidates_may_stand_in_the_order_of_bm25(ambient: Path) -> None:
     assert topics[0].doc_ids == ("1.2", "1.10", "1.1")
     assert topics[0].retrieval_scores[2] == 0
     assert topics[1].retrieval_scores.tolist() == [0], "no result has a word of the query"
-
-
-def test_a_missing_file_is_told(ambient: Path) -> None:
-    (ambient / "STRel.txt").unlink()
-    refused(lambda: load_ambient(ambient), r"no file at .*STRel\.txt", FileNotFoundError)
-    refused(lambda: load_ambient(ambient / "topics.txt"), r"topics\.txt is a file; expected the folder")
 
 
 @pytest.mark.data

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -102,10 +101,14 @@ class _Blend(Stepwise):
     def __init__(self, ranker: PM2 | Pretrained, diversity: float) -> None:
         self.ranker, self.diversity = ranker, diversity
 
+    def rank(self, topic: Topic, k: int) -> IntArray:
+        """The first k documents: [min(k, N)] int64."""
+        check_integer("k", k, 1)
+        return Limits().choose(topic, k, self.progress(topic))
+
     def rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
         """`rank` of every topic."""
-        check_integer("k", k, 1)
-        return [Limits().choose(topic, k, self.progress(topic)) for topic in topics]
+        return [self.rank(topic, k) for topic in topics]
 
     def progress(self, topic: Topic) -> Progress:
         """An empty ranking of the topic."""
@@ -145,13 +148,11 @@ class _CautiousBlend(Cautious):
     def __init__(self, ranker: Cautious, diversity: float) -> None:
         super().__init__(ranker.config)
         self._diversity = diversity
+        self._blends: dict[Ranker, Ranker] = {}
 
     def ranker_of(self, topic: Topic) -> Ranker:
-        ranker: Any = super().ranker_of(topic)
-        return _blended(ranker, self._diversity)
-
-
-@lru_cache
-def _blended(ranker: Ranker, diversity: float) -> Ranker:
-    """The same at a diversity: one for all topics, so that batches stay together."""
-    return with_diversity(MMR() if isinstance(ranker, RetrievalOrder) else ranker, diversity)
+        ranker = super().ranker_of(topic)
+        if ranker not in self._blends:
+            base = MMR() if isinstance(ranker, RetrievalOrder) else ranker
+            self._blends[ranker] = with_diversity(base, self._diversity)
+        return self._blends[ranker]

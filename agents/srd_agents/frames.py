@@ -90,8 +90,8 @@ class FrameRanker:
                 vectors do not match.
         """
         self._check_columns(frame)
-        by_query = frame.groupby("qid", sort=False, observed=True, dropna=False).indices.values()
-        groups = sorted((np.sort(rows) for rows in by_query), key=lambda rows: int(rows[0]))
+        groups = [np.sort(rows) for rows in frame.groupby("qid", sort=False, observed=True).indices.values()]
+        groups.sort(key=lambda rows: int(rows[0]))
         scores = {"scores": "score"} if "score" in frame.columns else {}
         documents = {part: frame[column].tolist() for part, column in (self._of_documents | scores).items()}
         firsts = frame.iloc[[rows[0] for rows in groups]]
@@ -129,3 +129,10 @@ class FrameRanker:
         twice = [name for name in (*columns, "score") if list(frame.columns).count(name) > 1]
         if twice:
             raise ValueError(f"the frame has several columns {twice[0]!r}; keep one of them")
+        for name in ("qid", "docno"):
+            wrong = [value for value in frame[name].unique().tolist() if not isinstance(value, str)]
+            if wrong:
+                raise TypeError(
+                    f"column {name!r} must hold text, got {wrong[0]!r} ({type(wrong[0]).__name__}); "
+                    f'frame.astype({{"{name}": str}}) makes it so'
+                )

@@ -6,13 +6,15 @@ import os
 from dataclasses import replace
 from typing import Any
 
-from haystack import Document, component, default_from_dict, default_to_dict
-
 from srd_agents.diversify import as_ranker
+from srd_agents.integrations import library
 from srd_agents.integrations.ranking import best_first, named, ranker_of
 from srd_gym.checks import check_integer
 from srd_gym.files import PathLike
 from srd_gym.protocols import Ranker
+
+with library("haystack", "haystack-ai"):
+    from haystack import Document, component, default_from_dict, default_to_dict
 
 
 @component

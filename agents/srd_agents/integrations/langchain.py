@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from langchain_core.callbacks import Callbacks
-from langchain_core.documents import BaseDocumentCompressor, Document
-from langchain_core.embeddings import Embeddings
-from langchain_core.runnables import RunnableLambda
-from pydantic import ConfigDict, Field, PrivateAttr, model_validator
-
+from srd_agents.integrations import library
 from srd_agents.integrations.ranking import best_first, named, ranker_of
 from srd_gym.protocols import Ranker
+
+with library("langchain_core", "langchain-core"):
+    from langchain_core.callbacks import Callbacks
+    from langchain_core.documents import BaseDocumentCompressor, Document
+    from langchain_core.embeddings import Embeddings
+    from langchain_core.runnables import RunnableLambda
+    from pydantic import ConfigDict, Field, PrivateAttr, model_validator
 
 
 class DiverseCompressor(BaseDocumentCompressor):

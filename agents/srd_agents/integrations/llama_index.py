@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from llama_index.core.base.embeddings.base import BaseEmbedding
-from llama_index.core.bridge.pydantic import ConfigDict, Field, PrivateAttr, model_validator
-from llama_index.core.postprocessor.types import BaseNodePostprocessor
-from llama_index.core.schema import MetadataMode, NodeWithScore, QueryBundle
-
+from srd_agents.integrations import library
 from srd_agents.integrations.ranking import best_first, named, ranker_of
 from srd_gym.protocols import Ranker
+
+with library("llama_index", "llama-index-core"):
+    from llama_index.core.base.embeddings.base import BaseEmbedding
+    from llama_index.core.bridge.pydantic import ConfigDict, Field, PrivateAttr, model_validator
+    from llama_index.core.postprocessor.types import BaseNodePostprocessor
+    from llama_index.core.schema import MetadataMode, NodeWithScore, QueryBundle
 
 
 class DiversePostprocessor(BaseNodePostprocessor):

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import pyterrier as pt
-
 from srd_agents.frames import FrameRanker
+from srd_agents.integrations import library
 from srd_agents.integrations.ranking import ranker_of
 from srd_gym.files import PathLike
 from srd_gym.protocols import Ranker
+
+with library("pyterrier", "python-terrier"):
+    import pyterrier as pt
 
 if TYPE_CHECKING:
     import pandas as pd

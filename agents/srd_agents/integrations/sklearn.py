@@ -9,14 +9,17 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator
-from sklearn.neighbors import NearestNeighbors
-from sklearn.utils.validation import check_is_fitted, validate_data
 
+from srd_agents.integrations import library
 from srd_agents.integrations.ranking import best_first, named, ranker_of
 from srd_gym.checks import check_integer
 from srd_gym.files import PathLike
 from srd_gym.protocols import IntArray, Ranker, ScoreArray
+
+with library("sklearn", "scikit-learn"):
+    from sklearn.base import BaseEstimator
+    from sklearn.neighbors import NearestNeighbors
+    from sklearn.utils.validation import check_is_fitted, validate_data
 
 
 class DiverseNeighbors(BaseEstimator):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import sys
 from typing import Any
 
 import numpy as np
@@ -59,3 +61,17 @@ def test_odd_documents_are_told_of_the_query(given: Any, error: type[Exception],
     rest = {"vectors": [[1, 2], [2, 1]], "query_vector": [1, 2], "names": named("document", ["a", None])}
     asked: dict[str, Any] = {**rest, **given, "query": "jaguar", "remedy": "do this"}
     refused(lambda: best_first(make_ranker(ranker), 2, **asked), message, error)
+
+
+@pytest.mark.parametrize(("name", "module", "distribution"), [
+    ("langchain", "langchain_core", "langchain-core"),
+    ("haystack", "haystack", "haystack-ai"),
+    ("llama_index", "llama_index", "llama-index-core"),
+    ("pyterrier", "pyterrier", "python-terrier"),
+    ("sklearn", "sklearn", "scikit-learn"),
+])  # fmt: skip
+def test_a_missing_library_is_named(name: str, module: str, distribution: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, module, None)
+    monkeypatch.delitem(sys.modules, f"srd_agents.integrations.{name}", raising=False)
+    with pytest.raises(ImportError, match=f"needs {module}: pip install {distribution}$"):
+        importlib.import_module(f"srd_agents.integrations.{name}")

@@ -36,6 +36,9 @@ class Reference:
         pool: [P, S] int8 judgments.
         pool_ids: ids of the P documents; ties of the ideal go to the larger id, without ids to the smaller index.
         subtopic_weights: [S] positive weights; 1 each where absent.
+
+    Raises:
+        ValueError: ids or weights that do not match the judgments.
     """
 
     def __init__(
@@ -43,8 +46,13 @@ class Reference:
     ) -> None:
         self.pool: GradeArray = np.asarray(pool, dtype=np.int8)
         self.pool_ids = pool_ids
-        weights = np.ones(self.n_subtopics) if subtopic_weights is None else subtopic_weights
+        count, width = self.pool.shape
+        if pool_ids is not None and len(pool_ids) != count:
+            raise ValueError(f"expected one id for each of {count} pool documents, got {len(pool_ids)}")
+        weights = np.ones(width) if subtopic_weights is None else subtopic_weights
         self.weights: ScoreArray = np.asarray(weights, dtype=np.float64)
+        if self.weights.shape != (width,):
+            raise ValueError(f"expected one weight for each of {width} subtopics, got shape {self.weights.shape}")
         self._ideals: dict[tuple[float, int], ScoreArray] = {}
 
     @classmethod

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from srd_gym.checks import checked_ranking
 from srd_gym.measures.base import Measure, Normalizer, Reference, default_normalizer
 from srd_gym.measures.catalogue import measure
 from srd_gym.protocols import IntArray
@@ -91,11 +90,12 @@ def evaluate(
     wanted = _wanted(measures)
     for query_id in rankings:
         topics.position(query_id)
-    judged = [topic for topic in topics if topic.labelled]
-    rows: dict[str, _Ranked] = {}
-    for topic in judged:
-        if topic.judgments is not None and topic.query_id in rankings:
-            rows[topic.query_id] = topic.judgments, _checked(rankings[topic.query_id], topic)
+    judged = [topic for topic in topics if topic.judgments is not None]
+    rows = {
+        topic.query_id: (topic.judgments, _checked(rankings[topic.query_id], topic))
+        for topic in judged
+        if topic.judgments is not None and topic.query_id in rankings
+    }
     by_normalizer = {
         each: {topic.query_id: Reference.of(topic, each) for topic in judged}
         for each in {m.normalizer or chosen for m in wanted.values()}
@@ -160,8 +160,41 @@ def _wanted(measures: Iterable[str | Measure]) -> dict[str, Measure]:
 def _checked(ranking: ArrayLike, topic: Topic) -> IntArray:
     """[L] int64, a ranking whose candidates exist and come once; -1 is a rank left empty."""
     found = np.asarray(ranking)
-    checked_ranking(found[found != -1] if found.ndim == 1 else found, topic, "given")
-    return found.astype(np.int64)
+    if found.ndim != 1 or not (found.dtype.kind in "iu" or found.size == 0):
+        fault = f"a ranking is a list of candidate indices, got {found.dtype} {found.shape}"
+        raise ValueError(f"topic {topic.query_id!r}: {fault}")
+    found = found.astype(np.int64)
+    filled = found[found != -1]
+    wrong = filled[(filled < 0) | (filled >= topic.n_candidates)]
+    values, counts = np.unique(filled, return_counts=True)
+    if len(wrong):
+        fault = f"candidate {wrong[0]} does not exist; expected 0 to {topic.n_candidates - 1}"
+    elif len(values) < len(filled):
+        fault = f"candidate {values[counts > 1][0]} is ranked twice; keep the first"
+    else:
+        return found
+    raise ValueError(f"topic {topic.query_id!r}: {fault}")
+
+
+def _parts(shapes: Sequence[tuple[int, int]]) -> Iterator[slice]:
+    """Cut lists into slices whose judgments, padded to the longest and the widest, take bounded memory.
+
+    Raises:
+        ValueError: a single list that takes more.
+    """
+    start, depth, width = 0, 1, 1
+    for stop, (length, n_subtopics) in enumerate(shapes):
+        depth, width = max(depth, length), max(width, n_subtopics)
+        if stop > start and (stop + 1 - start) * depth * width > _CELLS:
+            yield slice(start, stop)
+            start, (depth, width) = stop, (length, n_subtopics)
+        if length * n_subtopics > _CELLS:
+            raise ValueError(
+                f"a ranking of {length:,} documents and {n_subtopics:,} subtopics is too large to score; "
+                "score measures with a cutoff only"
+            )
+    if start < len(shapes):
+        yield slice(start, len(shapes))
 
 
 def _scored(
@@ -174,25 +207,21 @@ def _scored(
     """Values of every judged topic; `ranked` holds those that have a ranking."""
     judged = tuple(next(iter(references.values())))
     present = [query_id for query_id in judged if query_id in ranked]
-    depth = max((len(ranking) for _, ranking in ranked.values()), default=0) or 1
-    width = max((judgments.shape[1] for judgments, _ in ranked.values()), default=0)
-    bound = {
-        name: each.bind([references[each.normalizer or normalizer][query_id] for query_id in present], depth, width)
-        for name, each in wanted.items()
-    }
+    shapes = [(len(ranking), judgments.shape[1]) for judgments, ranking in map(ranked.__getitem__, present)]
     per_topic: dict[str, dict[str, float]] = {query_id: dict.fromkeys(wanted, 0.0) for query_id in judged}
-    together = max(1, _CELLS // max(1, depth * width))
-    for start in range(0, len(present), together):
-        scored = present[start : start + together]
+    for part in _parts(shapes):
+        scored = present[part]
+        depth, width = np.max([(1, 0), *shapes[part]], axis=0).tolist()
         padded = np.zeros((len(scored), depth, width), dtype=np.int8)
         for lane, query_id in zip(padded, scored, strict=True):
             judgments, ranking = ranked[query_id]
             known = np.flatnonzero(ranking >= 0)
             lane[known, : judgments.shape[1]] = judgments[ranking[known]]
-        for name, each in bound.items():
-            values = each.values(padded, np.arange(start, start + len(scored)))
-            for query_id, value in zip(scored, values.tolist(), strict=True):
-                per_topic[query_id][name] = value
+        for name, each in wanted.items():
+            found = references[each.normalizer or normalizer]
+            bound = each.bind([found[query_id] for query_id in scored], depth, width)
+            for query_id, value in zip(scored, bound.values(padded, np.arange(len(scored))), strict=True):
+                per_topic[query_id][name] = float(value)
     return Evaluation(
         per_topic=per_topic,
         missing_topics=tuple(query_id for query_id in judged if query_id not in ranked),

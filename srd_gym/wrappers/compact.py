@@ -22,6 +22,8 @@ import gymnasium as gym
 from gymnasium.vector import VectorEnv
 
 from srd_gym.core.arrays import TopicArrays, TopicSource
+from srd_gym.envs.selection import SelectionEnv
+from srd_gym.envs.selection_vector import SelectionVectorEnv
 from srd_gym.topic import FloatArray
 
 Known = gym.Env[Any, Any] | VectorEnv[Any, Any, Any] | TopicSource
@@ -37,12 +39,17 @@ def tables(source: Known) -> dict[str, FloatArray]:
         `query` [T, F], `documents` [T, N, F] and `retrieval_scores` [T, N], float32, read-only, not copied.
 
     Raises:
-        AttributeError: another environment; of other vector environments pass the topics.
-        TypeError: no topics.
+        TypeError: another environment, or no topics.
         ValueError: topics without vectors, or an unknown name.
     """
     if isinstance(source, gym.Env | VectorEnv):
-        arrays: TopicArrays = source.unwrapped.core.arrays  # type: ignore[union-attr]
+        inner: Any = source.unwrapped
+        if not isinstance(inner, SelectionEnv | SelectionVectorEnv):
+            raise TypeError(
+                f"expected SRD-v0, its native vector environment, or topics, got {type(inner).__name__}; of other vector "
+                "environments pass the topics"
+            )
+        arrays: TopicArrays = inner.core.arrays
     else:
         arrays = TopicArrays.of(source)
     return {"query": arrays.queries, "documents": arrays.documents, "retrieval_scores": arrays.retrieval_scores}
@@ -61,8 +68,13 @@ def lookup(observation: Mapping[str, Any], tables: Mapping[str, Any]) -> dict[st
     Raises:
         IndexError: indices that are not integers (SB3 and others turn observations into floats: cast them back), or
             not below T.
-        KeyError: an observation without `topic`: make the environment with observation="compact".
+        ValueError: an observation without `topic`.
     """
+    if "topic" not in observation:
+        raise ValueError(
+            f"expected a compact observation, with 'topic', got {sorted(observation)}; make the environment with "
+            "observation='compact'"
+        )
     topic = observation["topic"][..., 0]
     rest = {name: part for name, part in observation.items() if name != "topic"}
     return {name: table[topic] for name, table in tables.items()} | rest

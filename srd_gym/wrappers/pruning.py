@@ -22,7 +22,10 @@ class _Pruned(gym.Wrapper[Observation, np.int64, Observation, np.int64], RecordC
         super().__init__(env)
         inner = env.unwrapped
         if not isinstance(inner, SelectionEnv):
-            raise TypeError(f"pruning wrappers go around SRD-v0, got {type(inner).__name__}")
+            raise TypeError(
+                f"pruning wrappers go around SRD-v0, got {type(inner).__name__}; "
+                "vector environments take the argument `pruning` instead"
+            )
         there = inner.core.pruning
         inner.core.prune_by(strategy if there is None else Chain((there, strategy)))
         self.action_masks = inner.action_masks

@@ -104,6 +104,8 @@ def test_a_reference_needs_judgments() -> None:
 def test_binding_and_scoring_check_their_shapes() -> None:
     bound = measure("alpha_nDCG").bind([Reference([[1, 0], [0, 1]])], 2)
     rows = Reference([[1, 0], [0, 1]]).pool
+    refused(lambda: Reference([[1], [0]], ["a"]), "expected one id for each of 2 pool documents, got 1")
+    refused(lambda: Reference([[1], [0]], None, [1.0, 2.0]), "expected one weight for each of 1 subtopics")
     whole = measure("NRBP").bind([Reference(rows)], 2)
     message = "was bound for 2 ranks, but lists have 3; bind it with depth=3"
     refused(lambda: whole.values(rows[[0, 1, 1]][None], 0), message)
@@ -192,11 +194,11 @@ def test_no_ranking_scores_0_and_an_empty_rank_is_a_document_that_covers_nothing
 
 @pytest.mark.parametrize(("rankings", "message"), [
     ({"7": [0]}, "unknown query id"),
-    ({"1": [3]}, "ranks a document that topic '1' does not have; they are 0 to 2"),
-    ({"1": [-2]}, "ranks a document that topic '1' does not have"),
-    ({"1": [0, 0]}, "ranks a document of topic '1' twice"),
-    ({"1": [[0]]}, "for topic '1'; expected whole numbers"),
-    ({"1": [0.5]}, "for topic '1'; expected whole numbers"),
+    ({"1": [3]}, "topic '1': candidate 3 does not exist; expected 0 to 2"),
+    ({"1": [-2]}, "topic '1': candidate -2 does not exist"),
+    ({"1": [0, 0]}, "topic '1': candidate 0 is ranked twice"),
+    ({"1": [[0]]}, "topic '1': a ranking is a list of candidate indices"),
+    ({"1": [0.5]}, "topic '1': a ranking is a list of candidate indices"),
 ])  # fmt: skip
 def test_a_wrong_ranking_says_what_is_wrong(rankings: dict[str, list[int]], message: str) -> None:
     refused(lambda: evaluate(topics(), rankings, ["StRecall@1"]), message)

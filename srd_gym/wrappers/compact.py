@@ -46,8 +46,8 @@ def tables(source: Known) -> dict[str, FloatArray]:
         inner: Any = source.unwrapped
         if not isinstance(inner, SelectionEnv | SelectionVectorEnv):
             raise TypeError(
-                f"expected SRD-v0, its native vector environment, or topics, got {type(inner).__name__}; of other vector "
-                "environments pass the topics"
+                f"expected SRD-v0, its native vector environment, or topics, got {type(inner).__name__}; of other "
+                "vector environments pass the topics"
             )
         arrays: TopicArrays = inner.core.arrays
     else:

@@ -236,16 +236,12 @@ def test_what_a_folder_holds(tmp_path: Path) -> None:
         ("config.json", '{"ranker": "noisy-linear"}', "has schema version None"),
         ("model.safetensors", None, "no file at "),
         ("model.safetensors", "PK\3\4 and so on", "not a whole safetensors file"),
-        ("config.json", {"seed": 9}, "come from different trainings"),
         ("config.json", {"vector_width": 99}, "come from different trainings"),
         ("config.json", {"ranker": "another"}, "holds a trained 'another', not 'noisy-linear'"),
         ("config.json", {"schema_version": 99}, "has schema version 99"),
         ("config.json", {"config": {"rate": "0.1"}}, "rate must be a number, got '0.1' (str)"),
         ("config.json", {"config": None}, "config must be a table, got None (NoneType)"),
-        ("config.json", {"history": [1]}, "history must be a table, got [1] (list)"),
         ("config.json", {"history": {"recordz": []}}, "'recordz'. Did you mean records"),
-        ("config.json", {"seed": "0"}, "seed must be a whole number, got '0' (str)"),
-        ("config.json", {"ranker": 3}, "ranker must be text, got 3 (int)"),
     ],
 )
 def test_damaged_folders_are_refused(tmp_path: Path, file: str, content: Any, message: str) -> None:

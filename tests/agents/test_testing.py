@@ -19,19 +19,9 @@ from srd_gym.testing import ConformanceError
 from srd_gym.topic import Topic, TopicSet
 
 NAMES = [spec.name for spec in RANKERS.values() if spec.learns]
-NTN: dict[str, Any] = {"ntn_epochs": 2, "ntn_slices": 2}
 # Whole scores tie, and candidate order then decides: only ties broken by value follow a permutation.
-SCORES: dict[str, Any] = {
-    "attention_width": 8,
-    "hidden": 8,
-    "n_scores": 6,
-    "epsilon_episodes": 20,
-    "rollouts": 2,
-    "batch_topics": 2,
-    "replay_capacity": 8,
-    "tie_break": "q",
-}
-PAIRS: dict[str, Any] = {"negative_below": 0.95}
+SCORES: dict[str, Any] = {"attention_width": 8, "hidden": 8, "n_scores": 6, "epsilon_episodes": 20}
+SCORES |= {"rollouts": 2, "batch_topics": 2, "replay_capacity": 8, "tie_break": "q"}
 SMOOTH: dict[str, Any] = {"batch_topics": 2, "width": 8, "heads": 2, "blocks": 1}
 SMALL: dict[str, dict[str, Any]] = {
     "relational": {"batch_topics": 2},
@@ -40,18 +30,12 @@ SMALL: dict[str, dict[str, Any]] = {
     "mcts": {"batch_topics": 2, "simulations": 8, "rank_simulations": 8},
     "m2div": {"simulations": 8, "rank_simulations": 8},
     "ntn-div": {"batch_topics": 2, "slices": 2},
-    "daletor": SMOOTH,
-    "mo4srd": SMOOTH,
-    "pamm": PAIRS,
-    "sgdmm-log": PAIRS,
-    "sgdmm-exp": PAIRS,
+    **dict.fromkeys(("daletor", "mo4srd"), SMOOTH),
+    **{name: {"negative_below": 0.95} for name in ("pamm", "sgdmm-log", "sgdmm-exp")},
     "svm-div": {"batch_topics": 1, "epochs": 1},  # later its weights leave ties, which candidate order breaks
-    "mdp-div-ntn-d": NTN,
-    "mdp-div-ntn-e": NTN,
-    "qmix": SCORES,
+    **{name: {"ntn_epochs": 2, "ntn_slices": 2} for name in ("mdp-div-ntn-d", "mdp-div-ntn-e")},
+    **dict.fromkeys(("qmix", "vdn", "iql"), SCORES),
     "ma4div": SCORES | {"state": "documents", "max_candidates": None},  # as published it takes lists of one length
-    "vdn": SCORES,
-    "iql": SCORES,
     "maskable-ppo": {"batch_topics": 2, "hidden": 8, "rollouts": 2, "batch_size": 20, "n_epochs": 2, "horizon": 5},
 }
 """What makes a learner fast besides two epochs; without an entry its own options do."""
@@ -81,14 +65,8 @@ RETURNS: dict[str, Any] = {"epochs": 200, "learning_rate": 0.03}
 TREES: dict[str, Any] = {"epochs": 10, "simulations": 60, "learning_rate": 0.03}
 LIKELY: dict[str, Any] = {"epochs": 60, "learning_rate": 0.01}
 FILTER: dict[str, Any] = RETURNS | {"ntn_epochs": 60, "ntn_learning_rate": 0.03}
-AGENTS: dict[str, Any] = {
-    "epochs": 150,
-    "epsilon_episodes": 1200,
-    "updates": 1,
-    "batch_topics": 4,
-    "learning_rate": 3e-3,
-    "reward": "alpha_nDCG@5",
-}
+AGENTS: dict[str, Any] = {"epochs": 150, "epsilon_episodes": 1200, "updates": 1, "batch_topics": 4}
+AGENTS |= {"learning_rate": 3e-3, "reward": "alpha_nDCG@5"}
 PPO: dict[str, Any] = {"hidden": 32, "epochs": 12, "rollouts": 8, "batch_size": 80, "n_epochs": 4}
 TOY: dict[str, tuple[dict[str, Any], float]] = {
     "relational": ({"epochs": 40, "learning_rate": 0.02}, 0.999),
@@ -96,11 +74,9 @@ TOY: dict[str, tuple[dict[str, Any], float]] = {
     # Without a baseline the paper's update may settle on a good ranking that is not the best.
     "mdp-div": (RETURNS, 0.9),
     "mdp-div episode": (RETURNS | {"epochs": 100, "update": "episode"}, 0.9),
-    "mdp-div-return-only": (RETURNS, 0.85),
-    "mdp-div-s-recall": (RETURNS, 0.85),
+    **dict.fromkeys(("mdp-div-return-only", "mdp-div-s-recall"), (RETURNS, 0.85)),
     "mdp-div-knn10": (RETURNS, 0.9),
-    "mdp-div-ntn-d": (FILTER, 0.9),
-    "mdp-div-ntn-e": (FILTER, 0.9),
+    **dict.fromkeys(("mdp-div-ntn-d", "mdp-div-ntn-e"), (FILTER, 0.9)),
     "mdp-div-batched": ({"epochs": 100, "learning_rate": 0.02}, 0.999),
     "reinforce": ({"epochs": 40, "learning_rate": 0.02, "decay_epochs": 0}, 0.999),
     "reinforce directions": ({"epochs": 40, "learning_rate": 0.01, "parts": "directions", "hidden": 32}, 0.999),
@@ -109,16 +85,11 @@ TOY: dict[str, tuple[dict[str, Any], float]] = {
     "mcts search": (TREES | {"rank_by": "search", "rank_simulations": 50}, 0.95),
     "m2div": (TREES | {"epochs": 20, "rank_simulations": 60}, 0.9),
     "ntn-div": ({"epochs": 60, "learning_rate": 0.03}, 0.999),
-    "daletor": (LIKELY | {"width": 16}, 0.999),
-    "mo4srd": (LIKELY | {"width": 16}, 0.999),
+    **dict.fromkeys(("daletor", "mo4srd"), (LIKELY | {"width": 16}, 0.999)),
     "mo4srd ERR_IA": (LIKELY | {"width": 16, "measure": "ERR_IA"}, 0.95),
     "mo4srd correlated": (LIKELY | {"width": 16, "correlated": True}, 0.95),
-    "r-ltr": ({"epochs": 60}, 0.999),
-    "pamm": ({"epochs": 60}, 0.95),
-    "sgdmm-log": ({"epochs": 60}, 0.95),
-    "sgdmm-exp": ({"epochs": 60}, 0.95),
-    "listmle": ({"epochs": 60}, 0.999),
-    "structsvm": ({"epochs": 60}, 0.999),
+    **dict.fromkeys(("r-ltr", "listmle", "structsvm"), ({"epochs": 60}, 0.999)),
+    **dict.fromkeys(("pamm", "sgdmm-log", "sgdmm-exp"), ({"epochs": 60}, 0.95)),
     "svm-div": ({"epochs": 60, "depth": 3}, 0.999),
     "qmix": (AGENTS, 0.94),
     "ma4div": (AGENTS | {"attention_width": 16, "hidden": 16}, 0.93),

@@ -41,7 +41,6 @@ def test_options_hold_to_the_ranges_and_words_of_their_annotations(name: str) ->
 
 BAD: list[tuple[str, dict[str, Any], str]] = [
     ("cautious", {"copies": 0.0}, "copies must be above 0"),
-    ("cautious", {"copies": 1.1}, "copies must be between 0 and 1"),
     ("daletor", {"alpha": 1}, "alpha must be below 1, where a second document"),
     ("maskable-ppo", {"batch_size": 1}, "batch_size must be at least 2"),
     ("mcts", {"root": "gumbel", "dirichlet_fraction": 0.25}, "draws its own noise"),
@@ -55,11 +54,7 @@ BAD: list[tuple[str, dict[str, Any], str]] = [
     ("mo4srd", {"width": 10}, "width must be a multiple of heads, got width 10 and 4 heads"),
     ("qmix", {"n_scores": 1}, "n_scores must be at least 2, got 1"),
     ("qmix", {"attention_width": 10}, "attention_width must be a multiple of heads, got width 10 and 4 heads"),
-    (
-        "qmix",
-        {"hidden": 10**30},
-        "hidden must be at most 9,223,372,036,854,775,807, got 1000",
-    ),
+    ("qmix", {"hidden": 10**30}, "hidden must be at most 9,223,372,036,854,775,807"),
     ("qmix", {"state": "flat"}, "state='flat' needs max_candidates"),
     ("reinforce", {"rollouts": 1}, "rollouts must be at least 2"),
     ("reinforce", {"alone": 1.0}, "alone must be"),
@@ -74,17 +69,9 @@ def test_options_out_of_range_or_that_do_not_go_together_are_refused(
     refused(lambda: RANKERS.find(name).configure(**options), re.escape(message))
 
 
-@pytest.mark.parametrize(
-    ("ranker", "option", "value", "message"),
-    [
-        ("mcts", "hidden", "8", "hidden must be a whole number, got '8' (str)"),
-        ("reinforce", "learning_rate", True, "learning_rate must be a number, got True (bool)"),
-        ("mdp-div", "standardize", 1, "standardize must be true or false, got 1 (int)"),
-        ("mcts", "rank_by", 1, "rank_by must be one of 'policy', 'value', 'search', got 1 (int)"),
-    ],
-)
-def test_options_of_another_type_are_refused(ranker: str, option: str, value: Any, message: str) -> None:
-    refused(lambda: RANKERS[ranker].configure(**{option: value}), re.escape(f"ranker {ranker!r}: {message}"), TypeError)
+def test_an_option_of_another_type_is_named_with_its_ranker() -> None:
+    message = "ranker 'mcts': rank_by must be one of 'policy', 'value', 'search', got 1 (int)"
+    refused(lambda: RANKERS["mcts"].configure(rank_by=1), re.escape(message), TypeError)
 
 
 @pytest.mark.parametrize(
@@ -94,6 +81,8 @@ def test_options_of_another_type_are_refused(ranker: str, option: str, value: An
         ({"a": "b"}, Mapping[str, float], "'a' in x must be a number, got 'b' (str)"),
         (("a", 1), tuple[str, ...], "entry 2 of x must be text, got 1 (int)"),
         ("x" * 1000, int, f"x must be a whole number, got '{'x' * 79}... (str)"),
+        (True, float, "x must be a number, got True (bool)"),
+        (1, bool, "x must be true or false, got 1 (int)"),
         (1, float, None),
         (None, int | None, None),
         ("a", Literal["a", "b"] | None, None),

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from srd_gym.protocols import BoolArray
 from srd_gym.rendering.scene import Scene, map_of
-from srd_gym.rendering.text import ansi, clipped, first_line
+from srd_gym.rendering.text import ansi, clipped, first_line, header, summary
 
 Frame = NDArray[np.uint8]
 WIDTH, HEIGHT = 1280, 720
@@ -32,16 +32,14 @@ _FEWEST = 10
 _GREY, _PALE = "#6b6b6b", "#e6eaee"
 _BLUE, _GREEN, _RED = "#0072b2", "#009e73", "#d55e00"
 _CELLS = ("#ffffff", "#08519c", "#6baed6", "#c6dbef")
-_CELL_INKS = ("#ffffff", "#ffffff", "#0b2545", "#0b2545")
-_MARKS: dict[str, dict[str, Any]] = {
-    "not relevant": {"s": 40, "facecolors": "none", "edgecolors": "#8c8c8c"},
-    "relevant": {"s": 70, "facecolors": "#e69f00", "edgecolors": "#8a5f00"},
-    "off offer": {"s": 30, "marker": "x", "color": "#9a9a9a"},
-    "query": {"s": 220, "marker": "*", "facecolors": "#1a1a1a", "edgecolors": "#ffffff"},
-    "ranked, not relevant": {"s": 200, "facecolors": "#ffffff", "edgecolors": _BLUE},
-    "ranked": {"s": 200, "facecolors": _BLUE, "edgecolors": "#ffffff"},
-}
-"""How the map shows each kind of document; what matters most comes last, on top."""
+_MARKS: tuple[dict[str, Any], ...] = (
+    {"s": 40, "facecolors": "none", "edgecolors": "#8c8c8c"},
+    {"s": 70, "facecolors": "#e69f00", "edgecolors": "#8a5f00"},
+    {"s": 30, "marker": "x", "color": "#9a9a9a"},
+    {"s": 200, "facecolors": _BLUE, "edgecolors": "#ffffff"},
+)
+"""How the map shows documents that are not relevant, relevant, off offer, and ranked: these on top."""
+_QUERY: dict[str, Any] = {"s": 220, "marker": "*", "facecolors": "#1a1a1a", "edgecolors": "#ffffff"}
 
 
 def picture(scene: Scene) -> Frame:
@@ -60,7 +58,8 @@ def picture(scene: Scene) -> Frame:
 
     figure = Figure(figsize=(WIDTH / _DPI, HEIGHT / _DPI), dpi=_DPI)
     canvas: Any = FigureCanvasAgg(figure)
-    _heading(figure, scene)
+    figure.text(0.019, 0.93, header(scene), fontsize=14, fontweight="bold", parse_math=False)
+    figure.text(0.019, 0.885, summary(scene, scene.counts()), fontsize=13, color=_GREY, parse_math=False)
     rows = min(max(scene.slots, 1), MAX_ROWS)
     first = max(0, len(scene.ranking) - rows)
     _ranking(_axes(figure, 24, 380, rows), scene, first)
@@ -87,27 +86,9 @@ def _text(axes: Any, x: float, y: float, text: str, **style: Any) -> None:
     axes.text(x, y, text, parse_math=False, clip_on=True, **{"va": "center", "fontsize": 9.5, **style})
 
 
-def _heading(figure: Any, scene: Scene) -> None:
-    """Which query, how far the list is, and what it is worth."""
-    topic = scene.topic
-    name = topic.query_id if topic.query_text is None else topic.query_text
-    told = f"query {clipped(topic.query_id, 24)}, {topic.n_candidates} candidates, "
-    told += f"{topic.n_subtopics} subtopics" if topic.labelled else "unlabelled: no coverage, no gains"
-    figure.text(0.019, 0.935, _line(name, 48), fontsize=19, fontweight="bold", parse_math=False)
-    figure.text(0.019, 0.89, told, fontsize=11, color=_GREY, parse_math=False)
-    figure.text(0.981, 0.95, f"rank {len(scene.ranking)} of {scene.slots}", fontsize=13, ha="right")
-    for place, (measure, value) in enumerate(list(scene.measures.items())[:2]):
-        said = f"{clipped(measure, 28)} = {value:.4f}"
-        weight = "normal" if place else "bold"
-        figure.text(0.981, 0.91 - 0.036 * place, said, fontsize=13, ha="right", fontweight=weight, parse_math=False)
-
-
 def _ranking(axes: Any, scene: Scene, first: int) -> None:
     """Ranks, scores and documents."""
-    if scene.waiting:
-        _text(axes, 0.09, 0.5, scene.waiting, color=_GREY)
-    low = axes.get_ylim()[0] > _FEWEST + 2  # no room for an id below the text
-    left, texts = 0.09 if scene.scores is None else 0.18, scene.topic.doc_texts
+    left, topic = 0.09 if scene.scores is None else 0.18, scene.topic
     for place, candidate in enumerate(scene.ranking[first:]):
         middle = place + 0.5
         _text(axes, 0.06, middle, str(first + place + 1), ha="right", fontweight="bold")
@@ -116,13 +97,8 @@ def _ranking(axes: Any, scene: Scene, first: int) -> None:
             continue
         if scene.scores is not None:
             _text(axes, 0.16, middle, str(scene.scores[first + place]), color=_BLUE, ha="right", fontweight="bold")
-        doc_id = clipped(scene.topic.doc_ids[candidate], 48)
-        if texts is None:
-            _text(axes, left, middle, doc_id)
-            continue
-        _text(axes, left, middle - (0 if low else 0.17), _line(first_line(texts[candidate]), 64))
-        if not low:
-            _text(axes, left, middle + 0.25, doc_id, fontsize=8, color=_GREY)
+        told = topic.doc_ids[candidate] if topic.doc_texts is None else first_line(topic.doc_texts[candidate])
+        _text(axes, left, middle, _line(told, 64))
 
 
 def _grid(axes: Any, scene: Scene, first: int, rows: int) -> None:
@@ -133,19 +109,15 @@ def _grid(axes: Any, scene: Scene, first: int, rows: int) -> None:
     columns = min(topic.n_subtopics, MAX_COLUMNS)
     counts = np.zeros((rows, columns), np.int64)
     counts[: len(every) - first] = every[first:, :columns]
-    shades = np.minimum(counts, 3)
-    axes.pcolormesh(shades, cmap=ListedColormap(_CELLS), vmin=0, vmax=3, edgecolors=_PALE, linewidth=2)
+    axes.pcolormesh(counts, cmap=ListedColormap(_CELLS), vmin=0, vmax=3, edgecolors=_PALE, linewidth=2)
     axes.set_xlim(0, max(columns, _FEWEST))
     size = min(9.5, 200 / columns)
     for row, column in np.argwhere(counts):
-        ink = _CELL_INKS[shades[row, column]]
+        ink = "#ffffff" if counts[row, column] == 1 else "#0b2545"
         _text(axes, column + 0.5, row + 0.5, str(counts[row, column]), color=ink, ha="center", fontsize=size)
-    names = [_line(name, 15) for name in (topic.subtopic_texts or topic.subtopic_ids)[:columns]]
-    for column, name in enumerate(names):
-        axes.text(column + 0.6, -0.1, name, rotation=50, fontsize=size, color=_GREY, parse_math=False)
-    more = f" ({topic.n_subtopics - columns} more)" if topic.n_subtopics > columns else ""
-    told = f"{int((every > 0).any(axis=0).sum())} of {topic.n_subtopics} subtopics covered{more}"
-    axes.set_xlabel(f"{told}\n1: new, 2 and more: covered before", loc="left")
+    for column, name in enumerate((topic.subtopic_texts or topic.subtopic_ids)[:columns]):
+        axes.text(column + 0.6, -0.1, _line(name, 15), rotation=50, fontsize=size, color=_GREY, parse_math=False)
+    axes.set_xlabel(f"{columns} of {topic.n_subtopics} subtopics shown; 1: new, 2 and more: covered before", loc="left")
 
 
 def _gains(axes: Any, gains: Sequence[float]) -> None:
@@ -167,28 +139,23 @@ def _map(axes: Any, scene: Scene) -> None:
         return
     points, query = placed
     axes.set_aspect("equal", adjustable="datalim")
-    relevant: BoolArray = np.ones(len(points), np.bool_)
-    if scene.covers is not None:
-        relevant = np.asarray(scene.covers.any(axis=1))
+    relevant = np.ones(len(points), np.bool_) if scene.covers is None else scene.covers.any(axis=1)
     ranked = [candidate for candidate in scene.ranking if candidate >= 0]
-    listed: BoolArray = np.isin(np.arange(len(points)), ranked)
-    groups = {
-        "not relevant": points[~listed & scene.offered & ~relevant],
-        "relevant": points[~listed & scene.offered & relevant],
-        "off offer": points[~listed & ~scene.offered],
-        "query": np.empty((0, 2)) if query is None else query[None],
-        "ranked, not relevant": points[listed & ~relevant],
-        "ranked": points[listed & relevant],
+    left: BoolArray = ~np.isin(np.arange(len(points)), ranked)
+    kinds = {
+        "not relevant": left & scene.offered & ~relevant,
+        "candidate" if scene.covers is None else "relevant": left & scene.offered & relevant,
+        "off offer": left & ~scene.offered,
+        "ranked": ~left,
     }
-    axes.plot(*points[ranked[:MAX_ROWS]].T, color=_BLUE, linewidth=0.6)
-    for order, (kind, group) in enumerate(groups.items(), start=2):
-        # Without judgments none is known to be relevant.
-        name = "candidate" if kind == "relevant" and scene.covers is None else kind
-        axes.scatter(*group.T, label=name, zorder=order, clip_on=False, **_MARKS[kind])
+    axes.plot(*points[ranked[:MAX_ROWS]].T, color=_BLUE, linewidth=0.6, zorder=0)
+    for (kind, shown), style in zip(kinds.items(), _MARKS, strict=True):
+        axes.scatter(*points[shown].T, label=kind, clip_on=False, **style)
+    if query is not None:
+        axes.scatter(*query, label="query", clip_on=False, **_QUERY)
     for rank, candidate in enumerate(ranked[:MAX_ROWS], start=1):
-        ink = "#ffffff" if relevant[candidate] else _BLUE
-        style = {"fontsize": 8, "fontweight": "bold", "zorder": 9}
-        axes.text(*points[candidate], str(rank), ha="center", va="center_baseline", color=ink, **style)
+        style = {"fontsize": 8, "fontweight": "bold", "color": "#ffffff"}
+        axes.text(*points[candidate], str(rank), ha="center", va="center_baseline", **style)
     axes.legend(loc="upper left", bbox_to_anchor=(-0.03, 0), ncols=2, frameon=False, labelcolor=_GREY, markerscale=0.7)
 
 

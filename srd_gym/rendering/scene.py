@@ -9,12 +9,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from srd_gym.core.scoring import ScoringCore
 from srd_gym.core.selection import SelectionCore
 from srd_gym.protocols import BoolArray, IntArray, ScoreArray
-from srd_gym.topic import FloatArray, Topic
+from srd_gym.topic import Topic
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,11 +32,9 @@ class Scene:
     gains: Sequence[float] | None = None
     """What each rank adds to the measure; None where nothing is judged."""
     scores: Sequence[int] | None = None
-    """The documents' own scores by rank, where documents score themselves."""
+    """The documents' own scores by rank, where documents score themselves; empty until they have."""
     measures: Mapping[str, float]
     """Name -> value of the list so far; empty where nothing is judged or scored yet."""
-    waiting: str = ""
-    """What the list waits for while it is empty."""
 
     def counts(self) -> IntArray:
         """[ranks, S] int64: how often each subtopic is covered once a rank's document is there, 0 where it adds none.
@@ -94,7 +91,6 @@ def scoring_scene(
         gains=_list_gains(core, topic_index, ranking) if topic.labelled else None,
         scores=scores[list(ranking)].tolist(),
         measures=measures,
-        waiting="" if ranking else "the documents have not scored themselves yet",
     )
 
 
@@ -110,31 +106,21 @@ def _list_gains(core: ScoringCore, topic_index: int, ranking: Sequence[int]) -> 
     return gains
 
 
-def map_of(topic: Topic) -> tuple[FloatArray, FloatArray | None] | None:
+def map_of(topic: Topic) -> tuple[ScoreArray, ScoreArray | None] | None:
     """The candidates' vectors in the plane in which they differ most: their two first principal components.
-
-    The same topic always gives the same map: the sign of each axis is that which makes its largest coordinate positive.
 
     Args:
         topic: with or without vectors.
 
     Returns:
-        (candidates [N, 2] float32, query [2] float32 or None), or None without document vectors.
+        (candidates [N, 2], query [2] or None), or None without document vectors.
     """
     if topic.doc_vectors is None:
         return None
     vectors = topic.doc_vectors.astype(np.float64)
     centre = vectors.mean(axis=0)
-    axes = _principal_axes(vectors - centre)
-    points = (vectors - centre) @ axes
+    axes = np.zeros((len(centre), 2))
+    for place, direction in enumerate(np.linalg.svd(vectors - centre, full_matrices=False)[2][:2]):
+        axes[:, place] = direction
     query = None if topic.query_vector is None else (topic.query_vector - centre) @ axes
-    return points.astype(np.float32), None if query is None else query.astype(np.float32)
-
-
-def _principal_axes(centred: NDArray[np.float64]) -> ScoreArray:
-    """[F, 2] orthonormal directions; zeros where there are fewer."""
-    _, _, rows = np.linalg.svd(centred, full_matrices=False)
-    axes = np.zeros((centred.shape[1], 2))
-    for place, row in enumerate(rows[:2]):
-        axes[:, place] = row if row[np.abs(row).argmax()] > 0 else -row
-    return axes
+    return (vectors - centre) @ axes, query

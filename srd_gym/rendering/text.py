@@ -23,7 +23,7 @@ def ansi(scene: Scene) -> str:
         Text without a trailing line break.
     """
     topic, counts = scene.topic, scene.counts()
-    lines = [_header(scene)]
+    lines = [header(scene)]
     for place, candidate in enumerate(scene.ranking):
         if candidate < 0:
             lines.append(f"{place + 1:>4}  (rank wasted: the document was not on offer)")
@@ -35,7 +35,7 @@ def ansi(scene: Scene) -> str:
         if topic.doc_texts is not None:
             cells.append(clipped(first_line(topic.doc_texts[candidate]), TEXT_WIDTH))
         lines.append("  ".join(cells).rstrip())
-    return "\n".join([*lines, f"      {_summary(scene, counts)}"])
+    return "\n".join([*lines, f"      {summary(scene, counts)}"])
 
 
 def printable(text: str) -> str:
@@ -61,7 +61,7 @@ def clipped(text: str, width: int) -> str:
 _UNSAFE = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 
 
-def _header(scene: Scene) -> str:
+def header(scene: Scene) -> str:
     """Which query, and how far its ranking is."""
     topic = scene.topic
     text = "" if topic.query_text is None else f' "{clipped(topic.query_text, TEXT_WIDTH)}"'
@@ -78,12 +78,12 @@ def _grid(counts: IntArray) -> str:
     return shown + ("…" if len(counts) > GRID_WIDTH else "")
 
 
-def _summary(scene: Scene, counts: IntArray) -> str:
+def summary(scene: Scene, counts: IntArray) -> str:
     """What the ranking covers and what it is worth."""
     if scene.gains is None:
         return "no judgments: nothing to score"
     if not scene.measures:
-        return scene.waiting
+        return "the documents have not scored themselves yet"
     covered = int((counts > 0).any(axis=0).sum())
     name, value = next(iter(scene.measures.items()))
     told = f"return {sum(scene.gains):.4f}  {printable(name)} = {value:.4f}"

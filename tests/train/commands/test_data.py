@@ -32,11 +32,20 @@ def trec(tmp_path: Path) -> dict[str, Path]:
     return paths
 
 
-def test_trec_files_with_vectors(srd: Srd, trec: dict[str, Path], tmp_path: Path) -> None:
-    out = tmp_path / "t.parquet"
-    words = ["data", "build", "trec", "--out", out]
-    for name in ("qrels", "run", "topics", "vectors"):
-        words += [f"--{name}", trec[name]]
+@pytest.fixture
+def out(tmp_path: Path) -> Path:
+    """The topic file that is built."""
+    return tmp_path / "t.parquet"
+
+
+def from_trec(trec: dict[str, Path], out: Path) -> list[object]:
+    """The command of all these files."""
+    options = [word for name, path in trec.items() for word in (f"--{name}", path)]
+    return ["data", "build", "trec", *options, "--out", out]
+
+
+def test_trec_files_with_vectors(srd: Srd, trec: dict[str, Path], out: Path) -> None:
+    words = from_trec(trec, out)
     message = srd.fails(*words)
     assert "no vector for 1 of 4 documents" in message
     assert "'c'" in message
@@ -50,8 +59,8 @@ def test_trec_files_with_vectors(srd: Srd, trec: dict[str, Path], tmp_path: Path
     assert topics.has_pool
 
 
-def test_texts_by_a_first_stage(srd: Srd, tmp_path: Path) -> None:
-    folder, out = tmp_path / "mine", tmp_path / "t.parquet"
+def test_texts_by_a_first_stage(srd: Srd, out: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "mine"
     folder.mkdir()
     texts = ["a cat swims", "a cat sleeps", "a fast car", "a car stands", ""]
     for name, entries in (("corpus", texts), ("queries", ["cat car", "ship"])):
@@ -71,8 +80,7 @@ def test_texts_by_a_first_stage(srd: Srd, tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(importlib.util.find_spec("bm25s") is None, reason="bm25s is not installed")
-def test_wordnet_and_orders_by_bm25(srd: Srd, tmp_path: Path) -> None:
-    out = tmp_path / "t.parquet"
+def test_wordnet_and_orders_by_bm25(srd: Srd, out: Path, tmp_path: Path) -> None:
     folder = dictionary().write(tmp_path / "dict")
     words = ("data", "build", "wordnet", folder, "--out", out)
     assert "1 topics, vector width 2" in srd.works(*words, "--vectors", "lsa", "--width", "2").err
@@ -85,23 +93,20 @@ def test_wordnet_and_orders_by_bm25(srd: Srd, tmp_path: Path) -> None:
     assert read_topics(out).has_retrieval_order
 
 
-def test_a_run_gets_texts_from_a_corpus(srd: Srd, trec: dict[str, Path], tmp_path: Path) -> None:
-    out, corpus = tmp_path / "t.parquet", tmp_path / "corpus.jsonl"
-    corpus.write_text(
-        "\n".join(json.dumps({"_id": d, "text": f"text{d} word{i % 3} other"}) for i, d in enumerate("abcxyz"))
-    )
+def test_a_run_gets_texts_from_a_corpus(srd: Srd, trec: dict[str, Path], out: Path) -> None:
+    lines = [json.dumps({"_id": d, "text": f"text{d} word{i % 3} other"}) for i, d in enumerate("abcxyz")]
+    corpus = out.with_name("corpus.jsonl")
+    corpus.write_text("\n".join(lines))
     words = ("data", "build", "trec", "--run", trec["run"], "--texts", corpus, "--out", out)
     srd.works(*words, "--vectors", "lsa", "--width", "2")
     assert (read_topics(out).marks, read_topics(out).vector_width) == (("transductive",), 2)
 
 
-def test_query_vectors_come_by_id_or_text(srd: Srd, trec: dict[str, Path], tmp_path: Path) -> None:
-    out, queries = tmp_path / "t.parquet", tmp_path / "queries.tsv"
+def test_query_vectors_come_by_id_or_text(srd: Srd, trec: dict[str, Path], out: Path) -> None:
+    queries = out.with_name("queries.tsv")
     trec["vectors"].write_text("a\t1 2\nb\t3 4\nx\t5 6\nc\t0 0\n")
     queries.write_text("1\t7 8\ntwo\t9 10\n")
-    words = ["data", "build", "trec", "--out", out, "--query-vectors", queries]
-    for name in ("qrels", "run", "topics", "vectors"):
-        words += [f"--{name}", trec[name]]
+    words = from_trec(trec | {"query-vectors": queries}, out)
     srd.works(*words)
     vectors = [topic.query_vector for topic in read_topics(out)]
     np.testing.assert_array_equal(vectors, [[7, 8], [9, 10]])
@@ -109,8 +114,7 @@ def test_query_vectors_come_by_id_or_text(srd: Srd, trec: dict[str, Path], tmp_p
     assert "vectors of different widths ({'doc_vectors': 2, 'query_vector': 3})" in srd.fails(*words)
 
 
-def test_simulated_and_transductive_vectors_are_marked(srd: Srd, tmp_path: Path) -> None:
-    out = tmp_path / "t.parquet"
+def test_simulated_and_transductive_vectors_are_marked(srd: Srd, out: Path, tmp_path: Path) -> None:
     words = ("data", "build", "ambient", write(tmp_path / "ambient", AMBIENT), "--out", out)
     assert "no vectors (texts wait for them)" in srd.works(*words).err
     assert read_topics(out).vector_width is None
@@ -121,8 +125,7 @@ def test_simulated_and_transductive_vectors_are_marked(srd: Srd, tmp_path: Path)
     assert "noise 2" in read_topics(out).name
 
 
-def test_synthetic_topics_take_a_seed_noise_and_width(srd: Srd, tmp_path: Path) -> None:
-    out = tmp_path / "t.parquet"
+def test_synthetic_topics_take_a_seed_noise_and_width(srd: Srd, out: Path) -> None:
     words = ("data", "build", "synthetic", "tiny", "--topics", "3", "--seed", "3", "--out", out)
     done = srd.works(*words, "--json").json
     assert (done["topics"], done["marks"]) == (3, ["simulated"])
@@ -154,8 +157,7 @@ def test_an_option_that_nothing_uses_is_an_error(
     assert not list(tmp_path.iterdir())
 
 
-def test_head_keeps_odd_ids_as_data(srd: Srd, tmp_path: Path) -> None:
-    out = tmp_path / "t.parquet"
+def test_head_keeps_odd_ids_as_data(srd: Srd, out: Path) -> None:
     odd = Topic(query_id="q\x1b[31m", doc_ids=("[red]a[/red]", "<b>"), doc_texts=("<script>", "x\x07y"))
     write_topics(out, TopicSet([odd], name="odd"))
     shown = srd.works("data", "head", out).out
@@ -174,9 +176,8 @@ def test_head_shows_as_many_as_asked(srd: Srd, tiny_file: Path) -> None:
 
 
 @pytest.mark.data
-def test_real_vectors_end_to_end(srd: Srd, data_dir: Path, tmp_path: Path) -> None:
+def test_real_vectors_end_to_end(srd: Srd, data_dir: Path, out: Path, tmp_path: Path) -> None:
     web, sample = data_dir / "trec-web", data_dir / "dssa-sample"
-    out = tmp_path / "t.parquet"
     qrels = sorted(web.glob("*.qrels.gz"))
     words = ["data", "build", "trec", "--qrels", *qrels, "--run", *sorted(web.glob("*.run.gz"))]
     words += ["--topics", *sorted(web.glob("*.xml")), "--vectors", sample / "doc.emb.gz", "--missing", "drop"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -36,54 +37,46 @@ def words(made: dict[str, Path], *names: str) -> list[object]:
     return ["compare", *(made[name] for name in names or NAMES), "--qrels", made["qrels"], *QUICK]
 
 
-def table_of(qrels: list[Path], runs: dict[str, Path], **options: Any) -> ResultTable:
-    read = {name: read_run(path) for name, path in runs.items()}
-    (table,) = compare(read_qrels(qrels), read, MEASURES, **options).tables
+def table_of(made: dict[str, Path], names: Sequence[str] = NAMES, **options: Any) -> ResultTable:
+    runs = {name: read_run(made[name]) for name in names}
+    (table,) = compare(read_qrels(made["qrels"]), runs, MEASURES, **options).tables
     return table
 
 
-def assert_figures(table: ResultTable, qrels: list[Path], runs: dict[str, Path], reference: str) -> None:
-    """The table says what evaluating each run by itself and testing the scores by hand say."""
-    alone = {name: evaluate_run(read_qrels(qrels), read_run(path), MEASURES) for name, path in runs.items()}
+@pytest.mark.parametrize("reference", ["first", "third"])
+def test_the_figures_are_those_of_evaluate_and_of_the_tests(made: dict[str, Path], reference: str) -> None:
+    table = table_of(made, reference=None if reference == NAMES[0] else reference)
+    alone = {name: evaluate_run(read_qrels(made["qrels"]), read_run(made[name]), MEASURES) for name in NAMES}
     rows = {row.ranker: row for row in table.rows}
     assert table.reference == reference
-    assert list(rows) == sorted(runs, key=lambda name: -alone[name].measures[MEASURES[0]])
+    assert list(rows) == sorted(NAMES, key=lambda name: -alone[name].measures[MEASURES[0]])
     first = {
-        name: np.array([each.per_topic[query_id][MEASURES[0]] for query_id in sorted(each.per_topic)])
-        for name, each in alone.items()
+        name: np.array([scores[MEASURES[0]] for scores in each.per_topic.values()]) for name, each in alone.items()
     }
-    others = [name for name in rows if name != reference]
-    raw = [stats.ttest_rel(first[n], first[reference]).pvalue for n in others]
     for name, each in alone.items():
         assert rows[name].means == pytest.approx(each.measures, abs=1e-12)
-        low, high = rows[name].intervals[MEASURES[0]]
         expected = stats.ttest_1samp(first[name], 0).confidence_interval()
-        assert (low, high) == pytest.approx((expected.low, expected.high))
+        assert rows[name].intervals[MEASURES[0]] == pytest.approx((expected.low, expected.high))
+    others = [name for name in rows if name != reference]
+    raw = [stats.ttest_rel(first[name], first[reference]).pvalue for name in others]
     for name, p_value in zip(others, holm(raw), strict=True):
         assert rows[name].p_value == pytest.approx(p_value)
         assert rows[name].wins_ties_losses == wins_ties_losses(first[name], first[reference])
     assert rows[reference].p_value is rows[reference].wins_ties_losses is None
 
 
-def test_the_figures_are_those_of_evaluate_and_of_the_tests(made: dict[str, Path]) -> None:
-    runs = {name: made[name] for name in NAMES}
-    assert_figures(table_of([made["qrels"]], runs), [made["qrels"]], runs, "first")
-    assert_figures(table_of([made["qrels"]], runs, reference="third"), [made["qrels"]], runs, "third")
-
-
 def test_the_order_of_the_runs_changes_no_figure_but_those_against_the_reference(made: dict[str, Path]) -> None:
     shown = []
     for names in itertools.permutations(NAMES):
-        runs = {name: made[name] for name in names}
-        table = table_of([made["qrels"]], runs)
+        table = table_of(made, names)
         assert table.reference == names[0]
-        assert table.rows == table_of([made["qrels"]], dict(reversed(runs.items())), reference=names[0]).rows
+        assert table.rows == table_of(made, names[::-1], reference=names[0]).rows
         shown.append([(row.ranker, row.means, row.intervals) for row in table.rows])
     assert all(each == shown[0] for each in shown)
 
 
 def test_the_command_shows_what_the_function_finds(srd: Srd, made: dict[str, Path], tmp_path: Path) -> None:
-    table = table_of([made["qrels"]], {name: made[name] for name in NAMES}, reference="second")
+    table = table_of(made, reference="second")
     forms = {form: tmp_path / f"made.{form}" for form in ("html", "md", "tex")}
     files = ("--out", forms["html"], "--markdown", forms["md"], "--latex", forms["tex"])
     done = srd.works(*words(made), "--reference", made["second"], "--per-topic", "--json", *files)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -88,13 +89,16 @@ def test_bad_rankings_fail_their_cell_by_name_and_the_others_go_on(srd: Srd, tmp
     path = recipe(tmp_path, "own_code:Last", *(f"own_code:{name}" for name in bad))
     done = srd("benchmark", path, "--out", "out", "--trust", "--jobs", jobs, "--json")
     assert done.code == 1
-    for name, message in bad.items():
-        assert f"ranker 'own_code:{name}'" in done.err
-        assert message in done.err
+    assert "own_code:Few, fold 1, seed 0: FAILED, ValueError: " in done.err
+    assert "3 of 5 cells failed" in done.err
+    assert all("Traceback" in record["error"]["traceback"] for record in done.json["failed"])
     rows = done.json["tables"][0]["rows"]
     assert [row["ranker"] for row in rows] == ["own_code:Last", "mmr"]
     assert next(iter(rows[0]["means"])) == "own_code:Early@5"
-    srd.works("report", "out", "--trust")
+    problems = srd.works("report", "out", "--trust", "--json").json["problems"]
+    reasons = "".join(problem["why"] for problem in problems if problem["kind"] == "failed")
+    for name, message in bad.items():
+        assert re.search(f"ranker 'own_code:{name}'.*{message}", reasons)
 
 
 def test_a_learner_is_paid_by_ones_own_measure(srd: Srd, tmp_path: Path) -> None:

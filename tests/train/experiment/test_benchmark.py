@@ -190,14 +190,9 @@ def test_the_command_runs_a_recipe_of_ones_own_and_shows_published_figures(srd: 
     text = page.read_text()
     assert text.startswith("# Small\n")
     assert "at commit" in text
-    rows = [
-        [cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
-        for line in text.splitlines()
-        if line.startswith("| ")
-    ]
-    heads, _, *cells = rows
-    assert heads[:4] == ["ranker", "alpha_nDCG@5", "published", "95% interval"]
-    assert {row[0]: row[2] for row in cells} == {"mmr": "0.2500", r"short \| one": "0.1250", "oracle": "-"}
+    assert "| ranker | alpha_nDCG@5 | published | 95% interval |" in text
+    for name, figure in (("mmr", "0.2500"), (r"short \| one", "0.1250"), ("oracle", "-")):
+        assert re.search(rf"^\| {re.escape(name)} \| [\d. †]+ \| {figure} \|", text, re.MULTILINE)
     # Other figures are the same cells.
     path.write_text(path.read_text().replace("0.25", "0.375"))
     again = srd.works(*words, "--json")

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from made_results import TINY, bare_file, recipe, recipe_file, timeless
+from made_results import TINY, recipe, recipe_file, timeless
 from run_srd import Srd
 
 from srd_gym.data.parquet import write_topics
@@ -71,24 +71,6 @@ def test_a_killed_process_loses_its_cell_alone(tmp_path: Path) -> None:
     run_benchmark(many, tmp_path / "whole")
     assert written(out) == written(tmp_path / "whole")
     assert not list((out / "failed").iterdir())
-
-
-@pytest.mark.parametrize("jobs", [1, 2])
-def test_cells_that_fail_are_told_and_the_others_finish(srd: Srd, tmp_path: Path, jobs: int) -> None:
-    source = f"source = {json.dumps(str(bare_file(tmp_path / 'bare.parquet', 9)))}\nfolds = 3\nrun_folds = [1, 2]"
-    file = recipe_file(tmp_path, "mmr", "random", topics=source)
-    done = srd("benchmark", file, "--out", tmp_path / "out", "--jobs", jobs, "--json")
-    assert done.code == 1
-    assert "mmr, fold 1, seed 0: FAILED, ValueError: " in done.err
-    assert "2 of 4 cells failed" in done.err
-    assert [row["ranker"] for row in done.json["tables"][0]["rows"]] == ["random"]
-    failed = done.json["failed"]
-    assert {(record["ranker"], record["fold"]) for record in failed} == {("mmr", 1), ("mmr", 2)}
-    assert all("Traceback" in record["error"]["traceback"] for record in failed)
-    problems = srd.works("report", tmp_path / "out", "--json").json["problems"]
-    reasons = [problem["why"] for problem in problems if problem["kind"] == "failed"]
-    assert len(reasons) == 2
-    assert all("vectors" in reason for reason in reasons)
 
 
 def test_an_id_that_no_run_can_carry_fails_its_cells(tmp_path: Path) -> None:

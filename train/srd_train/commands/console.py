@@ -76,17 +76,9 @@ def parsed(kind: type[Options], args: Sequence[str], prog: str) -> Options:
     """
     description = inspect.cleandoc(kind.__doc__ or "")
     found = tyro.cli(kind, args=args, prog=prog, description=description, config=(tyro.conf.FlagCreatePairsOff,))
-    _check_seeds(found)
+    if hasattr(found, "seed"):
+        check_integer("--seed", found.seed, 0, 2**63 - 1)  # numpy would refuse it after the topics were read
     return found
-
-
-def _check_seeds(options: Any) -> None:
-    """Refuse seeds that no generator takes; numpy would do so after the topics were read."""
-    for name, value in vars(options).items():
-        if dataclasses.is_dataclass(value):
-            _check_seeds(value)
-        elif name == "seed":
-            check_integer("--seed", value, 0, 2**63 - 1)
 
 
 def parsed_with_ranker(
@@ -105,36 +97,29 @@ def parsed_with_ranker(
         tuned: fields that are chosen on validation topics unless given.
 
     Returns:
-        The command's dataclass, and the ranker's values without the tuned ones that were not given.
+        The command's dataclass (with the ranker's fields), and the ranker's values without the tuned ones that were not
+        given.
 
     Raises:
         SystemExit, ValueError: as `parsed`.
     """
-    taken = {entry.name for entry in dataclasses.fields(kind)}  # type: ignore[arg-type]
-    unnamed = tyro.conf.arg(name="")
-    parts = {"command": kind, "ranker": _ranker_options(config, tuned, taken)}
-    both = dataclasses.make_dataclass("Both", [(name, Annotated[part, unnamed]) for name, part in parts.items()])
-    both.__doc__ = kind.__doc__
-    found: Any = parsed(both, args, prog)
-    values = {entry.name: getattr(found.ranker, entry.name) for entry in dataclasses.fields(found.ranker)}
-    return found.command, {name: value for name, value in values.items() if not (name in tuned and value is None)}
-
-
-def _ranker_options(config: Any, tuned: Collection[str], taken: Collection[str]) -> type[Any]:
-    """A dataclass whose fields are the command-line options of a ranker's config; None for what is to be tuned."""
-    hints = get_type_hints(type(config))
-    helps = _field_helps(type(config))
+    own = {entry.name for entry in dataclasses.fields(kind)}  # type: ignore[arg-type]
+    hints, helps = get_type_hints(type(config)), _field_helps(type(config))
     made: list[tuple[str, Any, Any]] = []
     for entry in dataclasses.fields(config):
-        if entry.name in taken:
+        if entry.name in own:
             continue
-        kind, default, text = hints[entry.name], getattr(config, entry.name), helps.get(entry.name, "")
+        field, default, text = hints[entry.name], getattr(config, entry.name), helps.get(entry.name, "")
         if entry.name in tuned:
-            kind, default, text = kind | None, None, f"{text} Chosen on the validation topics unless given."
+            field, default, text = field | None, None, f"{text} Chosen on the validation topics unless given."
         # A Python name may end in an underscore to dodge a keyword (lambda_); an option need not.
         option = tyro.conf.arg(name=entry.name.rstrip("_").replace("_", "-"), help=text.replace("`", ""))
-        made.append((entry.name, Annotated[kind, option], dataclasses.field(default=default)))
-    return dataclasses.make_dataclass("RankerOptions", made, kw_only=True, frozen=True)
+        made.append((entry.name, Annotated[field, option], dataclasses.field(default=default)))
+    both = dataclasses.make_dataclass(kind.__name__, made, bases=(kind,), kw_only=True, frozen=True)
+    both.__doc__ = kind.__doc__
+    found: Any = parsed(both, args, prog)
+    values = {name: getattr(found, name) for name, *_ in made}
+    return found, {name: value for name, value in values.items() if value is not None or name not in tuned}
 
 
 def _field_helps(config_class: type[Any]) -> dict[str, str]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import logging
 import math
 import time
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
@@ -28,7 +28,6 @@ from srd_gym.topic import TopicSet
 if TYPE_CHECKING:
     from srd_agents.learner import Learner
 
-logger = logging.getLogger("srd_agents")
 
 STATE_FILE = "state.safetensors"
 """Where `fit` keeps what a resumed run needs, beside the model."""
@@ -107,10 +106,9 @@ def checked_topics(name: str, topics: TopicSet, validation: TopicSet | None) -> 
     if not len(trainable):
         raise ValueError(f"ranker {name!r}: none of the {len(topics)} training topics has a relevant candidate")
     if excluded:
-        logger.warning(
-            "%d of %d training topics have no relevant candidate and are left out of training: %s",
-            len(excluded), len(topics), ", ".join(excluded[:10]) + (", ..." if len(excluded) > 10 else ""),
-        )  # fmt: skip
+        ids = ", ".join(excluded[:10]) + (", ..." if len(excluded) > 10 else "")
+        what = "training topics have no relevant candidate and are left out of training"
+        warnings.warn(f"{len(excluded)} of {len(topics)} {what}: {ids}", stacklevel=2)
     return trainable, excluded
 
 

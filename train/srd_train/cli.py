@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import importlib
-import logging
 import os
 import signal
 import sys
@@ -123,18 +122,11 @@ def main(argv: Sequence[str] | None = None, tree: Group = TREE, prog: str = "srd
 
 @contextlib.contextmanager
 def _notices(output: Output) -> Iterator[None]:
-    """Show what the packages warn of and log as one-line notices."""
-    handler = logging.Handler(logging.WARNING)
-    handler.emit = lambda record: output.notice(f"notice: {record.getMessage()}")  # type: ignore[method-assign]
-    logger = logging.getLogger("srd_agents")
-    logger.addHandler(handler)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("always", UserWarning)
-            warnings.showwarning = lambda message, *_: output.notice(f"notice: {message}")
-            yield
-    finally:
-        logger.removeHandler(handler)
+    """Show what the packages warn of as one-line notices."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", UserWarning)
+        warnings.showwarning = lambda message, *_: output.notice(f"notice: {message}")
+        yield
 
 
 def _stopped(stop: KeyboardInterrupt, output: Output) -> int:

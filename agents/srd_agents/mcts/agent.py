@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import logging
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
@@ -20,8 +20,6 @@ from srd_agents.networks.learner import NetworkLearner
 from srd_gym.core import SelectionCore
 from srd_gym.protocols import IntArray, ScoreArray
 from srd_gym.topic import Topic, TopicSet
-
-logger = logging.getLogger("srd_agents")
 
 _CHUNK = 32
 """Topics searched side by side when ranking."""
@@ -54,7 +52,8 @@ class Mcts(NetworkLearner[MctsConfig]):
     def _rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
         by = self.config.rank_by
         if by == "search" and self.config.rank_simulations == 0:
-            logger.warning("ranker %r has no simulations to search with: it ranks by its raw policy", self.name)
+            fallen = f"ranker {self.name!r} has no simulations to search with: it ranks by its raw policy"
+            warnings.warn(fallen, stacklevel=2)
             by = "policy"
         out: list[IntArray] = []
         for start in range(0, len(topics), _CHUNK):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import time
 from typing import Any, ClassVar
 
@@ -16,8 +15,6 @@ from srd_agents.supervised.ntn_div.agent import NtnDiv
 from srd_agents.supervised.ntn_div.config import NtnDivConfig
 from srd_gym.pruning import ByRanker
 from srd_gym.topic import TopicSet
-
-logger = logging.getLogger("srd_agents")
 
 _PREFIX = "ntn."
 
@@ -73,7 +70,6 @@ class MdpDivNtn(MdpDiv):
         self._ntn.fit(rest, judge, seed=seed)
         self.pretraining_seconds = time.monotonic() - began
         self.pretraining_cpu_seconds = time.process_time() - cpu
-        logger.info("ranker %r: NTN-DIV trained in %.1f s", self.name, self.pretraining_seconds)
 
     def _weights(self) -> dict[str, NDArray[Any]]:
         return super()._weights() | {_PREFIX + name: array for name, array in self._ntn._weights().items()}

@@ -15,6 +15,7 @@ from srd_agents.config import Config, Count
 from srd_gym import data
 from srd_gym.checks import check_integer, unknown
 from srd_gym.data.collection import Retrieve
+from srd_gym.data.streams import tell
 from srd_gym.data.synthetic import PRESETS
 from srd_gym.reading import existing_file
 from srd_gym.topic import Topic, TopicSet
@@ -142,14 +143,9 @@ def simulated(topics: TopicSet, **options: Any) -> TopicSet:
         ValueError: no topic has judgments.
     """
     judged = topics.replace(topic for topic in topics if topic.labelled)
-    if 0 < len(judged) < len(topics):
+    if len(judged):
         left_out = [topic.query_id for topic in topics if not topic.labelled]
-        warnings.warn(
-            f"{topics.name}: {len(left_out)} topics without judgments are left out ({', '.join(left_out[:5])}): "
-            "vectors can be simulated for judged topics only",
-            data.DataNotice,
-            stacklevel=2,
-        )
+        tell(topics.name, "topics have no judgments to draw vectors from and are left out", left_out)
     given = {name: value for name, value in options.items() if value is not None}
     return data.simulate_vectors(judged if len(judged) else topics, **given)
 

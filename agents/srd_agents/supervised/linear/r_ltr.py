@@ -6,7 +6,7 @@ measure, Delta E = E(y+) - E(y-), arrays of any one shape, and give the loss of 
 
 from __future__ import annotations
 
-import logging
+import warnings
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -17,8 +17,6 @@ from srd_agents.supervised.linear.learner import ColumnsConfig, PlackettLuceLear
 from srd_agents.supervised.samples import Sampler, Samples
 from srd_gym.protocols import ScoreArray
 from srd_gym.topic import Topic, TopicSet
-
-logger = logging.getLogger("srd_agents")
 
 _MOST = 50.0
 """Margins are taken as at least minus this: exp of more would leave the numbers of float64's sums behind."""
@@ -113,11 +111,12 @@ class Pamm(PlackettLuceLearner[PairConfig]):
                 "negative_below"
             )
         if short and not self._resuming:
-            logger.warning(
-                "%d of %d topics, %s among them, have fewer than %d random rankings of at most %g of the ideal's %s; a "
-                "bounded number was drawn",
-                len(short), len(found), short[0], config.negatives, config.negative_below, config.measure,
-            )  # fmt: skip
+            warnings.warn(
+                f"{len(short)} of {len(found)} topics, {short[0]} among them, have fewer than {config.negatives} "
+                f"random rankings of at most {config.negative_below:g} of the ideal's {config.measure}; a bounded "
+                "number was drawn",
+                stacklevel=2,
+            )
 
     def _samples(self, topic: Topic, generator: np.random.Generator) -> Samples:
         config = self.config

@@ -115,7 +115,7 @@ def python(*words: str, **options: Any) -> tuple[int, str, str]:
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="the system has no disk that is always full")
 def test_a_full_disk_under_standard_output_is_named() -> None:
-    command = [sys.executable, "-m", "srd_train.cli", "data", "describe", "synthetic:tiny:3:0"]
+    command = [sys.executable, "-m", "srd_train", "data", "describe", "synthetic:tiny:3:0"]
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(command, check=False, stdout=full, stderr=subprocess.PIPE, timeout=60)
     assert done.returncode == 2
@@ -126,7 +126,7 @@ def test_a_reader_that_goes_away_is_no_error(tmp_path: Path) -> None:
     qrels, run = tmp_path / "q", tmp_path / "r"
     qrels.write_text("".join(f"{i} 1 d 1\n" for i in range(5_000)))
     run.write_text("0 Q0 d 1 1 t\n")
-    command = [sys.executable, "-m", "srd_train.cli", "evaluate", "--qrels", qrels, "--run", run]
+    command = [sys.executable, "-m", "srd_train", "evaluate", "--qrels", qrels, "--run", run]
     words = [*command, "--measures", "StRecall@1", "--per-topic"]
     with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         process.stdout.readline()

@@ -18,7 +18,7 @@ from typing import Any
 
 from srd_gym.checks import unknown
 from srd_gym.files import number_of, stopped_by_signals
-from srd_train.commands.console import Output, parsed
+from srd_train.commands.console import Output, overview, parsed
 
 USER_ERRORS = (ValueError, TypeError, OSError, ImportError, FloatingPointError, MemoryError)
 """What a user can put right: reported as one line. Anything else is our mistake and keeps its traceback."""
@@ -164,8 +164,9 @@ def _run(args: list[str], output: Output, tree: Group, prog: str) -> int:
     node: Leaf | Group = tree
     while isinstance(node, Group):
         if not args or args[0] in ("-h", "--help"):
-            _print_help(node, prog, output)
-            return 0 if args else 2
+            summaries = {name: child.summary for name, child in node.commands.items()}
+            last = _EPILOGUE if node is TREE else f"More about one: {prog} {next(iter(summaries))} --help"
+            overview(f"{prog} COMMAND ...", node.summary, "Commands:", summaries, last, code=0 if args else 2)
         word = args.pop(0)
         if word not in node.commands:
             raise unknown("command", f"{prog} {word}", [f"{prog} {name}" for name in node.commands])
@@ -175,16 +176,3 @@ def _run(args: list[str], output: Output, tree: Group, prog: str) -> int:
     command = parsed(found, args, prog) if isinstance(found, type) else found(args, prog)
     status: int = command.execute(output)
     return status
-
-
-def _print_help(group: Group, prog: str, output: Output) -> None:
-    """List the commands of a group."""
-    width = max(len(name) for name in group.commands)
-    lines = [f"usage: {prog} COMMAND ...", "", group.summary, "", "Commands:"]
-    lines += [f"  {name:<{width}}  {node.summary}" for name, node in group.commands.items()]
-    lines += ["", _EPILOGUE if group is TREE else f"More about one: {prog} {next(iter(group.commands))} --help"]
-    output.text("\n".join(lines))
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -148,7 +148,10 @@ def parse(args: Sequence[str], prog: str) -> Benchmark:
     if list(args[:1]) in (["-h"], ["--help"]):
         recipes = {name: _about(load_recipe(name)) for name in built_in()}
         overview(
-            _USAGE, Benchmark, "Recipes (minutes of training on one processor; needs below SRD_DATA_DIR):", recipes
+            _USAGE,
+            Benchmark.__doc__,
+            "Recipes (minutes of training on one processor; needs below SRD_DATA_DIR):",
+            recipes,
         )
     return parsed(Benchmark, args, prog)
 

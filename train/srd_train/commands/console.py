@@ -42,24 +42,27 @@ _BETWEEN = 3
 """Characters between two columns."""
 
 
-def overview(usage: str, kind: type[Any], heading: str, entries: Mapping[str, str], last: str = "") -> NoReturn:
-    """Show the help of a command that needs a name first, and end.
+def overview(
+    usage: str, about: str | None, heading: str, entries: Mapping[str, str], last: str = "", *, code: int = 0
+) -> NoReturn:
+    """Show the help of what needs a name first, and end.
 
     Args:
         usage: how to write the command.
-        kind: the dataclass of its options; its docstring says what it does.
+        about: what it does; a docstring, say.
         heading: of the names.
         entries: name -> summary.
-        last: a line below.
+        last: what stands below.
+        code: what to end with.
 
     Raises:
-        SystemExit: code 0.
+        SystemExit: with the code.
     """
     width = max(map(len, entries))
-    lines = [f"usage: {usage}", "", inspect.cleandoc(kind.__doc__ or ""), "", heading]
+    lines = [f"usage: {usage}", "", inspect.cleandoc(about or ""), "", heading]
     lines += [f"  {name:<{width}}  {summary}" for name, summary in entries.items()]
     Output().text("\n".join(lines + (["", last] if last else [])))
-    raise SystemExit(0)
+    raise SystemExit(code)
 
 
 def parsed(kind: type[Options], args: Sequence[str], prog: str) -> Options:

@@ -85,7 +85,13 @@ def parse(args: Sequence[str], prog: str) -> TrainCommand:
     words = list(args)
     if words[:1] in (["-h"], ["--help"]):
         shown = {spec.name: spec.summary for spec in RANKERS.values() if spec.learns or spec.parameters_to_tune}
-        overview("srd train RANKER [OPTIONS]", Train, "Rankers:", shown, "Options of one: srd train mdp-div --help")
+        overview(
+            "srd train RANKER [OPTIONS]",
+            Train.__doc__,
+            "Rankers:",
+            shown,
+            "Options of one: srd train mdp-div --help",
+        )
     if not words or words[0].startswith("-"):
         raise ValueError(f"name the ranker first: {prog} RANKER --topics FILE --out DIR (`{prog} --help` lists them)")
     name = words.pop(0)

@@ -55,10 +55,6 @@ def test_what_a_topic_lacks_is_named(names: Any, options: Any, changes: Any, mes
             make_ranker(name, **options).rank(topic(4, **changes), 2)
 
 
-def test_pm2_needs_no_relevance() -> None:
-    assert len(make_ranker("pm2").rank(topic(4, **NEITHER), 2)) == 2
-
-
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize(
     ("name", "options"),

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from small_topics import partial_topic
+from small_topics import partial_topic, small_topic
 
 from srd_agents.decoding import Decoding, decode, log_softmax
 from srd_agents.fitting import Validation
@@ -22,7 +22,7 @@ from srd_agents.relational.network import RelationalNetwork
 from srd_agents.relational.ranker import PaddedRelations
 from srd_gym.core import SelectionCore
 from srd_gym.protocols import IntArray
-from srd_gym.topic import Topic, TopicSet
+from srd_gym.topic import TopicSet
 from studies.pretrain.wide import wide_topics
 
 WIDTH = 6
@@ -125,19 +125,21 @@ def test_log_softmax_bears_what_is_off() -> None:
     assert found.tolist() == [pytest.approx(np.log(0.5)), -np.inf, pytest.approx(np.log(0.5))]
 
 
-def test_directions_that_do_not_transfer_are_left_out() -> None:
+def test_what_ranks_is_chosen_and_set_without_training() -> None:
     topics = wide_topics(24, seed=5, width=32, largest=20)
     ranker: Any = make_ranker("reinforce", epochs=2, hidden=8)
     ranker.fit(topics[:16], topics[16:], seed=0)
     best = ranker.history.best_validation
     value = Validation(topics[16:], ranker.config.validation_measure)
-    assert value.mean(ranker) == best
+    assert value.mean(ranker) == value.mean(ranker.ranking_with(decoding="beam", sequences=1)) == best
     found = {}
     for count in (0.0, 1.0):
         ranker._network.directions_count.fill_(count)
         ranker._policy = None
         found[count] = value.mean(ranker)
     assert max(found.values()) == best
+    with pytest.raises(ValueError, match="unknown option of ranking of ranker 'reinforce': 'epochs'"):
+        ranker.ranking_with(epochs=3)
 
 
 def test_directions_learn_what_relations_cannot_see() -> None:
@@ -146,15 +148,8 @@ def test_directions_learn_what_relations_cannot_see() -> None:
     made = []
     for index in range(60):
         vectors = rng.normal(size=(8, WIDTH))
-        made.append(
-            Topic(
-                query_id=f"q{index}",
-                doc_ids=tuple(map(str, range(8))),
-                doc_vectors=vectors,
-                subtopic_ids=("a",),
-                judgments=(vectors[:, :1] >= np.sort(vectors[:, 0])[-2]).astype(np.int8),
-            )
-        )
+        covers = (vectors[:, :1] >= np.sort(vectors[:, 0])[-2]).astype(np.int8)
+        made.append(small_topic(covers, f"q{index}", doc_vectors=vectors))
     topics = TopicSet(made, name="a direction")
     value = Validation(topics[40:], "alpha_nDCG@3")
     found = {}
@@ -165,14 +160,3 @@ def test_directions_learn_what_relations_cannot_see() -> None:
         found[parts] = value.mean(ranker)
     assert found["both"] > 0.95
     assert found["relations"] < 0.7
-
-
-def test_other_ways_to_rank_need_no_training() -> None:
-    topics = wide_topics(6, seed=5, width=32, largest=16)
-    ranker: Any = make_ranker("reinforce", epochs=1, hidden=8)
-    ranker.fit(topics, seed=0)
-    greedy = ranker.rank_batch(list(topics), 5)
-    again = ranker.ranking_with(decoding="beam", sequences=1).rank_batch(list(topics), 5)
-    assert [a.tolist() for a in greedy] == [b.tolist() for b in again]
-    with pytest.raises(ValueError, match="unknown option of ranking of ranker 'reinforce': 'epochs'"):
-        ranker.ranking_with(epochs=3)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
+from typing import ClassVar
 
 import numpy as np
 
@@ -23,16 +24,15 @@ class Explicit(Greedy):
     States are [B, S] float64 for B topics side by side with N candidates and S subtopics each.
     """
 
+    start: ClassVar[float]
+    """The state of a subtopic before any document is chosen."""
+
     def __init__(self, config: ExplicitConfig | None = None) -> None:
         self.config = config or ExplicitConfig()
 
-    @abstractmethod
     def _value(self, topic: Topic) -> ScoreArray:
-        """The part of a score that does not depend on subtopics: [N] float64."""
-
-    @abstractmethod
-    def _fresh(self, weights: ScoreArray) -> ScoreArray:
-        """The state before any document is chosen: [B, S] float64."""
+        """The part of a score that does not depend on subtopics, if there is any: [N] float64."""
+        return np.zeros(topic.n_candidates)
 
     @abstractmethod
     def _gains(self, coverage: ScoreArray, weights: ScoreArray, state: ScoreArray) -> ScoreArray:
@@ -98,6 +98,7 @@ class XQuAD(Explicit):
     """
 
     title = "xQuAD"
+    start = 1.0  # nothing is covered: all of each subtopic is left
 
     def __init__(self, config: XQuADConfig | None = None) -> None:
         self.config: XQuADConfig = config or XQuADConfig()
@@ -105,10 +106,6 @@ class XQuAD(Explicit):
     def _value(self, topic: Topic) -> ScoreArray:
         relevance = relevance_of(topic, self.config.relevance, self.title)
         return self.config.lambda_ * relevance.astype(np.float64)
-
-    def _fresh(self, weights: ScoreArray) -> ScoreArray:
-        """Nothing is covered: all of each subtopic is left."""
-        return np.ones_like(weights)
 
     def _gains(self, coverage: ScoreArray, weights: ScoreArray, state: ScoreArray) -> ScoreArray:
         left = (1.0 - self.config.lambda_) * weights * state
@@ -144,13 +141,7 @@ class PM2(Explicit):
     """
 
     title = "PM-2"
-
-    def _value(self, topic: Topic) -> ScoreArray:
-        return np.zeros(topic.n_candidates)
-
-    def _fresh(self, weights: ScoreArray) -> ScoreArray:
-        """No subtopic has a seat."""
-        return np.zeros_like(weights)
+    start = 0.0  # no subtopic has a seat
 
     def _gains(self, coverage: ScoreArray, weights: ScoreArray, state: ScoreArray) -> ScoreArray:
         lambda_ = self.config.lambda_
@@ -183,7 +174,7 @@ class _Choice(Choice):
     ) -> None:
         self.value: ScoreArray = value
         self._ranker, self._coverage, self._weights, self._rows = ranker, coverage, weights, rows
-        self._state = ranker._fresh(weights)
+        self._state = np.full_like(weights, ranker.start)
         self._each = np.arange(len(value))
         self._nearest = np.zeros(value.shape, dtype=np.float32)
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from srd_agents.decoding import rankings_of
 from srd_agents.fitting import Validation
 from srd_agents.heuristic.greedy import Progress, Stepwise
-from srd_agents.networks.checkpoint import load_module, module_arrays
+from srd_agents.networks.checkpoint import load_module, module_arrays, to_array
 from srd_agents.networks.inputs import Inputs, chosen_log_policy, log_policy
 from srd_agents.networks.learner import NetworkLearner
 from srd_agents.reinforce.config import ReinforceConfig
@@ -76,11 +76,7 @@ class Reinforce(NetworkLearner[ReinforceConfig], Stepwise):
 
     def _rank_batch(self, topics: Sequence[Topic], k: int) -> list[IntArray]:
         weights = self._ranking_policy()
-
-        def draft(block: list[Topic], rankings: int) -> Standing:
-            return Standing(weights, seen_together(block), rankings)
-
-        return rankings_of(self.config, topics, k, draft)
+        return rankings_of(self.config, topics, k, lambda block, each: Standing(weights, seen_together(block), each))
 
     def _ranking_policy(self) -> PolicyWeights:
         """The weights that rank: both parts, or relations alone where validation chose so."""
@@ -142,8 +138,7 @@ class Reinforce(NetworkLearner[ReinforceConfig], Stepwise):
 
     def _parameters(self) -> dict[str, NDArray[Any]]:
         """Copies of what is learned, without what is fixed or chosen."""
-        learned = dict(self._network.named_parameters())
-        return {name: array for name, array in module_arrays(self._network).items() if name in learned}
+        return {name: to_array(parameter) for name, parameter in self._network.named_parameters()}
 
     def _update(self, batch: IntArray) -> Mapping[str, float]:
         acting = PolicyWeights.of(module_arrays(self._network))
@@ -231,7 +226,6 @@ class Reinforce(NetworkLearner[ReinforceConfig], Stepwise):
         super()._restore_training(state)
         shown = self._weights()
         load_module(self._network, state["network"], "network in training")
-        learned = dict(self._network.named_parameters())
-        self._mean = {name: shown[name] for name in learned} if self.config.average else None
+        self._mean = {name: shown[name] for name in self._parameters()} if self.config.average else None
         check_integer("updates", state["updates"], 0)
         self._updates = state["updates"]

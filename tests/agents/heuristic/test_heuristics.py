@@ -89,11 +89,6 @@ def test_random_order_depends_on_seed_and_query_only() -> None:
     assert make_ranker("random").rank(topic(6), 6).tolist() == [4, 5, 2, 3, 1, 0]
 
 
-def test_random_order_is_uniform() -> None:
-    firsts = [int(make_ranker("random", seed=seed).rank(topic(4), 1)[0]) for seed in range(800)]
-    assert all(150 < firsts.count(candidate) < 250 for candidate in range(4))
-
-
 def value_of(name: str, given_topic: Topic, ranking: Any) -> float:
     bound = measure(name, normalizer="candidates").bind([Reference.of(given_topic, "candidates")], len(ranking))
     judgments = given_topic.judgments

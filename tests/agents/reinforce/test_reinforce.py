@@ -9,7 +9,7 @@ import pytest
 import torch
 from small_topics import partial_topic, small_topic
 
-from srd_agents.decoding import Decoding, decode, log_softmax
+from srd_agents.decoding import Decoding, decode
 from srd_agents.fitting import Validation
 from srd_agents.networks.checkpoint import module_arrays
 from srd_agents.networks.directions import ranked_so_far
@@ -118,11 +118,6 @@ class Table:
 def test_decoding_finds_the_likeliest_ranking(decoding: Any, sequences: int, expected: list[int]) -> None:
     how = Decoding(decoding=decoding, sequences=sequences)
     assert decode(how, Table(how.rankings), (1, 3), 2, [7]).tolist() == [expected]
-
-
-def test_log_softmax_bears_what_is_off() -> None:
-    found = log_softmax(np.array([1.0, -np.inf, 1.0], np.float32))
-    assert found.tolist() == [pytest.approx(np.log(0.5)), -np.inf, pytest.approx(np.log(0.5))]
 
 
 def test_what_ranks_is_chosen_and_set_without_training() -> None:

@@ -106,9 +106,11 @@ def test_a_missing_query_gives_the_middle_state() -> None:
     assert (initial == 0.5).all()
 
 
-def test_returns_by_hand() -> None:
+def test_returns_and_loss_by_hand() -> None:
     rewards = torch.tensor([[1.0, 2.0, 4.0], [3.0, 0.0, 0.0]])
     assert returns_from(rewards).tolist() == [[7.0, 6.0, 4.0], [3.0, 0.0, 0.0]]
+    chosen, active = torch.tensor([[-1.0, -2.0], [-3.0, -4.0]]), torch.tensor([[True, True], [True, False]])
+    assert reinforce_loss(chosen, torch.full((2, 2), 2.0), active).tolist() == [6.0, 6.0]
 
 
 def test_leave_one_out_by_hand() -> None:
@@ -141,24 +143,15 @@ def test_scaling_makes_the_root_mean_square_one_over_filled_ranks() -> None:
 
 
 def test_policy_and_entropy_by_hand() -> None:
-    logits = torch.tensor([[math.log(1.0), math.log(3.0), 50.0], [1.0, 2.0, 3.0], [7.0, 7.0, 7.0]])
+    logits = torch.tensor([[math.log(1.0), math.log(3.0), 50.0], [1.0, 2.0, 3.0], [7.0, 7.0, 7.0]], requires_grad=True)
     allowed = torch.tensor([[True, True, False], [False, True, False], [True, True, True]])
     log_pi = log_policy(logits, allowed)
     assert log_pi[0, :2].exp().tolist() == pytest.approx([0.25, 0.75])
     assert log_pi.exp()[0, 2] == 0
     by_hand = [-(0.25 * math.log(0.25) + 0.75 * math.log(0.75)), 0.0, math.log(3)]
     assert entropy(log_pi).tolist() == pytest.approx(by_hand, rel=1e-6, abs=1e-7)
-
-
-def test_the_entropy_gradient_is_finite_with_masks() -> None:
-    logits = torch.tensor([[0.5, -2.0, 3.0], [0.0, 0.0, 0.0]], requires_grad=True)
-    allowed = torch.tensor([[True, False, True], [False, False, False]])
-    entropy(log_policy(logits, allowed)).sum().backward()  # type: ignore[no-untyped-call]
-    assert logits.grad.isfinite().all()
-    assert logits.grad[0, 1] == 0
-
-
-def test_ranks_after_the_end_do_not_count() -> None:
-    chosen = torch.tensor([[-1.0, -2.0], [-3.0, -4.0]])
-    active = torch.tensor([[True, True], [True, False]])
-    assert reinforce_loss(chosen, torch.full((2, 2), 2.0), active).tolist() == [6.0, 6.0]
+    none = log_policy(logits, torch.zeros(3, 3, dtype=torch.bool))
+    for found in (log_pi, none):
+        (gradient,) = torch.autograd.grad(entropy(found).sum(), logits, retain_graph=True)
+        assert gradient.isfinite().all()
+    assert torch.autograd.grad(entropy(log_pi).sum(), logits)[0][0, 2] == 0

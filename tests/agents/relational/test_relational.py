@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
-from small_topics import partial_topic, refused, seeds
+from small_topics import bare_topic, partial_topic, refused, seeds
 
 from srd_agents.registry import make_ranker
 from srd_agents.relational.forward import Related, checked_weights, offered_share, weight_shapes
@@ -37,7 +37,6 @@ from srd_agents.relational.relations import (
     standardised,
 )
 from srd_gym.testing import check_ranker
-from srd_gym.topic import Topic
 
 
 def some_weights(seed: int = 0, *, all_at_work: bool = False) -> Any:
@@ -176,13 +175,8 @@ ODD_VECTORS = [np.zeros((6, 4)), np.ones((6, 4)), np.eye(6, 4) * 1e-30, np.full(
 @pytest.mark.parametrize("extras", [True, False])
 def test_odd_vectors_still_give_a_ranking(vectors: np.ndarray[Any, Any], extras: bool) -> None:
     n = len(vectors)
-    topic = Topic(
-        query_id="odd",
-        doc_ids=tuple(map(str, range(n))),
-        doc_vectors=vectors,
-        query_vector=np.zeros(4) if extras else None,
-        retrieval_scores=np.ones(n) if extras else None,
-    )
+    told = {"query_vector": np.zeros(4), "retrieval_scores": np.ones(n)} if extras else {}
+    topic = bare_topic(n, doc_vectors=vectors, **told)
     relations = relations_of([topic])
     assert all(np.isfinite(part).all() for part in relations)
     assert relations.static.shape[-1] == len(STATIC)
@@ -196,9 +190,7 @@ def test_odd_vectors_still_give_a_ranking(vectors: np.ndarray[Any, Any], extras:
 def test_novelty_prefers_what_is_unlike_all_chosen(seed: int) -> None:
     rng = np.random.default_rng(seed)
     vectors = rng.normal(size=(2, 12, 24)).astype(np.float32)
-    topics = [
-        Topic(query_id=str(i), doc_ids=tuple(map(str, range(12))), doc_vectors=each) for i, each in enumerate(vectors)
-    ]
+    topics = [bare_topic(12, str(i), doc_vectors=each) for i, each in enumerate(vectors)]
     ranker = Pretrained(PretrainedConfig(novelty=0.5))
     cosines = unit_vectors(vectors) @ unit_vectors(vectors).swapaxes(1, 2)
     for topic, alike, ranking in zip(topics, cosines, ranker.rank_batch(topics, 6), strict=True):

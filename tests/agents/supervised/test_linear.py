@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from small_topics import small_topic
 
 from srd_agents.fitting import Validation
 from srd_agents.registry import make_ranker
@@ -41,13 +42,11 @@ def toy(index: int) -> Topic:
     order = rng.permutation(12)
     centres = np.linalg.qr(rng.normal(size=(6, 6)))[0]
     kind = np.concatenate([subtopic, np.full(6, 3)])
-    return Topic(
-        query_id=f"toy{index}",
-        doc_ids=tuple(f"d{i}" for i in range(12)),
+    return small_topic(
+        judgments[order],
+        f"toy{index}",
         doc_texts=tuple(texts[i] for i in order),
         doc_vectors=(centres[kind] + 0.05 * rng.normal(size=(12, 6)))[order],
-        subtopic_ids=("0", "1", "2"),
-        judgments=judgments[order],
         doc_features=np.stack([(np.arange(12) < 6) + 0.3 * rng.random(12), rng.random(12)], axis=1)[order],
         feature_names=("BM25", "noise"),
     )

@@ -10,10 +10,10 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from small_topics import small_topic
 
 from srd_agents.supervised.smooth.network import before_by_gaussians, before_by_sigmoid, smooth_measure
 from srd_gym.measures import Reference, measure
-from srd_gym.topic import Topic
 
 
 def drawn(seed: int, n: int, s: int) -> tuple[Any, Any]:
@@ -26,14 +26,7 @@ def drawn(seed: int, n: int, s: int) -> tuple[Any, Any]:
 
 def true_value(name: str, judgments: Any, scores: Any) -> float:
     """The measure of the list sorted by the scores, as the rest of the project computes it (its plain sum)."""
-    n, s = judgments.shape
-    topic = Topic(
-        query_id="q",
-        doc_ids=tuple(map(str, range(n))),
-        subtopic_ids=tuple(map(str, range(s))),
-        judgments=judgments,
-    )
-    bound = measure(name).plain().bind([Reference.of(topic, "candidates")], n)
+    bound = measure(name).plain().bind([Reference.of(small_topic(judgments), "candidates")], len(judgments))
     order = np.argsort(-scores[0].numpy(), kind="stable")
     return float(bound.values(judgments[order][None], 0)[0])
 

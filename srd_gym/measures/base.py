@@ -46,13 +46,13 @@ class Reference:
     ) -> None:
         self.pool: GradeArray = np.asarray(pool, dtype=np.int8)
         self.pool_ids = pool_ids
-        count, width = self.pool.shape
+        count, self.n_subtopics = self.pool.shape
         if pool_ids is not None and len(pool_ids) != count:
             raise ValueError(f"expected one id for each of {count} pool documents, got {len(pool_ids)}")
-        weights = np.ones(width) if subtopic_weights is None else subtopic_weights
+        weights = np.ones(self.n_subtopics) if subtopic_weights is None else subtopic_weights
         self.weights: ScoreArray = np.asarray(weights, dtype=np.float64)
-        if self.weights.shape != (width,):
-            raise ValueError(f"expected one weight for each of {width} subtopics, got shape {self.weights.shape}")
+        if self.weights.shape != (self.n_subtopics,):
+            raise ValueError(f"expected one weight for each of {self.n_subtopics} subtopics, got {self.weights.shape}")
         self._ideals: dict[tuple[float, int], ScoreArray] = {}
 
     @classmethod
@@ -75,11 +75,6 @@ class Reference:
                 "load the qrels with it, or use normalizer='candidates'"
             )
         return cls(topic.pool, topic.pool_ids, topic.subtopic_weights)
-
-    @property
-    def n_subtopics(self) -> int:
-        """S."""
-        return int(self.pool.shape[1])
 
     def relevant(self, rel: int) -> IntArray:
         """[S] int64, relevant pool documents of each subtopic."""

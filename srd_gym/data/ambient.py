@@ -208,22 +208,20 @@ def _bm25(topics: Sequence[Topic]) -> list[FloatArray]:
     stage = by_bm25([text for topic in topics for text in topic.doc_texts or ()])
     found, start = [], 0
     for topic in topics:
-        scores = stage(topic.query_text or "", None)
-        own = np.zeros(topic.n_candidates) if scores is None else scores[start : start + topic.n_candidates]
-        found.append(np.maximum(own, 0).astype(np.float32))
-        start += topic.n_candidates
+        stop = start + topic.n_candidates
+        found.append(np.maximum(stage(topic.query_text or "", None)[start:stop], 0))
+        start = stop
     return found
 
 
 def _cosines(topic: Topic) -> FloatArray:
     """[N] of the query and the results."""
-    scores = by_cosine(topic.require_vectors("an order by cosine"))("", topic.query_vector)
-    if scores is None:
+    if topic.query_vector is None or not topic.query_vector.any():
         raise ValueError(
             f"{_WHAT}: topic {shown(topic.query_id)} has no query vector, which an order by cosine needs; give an .npz "
             "with query_ids and query_vectors, or take order bm25"
         )
-    return scores
+    return by_cosine(topic.require_vectors("an order by cosine"))("", topic.query_vector)
 
 
 def _topic(

@@ -10,7 +10,6 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from srd_agents.features import side_by_side
 from srd_agents.mcts.config import MctsConfig
 from srd_agents.mcts.loss import policy_loss, value_loss
 from srd_agents.mcts.network import NumpyEvaluator, SearchNetwork
@@ -42,10 +41,8 @@ class Mcts(NetworkLearner[MctsConfig]):
     _network: SearchNetwork
     _generator: np.random.Generator
     _core: SelectionCore
-    _orders: IntArray
-    """[T, N]."""
     _topics: list[OrderedTopic]
-    only_training: ClassVar[tuple[str, ...]] = ("_optimizer", "_core", "_orders", "_topics")
+    only_training: ClassVar[tuple[str, ...]] = ("_optimizer", "_core", "_topics")
 
     # Ranking.
 
@@ -104,13 +101,12 @@ class Mcts(NetworkLearner[MctsConfig]):
         self._optimizer = make(parameters, lr=config.learning_rate)
         self._generator = np.random.default_rng([seed, 0x3CE5])
         self._topics = [OrderedTopic.of(topic) for topic in topics]
-        self._orders = side_by_side([topic.order for topic in self._topics])
         self._core = SelectionCore(topics, reward=config.reward, horizon=config.horizon)
 
     def _update(self, batch: IntArray) -> Mapping[str, float]:
         topics = [self._topics[index] for index in batch]
         planner = Planner(config=self.config, simulations=self.config.simulations, rng=self._generator)
-        played, outcome = play_episodes(self._core, self._orders, planner, self._evaluator(topics), batch)
+        played, outcome = play_episodes(self._core, batch, topics, planner, self._evaluator(topics))
         return {"return": float(outcome.mean()), **self._learn(topics, played, outcome)}
 
     def _learn(self, topics: Sequence[OrderedTopic], played: Played, outcome: ScoreArray) -> dict[str, float]:

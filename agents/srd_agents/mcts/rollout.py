@@ -7,11 +7,13 @@ seeded order (`OrderedTopic`). A trees that are searched.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
+from srd_agents.features import side_by_side
 from srd_agents.mcts.config import MctsConfig
 from srd_agents.mcts.root import dirichlet_noise, mix_noise, run_gumbel
 from srd_agents.mcts.search import Evaluator, Search, Terminal, instantiate, run
@@ -114,12 +116,12 @@ class Planner:
         offered = np.arange(width) < n_candidates[:, None]
         for rank in range(ranks):
             on = np.flatnonzero(active[:, rank])
-            allowed[on, rank] = offered[on]
+            allowed[:, rank] = offered
             chosen, policies[on, rank] = self._choose(search, on, offered[on])
             documents[on, rank] = chosen
             offered[on, chosen] = False
-            further = trees.length[on] > rank + 1
-            if rank + 1 < ranks and further.any():
+            if rank + 1 < ranks:
+                further = active[on, rank + 1]
                 move(search, on[further], chosen[further], keep=not self.gumbel)
         return Played(documents, policies, active, allowed)
 
@@ -171,16 +173,16 @@ def move(search: Search, which: IntArray, documents: IntArray, *, keep: bool = T
 
 
 def play_episodes(
-    core: SelectionCore, orders: IntArray, planner: Planner, evaluator: Evaluator, batch: IntArray
+    core: SelectionCore, batch: IntArray, topics: Sequence[OrderedTopic], planner: Planner, evaluator: Evaluator
 ) -> tuple[Played, ScoreArray]:
     """Search through episodes of training topics; the simulator gives every list its worth.
 
     Args:
         core: the simulator.
-        orders: [T, N] seeded order of each of its topics' candidates.
+        batch: [B] topics of the simulator.
+        topics: the same.
         planner: how.
         evaluator: the network on these topics.
-        batch: [B] topics of the simulator.
 
     Returns:
         (what was played, [B] the measure of each finished list).
@@ -188,7 +190,7 @@ def play_episodes(
     Raises:
         ValueError: the simulator pays by a user's own reward: a search needs a measure of finished lists.
     """
-    bound, places = core.bound, orders[batch]
+    bound, places = core.bound, side_by_side([topic.order for topic in topics])
     if bound is None:
         raise ValueError(f"reward {core.reward_name!r} is not a measure: a search needs the measure of finished lists")
 

@@ -79,8 +79,7 @@ def run_gumbel(search: Search, which: IntArray, simulations: int, gumbel: ScoreA
     trees = search.trees
     expand_roots(search, which)
     blocks = trees.block[trees.root[which]]
-    most = min(MOST_CONSIDERED, simulations)
-    roots = [_Halving(trees, int(block), g, most, simulations) for block, g in zip(blocks, gumbel, strict=True)]
+    roots = [_Halving(trees, int(block), g, simulations) for block, g in zip(blocks, gumbel, strict=True)]
     # A list, not a generator: every root must plan.
     while any([root.plan() for root in roots]):
         for turn in range(max(len(root.planned) for root in roots)):
@@ -120,17 +119,17 @@ def transformed(q: ScoreArray, most_visits: float) -> ScoreArray:
 class _Halving:
     """Sequential halving at one root, whose edges it lays out by falling g + logit."""
 
-    def __init__(self, trees: Trees, block: int, gumbel: ScoreArray, most: int, simulations: int) -> None:
-        self._trees, self._block, self._left = trees, block, simulations
+    def __init__(self, trees: Trees, block: int, gumbel: ScoreArray, simulations: int) -> None:
+        self._trees, self._block = trees, block
+        self._simulations = self._left = simulations
         size = int(np.isfinite(trees.edges[block, MEAN]).sum())
         score = np.full(trees.document.shape[1], -np.inf)
         documents = trees.document[block, :size]
         score[:size] = np.log(trees.edges[block, PRIOR, :size].astype(np.float64)) + gumbel[documents]
         order = _sort_untried(trees, block, score)
         self._score = score[order]
-        self._actions = np.arange(min(most, size))
+        self._actions = np.arange(min(MOST_CONSIDERED, simulations, size))
         self._phases = max(1, math.ceil(math.log2(len(self._actions))))
-        self._simulations = simulations
         self.planned: list[int] = []
 
     def plan(self) -> bool:

@@ -165,10 +165,8 @@ class Trees:
         self.opened[blocks] = 0
 
     def root_edges(self, tree: int) -> tuple[NDArray[np.int16], NDArray[np.int32]]:
-        """The documents that one root's tried edges rank, and the visits of each."""
+        """The documents that the tried edges of one root, which has been searched, rank, and the visits of each."""
         block = self.block[self.root[tree]]
-        if block < 0:
-            return np.empty(0, np.int16), np.empty(0, np.int32)
         tried = int(self.opened[block])
         return self.document[block, :tried], self.visits[self.child[block, :tried]]
 

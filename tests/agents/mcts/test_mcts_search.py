@@ -15,7 +15,7 @@ from small_topics import random_topics, refused, seeds
 
 from srd_agents.fitting import Validation
 from srd_agents.mcts.config import MctsConfig
-from srd_agents.mcts.rollout import Planner, most_visited, move, play_episodes, seeded_order, visit_shares
+from srd_agents.mcts.rollout import OrderedTopic, Planner, most_visited, move, play_episodes, seeded_order, visit_shares
 from srd_agents.mcts.root import dirichlet_noise, improved_policy, mix_noise, run_gumbel
 from srd_agents.mcts.search import Search, instantiate, run
 from srd_agents.mcts.tree import PRIOR, Trees
@@ -102,7 +102,7 @@ def test_enough_simulations_find_the_best_list_there_is(gumbel: bool, seed: int,
     bound = core.bound
     length = min(horizon, count)
     lists = np.array(list(itertools.permutations(range(count), length)))
-    orders = np.stack([seeded_order(topic) for topic in topics])
+    ordered = [OrderedTopic.of(topic) for topic in topics]
     network = Table(count, np.ones(3), flat=True)
     batch = np.arange(len(topics))
     best = np.array([bound.score_rankings(lists, core.arrays.judgments, np.full(len(lists), t)).max() for t in batch])
@@ -111,7 +111,7 @@ def test_enough_simulations_find_the_best_list_there_is(gumbel: bool, seed: int,
         root = "gumbel" if gumbel else "puct"
         config = MctsConfig(horizon=horizon, root=root, exploration=1.0)
         planner = Planner(config=config, simulations=simulations, rng=np.random.default_rng(seed))
-        played, found = play_episodes(core, orders, planner, network, batch)
+        played, found = play_episodes(core, batch, ordered, planner, network)
         assert played.active.sum() == 3 * length
         worst = float((best - found).max())
         if worst < 1e-12:

@@ -15,7 +15,6 @@ from srd_agents.networks.attention import initialise
 from srd_agents.networks.inputs import Inputs, shared_tensor
 from srd_agents.sb3.network import CandidateNetwork, Judged
 from srd_agents.sb3.spaces import shapes_of
-from srd_gym.checks import check_integer
 from srd_gym.core.arrays import TopicArrays, TopicSource
 
 
@@ -38,7 +37,6 @@ class CandidateExtractor(BaseFeaturesExtractor):
 
     def __init__(self, observation_space: spaces.Space, topics: TopicSource | None = None, hidden: int = 64) -> None:  # type: ignore[type-arg] # as SB3 has it
         shapes = shapes_of(observation_space)
-        check_integer("hidden", hidden, 1)
         super().__init__(observation_space, features_dim=2 * shapes.candidates + 1 + hidden)
         self.lookup: TopicLookup | None = None
         arrays = None if topics is None else TopicArrays.of(topics, shapes.candidates)

@@ -105,22 +105,6 @@ def rank_greedily(network: CandidateNetwork, topic: Topic, k: int) -> IntArray:
     """The candidate of the highest score at each rank, the first of equals: [min(k, N)] int64.
 
     Topics go one by one: in a batch, a topic's scores would depend on the others in their last bit.
-    """
-    count = min(k, topic.n_candidates)
-    inputs, place = topic_inputs(network, topic), network.inputs.shift.device
-    ranking = torch.full((1, count), -1, dtype=torch.int64, device=place)
-    allowed = torch.ones((1, topic.n_candidates), dtype=torch.bool, device=place)
-    for rank in range(count):
-        scores = network(inputs, ranking).scores
-        best = int(scores.masked_fill(~allowed, -torch.inf).argmax())
-        ranking[0, rank] = best
-        allowed[0, best] = False
-    found: IntArray = ranking[0].cpu().numpy().copy()
-    return found
-
-
-def topic_inputs(network: CandidateNetwork, topic: Topic) -> Inputs:
-    """What the network sees of one topic.
 
     Raises:
         ValueError: no vectors, or of another width than the network's.
@@ -130,7 +114,17 @@ def topic_inputs(network: CandidateNetwork, topic: Topic) -> Inputs:
             f"the policy was built for document vectors of width {network.width}, but topic {topic.query_id!r} has "
             f"{topic.vector_width or 'none'}; make its vectors the same way as those of training"
         )
-    seen, n = inputs_of([topic], network.inputs.shift), topic.n_candidates
-    scores = np.zeros(n, np.float32) if topic.retrieval_scores is None else topic.retrieval_scores
-    order = order_columns(scores[None], np.ones((1, n), np.bool_))
-    return seen._replace(features=torch.from_numpy(order).to(seen.documents.device))
+    n, count = topic.n_candidates, min(k, topic.n_candidates)
+    given = np.zeros(n, np.float32) if topic.retrieval_scores is None else topic.retrieval_scores
+    order = torch.from_numpy(order_columns(given[None], np.ones((1, n), np.bool_)))
+    inputs, place = inputs_of([topic], network.inputs.shift), network.inputs.shift.device
+    inputs = inputs._replace(features=order.to(place))
+    ranking = torch.full((1, count), -1, dtype=torch.int64, device=place)
+    allowed = torch.ones((1, n), dtype=torch.bool, device=place)
+    for rank in range(count):
+        scores = network(inputs, ranking).scores
+        best = int(scores.masked_fill(~allowed, -torch.inf).argmax())
+        ranking[0, rank] = best
+        allowed[0, best] = False
+    found: IntArray = ranking[0].cpu().numpy().copy()
+    return found

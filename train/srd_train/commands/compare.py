@@ -16,7 +16,6 @@ from srd_gym.data.trec import TopicText, read_topics_xml
 from srd_gym.topic import TopicSet
 from srd_gym.trec_files import read_qrels, read_run
 from srd_train.commands.console import DEFAULT_MEASURES, Files, Measures, Output, SomeFile, SomeText, print_table
-from srd_train.report.tables import ResultTable
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,7 +94,12 @@ class Compare:
             return 0
         print_table(table, output, legend_of([table]))
         if self.per_topic:
-            _print_topics(table, scores, output)
+            first = table.measures[0]
+            rows = [
+                [query_id, *(f"{of_run[query_id][first]:.4f}" for of_run in scores.values())]
+                for query_id in next(iter(scores.values()))
+            ]
+            output.table(f"{first} by topic", ["topic", *scores], rows)
         for said in (*(f"notice: {problem}" for problem in problems), *map(str, written)):
             output.notice(said)
         return 0
@@ -123,13 +127,3 @@ def _texts(paths: Sequence[str]) -> TopicSet | Mapping[str, TopicText] | None:
     if len(paths) == 1 and Path(paths[0]).suffix == ".parquet":
         return load_topics(paths[0])
     return read_topics_xml(paths) if paths else None
-
-
-def _print_topics(table: ResultTable, scores: Mapping[str, Mapping[str, Mapping[str, float]]], output: Output) -> None:
-    """Scores of the first measure, a row for each topic, in the order of the qrels."""
-    first = table.measures[0]
-    rows = [
-        [query_id, *(f"{of_run[query_id][first]:.4f}" for of_run in scores.values())]
-        for query_id in next(iter(scores.values()))
-    ]
-    output.table(f"{first} by topic", ["topic", *scores], rows, elsewhere="--json")

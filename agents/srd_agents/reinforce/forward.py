@@ -21,60 +21,36 @@ from srd_gym.protocols import BoolArray, IntArray
 from srd_gym.topic import Topic
 
 
-class Directed(NamedTuple):
-    """The arrays of `srd_agents.networks.directions.Directions`, ready to multiply with from the left."""
+def ready_directions(arrays: Mapping[str, NDArray[Any]]) -> Weights:
+    """The arrays of `srd_agents.networks.directions.Directions`, ready to multiply with from the left.
 
-    document: Array
-    """[F, H], the fixed scale of the vectors divided out."""
-    document_bias: Array
-    """[H], the fixed shift taken off."""
-    query: Array
-    """[F, 2H], of the rows and of the query's own row."""
-    query_bias: Array
-    """[2H], the fixed shift taken off."""
-    no_query_bias: Array
-    """[2H], where a topic has no query."""
-    columns: Array
-    """[D, H]."""
-    row: Array
-    """[H, H]."""
-    row_bias: Array
-    context: Array
-    """[3H, H], the part of the state that stays."""
-    state_bias: Array
-    ranked: Array
-    """[3H + 1, H], the part of the state that changes."""
-    pointer: Array
-    """[H, H]."""
-    pointer_bias: Array
-    prior: Array
-    """[H + D]."""
-
-    @classmethod
-    def of(cls, arrays: Mapping[str, NDArray[Any]]) -> Directed:
-        """From the module's arrays by name."""
-        hidden, scale = arrays["row.weight"].shape[0], arrays["inputs.scale"]
-        document = np.ascontiguousarray((arrays["from_document.weight"] / scale).T)
-        own = np.concatenate([np.zeros(hidden, np.float32), arrays["query.bias"]])
-        query = np.ascontiguousarray((np.concatenate([arrays["from_query.weight"], arrays["query.weight"]]) / scale).T)
-        state = np.ascontiguousarray(arrays["state.weight"].T)
-        size = np.float32(hidden**-0.5)
-        return cls(
-            document=document,
-            document_bias=arrays["from_document.bias"] - arrays["inputs.shift"] @ document,
-            query=query,
-            query_bias=own - arrays["inputs.shift"] @ query,
-            no_query_bias=own,
-            columns=np.ascontiguousarray(arrays["from_columns.weight"].T),
-            row=np.ascontiguousarray(arrays["row.weight"].T),
-            row_bias=arrays["row.bias"],
-            context=state[: 3 * hidden],
-            state_bias=arrays["state.bias"],
-            ranked=state[3 * hidden :],
-            pointer=np.ascontiguousarray(arrays["pointer.weight"].T) * size,
-            pointer_bias=arrays["pointer.bias"] * size,
-            prior=arrays["prior.weight"][0],
-        )
+    Matrices are [inputs, outputs].
+    The fixed scale of the vectors is divided out, the fixed shift is taken off the biases. "query" makes both the rows'
+    part and the query's own row, [F, 2H]; "context" is the part of the state that stays, [3H, H], and "ranked" the part
+    that changes, [3H + 1, H].
+    """
+    hidden, scale = arrays["row.weight"].shape[0], arrays["inputs.scale"]
+    document = np.ascontiguousarray((arrays["from_document.weight"] / scale).T)
+    own = np.concatenate([np.zeros(hidden, np.float32), arrays["query.bias"]])
+    query = np.ascontiguousarray((np.concatenate([arrays["from_query.weight"], arrays["query.weight"]]) / scale).T)
+    state = np.ascontiguousarray(arrays["state.weight"].T)
+    size = np.float32(hidden**-0.5)
+    return {
+        "document": document,
+        "document_bias": arrays["from_document.bias"] - arrays["inputs.shift"] @ document,
+        "query": query,
+        "query_bias": own - arrays["inputs.shift"] @ query,
+        "no_query_bias": own,
+        "columns": np.ascontiguousarray(arrays["from_columns.weight"].T),
+        "row": np.ascontiguousarray(arrays["row.weight"].T),
+        "row_bias": arrays["row.bias"],
+        "context": state[: 3 * hidden],
+        "state_bias": arrays["state.bias"],
+        "ranked": state[3 * hidden :],
+        "pointer": np.ascontiguousarray(arrays["pointer.weight"].T) * size,
+        "pointer_bias": arrays["pointer.bias"] * size,
+        "prior": arrays["prior.weight"][0],
+    }
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,7 +58,7 @@ class PolicyWeights:
     """What a policy is: its two parts, one of which may be missing."""
 
     relations: Weights | None
-    directions: Directed | None
+    directions: Weights | None
 
     @classmethod
     def of(cls, arrays: Mapping[str, NDArray[Any]]) -> PolicyWeights:
@@ -93,7 +69,7 @@ class PolicyWeights:
         )
         return cls(
             relations=checked_weights(relations) if relations else None,
-            directions=Directed.of(directions) if directions else None,
+            directions=ready_directions(directions) if directions else None,
         )
 
 
@@ -151,43 +127,45 @@ class Standing:
 class _Pointing:
     """The directions' part of `Standing`."""
 
-    def __init__(self, weights: Directed, seen: Seen, rankings: int) -> None:
-        self._weights, hidden = weights, len(weights.row)
+    def __init__(self, weights: Weights, seen: Seen, rankings: int) -> None:
+        self._weights, hidden = weights, len(weights["row"])
         given = np.any(seen.queries, axis=1, keepdims=True)[:, None]
         # One product a topic ([B, 1, F] times a matrix), so that a topic's numbers do not depend on the others.
-        query = np.matmul(seen.queries[:, None], weights.query)
-        query += np.where(given, weights.query_bias, weights.no_query_bias)
+        query = np.matmul(seen.queries[:, None], weights["query"])
+        query += np.where(given, weights["query_bias"], weights["no_query_bias"])
         static = seen.relations.static
-        rows = np.matmul(seen.documents, weights.document)
-        rows += np.matmul(static, weights.columns)
-        rows += query[..., :hidden] + weights.document_bias
+        rows = np.matmul(seen.documents, weights["document"])
+        rows += np.matmul(static, weights["columns"])
+        rows += query[..., :hidden] + weights["document_bias"]
         np.maximum(rows, 0, out=rows)
-        rows = np.matmul(rows, weights.row)
-        rows += weights.row_bias
+        rows = np.matmul(rows, weights["row"])
+        rows += weights["row_bias"]
         np.maximum(rows, 0, out=rows)
-        self._prior = (np.matmul(rows, weights.prior[:hidden]) + np.matmul(static, weights.prior[hidden:]))[:, None]
+        self._prior = (np.matmul(rows, weights["prior"][:hidden]) + np.matmul(static, weights["prior"][hidden:]))[
+            :, None
+        ]
         self._rows, self._topics = rows, np.arange(len(rows))[:, None]
         self._columns = rows.swapaxes(1, 2)
         real = rows if seen.present.all() else rows * seen.present[..., None]
         mean = real.sum(axis=1) / seen.present.sum(axis=1, keepdims=True, dtype=np.float32)
         context = np.concatenate([np.maximum(query[:, 0, hidden:], 0), mean, real.max(axis=1)], axis=1)
-        self._fixed = np.matmul(context[:, None], weights.context) + weights.state_bias
+        self._fixed = np.matmul(context[:, None], weights["context"]) + weights["state_bias"]
         self._state = np.zeros((len(rows), rankings, 3 * hidden + 1), np.float32)
         self._size = 0
 
     def scores(self) -> Array:
-        summary = np.matmul(self._state, self._weights.ranked)
+        summary = np.matmul(self._state, self._weights["ranked"])
         summary += self._fixed
         np.maximum(summary, 0, out=summary)
-        pointers = np.matmul(summary, self._weights.pointer)
-        pointers += self._weights.pointer_bias
+        pointers = np.matmul(summary, self._weights["pointer"])
+        pointers += self._weights["pointer_bias"]
         found = np.matmul(pointers, self._columns)
         found += self._prior
         return np.asarray(found)
 
     def add(self, chosen: IntArray) -> None:
         self._size += 1
-        rows, hidden = self._rows[self._topics, chosen], len(self._weights.row)
+        rows, hidden = self._rows[self._topics, chosen], len(self._weights["row"])
         self._state[..., :hidden] += rows * np.float32(10**-0.5)
         self._state[..., hidden : 2 * hidden] += rows * np.float32(10**-0.5 / np.log2(self._size + 1))
         largest = self._state[..., 2 * hidden : -1]

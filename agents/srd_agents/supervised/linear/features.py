@@ -79,11 +79,6 @@ class WordDirections:
         self._values = np.divide(values, lengths, out=np.zeros_like(values), where=lengths > 0)
         self._starts = np.searchsorted(words.document, np.arange(words.n_documents + 1))
 
-    @property
-    def differ(self) -> bool:
-        """Whether some word tells texts apart."""
-        return bool(self._values.any())
-
     def cosines(self, index: int) -> NDArray[np.float64]:
         """Cosines of one text with all: [N]."""
         own = slice(self._starts[index], self._starts[index + 1])
@@ -94,7 +89,7 @@ class WordDirections:
         return np.asarray(products, np.float64)
 
     def mean(self) -> float:
-        """The mean cosine over all pairs of texts, each with itself included."""
+        """The mean cosine over all pairs of texts, each with itself included; 0 where no word tells texts apart."""
         if not len(self._values):
             return 0.0
         total = np.bincount(self._words.word, weights=self._values, minlength=len(self._words.words))
@@ -211,7 +206,8 @@ class Relations:
         self._unit = unit
         self._cosine_scale = _inverse(1.0 - float(np.square(unit.mean(axis=0)).sum())) if unit.any() else 0.0
         self._texts = WordDirections(Words.of(topic.doc_texts or ("",) * topic.n_candidates))
-        self._text_scale = _inverse(1.0 - self._texts.mean()) if self._texts.differ else 0.0
+        alike = self._texts.mean()
+        self._text_scale = _inverse(1.0 - alike) if alike else 0.0
 
     def rows(self, documents: IntArray) -> Floats:
         """Relations of some documents with all: [U, D, N] float32.

@@ -194,6 +194,7 @@ def test_human_in_the_other_environments(pyplot: Any) -> None:
     assert env.render() is None
     env.close()
     assert len(pyplot.pauses) == 6
+    assert [each.metadata["render_fps"] for each in (SelectionEnv, vector, env)] == [4] * 3
     assert pyplot.get_fignums() == []
 
 

@@ -152,7 +152,7 @@ def left_after(core: SelectionCore, *actions: int) -> list[int]:
 
 
 def test_of_two_equally_near_the_later_goes_and_a_wasted_rank_drops_nothing() -> None:
-    core = SelectionCore(line(0, 1, 2, 3, 10, 11, 12, 20, 30, 31, 40), horizon=3, pruning=KNN(k=1))
+    core = SelectionCore(line(0, 1, 2, 3, 10, 11, 12, 20, 30, 31, 45), horizon=3, pruning=KNN(k=1))
     assert left_after(core, 5) == left_after(core, 5, 5) == [0, 1, 2, 3, 4, 7, 8, 9, 10]
 
 

@@ -90,17 +90,15 @@ def test_what_is_written_is_read_back_exactly(topics: TopicSet, tmp_path_factory
 
 
 def test_other_tools_may_write_wider_types_and_nested_lists(tmp_path: Path) -> None:
-    table = pa.table(
-        {
-            "query_id": pa.array(["7", "8"], pa.large_string()),
-            "doc_ids": pa.array([["x", "y"], ["z"]], pa.large_list(pa.large_string())),
-            "doc_vectors": pa.array([[[1.0, 2.0], [3.0, 4.0]], [[5.0, 6.0]]], pa.list_(pa.list_(pa.float64()))),
-            "subtopic_ids": [["s"], ["s"]],
-            "judgments": pa.array([[1, 0], None], pa.list_(pa.int64())),
-        }
-    )
+    columns = {
+        "query_id": pa.array(["7", "8"], pa.large_string()),
+        "doc_ids": pa.array([["x", "y"], ["z"]], pa.large_list(pa.large_string())),
+        "doc_vectors": pa.array([[[1.0, 2.0], [3.0, 4.0]], [[5.0, 6.0]]], pa.list_(pa.list_(pa.float64()))),
+        "subtopic_ids": [["s"], ["s"]],
+        "judgments": pa.array([[1, 0], None], pa.list_(pa.int64())),
+    }
     path = tmp_path / "pandas.parquet"
-    pq.write_table(table, path)
+    pq.write_table(pa.table(columns), path)
     read = read_topics(path)
     assert read.name == "pandas"
     np.testing.assert_array_equal(read[0].doc_vectors, [[1, 2], [3, 4]])

@@ -112,10 +112,8 @@ def table(*ids: str, width: int = 2, source: str = "file") -> VectorTable:
 
 
 def test_vectors_meet_documents_queries_and_subtopics() -> None:
-    attached = attach_vectors(
-        two_topics(), table("c", "b", "a"), queries=table("2", "q one"), subtopics=table("1.2", "first")
-    )
-    first, second = attached
+    queries, subtopics = table("2", "q one"), table("1.2", "first")
+    first, second = attached = attach_vectors(two_topics(), table("c", "b", "a"), queries=queries, subtopics=subtopics)
     assert not attached.simulated
     np.testing.assert_array_equal(first.doc_vectors, [[4, 5], [2, 3]])
     np.testing.assert_array_equal(first.query_vector, [2, 3])

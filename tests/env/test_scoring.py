@@ -99,8 +99,9 @@ def test_documents_are_handed_out_by_reference_and_read_only() -> None:
 
 @given(data=st.data())
 def test_environment_equals_batched_twin_equals_an_evaluation(data: st.DataObject) -> None:
-    rewards = ["alpha_nDCG@10", "StRecall@2", ("alpha_nDCG@3", "ERR_IA@5"), "ERR_IA"]
-    reward = data.draw(st.sampled_from(rewards))
+    reward = data.draw(
+        st.sampled_from([("alpha_nDCG@10",), ("StRecall@2",), ("alpha_nDCG@3", "ERR_IA@5"), ("ERR_IA",)])
+    )
     env = scoring_v0.parallel_env(TOPICS, reward=reward, measures=("alpha_DCG@10", "ERR_IA@5"), n_scores=4)
     query_id = data.draw(st.sampled_from(TOPICS.query_ids))
     env.reset(seed=0, options={"query_id": query_id})
@@ -115,7 +116,7 @@ def test_environment_equals_batched_twin_equals_an_evaluation(data: st.DataObjec
     padded = np.array([scores + [0] * (len(env.possible_agents) - n)])
     twin = env.core.step([position], padded)
     assert set(rewards.values()) == {twin.item()}
-    names = [measure(name).at(TOPICS.max_candidates) for name in ((reward,) if isinstance(reward, str) else reward)]
+    names = [measure(name).at(TOPICS.max_candidates) for name in reward]
     assert list(env.measures) == list(dict.fromkeys([*map(str, names), "alpha_DCG@10", "ERR_IA@5"]))
     plain = [name.plain() for name in names]
     found = evaluate(TOPICS, {query_id: order}, [*env.measures, *plain]).per_topic[query_id]
@@ -185,10 +186,8 @@ def test_wrong_actions_and_scores_are_answered() -> None:
     refused(lambda: env.step({}), "call reset", ResetNeeded)
     env.reset(options={"query_id": TOPICS.query_ids[0]})
     refused(lambda: env.step({"doc_0": 0, "doc_1": 0}), r"1 of 3 documents gave no score \(doc_2\)")
-    refused(
-        lambda: env.step({"doc_0": 0, "doc_1": 4, "doc_2": 0}),
-        "score 4 of candidate 1 in episode 0 is out of range; expected 0 to 3",
-    )
+    message = "score 4 of candidate 1 in episode 0 is out of range; expected 0 to 3"
+    refused(lambda: env.step({"doc_0": 0, "doc_1": 4, "doc_2": 0}), message)
     refused(lambda: env.step({"doc_0": 0, "doc_1": 0, "doc_2": 0, "doc_99": 0}), "no agent 'doc_99'")
     env.step({"doc_0": 0, "doc_1": 0, "doc_2": 0})
     refused(lambda: env.step({"doc_0": 0}), "ended", ResetNeeded)

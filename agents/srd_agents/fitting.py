@@ -95,11 +95,17 @@ def checked_topics(name: str, topics: TopicSet, validation: TopicSet | None) -> 
     """The topics that can be learned from, and the ids of those that cannot.
 
     Raises:
-        ValueError: unlabelled topics, shared queries, missing vectors, other widths, or nothing to learn from.
+        ValueError: unlabelled topics, shared queries, other widths, or nothing to learn from.
     """
-    _check_judged(name, topics, "training")
+    for what, part in (("training", topics), ("validation", validation or ())):
+        unlabelled = [topic.query_id for topic in part if not topic.labelled]
+        if unlabelled:
+            raise ValueError(
+                f"ranker {name!r}: {len(unlabelled)} of {len(part)} {what} topics have no judgments "
+                f"({', '.join(unlabelled[:5])}{', ...' if len(unlabelled) > 5 else ''}); learning needs judged topics: "
+                "leave the others out with TopicSet.select"
+            )
     if validation is not None:
-        _check_judged(name, validation, "validation")
         _check_pair(name, topics, validation)
     trainable = topics.trainable()
     excluded = sorted(set(topics.query_ids) - set(trainable.query_ids))
@@ -110,17 +116,6 @@ def checked_topics(name: str, topics: TopicSet, validation: TopicSet | None) -> 
         what = "training topics have no relevant candidate and are left out of training"
         warnings.warn(f"{len(excluded)} of {len(topics)} {what}: {ids}", stacklevel=2)
     return trainable, excluded
-
-
-def _check_judged(name: str, part: TopicSet, what: str) -> None:
-    """All topics of a part are judged."""
-    unlabelled = [topic.query_id for topic in part if not topic.labelled]
-    if unlabelled:
-        raise ValueError(
-            f"ranker {name!r}: {len(unlabelled)} of {len(part)} {what} topics have no judgments "
-            f"({', '.join(unlabelled[:5])}{', ...' if len(unlabelled) > 5 else ''}); learning needs judged topics: "
-            "leave the others out with TopicSet.select"
-        )
 
 
 def _check_pair(name: str, topics: TopicSet, validation: TopicSet) -> None:

@@ -74,24 +74,21 @@ def test_an_option_of_another_type_is_named_with_its_ranker() -> None:
     refused(lambda: RANKERS["mcts"].configure(rank_by=1), re.escape(message), TypeError)
 
 
-@pytest.mark.parametrize(
-    ("value", "hint", "message"),
-    [
-        (b"x", str | int, "x must be text or a whole number, got b'x' (bytes)"),
-        ({"a": "b"}, Mapping[str, float], "'a' in x must be a number, got 'b' (str)"),
-        (("a", 1), tuple[str, ...], "entry 2 of x must be text, got 1 (int)"),
-        ("x" * 1000, int, f"x must be a whole number, got '{'x' * 79}... (str)"),
-        (True, float, "x must be a number, got True (bool)"),
-        (1, bool, "x must be true or false, got 1 (int)"),
-        (1, float, None),
-        (None, int | None, None),
-        ("a", Literal["a", "b"] | None, None),
-        ([1, 2], tuple[int, ...], None),
-        ({"a": [1]}, Mapping[str, tuple[Any, ...]], None),
-        (object(), Any, None),
-        ({}, dict[str, Any], None),
-    ],
-)
+@pytest.mark.parametrize(("value", "hint", "message"), [
+    (b"x", str | int, "x must be text or a whole number, got b'x' (bytes)"),
+    ({"a": "b"}, Mapping[str, float], "'a' in x must be a number, got 'b' (str)"),
+    (("a", 1), tuple[str, ...], "entry 2 of x must be text, got 1 (int)"),
+    ("x" * 1000, int, f"x must be a whole number, got '{'x' * 79}... (str)"),
+    (True, float, "x must be a number, got True (bool)"),
+    (1, bool, "x must be true or false, got 1 (int)"),
+    (1, float, None),
+    (None, int | None, None),
+    ("a", Literal["a", "b"] | None, None),
+    ([1, 2], tuple[int, ...], None),
+    ({"a": [1]}, Mapping[str, tuple[Any, ...]], None),
+    (object(), Any, None),
+    ({}, dict[str, Any], None),
+])  # fmt: skip
 def test_errors_say_where_a_value_is_wrong_and_values_of_their_type_pass(value: Any, hint: Any, message: Any) -> None:
     right = contextlib.nullcontext()
     with right if message is None else pytest.raises(TypeError, match=f"^{re.escape(message)}$"):

@@ -168,24 +168,21 @@ def test_a_budget_below_every_cost_is_told() -> None:
     assert found.indices.tolist() == found.scores.tolist() == []
 
 
-@pytest.mark.parametrize(
-    ("arguments", "error", "message"),
-    [
-        ({"groups": ["a"], "max_per_group": 1}, ValueError, r"groups have shape \(1,\), expected \(12,\): one a doc"),
-        ({"groups": ["a"] * 12}, ValueError, "groups and max_per_group belong together"),
-        ({"groups": ["a"] * 12, "max_per_group": 0}, ValueError, "max_per_group must be at least 1, got 0"),
-        ({"groups": [None] * 12, "max_per_group": 1}, TypeError, "groups must hold ids .*got object; is one of them"),
-        ({"costs": [1] * 12}, ValueError, "costs and budget belong together"),
-        ({"costs": [1] * 11 + [-1], "budget": 1}, ValueError, r"at least 0, got -1.0 \(document 11\)"),
-        ({"costs": [float("inf")] * 12, "budget": 1}, ValueError, r"costs holds NaN or infinity \(first at row 0\)"),
-        ({"costs": ["1"] * 12, "budget": 1}, TypeError, "costs must hold numbers, got <U1"),
-        ({"costs": [1] * 12, "budget": -1}, ValueError, "budget must be finite and at least 0"),
-        ({"shown": [12]}, ValueError, "shown names document 12, where there are 12, numbered from 0"),
-        ({"shown": [0, -1]}, ValueError, r"shown names document -1, .*topics\(\) leaves it out"),
-        ({"shown": [[0]]}, ValueError, r"shown have shape \(1, 1\), expected \[P\]"),
-        ({"shown": [0.0]}, TypeError, "shown must hold whole numbers"),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "error", "message"), [
+    ({"groups": ["a"], "max_per_group": 1}, ValueError, r"groups have shape \(1,\), expected \(12,\): one a doc"),
+    ({"groups": ["a"] * 12}, ValueError, "groups and max_per_group belong together"),
+    ({"groups": ["a"] * 12, "max_per_group": 0}, ValueError, "max_per_group must be at least 1, got 0"),
+    ({"groups": [None] * 12, "max_per_group": 1}, TypeError, "groups must hold ids .*got object; is one of them"),
+    ({"costs": [1] * 12}, ValueError, "costs and budget belong together"),
+    ({"costs": [1] * 11 + [-1], "budget": 1}, ValueError, r"at least 0, got -1.0 \(document 11\)"),
+    ({"costs": [float("inf")] * 12, "budget": 1}, ValueError, r"costs holds NaN or infinity \(first at row 0\)"),
+    ({"costs": ["1"] * 12, "budget": 1}, TypeError, "costs must hold numbers, got <U1"),
+    ({"costs": [1] * 12, "budget": -1}, ValueError, "budget must be finite and at least 0"),
+    ({"shown": [12]}, ValueError, "shown names document 12, where there are 12, numbered from 0"),
+    ({"shown": [0, -1]}, ValueError, r"shown names document -1, .*topics\(\) leaves it out"),
+    ({"shown": [[0]]}, ValueError, r"shown have shape \(1, 1\), expected \[P\]"),
+    ({"shown": [0.0]}, TypeError, "shown must hold whole numbers"),
+])  # fmt: skip
 def test_bad_input_is_named(arguments: dict[str, Any], error: type[Exception], message: str) -> None:
     refused(lambda: diversify(**case(0), k=3, **arguments), message, error)
 

@@ -160,15 +160,12 @@ def test_subtopics_may_weigh() -> None:
     np.testing.assert_array_equal(alike, diversify(None, documents, **given, subtopics=senses).indices)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "error", "message"),
-    [
-        ({"subtopics": ["cat", "car"]}, ValueError, r"subtopics are texts \('cat', ...\): give embed="),
-        ({"subtopics": "cat", "embed": embed}, TypeError, "must be a list of texts .*got one text: 'cat'"),
-        ({"subtopics": ["cat"], "embed": lambda texts: [1, 2]}, ValueError, r"asked for 1 vectors .*shape \(2,\)"),
-        ({"subtopics": ["cat"], "embed": embed, "ranker": "mmr"}, ValueError, "'MMR' cannot use subtopics; .*: xquad"),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "error", "message"), [
+    ({"subtopics": ["cat", "car"]}, ValueError, r"subtopics are texts \('cat', ...\): give embed="),
+    ({"subtopics": "cat", "embed": embed}, TypeError, "must be a list of texts .*got one text: 'cat'"),
+    ({"subtopics": ["cat"], "embed": lambda texts: [1, 2]}, ValueError, r"asked for 1 vectors .*shape \(2,\)"),
+    ({"subtopics": ["cat"], "embed": embed, "ranker": "mmr"}, ValueError, "'MMR' cannot use subtopics; .*: xquad"),
+])  # fmt: skip
 def test_odd_subtopics_are_named(arguments: dict[str, Any], error: type[Exception], message: str) -> None:
     query, documents, scores = vectors()
     refused(lambda: diversify(query, documents, 4, scores=scores, **arguments), message, error)
@@ -233,25 +230,22 @@ NAN = float("nan")
 GOOD = [[1.0, 0.0], [0.0, 1.0]]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "error", "message"),
-    [
-        (([1, 0], GOOD, 0), ValueError, "k must be at least 1, got 0"),
-        (([1, 0], GOOD, True), TypeError, "k must be a whole number"),
-        (([1, 0], GOOD, np.ones(200)), TypeError, "got an array; scores go by name: scores="),
-        (([1, 0], [], 1), ValueError, "doc_vectors must be .*got 1 dimension;"),
-        (([1, 0], np.empty((0, 2)), 1), ValueError, "has no candidates; expected at least one document"),
-        (([1, 0], [[1, 0], [1]], 1), ValueError, "doc_vectors cannot be read as an array of numbers"),
-        (([1, 0], torch.eye(2, requires_grad=True), 1), ValueError, "doc_vectors cannot be read .*detach"),
-        (([1, 0], [[1, None]], 1), TypeError, "doc_vectors must hold numbers, got object; is one of them missing"),
-        (([1, 0], GOOD, 1, "mmr", [1]), ValueError, r"scores have shape \(1,\), expected \(2,\): one a document"),
-        (([1, 0], GOOD, 1, "mmr", [1, NAN]), ValueError, r"scores holds NaN or infinity \(first at row 1\)"),
-        (([1, 0], [[NAN, 0], [0, 1]], 1, "mmr", [1, 2]), ValueError, r"NaN or infinity \(first at row 0\)"),
-        (([1, 0], GOOD, 1, np.ones(200)), TypeError, "ranker must be a name .*got ndarray; scores go by name"),
-        (([1, 0], GOOD, 1, type(make_ranker("mmr"))), TypeError, "ranker must be a name"),
-        (([1, 0], [GOOD, GOOD, GOOD], 1), ValueError, "batch of 3 topics, so query_vector must have 3 entries.*got 2"),
-        ((GOOD, [GOOD, [[1, 0, 0]]], 1), ValueError, r"topic '1': query_vector has shape \(2,\), expected \(3,\)"),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "error", "message"), [
+    (([1, 0], GOOD, 0), ValueError, "k must be at least 1, got 0"),
+    (([1, 0], GOOD, True), TypeError, "k must be a whole number"),
+    (([1, 0], GOOD, np.ones(200)), TypeError, "got an array; scores go by name: scores="),
+    (([1, 0], [], 1), ValueError, "doc_vectors must be .*got 1 dimension;"),
+    (([1, 0], np.empty((0, 2)), 1), ValueError, "has no candidates; expected at least one document"),
+    (([1, 0], [[1, 0], [1]], 1), ValueError, "doc_vectors cannot be read as an array of numbers"),
+    (([1, 0], torch.eye(2, requires_grad=True), 1), ValueError, "doc_vectors cannot be read .*detach"),
+    (([1, 0], [[1, None]], 1), TypeError, "doc_vectors must hold numbers, got object; is one of them missing"),
+    (([1, 0], GOOD, 1, "mmr", [1]), ValueError, r"scores have shape \(1,\), expected \(2,\): one a document"),
+    (([1, 0], GOOD, 1, "mmr", [1, NAN]), ValueError, r"scores holds NaN or infinity \(first at row 1\)"),
+    (([1, 0], [[NAN, 0], [0, 1]], 1, "mmr", [1, 2]), ValueError, r"NaN or infinity \(first at row 0\)"),
+    (([1, 0], GOOD, 1, np.ones(200)), TypeError, "ranker must be a name .*got ndarray; scores go by name"),
+    (([1, 0], GOOD, 1, type(make_ranker("mmr"))), TypeError, "ranker must be a name"),
+    (([1, 0], [GOOD, GOOD, GOOD], 1), ValueError, "batch of 3 topics, so query_vector must have 3 entries.*got 2"),
+    ((GOOD, [GOOD, [[1, 0, 0]]], 1), ValueError, r"topic '1': query_vector has shape \(2,\), expected \(3,\)"),
+])  # fmt: skip
 def test_bad_input_is_named(arguments: tuple[Any, ...], error: type[Exception], message: str) -> None:
     refused(lambda: diversify(*arguments), message, error)

@@ -223,22 +223,19 @@ def test_what_a_folder_holds(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["config.json", "model.safetensors"]
 
 
-@pytest.mark.parametrize(
-    ("file", "content", "message"),
-    [
-        ("config.json", None, "no file at "),
-        ("config.json", "not json", "not JSON"),
-        ("config.json", '{"ranker": "noisy-linear"}', "has schema version None"),
-        ("model.safetensors", None, "no file at "),
-        ("model.safetensors", "PK\3\4 and so on", "not a whole safetensors file"),
-        ("config.json", {"vector_width": 99}, "come from different trainings"),
-        ("config.json", {"ranker": "another"}, "holds a trained 'another', not 'noisy-linear'"),
-        ("config.json", {"schema_version": 99}, "has schema version 99"),
-        ("config.json", {"config": {"rate": "0.1"}}, "rate must be a number, got '0.1' (str)"),
-        ("config.json", {"config": None}, "config must be a table, got None (NoneType)"),
-        ("config.json", {"history": {"recordz": []}}, "'recordz'. Did you mean records"),
-    ],
-)
+@pytest.mark.parametrize(("file", "content", "message"), [
+    ("config.json", None, "no file at "),
+    ("config.json", "not json", "not JSON"),
+    ("config.json", '{"ranker": "noisy-linear"}', "has schema version None"),
+    ("model.safetensors", None, "no file at "),
+    ("model.safetensors", "PK\3\4 and so on", "not a whole safetensors file"),
+    ("config.json", {"vector_width": 99}, "come from different trainings"),
+    ("config.json", {"ranker": "another"}, "holds a trained 'another', not 'noisy-linear'"),
+    ("config.json", {"schema_version": 99}, "has schema version 99"),
+    ("config.json", {"config": {"rate": "0.1"}}, "rate must be a number, got '0.1' (str)"),
+    ("config.json", {"config": None}, "config must be a table, got None (NoneType)"),
+    ("config.json", {"history": {"recordz": []}}, "'recordz'. Did you mean records"),
+])  # fmt: skip
 def test_damaged_folders_are_refused(tmp_path: Path, file: str, content: Any, message: str) -> None:
     toy, damaged = learner(epochs=1), tmp_path / file
     toy.fit(TRAIN, seed=8)

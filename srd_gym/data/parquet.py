@@ -45,6 +45,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from srd_gym.data.pages import unfolded_bytes
 from srd_gym.data.streams import notice
 from srd_gym.files import MappedFile, PathLike, written_atomically
 from srd_gym.reading import Place, existing_file, growth_limit, json_value, reading, shown, too_large
@@ -346,11 +347,12 @@ def read_batches(
     left = limit = growth_limit(size, _ALWAYS)
     starts = list(accumulate((file.metadata.row_group(i).num_rows for i in range(file.num_row_groups)), initial=0))
     for group in range(file.num_row_groups) if groups is None else groups:
-        row = starts[group]
-        for batch in file.iter_batches(batch_size=rows, row_groups=[group], columns=columns):
-            left -= batch.nbytes
+        for taken in unfolded_bytes(file, Path(path), group, columns):
+            left -= taken
             if left < 0:
                 raise too_large(f"what is read of it unfolds to more than {limit:,} bytes", size)
+        row = starts[group]
+        for batch in file.iter_batches(batch_size=rows, row_groups=[group], columns=columns):
             yield row, batch
             row += batch.num_rows
 

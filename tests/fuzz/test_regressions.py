@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from fuzz.calls import MODEL
 from noisy_linear import NoisyLinear, NoisyLinearConfig
@@ -25,8 +24,7 @@ from srd_agents.diversify import diversify
 from srd_agents.fitting import STATE_FILE
 from srd_agents.registry import RANKERS
 from srd_agents.storage import CONFIG_FILE, read_tree, write_tree
-from srd_gym.data import generate, parquet, read_folds, read_qrels, read_run, read_topics, read_topics_xml, read_vectors
-from srd_gym.data.parquet import iter_query_ids
+from srd_gym.data import generate, read_folds, read_qrels, read_run, read_topics, read_topics_xml, read_vectors
 from srd_gym.measures import evaluate, evaluate_run, evaluation
 from srd_gym.protocols import Ranker
 from srd_gym.reading import GROWTH, numbered_lines, read_json_object, reading
@@ -155,35 +153,6 @@ def test_arrays_with_odd_headers_are_refused(
         (tmp_path / "v.ids").write_text("a\n")
         (tmp_path / "v.npy").write_bytes(array)
         named(lambda: read_vectors(tmp_path / "v.npy"), tmp_path, "not a whole .npy file")
-
-
-# Parquet files whose few bytes unfold to far more are refused by what came of them
-
-MANY = 2**20
-TEXTS = pa.array(["x" * 1_000]).take(pa.array([0] * 10_000))
-LISTS = pa.ListArray.from_arrays(pa.array([0, len(TEXTS)], pa.int32()), TEXTS)
-
-
-def vectors(rows: int) -> pa.Table:
-    return pa.table({"id": list(map(str, range(rows))), "vector": [np.zeros(MANY // rows, np.float32)] * rows})
-
-
-@pytest.mark.parametrize(("table", "read"), [
-    (vectors(2), read_vectors),
-    (vectors(16), read_vectors),
-    (pa.table({"query_id": ["a"], "doc_ids": LISTS}), read_topics),
-    (pa.table({"query_id": TEXTS, "doc_ids": [["a"]] * 10_000}), lambda path: list(iter_query_ids(path))),
-])  # fmt: skip
-def test_what_comes_is_counted(
-    table: pa.Table, read: Callable[[Path], object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(parquet, "_ALWAYS", MANY)
-    path = tmp_path / "large.parquet"
-    pq.write_table(table, path, compression="zstd", row_group_size=max(1, len(table) // 16))
-    refused(lambda: read(path), rf"{path}.* unfolds to more than [\d,]* bytes, .* set {GROWTH} above")
-    if "vector" in table.column_names:
-        monkeypatch.setenv(GROWTH, str(MANY))
-        assert read_vectors(path).vectors.size == MANY
 
 
 # JSON, pipes and lines

@@ -14,14 +14,14 @@ _OWN_TAGS = ("validation", "epoch", "seconds", "cpu_seconds")
 
 
 @contextlib.contextmanager
-def event_log(folder: Path | None, *, resume: bool = False) -> Iterator[Callable[[Sequence[Mapping[str, Any]]], None]]:
+def event_log(folder: Path, *, resume: bool = False) -> Iterator[Callable[[Sequence[Mapping[str, Any]]], None]]:
     """Write the records of a history, each once, at the number of topics seen by then.
 
     Tags: `validation`, `epoch`, `seconds` and `cpu_seconds` (of training), and `training/NAME` for the learner's own
     figures. A resumed run continues in the same folder: its whole history takes the place of what is there.
 
     Args:
-        folder: of the event files; None: nothing is written.
+        folder: of the event files.
         resume: continue in a folder that has some.
 
     Yields:
@@ -31,9 +31,6 @@ def event_log(folder: Path | None, *, resume: bool = False) -> Iterator[Callable
         ImportError: tensorboard is not installed.
         ValueError: event files are there and `resume` was not asked for.
     """
-    if folder is None:
-        yield lambda _: None
-        return
     try:
         from torch.utils.tensorboard import SummaryWriter
     except ImportError as error:

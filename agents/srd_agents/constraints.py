@@ -54,8 +54,10 @@ class Limits:
             raise ValueError("groups and max_per_group belong together, got only one of them; give both or neither")
         if (costs is None) != (budget is None):
             raise ValueError("costs and budget belong together, got only one of them; give both or neither")
-        check_integer("max_per_group", 1 if max_per_group is None else max_per_group, 1)
-        check_number("budget", budget or 0.0, 0.0)
+        if max_per_group is not None:
+            check_integer("max_per_group", max_per_group, 1)
+        if budget is not None:
+            check_number("budget", budget, 0.0)
         return cls(copies=CautiousConfig(copies=copies).copies, max_per_group=max_per_group or 0, budget=budget or 0.0)
 
     def of(self, topic: Topic, order: IntArray | None, groups: Any, costs: Any, shown: Any) -> Limits:

@@ -215,6 +215,7 @@ class Fit:
                 self._checkpoint()  # a run that is stopped early has something to resume
             if self._validation is not None and not self.history.records:
                 self._record({})  # the first weights compete: where training makes things worse, they are kept
+            let_interrupts_through()
             while (reason := self._reason_to_stop()) is None:
                 self._step()  # a second interrupt comes at once: the state is then neither here nor there, and not kept
                 try:

@@ -146,13 +146,8 @@ class Benchmark:
 def parse(args: Sequence[str], prog: str) -> Benchmark:
     """The command from its words."""
     if list(args[:1]) in (["-h"], ["--help"]):
-        recipes = {name: _about(load_recipe(name)) for name in built_in()}
-        overview(
-            _USAGE,
-            Benchmark.__doc__,
-            "Recipes (minutes of training on one processor; needs below SRD_DATA_DIR):",
-            recipes,
-        )
+        heading = "Recipes (minutes of training on one processor; needs below SRD_DATA_DIR):"
+        overview(_USAGE, Benchmark.__doc__, heading, {name: _about(load_recipe(name)) for name in built_in()})
     return parsed(Benchmark, args, prog)
 
 

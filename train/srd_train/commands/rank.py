@@ -65,13 +65,7 @@ def parse(args: Sequence[str], prog: str) -> RankCommand:
     words = list(args)
     if words[:1] in (["-h"], ["--help"]):
         shown = {spec.name: spec.summary for spec in RANKERS.values() if not spec.learns}
-        overview(
-            "srd rank DIR|RANKER [OPTIONS]",
-            Rank.__doc__,
-            "Without training:",
-            shown,
-            "Options: srd rank mmr --help",
-        )
+        overview("srd rank DIR|RANKER [OPTIONS]", Rank.__doc__, "Without training:", shown, "More: srd rank mmr --help")
     if not words or words[0].startswith("-"):
         raise ValueError(f"name a model folder or a ranker first: {prog} DIR|RANKER --topics FILE --out RUN")
     target = words.pop(0)

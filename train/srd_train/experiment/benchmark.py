@@ -145,7 +145,7 @@ def run_benchmark(
         # What a killed run was writing; no other process writes here now.
         for partial in out.glob(f"*/.*{PARTIAL}"):
             partial.unlink(missing_ok=True)
-        _write_line(out / RECIPE_FILE, asdict(recipe))
+        write_recipe(out, recipe)
         for cell, result in engine(unfinished()):
             written = _written(out, cell, result)
             (failed if written.failed else finished)[cell.id] = written.record
@@ -186,6 +186,11 @@ def _written(out: Path, cell: Cell, result: CellResult) -> CellResult:
     if not result.failed:
         (out / "failed" / f"{cell.id}.json").unlink(missing_ok=True)
     return result
+
+
+def write_recipe(out: Path, recipe: Recipe) -> None:
+    """Keep a recipe beside its results."""
+    _write_line(out / RECIPE_FILE, asdict(recipe))
 
 
 def _write_line(path: Path, values: Record) -> None:

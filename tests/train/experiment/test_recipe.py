@@ -93,7 +93,7 @@ def view(name: str = "mcts", **config: Any) -> dict[str, Any]:
         ({"rankers": [{"ranker": "random"}, {"name": "x"}]}, "number 2: .*missing .*'ranker'"),
         (second_topics("ambiant"), r"\[\[topics\]\] number 2: unknown topic set: 'ambiant'. Did you mean"),
         (second_topics("synthetic:tinny:12:0"), "unknown synthetic preset in .*: 'tinny'. Did you mean tiny"),
-        ({"measures": ["alphanDCG@x"]}, "measure 'alphanDCG@x': "),
+        ({"measures": ["alphanDCG@x"]}, "measure 'alphanDCG@x'"),
         ({"seeds": "12"}, r"the table: seeds must be a list, as \['12'\], got '12' \(str\)"),
         (topics(noise=["a"]), r"noise must be a number, got \('a',\) \(tuple\)"),
         (ranker("mmr", grid={"lambda_": 0.5}), r"'lambda_' in grid must be a list, got 0.5 \(float\)"),

@@ -41,7 +41,7 @@ def test_a_cut_off_record_is_named_and_the_others_are_kept(tmp_path: Path) -> No
         ({"topic_set": {"name": "made"}}, "full_name is missing"),
         (
             {"history": {"measure": "alpha_nDCG@5", "records": [{"episodes": 3}]}},
-            "its history: record 1: 'epoch'",
+            "its history: epoch of record 1 must be a whole number",
         ),
         ({"measures": {"alpha_nDGC@5": 1.0}, "per_topic": {"q": {"alpha_nDGC@5": 1.0}}}, "Did you mean alpha_nDCG"),
     ],

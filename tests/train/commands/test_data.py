@@ -150,9 +150,7 @@ def test_synthetic_topics_take_a_seed_noise_and_width(srd: Srd, out: Path) -> No
         (("ambient", "none", "--width", "5"), "give --vectors lsa or --vectors simulated with it, or leave it out"),
     ],
 )
-def test_an_option_that_nothing_uses_is_an_error(
-    srd: Srd, tmp_path: Path, words: tuple[str, ...], message: str
-) -> None:
+def test_an_option_without_a_use_is_an_error(srd: Srd, tmp_path: Path, words: tuple[str, ...], message: str) -> None:
     assert message in srd.fails("data", "build", *words, "--out", tmp_path / "t")
     assert not list(tmp_path.iterdir())
 

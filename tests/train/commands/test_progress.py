@@ -11,9 +11,7 @@ from run_srd import Srd
 from srd_train.commands.console import Output
 
 
-def test_the_bar_moves_within_a_cell_and_ends_at_whole_cells(
-    srd: Srd, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_bar_moves_within_a_cell(srd: Srd, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     steps: list[float] = []
     monkeypatch.setattr(Output, "progress", lambda *_: contextlib.nullcontext(steps.append))
     learner = 'ranker = "listmle"\nconfig = { epochs = 3, patience = 0 }'
@@ -24,9 +22,7 @@ def test_the_bar_moves_within_a_cell_and_ends_at_whole_cells(
     assert sum(0 < step < 1 for step in steps) >= 3
 
 
-def test_what_is_missing_is_told_before_the_first_cell(
-    srd: Srd, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_missing_is_told_first(srd: Srd, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("SRD_DATA_DIR", raising=False)
     weights = 'ranker = "relational-pretrained"\nconfig = { checkpoint = "none/weights.npz" }'
     tiny = 'source = "synthetic:tiny:12"'

@@ -41,9 +41,7 @@ def written(out: Path) -> dict[str, Any]:
     return cells | {path.name: path.read_text() for path in (out / "runs").iterdir()}
 
 
-def test_several_processes_come_to_the_same(
-    finished: tuple[Path, list[dict[str, Any]]], file: Path, tmp_path: Path
-) -> None:
+def test_processes_come_to_the_same(finished: tuple[Path, list[dict[str, Any]]], file: Path, tmp_path: Path) -> None:
     whole, expected = finished
     records = run_benchmark(load_recipe(str(file)), tmp_path, engine=processes(2))
     assert [record["cell"] for record in records] == [record["cell"] for record in expected]
@@ -83,9 +81,7 @@ def test_an_id_that_no_run_can_carry_fails_its_cells(tmp_path: Path) -> None:
     assert not (tmp_path / "out" / "cells").exists()
 
 
-def test_one_run_at_a_time_writes_to_a_folder_and_clears_what_a_killed_one_left(
-    file: Path, tmp_path: Path, srd: Srd
-) -> None:
+def test_one_run_at_a_time_writes_and_clears_what_a_killed_one_left(file: Path, tmp_path: Path, srd: Srd) -> None:
     partial = tmp_path / "cells" / ".a.json.x1.partial"
     partial.parent.mkdir()
     partial.write_text("{")
@@ -106,9 +102,7 @@ def test_a_folder_of_another_version_is_refused(srd: Srd, tmp_path: Path) -> Non
     srd.works("benchmark", file, "--out", tmp_path, "--fresh")
 
 
-def test_wrong_uses_of_engines_are_explained(
-    srd: Srd, file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_wrong_uses_are_explained(srd: Srd, file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     words = ("benchmark", file, "--out", tmp_path)
     assert "jobs must be at least 1, got 0" in srd.fails(*words, "--jobs", "0")
     assert "--jobs is for processes of this machine" in srd.fails(*words, "--jobs", "2", "--engine", "ray")

@@ -131,9 +131,7 @@ def test_without_mmr_the_best_competitor_is_the_reference(tmp_path: Path) -> Non
     assert table_of(found, reference="one").reference == "one"
 
 
-def test_missing_runs_and_topics_that_changed_leave_a_report_without_them(
-    small_run: tuple[Path, Path], tmp_path: Path
-) -> None:
+def test_what_is_missing_or_has_changed_is_left_out(small_run: tuple[Path, Path], tmp_path: Path) -> None:
     results, recipe = small_run
     copy = tmp_path / "results"
     shutil.copytree(results, copy)

@@ -44,9 +44,7 @@ def test_a_folder_and_a_pattern_rank_as_one_file(srd: Srd, parts: Path, tiny_fil
         assert rankings[topic.query_id] == tuple(topic.doc_ids[i] for i in ranker.rank(topic, 4))
 
 
-def test_a_pattern_may_be_relative_or_without_a_file(
-    srd: Srd, parts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_patterns_may_be_relative(srd: Srd, parts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(parts)
     assert topic_stream("part-[01].parquet").count() == 20
     empty = tmp_path / "empty"
@@ -71,9 +69,7 @@ def test_a_model_ranks_its_test_fold_of_many_files(srd: Srd, parts: Path, tiny_f
     assert len(read_run(tmp_path / "run").rankings) == 20
 
 
-def test_files_that_make_no_one_set_are_refused_before_anything_is_ranked(
-    srd: Srd, parts: Path, tmp_path: Path
-) -> None:
+def test_files_that_are_no_one_set_are_refused_first(srd: Srd, parts: Path, tmp_path: Path) -> None:
     words, last = ("rank", "random", "--topics", parts, "--out", tmp_path / "run"), parts / "part-9.parquet"
     last.write_bytes((parts / "part-1.parquet").read_bytes())
     assert "query id 'tiny-0-10' comes twice" in srd.fails(*words)

@@ -71,10 +71,11 @@ def test_fitting_reads_the_documents_of_the_given_topics_only() -> None:
 def test_saved_in_another_process_and_loaded_it_gives_the_same_vectors(tmp_path: Path) -> None:
     code = "import sys; from srd_gym.data import LsaVectorizer; LsaVectorizer(3).fit(sys.argv[2:]).save(sys.argv[1])"
     folder, other = tmp_path / "model" / "vectorizer", {**os.environ, "PYTHONHASHSEED": "7"}
-    subprocess.run([sys.executable, "-c", code, folder, *TEXTS], check=True, env=other)
+    texts = [" ".join(f"word{word}" for word in words) for words in np.random.default_rng(0).integers(0, 90, (99, 9))]
+    subprocess.run([sys.executable, "-c", code, folder, *texts], check=True, env=other)
     loaded = LsaVectorizer.load(folder)
     assert loaded.width == 3
-    np.testing.assert_array_equal(loaded.transform(TEXTS), LsaVectorizer(3).fit(TEXTS).transform(TEXTS))
+    np.testing.assert_array_equal(loaded.transform(texts), LsaVectorizer(3).fit(texts).transform(texts))
     assert {path.suffix for path in folder.iterdir()} == {".json", ".npz"}
 
 

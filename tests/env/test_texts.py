@@ -95,7 +95,7 @@ def test_what_is_odd_is_counted_and_named(tmp_path: Path) -> None:
     assert sorted(topic.doc_ids) == ["cat", "cat~2"]
     np.testing.assert_array_equal(topic.judgments, [[1], [1]])
     assert topic.pool_ids == ("cat", "cat~2", "dog")
-    assert numbered_ids(["a", "b", "a", "a~2", "a"]) == ["a", "b", "a~2", "a~2~2", "a~3"]
+    assert numbered_ids(["a~2", "a", "a", "a~2"]) == ["a~2", "a", "a~3", "a~2~2"]
 
 
 def test_without_a_first_stage_the_judged_documents_stand_in_a_shuffle(tmp_path: Path) -> None:

@@ -143,15 +143,15 @@ class TrainCommand:
     def _fit(self, split: Split, metadata: dict[str, Any], output: Output) -> Fitted:
         """Train with a progress bar, and a log for TensorBoard where one is wanted."""
         options, spec = self.options, self.spec
-        folder = options.tensorboard
-        events = contextlib.nullcontext() if folder is None else event_log(folder, resume=options.resume)
+        events: contextlib.AbstractContextManager[Any] = contextlib.nullcontext(lambda _: None)
+        if options.tensorboard is not None:
+            events = event_log(options.tensorboard, resume=options.resume)
         with output.progress(f"train {spec.name}") as advance, events as log:
             show = topics_seen(advance)
 
             def on_progress(progress: Progress) -> None:
                 show(progress)
-                if log is not None:
-                    log(progress.records)
+                log(progress.records)
 
             try:
                 fitted = fit_ranker(

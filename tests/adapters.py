@@ -105,13 +105,8 @@ def pyterrier(query: Vectors, vectors: Vectors, scores: Vectors, k: int, weight:
 
 
 def sklearn(query: Vectors, vectors: Vectors, scores: Vectors, k: int, weight: Any, ranker: Any = None) -> list[int]:
-    found: list[int] = (
-        DiverseNeighbors(k, n_candidates=len(vectors), diversity=weight, ranker=ranker)
-        .fit(vectors)
-        .predict([query])[0]
-        .tolist()
-    )
-    return found
+    search = DiverseNeighbors(k, n_candidates=len(vectors), diversity=weight, ranker=ranker).fit(vectors)
+    return [int(place) for place in search.predict([query])[0]]
 
 
 ADAPTERS: dict[str, tuple[Adapter, Callable[[float], float]]] = {

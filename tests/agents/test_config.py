@@ -47,7 +47,6 @@ BAD: list[tuple[str, dict[str, Any], str]] = [
     ("mcts", {"attention": 5}, "attention must be even"),
     ("mcts", {"simulation": 3}, "Did you mean simulations"),
     ("mdp-div", {"batch_topics": 4}, "batch_topics must be 1 for mdp-div"),
-    ("mdp-div", {"pruning": "knn:1.5"}, "fraction must be between 0 and 1, got 1.5"),
     ("mdp-div", {"pruning": "nearest"}, "cannot read the pruning description 'nearest'"),
     ("mdp-div", {"prune_ranking": True}, 'needs a ranker that prunes; add a strategy, such as pruning="knn:0.3"'),
     ("mdp-div-ntn-d", {"pruning": "knn:0.1"}, "prunes by its own NTN-DIV, so it takes no pruning='knn:0.1'"),
@@ -58,7 +57,6 @@ BAD: list[tuple[str, dict[str, Any], str]] = [
     ("qmix", {"state": "flat"}, "state='flat' needs max_candidates"),
     ("reinforce", {"rollouts": 1}, "rollouts must be at least 2"),
     ("reinforce", {"alone": 1.0}, "alone must be"),
-    ("reinforce", {"pruning": "knm:0.3"}, "knn"),
 ]
 
 

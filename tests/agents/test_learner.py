@@ -66,7 +66,7 @@ def test_the_best_weights_are_kept_or_the_last_without_validation() -> None:
     assert validation.mean(toy) == history.best_validation
     last = learner(epochs=8, rate=3.0)
     unguided = last.fit(TRAIN, seed=3)
-    assert (unguided.best_epoch, unguided.measure) == (None, None)
+    assert unguided.best_epoch is unguided.measure is None
     assert not np.array_equal(last.w, toy.w)
 
 
@@ -230,7 +230,6 @@ def test_what_a_folder_holds(tmp_path: Path) -> None:
     ("config.json", {"ranker": "another"}, "holds a trained 'another', not 'noisy-linear'"),
     ("config.json", {"schema_version": 99}, "has schema version 99"),
     ("config.json", {"config": {"rate": "0.1"}}, "rate must be a number, got '0.1' (str)"),
-    ("config.json", {"config": None}, "config must be a table, got None (NoneType)"),
     ("config.json", {"history": {"recordz": []}}, "'recordz'. Did you mean records"),
 ])  # fmt: skip
 def test_damaged_folders_are_refused(tmp_path: Path, file: str, content: Any, message: str) -> None:
@@ -245,11 +244,7 @@ def test_damaged_folders_are_refused(tmp_path: Path, file: str, content: Any, me
     with pytest.raises((TypeError, ValueError, FileNotFoundError), match=re.escape(message)) as caught:
         NoisyLinear.load(tmp_path)
     assert str(tmp_path) in str(caught.value)
-    refused(
-        lambda: NoisyLinear.load(tmp_path / "nowhere"),
-        "no file at .*nowhere",
-        FileNotFoundError,
-    )
+    refused(lambda: NoisyLinear.load(tmp_path / "nowhere"), "no file at .*nowhere", FileNotFoundError)
 
 
 def test_a_ranking_that_repeats_a_document_is_refused() -> None:

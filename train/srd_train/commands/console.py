@@ -242,7 +242,6 @@ class Output:
             return
         from rich import progress
         from rich.console import Console
-        from rich.text import Text
 
         columns = (
             progress.TextColumn("{task.description}", markup=False),
@@ -252,7 +251,7 @@ class Output:
             progress.TimeRemainingColumn(),
         )
         with progress.Progress(*columns, console=Console(file=sys.stderr), transient=True) as bar:
-            task = bar.add_task(str(Text(visible(description))), total=total)
+            task = bar.add_task(visible(description), total=total)
             yield lambda units: bar.advance(task, units)
 
 
@@ -297,11 +296,6 @@ def _fitting(
 
 def visible(text: str) -> str:
     """The text with control characters (but line ends) written as escapes: data must not steer a terminal."""
-    if text.isprintable():
-        return text
     return "".join(
-        character
-        if character == "\n" or not unicodedata.category(character).startswith("C")
-        else character.encode("unicode_escape").decode("ascii")
-        for character in text
+        one if one == "\n" or not unicodedata.category(one).startswith("C") else ascii(one)[1:-1] for one in text
     )

@@ -34,10 +34,8 @@ class CandidatePolicy(BasePolicy):
         observation_space: of `SRD-v0`, full or compact.
         action_space: of `SRD-v0`.
         lr_schedule: by SB3.
-        features_extractor_kwargs: of `CandidateExtractor`: topics, hidden.
-        optimizer_class: as SB3 has it.
-        optimizer_kwargs: as SB3 has it.
         use_sde: is handed over by PPO and A2C; it is for continuous actions.
+        options: as SB3 has them; `features_extractor_kwargs` (topics, hidden) are of `CandidateExtractor`.
 
     Raises:
         ValueError: other spaces.
@@ -48,23 +46,12 @@ class CandidatePolicy(BasePolicy):
         observation_space: spaces.Space[Any],
         action_space: spaces.Space[Any],
         lr_schedule: Schedule,
-        *,
-        features_extractor_kwargs: dict[str, Any] | None = None,
-        optimizer_class: type[torch.optim.Optimizer] = torch.optim.Adam,
-        optimizer_kwargs: dict[str, Any] | None = None,
         use_sde: bool = False,
+        **options: Any,
     ) -> None:
         shapes_of(observation_space, action_space)
-        super().__init__(
-            observation_space,
-            action_space,
-            lr_schedule,
-            net_arch=[],
-            features_extractor_class=CandidateExtractor,
-            features_extractor_kwargs=features_extractor_kwargs,
-            optimizer_class=optimizer_class,
-            optimizer_kwargs=optimizer_kwargs,
-        )
+        fixed: Any = {"features_extractor_class": CandidateExtractor, "net_arch": []}
+        super().__init__(observation_space, action_space, lr_schedule, **fixed, **options)
 
     def obs_to_tensor(self, observation: Any) -> tuple[PyTorchObs, bool]:
         """As SB3 has it.
@@ -153,7 +140,11 @@ def policy_for(algorithm: type[BaseAlgorithm]) -> type[Any]:
         ValueError: an algorithm that none of them fits; the message says what to do.
     """
     stock = getattr(algorithm, "policy_aliases", {}).get("MultiInputPolicy", object)
-    for base, ours in _POLICIES:
+    for base, ours in (
+        (MaskableActorCriticPolicy, MaskablePointerPolicy),
+        (ActorCriticPolicy, PointerPolicy),
+        (DQNPolicy, PointerDQNPolicy),
+    ):
         if issubclass(stock, base):
             return ours
     raise ValueError(
@@ -219,10 +210,3 @@ def _set_heads(policy: Any, lr_schedule: Schedule) -> None:
     policy._build_mlp_extractor()  # of no layers: the features as they are
     policy.action_net, policy.value_net = (part(int(policy.action_space.n)) for part in (_LogitsOnOffer, _Value))
     policy.optimizer = policy.optimizer_class(policy.parameters(), lr=lr_schedule(1), **policy.optimizer_kwargs)
-
-
-_POLICIES: tuple[tuple[type[BasePolicy], type[BasePolicy]], ...] = (
-    (MaskableActorCriticPolicy, MaskablePointerPolicy),
-    (ActorCriticPolicy, PointerPolicy),
-    (DQNPolicy, PointerDQNPolicy),
-)

@@ -191,7 +191,7 @@ def looked_up(topics: TopicSet) -> dict[str, Any]:
         (lambda: pointer(flat()), ValueError, "expected the Dict observation of SRD-v0"),
         (lambda: policy_arguments(fewer()), ValueError, "without query, retrieval_scores"),
         (lambda: policy_arguments(gym.make("CartPole-v1")), TypeError, "expected SRD-v0"),
-        (lambda: pointer(env_of(), net_arch=[64]), TypeError, "unexpected keyword argument 'net_arch'"),
+        (lambda: pointer(env_of(), net_arch=[64]), TypeError, "multiple values for keyword argument 'net_arch'"),
         (lambda: pointer(compact()), ValueError, r"compact observations hold no vectors.*policy_arguments"),
         (lambda: pointer(compact(), **looked_up(TOPICS[:5])), ValueError, "which of 12 topics .*given TopicArrays"),
         (lambda: pointer(env_of(), **looked_up(WIDE)), ValueError, r"vectors have width 8, but those .* have 16"),

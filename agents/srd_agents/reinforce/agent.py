@@ -21,10 +21,10 @@ from srd_agents.reinforce.config import ReinforceConfig
 from srd_agents.reinforce.forward import PolicyWeights, Standing, seen_together
 from srd_agents.reinforce.loss import entropy, leave_one_out_advantages, reinforce_loss, returns_from
 from srd_agents.reinforce.network import PolicyNetwork, directed, directions_of
-from srd_agents.reinforce.rollout import Episodes, roll_out, seen_of
+from srd_agents.reinforce.rollout import Episodes, SeenTopics, roll_out
 from srd_agents.relational.forward import offered_share
 from srd_agents.relational.network import RelationalNetwork
-from srd_agents.relational.ranker import DraftProgress, PaddedRelations, pretrained_weights
+from srd_agents.relational.ranker import DraftProgress, pretrained_weights
 from srd_agents.relational.relations import DYNAMIC
 from srd_agents.storage import Tree, Weights
 from srd_gym.checks import check_integer
@@ -54,7 +54,7 @@ class Reinforce(NetworkLearner[ReinforceConfig], Stepwise):
     _optimizer: torch.optim.Adam
     _generator: np.random.Generator
     _core: SelectionCore
-    _known: PaddedRelations
+    _known: SeenTopics
     _mean: dict[str, NDArray[Any]] | None = None
     _updates: int = 0
     _updates_an_epoch: int = 1
@@ -131,7 +131,7 @@ class Reinforce(NetworkLearner[ReinforceConfig], Stepwise):
             normalizer="candidates",
             pruning=pruning,
         )
-        self._known = PaddedRelations(topics)
+        self._known = SeenTopics(topics)
         self._optimizer = torch.optim.Adam(self._network.parameters(), lr=self.config.learning_rate, fused=True)
         self._mean = self._parameters() if self.config.average else None
         self._updates, self._updates_an_epoch = 0, -(-len(topics) // self.config.batch_topics)
@@ -146,7 +146,7 @@ class Reinforce(NetworkLearner[ReinforceConfig], Stepwise):
             acting = dataclasses.replace(acting, directions=None)
         parts = []
         for part in self._known.by_size(batch, self._at_once(batch)):
-            seen = seen_of(self._core, self._known, part)
+            seen = self._known.of(part)
             parts.append(roll_out(acting, self._core, seen, part, self.config.rollouts, self._generator))
         advantages, filled = self._advantages(parts)
         self._optimizer.zero_grad()

@@ -95,12 +95,11 @@ class Standing:
     """
 
     def __init__(self, weights: PolicyWeights, seen: Seen, rankings: int = 1) -> None:
-        present = None if seen.present.all() else seen.present
         self.ranked: Ranked | None = None
         """What is ranked so far in terms of relations; None where the policy has no such part."""
         self._parts: list[Draft] = []
         if weights.relations is not None:
-            related = Related(weights.relations, seen.relations, rankings, present)
+            related = Related(weights.relations, seen.relations, rankings, seen.present)
             self.ranked = related.ranked
             self._parts.append(related)
         if weights.directions is not None:

@@ -1,7 +1,4 @@
-"""Ranking topics by the network, the weights that come with the package, and the relations of topics. Numpy only.
-
-Shapes: B topics, N candidates, F vector width.
-"""
+"""Ranking topics by the network, and the weights that come with the package. Numpy only."""
 
 from __future__ import annotations
 
@@ -14,10 +11,10 @@ import numpy as np
 
 from srd_agents.config import Config, NotNegative
 from srd_agents.decoding import Decoding, Draft, rankings_of
-from srd_agents.features import query_vectors, side_by_side
-from srd_agents.heuristic.greedy import Progress, Stepwise, in_blocks, rows_of
+from srd_agents.features import query_vectors
+from srd_agents.heuristic.greedy import Progress, Stepwise, rows_of
 from srd_agents.relational.forward import Related, Weights, checked_weights
-from srd_agents.relational.relations import ANCHORS, Array, Relations, relate
+from srd_agents.relational.relations import Array, Relations, relate
 from srd_gym.checks import check_integer
 from srd_gym.files import PathLike
 from srd_gym.protocols import IntArray, ScoreArray
@@ -28,8 +25,6 @@ CHECKPOINT = "pretrained.npz"
 """The weights that come with the package; docs/relational.md says how they were made."""
 NAME = "relational-pretrained"
 """In errors."""
-KEPT = 2**29
-"""Bytes of relations that are kept for the next time; those of further topics are computed whenever asked for."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -142,50 +137,3 @@ def relations_of(topics: Sequence[Topic]) -> Relations:
 def unit_vectors(vectors: FloatArray) -> Array:
     """Vectors of length 1 along the last axis; zero vectors stay zero. Lengths may be anything that float32 holds."""
     return rows_of(vectors).unit(...)
-
-
-class PaddedRelations:
-    """The relations of a topic set, each topic's taken alone and then padded, so that padding changes nothing.
-
-    Args:
-        topics: with document vectors.
-    """
-
-    def __init__(self, topics: Sequence[Topic]) -> None:
-        self._topics = topics
-        self.n_candidates = np.array([topic.n_candidates for topic in topics])
-        self._anchors = min(int(self.n_candidates.max()), ANCHORS)
-        self._kept: dict[int, list[Array]] = {}
-        self._room = KEPT
-
-    def by_size(self, batch: IntArray, count: int) -> list[IntArray]:
-        """The topics of a batch in parts of at most `count`, small topics with small ones."""
-        rising = batch[np.argsort(self.n_candidates[batch], kind="stable")]
-        return [rising[start : start + count] for start in range(0, len(batch), count)]
-
-    def of(self, batch: IntArray) -> Relations:
-        """The relations of some topics, padded to the largest of them."""
-        found = Relations(*[side_by_side(parts) for parts in zip(*self._of_each(batch), strict=True)])
-        # Padding of ramps goes by the whole set, so that products with them do not depend on the batch.
-        more = self._anchors - found.ramps.shape[3]
-        return found._replace(ramps=np.pad(found.ramps, [(0, 0), (0, 0), (0, 0), (0, more)])) if more else found
-
-    def documents(self, batch: IntArray) -> Array:
-        """The vectors of some topics, [B, N, F], padded to the largest of them."""
-        return side_by_side([self._topics[index].require_vectors(NAME) for index in batch])
-
-    def _of_each(self, batch: IntArray) -> list[list[Array]]:
-        """The relations of each topic, without padding."""
-        new = [index for index in batch.tolist() if index not in self._kept]
-        computed = in_blocks(new, [(int(self.n_candidates[index]),) for index in new], 4096, self._computed)
-        found = dict(zip(new, computed, strict=True))
-        return [self._kept.get(index) or found[index] for index in batch.tolist()]
-
-    def _computed(self, block: Sequence[int]) -> list[list[Array]]:
-        """The relations of topics of one size; kept, where there is room."""
-        relations = relations_of([self._topics[index] for index in block])
-        found = [[part[place] for part in relations] for place in range(len(block))]
-        self._room -= sum(part.nbytes for part in relations)
-        if self._room >= 0:
-            self._kept |= dict(zip(block, found, strict=True))
-        return found

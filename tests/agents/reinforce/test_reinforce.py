@@ -17,10 +17,9 @@ from srd_agents.networks.inputs import Inputs
 from srd_agents.registry import make_ranker
 from srd_agents.reinforce.forward import PolicyWeights, Seen, Standing, seen_together
 from srd_agents.reinforce.network import PolicyNetwork, directed, directions_of
-from srd_agents.reinforce.rollout import seen_of
+from srd_agents.reinforce.rollout import SeenTopics
 from srd_agents.relational.network import RelationalNetwork
-from srd_agents.relational.ranker import PaddedRelations
-from srd_gym.core import SelectionCore
+from srd_agents.relational.relations import ANCHORS
 from srd_gym.protocols import IntArray
 from srd_gym.topic import TopicSet
 from studies.pretrain.wide import wide_topics
@@ -61,10 +60,10 @@ def test_numpy_and_torch_agree_on_directions() -> None:
         np.testing.assert_allclose(found, expected[:, :, rank], atol=1e-5)
 
 
-def test_padding_changes_no_score() -> None:
-    topics = TopicSet([partial_topic(seed, n, WIDTH) for seed, n in enumerate((4, 11, 7))], name="three")
-    network, known = a_policy(), PaddedRelations(topics)
-    padded = seen_of(SelectionCore(topics, reward="alpha_nDCG", horizon=3), known, np.arange(3))
+@pytest.mark.parametrize("most", [11, ANCHORS + 11])
+def test_padding_changes_no_score(most: int) -> None:
+    topics = [partial_topic(seed, n, WIDTH) for seed, n in enumerate((4, most, 7))]
+    network, padded = a_policy(), SeenTopics(topics).of(np.arange(3))
     ranking = np.array([[[0, 2, 1]]])
     together = scores_along(network, padded, ranking.repeat(3, axis=0))
     for row, topic in enumerate(topics):

@@ -16,7 +16,6 @@ from srd_agents.registry import make_ranker
 from srd_agents.relational.forward import Related, checked_weights, offered_share, weight_shapes
 from srd_agents.relational.network import RelationalNetwork
 from srd_agents.relational.ranker import (
-    PaddedRelations,
     Pretrained,
     PretrainedConfig,
     pretrained_weights,
@@ -87,23 +86,6 @@ def test_lengths_shifts_scales_and_empty_dimensions_change_nothing(seed: int) ->
     weights = some_weights(all_at_work=True)
     same = [rank_topics(weights, [given], 10)[0].tolist() for given in (topic, wider)]
     assert same[0] == same[1]
-
-
-@settings(max_examples=20, deadline=None)
-@given(seeds)
-def test_padding_changes_no_score(seed: int) -> None:
-    sizes = (3, 25, 11) if seed % 2 else (3, ANCHORS + 25, 11)
-    topics, weights = [partial_topic(seed + i, n) for i, n in enumerate(sizes)], some_weights()
-    padded = PaddedRelations(topics)
-    batch = padded.of(np.arange(3))
-    present = np.arange(batch.static.shape[1]) < padded.n_candidates[:, None]
-    padded_ones = Related(weights, batch, present=present)
-    alone = [Related(weights, relations_of([topic])) for topic in topics]
-    for chosen in (0, 2):
-        for together, topic, single in zip(padded_ones.scores(), topics, alone, strict=True):
-            np.testing.assert_allclose(together[0, : topic.n_candidates], single.scores()[0, 0], atol=1e-4)
-            single.add(np.array([[chosen]]))
-        padded_ones.add(np.full((3, 1), chosen))
 
 
 def in_torch(network: RelationalNetwork, static: Any, context: Any, dynamic: Any, position: Any, share: Any) -> Any:

@@ -48,13 +48,10 @@ def test_in_a_chain_behind_a_retriever() -> None:
 
 def test_in_the_retriever_that_langchain_makes_for_compressors() -> None:
     store = InMemoryVectorStore.from_texts(TEXTS, MODEL)
-    compressor = DiverseCompressor(embeddings=MODEL, k=3, lambda_mult=0.3)
-    retriever = ContextualCompressionRetriever(
-        base_compressor=DocumentCompressorPipeline(
-            transformers=[DiverseCompressor(embeddings=MODEL, k=8), compressor]  # no weight: the first 8
-        ),
-        base_retriever=store.as_retriever(search_kwargs={"k": 12}),
-    )
+    first = DiverseCompressor(embeddings=MODEL, k=8)  # no weight: the first 8
+    both = DocumentCompressorPipeline(transformers=[first, DiverseCompressor(embeddings=MODEL, k=3, lambda_mult=0.3)])
+    found = store.as_retriever(search_kwargs={"k": 12})
+    retriever = ContextualCompressionRetriever(base_compressor=both, base_retriever=found)
     own = store.max_marginal_relevance_search("jaguar", k=3, fetch_k=8, lambda_mult=0.3)
     assert texts(retriever.invoke("jaguar")) == texts(own)
     assert texts(asyncio.run(retriever.ainvoke("jaguar"))) == texts(own)

@@ -83,6 +83,14 @@ def rankers(page: Any) -> list[str]:
     return found
 
 
+def beyond(page: Any, among: str = "true") -> Any:
+    """Elements that reach beyond the right edge."""
+    outside = "e.getBoundingClientRect().right > innerWidth + 1"
+    return page.evaluate(
+        f"[...document.body.querySelectorAll('*')].filter(e => {among} && {outside}).map(e => e.tagName)"
+    )
+
+
 def test_it_opens_without_a_complaint_and_asks_for_nothing(opened: Opened, page: Any, file: Path) -> None:
     assert opened.complaints == []
     assert opened.requests == [file.as_uri()]
@@ -104,11 +112,7 @@ def test_paper_has_every_part(browser: Any, file: Path) -> None:
     opened.page.emulate_media(media="print")
     opened.page.set_viewport_size(PAPER)
     assert opened.page.locator("#learning .choices label").first.is_visible()
-    cut = opened.page.evaluate(
-        "[...document.querySelectorAll('body *')].filter(e => e.getBoundingClientRect().right > innerWidth + 1)"
-        ".map(e => e.tagName)"
-    )
-    assert cut == []
+    assert beyond(opened.page) == []
     opened.page.close()
 
 
@@ -265,11 +269,7 @@ def test_a_phone_shows_it_without_scrolling_sideways(browser: Any, file: Path, s
     opened.see_all()
     sizes = opened.page.evaluate("[document.documentElement.scrollWidth, document.documentElement.clientWidth]")
     assert sizes[0] <= sizes[1] == 390
-    wide = opened.page.evaluate(
-        "[...document.querySelectorAll('body *')].filter(e => !e.closest('.scroll') && "
-        "e.getBoundingClientRect().right > 391).map(e => e.tagName)"
-    )
-    assert wide == []
+    assert beyond(opened.page, "!e.closest('.scroll')") == []
     assert opened.complaints == []
     opened.page.close()
 

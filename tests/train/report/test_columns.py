@@ -51,9 +51,7 @@ def test_columns_have_a_value_in_some_row_and_sort_as_their_texts_say(results: P
 def test_tables_are_written_between_their_marks_and_nowhere_else() -> None:
     page = "before\n<!-- t: begin -->\nold\n<!-- t: end -->\nafter\n"
     table = markdown(("", "a"), [["row", "1"]])
-    assert with_parts(page, {"t": table}) == (
-        "before\n<!-- t: begin -->\n|  | a |\n| --- | ---: |\n| row | 1 |\n<!-- t: end -->\nafter\n"
-    )
+    assert with_parts(page, {"t": table}) == page.replace("old", "|  | a |\n| --- | ---: |\n| row | 1 |")
     assert with_parts(with_parts(page, {"t": table}), {"t": table}) == with_parts(page, {"t": table})
     with pytest.raises(ValueError, match="the page has no marks <!-- u: begin -->"):
         with_parts(page, {"u": table})

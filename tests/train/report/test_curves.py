@@ -39,12 +39,8 @@ def curve(found: list[Panel], against: str, ranker: str) -> Any:
 
 
 def test_a_line_is_the_mean_over_seeds_with_their_range() -> None:
-    found = panels(
-        [
-            cell("qmix", 0, [(100, 1, 0.2), (10_000, 4, 0.6)]),
-            cell("qmix", 1, [(100, 2, 0.4), (10_000, 8, 0.8)]),
-        ]
-    )
+    points = [(100, 1, 0.2), (10_000, 4, 0.6)], [(100, 2, 0.4), (10_000, 8, 0.8)]
+    found = panels([cell("qmix", seed, own) for seed, own in enumerate(points)])
     assert [panel.against for panel in found] == ["episodes", "cpu_seconds"]
     assert {panel.measure for panel in found} == {"alpha_nDCG@10"}
     line = curve(found, "episodes", "qmix")
@@ -68,14 +64,9 @@ def test_folds_are_averaged_before_seeds_are_compared() -> None:
 
 
 def test_what_does_not_learn_is_a_level_where_validation_chose_it() -> None:
-    found = panels(
-        [
-            cell("qmix", 0, [(100, 1, 0.2), (200, 2, None), (300, 3, 0.6)]),
-            cell("mmr", 0, [], history=None, validation=0.7),
-            cell("mmr", 0, [], history=None, validation=0.9),
-            cell("random", 0, [], history=None, validation=None),
-        ]
-    )
+    learned = cell("qmix", 0, [(100, 1, 0.2), (200, 2, None), (300, 3, 0.6)])
+    others = (("mmr", 0.7), ("mmr", 0.9), ("random", None))
+    found = panels([learned, *(cell(name, 0, [], history=None, validation=value) for name, value in others)])
     assert [dict(panel.levels) for panel in found] == [{"mmr": pytest.approx(0.8)}] * 2
     assert [one.ranker for one in found[0].curves] == ["qmix"]
 

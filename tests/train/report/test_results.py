@@ -32,10 +32,7 @@ def test_a_cut_off_record_is_named_and_the_others_are_kept(tmp_path: Path) -> No
     ("changes", "said"),
     [
         ({"schema_version": 1}, "written by another version (schema 1, expected 2); run its benchmark again"),
-        (
-            {"per_topic": {"q": {"alpha_nDCG@5": float("nan")}}},
-            "'alpha_nDCG@5' in 'q' in per_topic must be a finite number",
-        ),
+        ({"per_topic": {"q": {"alpha_nDCG@5": float("nan")}}}, "in 'q' in per_topic must be a finite number"),
         ({"per_topic": {"q": {"other": 1.0}}}, "topic 'q': expected scores of alpha_nDCG@5 and of nothing else"),
         ({"per_topic": {}}, "it scores nothing"),
         ({"topic_set": {"name": "made"}}, "full_name is missing"),
@@ -86,14 +83,11 @@ def test_other_topics_or_measures_are_other_tables(tmp_path: Path) -> None:
 
 def test_the_numbers_are_those_of_the_records(tmp_path: Path) -> None:
     scores = {"mmr": (0.2, 0.5, 0.5, 0.1), "random": (0.3, 0.5, 0.4, 0.0)}
-    per_topic = {
-        name: {f"q{i}": {"alpha_nDCG@5": value} for i, value in enumerate(values)} for name, values in scores.items()
-    }
-    four = {**record()["topic_set"], "test": 4}
-    records = [record("mmr", per_topic=per_topic["mmr"])]
-    for seed in (0, 1):
-        about = {"cell": f"made.random.{seed}", "seed": seed, "topic_set": four, "rank_cpu_seconds": 0.3 + 0.2 * seed}
-        records.append(record("random", **about, per_topic=per_topic["random"]))
+    four, records = {**record()["topic_set"], "test": 4}, []
+    for name, seed in (("mmr", 0), ("random", 0), ("random", 1)):
+        about = {"cell": f"made.{name}.{seed}", "seed": seed, "topic_set": four, "rank_cpu_seconds": 0.3 + 0.2 * seed}
+        per_topic = {f"q{i}": {"alpha_nDCG@5": value} for i, value in enumerate(scores[name])}
+        records.append(record(name, **about, per_topic=per_topic))
     made = table_of(read_results(write_records(tmp_path, records))[0])
     by_name = {row.ranker: row for row in made.rows}
     assert by_name["random"].wins_ties_losses == (1, 1, 2)
@@ -121,11 +115,8 @@ def test_what_was_trained_with_too_few_seeds_is_marked_and_not_tested() -> None:
 
 
 def test_without_mmr_the_best_competitor_is_the_reference(tmp_path: Path) -> None:
-    records = [
-        record("one", measures={"alpha_nDCG@5": 0.4}),
-        record("two", measures={"alpha_nDCG@5": 0.6}),
-        record("oracle", measures={"alpha_nDCG@5": 1.0}),
-    ]
+    means = {"one": 0.4, "two": 0.6, "oracle": 1.0}
+    records = [record(name, measures={"alpha_nDCG@5": mean}) for name, mean in means.items()]
     found = read_results(write_records(tmp_path, records))[0]
     assert table_of(found).reference == "two"
     assert table_of(found, reference="one").reference == "one"

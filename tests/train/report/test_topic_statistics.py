@@ -63,10 +63,8 @@ def test_marks_and_retrieval_order_are_shown() -> None:
 
 def ordered(topics: TopicSet, place: Callable[[Topic], NDArray[np.int64]]) -> TopicSet:
     """The topics with candidates and scores in an order."""
-    return topics.replace(
-        replace(topic.take(place(topic)), retrieval_scores=-np.arange(topic.n_candidates, dtype=np.float32))
-        for topic in topics
-    )
+    falling = -np.arange(topics.max_candidates, dtype=np.float32)
+    return topics.replace(replace(t.take(place(t)), retrieval_scores=falling[: t.n_candidates]) for t in topics)
 
 
 def test_an_order_that_is_too_good_or_too_bad_is_told(srd: Srd, tmp_path: Path) -> None:

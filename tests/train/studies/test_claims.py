@@ -198,9 +198,7 @@ def test_a_result_in_prose_fails(docs: Path) -> None:
 def test_what_is_listed_for_nothing_fails(docs: Path) -> None:
     (docs / "results" / "new.md").write_text("# New\n")
     shutil.copy(docs / "results" / "smoke.parquet", docs / "results" / "lonely.parquet")
-    text = BOOK.replace("without_scores = [", 'without_scores = ["gone.md", ').replace(
-        '["old', '["index.md", "gone.md", "old'
-    )
+    text = BOOK.replace('["bare', '["gone.md", "bare').replace('["old', '["index.md", "gone.md", "old')
     more = '[[claim]]\nid = "nowhere"\nsentence = "stands nowhere"\nrecipe = "smoke"\nrows = ["reinforce", "mmr"]\n'
     allowed = '[[allowed]]\nwhy = "no reason"\ntext = "0.12345 is nowhere"\n'
     (docs / "claims.toml").write_text(f'{text}\n{more}relation = "greater"\n{allowed}')

@@ -47,13 +47,8 @@ def test_it_learns_when_to_leave_the_order() -> None:
 
 def test_cells() -> None:
     topics = wide_topics(6, seed=3)
-    given = study.cell(
-        WITH,
-        "perspectives",
-        "LSA",
-        "web",
-        topics.replace(t for t in topics if t.query_vector is not None and t.retrieval_scores is not None),
-    )
+    whole = topics.replace(t for t in topics if t.query_vector is not None and t.retrieval_scores is not None)
+    given = study.cell(WITH, "perspectives", "LSA", "web", whole)
     assert set(given.scores) == set(study.RANKERS)
     assert np.isfinite(given.features).all()
     without = study.cell(WITHOUT, "perspectives", "LSA", "BM25", study.shuffled(topics))

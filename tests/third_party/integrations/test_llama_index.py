@@ -82,8 +82,7 @@ def test_through_a_dictionary() -> None:
 
 def test_nodes_without_embeddings_and_bad_options_are_named() -> None:
     bare = retrieved(embedded=False)
-    refused(
-        lambda: DiversePostprocessor().postprocess_nodes(bare), r"node 0 \(id '0'\) has no embedding; give embed_model"
-    )
+    message = r"node 0 \(id '0'\) has no embedding; give embed_model=, or"
+    refused(lambda: DiversePostprocessor().postprocess_nodes(bare), message)
     refused(lambda: DiversePostprocessor(top_n=0), "greater than or equal to 1")
     refused(lambda: DiversePostprocessor(top_k=3), "Extra inputs are not permitted")

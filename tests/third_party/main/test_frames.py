@@ -18,9 +18,8 @@ QUERIES = {"jaguar": GENERATOR.normal(size=4), "java": GENERATOR.normal(size=4)}
 
 def frame(**columns: Any) -> pd.DataFrame:
     """Two queries of 7 and 5 documents, three of them retrieved by both, rows mixed."""
-    rows = [("q2", "java", f"d{i}", 10.0 - i) for i in range(7)] + [
-        ("q1", "jaguar", f"d{i}", 20.0 - i) for i in range(4, 9)
-    ]
+    rows = [("q2", "java", f"d{i}", 10.0 - i) for i in range(7)]
+    rows += [("q1", "jaguar", f"d{i}", 20.0 - i) for i in range(4, 9)]
     made = pd.DataFrame(rows, columns=["qid", "query", "docno", "score"])
     made["rank"] = made.groupby("qid").cumcount()
     made["title"] = made["docno"] + " of " + made["qid"]

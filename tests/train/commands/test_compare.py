@@ -108,11 +108,9 @@ def test_a_topic_file_gives_texts(srd: Srd, made: dict[str, Path], tmp_path: Pat
     srd.works(*words(made), "--topics", xml, "--out", tmp_path / "a.html")
     assert "words of 29" in (tmp_path / "a.html").read_text()
     loaded = load_trec(run=made["first"], qrels=made["qrels"])
-    texts = [tuple(f"text of {doc_id}" for doc_id in topic.doc_ids) for topic in loaded]
     parquet = tmp_path / "topics.parquet"
-    write_topics(
-        parquet, loaded.replace(dataclasses.replace(t, doc_texts=x) for t, x in zip(loaded, texts, strict=True))
-    )
+    texts = ((topic, tuple(f"text of {doc_id}" for doc_id in topic.doc_ids)) for topic in loaded)
+    write_topics(parquet, loaded.replace(dataclasses.replace(topic, doc_texts=own) for topic, own in texts))
     assert not srd.works(*words(made), "--topics", parquet, "--out", tmp_path / "b.html").err.count("notice")
     assert "text of 7-3" in (tmp_path / "b.html").read_text()
 

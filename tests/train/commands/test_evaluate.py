@@ -22,19 +22,12 @@ def files(tmp_path: Path) -> tuple[Path, Path]:
 
 def test_json_has_the_shape_of_the_contract(srd: Srd, files: tuple[Path, Path]) -> None:
     qrels, run = files
-    done = srd.works(
-        "evaluate", "--qrels", qrels, "--run", run, "--measures", "StRecall@2", "P_IA@1", "--json", "--per-topic"
-    )
-    assert done.json == {
-        "measures": {"StRecall@2": pytest.approx(1.5 / 3), "P_IA@1": pytest.approx(0.5 / 3)},
-        "per_topic": {
-            "1": {"StRecall@2": 0.5, "P_IA@1": 0.5},
-            "2": {"StRecall@2": 1.0, "P_IA@1": 0.0},
-            "3": {"StRecall@2": 0.0, "P_IA@1": 0.0},
-        },
-        "topics": 3,
-        "missing": 1,
-    }
+    words = ("evaluate", "--qrels", qrels, "--run", run, "--measures", "StRecall@2", "P_IA@1")
+    found = srd.works(*words, "--json", "--per-topic").json
+    scores = {"1": (0.5, 0.5), "2": (1.0, 0.0), "3": (0.0, 0.0)}
+    per_topic = {query_id: {"StRecall@2": recall, "P_IA@1": first} for query_id, (recall, first) in scores.items()}
+    means = {"StRecall@2": pytest.approx(1.5 / 3), "P_IA@1": pytest.approx(0.5 / 3)}
+    assert found == {"measures": means, "per_topic": per_topic, "topics": 3, "missing": 1}
 
 
 def test_present_only_leaves_missing_topics_out_of_the_mean(srd: Srd, files: tuple[Path, Path]) -> None:

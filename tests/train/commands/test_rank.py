@@ -61,9 +61,8 @@ def test_a_trained_model_answers_as_it_ranks_files(srd: Srd, feed: Any, tiny_fil
 
 def test_a_model_with_a_vectoriser_takes_texts(srd: Srd, feed: Any, texts_file: Path, tmp_path: Path) -> None:
     model = tmp_path / "model"
-    srd.works(
-        "train", "mdp-div", "--topics", texts_file, "--vectors", "lsa", "--width", "5", "--out", model, "--epochs", "2"
-    )
+    words = ("train", "mdp-div", "--topics", texts_file, "--out", model, "--epochs", "2")
+    srd.works(*words, "--vectors", "lsa", "--width", "5")
     feed({"query_id": "q", "query_text": "bank", "doc_ids": ["a", "b"], "doc_texts": ["river bank", "money"]})
     assert set(json.loads(srd.works("rank", model).out)["ranking"]) == {"a", "b"}
     feed(LINE)

@@ -128,10 +128,8 @@ def test_names_of_any_length_make_file_names_that_differ() -> None:
 def scrambled(topics: TopicSet, query_ids: tuple[str, ...]) -> TopicSet:
     """The same set with other judgments for these topics."""
     rng = np.random.default_rng(0)
-    return topics.replace(
-        replace(topic, judgments=rng.permuted(topic.judgments, axis=0)) if topic.query_id in query_ids else topic
-        for topic in topics
-    )
+    mixed = {t.query_id: replace(t, judgments=rng.permuted(t.judgments, axis=0)) for t in topics.select(query_ids)}
+    return topics.replace(mixed.get(topic.query_id, topic) for topic in topics)
 
 
 def result_of(cell: Cell, topics: TopicSet) -> CellResult:
@@ -177,10 +175,8 @@ def test_tables_say_what_the_records_say(finished: tuple[Path, list[dict[str, An
 
 
 def test_the_command_runs_a_recipe_of_ones_own_and_shows_published_figures(srd: Srd, tmp_path: Path) -> None:
-    topics = (
-        'source = "synthetic:tiny:12:0"\nrun_folds = [2]\npublished_source = "A paper"\n'
-        'published = { mmr = 0.25, "short | one" = 0.125 }'
-    )
+    topics = 'source = "synthetic:tiny:12:0"\nrun_folds = [2]\npublished_source = "A paper"\n'
+    topics += 'published = { mmr = 0.25, "short | one" = 0.125 }'
     learner = 'ranker = "mdp-div"\nname = "short | one"\nconfig = { epochs = 1 }'
     path = recipe_file(tmp_path, learner, "oracle", "mmr", topics=topics)
     words, page = ("benchmark", path, "--out", tmp_path / "out"), tmp_path / "page.md"

@@ -97,10 +97,7 @@ def view(name: str = "mcts", **config: Any) -> dict[str, Any]:
         ({"seeds": "12"}, r"the table: seeds must be a list, as \['12'\], got '12' \(str\)"),
         (topics(noise=["a"]), r"noise must be a number, got \('a',\) \(tuple\)"),
         (ranker("mmr", grid={"lambda_": 0.5}), r"'lambda_' in grid must be a list, got 0.5 \(float\)"),
-        (
-            view("mmr", lambda_=0.3),
-            "unknown option of ranking in view 'v' of 'x': 'lambda_'.*needs an entry of its own",
-        ),
+        (view("mmr", lambda_=0.3), "unknown option of ranking in view 'v' of 'x': 'lambda_'"),
         (view(rank_bye="value"), "Did you mean rank_by"),
         (view(hidden=4), "unknown option of ranking in view 'v' of 'x': 'hidden'.*needs an entry of its own"),
         (view(rank_by="search", rank_simulations=-1), "rank_simulations must be at least 0"),

@@ -113,9 +113,8 @@ def test_an_experiment_gives_the_figures_that_this_package_gives(data_dir: Path)
     )
     rankers = {name: make_ranker(name) for name in ("retrieval-order", "mmr", "dpp")}
     pipelines = [first, first >> DiverseReranker(Lambda=0.5), first >> DiverseReranker("dpp")]
-    table = pt.Experiment(
-        pipelines, queries, qrels, [alpha_nDCG @ 10, StRecall @ 10], names=list(rankers), plan="tree"
-    ).set_index("name")
+    measures = [alpha_nDCG @ 10, StRecall @ 10]
+    table = pt.Experiment(pipelines, queries, qrels, measures, names=list(rankers), plan="tree").set_index("name")
     for name, ranker in rankers.items():
         rankings = dict(zip(ambient.query_ids, ranker.rank_batch(ambient, 100), strict=True))
         ours = evaluate(ambient, rankings, ["alpha_nDCG@10", "StRecall@10"]).measures

@@ -33,9 +33,8 @@ def test_torchrls_checker_on_the_native_vector_environment() -> None:
 
 
 def test_random_actions_obey_a_bool_mask() -> None:
-    env = TransformedEnv(
-        GymWrapper(many("disabled", mask_dtype="bool"), categorical_action_encoding=True), ActionMask()
-    )
+    wrapped = GymWrapper(many("disabled", mask_dtype="bool"), categorical_action_encoding=True)
+    env = TransformedEnv(wrapped, ActionMask())
     frames = env.rollout(25, break_when_any_done=False)
     assert frames["action_mask"].dtype == torch.bool
     chances = MaskedCategorical(logits=torch.zeros(frames["action_mask"].shape), mask=frames["action_mask"])

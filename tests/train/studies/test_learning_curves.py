@@ -10,10 +10,9 @@ import numpy as np
 import pytest
 from made_results import recipe_file, record, write_records
 from run_srd import Srd
+from small_topics import refused
 
-from srd_train.cli import main
 from srd_train.report.curves import panels
-from studies.__main__ import TREE
 from studies.learning_curves import draw
 
 
@@ -32,15 +31,14 @@ def test_needless_digits_go_and_the_axes_keep_theirs(tmp_path: Path) -> None:
     assert all(len(place.split(".")[1]) <= 2 for place in places)
 
 
-def test_the_curves_of_a_benchmark_are_drawn(srd: Srd, tmp_path: Path) -> None:
+def test_the_curves_of_a_benchmark_are_drawn(srd: Srd, study: Srd, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     learner = 'ranker = "vdn"\nseeds = [0, 1]\nconfig = { epochs = 2 }'
     chosen = 'ranker = "mmr"\ngrid = { lambda_ = [0.2, 0.8] }'
     srd.works("benchmark", recipe_file(tmp_path, learner, chosen, "random"), "--out", tmp_path / "results")
-    words = ["learning-curves", str(tmp_path / "results"), "--out"]
     drawn = []
     for name in ("one.svg", "two.svg", "c.png"):
-        assert main([*words, str(tmp_path / name)], TREE) == 0
+        study.works("learning-curves", tmp_path / "results", "--out", tmp_path / name)
         drawn.append((tmp_path / name).read_bytes())
     assert drawn[0] == drawn[1]
     assert drawn[0].startswith(b"<?xml")
@@ -50,14 +48,10 @@ def test_the_curves_of_a_benchmark_are_drawn(srd: Srd, tmp_path: Path) -> None:
     assert drawn[2].startswith(b"\x89PNG")
 
 
-def test_what_cannot_be_drawn_is_said(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    words = ["learning-curves", str(write_records(tmp_path, [record()])), "--out"]
+def test_what_cannot_be_drawn_is_said(study: Srd, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    words = ("learning-curves", write_records(tmp_path, [record()]), "--out")
     for name, said in (("page.md", "ending in .png or .svg"), ("c.png", "no cell has a learning curve to draw")):
-        assert main([*words, str(tmp_path / name)], TREE) == 2
-        assert said in capsys.readouterr().err
+        assert said in study.fails(*words, tmp_path / name)
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(ImportError, match=r"srd-gym\[render\]"):
-        draw([], tmp_path / "c.png")
+    refused(lambda: draw([], tmp_path / "c.png"), r"srd-gym\[render\]", ImportError)
     assert not list(tmp_path.glob("*.png"))

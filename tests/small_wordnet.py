@@ -13,7 +13,7 @@ class Dictionary:
     """Files of the form of wndb(5WN), from entries by number."""
 
     lines: dict[str, list[str]] = field(default_factory=lambda: {name: [] for name in ("noun", "verb", "adj", "adv")})
-    index: dict[str, list[str]] = field(default_factory=lambda: {"noun": [], "verb": []})
+    index: list[str] = field(default_factory=list)
 
     def add(
         self, number: int, words: str, gloss: str, *links: tuple[str, int, str], name: str = "noun", kind: str = "n"
@@ -25,18 +25,17 @@ class Dictionary:
         line = f"{number:08d} 03 {kind} {len(own):02x} {named} {len(links):03d} {pointers}"
         self.lines[name].append(f"{line}{'01 + 02 00 ' if name == 'verb' else ''}| {gloss}  \n")
 
-    def word(self, word: str, *numbers: int, name: str = "noun") -> None:
-        """A word and its senses."""
+    def word(self, word: str, *numbers: int) -> None:
+        """A noun and its senses."""
         offsets = " ".join(f"{number:08d}" for number in numbers)
-        self.index[name].append(f"{word} {name[0]} {len(numbers)} 2 @ ~ {len(numbers)} 1 {offsets}  \n")
+        self.index.append(f"{word} n {len(numbers)} 2 @ ~ {len(numbers)} 1 {offsets}  \n")
 
     def write(self, folder: Path) -> Path:
         """All files."""
         folder.mkdir(exist_ok=True)
         for name, lines in self.lines.items():
             (folder / f"data.{name}").write_text(LICENCE + "".join(lines), encoding="utf-8")
-        for name, lines in self.index.items():
-            (folder / f"index.{name}").write_text(LICENCE + "".join(lines), encoding="utf-8")
+        (folder / "index.noun").write_text(LICENCE + "".join(self.index), encoding="utf-8")
         return folder
 
 

@@ -93,7 +93,7 @@ def test_other_tools_may_write_wider_types_and_nested_lists(tmp_path: Path) -> N
     columns = {
         "query_id": pa.array(["7", "8"], pa.large_string()),
         "doc_ids": pa.array([["x", "y"], ["z"]], pa.large_list(pa.large_string())),
-        "doc_vectors": pa.array([[[1.0, 2.0], [3.0, 4.0]], [[5.0, 6.0]]], pa.list_(pa.list_(pa.float64()))),
+        "doc_vectors": pa.array([[[0.1, 2.0], [3.0, 4.0]], [[5.0, 6.0]]], pa.list_(pa.list_(pa.float64()))),
         "subtopic_ids": [["s"], ["s"]],
         "judgments": pa.array([[1, 0], None], pa.list_(pa.int64())),
     }
@@ -101,7 +101,7 @@ def test_other_tools_may_write_wider_types_and_nested_lists(tmp_path: Path) -> N
     pq.write_table(pa.table(columns), path)
     read = read_topics(path)
     assert read.name == "pandas"
-    np.testing.assert_array_equal(read[0].doc_vectors, [[1, 2], [3, 4]])
+    np.testing.assert_array_equal(read[0].doc_vectors, np.float32([[0.1, 2], [3, 4]]))
     np.testing.assert_array_equal(read[1].doc_vectors, [[5, 6]])
     np.testing.assert_array_equal(read[0].judgments, [[1], [0]])
     assert read[1].judgments is None

@@ -239,7 +239,7 @@ WAYS: dict[str, Callable[[Ranker], object]] = {
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize(("ranking", "message"), [
-    ([0, 1, 0], "ranks a document of topic '0' twice"),
+    (np.array([0, 1, 0]), "ranks a document of topic '0' twice"),
     (np.array([0, 3]), "ranks a document that topic '0' does not have; they are 0 to 2"),
     ([-1], "ranks a document that topic '0' does not have"),
     ([0.0, 1.0], r"returned float64 of shape \(2,\) for topic '0'; expected whole numbers"),

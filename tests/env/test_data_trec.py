@@ -24,11 +24,6 @@ def put(path: Path, text: str) -> Path:
     return path
 
 
-def web(data_dir: Path) -> dict[str, Any]:
-    kinds = {"qrels": "diversity.qrels.gz", "run": "indri.run.gz", "topics": "topics.xml"}
-    return {name: sorted((data_dir / "trec-web").glob(f"*.{kind}")) for name, kind in kinds.items()}
-
-
 # qrels
 
 
@@ -169,11 +164,9 @@ def test_texts_come_from_a_corpus(files: dict[str, Path], tmp_path: Path) -> Non
     refused(lambda: load_trec(**files, texts=other), message)
 
 
-def test_missing_vectors_are_an_error_or_dropped(files: dict[str, Path], tmp_path: Path) -> None:
+def test_documents_without_vectors_are_dropped_where_asked(files: dict[str, Path], tmp_path: Path) -> None:
     vectors = put(tmp_path / "v.tsv", "a\t1 0\nc\t0 1\nother\t1 1\n")
     queries = put(tmp_path / "q.tsv", "jaguar <b>\t0.5\t0.5\n")
-    with pytest.raises(ValueError, match=r"no vector for 1 of 3 documents \('b' of topic '1'; .*--missing"):
-        load_trec(**files, vectors=vectors, query_vectors=queries)
     with pytest.warns(DataNotice, match=r"no vector for 1 of 3 documents.* left out, and with them 0 topics"):
         topic = load_trec(**files, vectors=vectors, query_vectors=queries, missing="drop")[0]
     assert topic.doc_ids == ("a", "c")
@@ -187,7 +180,9 @@ def test_missing_vectors_are_an_error_or_dropped(files: dict[str, Path], tmp_pat
 
 @pytest.mark.data
 def test_the_real_topics(data_dir: Path) -> None:
-    topics = load_trec(**web(data_dir), name="trec-indri")
+    kinds = {"qrels": "diversity.qrels.gz", "run": "indri.run.gz", "topics": "topics.xml"}
+    files: Any = {name: sorted((data_dir / "trec-web").glob(f"*.{kind}")) for name, kind in kinds.items()}
+    topics = load_trec(**files, name="trec-indri")
     assert len(topics) == 200
     assert [t.query_id for t in topics if not t.labelled] == ["95", "100"]
     assert topics.has_retrieval_order

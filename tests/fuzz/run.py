@@ -147,16 +147,17 @@ def write_markdown(path: Path, tallies: dict[str, Tally], seed: int) -> None:
 def main() -> int:
     """Fuzz; exit code 1 where anything ended as it should not."""
     parser = argparse.ArgumentParser(prog="make fuzz", description=__doc__)
-    parser.add_argument("names", nargs="*", choices=SUBJECTS, help="subjects; all unless named")
+    parser.add_argument("names", nargs="*", default=list(SUBJECTS), help="subjects; all unless named")
     parser.add_argument("--cases", type=int, default=100_000, help="of each subject")
     parser.add_argument("--seconds", type=float, default=float("inf"), help="stop after about this long in all")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--markdown", type=Path, help="the page to put the table into")
     options = parser.parse_args()
+    if unknown := set(options.names).difference(SUBJECTS):
+        parser.error(f"unknown subject {min(unknown)!r}; expected some of {', '.join(SUBJECTS)}")
     _say(_aligned(_HEAD))
-    names = options.names or list(SUBJECTS)
-    tallies = run_all(names, options.cases, options.seed, options.processes, options.seconds)
+    tallies = run_all(options.names, options.cases, options.seed, options.processes, options.seconds)
     for name, tally in tallies.items():
         for key, example in tally.examples.items():
             _say(f"{name}: {key}\n    {example}")

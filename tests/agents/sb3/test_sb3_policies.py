@@ -189,11 +189,23 @@ def looked_up(topics: TopicSet) -> dict[str, Any]:
             "expected the Dict observation of SRD-v0.*got a Box",
         ),
         (lambda: pointer(flat()), ValueError, "expected the Dict observation of SRD-v0"),
-        (lambda: policy_arguments(fewer()), ValueError, "without query, retrieval_scores"),
+        (
+            lambda: policy_arguments(gym.wrappers.FilterObservation(env_of(), ["documents", "ranking"])),
+            ValueError,
+            "without query, retrieval_scores, action_mask",
+        ),
         (lambda: policy_arguments(gym.make("CartPole-v1")), TypeError, "expected SRD-v0"),
         (lambda: pointer(env_of(), net_arch=[64]), TypeError, "multiple values for keyword argument 'net_arch'"),
-        (lambda: pointer(compact()), ValueError, r"compact observations hold no vectors.*policy_arguments"),
-        (lambda: pointer(compact(), **looked_up(TOPICS[:5])), ValueError, "which of 12 topics .*given TopicArrays"),
+        (
+            lambda: pointer(env_of(observation="compact")),
+            ValueError,
+            r"compact observations hold no vectors.*policy_arguments",
+        ),
+        (
+            lambda: pointer(env_of(observation="compact"), **looked_up(TOPICS[:5])),
+            ValueError,
+            "which of 12 topics .*given TopicArrays",
+        ),
         (lambda: pointer(env_of(), **looked_up(WIDE)), ValueError, r"vectors have width 8, but those .* have 16"),
     ],
 )
@@ -203,14 +215,6 @@ def test_what_does_not_fit_is_refused(call: Any, error: Any, message: str) -> No
 
 def flat() -> Any:
     return gym.wrappers.FlattenObservation(env_of())
-
-
-def fewer() -> Any:
-    return gym.wrappers.FilterObservation(env_of(), ["documents", "ranking", "action_mask"])
-
-
-def compact() -> Any:
-    return env_of(observation="compact")
 
 
 def test_a_vec_env_of_mixed_topic_sets() -> None:

@@ -161,9 +161,7 @@ def test_what_the_machine_lacks_is_told(srd: Srd, tmp_path: Path, words: tuple[o
     # A device and a network are looked at before topics are, and before there is a folder or a lock.
     early = words[0] in ("--hidden", "--device")
     topics = tmp_path / "none.parquet" if words[0] == "--device" else "synthetic:tiny:12"
-    done = srd("train", "reinforce", "--topics", topics, "--out", model, *words)
-    assert done.code == 2
-    assert done.err.splitlines()[-1].startswith(f"error: {message}")
+    assert srd.fails("train", "reinforce", "--topics", topics, "--out", model, *words).startswith(message)
     assert not early or list(tmp_path.iterdir()) == []
 
 

@@ -69,8 +69,7 @@ def test_folds_from_a_file(srd: Srd, tiny_file: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("fold", ["0/5", "6/5", "1", "a/b", "1/2", "1/99", "-1/5"])
 def test_a_fold_that_does_not_exist_is_an_error(srd: Srd, tiny_file: Path, tmp_path: Path, fold: str) -> None:
-    done = srd("train", "mmr", "--topics", tiny_file, f"--fold={fold}", "--out", tmp_path / "x")
-    assert done.code == 2
+    srd.fails("train", "mmr", "--topics", tiny_file, f"--fold={fold}", "--out", tmp_path / "x")
     assert not (tmp_path / "x").exists()
 
 

@@ -22,9 +22,8 @@ from srd_agents.reinforce.forward import PolicyWeights, Standing, seen_together
 from srd_agents.reinforce.loss import entropy, leave_one_out_advantages, reinforce_loss, returns_from
 from srd_agents.reinforce.network import PolicyNetwork, directed, directions_of
 from srd_agents.reinforce.rollout import Episodes, SeenTopics, roll_out
-from srd_agents.relational.forward import offered_share
 from srd_agents.relational.network import RelationalNetwork
-from srd_agents.relational.ranker import DraftProgress, pretrained_weights
+from srd_agents.relational.ranker import DraftProgress, offered_share, pretrained_weights
 from srd_agents.relational.relations import DYNAMIC
 from srd_agents.storage import Tree, Weights
 from srd_gym.checks import check_integer

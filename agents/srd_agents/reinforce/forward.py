@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 
 from srd_agents.decoding import Draft
 from srd_agents.features import query_vectors
-from srd_agents.relational.forward import Related, Weights, checked_weights
-from srd_agents.relational.ranker import relations_of
+from srd_agents.relational.ranker import Related, Weights, checked_weights, relations_of
 from srd_agents.relational.relations import Array, Ranked, Relations
 from srd_gym.protocols import BoolArray, IntArray
 from srd_gym.topic import Topic

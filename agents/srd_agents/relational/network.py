@@ -1,4 +1,4 @@
-"""What the network learns, in torch; `srd_agents.relational.forward` is how it scores.
+"""What the network learns, in torch; `srd_agents.relational.ranker` is how it scores.
 
 Shapes: B topics, R rankings of each, T ranks, N candidates.
 """
@@ -10,14 +10,14 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor, nn
 
-from srd_agents.relational.forward import weight_shapes
+from srd_agents.relational.ranker import weight_shapes
 
 _ROWS = 4096
 """Candidates of all rankings and ranks that are learned from at once: what a layer makes of them fits the cache."""
 
 
 class RelationalNetwork(nn.Module):
-    """The weights of `srd_agents.relational.forward`, as what learns.
+    """The weights of `srd_agents.relational.ranker`, as what learns.
 
     The gradient is written by hand: a few rows go forward and back while they are in the processor's cache, which takes
     half of the time of automatic differentiation.

@@ -13,16 +13,19 @@ from hypothesis import given, settings
 from small_topics import bare_topic, partial_topic, refused, seeds
 
 from srd_agents.registry import make_ranker
-from srd_agents.relational.forward import Related, checked_weights, offered_share, weight_shapes
 from srd_agents.relational.network import RelationalNetwork
 from srd_agents.relational.ranker import (
     Pretrained,
     PretrainedConfig,
+    Related,
+    checked_weights,
+    offered_share,
     pretrained_weights,
     rank_topics,
     read_weights,
     relations_of,
     unit_vectors,
+    weight_shapes,
 )
 from srd_agents.relational.relations import (
     ANCHORS,

@@ -18,8 +18,7 @@ from srd_agents.history import OnProgress
 from srd_agents.reinforce.agent import Reinforce
 from srd_agents.reinforce.config import ReinforceConfig
 from srd_agents.reinforce.forward import PolicyWeights
-from srd_agents.relational.forward import Weights
-from srd_agents.relational.ranker import CHECKPOINT, read_weights
+from srd_agents.relational.ranker import CHECKPOINT, Weights, read_weights
 from srd_agents.storage import MODEL_FILE, read_arrays, versions, write_json
 from srd_gym.files import written_atomically
 from srd_train.commands.console import Folder, Output

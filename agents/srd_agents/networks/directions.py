@@ -5,7 +5,7 @@ mean and maximum of the candidates' rows, and of the rows ranked so far their su
 order counts), their maximum and their number. From the state comes a vector; a candidate's score is its product with
 the candidate's row (a pointer, Vinyals et al., NeurIPS 2015).
 
-Rows are computed once a topic; nothing here depends on the order of candidates. `srd_agents.reinforce.forward` has the
+Rows are computed once a topic; nothing here depends on the order of candidates. `srd_agents.reinforce.rollout` has the
 same in numpy.
 
 Shapes: U topics, N candidates, F vector width, D columns, H hidden width, K ranks.

@@ -18,10 +18,9 @@ from srd_agents.networks.checkpoint import load_module, module_arrays, to_array
 from srd_agents.networks.inputs import Inputs, chosen_log_policy, log_policy
 from srd_agents.networks.learner import NetworkLearner
 from srd_agents.reinforce.config import ReinforceConfig
-from srd_agents.reinforce.forward import PolicyWeights, Standing, seen_together
 from srd_agents.reinforce.loss import entropy, leave_one_out_advantages, reinforce_loss, returns_from
 from srd_agents.reinforce.network import PolicyNetwork, directed, directions_of
-from srd_agents.reinforce.rollout import Episodes, SeenTopics, roll_out
+from srd_agents.reinforce.rollout import Episodes, PolicyWeights, SeenTopics, Standing, roll_out, seen_together
 from srd_agents.relational.network import RelationalNetwork
 from srd_agents.relational.ranker import DraftProgress, offered_share, pretrained_weights
 from srd_agents.relational.relations import DYNAMIC

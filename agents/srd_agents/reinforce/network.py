@@ -1,4 +1,4 @@
-"""The policy in torch, for learning; `srd_agents.reinforce.forward` is the same in numpy.
+"""The policy in torch, for learning; `srd_agents.reinforce.rollout` is the same in numpy.
 
 Shapes: B topics, R episodes of each, T ranks, N candidates, F vector width.
 """

@@ -1,26 +1,193 @@
-"""Episodes of the policy in the simulator: what it sees and does in numpy, gradients later in torch.
+"""The policy at work, in numpy as its networks in torch: how rankings stand, and episodes to learn from.
 
-Shapes: B topics, R episodes of each, T ranks, N candidates, D relations that change from rank to rank.
+Shapes: B topics, R rankings or episodes of each, T ranks, N candidates, F vector width, D relations, H hidden width,
+E weights of relations.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
+from srd_agents.decoding import Draft
 from srd_agents.features import query_vectors, side_by_side
 from srd_agents.heuristic.greedy import in_blocks
-from srd_agents.reinforce.forward import PolicyWeights, Seen, Standing
-from srd_agents.relational.ranker import relations_of
-from srd_agents.relational.relations import ANCHORS, DYNAMIC, POSITION, Array, Relations
+from srd_agents.relational.ranker import Related, Weights, checked_weights, relations_of
+from srd_agents.relational.relations import ANCHORS, DYNAMIC, POSITION, Array, Ranked, Relations
 from srd_gym.core import SelectionCore
 from srd_gym.protocols import BoolArray, IntArray
 from srd_gym.topic import Topic
 
 KEPT = 2**29
 """Bytes of relations that are kept for the next time; those of further topics are computed whenever asked for."""
+
+
+def ready_directions(arrays: Mapping[str, NDArray[Any]]) -> Weights:
+    """The arrays of `srd_agents.networks.directions.Directions`, ready to multiply with from the left.
+
+    Matrices are [inputs, outputs]. The fixed scale of the vectors is divided out, the fixed shift is taken off the
+    biases. "query" makes both the rows' part and the query's own row, [F, 2H]; "context" is the part of the state that
+    stays, [3H, H], and "ranked" the part that changes, [3H + 1, H].
+    """
+    hidden, scale = arrays["row.weight"].shape[0], arrays["inputs.scale"]
+    document = np.ascontiguousarray((arrays["from_document.weight"] / scale).T)
+    own = np.concatenate([np.zeros(hidden, np.float32), arrays["query.bias"]])
+    query = np.ascontiguousarray((np.concatenate([arrays["from_query.weight"], arrays["query.weight"]]) / scale).T)
+    state = np.ascontiguousarray(arrays["state.weight"].T)
+    size = np.float32(hidden**-0.5)
+    return {
+        "document": document,
+        "document_bias": arrays["from_document.bias"] - arrays["inputs.shift"] @ document,
+        "query": query,
+        "query_bias": own - arrays["inputs.shift"] @ query,
+        "no_query_bias": own,
+        "columns": np.ascontiguousarray(arrays["from_columns.weight"].T),
+        "row": np.ascontiguousarray(arrays["row.weight"].T),
+        "row_bias": arrays["row.bias"],
+        "context": state[: 3 * hidden],
+        "state_bias": arrays["state.bias"],
+        "ranked": state[3 * hidden :],
+        "pointer": np.ascontiguousarray(arrays["pointer.weight"].T) * size,
+        "pointer_bias": arrays["pointer.bias"] * size,
+        "prior": arrays["prior.weight"][0],
+    }
+
+
+@dataclass(frozen=True, kw_only=True)
+class PolicyWeights:
+    """What a policy is: its two parts, one of which may be missing."""
+
+    relations: Weights | None
+    directions: Weights | None
+
+    @classmethod
+    def of(cls, arrays: Mapping[str, NDArray[Any]]) -> PolicyWeights:
+        """From the network's arrays by name, `PolicyNetwork`'s."""
+        relations, directions = (
+            {name.removeprefix(part): array for name, array in arrays.items() if name.startswith(part)}
+            for part in ("relations.", "directions.")
+        )
+        return cls(
+            relations=checked_weights(relations) if relations else None,
+            directions=ready_directions(directions) if directions else None,
+        )
+
+
+class Seen(NamedTuple):
+    """B topics as the policy sees them."""
+
+    relations: Relations
+    documents: Array
+    """[B, N, F]; rows of padding are 0."""
+    queries: Array
+    """[B, F]; zeros where a topic has no query vector."""
+    present: BoolArray
+    """[B, N], the real candidates."""
+
+
+class Standing:
+    """R rankings of each of B topics, as far as they have come.
+
+    Args:
+        weights: of the policy.
+        seen: the topics.
+        rankings: R.
+    """
+
+    def __init__(self, weights: PolicyWeights, seen: Seen, rankings: int = 1) -> None:
+        self.ranked: Ranked | None = None
+        """What is ranked so far in terms of relations; None where the policy has no such part."""
+        self._parts: list[Draft] = []
+        if weights.relations is not None:
+            related = Related(weights.relations, seen.relations, rankings, seen.present)
+            self.ranked = related.ranked
+            self._parts.append(related)
+        if weights.directions is not None:
+            self._parts.append(_Pointing(weights.directions, seen, rankings))
+
+    def scores(self) -> Array:
+        """[B, R, N] float32, of every candidate as the next document, ranked ones included."""
+        found = self._parts[0].scores()
+        for part in self._parts[1:]:
+            found += part.scores()
+        return found
+
+    def add(self, chosen: IntArray) -> None:
+        """Put these candidates, [B, R] int64, at the next rank."""
+        for part in self._parts:
+            part.add(chosen)
+
+    def keep(self, rankings: IntArray) -> None:
+        """Go on from some of the rankings: [B, R] int64, the ranking that each is a copy of."""
+        for part in self._parts:
+            part.keep(rankings)
+
+
+class _Pointing:
+    """The directions' part of `Standing`."""
+
+    def __init__(self, weights: Weights, seen: Seen, rankings: int) -> None:
+        self._weights, hidden = weights, len(weights["row"])
+        given = np.any(seen.queries, axis=1, keepdims=True)[:, None]
+        # One product a topic ([B, 1, F] times a matrix), so that a topic's numbers do not depend on the others.
+        query = np.matmul(seen.queries[:, None], weights["query"])
+        query += np.where(given, weights["query_bias"], weights["no_query_bias"])
+        static = seen.relations.static
+        rows = np.matmul(seen.documents, weights["document"])
+        rows += np.matmul(static, weights["columns"])
+        rows += query[..., :hidden] + weights["document_bias"]
+        np.maximum(rows, 0, out=rows)
+        rows = np.matmul(rows, weights["row"])
+        rows += weights["row_bias"]
+        np.maximum(rows, 0, out=rows)
+        self._prior = (np.matmul(rows, weights["prior"][:hidden]) + np.matmul(static, weights["prior"][hidden:]))[
+            :, None
+        ]
+        self._rows, self._topics = rows, np.arange(len(rows))[:, None]
+        self._columns = rows.swapaxes(1, 2)
+        real = rows if seen.present.all() else rows * seen.present[..., None]
+        mean = real.sum(axis=1) / seen.present.sum(axis=1, keepdims=True, dtype=np.float32)
+        context = np.concatenate([np.maximum(query[:, 0, hidden:], 0), mean, real.max(axis=1)], axis=1)
+        self._fixed = np.matmul(context[:, None], weights["context"]) + weights["state_bias"]
+        self._state = np.zeros((len(rows), rankings, 3 * hidden + 1), np.float32)
+        self._size = 0
+
+    def scores(self) -> Array:
+        summary = np.matmul(self._state, self._weights["ranked"])
+        summary += self._fixed
+        np.maximum(summary, 0, out=summary)
+        pointers = np.matmul(summary, self._weights["pointer"])
+        pointers += self._weights["pointer_bias"]
+        found = np.matmul(pointers, self._columns)
+        found += self._prior
+        return np.asarray(found)
+
+    def add(self, chosen: IntArray) -> None:
+        self._size += 1
+        rows, hidden = self._rows[self._topics, chosen], len(self._weights["row"])
+        self._state[..., :hidden] += rows * np.float32(10**-0.5)
+        self._state[..., hidden : 2 * hidden] += rows * np.float32(10**-0.5 / np.log2(self._size + 1))
+        largest = self._state[..., 2 * hidden : -1]
+        np.maximum(largest, rows, out=largest)
+        self._state[..., -1] += np.float32(0.1)
+
+    def keep(self, rankings: IntArray) -> None:
+        self._state = self._state[self._topics, rankings]
+
+
+def seen_together(topics: Sequence[Topic]) -> Seen:
+    """Topics of equal size and width.
+
+    Raises:
+        ValueError: a topic without document vectors.
+    """
+    documents = np.stack([topic.require_vectors("a learned ranker") for topic in topics])
+    queries = query_vectors(topics, documents.shape[2])
+    return Seen(relations_of(topics), documents, queries, np.ones(documents.shape[:2], np.bool_))
 
 
 class Episodes(NamedTuple):

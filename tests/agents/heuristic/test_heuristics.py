@@ -38,10 +38,7 @@ UNNAMED = UNTOLD | {"subtopic_ids": (), "judgments": None}
     [
         (TITLES, {}, SCORES | {"doc_vectors": None}, "'q0' has no document vectors, which {title} needs"),
         ((*BY_VECTORS, "xquad"), {}, NEITHER, "no query vector, so {title} has no.*relevance='scores'"),
-        *(
-            ((*BY_VECTORS, "xquad"), {"relevance": kind}, {}, f"scores, which {{title}} with relevance='{kind}' needs")
-            for kind in ("scores", "raw_scores", "rank")
-        ),
+        ((*BY_VECTORS, "xquad"), {"relevance": "rank"}, {}, "scores, which {title} with relevance='rank' needs"),
         (EXPLICIT, {}, UNTOLD, "'q0' has no subtopic vectors, with which {title} compares.*--vectors lsa.*take mmr"),
         (EXPLICIT, {}, UNNAMED, "'q0' has no subtopic vectors.*subtopic_ids.*mmr, msd or dpp, which need none"),
         (["retrieval-order"], {}, {}, "'q0' has no retrieval order.*leave 'retrieval-order' out"),

@@ -15,9 +15,8 @@ from srd_agents.networks.checkpoint import module_arrays
 from srd_agents.networks.directions import ranked_so_far
 from srd_agents.networks.inputs import Inputs
 from srd_agents.registry import make_ranker
-from srd_agents.reinforce.forward import PolicyWeights, Seen, Standing, seen_together
 from srd_agents.reinforce.network import PolicyNetwork, directed, directions_of
-from srd_agents.reinforce.rollout import SeenTopics
+from srd_agents.reinforce.rollout import PolicyWeights, Seen, SeenTopics, Standing, seen_together
 from srd_agents.relational.network import RelationalNetwork
 from srd_agents.relational.relations import ANCHORS
 from srd_gym.protocols import IntArray

@@ -17,7 +17,7 @@ from srd_agents.fitting import STATE_FILE
 from srd_agents.history import OnProgress
 from srd_agents.reinforce.agent import Reinforce
 from srd_agents.reinforce.config import ReinforceConfig
-from srd_agents.reinforce.forward import PolicyWeights
+from srd_agents.reinforce.rollout import PolicyWeights
 from srd_agents.relational.ranker import CHECKPOINT, Weights, read_weights
 from srd_agents.storage import MODEL_FILE, read_arrays, versions, write_json
 from srd_gym.files import written_atomically

@@ -108,7 +108,7 @@ def test_wrong_uses_are_explained(srd: Srd, tiny_file: Path, tmp_path: Path) -> 
         (("mmr", *topics, *out, "--k", "0"), "at least 1"),
         (("mdp-div", *topics, *out), "must be trained first"),
         (("mrr", *topics, *out), "unknown ranker 'mrr'. Did you mean mmr"),
-        ((tmp_path, *topics, *out), "config of a trained ranker: no file at"),
+        ((tmp_path, *topics, *out), "holds no trained ranker"),
         ((tmp_path / "bad", *topics, *out), "has schema version None"),
         (("mmr", "--engine", "ray"), "--engine ray needs --topics"),
     ):

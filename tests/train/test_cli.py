@@ -66,16 +66,13 @@ def raising(error: BaseException) -> Any:
     return run
 
 
-@pytest.mark.parametrize(
-    ("error", "code", "said"),
-    [
-        (KeyboardInterrupt(), 130, "interrupted"),
-        (OSError(28, "No space left on device", "x.run"), 2, "No space left on device: x.run"),
-        (ValueError("two\nlines"), 2, "error: two lines"),
-        (ImportError("pip install it"), 2, "error: pip install it"),
-        (FloatingPointError("diverged"), 2, "error: diverged"),
-    ],
-)
+@pytest.mark.parametrize(("error", "code", "said"), [
+    (KeyboardInterrupt(), 130, "interrupted"),
+    (OSError(28, "No space left on device", "x.run"), 2, "No space left on device: x.run"),
+    (ValueError("two\nlines"), 2, "error: two lines"),
+    (ImportError("pip install it"), 2, "error: pip install it"),
+    (FloatingPointError("diverged"), 2, "error: diverged"),
+])  # fmt: skip
 def test_exit_codes(srd: Srd, monkeypatch: pytest.MonkeyPatch, error: BaseException, code: int, said: str) -> None:
     monkeypatch.setattr(srd_train.commands.evaluate.Evaluate, "execute", raising(error))
     done = srd("evaluate", "--qrels", "a", "--run", "b")
@@ -135,27 +132,21 @@ def test_a_reader_that_goes_away_is_no_error(tmp_path: Path) -> None:
     assert "error" not in error.lower()
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        "data build synthetic tiny",
-        *(f"{ranker} --topics tiny" for ranker in ("train mmr", "train qmix", "rank random")),
-    ],
-)
+@pytest.mark.parametrize("words", [
+    "data build synthetic tiny",
+    *(f"{ranker} --topics tiny" for ranker in ("train mmr", "train qmix", "rank random")),
+])  # fmt: skip
 def test_negative_seeds_are_refused_before_any_work(srd: Srd, words: str) -> None:
     assert srd.fails(*words.split(), "--out", "a", "--seed", "-1") == "--seed must be at least 0, got -1"
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (("--rollouts", 10**12), "ranker 'reinforce' needs more memory than there is (Unable to allocate"),
-        (("--hidden", 10**12), "ranker 'reinforce' needs more memory than there is"),
-        (("--seed", 2**70), "--seed must be at most 9,223,372,036,854,775,807, got 1180591620717411303424"),
-        (("--threads", 10**12), "threads must be at least 1 and below 32,768, got 1000000000000"),
-        (("--device", "cuda:99"), "device must be one that torch has on this machine, got 'cuda:99'"),
-    ],
-)
+@pytest.mark.parametrize(("words", "message"), [
+    (("--rollouts", 10**12), "ranker 'reinforce' needs more memory than there is (Unable to allocate"),
+    (("--hidden", 10**12), "ranker 'reinforce' needs more memory than there is"),
+    (("--seed", 2**70), "--seed must be at most 9,223,372,036,854,775,807, got 1180591620717411303424"),
+    (("--threads", 10**12), "threads must be at least 1 and below 32,768, got 1000000000000"),
+    (("--device", "cuda:99"), "device must be one that torch has on this machine, got 'cuda:99'"),
+])  # fmt: skip
 def test_what_the_machine_lacks_is_told(srd: Srd, tmp_path: Path, words: tuple[object, ...], message: str) -> None:
     model = tmp_path / "a" / "m"
     # A device and a network are looked at before topics are, and before there is a folder or a lock.

@@ -144,13 +144,10 @@ def test_nothing_runs_without_trust(srd: Srd, tmp_path: Path) -> None:
     assert srd.works(*compare, "--trust", "--json").json["runs"]["s"]["means"] == {"own_code:Early@5": 1.0}
 
 
-@pytest.mark.parametrize(
-    ("name", "message"),
-    [
-        ("own_code:Lst", "the module has no 'Lst'"),
-        ("own_code:np", "expected the class"),
-        ("own_cod:Last", "own_cod:Last: no module 'own_cod' in "),
-    ],
-)
+@pytest.mark.parametrize(("name", "message"), [
+    ("own_code:Lst", "the module has no 'Lst'"),
+    ("own_code:np", "expected the class"),
+    ("own_cod:Last", "own_cod:Last: no module 'own_cod' in "),
+])  # fmt: skip
 def test_what_is_neither_is_refused(srd: Srd, name: str, message: str) -> None:
     assert message in srd.fails("rank", name, "--topics", "synthetic:tiny:3", "--out", "run", "--trust")

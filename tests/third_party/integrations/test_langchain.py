@@ -96,15 +96,12 @@ def test_documents_without_vectors_or_scores_and_models_that_give_too_few_are_re
         DiverseCompressor(embeddings=Short(QUERY, VECTORS)).compress_documents([Document("1"), Document("2")], "jaguar")
 
 
-@pytest.mark.parametrize(
-    ("options", "error", "message"),
-    [
-        ({}, ValueError, "documents have no vectors: give embeddings=, or vector_key="),
-        ({"embeddings": MODEL, "k": 0}, ValueError, "greater than or equal to 1"),
-        ({"embeddings": MODEL, "lambda": 0.5}, ValueError, "Extra inputs are not permitted"),
-        ({"embeddings": MODEL, "ranker": 7}, TypeError, "ranker must be a name"),
-    ],
-)
+@pytest.mark.parametrize(("options", "error", "message"), [
+    ({}, ValueError, "documents have no vectors: give embeddings=, or vector_key="),
+    ({"embeddings": MODEL, "k": 0}, ValueError, "greater than or equal to 1"),
+    ({"embeddings": MODEL, "lambda": 0.5}, ValueError, "Extra inputs are not permitted"),
+    ({"embeddings": MODEL, "ranker": 7}, TypeError, "ranker must be a name"),
+])  # fmt: skip
 def test_bad_options_are_named(options: Any, error: Any, message: str) -> None:
     with pytest.raises(error, match=message):
         DiverseCompressor(**options)

@@ -88,29 +88,23 @@ def test_no_weight_keeps_the_order_and_shows_copies_last(adapter: Adapter, calle
 
 
 @EVERY
-@pytest.mark.parametrize(
-    ("diversity", "ranker", "message"),
-    [
-        *((weight, None, "lambda_mult|diversity|mmr_threshold|Lambda") for weight in (-0.1, 1.1, float("nan"))),
-        (0.5, "random", r"ranker 'RandomOrder' does not: leave \w+ out, or take one that does: mmr, msd"),
-        (None, "mrm", "unknown ranker 'mrm'. Did you mean mmr"),
-    ],
-)
+@pytest.mark.parametrize(("diversity", "ranker", "message"), [
+    *((weight, None, "lambda_mult|diversity|mmr_threshold|Lambda") for weight in (-0.1, 1.1, float("nan"))),
+    (0.5, "random", r"ranker 'RandomOrder' does not: leave \w+ out, or take one that does: mmr, msd"),
+    (None, "mrm", "unknown ranker 'mrm'. Did you mean mmr"),
+])  # fmt: skip
 def test_bad_input_is_named(adapter: Adapter, called: Any, diversity: Any, ranker: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         adapter(np.ones(3), np.eye(3), np.ones(3), 2, diversity and called(diversity), ranker)
 
 
 @EVERY
-@pytest.mark.parametrize(
-    ("answer", "message"),
-    [
-        ([0, 2, 0], "ranks a document of topic .* twice"),
-        ([0, 2, 7], "ranks a document that topic .* does not have; they are 0 to 4"),
-        ([0, 2, -1], "ranks a document that topic .* does not have"),
-        ([0.0, 1.0, 2.0], "returned float64 of shape .* for topic"),
-    ],
-)
+@pytest.mark.parametrize(("answer", "message"), [
+    ([0, 2, 0], "ranks a document of topic .* twice"),
+    ([0, 2, 7], "ranks a document that topic .* does not have; they are 0 to 4"),
+    ([0, 2, -1], "ranks a document that topic .* does not have"),
+    ([0.0, 1.0, 2.0], "returned float64 of shape .* for topic"),
+])  # fmt: skip
 def test_an_own_ranker_that_answers_wrongly_is_named(adapter: Adapter, called: Any, answer: Any, message: str) -> None:
     vectors = np.random.default_rng(0).normal(size=(5, 3))
     with pytest.raises(ValueError, match=rf"ranker 'Own' {message}"):

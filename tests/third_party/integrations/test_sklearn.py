@@ -61,14 +61,11 @@ def test_a_pipeline_that_begins_with_texts() -> None:
     assert [texts[i] for i in shown[0]] == ["jaguar cat river", "jaguar car engine"]
 
 
-@pytest.mark.parametrize(
-    ("options", "error", "message"),
-    [
-        ({"n_neighbors": 0}, ValueError, "n_neighbors must be at least 1, got 0"),
-        ({"n_candidates": 2.5}, TypeError, "n_candidates must be a whole number, got 2.5"),
-        ({"diversity": "much"}, TypeError, "diversity must be a number, got 'much'"),
-    ],
-)
+@pytest.mark.parametrize(("options", "error", "message"), [
+    ({"n_neighbors": 0}, ValueError, "n_neighbors must be at least 1, got 0"),
+    ({"n_candidates": 2.5}, TypeError, "n_candidates must be a whole number, got 2.5"),
+    ({"diversity": "much"}, TypeError, "diversity must be a number, got 'much'"),
+])  # fmt: skip
 def test_bad_options_are_named_by_fit(options: Any, error: Any, message: str) -> None:
     with pytest.raises(error, match=message):
         DiverseNeighbors(**options).fit(DOCUMENTS)

@@ -114,22 +114,19 @@ def changed(row: int, column: str, value: Any) -> pd.DataFrame:
     return given.assign(**{column: pd.Series(values, index=given.index, dtype=object)})
 
 
-@pytest.mark.parametrize(
-    ("given", "options", "error", "message"),
-    [
-        (frame().drop(columns="doc_vec"), {}, ValueError, "no column 'doc_vec', got 'qid', .*doc_vectors= and"),
-        (frame().drop(columns=["qid", "docno"]), {}, ValueError, "no column 'qid' and no column 'docno'"),
-        (frame().drop(columns="query_vec"), {}, ValueError, r"no column 'query_vec'.*query_vectors=None"),
-        (changed(3, "docno", 7), {}, TypeError, r"column 'docno' must hold text, got 7 \(int\); frame.astype"),
-        (changed(3, "qid", None), {}, TypeError, "column 'qid' must hold text, got None"),
-        (changed(2, "docno", "d0"), {}, ValueError, "topic 'q2': doc_ids holds 'd0' twice"),
-        (changed(0, "score", float("nan")), {}, ValueError, "topic 'q2': scores holds NaN or infinity"),
-        (changed(1, "doc_vec", [1.0]), {}, ValueError, "topic 'q1': doc_vectors cannot be read as an array"),
-        (changed(1, "doc_vec", None), {}, ValueError, "topic 'q1': doc_vectors cannot be read as an array"),
-        (changed(1, "query_vec", None), {"k": 2}, None, ""),  # q1 goes by its scores
-        (changed(0, "query_vec", [1.0]), {}, ValueError, r"topic 'q2': query_vector has shape \(1,\), expected \(4,\)"),
-    ],
-)
+@pytest.mark.parametrize(("given", "options", "error", "message"), [
+    (frame().drop(columns="doc_vec"), {}, ValueError, "no column 'doc_vec', got 'qid', .*doc_vectors= and"),
+    (frame().drop(columns=["qid", "docno"]), {}, ValueError, "no column 'qid' and no column 'docno'"),
+    (frame().drop(columns="query_vec"), {}, ValueError, r"no column 'query_vec'.*query_vectors=None"),
+    (changed(3, "docno", 7), {}, TypeError, r"column 'docno' must hold text, got 7 \(int\); frame.astype"),
+    (changed(3, "qid", None), {}, TypeError, "column 'qid' must hold text, got None"),
+    (changed(2, "docno", "d0"), {}, ValueError, "topic 'q2': doc_ids holds 'd0' twice"),
+    (changed(0, "score", float("nan")), {}, ValueError, "topic 'q2': scores holds NaN or infinity"),
+    (changed(1, "doc_vec", [1.0]), {}, ValueError, "topic 'q1': doc_vectors cannot be read as an array"),
+    (changed(1, "doc_vec", None), {}, ValueError, "topic 'q1': doc_vectors cannot be read as an array"),
+    (changed(1, "query_vec", None), {"k": 2}, None, ""),  # q1 goes by its scores
+    (changed(0, "query_vec", [1.0]), {}, ValueError, r"topic 'q2': query_vector has shape \(1,\), expected \(4,\)"),
+])  # fmt: skip
 def test_bad_frames_are_named(given: pd.DataFrame, options: Any, error: Any, message: str) -> None:
     ranker = FrameRanker("mmr", **options)
     if error is None:
@@ -177,19 +174,16 @@ def test_some_queries_have_no_subtopics() -> None:
     assert found[found["qid"] == "q1"]["docno"].tolist() == expected(given, "q1", 4, ranker=None)
 
 
-@pytest.mark.parametrize(
-    ("options", "error", "message"),
-    [
-        ({"k": 0}, ValueError, "k must be at least 1, got 0"),
-        ({"ranker": 7}, TypeError, "ranker must be a name"),
-        ({"ranker": "mmr", "subtopics": "senses"}, ValueError, "'MMR' cannot use subtopics"),
-        ({"ranker": "mmr", "costs": "tokens"}, ValueError, "costs and budget belong together"),
-        ({"ranker": "random", "diversity": 0.5}, ValueError, "leave diversity out"),
-        ({"groups": "group", "max_per_group": 1}, ValueError, "the frame has no column 'group'"),
-        ({"subtopics": "senses"}, ValueError, "the frame has no column 'senses'"),
-        ({"subtopics": "names"}, ValueError, r"subtopics are texts \('island', ...\): give embed="),
-    ],
-)
+@pytest.mark.parametrize(("options", "error", "message"), [
+    ({"k": 0}, ValueError, "k must be at least 1, got 0"),
+    ({"ranker": 7}, TypeError, "ranker must be a name"),
+    ({"ranker": "mmr", "subtopics": "senses"}, ValueError, "'MMR' cannot use subtopics"),
+    ({"ranker": "mmr", "costs": "tokens"}, ValueError, "costs and budget belong together"),
+    ({"ranker": "random", "diversity": 0.5}, ValueError, "leave diversity out"),
+    ({"groups": "group", "max_per_group": 1}, ValueError, "the frame has no column 'group'"),
+    ({"subtopics": "senses"}, ValueError, "the frame has no column 'senses'"),
+    ({"subtopics": "names"}, ValueError, r"subtopics are texts \('island', ...\): give embed="),
+])  # fmt: skip
 def test_bad_options_are_named(options: Any, error: Any, message: str) -> None:
     with pytest.raises(error, match=message):
         FrameRanker(**options)(frame(names=[["island"]] * 12))

@@ -139,17 +139,14 @@ def test_synthetic_topics_take_a_seed_noise_and_width(srd: Srd, out: Path) -> No
     assert read_topics(out).vector_width == 5
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (("synthetic", "tiny", "--vectors", "lsa"), "leave out --vectors"),
-        (("synthetic", "tinny"), "unknown synthetic preset 'tinny'. Did you mean tiny?"),
-        (("ambient", "none", "--noise", "2"), "--noise is of vectors that are made: give --vectors simulated"),
-        (("ambient", "none", "--catalogue", "25"), "--catalogue is of vectors that are made: give --vectors simulated"),
-        (("synthetic", "tiny", "--catalogue", "25"), "leave out --vectors and --catalogue"),
-        (("ambient", "none", "--width", "5"), "give --vectors lsa or --vectors simulated with it, or leave it out"),
-    ],
-)
+@pytest.mark.parametrize(("words", "message"), [
+    (("synthetic", "tiny", "--vectors", "lsa"), "leave out --vectors"),
+    (("synthetic", "tinny"), "unknown synthetic preset 'tinny'. Did you mean tiny?"),
+    (("ambient", "none", "--noise", "2"), "--noise is of vectors that are made: give --vectors simulated"),
+    (("ambient", "none", "--catalogue", "25"), "--catalogue is of vectors that are made: give --vectors simulated"),
+    (("synthetic", "tiny", "--catalogue", "25"), "leave out --vectors and --catalogue"),
+    (("ambient", "none", "--width", "5"), "give --vectors lsa or --vectors simulated with it, or leave it out"),
+])  # fmt: skip
 def test_an_option_without_a_use_is_an_error(srd: Srd, tmp_path: Path, words: tuple[str, ...], message: str) -> None:
     assert message in srd.fails("data", "build", *words, "--out", tmp_path / "t")
     assert not list(tmp_path.iterdir())

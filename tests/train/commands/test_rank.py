@@ -74,21 +74,18 @@ def test_candidates_with_scores_are_put_into_retrieval_order(srd: Srd, feed: Any
     assert json.loads(srd.works("rank", "retrieval-order").out)["ranking"] == ["b", "c", "a"]
 
 
-@pytest.mark.parametrize(
-    ("line", "expected"),
-    [
-        ("{", "not JSON"),
-        ("[1]", "expected a JSON object"),
-        ({"doc_ids": ["a"]}, "no query_id"),
-        ({"query_id": "q"}, "no doc_ids"),
-        ({**LINE, "doc_vector": []}, "Did you mean doc_vectors"),
-        ({**LINE, "doc_vectors": [[1, 0], [1], [0, 1]]}, "vectors of one width"),
-        ({**LINE, "doc_vectors": [[1, None], [1, 0], [0, 1]]}, "NaN or infinity"),
-        ({**LINE, "doc_ids": [1, 2, 3]}, "must be text"),
-        ({**LINE, "doc_ids": "abc"}, "expected a list"),
-        ({"query_id": "q", "doc_ids": ["a"]}, "vectors"),
-    ],
-)
+@pytest.mark.parametrize(("line", "expected"), [
+    ("{", "not JSON"),
+    ("[1]", "expected a JSON object"),
+    ({"doc_ids": ["a"]}, "no query_id"),
+    ({"query_id": "q"}, "no doc_ids"),
+    ({**LINE, "doc_vector": []}, "Did you mean doc_vectors"),
+    ({**LINE, "doc_vectors": [[1, 0], [1], [0, 1]]}, "vectors of one width"),
+    ({**LINE, "doc_vectors": [[1, None], [1, 0], [0, 1]]}, "NaN or infinity"),
+    ({**LINE, "doc_ids": [1, 2, 3]}, "must be text"),
+    ({**LINE, "doc_ids": "abc"}, "expected a list"),
+    ({"query_id": "q", "doc_ids": ["a"]}, "vectors"),
+])  # fmt: skip
 def test_a_bad_line_is_named_and_those_before_it_answered(srd: Srd, feed: Any, line: Any, expected: str) -> None:
     feed(LINE, line)
     done = srd("rank", "mmr")

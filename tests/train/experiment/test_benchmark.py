@@ -138,14 +138,11 @@ def result_of(cell: Cell, topics: TopicSet) -> CellResult:
     return result
 
 
-@pytest.mark.parametrize(
-    "entry",
-    [
-        RankerEntry(ranker="mmr"),
-        RankerEntry(ranker="mdp-div", config={"epochs": 2}),
-        RankerEntry(ranker="reinforce", grid={"learning_rate": (0.001, 0.1)}, config={"epochs": 2}),
-    ],
-)
+@pytest.mark.parametrize("entry", [
+    RankerEntry(ranker="mmr"),
+    RankerEntry(ranker="mdp-div", config={"epochs": 2}),
+    RankerEntry(ranker="reinforce", grid={"learning_rate": (0.001, 0.1)}, config={"epochs": 2}),
+])  # fmt: skip
 def test_test_judgments_change_nothing_but_scores(entry: RankerEntry) -> None:
     task = next(tasks(recipe(entry)))
     honest = result_of(task.cells[0], task.topics)

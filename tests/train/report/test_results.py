@@ -28,21 +28,18 @@ def test_a_cut_off_record_is_named_and_the_others_are_kept(tmp_path: Path) -> No
     assert "is it cut off?" in problem.why
 
 
-@pytest.mark.parametrize(
-    ("changes", "said"),
-    [
-        ({"schema_version": 1}, "written by another version (schema 1, expected 2); run its benchmark again"),
-        ({"per_topic": {"q": {"alpha_nDCG@5": float("nan")}}}, "in 'q' in per_topic must be a finite number"),
-        ({"per_topic": {"q": {"other": 1.0}}}, "topic 'q': expected scores of alpha_nDCG@5 and of nothing else"),
-        ({"per_topic": {}}, "it scores nothing"),
-        ({"topic_set": {"name": "made"}}, "full_name is missing"),
-        (
-            {"history": {"measure": "alpha_nDCG@5", "records": [{"episodes": 3}]}},
-            "its history: epoch of record 1 must be a whole number",
-        ),
-        ({"measures": {"alpha_nDGC@5": 1.0}, "per_topic": {"q": {"alpha_nDGC@5": 1.0}}}, "Did you mean alpha_nDCG"),
-    ],
-)
+@pytest.mark.parametrize(("changes", "said"), [
+    ({"schema_version": 1}, "written by another version (schema 1, expected 2); run its benchmark again"),
+    ({"per_topic": {"q": {"alpha_nDCG@5": float("nan")}}}, "in 'q' in per_topic must be a finite number"),
+    ({"per_topic": {"q": {"other": 1.0}}}, "topic 'q': expected scores of alpha_nDCG@5 and of nothing else"),
+    ({"per_topic": {}}, "it scores nothing"),
+    ({"topic_set": {"name": "made"}}, "full_name is missing"),
+    (
+        {"history": {"measure": "alpha_nDCG@5", "records": [{"episodes": 3}]}},
+        "its history: epoch of record 1 must be a whole number",
+    ),
+    ({"measures": {"alpha_nDGC@5": 1.0}, "per_topic": {"q": {"alpha_nDGC@5": 1.0}}}, "Did you mean alpha_nDCG"),
+])  # fmt: skip
 def test_what_is_no_record_is_named(tmp_path: Path, changes: dict[str, object], said: str) -> None:
     write_records(tmp_path, [record("mmr"), record("random", **changes)])
     found, problems = read_results(tmp_path)

@@ -52,35 +52,29 @@ def test_the_documentation_says_what_the_scores_say() -> None:
     assert check.faults(DOCS) == []
 
 
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"sentence": "learner has 0.61 and mmr 0.500, a lead of 0.11"},
-        {"relation": "greater"},
-        {"relation": "at_least", "value": 0.49},
-        {"relation": "not_worse", "rows": ("mmr", "mmr"), "margin": 0.01},
-        {"relation": "level", "rows": ("noisy", "mmr")},
-        {"topics": ["made"], "rows": ("learner", "mmr", "worse"), "p": 0.001},
-        {"measure": "fit_cpu_seconds", "relation": "at_least", "times": 1.0, "sentence": "takes 1.0 s"},
-    ],
-)
+@pytest.mark.parametrize("changes", [
+    {"sentence": "learner has 0.61 and mmr 0.500, a lead of 0.11"},
+    {"relation": "greater"},
+    {"relation": "at_least", "value": 0.49},
+    {"relation": "not_worse", "rows": ("mmr", "mmr"), "margin": 0.01},
+    {"relation": "level", "rows": ("noisy", "mmr")},
+    {"topics": ["made"], "rows": ("learner", "mmr", "worse"), "p": 0.001},
+    {"measure": "fit_cpu_seconds", "relation": "at_least", "times": 1.0, "sentence": "takes 1.0 s"},
+])  # fmt: skip
 def test_what_the_scores_bear_stands(stored: Stored, changes: dict[str, Any]) -> None:
     assert list(faults([claim(**changes)], stored)) == []
 
 
-@pytest.mark.parametrize(
-    ("changes", "said"),
-    [
-        ({"rows": ("mmr", "learner")}, "no longer holds on made: mmr 0.5000, learner 0.6105"),
-        ({"rows": ("mmr", "learner"), "relation": "not_worse", "margin": 0.05}, "no longer holds"),
-        ({"relation": "at_least", "value": 0.6}, "no longer holds on made: learner 0.5000"),
-        ({"sentence": "learner has 0.62"}, "0.62 is no figure of it (made: learner 0.6105, mmr 0.5000, p ="),
-        ({"recipe": "smok"}, "unknown recipe with stored scores 'smok'. Did you mean smoke?"),
-        ({"topics": ["maid"]}, "unknown topic set of smoke 'maid'. Did you mean made?"),
-        ({"rows": ("learner", "mmm")}, "unknown row of made 'mmm'. Did you mean mmr?"),
-        ({"rows": ("hasty", "mmr")}, "'hasty' on made has 1 seed(s); a trained row needs 3"),
-    ],
-)
+@pytest.mark.parametrize(("changes", "said"), [
+    ({"rows": ("mmr", "learner")}, "no longer holds on made: mmr 0.5000, learner 0.6105"),
+    ({"rows": ("mmr", "learner"), "relation": "not_worse", "margin": 0.05}, "no longer holds"),
+    ({"relation": "at_least", "value": 0.6}, "no longer holds on made: learner 0.5000"),
+    ({"sentence": "learner has 0.62"}, "0.62 is no figure of it (made: learner 0.6105, mmr 0.5000, p ="),
+    ({"recipe": "smok"}, "unknown recipe with stored scores 'smok'. Did you mean smoke?"),
+    ({"topics": ["maid"]}, "unknown topic set of smoke 'maid'. Did you mean made?"),
+    ({"rows": ("learner", "mmm")}, "unknown row of made 'mmm'. Did you mean mmr?"),
+    ({"rows": ("hasty", "mmr")}, "'hasty' on made has 1 seed(s); a trained row needs 3"),
+])  # fmt: skip
 def test_what_they_do_not_bear_is_told(stored: Stored, changes: dict[str, Any], said: str) -> None:
     (fault,) = faults([claim(**changes)], stored)
     assert fault.startswith("claim 'one'")

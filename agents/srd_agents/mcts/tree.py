@@ -91,11 +91,6 @@ class Trees:
         self.opened = np.zeros(nodes, np.int64)
         """[B M], how many of the row's edges were tried."""
 
-    @property
-    def nbytes(self) -> int:
-        """Of all arrays of nodes and edges, written to or not."""
-        return sum(getattr(self, name).nbytes for name in _NODE + _BLOCK)
-
     def set_root(self, trees: IntArray, ranking: IntArray, depth: IntArray) -> IntArray:
         """Make these trees single unexpanded, unvisited nodes.
 

@@ -292,8 +292,8 @@ def test_trees_too_large_to_number_are_refused() -> None:
 
 def test_the_memory_of_the_largest_search_asked_for() -> None:
     trees = Trees(np.full(32, 210), 5, 10, 5000)
-    assert trees.nbytes < 1e9
-    assert trees.nbytes == 32 * 5001 * (18 * 210 + 8 + 36 + 2 * 5 + 4 * 10)
+    taken = sum(part.nbytes for part in vars(trees).values() if isinstance(part, np.ndarray) and len(part) > 32)
+    assert taken == 32 * 5001 * (18 * 210 + 8 + 36 + 2 * 5 + 4 * 10) < 1e9
 
 
 def test_leaves_of_all_trees_are_evaluated_in_one_call() -> None:

@@ -71,7 +71,8 @@ def bytes_per_simulation() -> int:
     from srd_agents.mcts.tree import Trees
 
     trees = Trees(np.full(TREES, CANDIDATES), HORIZON, 2 * _CELLS, SIMULATIONS)
-    return trees.nbytes // (TREES * trees.capacity)
+    arrays = [part for part in vars(trees).values() if isinstance(part, np.ndarray) and len(part) > TREES]
+    return sum(array.nbytes for array in arrays) // (TREES * trees.capacity)
 
 
 def _searched(count: int, simulations: int, *, training: bool) -> Callable[[], Trees]:

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 
 from srd_agents.networks.attention import initialise
-from srd_agents.networks.checkpoint import load_generator, load_module, load_optimizer, module_arrays, optimizer_tree
+from srd_agents.networks.checkpoint import load_generator, load_module, module_arrays
 from srd_agents.networks.learner import NetworkLearner
 from srd_agents.sb3.config import MaskablePpoConfig
 from srd_agents.sb3.network import CandidateNetwork, rank_greedily
@@ -41,7 +41,7 @@ class MaskablePpo(NetworkLearner[MaskablePpoConfig]):
     _model: Any
     _env: RolloutVecEnv
     _random: PrivateRandomness
-    only_training: ClassVar[tuple[str, ...]] = ("_model", "_env")
+    only_training: ClassVar[tuple[str, ...]] = ("_optimizer", "_model", "_env")
 
     def _build(self, vector_width: int) -> None:
         self._network = CandidateNetwork(vector_width, self.config.hidden)
@@ -61,7 +61,7 @@ class MaskablePpo(NetworkLearner[MaskablePpoConfig]):
         # What is trained and what ranks are one network from now on.
         trained = self._model.policy.features_extractor.network
         load_module(trained, module_arrays(self._network))
-        self._network = trained
+        self._network, self._optimizer = trained, self._model.policy.optimizer
 
     def _update(self, batch: IntArray) -> Mapping[str, float]:
         model, env = self._model, self._env
@@ -79,16 +79,11 @@ class MaskablePpo(NetworkLearner[MaskablePpoConfig]):
         }
 
     def _training_state(self) -> Tree:
-        model = self._model
-        return {
-            "adam": optimizer_tree(model.policy.optimizer),
-            "random": self._random.tree(),
-            "steps": model.num_timesteps,
-            "updates": model._n_updates,
-        }
+        counts = {"steps": self._model.num_timesteps, "updates": self._model._n_updates}
+        return {**super()._training_state(), **counts, "random": self._random.tree()}
 
     def _restore_training(self, state: Tree) -> None:
-        load_optimizer(self._model.policy.optimizer, state["adam"])
+        super()._restore_training(state)
         self._random.load(state["random"])
         self._model.num_timesteps, self._model._n_updates = int(state["steps"]), int(state["updates"])
 

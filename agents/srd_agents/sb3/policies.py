@@ -24,7 +24,7 @@ from torch import Tensor, nn
 
 from srd_agents.networks.inputs import MASKED_LOGIT
 from srd_agents.sb3.extractor import CandidateExtractor
-from srd_agents.sb3.spaces import shapes_of, topics_of
+from srd_agents.sb3.spaces import topics_of
 
 
 class CandidatePolicy(BasePolicy):
@@ -49,7 +49,6 @@ class CandidatePolicy(BasePolicy):
         use_sde: bool = False,
         **options: Any,
     ) -> None:
-        shapes_of(observation_space, action_space)
         fixed: Any = {"features_extractor_class": CandidateExtractor, "net_arch": []}
         super().__init__(observation_space, action_space, lr_schedule, **fixed, **options)
 
@@ -165,7 +164,6 @@ def policy_arguments(env: Any, hidden: int = 64) -> dict[str, Any]:
         ValueError: spaces that our policies cannot take, or sub-environments that do not go together.
     """
     arrays = topics_of(env)
-    shapes_of(env.observation_space, env.action_space)
     # The set rather than its arrays: SB3 writes policy_kwargs into the zip, and the arrays are made of it.
     return {"features_extractor_kwargs": {"topics": None if arrays is None else arrays.topics, "hidden": hidden}}
 

@@ -58,7 +58,7 @@ class SB3Ranker:
         policy: Any = model.policy
         extractor = policy.q_net.features_extractor if self.algorithm == "DQN" else policy.features_extractor
         self._network = extractor.network if isinstance(extractor, CandidateExtractor) else None
-        self.shapes: Shapes = shapes_of(model.observation_space, model.action_space)
+        self.shapes: Shapes = shapes_of(model.observation_space)
         if self._network is None and self.shapes.width is None:
             raise ValueError(
                 "a stock policy on compact observations has seen topics by their index only, so it cannot rank others: "

@@ -26,12 +26,11 @@ class Shapes(NamedTuple):
     """T of a compact observation; None for full ones."""
 
 
-def shapes_of(observation_space: spaces.Space[Any], action_space: spaces.Space[Any] | None = None) -> Shapes:
+def shapes_of(observation_space: spaces.Space[Any]) -> Shapes:
     """The shapes of the observations of `SRD-v0`.
 
     Args:
         observation_space: full or compact.
-        action_space: what the candidates must agree with, where given.
 
     Raises:
         ValueError: other spaces; the message says what was expected.
@@ -46,10 +45,6 @@ def shapes_of(observation_space: spaces.Space[Any], action_space: spaces.Space[A
             "rename observations: this policy reads them as they are"
         )
     (candidates,), (horizon,) = parts["action_mask"].shape, parts["ranking"].shape
-    if action_space is not None and not (isinstance(action_space, spaces.Discrete) and action_space.n == candidates):
-        raise ValueError(
-            f"expected actions Discrete({candidates}), one for each candidate of the observation, got {action_space}"
-        )
     if compact:
         return Shapes(candidates, horizon, None, int(parts["topic"].high[0]) + 1)
     return Shapes(candidates, horizon, parts["documents"].shape[1], None)

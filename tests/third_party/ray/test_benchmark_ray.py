@@ -65,9 +65,7 @@ def test_a_worker_killed_in_mid_run_does_not_lose_the_run(tmp_path: Path, at_wor
     assert timeless(records) == timeless(run_benchmark(made, tmp_path / "here"))
 
 
-def test_a_worker_lost_too_often_costs_its_cell_alone(
-    tmp_path: Path, at_work: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_lost_worker_costs_its_cell_alone(tmp_path: Path, at_work: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engines, "RETRIES", 0)
     made = recipe("random", SLOW)
     with pytest.raises(FailedCellsError, match=r"1 of 6 cells failed .*WorkerCrashedError") as caught:

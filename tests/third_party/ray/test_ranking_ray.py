@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -42,16 +43,12 @@ def test_a_model_ranks_its_test_fold(parts: Path, tmp_path: Path, monkeypatch: p
     assert len(read_run("there").rankings) == 14
 
 
-def test_what_a_worker_raises_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    words = ["rank", "mmr", "--topics", str(bare_file(tmp_path / "bare.parquet", 3)), "--out", str(tmp_path / "run")]
-    assert main([*words, "--engine", "ray"]) == 2
-    message = capsys.readouterr().err
-    assert "error: ranking on Ray: " in message
-    assert "vectors" in message
+def test_what_ray_cannot_rank_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    bare = bare_file(tmp_path / "bare.parquet", 3)
+    for topics, said in (
+        (bare, "ranking on Ray: .*vectors"),
+        ("synthetic:tiny:3", "ranks Parquet files, not synthetic"),
+    ):
+        assert main(["rank", "mmr", "--topics", str(topics), "--out", str(tmp_path / "run"), "--engine", "ray"]) == 2
+        assert re.search(f"error: .*{said}", capsys.readouterr().err)
     assert not (tmp_path / "run").exists()
-
-
-def test_generated_topics_are_no_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    words = ["rank", "mmr", "--topics", "synthetic:tiny:3", "--out", str(tmp_path / "run"), "--engine", "ray"]
-    assert main(words) == 2
-    assert "ranks Parquet files, not synthetic:tiny:3" in capsys.readouterr().err

@@ -70,7 +70,6 @@ def test_the_runs_of_smoke_score_as_in_the_records(tmp_path: Path) -> None:
 def test_the_runs_of_trec_indri_score_as_in_the_records(data_dir: Path, tmp_path: Path) -> None:
     qrels: list[Judgment] = []
     for path in sorted((data_dir / "trec-web").glob("*.diversity.qrels.gz")):
-        with gzip.open(path, "rt", encoding="utf-8") as stream:
-            rows = [line.split() for line in stream]
+        rows = [line.split() for line in gzip.decompress(path.read_bytes()).decode().splitlines()]
         qrels += [(query_id, subtopic, doc_id, int(grade)) for query_id, subtopic, doc_id, grade in rows]
     assert_official(quick("trec-indri", "random", "mmr", "oracle"), qrels, tmp_path)

@@ -48,8 +48,7 @@ def test_the_command_writes_them(tmp_path: Path, srd: Srd) -> None:
 
 def test_what_is_no_file_of_scores_is_named(tmp_path: Path) -> None:
     path = tmp_path / "kept.parquet"
-    with pytest.raises(FileNotFoundError):
-        read_scores(path)
+    refused(lambda: read_scores(path), "", FileNotFoundError)
     write_scores(path, [record("mmr")])
     pq.write_table(pq.read_table(path).replace_schema_metadata(None), path)
     refused(lambda: read_scores(path), r"kept\.parquet: .*version None, expected '1'")

@@ -59,7 +59,6 @@ def test_every_topic_is_complete_and_every_subtopic_covered(preset: str, ranges:
     assert not set(topics.query_ids) & set(generate(preset, n_topics=20, seed=5, **ranges).query_ids)
     assert len(np.unique([topic.query_vector for topic in topics], axis=0)) == 20
     for topic in topics:
-        assert topic.trainable
         assert topic.judgments.any(axis=0).all()
         assert set(np.unique(topic.judgments)) <= {0, 1}
         assert (np.diff(topic.retrieval_scores) <= 0).all()

@@ -43,7 +43,6 @@ def test_fields_are_converted_and_frozen() -> None:
         assert not getattr(made, name).flags.writeable
     assert made.judgments.dtype == np.int8
     assert (made.n_candidates, made.n_subtopics, made.vector_width) == (3, 2, 2)
-    assert made.labelled
     assert made.trainable
     vectors = np.zeros((3, 2), dtype=np.float32)
     assert np.shares_memory(topic(doc_vectors=vectors).doc_vectors, vectors), "what fits is not copied"

@@ -10,7 +10,7 @@ from typing import Any
 
 import gymnasium as gym
 import numpy as np
-from fuzz.damage import ODD_VALUES, mutated_json, small_topics
+from fuzz.damage import ODD_VALUES, SMALL_TOPICS, mutated_json
 
 import srd_gym
 from srd_gym import scoring_v0
@@ -23,6 +23,7 @@ gym.register_envs(srd_gym)
 Case = Callable[[], object]
 
 MODEL = load_model("mmr")
+_ARRAYS = TopicArrays.of(SMALL_TOPICS)
 LINE = {
     "query_id": "1", "doc_ids": ["a", "b"], "doc_vectors": [[1.0, 0.0], [0.0, 1.0]], "query_vector": [1.0, 1.0],
     "retrieval_scores": [0.5, 1.5], "query_text": "x", "doc_texts": ["p", "q"],
@@ -33,11 +34,6 @@ def json_lines(rng: random.Random) -> Case:
     """A line for `srd rank`."""
     text = mutated_json(json.dumps(LINE).encode(), rng).decode(errors="replace")
     return lambda: rank_lines(MODEL, [text], lambda answer: None, 2)
-
-
-@functools.cache
-def _arrays() -> TopicArrays:
-    return TopicArrays.of(small_topics())
 
 
 _NAMES = ("alpha_DCG", "ERR_IA@5", "alpha_nDCG(alpha=2)", "nope", "StRecall@0", "x@", "(", "alpha_DCG@-1", "MAP_IA")
@@ -62,7 +58,7 @@ def environments(rng: random.Random) -> Case:
         name: rng.choice(_ARGUMENTS[name] if name == "render_mode" or rng.random() < 0.5 else ODD_VALUES)
         for name in rng.sample(sorted(_ARGUMENTS), rng.randint(1, 3))
     }
-    chosen.setdefault("topics", _arrays())
+    chosen.setdefault("topics", _ARRAYS)
     make = rng.choice((
         lambda: gym.make("SRD-v0", disable_env_checker=True, **chosen),
         lambda: gym.make_vec("SRD-v0", num_envs=2, vectorization_mode="vector_entry_point", **chosen),
@@ -78,9 +74,9 @@ _ACTIONS = (*ODD_VALUES, *range(-2, 12), np.int8(1), np.array(1), np.array([1]),
 
 @functools.cache
 def _envs() -> tuple[Any, Any, Any]:
-    single = gym.make("SRD-v0", topics=_arrays(), horizon=4, disable_env_checker=True).unwrapped
-    vector = gym.make_vec("SRD-v0", num_envs=2, vectorization_mode="vector_entry_point", topics=_arrays(), horizon=4)
-    return single, vector, scoring_v0.parallel_env(topics=_arrays())
+    single = gym.make("SRD-v0", topics=_ARRAYS, horizon=4, disable_env_checker=True).unwrapped
+    vector = gym.make_vec("SRD-v0", num_envs=2, vectorization_mode="vector_entry_point", topics=_ARRAYS, horizon=4)
+    return single, vector, scoring_v0.parallel_env(topics=_ARRAYS)
 
 
 def actions(rng: random.Random) -> Case:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import functools
 import gzip
 import io
 import json
@@ -20,8 +19,8 @@ import pyarrow.parquet as pq
 from sound_files import VECTORS, XML
 
 from srd_gym.data import generate
-from srd_gym.topic import TopicSet
 
+SMALL_TOPICS = generate("tiny", n_topics=6, seed=0)
 WORDS: tuple[bytes, ...] = (
     b"", b"\0", b"\n", b"\r\n", b"\t", b" ", b",", b"\\", b'"', b"'", b"{", b"}", b"[", b"]", b"<", b">", b":", b"#",
     b"-1", b"0", b"1", b"1_0", b"007", b"128", b"-129", b"1e999", b"-1e38", b"nan", b"NaN", b"Infinity", b"null",
@@ -263,8 +262,3 @@ def damage_parquet(folder: Path, rng: random.Random) -> None:
         _damage_table(path, rng)
     except (pa.ArrowException, TypeError, ValueError, OverflowError, UnicodeEncodeError):
         path.write_bytes(mutated(path.read_bytes(), rng))
-
-
-@functools.cache
-def small_topics() -> TopicSet:
-    return generate("tiny", n_topics=6, seed=0)

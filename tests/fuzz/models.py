@@ -8,7 +8,7 @@ from importlib.resources import files
 from pathlib import Path
 
 import numpy as np
-from fuzz.damage import damage_json, damage_npz, mutated_value, small_topics
+from fuzz.damage import SMALL_TOPICS, damage_json, damage_npz, mutated_value
 
 from srd_agents.registry import make_ranker
 from srd_gym.data import LsaVectorizer
@@ -44,8 +44,7 @@ def damage_recipe(folder: Path, rng: random.Random) -> None:
 
 
 def _fit(folder: Path, **options: bool) -> object:
-    topics = small_topics()
-    return make_ranker("mdp-div", epochs=1).fit(topics[:3], topics[3:], out=folder, **options)
+    return make_ranker("mdp-div", epochs=1).fit(SMALL_TOPICS[:3], SMALL_TOPICS[3:], out=folder, **options)
 
 
 def make_model(folder: Path) -> None:

@@ -150,7 +150,7 @@ def _locked(stream: IO[Any]) -> bool:
 
 @contextlib.contextmanager
 def held(folder: Path) -> Iterator[None]:
-    """Hold the folder while the block runs; the system lets go of it however the process ends.
+    """Hold the folder while the block runs; the system lets go of it however the process ends. Not on Windows.
 
     Args:
         folder: created where missing; what was made for this goes again where the block itself makes nothing in it.

@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 from small_topics import judged_topic
 
 from srd_agents import make_ranker
+from srd_agents.fitting import Validation
+from srd_gym.data import generate, load_topics
 from srd_gym.measures import Reference, measure
 from srd_gym.topic import Topic
 
@@ -84,6 +86,19 @@ def test_random_order_depends_on_seed_and_query_only() -> None:
     # A longer list begins with the shorter one; the value is pinned, as other machines must draw it too.
     np.testing.assert_array_equal(ranker.rank(many[7], 5), rankings[7][:5])
     assert make_ranker("random").rank(topic(6), 6).tolist() == [4, 5, 2, 3, 1, 0]
+
+
+def test_random_order_is_uniform() -> None:
+    firsts = [int(make_ranker("random", seed=seed).rank(topic(4), 1)[0]) for seed in range(800)]
+    assert all(150 < firsts.count(candidate) < 250 for candidate in range(4))
+
+
+def test_what_a_ranker_looks_at_improves_on_the_order() -> None:
+    words = Validation(load_topics("words"), "alpha_nDCG@10")
+    engine, mmr, cautious = (words.mean(make_ranker(name)) for name in ("retrieval-order", "mmr", "cautious"))
+    assert engine < mmr < cautious < 1
+    web = Validation(generate("web", n_topics=30, seed=1, candidates=(60, 60)), "alpha_nDCG@10")
+    assert min(web.mean(make_ranker(name)) for name in EXPLICIT) > web.mean(make_ranker("mmr")) + 0.03
 
 
 def value_of(name: str, given_topic: Topic, ranking: Any) -> float:

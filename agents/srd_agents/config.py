@@ -31,6 +31,8 @@ _PASSING: Mapping[Any, Any] = {float: (int, float), tuple: (tuple, list), Litera
 """What passes for a type beside its own instances: whole numbers, lists, and text for a word."""
 _LONGEST = 80
 """Letters of a value that an error shows."""
+_hints = cache(get_type_hints)
+"""The types of a dataclass's fields, without ranges; kept, as reading them takes longer than building it."""
 
 
 def config_from(config_class: type[C], values: Mapping[str, Any], owner: str) -> C:
@@ -46,11 +48,11 @@ def config_from(config_class: type[C], values: Mapping[str, Any], owner: str) ->
         ValueError: a name that is no field (the message suggests the nearest), or a value out of range.
     """
     kind: Any = config_class
-    names = [field.name for field in dataclasses.fields(kind)]
+    hints, names = _hints(kind), [field.name for field in dataclasses.fields(kind)]
     for name, value in values.items():
         check_option(f"option of {owner}:", name, names)
         try:
-            check_type(name, value, get_type_hints(kind)[name])
+            check_type(name, value, hints[name])
         except (TypeError, ValueError) as error:
             raise type(error)(f"{owner}: {error}") from None
     return config_class(**values)

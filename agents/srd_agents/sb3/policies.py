@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from gymnasium import spaces
 from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
 from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.policies import ActorCriticPolicy, BasePolicy
@@ -31,26 +30,16 @@ class CandidatePolicy(BasePolicy):
     """What our policies share: they say what is wrong with an observation, and can be saved without a model.
 
     Args:
-        observation_space: of `SRD-v0`, full or compact.
-        action_space: of `SRD-v0`.
-        lr_schedule: by SB3.
-        use_sde: is handed over by PPO and A2C; it is for continuous actions.
+        args: as SB3 hands them over: the spaces of `SRD-v0`, full or compact, and the schedule of the step size.
         options: as SB3 has them; `features_extractor_kwargs` (topics, hidden) are of `CandidateExtractor`.
 
     Raises:
         ValueError: other spaces.
     """
 
-    def __init__(
-        self,
-        observation_space: spaces.Space[Any],
-        action_space: spaces.Space[Any],
-        lr_schedule: Schedule,
-        use_sde: bool = False,
-        **options: Any,
-    ) -> None:
+    def __init__(self, *args: Any, **options: Any) -> None:
         fixed: Any = {"features_extractor_class": CandidateExtractor, "net_arch": []}
-        super().__init__(observation_space, action_space, lr_schedule, **fixed, **options)
+        super().__init__(*args, **fixed, **options)
 
     def obs_to_tensor(self, observation: Any) -> tuple[PyTorchObs, bool]:
         """As SB3 has it.

@@ -152,7 +152,7 @@ def test_an_option_without_a_use_is_an_error(srd: Srd, tmp_path: Path, words: tu
     assert not list(tmp_path.iterdir())
 
 
-def test_head_keeps_odd_ids_as_data(srd: Srd, out: Path) -> None:
+def test_head_shows_as_many_as_asked_and_odd_ids_as_data(srd: Srd, out: Path) -> None:
     odd = Topic(query_id="q\x1b[31m", doc_ids=("[red]a[/red]", "<b>"), doc_texts=("<script>", "x\x07y"))
     write_topics(out, TopicSet([odd], name="odd"))
     shown = srd.works("data", "head", out).out
@@ -161,13 +161,9 @@ def test_head_keeps_odd_ids_as_data(srd: Srd, out: Path) -> None:
     for text in ("[red]a[/red]", "<b>", "<script>", "q\\x1b[31m", "x\\x07y"):
         assert text in shown
     assert srd.works("data", "head", out, "--json").json[0]["query_id"] == "q\x1b[31m"
-
-
-def test_head_shows_as_many_as_asked(srd: Srd, tiny_file: Path) -> None:
-    shown = srd.works("data", "head", tiny_file, "--topics", "2", "--documents", "3", "--json").json
-    assert [topic["query_id"] for topic in shown] == ["tiny-0-0", "tiny-0-1"]
-    assert {len(topic["documents"]) for topic in shown} == {3}
-    assert "at least 1" in srd.fails("data", "head", tiny_file, "--topics", "0")
+    topics = srd.works("data", "head", "synthetic:tiny:9", "--topics", "2", "--documents", "3", "--json").json
+    assert [(topic["query_id"], len(topic["documents"])) for topic in topics] == [("tiny-0-0", 3), ("tiny-0-1", 3)]
+    assert "at least 1" in srd.fails("data", "head", out, "--topics", "0")
 
 
 @pytest.mark.data

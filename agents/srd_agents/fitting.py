@@ -14,9 +14,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from srd_agents.config import Config, Count, CountFromZero, Positive, as_values, config_from
+from srd_agents.config import (
+    Config,
+    Count,
+    CountFromZero,
+    Positive,
+    Tree,
+    as_values,
+    config_from,
+    read_tree,
+    write_tree,
+)
 from srd_agents.history import History, OnProgress, Progress
-from srd_agents.storage import Tree, read_tree, write_tree
 from srd_gym.checks import check_integer
 from srd_gym.files import PathLike, held_back
 from srd_gym.measures import Measure, measure, references

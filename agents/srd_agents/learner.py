@@ -18,22 +18,24 @@ from typing import Any, ClassVar, Generic, Self, TypeVar
 
 from numpy.typing import NDArray
 
-from srd_agents.config import as_values, config_from, enough_memory
-from srd_agents.fitting import Fit, LearnerConfig, Validation, checked_topics
-from srd_agents.history import History, OnProgress
-from srd_agents.storage import (
+from srd_agents.config import (
     CONFIG_FILE,
     MODEL_FILE,
     SCHEMA_VERSION,
     Tree,
     Weights,
+    as_values,
     check_like,
+    config_from,
+    enough_memory,
     read_arrays,
     read_model_config,
     versions,
     write_arrays,
     write_json,
 )
+from srd_agents.fitting import Fit, LearnerConfig, Validation, checked_topics
+from srd_agents.history import History, OnProgress
 from srd_gym.checks import check_integer, check_positive, checked_rankings, unknown
 from srd_gym.files import PathLike
 from srd_gym.protocols import IntArray

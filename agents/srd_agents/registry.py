@@ -16,8 +16,7 @@ from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Any
 
-from srd_agents.config import Config, config_from
-from srd_agents.storage import read_model_config
+from srd_agents.config import Config, config_from, read_model_config
 from srd_gym.checks import unknown
 from srd_gym.files import PathLike
 from srd_gym.measures import MEASURES, Measure

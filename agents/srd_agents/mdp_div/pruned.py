@@ -8,9 +8,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from srd_agents.config import Weights
 from srd_agents.mdp_div.agent import MdpDiv
 from srd_agents.mdp_div.config import MdpDivNtnConfig
-from srd_agents.storage import Weights
 from srd_agents.supervised.ntn_div.agent import NtnDiv
 from srd_agents.supervised.ntn_div.config import NtnDivConfig
 from srd_gym.pruning import ByRanker

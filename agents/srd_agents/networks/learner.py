@@ -13,6 +13,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from srd_agents.config import Tree, Weights
 from srd_agents.fitting import LearnerConfig
 from srd_agents.learner import Learner
 from srd_agents.networks.checkpoint import (
@@ -23,7 +24,6 @@ from srd_agents.networks.checkpoint import (
     module_arrays,
     optimizer_tree,
 )
-from srd_agents.storage import Tree, Weights
 
 C = TypeVar("C", bound=LearnerConfig)
 

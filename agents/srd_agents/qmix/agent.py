@@ -14,6 +14,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from srd_agents.config import Tree
 from srd_agents.networks.attention import initialise
 from srd_agents.networks.inputs import Inputs, Standardizer, TopicTensors, inputs_of
 from srd_agents.networks.learner import NetworkLearner
@@ -29,7 +30,6 @@ from srd_agents.qmix.loss import (
 )
 from srd_agents.qmix.network import FlatMixer, PooledMixer, ScoreNetwork
 from srd_agents.qmix.replay import Replay, Visits
-from srd_agents.storage import Tree
 from srd_gym.core import ScoringCore
 from srd_gym.protocols import IntArray, ScoreArray
 from srd_gym.topic import Topic, TopicSet

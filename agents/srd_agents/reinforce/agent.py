@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from srd_agents.config import Tree, Weights
 from srd_agents.decoding import rankings_of
 from srd_agents.fitting import Validation
 from srd_agents.heuristic.greedy import Progress, Stepwise
@@ -24,7 +25,6 @@ from srd_agents.reinforce.rollout import Episodes, PolicyWeights, SeenTopics, St
 from srd_agents.relational.network import RelationalNetwork
 from srd_agents.relational.ranker import DraftProgress, offered_share, pretrained_weights
 from srd_agents.relational.relations import DYNAMIC
-from srd_agents.storage import Tree, Weights
 from srd_gym.checks import check_integer
 from srd_gym.core import SelectionCore
 from srd_gym.protocols import IntArray

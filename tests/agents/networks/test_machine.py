@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 from small_topics import refused
 
+from srd_agents.config import read_arrays, write_arrays
 from srd_agents.learner import Learner, _fingerprint
 from srd_agents.networks import learner as network_learner
 from srd_agents.networks.learner import NetworkLearner
 from srd_agents.registry import RANKERS, load_ranker, make_ranker
-from srd_agents.storage import read_arrays, write_arrays
 from srd_gym.data.synthetic import generate
 from srd_gym.topic import Topic
 

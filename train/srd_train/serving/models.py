@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from srd_agents.config import check_type
+from srd_agents.config import CONFIG_FILE, SCHEMA_VERSION, check_type, read_model_config, versions, write_json
 from srd_agents.fitting import STATE_FILE
 from srd_agents.registry import RankerSpec, find_untrained, import_own, load_trained
-from srd_agents.storage import CONFIG_FILE, SCHEMA_VERSION, read_model_config, versions, write_json
 from srd_gym.data.lsa import LsaVectorizer
 from srd_gym.protocols import Ranker
 

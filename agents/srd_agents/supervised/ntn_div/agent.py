@@ -13,9 +13,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from srd_agents.config import Weights
 from srd_agents.features import FEATURES, relevance_features, side_by_side
 from srd_agents.networks.learner import NetworkLearner
-from srd_agents.storage import Weights
 from srd_agents.supervised.ntn_div.config import NtnDivConfig
 from srd_agents.supervised.ntn_div.network import (
     NtnNetwork,

@@ -175,10 +175,10 @@ def entered(name: str) -> dict[str, list[str]]:
 
 
 def _topic_file(folder: Path) -> str:
-    """A Parquet file, small, with enough topics to learn something from."""
+    """A small Parquet file."""
     from srd_gym.data.parquet import write_topics
     from srd_gym.data.synthetic import generate
 
     path = folder / "topics.parquet"
-    write_topics(path, generate("tiny", n_topics=60, seed=0))
+    write_topics(path, generate("tiny", n_topics=12, seed=0))
     return str(path)

@@ -20,6 +20,7 @@ from srd_gym.data.splits import read_folds
 from srd_gym.data.streams import DataNotice
 from srd_gym.measures import Reference, measure
 from srd_gym.topic import TopicSet
+from srd_gym.trec_files import read_qrels
 
 
 @pytest.fixture(scope="module")
@@ -214,3 +215,16 @@ def test_the_episode_in_the_readme_is_what_is_rendered() -> None:
     for _ in range(10):
         *_, info = env.step(int(info["action_mask"].argmax()))
     assert f"```text\n{env.render()}\n```" in (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.data
+def test_the_real_labels_agree_with_the_qrels(data_dir: Path, rl4srd: TopicSet) -> None:
+    qrels = sorted((data_dir / "trec-web").glob("*.qrels.gz"))
+    judged = read_qrels(qrels).topics
+    official = load_rl4srd(data_dir / "rl4srd", qrels=qrels)
+    assert official.has_pool
+    for one, other in zip(rl4srd, official, strict=True):
+        assert one.doc_ids == other.doc_ids
+        assert (other.pool_ids, other.subtopic_ids) == (judged[one.query_id].doc_ids, judged[one.query_id].subtopic_ids)
+        pairs = [{(t.doc_ids[i], t.subtopic_ids[s]) for i, s in np.argwhere(t.judgments >= 1)} for t in (one, other)]
+        assert pairs[0] == pairs[1]

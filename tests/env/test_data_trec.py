@@ -178,11 +178,14 @@ def test_documents_without_vectors_are_dropped_where_asked(files: dict[str, Path
 # the real files
 
 
+def web(data_dir: Path) -> dict[str, Any]:
+    kinds = {"qrels": "diversity.qrels.gz", "run": "indri.run.gz", "topics": "topics.xml"}
+    return {name: sorted((data_dir / "trec-web").glob(f"*.{kind}")) for name, kind in kinds.items()}
+
+
 @pytest.mark.data
 def test_the_real_topics(data_dir: Path) -> None:
-    kinds = {"qrels": "diversity.qrels.gz", "run": "indri.run.gz", "topics": "topics.xml"}
-    files: Any = {name: sorted((data_dir / "trec-web").glob(f"*.{kind}")) for name, kind in kinds.items()}
-    topics = load_trec(**files, name="trec-indri")
+    topics = load_trec(**web(data_dir), name="trec-indri")
     assert [t.query_id for t in topics if not t.labelled] == ["95", "100"]
     assert topics.has_retrieval_order
     assert topics.has_pool
@@ -194,3 +197,16 @@ def test_the_real_topics(data_dir: Path) -> None:
     assert blank == [("79", "5")], "every judged subtopic has a text; this one is empty in the file itself"
     shares = [(t.judgments >= 1).any(axis=1).mean() for t in topics if t.judgments is not None]
     assert np.mean(shares) == pytest.approx(0.133, abs=0.001)
+
+
+@pytest.mark.data
+def test_the_real_vectors_meet_thirteen_topics(data_dir: Path) -> None:
+    folder = data_dir / "dssa-sample"
+    vectors: Any = {"vectors": folder / "doc.emb.gz", "query_vectors": folder / "query.emb.gz"}
+    with pytest.warns(DataNotice, match="187 topics that have no document left"):
+        topics = load_trec(**web(data_dir), **vectors, missing="drop")
+    assert len(topics) == 13
+    assert topics.vector_width == 25
+    assert len({doc_id for t in topics for doc_id in t.doc_ids}) == 605
+    assert all(t.query_vector is not None and t.labelled for t in topics)
+    assert [t.query_id for t in topics if not t.trainable] == ["6", "42", "120"], "no relevant document is left there"

@@ -56,6 +56,16 @@ def test_the_laws_hold(arguments: dict[str, Any]) -> None:
         check_env(gym.make("SRD-v0", topics=topics, disable_env_checker=True, **arguments), episodes=6)
 
 
+@pytest.mark.parametrize("stack", [
+    lambda env: gym.wrappers.RecordEpisodeStatistics(env),
+    lambda env: gym.wrappers.FlattenObservation(env),
+    lambda env: gym.wrappers.TimeLimit(env, 100),
+    lambda env: gym.wrappers.FilterObservation(env, ["documents", "action_mask"]),
+])  # fmt: skip
+def test_the_laws_hold_under_wrappers(stack: Any) -> None:
+    check_env(stack(gym.make("SRD-v0", topics=random_topics(5))))
+
+
 def test_the_passive_checker_is_silent_and_off_for_shared_documents() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")

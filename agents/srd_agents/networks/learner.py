@@ -115,10 +115,7 @@ def _fits(build: Callable[[], None], limit: int) -> bool:
         if taken > limit:
             raise MemoryError
 
-    hooks = (
-        nn.modules.module.register_module_parameter_registration_hook(count),
-        nn.modules.module.register_module_buffer_registration_hook(count),
-    )
+    hook = nn.modules.module.register_module_parameter_registration_hook(count)
     try:
         with torch.device("meta"):
             build()
@@ -129,8 +126,7 @@ def _fits(build: Callable[[], None], limit: int) -> bool:
             return False
         raise
     finally:
-        for hook in hooks:
-            hook.remove()
+        hook.remove()
     return True
 
 

@@ -106,7 +106,7 @@ def test_what_fits_is_counted_in_bytes_of_training(monkeypatch: pytest.MonkeyPat
     made = make_ranker("reinforce", hidden=100)
     monkeypatch.setattr(network_learner, "_MOST_TENSORS", 10**12)
     made._build(100)
-    needed = 4 * sum(array.nbytes for array in made._weights().values())
+    needed = 4 * sum(parameter.nbytes for parameter in made._network.parameters())
     monkeypatch.setattr(network_learner, "_memory", lambda: needed)
     made.check_size(100)
     monkeypatch.setattr(network_learner, "_memory", lambda: needed - 4)

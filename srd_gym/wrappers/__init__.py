@@ -1,7 +1,13 @@
 """Gymnasium wrappers around `SRD-v0`: pruning, and observations as other libraries want them."""
 
 from srd_gym.wrappers.compact import lookup, tables
-from srd_gym.wrappers.observation import BoolMask, FlatObservation, RLlibObservation, TianshouObservation
+from srd_gym.wrappers.observation import (
+    BoolMask,
+    FlatObservation,
+    RLlibObservation,
+    TianshouObservation,
+    VectorObservation,
+)
 from srd_gym.wrappers.pruning import KNNPruning, RankerPruning
 
 __all__ = [
@@ -11,6 +17,7 @@ __all__ = [
     "RLlibObservation",
     "RankerPruning",
     "TianshouObservation",
+    "VectorObservation",
     "lookup",
     "tables",
 ]

@@ -1,10 +1,9 @@
 """Observations of `SRD-v0` as other libraries want them.
 
-`observation` of each wrapper takes one observation or several stacked, so that Gymnasium's own vector wrapper lays
-those of the native vector environment out in the same way:
+`observation` of each wrapper takes one observation or several stacked, and so does the native vector environment:
 
-    one = FlatObservation(gym.make("SRD-v0"))
-    flat = TransformObservation(vector, one.observation, single_observation_space=one.observation_space)
+    vector = gym.make_vec("SRD-v0", num_envs=8, vectorization_mode="vector_entry_point")
+    flat = VectorObservation(vector, FlatObservation(gym.make("SRD-v0")))
 
 What it returns shares no memory with what it was given, except arrays that it passes on as they are.
 
@@ -20,6 +19,8 @@ import gymnasium as gym
 import numpy as np
 from gymnasium import spaces
 from gymnasium.utils import RecordConstructorArgs
+from gymnasium.vector import AutoresetMode, VectorEnv, VectorWrapper
+from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
 _FULL = ("query", "documents", "retrieval_scores", "ranking", "action_mask")
@@ -123,6 +124,42 @@ class RLlibObservation(_Form):
         """As `BoolMask.observation`."""
         mask = observation["action_mask"].astype(np.int8)
         return {"observations": _flat(observation, mask=False), "action_mask": mask}
+
+
+class VectorObservation(VectorWrapper):  # without type arguments: it takes none in Gymnasium 1.2
+    """The native vector environment under a wrapper of this module, final observations included.
+
+    Differs from Gymnasium's `TransformObservation`: it takes all three autoreset modes, SAME_STEP too.
+
+    Args:
+        env: `gym.make_vec("SRD-v0", ..., vectorization_mode="vector_entry_point")`.
+        one: a single environment of the same arguments, under the wrapper.
+    """
+
+    def __init__(self, env: VectorEnv[Any, Any, Any], one: _Form) -> None:
+        super().__init__(env)
+        self._form = one.observation
+        native: Any = env.unwrapped
+        self.action_masks = native.action_masks
+        self.autoreset_mode: AutoresetMode = native.autoreset_mode
+        """As an attribute too, where TorchRL looks for it."""
+        self.single_observation_space = one.observation_space
+        self.observation_space = batch_space(one.observation_space, self.num_envs)
+
+    def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        """As `SelectionVectorEnv.reset`."""
+        observations, infos = self.env.reset(seed=seed, options=options)
+        return self._form(observations), infos
+
+    def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
+        """As `SelectionVectorEnv.step`."""
+        observations, rewards, terminated, truncated, infos = self.env.step(actions)
+        if "final_obs" in infos:
+            final = np.empty(self.num_envs, dtype=object)
+            for episode in np.flatnonzero(infos["_final_obs"]).tolist():
+                final[episode] = self._form(infos["final_obs"][episode])
+            infos = {**infos, "final_obs": final}
+        return self._form(observations), rewards, terminated, truncated, infos
 
 
 def _flat(observation: Mapping[str, NDArray[Any]], mask: bool) -> NDArray[np.float32]:

@@ -150,7 +150,9 @@ def _locked(stream: IO[Any]) -> bool:
 
 @contextlib.contextmanager
 def held(folder: Path) -> Iterator[None]:
-    """Hold the folder while the block runs; the system lets go of it however the process ends. Not on Windows.
+    """Hold the folder while the block runs; the system lets go of it however the process ends.
+
+    Where files cannot be locked (Windows, some shared disks), nothing is held.
 
     Args:
         folder: created where missing; what was made for this goes again where the block itself makes nothing in it.
@@ -162,10 +164,15 @@ def held(folder: Path) -> Iterator[None]:
     folder.mkdir(parents=True, exist_ok=True)
     before = {path.name for path in folder.iterdir()}
     with (folder / _LOCK).open("a") as stream:
-        if fcntl is not None and not _locked(stream):
+        try:
+            if fcntl is not None:
+                fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
             raise ValueError(
                 f"another run is writing to {folder}; wait for its end, or give this one another folder with --out"
-            )
+            ) from error
+        except OSError:
+            pass  # a disk without locks
         try:
             yield
         finally:

@@ -142,7 +142,7 @@ class LsaVectorizer:
 
         Raises:
             FileNotFoundError: the folder or one of the files is not there.
-        ImportError: scikit-learn is not installed.
+            ImportError: scikit-learn is not installed.
             ValueError: files of another form or of a later version, or that do not belong together.
         """
         place = existing_folder(folder, _WHAT)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import stat
@@ -11,9 +12,11 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
+from srd_gym import files
 from srd_gym.data.parquet import write_topics
 from srd_gym.data.synthetic import generate
 from srd_gym.files import PARTIAL, STOPS, Stopped, held_back, kept, number_of, stopped_by_signals, written_atomically
@@ -113,6 +116,13 @@ def test_a_limit_of_the_system_names_the_file(tmp_path: Path, words: str) -> Non
     done = subprocess.run(run, capture_output=True, text=True, timeout=60, preexec_fn=limited)
     assert f"File too large: '{path}'" in done.stderr
     assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.skipif(files.fcntl is None, reason="needs locks")
+def test_a_disk_without_locks_holds_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files.fcntl, "flock", Mock(side_effect=OSError(errno.ENOLCK, "no locks")))
+    with files.held(tmp_path), files.held(tmp_path):
+        (tmp_path / "made").touch()
 
 
 def test_what_killed_processes_left_goes_and_what_others_write_stays(tmp_path: Path) -> None:

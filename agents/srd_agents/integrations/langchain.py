@@ -21,8 +21,8 @@ class DiverseCompressor(BaseDocumentCompressor):
     """Keeps the k documents to show of those retrieved: relevant, and different from one another.
 
     With `lambda_mult` this is the search by marginal relevance that LangChain's vector stores have, behind any
-    retriever. Without, the order of the retriever stays and near copies come last (`srd_agents.cautious`), unless
-    another ranker is named.
+    retriever. Without, the order of the retriever stays and near copies come last (`srd_agents.pipeline.cautious`),
+    unless another ranker is named.
 
     Relevance is `metadata[score_key]`. Without `score_key` it is the cosine of query and document for rankers that
     weigh relevance (MMR, MSD, DPP), and the retriever's order for others.

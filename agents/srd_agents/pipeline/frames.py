@@ -1,0 +1,138 @@
+"""Re-ranking results that stand in a pandas DataFrame, as PyTerrier hands them from step to step.
+
+Shapes: N documents of a query, F vector width. Nothing is imported for it: the frame brings its own methods.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from srd_agents.pipeline.diversify import Chooser, Given
+from srd_agents.pipeline.limits import COPIES, Limits
+from srd_agents.pipeline.subtopics import Lookup, embedded
+from srd_gym.checks import check_integer
+from srd_gym.files import PathLike
+from srd_gym.protocols import Ranker
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class FrameRanker:
+    """Re-ranks each query's documents so that the first ones differ: a transformer in PyTerrier's sense.
+
+    The frame has a row a document retrieved: `qid`, `docno` (text), and where there are any `score` (of the first
+    stage, higher is better), `rank`, `query` and columns of your own. What comes out are its rows, best first,
+    queries in the order in which they came: `rank` counts from 0, `score` is 1 / (rank + 1), all else is kept. The
+    first stage's score is what rankers take for relevance; without that column it is the cosine of query and document.
+
+    In a pipeline of PyTerrier: `first_stage >> pt.apply.generic(FrameRanker(k=10))`.
+
+    Args:
+        ranker: None for `srd_agents.diversify.DEFAULT_RANKER`, another name that needs no training ("mmr"), the folder
+            of a trained ranker, or a `Ranker`.
+        k: documents kept of each query; None keeps (and ranks) all.
+        doc_vectors: the column that holds each document's vector [F].
+        query_vectors: the column that holds the query's vector [F] (its first row counts); None where there are none.
+        subtopics: the column that holds the query's subtopics, texts or vectors [S, F] (its first row counts; a missing
+            one is none).
+        subtopic_weights: the column that holds a weight of each of the query's subtopics; None: they count alike.
+        embed: gives the vectors [n, F] of a list of subtopics that are texts, such as a model's `encode`.
+        diversity: as for `srd_agents.diversify`, and so are the following.
+        copies: cosine from which on a document is a near copy.
+        groups: the column of ids of each document's group.
+        max_per_group: documents that may be shown of a query's group.
+        costs: the column of costs.
+        budget: what the documents of a query may cost in all.
+        shown: the column that says (True or False) which documents were shown before; they are left out.
+
+    Raises:
+        TypeError: k is no whole number, or ranker is none of the above.
+        ValueError: k below 1, an unknown ranker, or what `srd_agents.diversify` refuses of the others.
+    """
+
+    def __init__(
+        self,
+        ranker: PathLike | Ranker | None = None,
+        k: int | None = None,
+        *,
+        doc_vectors: str = "doc_vec",
+        query_vectors: str | None = "query_vec",
+        subtopics: str | None = None,
+        subtopic_weights: str | None = None,
+        embed: Lookup | None = None,
+        diversity: float | None = None,
+        copies: float | None = COPIES,
+        groups: str | None = None,
+        max_per_group: int | None = None,
+        costs: str | None = None,
+        budget: float | None = None,
+        shown: str | None = None,
+    ) -> None:
+        if k is not None:
+            check_integer("k", k, 1)
+        limits = Limits.asked(copies=copies, groups=groups, max_per_group=max_per_group, costs=costs, budget=budget)
+        self._chooser = Chooser(ranker, limits, diversity=diversity, subtopics=subtopics is not None)
+        self.k, self.embed = k, embed
+        of_documents = {"doc_vectors": doc_vectors, "groups": groups, "costs": costs, "shown": shown}
+        of_queries = {"query_vector": query_vectors, "subtopics": subtopics, "subtopic_weights": subtopic_weights}
+        self._of_documents = {part: column for part, column in of_documents.items() if column is not None}
+        self._of_queries = {part: column for part, column in of_queries.items() if column is not None}
+
+    def transform(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """The frame re-ranked; the one given is left as it is.
+
+        Raises:
+            TypeError: query or document numbers that are not text, or vectors that are no numbers.
+            ValueError: a column is missing, a document comes twice for a query, a value is missing or not finite, or
+                vectors do not match.
+        """
+        self._check_columns(frame)
+        groups = [np.sort(rows) for rows in frame.groupby("qid", sort=False, observed=True).indices.values()]
+        groups.sort(key=lambda rows: int(rows[0]))
+        scores = {"scores": "score"} if "score" in frame.columns else {}
+        documents = {part: frame[column].tolist() for part, column in (self._of_documents | scores).items()}
+        firsts = frame.iloc[[rows[0] for rows in groups]]
+        queries = {part: firsts[column].tolist() for part, column in self._of_queries.items()}
+        if "subtopics" in queries:  # a missing value of a data frame is NaN
+            named = [None if isinstance(each, float) else each for each in queries["subtopics"]]
+            queries["subtopics"] = embedded(named, self.embed)
+        docnos, given = frame["docno"].tolist(), []
+        for number, (query_id, rows) in enumerate(zip(firsts["qid"].tolist(), groups, strict=True)):
+            parts = {part: values[number] for part, values in queries.items()}
+            parts |= {part: [values[row] for row in rows] for part, values in documents.items()}
+            if "shown" in parts:
+                parts["shown"] = np.flatnonzero(parts["shown"])
+            given.append(Given(query_id=query_id, doc_ids=tuple([docnos[row] for row in rows]), **parts))
+        depth = self.k or max((len(rows) for rows in groups), default=1)
+        rankings = self._chooser.choose(given, depth)
+        chosen = [rows[ranking] for rows, ranking in zip(groups, rankings, strict=True)]
+        ranks = [np.arange(len(rows), dtype=np.int64) for rows in chosen]
+        rank = np.concatenate([np.empty(0, np.int64), *ranks])
+        kept = frame.take(np.concatenate([np.empty(0, np.int64), *chosen])).reset_index(drop=True)
+        return kept.assign(score=1.0 / (rank + 1), rank=rank)
+
+    __call__ = transform
+
+    def _check_columns(self, frame: pd.DataFrame) -> None:
+        """Refuse a frame without what is asked for, and ids that are not text."""
+        columns = ["qid", "docno", *self._of_documents.values(), *self._of_queries.values()]
+        missing = [name for name in columns if name not in frame.columns]
+        if missing:
+            raise ValueError(
+                f"the frame has no column {' and no column '.join(map(repr, missing))}, got "
+                f"{', '.join(map(repr, frame.columns))}; doc_vectors= and query_vectors= name the columns of "
+                "vectors (query_vectors=None: there are none)"
+            )
+        twice = [name for name in (*columns, "score") if list(frame.columns).count(name) > 1]
+        if twice:
+            raise ValueError(f"the frame has several columns {twice[0]!r}; keep one of them")
+        for name in ("qid", "docno"):
+            wrong = [value for value in frame[name].unique().tolist() if not isinstance(value, str)]
+            if wrong:
+                raise TypeError(
+                    f"column {name!r} must hold text, got {wrong[0]!r} ({type(wrong[0]).__name__}); "
+                    f'frame.astype({{"{name}": str}}) makes it so'
+                )

@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from srd_agents.mcts.config import MctsConfig
+from srd_agents.mcts.one_tree import run_one
 from srd_agents.mcts.root import dirichlet_noise, mix_noise, run_gumbel
 from srd_agents.mcts.search import Evaluator, Search, Terminal, instantiate, run
 from srd_agents.mcts.tree import TRIED, Trees
@@ -131,7 +132,7 @@ class Planner:
             return run_gumbel(search, on, self.simulations, self.rng.gumbel(size=offered.shape))
         if self.rng is not None and self.config.dirichlet_fraction:
             mix_noise(search, on, dirichlet_noise(offered, self.rng))
-        run(search, on, self.simulations)
+        (run_one if len(on) == 1 else run)(search, on, self.simulations)
         return most_visited(search.trees, on), visit_shares(search.trees, on)
 
 

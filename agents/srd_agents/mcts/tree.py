@@ -147,12 +147,10 @@ class Trees:
         blocks = trees * self.capacity + self.n_blocks[trees]
         self.n_blocks[trees] += 1
         self.block[nodes] = blocks
-        bits = np.where(on_offer, np.maximum(prior, _LEAST), np.float32(0)).view(np.uint32)
-        # One number a candidate that sorts as wanted: the prior's bits turned over, then the index.
-        keys = (~bits).astype(np.uint64) << np.uint64(32) | np.arange(prior.shape[1], dtype=np.uint64)
-        keys.sort(axis=1)
-        self.document[blocks] = (keys & np.uint64(0xFFFF)).astype(np.int16)
-        falling = (~(keys >> np.uint64(32)).astype(np.uint32)).view(np.float32)
+        negative = np.where(on_offer, -np.maximum(prior, _LEAST), np.float32(0))
+        order = negative.argsort(axis=1, kind="stable")
+        self.document[blocks] = order
+        falling = -negative[np.arange(len(order))[:, None], order]
         edges = np.empty((len(blocks), 3, prior.shape[1]), np.float32)
         edges[:, PRIOR], edges[:, TRIED] = falling, 1.0
         edges[:, MEAN] = np.where(falling > 0, unvisited[:, None], -np.inf)

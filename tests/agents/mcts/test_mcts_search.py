@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from small_topics import random_topics, refused, seeds
 
 from srd_agents.mcts.config import MctsConfig
+from srd_agents.mcts.one_tree import run_one
 from srd_agents.mcts.rollout import OrderedTopic, Planner, most_visited, move, play_episodes, seeded_order, visit_shares
 from srd_agents.mcts.root import dirichlet_noise, improved_policy, mix_noise, run_gumbel
 from srd_agents.mcts.search import Search, instantiate, run
@@ -139,10 +140,10 @@ def test_a_tree_searched_in_a_batch_equals_the_same_tree_alone(data: Any, unvisi
             run(search, every, simulations)
         for tree, count in enumerate(counts):
             alone, one = begun([count], [tree + 1])
-            run(alone, one, simulations)
+            run_one(alone, one, simulations)
             if again:
                 move(alone, one, first[[tree]])
-                run(alone, one, simulations)
+                run_one(alone, one, simulations)
             same(export(search.trees, tree), export(alone.trees, 0))
 
 

@@ -78,6 +78,7 @@ def bytes_per_simulation() -> int:
 def _searched(count: int, simulations: int, *, training: bool) -> Callable[[], Trees]:
     """A runner of one search of fresh trees."""
     from srd_agents.mcts.config import MctsConfig
+    from srd_agents.mcts.one_tree import run_one
     from srd_agents.mcts.search import Search, instantiate, run
     from srd_agents.mcts.tree import Trees
 
@@ -90,7 +91,7 @@ def _searched(count: int, simulations: int, *, training: bool) -> Callable[[], T
         trees = Trees(np.full(count, CANDIDATES), HORIZON, evaluator.state_width, simulations)
         search = Search(trees, evaluator, config, terminal)
         instantiate(search, every, evaluator.initial(every), np.full((count, HORIZON), -1))
-        run(search, every, simulations)
+        (run if count > 1 else run_one)(search, every, simulations)
         return trees
 
     return work

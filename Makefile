@@ -18,7 +18,7 @@ export OMP_NUM_THREADS ?= 1
 export PYTHONHASHSEED ?= 0
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: help demo test check format lint types imports spelling wheel test-wheel test-minimal test-third-party fuzz kills docs results pretrain speed ways subtopics learned-choice curves models clean
+.PHONY: help demo test check format lint types imports spelling wheel test-wheel test-minimal test-third-party fuzz kills docs results pretrain speed subtopics learned-choice curves models clean
 
 help:
 	@echo "make demo    install, then train and compare rankers on the embedded topics"
@@ -122,7 +122,7 @@ results: $(READY)
 	PYTHONPATH=.:agents:train $(BIN)/python -m studies claims $(ARGS)
 
 # The experiments behind pages of the documentation; ARGS are their options (ARGS=--help).
-pretrain speed ways: $(READY)
+pretrain speed: $(READY)
 	PYTHONPATH=.:agents:train $(BIN)/python -m studies $@ $(ARGS)
 
 # They read the real files, below $SRD_DATA_DIR, and write the pages of these names in docs/results.

@@ -15,7 +15,6 @@ TREE = Group(
         ),
         "pretrain": Leaf("studies.pretrain.run", "the weights of relational-pretrained, made again", "Pretrain"),
         "speed": Leaf("studies.speed.run", "the speed table, side by side with peers"),
-        "ways": Leaf("studies.ways", "how many of our files common calls enter", "Ways"),
     },
 )
 

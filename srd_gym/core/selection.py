@@ -6,7 +6,7 @@ Shapes: B episodes, N candidates, S subtopics, K horizon, T topics.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
 
@@ -268,8 +268,10 @@ class SelectionCore(Episodes):
         if isinstance(reward, str | Measure):
             if reward in _WHEN:
                 raise ValueError(f"reward={reward!r} says when to pay: write pay={_WHEN[reward]!r} instead")
-            self.bound = self.arrays.bound(measure(reward, normalizer=normalizer).plain(), self.horizon)
-            self.reward_name = str(self.bound.measure)
+            paid = measure(reward, normalizer=normalizer).plain()
+            self.bound = self.arrays.bound(paid, self.horizon)
+            # Equal measures are bound once, whatever each is called.
+            self.reward_name = str(replace(self.bound.measure, known_as=paid.known_as))
             self._table_measures = self.arrays.table_measures(reward, self.horizon, normalizer)
         elif isinstance(reward, Reward):
             self.reward_name, self._custom = reward.name, reward.bind(self.arrays, self.horizon)

@@ -13,7 +13,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from srd_gym.checks import check_integer, check_option
+from srd_gym.checks import check_integer, check_option, finite_numbers
 from srd_gym.core.arrays import ENOUGH, TopicArrays, TopicSource
 from srd_gym.core.episodes import Episodes, Where
 from srd_gym.core.pruner import Pruner
@@ -275,6 +275,7 @@ class SelectionCore(Episodes):
             self._table_measures = self.arrays.table_measures(reward, self.horizon, normalizer)
         elif isinstance(reward, Reward):
             self.reward_name, self._custom = reward.name, reward.bind(self.arrays, self.horizon)
+            self._custom_name = f"reward {reward.name!r} ({type(reward).__qualname__}), one number per running episode"
         else:
             raise TypeError(
                 "reward must be a measure's name such as 'alpha_DCG', a Measure, or a Reward (with `name` and `bind`), "
@@ -325,11 +326,11 @@ class SelectionCore(Episodes):
 
         slot, after = on * self.horizon + at, at + 1
         ended = after >= self._length[here]
-        self._ranking.reshape(-1)[slot] = actions
         if self.bound is not None:
             gain = self.bound.step_gains(covered, coverage, at, topics)
         else:
             gain = self._custom_gains(on, at, actions, ended)
+        self._ranking.reshape(-1)[slot] = actions
         offered[place] = False
         self._gains.reshape(-1)[slot] = gain
         self._coverage[here] += covered
@@ -343,20 +344,22 @@ class SelectionCore(Episodes):
         return paid, gain, ~valid
 
     def _custom_gains(self, on: IntArray, at: IntArray, actions: IntArray, ended: BoolArray) -> ScoreArray:
-        """[A] what a user's own reward pays these episodes; coverage is still that before their documents."""
+        """[A] what a user's own reward pays these episodes, checked at every step; nothing has changed yet."""
         gain = np.zeros(len(on))
         paid = self.arrays.labelled[self._topic_index[on]].nonzero()[0]
         if len(paid):
             which = on[paid]
+            ranking = self._ranking[which]
+            ranking[np.arange(len(paid)), at[paid]] = actions[paid]
             step = SelectionStep(
                 topic_index=self._topic_index[which],
                 rank=at[paid],
                 action=actions[paid],
-                ranking=self._ranking[which],
+                ranking=ranking,
                 coverage=self._coverage[which],
                 done=ended[paid],
             )
-            gain[paid] = self._custom(step)
+            gain[paid] = finite_numbers(self._custom_name, self._custom(step), paid.shape)
         return gain
 
     def _prune(self, pruner: Pruner, on: IntArray, actions: IntArray) -> None:

@@ -22,6 +22,7 @@ from small_topics import (
 )  # fmt: skip
 
 from srd_gym.core import SelectionCore, TopicArrays
+from srd_gym.envs import SelectionEnv, SelectionVectorEnv
 from srd_gym.measures import MEASURES, measure
 from srd_gym.topic import TopicSet
 
@@ -219,6 +220,52 @@ def test_a_reward_of_the_users_own() -> None:
     assert list(core.measures()) == ["first_rank", "StRecall@1", "NRBP", "StRecall@3"]
     assert_allclose(core.measures()["first_rank"], expected)
     refused(core.candidate_gains, "'first_rank' is not a measure")
+
+
+class Wrong:
+    """Test-only reward: 0.5 each, but for one rank, where it pays whatever it was given."""
+
+    name = "wrong"
+
+    def __init__(self, paid: Any, rank: int = 0) -> None:
+        self.paid, self.rank = paid, rank
+
+    def bind(self, topics: Any, horizon: int) -> Any:
+        return lambda step: self.paid(len(step.rank)) if step.rank[0] == self.rank else np.full(len(step.rank), 0.5)
+
+
+WRONG: dict[str, tuple[Any, str]] = {
+    "nan": (lambda b: np.full(b, np.nan), r"got nan at \(0,\)"),
+    "infinite": (lambda b: np.full(b, -np.inf), r"got -inf at \(0,\)"),
+    "one of all": (lambda b: [0.5] * (b - 1) + [np.nan], r"got nan at \(\d,\)"),
+    "scalar": (lambda b: 0.5, r"got float64 of shape \(\)"),
+    "pairs": (lambda b: np.ones((b, 2)), r"got float64 of shape \(\d, 2\)"),
+    "too many": (lambda b: np.ones(b + 1), r"got float64 of shape \(\d,\)"),
+    "text": (lambda b: ["much"] * b, "got <U4"),
+    "nothing": (lambda b: None, "got NoneType"),
+    "ragged": (lambda b: [[1.0], [1.0, 2.0]], "got list"),
+}
+
+
+@pytest.mark.parametrize("made", ["single", "vector", "core"])
+@pytest.mark.parametrize("rank", [0, 2])
+@pytest.mark.parametrize("how", WRONG)
+def test_a_reward_that_pays_no_numbers_is_refused_and_nothing_has_changed(how: str, rank: int, made: str) -> None:
+    paid, message = WRONG[how]
+    count, arguments = (1 if made == "single" else 3), {"reward": Wrong(paid, rank), "horizon": 4}
+    topics = random_topics(1, n=6)
+    env: Any = SelectionCore(topics, **arguments)
+    if made == "core":
+        env.reset([0, 1, 2])
+    else:
+        env = SelectionEnv(topics, **arguments) if count == 1 else SelectionVectorEnv(topics, num_envs=3, **arguments)
+        env.reset(seed=0)
+    for done in range(rank):
+        env.step(done if count == 1 else [done] * count)
+    before = env.snapshot()
+    who = rf"reward 'wrong' \(Wrong\), one number per running episode: expected finite numbers of shape \({count},\), "
+    refused(lambda: env.step(5 if count == 1 else [5] * count), who + message)
+    assert env.snapshot() == before
 
 
 @pytest.mark.parametrize("what", ["alpha_nDCG", FirstRankOnly()])

@@ -5,6 +5,8 @@ Shapes: B episodes, N candidates, S subtopics, K horizon, T topics.
 
 from __future__ import annotations
 
+import hashlib
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -97,6 +99,7 @@ class SelectionCore(Episodes):
         """The measure that pays, as the plain sum that rewards are; None where a reward of the user's own does."""
         self._table_measures: dict[str, BoundMeasure] = {}
         self._bind(reward, normalizer)
+        self._paid_by = self._identity(reward)
         self._table_measures |= arrays.table_measures(measures, self.horizon, normalizer)
         self.covers = arrays.covers(1 if self.bound is None else self.bound.rel)
         self._plain = None if self.bound is None else self._in_numbers(self.bound)
@@ -281,6 +284,18 @@ class SelectionCore(Episodes):
                 "reward must be a measure's name such as 'alpha_DCG', a Measure, or a Reward (with `name` and `bind`), "
                 f"got {type(reward).__name__}"
             )
+
+    def _identity(self, reward: object) -> str:
+        """What pays and when: the name, and a digest of what the name leaves open.
+
+        A reward of the user's own is told by its class, and by its `repr` where the class writes one.
+        """
+        paid = reward if self.bound is None else self.bound.measure
+        kind = type(paid)
+        said = "" if kind.__repr__ is object.__repr__ else re.sub(" at 0x[0-9a-fA-F]+", "", repr(paid))
+        told = f"{kind.__module__}.{kind.__qualname__} {said}"
+        digest = hashlib.blake2b(told.encode(errors="surrogatepass"), digest_size=4).hexdigest()
+        return f"{self.reward_name} (pay={self.pay!r}, {digest})"
 
     @cached_property
     def _plain_measures(self) -> dict[str, PlainMeasure]:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -143,10 +144,84 @@ def test_bad_snapshots_and_resets_are_refused() -> None:
     other = SelectionCore(core.arrays, horizon=4, episodes=6)
     refused(lambda: other.restore(snapshot), r"snapshot is of a core with \(N, S, K\)")
     refused(lambda: core.restore(snapshot, [0, 1]), r"cannot restore 6 episodes into episodes \[0, 1\] of 6")
-    refused(lambda: core.restore(core.snapshot(0), 9), r"cannot restore 1 episodes into episodes \[9\] of 6")
+    refused(lambda: core.restore(core.snapshot(0), 9), "there is no episode 9: expected 0 to 5")
     refused(lambda: core.reset([0, 5]), "topic_index must be 0 to 4, got 0 to 5")
     refused(lambda: core.reset([0.5]), "must be \\[B\\] integers")
     refused(lambda: core.reset([0], episodes=[0, 1]), "one topic for each of 2 episodes, got 1")
+
+
+@pytest.mark.parametrize(("changed", "message"), [
+    ({"topics": random_topics(4, n=9).replace(list(random_topics(4, n=9))[::-1])}, "is of other topics than 'random'"),
+    ({"reward": "alpha_nDCG"}, r"paid by alpha_DCG\(normalization=None\)@10 .*, these are paid by alpha_nDCG@10"),
+    ({"reward": FirstRankOnly()}, r"these are paid by first_rank \(pay='step', "),
+    ({"pay": "end"}, r"paid by alpha_DCG.* \(pay='step', .*, these .* \(pay='end', "),
+])  # fmt: skip
+def test_a_snapshot_goes_only_where_topics_and_reward_are_the_same(changed: dict[str, Any], message: str) -> None:
+    def made(**arguments: Any) -> SelectionEnv:
+        environment = SelectionEnv(**({"topics": random_topics(4, n=9)} | arguments))
+        environment.reset(seed=0)
+        return environment
+
+    here, there = made(), made(**changed)
+    assert here.core._shape == there.core._shape
+    before = there.snapshot()
+    refused(lambda: there.restore(here.snapshot()), message)
+    assert there.snapshot() == before
+    again = made(**changed)
+    again.restore(before)
+    assert again.snapshot() == before
+    made().restore(here.snapshot())
+
+
+def test_rewards_of_one_name_are_told_apart_by_class_and_repr() -> None:
+    class Other(FirstRankOnly):
+        pass
+
+    @dataclass(frozen=True)
+    class Scaled(FirstRankOnly):
+        scale: float = 1.0
+
+    class Plain:
+        name, bind = "plain", FirstRankOnly.bind
+
+    rewards = [FirstRankOnly(), Other(), Scaled(), Scaled(scale=2.0), Plain()]
+    made = [type(reward)(**getattr(reward, "__dict__", {})) for reward in rewards]
+    for i, one in enumerate(rewards):
+        for j, other in enumerate(made):
+            taken, core = (SelectionCore(random_topics(1), reward=each, episodes=1) for each in (one, other))
+            if i == j:
+                core.restore(taken.snapshot())
+            else:
+                refused(lambda core=core, taken=taken: core.restore(taken.snapshot()), "these are paid by")
+
+
+@pytest.mark.parametrize(("episodes", "error", "message"), [
+    ([0.7, 1.2], TypeError, r"integers from 0 to 5, or a \[6\] bool mask, got float64 of shape \(2,\)"),
+    ([[0, 1]], TypeError, r"got int64 of shape \(1, 2\)"),
+    ("two", TypeError, "got <U3"),
+    (6, ValueError, "there is no episode 6: expected 0 to 5"),
+    ([0, -1], ValueError, "there is no episode -1: expected 0 to 5"),
+    ([True, False], ValueError, r"episodes must be \[6\] bool, True for at least one .*, got bool of shape \(2,\)"),
+    ([False] * 6, ValueError, "with 0 of them"),
+])  # fmt: skip
+def test_episodes_that_are_not_there_are_refused(episodes: Any, error: type[Exception], message: str) -> None:
+    core = begun(4)
+    one, before = core.snapshot(0), core.snapshot()
+    refused(lambda: core.snapshot(episodes), message, error)
+    refused(lambda: core.restore(one, episodes), message, error)
+    assert core.snapshot() == before
+
+
+def test_a_mask_says_which_episodes() -> None:
+    core = begun(4)
+    core.step(core.allowed.argmax(axis=1))
+    mask = np.array([False, True, False, True, True, False])
+    assert core.snapshot(mask) == core.snapshot(mask.tolist()) == core.snapshot([1, 3, 4])
+    core.restore(core.snapshot(0), mask)
+    assert len({core.snapshot(episode).state for episode in (0, 1, 3, 4)}) == 1
+    kept = core.snapshot()
+    core.restore(core.snapshot(0), np.flatnonzero(np.zeros(6, bool)))  # into none
+    assert core.snapshot() == kept
 
 
 def test_candidate_gains_are_what_steps_pay() -> None:

@@ -96,6 +96,32 @@ def check_positive(name: str, value: object) -> None:
         raise ValueError(f"{name} must be above 0, got {value}")
 
 
+def finite_numbers(who: str, given: Any, shape: tuple[int, ...]) -> NDArray[Any]:
+    """What somebody's own code gave, as an array.
+
+    Args:
+        who: what gave it, for the error.
+        given: what came.
+        shape: that it must have.
+
+    Raises:
+        ValueError: no numbers, another shape, NaN or infinity.
+    """
+    try:
+        array = np.asarray(given)
+    except ValueError:  # rows of different lengths
+        array = np.asarray(None)
+    if array.dtype.kind not in "biuf":
+        came = type(given).__name__ if array.dtype == object else array.dtype
+    elif array.shape != shape:
+        came = f"{array.dtype} of shape {array.shape}"
+    elif np.count_nonzero(finite := np.isfinite(array)) < array.size:
+        came = f"{array[~finite][0]} at {tuple(np.argwhere(~finite)[0].tolist())}"
+    else:
+        return array
+    raise ValueError(f"{who}: expected finite numbers of shape {shape}, got {came}")
+
+
 def refuse_arguments(call: Callable[..., Any], given: Mapping[str, object], renamed: Mapping[str, str]) -> None:
     """Refuse keyword arguments that a call does not take, by its signature.
 

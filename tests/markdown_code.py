@@ -60,9 +60,13 @@ def run_page(page: Path) -> dict[str, object]:
 
 @contextmanager
 def _main_module() -> Iterator[dict[str, object]]:
-    """The names of a new main module: libraries that pickle what a page defines look for it there, as in a script."""
+    """The names of a new main module: libraries that pickle what a page defines look for it there, as in a script.
+
+    It imports from the current folder, as a script or a session there does.
+    """
     module, main, path = ModuleType("__main__"), sys.modules["__main__"], sys.path.copy()
     sys.modules["__main__"] = module
+    sys.path.insert(0, os.getcwd())
     try:
         yield vars(module)
     finally:

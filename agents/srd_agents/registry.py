@@ -19,8 +19,7 @@ from typing import Any
 from srd_agents.training.options import Config, config_from, read_model_config
 from srd_gym.checks import unknown
 from srd_gym.files import PathLike
-from srd_gym.measures import MEASURES, Measure
-from srd_gym.measures.catalogue import add_measure
+from srd_gym.measures import MEASURES, Measure, add_measure
 from srd_gym.protocols import Ranker
 from srd_gym.reading import reading
 

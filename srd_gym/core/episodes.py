@@ -24,7 +24,11 @@ class Snapshot:
     episodes: tuple[int, ...]
     """The episodes it was taken of."""
     shape: tuple[int, int, int]
-    """(N, S, K) of the core: it can be restored only where these agree."""
+    """(N, S, K) of the core: it can be restored only where these, topics and reward agree."""
+    topics: str
+    """Fingerprint of the topic set."""
+    reward: str
+    """What pays, and when: its name and a digest."""
     state: tuple[bytes, ...]
     """The core's state arrays."""
 
@@ -56,6 +60,8 @@ class Episodes:
     """[B, S] int64, how often each subtopic is covered."""
     gains: ScoreArray
     """[B, K] float64, what was gained at each rank."""
+    _paid_by: str
+    """What pays, as snapshots tell it."""
 
     def __init__(self, arrays: TopicArrays, horizon: int, episodes: int) -> None:
         self.arrays = arrays
@@ -109,32 +115,53 @@ class Episodes:
         """Where episodes stand, as a small immutable value.
 
         Args:
-            episodes: [B'] which episodes (or one int); None: all.
+            episodes: which episodes: [B'] int (or one), or [B] bool; None: all.
+
+        Raises:
+            TypeError: episodes that are neither integers nor a mask.
+            ValueError: one out of range, or a mask of another shape or without True.
         """
-        where = np.arange(self.n_episodes) if episodes is None else np.atleast_1d(np.asarray(episodes, dtype=np.int64))
-        state = tuple(getattr(self, f"_{name}")[where].tobytes() for name in _STATE)
-        return Snapshot(episodes=tuple(where.tolist()), shape=self._shape, state=state)
+        where = self._every if episodes is None else episode_indices(episodes, self.n_episodes)
+        at = _place(where)
+        return Snapshot(
+            episodes=tuple(where.tolist()),
+            shape=self._shape,
+            topics=self.arrays.topics.fingerprint,
+            reward=self._paid_by,
+            state=tuple(getattr(self, f"_{name}")[at].tobytes() for name in _STATE),
+        )
 
     def restore(self, snapshot: Snapshot, episodes: ArrayLike | None = None) -> None:
         """Put episodes where a snapshot says.
 
         Args:
             snapshot: from this core, or from one with the same arguments.
-            episodes: [B'] into which ones, as many as in the snapshot, or any number if it holds one; None: those it
-                was taken of.
+            episodes: into which ones, as for `snapshot`: as many as it holds, or any number if it holds one; None:
+                those it was taken of.
 
         Raises:
-            ValueError: a snapshot of another shape, or episodes that do not fit.
+            TypeError: episodes that are neither integers nor a mask.
+            ValueError: a snapshot of another shape, other topics or another reward, or episodes that do not fit.
         """
-        where = np.array(snapshot.episodes if episodes is None else episodes, dtype=np.int64).reshape(-1)
-        count = len(snapshot.episodes)
         if snapshot.shape != self._shape:
             raise ValueError(f"the snapshot is of a core with (N, S, K) = {snapshot.shape}, this one has {self._shape}")
-        if count not in (1, len(where)) or (where.size and not (where.min() >= 0 and where.max() < self.n_episodes)):
+        if snapshot.topics != self.arrays.topics.fingerprint:
+            raise ValueError(
+                f"the snapshot is of other topics than {self.arrays.topics.name!r}: restore it where the topic set is "
+                "the one, vectors and judgments included, that it was taken with"
+            )
+        if snapshot.reward != self._paid_by:
+            raise ValueError(
+                f"the snapshot is of episodes paid by {snapshot.reward}, these are paid by {self._paid_by}"
+            )
+        count = len(snapshot.episodes)
+        where = episode_indices(snapshot.episodes if episodes is None else episodes, self.n_episodes)
+        if count not in (1, len(where)):
             raise ValueError(f"cannot restore {count} episodes into episodes {where.tolist()} of {self.n_episodes}")
+        at = _place(where)
         for name, saved in zip(_STATE, snapshot.state, strict=True):
             array = getattr(self, f"_{name}")
-            array[where] = np.frombuffer(saved, array.dtype).reshape(count, *array.shape[1:])
+            array[at] = np.frombuffer(saved, array.dtype).reshape(count, *array.shape[1:])
 
     @property
     def _shape(self) -> tuple[int, int, int]:
@@ -160,6 +187,54 @@ class Episodes:
         for name in _STATE:
             setattr(self, name, shown(getattr(self, f"_{name}")))
         self.mask = self.allowed.view(np.int8)
+
+
+def _place(where: IntArray) -> slice | IntArray:
+    """The same episodes; one alone as a slice, which is faster."""
+    return slice(where.item(), where.item() + 1) if len(where) == 1 else where
+
+
+def episode_indices(episodes: ArrayLike, count: int) -> IntArray:
+    """[B'] which of so many episodes somebody asks for.
+
+    Args:
+        episodes: indices (or one), or a mask.
+        count: B.
+
+    Raises:
+        TypeError: neither integers nor a mask.
+        ValueError: one out of range, or a mask of another shape or without True.
+    """
+    given = np.atleast_1d(np.asarray(episodes))
+    if given.dtype == np.bool_:
+        return np.flatnonzero(checked_mask("episodes", given, count))
+    if given.size == 0:
+        return np.zeros(0, np.int64)
+    if given.dtype.kind not in "iu" or given.ndim != 1:
+        raise TypeError(
+            f"episodes must be integers from 0 to {count - 1}, or a [{count}] bool mask, got {given.dtype} of shape "
+            f"{given.shape}"
+        )
+    indices = given.astype(np.int64)
+    beyond = indices.view(np.uint64) >= count  # as unsigned numbers, negative ones are huge
+    if np.count_nonzero(beyond):
+        raise ValueError(f"there is no episode {given[beyond][0]}: expected 0 to {count - 1}")
+    return indices
+
+
+def checked_mask(name: str, mask: ArrayLike, count: int) -> BoolArray:
+    """A mask of episodes.
+
+    Raises:
+        ValueError: no bool array, another shape, or no True in it.
+    """
+    given = np.asarray(mask)
+    if given.dtype != np.bool_ or given.shape != (count,) or not given.any():
+        raise ValueError(
+            f"{name} must be [{count}] bool, True for at least one sub-environment, got {given.dtype} of shape "
+            f"{given.shape} with {np.count_nonzero(given)} of them"
+        )
+    return given
 
 
 _STATE = ("topic_index", "rank", "length", "done", "allowed", "ranking", "coverage", "gains")

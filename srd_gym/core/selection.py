@@ -5,15 +5,17 @@ Shapes: B episodes, N candidates, S subtopics, K horizon, T topics.
 
 from __future__ import annotations
 
+import hashlib
+import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from srd_gym.checks import check_integer, check_option
+from srd_gym.checks import check_integer, check_option, finite_numbers
 from srd_gym.core.arrays import ENOUGH, TopicArrays, TopicSource
 from srd_gym.core.episodes import Episodes, Where
 from srd_gym.core.pruner import Pruner
@@ -97,6 +99,7 @@ class SelectionCore(Episodes):
         """The measure that pays, as the plain sum that rewards are; None where a reward of the user's own does."""
         self._table_measures: dict[str, BoundMeasure] = {}
         self._bind(reward, normalizer)
+        self._paid_by = self._identity(reward)
         self._table_measures |= arrays.table_measures(measures, self.horizon, normalizer)
         self.covers = arrays.covers(1 if self.bound is None else self.bound.rel)
         self._plain = None if self.bound is None else self._in_numbers(self.bound)
@@ -268,16 +271,31 @@ class SelectionCore(Episodes):
         if isinstance(reward, str | Measure):
             if reward in _WHEN:
                 raise ValueError(f"reward={reward!r} says when to pay: write pay={_WHEN[reward]!r} instead")
-            self.bound = self.arrays.bound(measure(reward, normalizer=normalizer).plain(), self.horizon)
-            self.reward_name = str(self.bound.measure)
+            paid = measure(reward, normalizer=normalizer).plain()
+            self.bound = self.arrays.bound(paid, self.horizon)
+            # Equal measures are bound once, whatever each is called.
+            self.reward_name = str(replace(self.bound.measure, known_as=paid.known_as))
             self._table_measures = self.arrays.table_measures(reward, self.horizon, normalizer)
         elif isinstance(reward, Reward):
             self.reward_name, self._custom = reward.name, reward.bind(self.arrays, self.horizon)
+            self._custom_name = f"reward {reward.name!r} ({type(reward).__qualname__}), one number per running episode"
         else:
             raise TypeError(
                 "reward must be a measure's name such as 'alpha_DCG', a Measure, or a Reward (with `name` and `bind`), "
                 f"got {type(reward).__name__}"
             )
+
+    def _identity(self, reward: object) -> str:
+        """What pays and when: the name, and a digest of what the name leaves open.
+
+        A reward of the user's own is told by its class, and by its `repr` where the class writes one.
+        """
+        paid = reward if self.bound is None else self.bound.measure
+        kind = type(paid)
+        said = "" if kind.__repr__ is object.__repr__ else re.sub(" at 0x[0-9a-fA-F]+", "", repr(paid))
+        told = f"{kind.__module__}.{kind.__qualname__} {said}"
+        digest = hashlib.blake2b(told.encode(errors="surrogatepass"), digest_size=4).hexdigest()
+        return f"{self.reward_name} (pay={self.pay!r}, {digest})"
 
     @cached_property
     def _plain_measures(self) -> dict[str, PlainMeasure]:
@@ -323,11 +341,11 @@ class SelectionCore(Episodes):
 
         slot, after = on * self.horizon + at, at + 1
         ended = after >= self._length[here]
-        self._ranking.reshape(-1)[slot] = actions
         if self.bound is not None:
             gain = self.bound.step_gains(covered, coverage, at, topics)
         else:
             gain = self._custom_gains(on, at, actions, ended)
+        self._ranking.reshape(-1)[slot] = actions
         offered[place] = False
         self._gains.reshape(-1)[slot] = gain
         self._coverage[here] += covered
@@ -341,20 +359,22 @@ class SelectionCore(Episodes):
         return paid, gain, ~valid
 
     def _custom_gains(self, on: IntArray, at: IntArray, actions: IntArray, ended: BoolArray) -> ScoreArray:
-        """[A] what a user's own reward pays these episodes; coverage is still that before their documents."""
+        """[A] what a user's own reward pays these episodes, checked at every step; nothing has changed yet."""
         gain = np.zeros(len(on))
         paid = self.arrays.labelled[self._topic_index[on]].nonzero()[0]
         if len(paid):
             which = on[paid]
+            ranking = self._ranking[which]
+            ranking[np.arange(len(paid)), at[paid]] = actions[paid]
             step = SelectionStep(
                 topic_index=self._topic_index[which],
                 rank=at[paid],
                 action=actions[paid],
-                ranking=self._ranking[which],
+                ranking=ranking,
                 coverage=self._coverage[which],
                 done=ended[paid],
             )
-            gain[paid] = self._custom(step)
+            gain[paid] = finite_numbers(self._custom_name, self._custom(step), paid.shape)
         return gain
 
     def _prune(self, pruner: Pruner, on: IntArray, actions: IntArray) -> None:

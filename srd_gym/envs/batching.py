@@ -143,18 +143,3 @@ def as_seeds(seed: int | Sequence[int | None] | None, count: int) -> list[int | 
     if len(seeds) != count:
         raise ValueError(f"expected one seed for each of {count} sub-environments, got {len(seeds)}")
     return seeds
-
-
-def checked_reset_mask(mask: Any, count: int) -> BoolArray:
-    """Which sub-environments to begin anew.
-
-    Raises:
-        ValueError: no bool array, another shape, or no True in it.
-    """
-    given = np.asarray(mask)
-    if given.dtype != np.bool_ or given.shape != (count,) or not given.any():
-        raise ValueError(
-            f"reset_mask must be [{count}] bool, True for at least one sub-environment, got {given.dtype} of shape "
-            f"{given.shape} with {np.count_nonzero(given)} of them"
-        )
-    return given

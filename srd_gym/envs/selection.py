@@ -180,7 +180,7 @@ class SelectionEnv(gym.Env[Observation, np.int64]):
         """Put the episode where a snapshot says; the next `step` goes on from there.
 
         Raises:
-            ValueError: a snapshot of an environment with other arguments.
+            ValueError: a snapshot of other topics, another reward or another shape.
         """
         self.core.restore(snapshot, 0)
         self._running = not self.core.done[0]

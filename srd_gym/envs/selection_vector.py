@@ -14,9 +14,9 @@ from numpy.typing import ArrayLike, DTypeLike
 
 from srd_gym.checks import check_option, hands_on, refuse_arguments
 from srd_gym.core.arrays import DEFAULT_TOPICS, TopicSource
-from srd_gym.core.episodes import Snapshot
+from srd_gym.core.episodes import Snapshot, checked_mask, episode_indices
 from srd_gym.core.selection import SelectionCore
-from srd_gym.envs.batching import BatchObservationBuilder, as_seeds, checked_reset_mask
+from srd_gym.envs.batching import BatchObservationBuilder, as_seeds
 from srd_gym.envs.selection import RENAMED, Info, Observation, ObservationKind, drawn, topic_position
 from srd_gym.protocols import BoolArray, IntArray, Pruning, ScoreArray
 from srd_gym.pruning import pruning_from
@@ -116,7 +116,7 @@ class SelectionVectorEnv(VectorEnv[Observation, IntArray, Any]):
             check_option("reset option", name, ("query_id", "query_ids", "reset_mask"))
         episodes = self._episodes
         if "reset_mask" in options:
-            episodes = np.flatnonzero(checked_reset_mask(options["reset_mask"], self.num_envs))
+            episodes = np.flatnonzero(checked_mask("reset_mask", options["reset_mask"], self.num_envs))
             if not self._begun and len(episodes) < self.num_envs:
                 raise ResetNeeded("some episodes were never begun: the first reset must be of all of them")
         asked = self._asked_topics(options)
@@ -168,9 +168,14 @@ class SelectionVectorEnv(VectorEnv[Observation, IntArray, Any]):
         return self.core.allowed.copy()
 
     def snapshot(self, episodes: ArrayLike | None = None) -> Snapshot:
-        """Where episodes (all, or these) stand, as a small immutable value; shuffles of topics are no part of it.
+        """Where episodes stand, as a small immutable value; shuffles of topics are no part of it.
+
+        Args:
+            episodes: which ones: [B'] int (or one), or a [B] bool mask as `reset_mask`; None: all.
 
         Raises:
+            TypeError: episodes that are neither integers nor a mask.
+            ValueError: one out of range, or a mask of another shape or without True.
             ResetNeeded: no episode has begun.
         """
         if not self._begun:
@@ -181,10 +186,11 @@ class SelectionVectorEnv(VectorEnv[Observation, IntArray, Any]):
         """Put episodes where a snapshot says, as `SelectionCore.restore`; the next `step` goes on from there.
 
         Raises:
-            ValueError: a snapshot of an environment with other arguments, or episodes that do not fit.
+            TypeError: episodes that are neither integers nor a mask.
+            ValueError: a snapshot of other topics, another reward or another shape, or episodes that do not fit.
         """
         self.core.restore(snapshot, episodes)
-        self._builder.began(np.array(snapshot.episodes if episodes is None else episodes, dtype=np.int64).reshape(-1))
+        self._builder.began(episode_indices(snapshot.episodes if episodes is None else episodes, self.num_envs))
         self._begun = self._begun or bool((self.core.length > 0).all())
 
     def render(self) -> tuple[str, ...] | tuple[Frame, ...] | None:

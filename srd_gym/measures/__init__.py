@@ -2,7 +2,7 @@
 
 from srd_gym.measures.base import Measure, Normalizer, Reference, default_normalizer, greedy_ideal, references
 from srd_gym.measures.bound import BoundMeasure, Term, greedy_rankings
-from srd_gym.measures.catalogue import MEASURES, measure
+from srd_gym.measures.catalogue import MEASURES, add_measure, measure
 from srd_gym.measures.evaluation import Evaluation, evaluate, evaluate_run
 
 __all__ = [
@@ -13,6 +13,7 @@ __all__ = [
     "Normalizer",
     "Reference",
     "Term",
+    "add_measure",
     "default_normalizer",
     "evaluate",
     "evaluate_run",

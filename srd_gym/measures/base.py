@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import Field, dataclass, field, fields, replace
 from functools import cached_property
-from typing import ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from srd_gym.checks import check_integer, check_number, check_option
+from srd_gym.checks import check_integer, check_number, check_option, finite_numbers
 from srd_gym.measures.bound import BoundMeasure, Term, geometric_novelty, greedy_by_novelty
 from srd_gym.protocols import IntArray, ScoreArray
 from srd_gym.topic import GradeArray, Topic, TopicSet
@@ -137,11 +137,12 @@ class Measure(ABC):
     """A measure of rankings: a value, equal to another with the same parameters, usable as a dictionary key.
 
     `str(measure)` is the notation that `srd_gym.measures.measure` reads back; defaults are left out. `measure @ 5` is
-    the same measure at cutoff 5.
+    the same measure at cutoff 5. A measure of the user's own is a subclass with `_terms`; parameters make it a frozen,
+    keyword-only dataclass. Notation reads it once `add_measure` knows it; all else needs no registration.
     """
 
     name: ClassVar[str]
-    """The name in the notation."""
+    """The name in the notation; that of the class unless it says otherwise."""
     whole_list: ClassVar[bool] = False
     """Whether the measure without a cutoff is of the whole list (NRBP, MAP_IA); others take the depth for cutoff."""
 
@@ -151,6 +152,14 @@ class Measure(ABC):
     """Relevance level: a judgment >= rel is relevant."""
     normalizer: Normalizer | None = None
     """Where ideal and S' come from: "pool" (official), "candidates", or None (pool where every topic has one)."""
+    known_as: str | None = field(default=None, repr=False, compare=False)
+    """The name that notation called it by, where that is not the class's (`add_measure`). No parameter: measures that
+    differ in nothing else are equal."""
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "name" not in vars(cls):
+            cls.name = cls.__name__
 
     def __post_init__(self) -> None:
         if self.cutoff is not None:
@@ -160,13 +169,10 @@ class Measure(ABC):
             check_option(f"normalizer of {self.name}:", self.normalizer, NORMALIZERS)
 
     def __str__(self) -> str:
-        given = [
-            f"{field.name}={getattr(self, field.name)!r}"
-            for field in fields(self)
-            if field.name != "cutoff" and getattr(self, field.name) != field.default
-        ]
-        parameters = f"({', '.join(given)})" if given else ""
-        return f"{self.name}{parameters}" + ("" if self.cutoff is None else f"@{self.cutoff}")
+        values = [(each, getattr(self, each.name)) for each in parameters(type(self))]
+        given = ", ".join(f"{each.name}={value!r}" for each, value in values if value != each.default)
+        cutoff = "" if self.cutoff is None else f"@{self.cutoff}"
+        return (self.known_as or self.name) + (f"({given})" if given else "") + cutoff
 
     def at(self, k: int) -> Self:
         """The same measure at cutoff k, unless it has a cutoff of its own."""
@@ -191,15 +197,19 @@ class Measure(ABC):
             n_subtopics: S that judgments are padded to; the largest reference's where absent.
 
         Raises:
-            ValueError: a reference with more than `n_subtopics` subtopics.
+            ValueError: a reference with more than `n_subtopics` subtopics, or terms that are not finite numbers of
+                the right shapes.
         """
         bound = self if self.whole_list else self.at(depth)
         statistics = Statistics.of(references, self.rel, n_subtopics)
-        terms = bound._terms(statistics, depth)
-        for term in terms:
-            for array in (term.discounts, term.novelty, term.weights):
+        shapes = {"discounts": (depth,), "novelty": (depth + 1,), "weights": statistics.weights.shape}
+        terms = []
+        for term in bound._terms(statistics, depth):
+            arrays = [finite_numbers(f"measure {self}, {name}", getattr(term, name), shapes[name]) for name in shapes]
+            for array in arrays:
                 array.flags.writeable = False
-        return BoundMeasure(measure=bound, rel=self.rel, depth=depth, terms=terms)
+            terms.append(Term(*arrays))
+        return BoundMeasure(measure=bound, rel=self.rel, depth=depth, terms=tuple(terms))
 
     @abstractmethod
     def _terms(self, statistics: Statistics, depth: int) -> tuple[Term, ...]:
@@ -208,6 +218,11 @@ class Measure(ABC):
     def _cut(self, discounts: ScoreArray) -> ScoreArray:
         """Discounts by rank, 0 past the cutoff."""
         return discounts if self.cutoff is None else np.where(np.arange(len(discounts)) < self.cutoff, discounts, 0.0)
+
+
+def parameters(kind: type[Measure]) -> list[Field[Any]]:
+    """What may stand between the brackets of the notation: the fields by which measures differ, but for the cutoff."""
+    return [each for each in fields(kind) if each.compare and each.name != "cutoff"]
 
 
 @dataclass(frozen=True, kw_only=True)

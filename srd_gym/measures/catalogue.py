@@ -8,8 +8,9 @@ subtopics have weights). A topic with S' = 0 scores 0. The notation follows ir_m
 from __future__ import annotations
 
 import ast
+import inspect
 import re
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -22,6 +23,7 @@ from srd_gym.measures.base import (
     Normalization,
     Normalizer,
     Statistics,
+    parameters,
     ratio,
 )
 from srd_gym.measures.bound import Term
@@ -267,7 +269,8 @@ MEASURES: dict[str, type[Measure]] = {
 }
 """Every measure by its name in the notation."""
 
-_PATTERN = re.compile(r"\s*(?P<name>[^\s(@]+)\s*(?:\((?P<parameters>[^)]*)\))?\s*(?:@\s*(?P<cutoff>[0-9]+))?\s*")
+_NAME = r"[^\s()@]+"
+_PATTERN = re.compile(rf"\s*(?P<name>{_NAME})\s*(?:\((?P<parameters>[^)]*)\))?\s*(?:@\s*(?P<cutoff>[0-9]+))?\s*")
 
 
 _ALIASES = {
@@ -318,8 +321,27 @@ def measure(what: str | Measure, *, normalizer: Normalizer | None = None) -> Mea
 
 
 def add_measure(name: str, kind: type[Measure]) -> None:
-    """Know a measure of the user's own by this name, in this process."""
-    kind.name, MEASURES[name], _FOLDED[_key(name)] = name, kind, name
+    """Let notation name a measure of the user's own, in this process: "NAME@10" then stands for `kind(cutoff=10)`.
+
+    The class stays as it is, and may have several names.
+
+    Args:
+        name: the name, without spaces, brackets and "@"; as always, case, "-" and "_" do not matter.
+        kind: the class.
+
+    Raises:
+        TypeError: not the class of a measure, or an abstract one.
+        ValueError: no such name, or the name of another measure.
+    """
+    if not (isinstance(kind, type) and issubclass(kind, Measure)) or inspect.isabstract(kind):
+        raise TypeError(f"measure {name!r}: expected a subclass of Measure that has `_terms`, got {kind!r}")
+    if not re.fullmatch(_NAME, name):
+        raise ValueError(f"a measure's name has no spaces, brackets or '@', got {name!r}")
+    spelling = _FOLDED.get(_key(name), name)
+    there = MEASURES.get(spelling)
+    if there is not None and (there.__module__, there.__qualname__) != (kind.__module__, kind.__qualname__):
+        raise ValueError(f"{name!r} is the name of {there.__module__}.{there.__qualname__} already; choose another")
+    MEASURES[spelling], _FOLDED[_key(name)] = kind, spelling
 
 
 def _parsed(text: str) -> Measure:
@@ -329,11 +351,16 @@ def _parsed(text: str) -> Measure:
         raise ValueError(f"cannot read measure {text!r}; expected NAME@k or NAME(parameter=value, ...)@k, k whole")
     key = _key(match["name"])
     if key not in _FOLDED:
-        own = "One of your own is known where its recipe, or --measures, comes with --trust."
+        own = (
+            "One of your own is known where its recipe, or --measures, comes with --trust; in Python, pass the object."
+        )
         hint = own if ":" in match["name"] else "Write it as NAME@k, e.g. alpha_nDCG@10."
         raise unknown("measure", match["name"], MEASURES, hint)
-    kind = MEASURES[_FOLDED[key]]
+    name = _FOLDED[key]
+    kind = MEASURES[name]
     given = _parameters(text, kind, match["parameters"] or "")
+    if name != kind.name:
+        given["known_as"] = name
     if match["cutoff"] is not None:
         given["cutoff"] = int(match["cutoff"])
     try:
@@ -344,7 +371,7 @@ def _parsed(text: str) -> Measure:
 
 def _parameters(text: str, kind: type[Measure], inside: str) -> dict[str, Any]:
     """The parameters between the brackets."""
-    known = [field.name for field in fields(kind) if field.name != "cutoff"]
+    known = [each.name for each in parameters(kind)]
     given: dict[str, Any] = {}
     for part in filter(None, map(str.strip, inside.split(","))):
         name, equals, value = (piece.strip() for piece in part.partition("="))

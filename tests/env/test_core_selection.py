@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from small_topics import (
 )  # fmt: skip
 
 from srd_gym.core import SelectionCore, TopicArrays
+from srd_gym.envs import SelectionEnv, SelectionVectorEnv
 from srd_gym.measures import MEASURES, measure
 from srd_gym.topic import TopicSet
 
@@ -142,10 +144,84 @@ def test_bad_snapshots_and_resets_are_refused() -> None:
     other = SelectionCore(core.arrays, horizon=4, episodes=6)
     refused(lambda: other.restore(snapshot), r"snapshot is of a core with \(N, S, K\)")
     refused(lambda: core.restore(snapshot, [0, 1]), r"cannot restore 6 episodes into episodes \[0, 1\] of 6")
-    refused(lambda: core.restore(core.snapshot(0), 9), r"cannot restore 1 episodes into episodes \[9\] of 6")
+    refused(lambda: core.restore(core.snapshot(0), 9), "there is no episode 9: expected 0 to 5")
     refused(lambda: core.reset([0, 5]), "topic_index must be 0 to 4, got 0 to 5")
     refused(lambda: core.reset([0.5]), "must be \\[B\\] integers")
     refused(lambda: core.reset([0], episodes=[0, 1]), "one topic for each of 2 episodes, got 1")
+
+
+@pytest.mark.parametrize(("changed", "message"), [
+    ({"topics": random_topics(4, n=9).replace(list(random_topics(4, n=9))[::-1])}, "is of other topics than 'random'"),
+    ({"reward": "alpha_nDCG"}, r"paid by alpha_DCG\(normalization=None\)@10 .*, these are paid by alpha_nDCG@10"),
+    ({"reward": FirstRankOnly()}, r"these are paid by first_rank \(pay='step', "),
+    ({"pay": "end"}, r"paid by alpha_DCG.* \(pay='step', .*, these .* \(pay='end', "),
+])  # fmt: skip
+def test_a_snapshot_goes_only_where_topics_and_reward_are_the_same(changed: dict[str, Any], message: str) -> None:
+    def made(**arguments: Any) -> SelectionEnv:
+        environment = SelectionEnv(**({"topics": random_topics(4, n=9)} | arguments))
+        environment.reset(seed=0)
+        return environment
+
+    here, there = made(), made(**changed)
+    assert here.core._shape == there.core._shape
+    before = there.snapshot()
+    refused(lambda: there.restore(here.snapshot()), message)
+    assert there.snapshot() == before
+    again = made(**changed)
+    again.restore(before)
+    assert again.snapshot() == before
+    made().restore(here.snapshot())
+
+
+def test_rewards_of_one_name_are_told_apart_by_class_and_repr() -> None:
+    class Other(FirstRankOnly):
+        pass
+
+    @dataclass(frozen=True)
+    class Scaled(FirstRankOnly):
+        scale: float = 1.0
+
+    class Plain:
+        name, bind = "plain", FirstRankOnly.bind
+
+    rewards = [FirstRankOnly(), Other(), Scaled(), Scaled(scale=2.0), Plain()]
+    made = [type(reward)(**getattr(reward, "__dict__", {})) for reward in rewards]
+    for i, one in enumerate(rewards):
+        for j, other in enumerate(made):
+            taken, core = (SelectionCore(random_topics(1), reward=each, episodes=1) for each in (one, other))
+            if i == j:
+                core.restore(taken.snapshot())
+            else:
+                refused(lambda core=core, taken=taken: core.restore(taken.snapshot()), "these are paid by")
+
+
+@pytest.mark.parametrize(("episodes", "error", "message"), [
+    ([0.7, 1.2], TypeError, r"integers from 0 to 5, or a \[6\] bool mask, got float64 of shape \(2,\)"),
+    ([[0, 1]], TypeError, r"got int64 of shape \(1, 2\)"),
+    ("two", TypeError, "got <U3"),
+    (6, ValueError, "there is no episode 6: expected 0 to 5"),
+    ([0, -1], ValueError, "there is no episode -1: expected 0 to 5"),
+    ([True, False], ValueError, r"episodes must be \[6\] bool, True for at least one .*, got bool of shape \(2,\)"),
+    ([False] * 6, ValueError, "with 0 of them"),
+])  # fmt: skip
+def test_episodes_that_are_not_there_are_refused(episodes: Any, error: type[Exception], message: str) -> None:
+    core = begun(4)
+    one, before = core.snapshot(0), core.snapshot()
+    refused(lambda: core.snapshot(episodes), message, error)
+    refused(lambda: core.restore(one, episodes), message, error)
+    assert core.snapshot() == before
+
+
+def test_a_mask_says_which_episodes() -> None:
+    core = begun(4)
+    core.step(core.allowed.argmax(axis=1))
+    mask = np.array([False, True, False, True, True, False])
+    assert core.snapshot(mask) == core.snapshot(mask.tolist()) == core.snapshot([1, 3, 4])
+    core.restore(core.snapshot(0), mask)
+    assert len({core.snapshot(episode).state for episode in (0, 1, 3, 4)}) == 1
+    kept = core.snapshot()
+    core.restore(core.snapshot(0), np.flatnonzero(np.zeros(6, bool)))  # into none
+    assert core.snapshot() == kept
 
 
 def test_candidate_gains_are_what_steps_pay() -> None:
@@ -219,6 +295,52 @@ def test_a_reward_of_the_users_own() -> None:
     assert list(core.measures()) == ["first_rank", "StRecall@1", "NRBP", "StRecall@3"]
     assert_allclose(core.measures()["first_rank"], expected)
     refused(core.candidate_gains, "'first_rank' is not a measure")
+
+
+class Wrong:
+    """Test-only reward: 0.5 each, but for one rank, where it pays whatever it was given."""
+
+    name = "wrong"
+
+    def __init__(self, paid: Any, rank: int = 0) -> None:
+        self.paid, self.rank = paid, rank
+
+    def bind(self, topics: Any, horizon: int) -> Any:
+        return lambda step: self.paid(len(step.rank)) if step.rank[0] == self.rank else np.full(len(step.rank), 0.5)
+
+
+WRONG: dict[str, tuple[Any, str]] = {
+    "nan": (lambda b: np.full(b, np.nan), r"got nan at \(0,\)"),
+    "infinite": (lambda b: np.full(b, -np.inf), r"got -inf at \(0,\)"),
+    "one of all": (lambda b: [0.5] * (b - 1) + [np.nan], r"got nan at \(\d,\)"),
+    "scalar": (lambda b: 0.5, r"got float64 of shape \(\)"),
+    "pairs": (lambda b: np.ones((b, 2)), r"got float64 of shape \(\d, 2\)"),
+    "too many": (lambda b: np.ones(b + 1), r"got float64 of shape \(\d,\)"),
+    "text": (lambda b: ["much"] * b, "got <U4"),
+    "nothing": (lambda b: None, "got NoneType"),
+    "ragged": (lambda b: [[1.0], [1.0, 2.0]], "got list"),
+}
+
+
+@pytest.mark.parametrize("made", ["single", "vector", "core"])
+@pytest.mark.parametrize("rank", [0, 2])
+@pytest.mark.parametrize("how", WRONG)
+def test_a_reward_that_pays_no_numbers_is_refused_and_nothing_has_changed(how: str, rank: int, made: str) -> None:
+    paid, message = WRONG[how]
+    count, arguments = (1 if made == "single" else 3), {"reward": Wrong(paid, rank), "horizon": 4}
+    topics = random_topics(1, n=6)
+    env: Any = SelectionCore(topics, **arguments)
+    if made == "core":
+        env.reset([0, 1, 2])
+    else:
+        env = SelectionEnv(topics, **arguments) if count == 1 else SelectionVectorEnv(topics, num_envs=3, **arguments)
+        env.reset(seed=0)
+    for done in range(rank):
+        env.step(done if count == 1 else [done] * count)
+    before = env.snapshot()
+    who = rf"reward 'wrong' \(Wrong\), one number per running episode: expected finite numbers of shape \({count},\), "
+    refused(lambda: env.step(5 if count == 1 else [5] * count), who + message)
+    assert env.snapshot() == before
 
 
 @pytest.mark.parametrize("what", ["alpha_nDCG", FirstRankOnly()])

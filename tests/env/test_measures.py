@@ -30,7 +30,7 @@ def test_every_measure_says_what_it_is(name: str) -> None:
     assert kind.__doc__.startswith(name)
     assert "Parameters:" in kind.__doc__
     for field in fields(kind):
-        if field.name not in ("cutoff", "normalizer", "normalization"):
+        if field.name not in ("cutoff", "known_as", "normalizer", "normalization"):
             assert field.name in kind.__doc__
 
 

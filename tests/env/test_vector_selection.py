@@ -94,10 +94,28 @@ def test_snapshots_and_deep_copies_go_their_own_way(share: bool) -> None:
     first = copy.deepcopy(vector.step([3, 1, 4]))
     vector.restore(snapshot)
     _require_equal(vector.step([3, 1, 4]), first, "the step again")
-    vector.restore(vector.snapshot(1), [0, 2])
+    vector.restore(vector.snapshot(np.array([False, True, False])), np.array([True, False, True]))
     observation, *_ = vector.step([5, 5, 5])
     assert (observation["ranking"] == observation["ranking"][1]).all()
     assert_array_equal(observation["documents"][0], observation["documents"][1])
+
+
+@pytest.mark.parametrize(("episodes", "error", "message"), [
+    ([0.0, 1.0], TypeError, r"episodes must be integers from 0 to 2, or a \[3\] bool mask, got float64"),
+    (3, ValueError, "there is no episode 3: expected 0 to 2"),
+    (-1, ValueError, "there is no episode -1"),
+    (np.array([True, False]), ValueError, r"episodes must be \[3\] bool, .* of shape \(2,\)"),
+])  # fmt: skip
+def test_snapshots_of_episodes_that_are_not_there(episodes: Any, error: type[Exception], message: str) -> None:
+    vector = SelectionVectorEnv(random_topics(3, n=6), num_envs=3)
+    vector.reset(seed=0)
+    one, before = vector.snapshot(0), vector.snapshot()
+    refused(lambda: vector.snapshot(episodes), message, error)
+    refused(lambda: vector.restore(one, episodes), message, error)
+    assert vector.snapshot() == before
+    other = SelectionVectorEnv(random_topics(3, n=6), num_envs=3, reward="ERR_IA")
+    refused(lambda: other.restore(before), "these are paid by ERR_IA")
+    assert vector.snapshot(np.array([True, False, True])) == vector.snapshot([0, 2])
 
 
 @pytest.mark.parametrize(("options", "error", "message"), [

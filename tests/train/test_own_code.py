@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import re
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 from made_results import recipe_file
 from run_srd import Srd
-from small_topics import refused
+from small_topics import random_topics, refused
 
+from srd_agents.fitting import Validation
 from srd_agents.registry import RANKERS, load_ranker
-from srd_gym.measures import MEASURES, catalogue
+from srd_gym.measures import MEASURES, catalogue, evaluate
 
 CODE = """
 import numpy as np
@@ -107,6 +110,16 @@ def test_a_learner_is_paid_by_ones_own_measure(srd: Srd, tmp_path: Path) -> None
     learner = f'ranker = "reinforce"\nconfig = {{ epochs = 1, reward = {own}, validation_measure = {own} }}'
     done = srd.works("benchmark", recipe(tmp_path, learner), "--out", "out", "--trust", "--json")
     assert done.json["failed"] == []
+
+
+def test_in_python_it_needs_no_name(tmp_path: Path) -> None:
+    sys.path.insert(0, str(tmp_path))
+    own, topics = importlib.import_module("own_code").Early(cutoff=5), random_topics(1)
+    validation = Validation(topics, own)
+    rankings = [np.arange(topic.n_candidates)[::-1] for topic in topics]
+    scores = evaluate(topics, dict(zip(topics.query_ids, rankings, strict=True)), [own]).per_topic
+    assert validation.name == "Early@5"
+    assert validation.score(rankings).tolist() == pytest.approx([row["Early@5"] for row in scores.values()])
 
 
 def test_ones_own_learner_is_trained_and_its_folder_ranks(srd: Srd, tmp_path: Path) -> None:

@@ -14,8 +14,8 @@ from made_results import recipe_file
 from run_srd import Srd
 from small_topics import random_topics, refused
 
-from srd_agents.fitting import Validation
 from srd_agents.registry import RANKERS, load_ranker
+from srd_agents.training.loop import Validation
 from srd_gym.measures import MEASURES, catalogue, evaluate
 
 CODE = """

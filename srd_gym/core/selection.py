@@ -214,8 +214,9 @@ class SelectionCore(Episodes):
     def measures(self, episodes: ArrayLike | None = None) -> dict[str, ScoreArray]:
         """The measures of the rankings so far, by the names and with the values that tables print.
 
-        The reward's comes first (of a user's own reward the return, by its name), then the others asked for. A wasted
-        rank counts as a non-relevant document. Unlabelled topics have no measures: NaN.
+        The reward's comes first, then the plain sum that is paid where tables print something else (alpha_DCG, ERR_IA),
+        then the others asked for; of a user's own reward the return comes first, by its name. A wasted rank counts as a
+        non-relevant document. Unlabelled topics have no measures: NaN.
 
         Args:
             episodes: [B'] which episodes; None: all.
@@ -268,9 +269,9 @@ class SelectionCore(Episodes):
         if isinstance(reward, str | Measure):
             if reward in _WHEN:
                 raise ValueError(f"reward={reward!r} says when to pay: write pay={_WHEN[reward]!r} instead")
-            self.bound = self.arrays.bound(measure(reward, normalizer=normalizer).plain(), self.horizon)
-            self.reward_name = str(self.bound.measure)
-            self._table_measures = self.arrays.table_measures(reward, self.horizon, normalizer)
+            paid = self.arrays.table_measures(measure(reward).plain(), self.horizon, normalizer)
+            ((self.reward_name, self.bound),) = paid.items()
+            self._table_measures = self.arrays.table_measures(reward, self.horizon, normalizer) | paid
         elif isinstance(reward, Reward):
             self.reward_name, self._custom = reward.name, reward.bind(self.arrays, self.horizon)
         else:

@@ -7,7 +7,11 @@ READY  := $(VENV)/.ready
 CACHE  ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/srd-gym
 KEY    := $(shell cat constraints.txt pyproject.toml | cksum | cut -d' ' -f1)
 FRESH   := $(CACHE)/wheel-$(KEY)
-MINIMAL := $(CACHE)/minimal-$(KEY)
+MINIMAL  = $(CACHE)/minimal-$(1)-$(KEY)
+# The Pythons that pyproject.toml promises, and where this machine has one: on the path, or pyenv's.
+PROMISED := $(shell sed -n 's/.*Python :: \(3\.[0-9]*\)".*/\1/p' pyproject.toml)
+python_of = $(shell for each in python$(1) $(PYTHON) $${PYENV_ROOT:-$$HOME/.pyenv}/versions/$(1).*/bin/python; do \
+	"$$each" -c 'import sys; sys.exit("%d.%d" % sys.version_info[:2] != "$(1)")' 2>/dev/null && { echo "$$each"; break; }; done)
 # The libraries that learn on our environments (three sets of them exclude one another), and those of retrieval pipelines.
 THIRD_PARTY := main ray benchmarl integrations
 LIBRARIES   := PYTHONPATH=$(CURDIR):$(CURDIR)/agents:$(CURDIR)/train
@@ -92,22 +96,28 @@ test-wheel: $(FRESH)/.ready wheel
 	cd $(FRESH) && bin/pytest -q -p no:cacheprovider -c $(CURDIR)/pyproject.toml $(CURDIR)/tests/install/test_wheel.py
 
 # The same with necessary dependencies only (extra cli: no torch), and on the oldest gymnasium that we promise (Ray 2.60
-# pins it): the environments, the rankers and the commands that need no torch.
+# pins it): the environments, the rankers and the commands that need no torch. On every Python that is promised and here.
 TORCH_FREE := tests/env tests/agents/heuristic tests/agents/integrations tests/agents/pipeline/test_cautious.py \
 	tests/agents/supervised/test_linear.py tests/agents/supervised/test_linear_features.py \
 	tests/install/test_without_torch.py
 
-$(MINIMAL)/.ready:
-	rm -rf $(MINIMAL)
-	@mkdir -p $(MINIMAL)
-	$(PYTHON) -m venv $(MINIMAL)
-	grep -v '^gymnasium==' constraints.txt > $(MINIMAL)/constraints.txt
-	$(MINIMAL)/bin/pip install --quiet -c $(MINIMAL)/constraints.txt gymnasium==1.2.2 '.[cli]' pytest pytest-xdist hypothesis
+$(call MINIMAL,%)/.ready:
+	rm -rf $(@D)
+	@mkdir -p $(@D)
+	$(call python_of,$*) -m venv $(@D)
+	grep -v '^gymnasium==' constraints.txt > $(@D)/constraints.txt
+	$(@D)/bin/pip install --quiet -c $(@D)/constraints.txt gymnasium==1.2.2 '.[cli]' pytest pytest-xdist hypothesis
 	@touch $@
 
-test-minimal: $(MINIMAL)/.ready wheel
-	$(MINIMAL)/bin/pip install --quiet --no-deps --force-reinstall dist/*.whl
-	$(MINIMAL)/bin/pytest -q -p no:cacheprovider -n auto --dist worksteal $(TORCH_FREE)
+test-minimal: $(PROMISED:%=test-minimal-%)
+
+.PHONY: $(PROMISED:%=test-minimal-%) $(PROMISED:%=tested-minimal-%)
+$(PROMISED:%=test-minimal-%): test-minimal-%: wheel
+	@$(if $(call python_of,$*),$(MAKE) --no-print-directory tested-minimal-$*,echo "no Python $* on this machine: not tested on it")
+
+$(PROMISED:%=tested-minimal-%): tested-minimal-%: $(call MINIMAL,%)/.ready
+	$(<D)/bin/pip install --quiet --no-deps --force-reinstall dist/*.whl
+	$(<D)/bin/pytest -q -p no:cacheprovider -n auto --dist worksteal $(TORCH_FREE)
 
 # Every loader with damaged files, every call with odd arguments; ARGS are its options (ARGS=--help).
 fuzz: $(READY)

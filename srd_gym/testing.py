@@ -225,6 +225,8 @@ def _play(env: gym.Env[Any, Any], info: Mapping[str, Any], generator: np.random.
         ends = isinstance(terminated, bool) and truncated is False
         _require(ends, "terminated must be a Python bool, and truncated always False")
         _require(info["invalid_action"] is (not valid), "info['invalid_action'] is wrong")
+        same = info.get("query_id") == core.arrays.query_ids[topic]
+        _require(same, "info['query_id'] must be the topic's after every step")
         ranked += [action] if valid else []
         paid += float(reward)
         _check_masks(env, observation, info, ranked=set(ranked), ended=terminated)
@@ -320,6 +322,7 @@ def _check_scoring_begun(env: ScoringEnv, observations: dict[str, Any], infos: d
         _require(fits, f"{agent}'s observation is not in its space")
         padding = i >= count
         _require(infos[agent]["padding"] is padding, f"{agent}: info['padding'] must be {padding}")
+        _require_query_id(env, agent, infos[agent])
         if padding and isinstance(observations[agent], dict):
             mask = observations[agent]["action_mask"]
             _require(bool(mask[0]) and not mask[1:].any(), f"{agent} is padding: only score 0 may be allowed")
@@ -345,8 +348,16 @@ def _play_scoring(env: ScoringEnv, generator: np.random.Generator) -> None:
     if env.core.ties == "retrieval":
         twin = env.core.step([topic], scores[None]).item()
         _require(twin == rewards[agents[0]], "the batched twin must pay the same reward")
+    for agent in agents:
+        _require_query_id(env, agent, infos[agent])
     ranks = [infos[env.possible_agents[candidate]]["rank"] for candidate in env.ranking]
     _require(ranks == list(range(count)), "info['rank'] must be the document's place in the ranking")
+
+
+def _require_query_id(env: ScoringEnv, agent: str, info: Mapping[str, Any]) -> None:
+    """The info names the query, unless it is to hold numbers only."""
+    expected = None if env.numeric_infos else env.query_id
+    _require(info.get("query_id") == expected, f"{agent}: info['query_id'] must be {expected!r}")
 
 
 def _check_scoring_determinism(env: ScoringEnv, seed: int) -> None:

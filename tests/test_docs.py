@@ -7,6 +7,7 @@ are (`make test-third-party`): each says in `<!-- environment: NAME -->` where t
 from __future__ import annotations
 
 import importlib
+import json
 import re
 import runpy
 from pathlib import Path
@@ -37,6 +38,18 @@ def test_code_of_page_runs(
         request.getfixturevalue("data_dir")
     monkeypatch.chdir(tmp_path)
     run_page(page)
+
+
+def test_the_logger_on_the_page_gets_every_epoch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    run_page(DOCS / "agents.md")
+    lines = [json.loads(line) for line in (tmp_path / "training.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert [line["time/epoch"] for line in lines] == [1, 2, 3]
+    tags = set(re.findall(r"`((?:validation|train|time)/[\w@]+)`", (DOCS / "agents.md").read_text(encoding="utf-8")))
+    assert {"validation/alpha_nDCG@10", "train/grad_norm", "time/steps_per_second"} <= tags
+    for line in lines:
+        assert tags - {"validation/MEASURE"} <= line.keys()
+        assert {"step", "validation/ERR_IA@10", "validation/StRecall@10"} <= line.keys()
 
 
 @pytest.mark.parametrize("page", ELSEWHERE, ids=lambda page: page.name)

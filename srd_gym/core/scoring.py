@@ -60,7 +60,10 @@ class ScoringCore:
         self._paid = self._bind(reward, normalizer)
         n = self.arrays.max_candidates
         self._table_measures = self.arrays.table_measures(reward, n, normalizer)
-        self._table_measures |= self.arrays.table_measures(measures, n, normalizer)
+        paid = self.arrays.table_measures([measure(item).plain() for item in _listed(reward)], n, normalizer)
+        self.reward_name = " + ".join(paid)
+        """The measure that is paid, by the name that tables give it; of several, their sum."""
+        self._table_measures |= paid | self.arrays.table_measures(measures, n, normalizer)
         self.depth = max(bound.ranks for bound in self._paid)
         """L: ranks below it earn nothing."""
 
@@ -123,7 +126,10 @@ class ScoringCore:
         return sum(values, np.zeros(len(rankings)))
 
     def measures(self, topic_index: ArrayLike, rankings: IntArray) -> dict[str, ScoreArray]:
-        """The measures of lists, by the names and with the values that tables print: the reward's first.
+        """The measures of lists, by the names and with the values that tables print.
+
+        The reward's come first, then the plain sums that are paid where tables print something else (alpha_DCG,
+        ERR_IA), then the others asked for.
 
         Args:
             topic_index: [B] int, the topic of each list.
@@ -139,7 +145,7 @@ class ScoringCore:
 
     def _bind(self, what: str | Measure | Sequence[str | Measure], normalizer: Normalizer | None) -> list[BoundMeasure]:
         """The measures of the reward, bound to the topics."""
-        items = [what] if isinstance(what, str | Measure) else list(what)
+        items = _listed(what)
         if not items:
             raise ValueError("expected at least one measure to pay, got none")
         parsed = [measure(item, normalizer=normalizer).plain() for item in items]
@@ -165,3 +171,8 @@ class ScoringCore:
                 f"expected 0 to {self.n_scores - 1}"
             )
         return topics, given.astype(np.int64, copy=False), present
+
+
+def _listed(what: str | Measure | Sequence[str | Measure]) -> list[str | Measure]:
+    """Measures as a list; one of them alone is one."""
+    return [what] if isinstance(what, str | Measure) else list(what)

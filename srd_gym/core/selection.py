@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
@@ -217,8 +217,9 @@ class SelectionCore(Episodes):
     def measures(self, episodes: ArrayLike | None = None) -> dict[str, ScoreArray]:
         """The measures of the rankings so far, by the names and with the values that tables print.
 
-        The reward's comes first (of a user's own reward the return, by its name), then the others asked for. A wasted
-        rank counts as a non-relevant document. Unlabelled topics have no measures: NaN.
+        The reward's comes first, then the plain sum that is paid where tables print something else (alpha_DCG, ERR_IA),
+        then the others asked for; of a user's own reward the return comes first, by its name. A wasted rank counts as a
+        non-relevant document. Unlabelled topics have no measures: NaN.
 
         Args:
             episodes: [B'] which episodes; None: all.
@@ -271,11 +272,9 @@ class SelectionCore(Episodes):
         if isinstance(reward, str | Measure):
             if reward in _WHEN:
                 raise ValueError(f"reward={reward!r} says when to pay: write pay={_WHEN[reward]!r} instead")
-            paid = measure(reward, normalizer=normalizer).plain()
-            self.bound = self.arrays.bound(paid, self.horizon)
-            # Equal measures are bound once, whatever each is called.
-            self.reward_name = str(replace(self.bound.measure, known_as=paid.known_as))
-            self._table_measures = self.arrays.table_measures(reward, self.horizon, normalizer)
+            paid = self.arrays.table_measures(measure(reward).plain(), self.horizon, normalizer)
+            ((self.reward_name, self.bound),) = paid.items()
+            self._table_measures = self.arrays.table_measures(reward, self.horizon, normalizer) | paid
         elif isinstance(reward, Reward):
             self.reward_name, self._custom = reward.name, reward.bind(self.arrays, self.horizon)
             self._custom_name = f"reward {reward.name!r} ({type(reward).__qualname__}), one number per running episode"

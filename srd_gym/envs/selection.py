@@ -61,7 +61,9 @@ class SelectionEnv(gym.Env[Observation, np.int64]):
     **Info**: always `query_id`, `labelled` (whether the topic is judged) and `action_mask` (int8); `invalid_action`
     after each step; at the end `ranking` (tuple of candidates, wasted ranks left out), `return` (the sum of the
     rewards) and, on labelled topics, `measures` (name -> float, the reward's first, then those of the argument). They
-    are named and normalised as in tables: `measures["alpha_DCG@10"]` is what `srd evaluate` prints for the ranking.
+    are named and normalised as in tables: `measures["alpha_nDCG@10"]` is what `srd evaluate` prints for the ranking,
+    and the return with `reward="alpha_nDCG@10"`. Tables divide alpha_DCG and ERR_IA by a constant that rewards leave
+    out; both values are there, the return as `measures["alpha_DCG(normalization=None)@10"]`.
 
     **Reset** options: `query_id`. Without it topics come in a seeded shuffle, each once an epoch.
 

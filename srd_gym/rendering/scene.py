@@ -33,8 +33,10 @@ class Scene:
     """What each rank adds to the measure; None where nothing is judged."""
     scores: Sequence[int] | None = None
     """The documents' own scores by rank, where documents score themselves; empty until they have."""
+    reward: str
+    """What the gains add up to, as tables name it."""
     measures: Mapping[str, float]
-    """Name -> value of the list so far; empty where nothing is judged or scored yet."""
+    """Name -> value of the list so far, the reward's first; empty where nothing is judged or scored yet."""
 
     def counts(self) -> IntArray:
         """[ranks, S] int64: how often each subtopic is covered once a rank's document is there, 0 where it adds none.
@@ -65,6 +67,7 @@ def selection_scene(core: SelectionCore, episode: int) -> Scene:
         offered=core.allowed[episode, : topic.n_candidates].copy(),
         covers=_covers(topic, core.covers[index]),
         gains=core.gains[episode, :filled].tolist() if topic.labelled else None,
+        reward=core.reward_name,
         measures=core.episode_measures(episode) if topic.labelled else {},
     )
 
@@ -90,6 +93,7 @@ def scoring_scene(
         covers=_covers(topic, core.arrays.covers(1)[topic_index]),
         gains=_list_gains(core, topic_index, ranking) if topic.labelled else None,
         scores=scores[list(ranking)].tolist(),
+        reward=core.reward_name,
         measures=measures,
     )
 

@@ -85,6 +85,8 @@ def summary(scene: Scene, counts: IntArray) -> str:
     if not scene.measures:
         return "the documents have not scored themselves yet"
     covered = int((counts > 0).any(axis=0).sum())
+    told = f"return {printable(scene.reward)} = {sum(scene.gains):.4f}"
     name, value = next(iter(scene.measures.items()))
-    told = f"return {sum(scene.gains):.4f}  {printable(name)} = {value:.4f}"
+    if name != scene.reward:  # alpha_DCG and ERR_IA are paid as plain sums, which tables divide by a constant
+        told += f"  {printable(name)} = {value:.4f}"
     return f"{covered} of {scene.topic.n_subtopics} subtopics covered  {told}"

@@ -123,6 +123,28 @@ def test_learners_keep_the_laws(case: str) -> None:
     check_learner(name, options={"epochs": 2} | SMALL.get(name, {}) | options, without=without)
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_learners_report_the_figures_that_they_can_give_and_what_they_played(name: str) -> None:
+    skip_without_libraries(name)
+    topics = ragged_topics()
+    learner: Any = make_ranker(name, **{"epochs": 1, **SMALL.get(name, {})})
+    record = learner.fit(topics, seed=0).records[-1]
+    config, plays = learner.config, hasattr(learner.config, "reward") or hasattr(learner.config, "n_scores")
+    wanted = {"loss", "learning_rate"} | ({"return"} if plays else set())
+    wanted |= {"entropy"} if plays and not hasattr(config, "n_scores") else set()
+    wanted |= set() if name == "maskable-ppo" else {"grad_norm"}  # its library clips without saying what
+    assert wanted <= record.keys()
+    assert record.get("grad_norm", 1.0) > 0
+    horizon = getattr(config, "horizon", 1) or topics.max_candidates
+    lengths = [min(horizon, topic.n_candidates) for topic in topics.trainable()] if plays else [0]
+    episodes, steps = len(topics.trainable()) * getattr(config, "rollouts", 1) * plays, sum(lengths)
+    if name == "maskable-ppo":  # the places of a small last batch, and of short topics, are filled with more episodes
+        assert record["steps"] >= steps * config.rollouts
+        assert record["episodes"] >= episodes
+    else:
+        assert (record["episodes"], record["steps"]) == (episodes, steps * getattr(config, "rollouts", 1))
+
+
 SCORERS = [name for name in NAMES if issubclass(RANKERS[name].ranker_class, SequentialScorer)]
 POOLED = [(name, {"pooling": pooling}) for name in ("r-ltr", "ntn-div") for pooling in ("min", "mean", "max")]
 

@@ -99,6 +99,7 @@ def test_the_environment_is_the_core_and_its_measures_are_those_of_an_evaluation
         assert_array_equal(observation["action_mask"], core.allowed[0])
         paid += float(reward)
     assert info["return"] == paid
+    assert info["measures"][env.unwrapped.core.reward_name] == pytest.approx(paid, rel=1e-12)
     found = evaluate(topics, {query_id: core.ranking[0]}, list(info["measures"]), normalizer)
     assert info["measures"] == pytest.approx(found.per_topic[query_id], rel=1e-12)
     assert {"ERR_IA@5", "alpha_DCG@10", "MAP_IA"} <= set(info["measures"])

@@ -24,7 +24,7 @@ def test_an_episode_that_begins_has_covered_nothing() -> None:
     """What else is shown, the playthroughs hold."""
     assert rendered(small_topic(query_text="jaguar")) == [
         'query 1 "jaguar"  rank 0 of 2 (2 candidates, 2 subtopics)',
-        "      0 of 2 subtopics covered  return 0.0000  alpha_DCG@3 = 0.0000",
+        "      0 of 2 subtopics covered  return alpha_DCG(normalization=None)@3 = 0.0000  alpha_DCG@3 = 0.0000",
     ]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import itertools
 import pickle
+import re
 import sys
 import types
 from typing import Any
@@ -123,6 +124,24 @@ def test_rendering_changes_nothing_and_nothing_is_drawn_unasked(monkeypatch: pyt
     drawn = str(play("rgb_array"))
     monkeypatch.setattr(selection, "render", lambda *_: pytest.fail("drawn"))
     assert drawn == str(play(None))
+
+
+@pytest.mark.parametrize(("reward", "shown"), [
+    ("alpha_nDCG@10", r"return alpha_nDCG@10 = \d\.\d{4}"),
+    ("ERR_IA@3", r"return ERR_IA\(normalization=None\)@3 = \d\.\d{4}  ERR_IA@3 = \d\.\d{4}"),
+])  # fmt: skip
+def test_pictures_say_what_the_return_is_and_what_tables_print(
+    reward: str, shown: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from matplotlib.figure import Figure
+
+    written, write = [], Figure.text
+    monkeypatch.setattr(Figure, "text", lambda *args, **style: written.append(args[3]) or write(*args, **style))
+    env = SelectionEnv(ONE, reward=reward, render_mode="rgb_array")
+    env.reset()
+    env.step(0)
+    env.render()
+    assert re.fullmatch(f"1 of 2 subtopics covered  {shown}", written[1])
 
 
 def test_the_vector_environment_renders_every_episode() -> None:

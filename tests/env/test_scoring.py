@@ -12,7 +12,7 @@ from gymnasium.error import ResetNeeded
 from hypothesis import given
 from hypothesis import strategies as st
 from pettingzoo.test import api_test, parallel_api_test, parallel_seed_test
-from pettingzoo.utils.conversions import aec_to_parallel, parallel_to_aec
+from pettingzoo.utils.conversions import aec_to_parallel
 from small_topics import alone, refused
 
 from srd_gym import scoring_v0
@@ -39,8 +39,42 @@ def test_pettingzoo_accepts_the_environment_and_the_laws_hold(observation: str, 
     check_scoring_env(make(), episodes=8)
     for _ in range(5):  # episodes last one step: many runs look at many topics
         parallel_seed_test(make, num_cycles=5)
-    api_test(parallel_to_aec(make()), num_cycles=10)
-    parallel_api_test(aec_to_parallel(parallel_to_aec(make())), num_cycles=10)
+    one_by_one = scoring_v0.env(TOPICS, n_scores=5, observation=observation, agents=agents, ties=ties)
+    api_test(one_by_one, num_cycles=10)
+    parallel_api_test(aec_to_parallel(one_by_one), num_cycles=10)
+
+
+@pytest.mark.parametrize("agents", ["all", "present"])
+def test_one_by_one_documents_come_to_what_they_come_to_at_once(agents: str) -> None:
+    options: dict[str, Any] = {"reward": "ERR_IA@5", "n_scores": 4, "agents": agents, "measures": ("StRecall@2",)}
+    assert (
+        inspect.signature(scoring_v0.env).parameters.keys()
+        == inspect.signature(scoring_v0.parallel_env).parameters.keys()
+    )
+    at_once, one_by_one = scoring_v0.parallel_env(TOPICS, **options), scoring_v0.env(TOPICS, **options)
+    for seed in range(6):
+        at_once.reset(seed=seed)
+        one_by_one.reset(seed=seed)
+        scores = {agent: (7 * i + seed) % 4 for i, agent in enumerate(at_once.agents)}
+        _, rewards, _, _, infos = at_once.step(scores)
+        for agent in one_by_one.agent_iter():
+            _, reward, ended, _, info = one_by_one.last()
+            if ended:
+                assert (reward, info) == (rewards[agent], infos[agent])
+            one_by_one.step(None if ended else scores[agent])
+        assert one_by_one.unwrapped.ranking == at_once.ranking
+        assert one_by_one.unwrapped.measures == at_once.measures
+    refused(lambda: scoring_v0.env(TOPICS, n_score=3), "unknown argument .*'n_score'.*n_scores", TypeError)
+
+
+def test_infos_name_the_query_unless_they_are_to_be_numbers() -> None:
+    for numeric in (False, True):
+        env = scoring_v0.parallel_env(TOPICS, numeric_infos=numeric)
+        for _ in TOPICS:
+            told = list(env.reset()[1].values())
+            told += env.step(dict.fromkeys(env.agents, 1))[-1].values()
+            assert all(info.get("query_id") == (None if numeric else env.query_id) for info in told)
+            assert all(TOPICS[info["topic"]].query_id == env.query_id for info in told)
 
 
 def test_many_documents_obey_the_laws_and_embedded_topics_are_the_default() -> None:
@@ -61,6 +95,12 @@ def test_the_checker_finds_broken_laws() -> None:
             return {agent: {**info, "padding": False} for agent, info in super()._infos().items()}
 
     refused(lambda: check_scoring_env(Unflagged(TOPICS), episodes=8), "padding", ConformanceError)
+
+    class Nameless(scoring_v0.parallel_env):
+        def _infos(self):
+            return {agent: {**info, "query_id": "?"} for agent, info in super()._infos().items()}
+
+    refused(lambda: check_scoring_env(Nameless(TOPICS)), "query_id", ConformanceError)
 
     class Unsorted(scoring_v0.parallel_env):
         def step(self, actions):
@@ -117,10 +157,11 @@ def test_environment_equals_batched_twin_equals_an_evaluation(data: st.DataObjec
     twin = env.core.step([position], padded)
     assert set(rewards.values()) == {twin.item()}
     names = [measure(name).at(TOPICS.max_candidates) for name in reward]
-    assert list(env.measures) == list(dict.fromkeys([*map(str, names), "alpha_DCG@10", "ERR_IA@5"]))
     plain = [name.plain() for name in names]
-    found = evaluate(TOPICS, {query_id: order}, [*env.measures, *plain]).per_topic[query_id]
-    assert env.measures == pytest.approx({name: found[name] for name in env.measures}, abs=1e-12)
+    assert list(env.measures) == list(dict.fromkeys([*map(str, names + plain), "alpha_DCG@10", "ERR_IA@5"]))
+    assert env.core.reward_name == " + ".join(map(str, plain))
+    found = evaluate(TOPICS, {query_id: order}, list(env.measures)).per_topic[query_id]
+    assert env.measures == pytest.approx(found, abs=1e-12)
     assert twin.item() == pytest.approx(sum(found[str(name)] for name in plain), abs=1e-12)
 
 
@@ -175,7 +216,7 @@ def test_render_shows_scores_and_coverage() -> None:
     assert "score  29" in lines[1]
     assert TOPICS[0].doc_ids[1] in lines[1]
     assert float(lines[1].split("+")[1].split()[0]) > 0
-    assert f"alpha_nDCG@10 = {env.measures['alpha_nDCG@10']:.4f}" in lines[-1]
+    assert lines[-1].endswith(f"  return alpha_nDCG@10 = {env.measures['alpha_nDCG@10']:.4f}")
 
 
 def test_wrong_actions_and_scores_are_answered() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
@@ -107,10 +108,16 @@ class Mcts(NetworkLearner[MctsConfig]):
         topics = [self._topics[index] for index in batch]
         planner = Planner(config=self.config, simulations=self.config.simulations, rng=self._generator)
         played, outcome = play_episodes(self._core, batch, topics, planner, self._evaluator(topics))
-        return {"return": float(outcome.mean()), **self._learn(topics, played, outcome)}
+        figures = self._learn(topics, played, outcome)
+        return {
+            "return": float(outcome.mean()),
+            **figures,
+            "episodes": 1,
+            "steps": int(played.active.sum()) / len(batch),
+        }
 
     def _learn(self, topics: Sequence[OrderedTopic], played: Played, outcome: ScoreArray) -> dict[str, float]:
-        """One step on the episodes of these topics; the parts of the loss, means per rank."""
+        """One step on the episodes of these topics; its figures, the loss and its parts as means per rank."""
         network, like = self._network, self._network.standardizer.shift
         scoring, inputs, initial = network.project(
             inputs_of([each.topic for each in topics], like, [each.documents for each in topics])
@@ -124,11 +131,18 @@ class Mcts(NetworkLearner[MctsConfig]):
         of_policy = (policy_loss(log_pi, target) * active).sum()
         self._optimizer.zero_grad()
         ((of_value + of_policy) / len(topics)).backward()  # type: ignore[no-untyped-call]
-        if self.config.clip_norm:
-            torch.nn.utils.clip_grad_norm_(network.parameters(), self.config.clip_norm)
+        norm = torch.nn.utils.clip_grad_norm_(network.parameters(), self.config.clip_norm or math.inf)
         self._optimizer.step()
-        ranks = int(played.active.sum())
-        return {"value_loss": float(of_value.detach()) / ranks, "policy_loss": float(of_policy.detach()) / ranks}
+        ranks, log_pi = int(played.active.sum()), log_pi.detach()
+        by_value, by_policy = float(of_value.detach()) / ranks, float(of_policy.detach()) / ranks
+        return {
+            "value_loss": by_value,
+            "policy_loss": by_policy,
+            "loss": by_value + by_policy,
+            "entropy": -float(((log_pi.exp() * log_pi).sum(-1) * active).sum()) / ranks,
+            "learning_rate": self.config.learning_rate,
+            "grad_norm": float(norm),
+        }
 
 
 def fill(

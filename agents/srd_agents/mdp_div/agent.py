@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any, ClassVar, TypeVar
 
+import numpy as np
 import torch
 
 from srd_agents.mdp_div.ascent import ascend, play
@@ -113,12 +114,22 @@ class MdpDiv(PolicyLearner[MdpDivConfig]):
             return self._ascend_by_rank(batch)
         topics, known, episodes = self._play(batch, rollouts=1)
         worth = returns_from(episodes.rewards) * episodes.active
-        slopes, chosen, _ = gradients(self._network, topics, known, episodes, worth, torch.zeros_like(worth))
+        slopes, chosen, spreads = gradients(self._network, topics, known, episodes, worth, torch.zeros_like(worth))
         with torch.no_grad():
             for name, parameter in self._network.named_parameters():
                 parameter.sub_(slopes[name], alpha=self.config.learning_rate)
         paid, loss = float(episodes.rewards.sum()), -float((chosen * worth).sum())
-        return {"return": paid, "loss": loss, "evaluations": float(episodes.evaluations)}
+        filled = int(episodes.active.sum())
+        return {
+            "return": paid,
+            "loss": loss,
+            "entropy": float((spreads * episodes.active).sum()) / filled,
+            "evaluations": float(episodes.evaluations),
+            "learning_rate": self.config.learning_rate,
+            "grad_norm": float(torch.nn.utils.get_total_norm(slopes.values())),
+            "episodes": 1,
+            "steps": filled,
+        }
 
     def _ascend_by_rank(self, batch: IntArray) -> Mapping[str, float]:
         """A step for each rank of an episode, its state computed anew with the weights as they are by then."""
@@ -127,6 +138,7 @@ class MdpDiv(PolicyLearner[MdpDivConfig]):
         query = network.standardized(queries)[0].cpu().numpy()
         vectors = ((documents[0] - network.shift) / network.scale).cpu().numpy()
         weights = {name: parameter.detach().cpu().numpy() for name, parameter in network.named_parameters()}
+        before = {name: array.copy() for name, array in weights.items()}
         core.reset(batch)
         draws = torch.rand(int(core.length[0]), device=network.shift.device, generator=self._generator)
         episode = play(weights, query, vectors, core, draws.cpu().numpy())
@@ -134,7 +146,18 @@ class MdpDiv(PolicyLearner[MdpDivConfig]):
         with torch.no_grad():
             for name, parameter in network.named_parameters():
                 parameter.copy_(torch.from_numpy(weights[name]))
-        return {"return": float(episode.rewards.sum()), "loss": loss, "evaluations": float(episode.offered.sum())}
+        # The gradients of all ranks, each taken at other weights: what the weights moved by, in units of the step size.
+        moved = sum(float(np.square(weights[name] - array).sum()) for name, array in before.items()) ** 0.5
+        return {
+            "return": float(episode.rewards.sum()),
+            "loss": loss,
+            "entropy": episode.entropy,
+            "evaluations": float(episode.offered.sum()),
+            "learning_rate": self.config.learning_rate,
+            "grad_norm": moved / self.config.learning_rate,
+            "episodes": 1,
+            "steps": len(episode.actions),
+        }
 
 
 class MdpDivBatched(PolicyLearner[MdpDivBatchedConfig]):
@@ -172,11 +195,15 @@ class MdpDivBatched(PolicyLearner[MdpDivBatchedConfig]):
         slopes, chosen, spreads = gradients(self._network, topics, known, episodes, worth, self.config.entropy * share)
         for name, parameter in self._network.named_parameters():
             parameter.grad = slopes[name]
-        torch.nn.utils.clip_grad_norm_(self._network.parameters(), self.config.clip_norm)
+        norm = torch.nn.utils.clip_grad_norm_(self._network.parameters(), self.config.clip_norm)
         self._optimizer.step()
         return {
             "return": float(episodes.rewards.sum(1).mean()),
             "entropy": float((spreads * share).sum()),
             "loss": -float((chosen * worth).sum()),
             "evaluations": episodes.evaluations / len(batch),
+            "learning_rate": self.config.learning_rate,
+            "grad_norm": float(norm),
+            "episodes": self.config.rollouts,
+            "steps": int(episodes.active.sum()) / len(batch),
         }

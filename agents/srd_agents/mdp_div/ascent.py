@@ -29,6 +29,8 @@ class Episode(NamedTuple):
     """[T, N], what was on offer at each rank."""
     rewards: Floats
     """[T]."""
+    entropy: float
+    """Of the policy, in nats, the mean over ranks."""
 
 
 def play(
@@ -46,18 +48,21 @@ def play(
     scoring, inputs = documents @ weights["scoring_weight"], documents @ weights["input_weight"].T
     state = _sigma(weights["query_weight"] @ query)
     actions, rewards = np.zeros(len(levels), np.int64), np.zeros(len(levels))
-    offered = np.zeros((len(levels), len(documents)), np.bool_)
+    offered, entropy = np.zeros((len(levels), len(documents)), np.bool_), 0.0
     with np.errstate(over="ignore", invalid="ignore"):  # of a policy that diverged: the loss says so
         for rank, level in enumerate(levels):
             offered[rank] = core.allowed[0, : len(documents)]
             there = np.flatnonzero(offered[rank])
             logits = scoring[there] @ state
-            cumulated = np.exp(logits - logits.max()).cumsum()
+            logits -= logits.max()
+            odds = np.exp(logits)
+            cumulated = odds.cumsum()
+            entropy += float(np.log(cumulated[-1]) - odds @ logits / cumulated[-1])
             place = int(cumulated.searchsorted(level * cumulated[-1], side="right"))
             actions[rank] = chosen = int(there[min(place, len(there) - 1)])
             rewards[rank] = core.step_episode(0, chosen)[0]
             state = _sigma(inputs[chosen] + weights["state_weight"] @ state)
-    return Episode(actions, offered, rewards)
+    return Episode(actions, offered, rewards, entropy / len(levels))
 
 
 def ascend(

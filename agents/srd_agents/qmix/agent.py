@@ -156,8 +156,17 @@ class ScoringLearner(NetworkLearner[C]):
         self._episodes += rewards.size
         if first:
             self._start_at(float(rewards.mean()))
-        losses = [self.learn(self._replay.sample(config.batch_size, self._generator)) for _ in range(config.updates)]
-        return {"return": float(rewards.mean()), "epsilon": epsilon, "loss": float(np.mean(losses))}
+        learned = [self.learn(self._replay.sample(config.batch_size, self._generator)) for _ in range(config.updates)]
+        loss, norm = np.mean(learned, axis=0).tolist()
+        return {
+            "return": float(rewards.mean()),
+            "epsilon": epsilon,
+            "loss": loss,
+            "learning_rate": config.learning_rate,
+            "grad_norm": norm,
+            "episodes": config.rollouts,
+            "steps": config.rollouts,
+        }
 
     def play(self, batch: IntArray, epsilon: float) -> tuple[IntArray, ScoreArray]:
         """Play `rollouts` episodes of each topic, every agent exploring on its own.
@@ -182,14 +191,14 @@ class ScoringLearner(NetworkLearner[C]):
         rewards = core.step(np.repeat(batch, shape[1]), actions.reshape(-1, shape[2]))
         return actions, rewards.reshape(shape[:2])
 
-    def learn(self, visits: Visits) -> float:
+    def learn(self, visits: Visits) -> tuple[float, float]:
         """One gradient update.
 
         Args:
             visits: what was played, of the training topics.
 
         Returns:
-            The loss before it.
+            (the loss before it, the length of its gradient before clipping).
         """
         place = self._network.inputs.shift.device
         # A topic that comes up several times goes through the network once.
@@ -202,9 +211,9 @@ class ScoringLearner(NetworkLearner[C]):
         loss = self._loss(chosen_values(values, actions, index), rewards, inputs, index)
         self._optimizer.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
-        nn.utils.clip_grad_norm_(self._network.parameters(), self.config.clip_norm)
+        norm = nn.utils.clip_grad_norm_(self._network.parameters(), self.config.clip_norm)
         self._optimizer.step()
-        return float(loss.detach())
+        return float(loss.detach()), float(norm)
 
     def _training_state(self) -> Tree:
         return {**super()._training_state(), "replay": self._replay.tree(), "episodes": self._episodes}

@@ -148,10 +148,11 @@ class Reinforce(NetworkLearner[ReinforceConfig], Stepwise):
             parts.append(roll_out(acting, self._core, seen, part, self.config.rollouts, self._generator))
         advantages, filled = self._advantages(parts)
         self._optimizer.zero_grad()
-        spreads = [self._learn(acting, *each, filled) for each in zip(parts, advantages, strict=True)]
-        torch.nn.utils.clip_grad_norm_(self._network.parameters(), self.config.clip_norm)
+        learned = [self._learn(acting, *each, filled) for each in zip(parts, advantages, strict=True)]
+        norm = torch.nn.utils.clip_grad_norm_(self._network.parameters(), self.config.clip_norm)
+        rate = self.config.learning_rate * self._step_size()
         for group in self._optimizer.param_groups:
-            group["lr"] = self.config.learning_rate * self._step_size()
+            group["lr"] = rate
         self._optimizer.step()
         self._updates += 1
         self._policy = None
@@ -164,7 +165,12 @@ class Reinforce(NetworkLearner[ReinforceConfig], Stepwise):
             paid = math.nan  # the training loop says what that means
         return {
             "return": paid / (len(batch) * self.config.rollouts),
-            "entropy": sum(spreads),
+            "entropy": sum(spread for _, spread in learned),
+            "loss": sum(loss for loss, _ in learned),
+            "learning_rate": rate,
+            "grad_norm": float(norm),
+            "episodes": self.config.rollouts,
+            "steps": filled / len(batch),
         }
 
     def _at_once(self, batch: IntArray) -> int:
@@ -192,8 +198,10 @@ class Reinforce(NetworkLearner[ReinforceConfig], Stepwise):
         scale = (filled / square) ** 0.5 if square > 0 else 1.0
         return [advantage * scale for advantage in found], filled
 
-    def _learn(self, acting: PolicyWeights, episodes: Episodes, advantages: torch.Tensor, filled: int) -> float:
-        """Add the gradient of some episodes to the parts that acted in them; give their part of the mean entropy."""
+    def _learn(
+        self, acting: PolicyWeights, episodes: Episodes, advantages: torch.Tensor, filled: int
+    ) -> tuple[float, float]:
+        """Add the gradient of some episodes to the parts that acted in them; give their parts of loss and entropy."""
         place = torch.device(self.config.device)
 
         def moved(array: NDArray[Any]) -> torch.Tensor:
@@ -215,7 +223,7 @@ class Reinforce(NetworkLearner[ReinforceConfig], Stepwise):
         if acting.directions is not None and self._network.directions is not None:
             inputs = Inputs(moved(seen.queries), moved(seen.documents), moved(seen.present), static)
             directed(self._network.directions, inputs, actions).backward(gradient)  # type: ignore[no-untyped-call]
-        return float(spread.detach())
+        return float(loss.detach()), float(spread.detach())
 
     def _training_state(self) -> Tree:
         return {**super()._training_state(), "network": module_arrays(self._network), "updates": self._updates}

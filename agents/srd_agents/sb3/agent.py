@@ -76,6 +76,9 @@ class MaskablePpo(NetworkLearner[MaskablePpoConfig]):
             "entropy": -float(told["train/entropy_loss"]),
             "loss": float(told["train/loss"]),
             "value_loss": float(told["train/value_loss"]),
+            "learning_rate": float(told["train/learning_rate"]),
+            "episodes": env.episodes / len(batch),
+            "steps": env.num_envs * model.n_steps / len(batch),
         }
 
     def _training_state(self) -> Tree:

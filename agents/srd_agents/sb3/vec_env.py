@@ -35,6 +35,8 @@ class RolloutVecEnv(VecEnv):
         self._first = np.ones(episodes, np.bool_)
         self.returns = np.zeros(episodes)
         """[B], what the first episode in each place since the reset has paid so far."""
+        self.episodes = 0
+        """Episodes that have ended since the reset."""
         super().__init__(episodes, observer.space, observer.action_space)
 
     def play(self, topics: IntArray) -> None:
@@ -44,7 +46,7 @@ class RolloutVecEnv(VecEnv):
     def reset(self) -> VecEnvObs:
         """Begin an episode in every place."""
         self.core.reset(self._topics)
-        self._first[:], self.returns[:] = True, 0.0
+        self._first[:], self.returns[:], self.episodes = True, 0.0, 0
         return self._observed()
 
     def step_async(self, actions: np.ndarray[Any, Any]) -> None:
@@ -57,6 +59,7 @@ class RolloutVecEnv(VecEnv):
         self.returns += result.reward * self._first
         self._first &= ~result.done
         ended = np.flatnonzero(result.done)
+        self.episodes += len(ended)
         if len(ended):
             self.core.reset(self._topics[ended], ended)
         return self._observed(), result.reward.astype(np.float32), result.done, [{} for _ in range(self.num_envs)]

@@ -38,6 +38,7 @@ from srd_agents.training.options import (
 )
 from srd_gym.checks import check_integer, check_positive, checked_rankings, unknown
 from srd_gym.files import PathLike
+from srd_gym.measures import Measure
 from srd_gym.protocols import IntArray
 from srd_gym.reading import reading
 from srd_gym.topic import Topic, TopicSet
@@ -107,7 +108,9 @@ class Learner(ABC, Generic[C]):
             batch: [b] indices into the topics of `_prepare`, b <= config.batch_topics (less at an epoch's end).
 
         Returns:
-            Figures for the history, each the mean over the batch's topics ({"return": 3.1, "entropy": 0.2}).
+            Figures for the history, each the mean over the batch's topics ({"return": 3.1, "entropy": 0.2}). Learners
+            share the names return, loss, entropy, learning_rate and grad_norm (before clipping). Of "episodes" and
+            "steps", what was played of each topic in the environment, the history has totals.
         """
 
     @abstractmethod
@@ -202,6 +205,7 @@ class Learner(ABC, Generic[C]):
         resume: bool = False,
         time_budget: float | None = None,
         progress: OnProgress | None = None,
+        measures: Sequence[str | Measure] = (),
     ) -> History:
         """Train; the learner then holds the weights that were best on the validation topics (without any: the last).
 
@@ -214,6 +218,8 @@ class Learner(ABC, Generic[C]):
                 stopped. Needs the same topics, seed and config (but for `srd_agents.training.loop.HOW_LONG`).
             time_budget: seconds of training at most, earlier sessions of a resumed run included.
             progress: called while training.
+            measures: more measures of the rankings of the validation topics, for the history: they choose nothing, and
+                cost a ranking of these topics at every validation.
 
         Returns:
             The history.
@@ -227,13 +233,19 @@ class Learner(ABC, Generic[C]):
         check_integer("seed", seed, 0)
         if time_budget is not None:
             check_positive("time_budget", time_budget)
+        if measures and validation is None:
+            raise ValueError(
+                "measures are taken on the validation topics, but there are none: pass validation=..., or no measures"
+            )
         self.check_device()
         trainable, excluded = checked_topics(self.name, topics, validation)
         self._resuming = resume
         self.pretraining_seconds = self.pretraining_cpu_seconds = 0.0
         self.prepare(trainable, seed)
         try:
-            run = Fit(self, trainable, validation, out=out, time_budget=time_budget, progress=progress)
+            run = Fit(
+                self, trainable, validation, out=out, time_budget=time_budget, progress=progress, measures=measures
+            )
             run.history.excluded = excluded
             if resume:
                 run.resume()

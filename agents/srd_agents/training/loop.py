@@ -62,6 +62,8 @@ class LearnerConfig(Config):
     """Seconds between checkpoints, where `fit` is given a folder."""
 
 
+PLAYED = ("episodes", "steps")
+"""Figures of an update whose totals the history holds; of the others it holds means over an epoch."""
 HOW_LONG = ("epochs", "patience", "checkpoint_seconds")
 """Options that a resumed run may change: how long it trains and how often it saves, not what it computes."""
 
@@ -154,6 +156,8 @@ class _Loop:
     """Validations without a new best."""
     sums: dict[str, float] = field(default_factory=dict)
     """The learner's figures, summed over the topics of the running epoch."""
+    played: dict[str, int] | None = None
+    """Episodes and environment steps in all; None in a checkpoint of before they were counted."""
     seconds: float
     """Of earlier sessions."""
     cpu_seconds: float
@@ -170,6 +174,7 @@ class Fit:
         out: folder for checkpoints and the model, or None.
         time_budget: seconds at most, or None.
         progress: called while training, or None.
+        measures: more of the rankings of the validation topics, for the history.
     """
 
     def __init__(
@@ -181,16 +186,23 @@ class Fit:
         out: PathLike | None,
         time_budget: float | None,
         progress: OnProgress | None,
+        measures: Sequence[str | Measure] = (),
     ) -> None:
         self._learner, self._topics, self._config = learner, topics, learner.config
         self._validation = None if validation is None else Validation(validation, self._config.validation_measure)
+        others = [] if validation is None else [Validation(validation, each) for each in measures]
+        self._others = [each for each in others if each.name != str(measure(self._config.validation_measure))]
         self._out = None if out is None else Path(out)
         self._time_budget, self._progress = time_budget, progress
         self.history = History(measure=None if self._validation is None else self._validation.name)
         # The order of the topics has its own generator: what a learner draws must not depend on the loop.
         self._rng = np.random.default_rng([learner.seed or 0, 0x5EED])
         self._order = np.arange(len(topics), dtype=np.int64)
-        self._loop = _Loop(seconds=learner.pretraining_seconds, cpu_seconds=learner.pretraining_cpu_seconds)
+        self._loop = _Loop(
+            seconds=learner.pretraining_seconds,
+            cpu_seconds=learner.pretraining_cpu_seconds,
+            played=dict.fromkeys(PLAYED, 0),
+        )
         self._best: dict[str, NDArray[Any]] | None = None
         self._saved_at = self._shown_at = self._began = time.monotonic()
         self._resumed = False
@@ -313,7 +325,10 @@ class Fit:
                     f"training {self._learner.name!r} diverged: {name} is {value} in epoch {self._loop.epoch + 1}; "
                     "lower the learning rate or clip gradients"
                 )
-            self._loop.sums[name] = self._loop.sums.get(name, 0.0) + float(value) * len(batch)
+            if name not in PLAYED:
+                self._loop.sums[name] = self._loop.sums.get(name, 0.0) + float(value) * len(batch)
+            elif self._loop.played is not None:
+                self._loop.played[name] += round(float(value) * len(batch))
         self._loop.position += len(batch)
         if self._loop.position >= len(self._topics):
             self._end_epoch()
@@ -336,10 +351,13 @@ class Fit:
         line = {
             "epoch": self._loop.epoch,
             "topics": self._loop.epoch * len(self._topics) + self._loop.position,
+            **(self._loop.played or {}),
             "seconds": round(self.seconds, 3),
             "cpu_seconds": round(self._loop.cpu_seconds, 4),
             "validation": value,
         }
+        if value is not None:
+            line |= self._other_measures()
         self.history.records.append({**line, **figures})
         if value is None:
             return
@@ -347,6 +365,12 @@ class Fit:
         if self.history.best_validation is None or value > self.history.best_validation:
             self.history.best_validation, self.history.best_epoch = value, self._loop.epoch
             self._best, self._loop.stale = self._learner._weights(), 0
+
+    def _other_measures(self) -> dict[str, float]:
+        """The measures that choose nothing, of the rankings that were just validated."""
+        topics = [] if self._validation is None else list(self._validation.topics)
+        rankings = {each.depth: self._learner.rank_batch(topics, each.depth) for each in self._others}
+        return {f"validation/{each.name}": float(each.score(rankings[each.depth]).mean()) for each in self._others}
 
     def _finish(self) -> None:
         """Leave the chosen weights in the learner and in the model folder.
@@ -396,5 +420,6 @@ class Fit:
                 topics_done=self._loop.position,
                 topics=len(self._topics),
                 records=self.history.records,
+                measure=self.history.measure,
             )
         )

@@ -45,7 +45,7 @@ def test_random_actions_obey_a_bool_mask() -> None:
 
 @pytest.mark.parametrize("observation", ["full", "local", "flat"])
 def test_torchrls_checker_on_scoring(observation: Any) -> None:
-    scoring = scoring_v0.parallel_env("synthetic:tiny:5", observation=observation, n_scores=5)
+    scoring = scoring_v0.parallel_env("synthetic:tiny:5", observation=observation, n_scores=5, numeric_infos=True)
     env = PettingZooWrapper(scoring, return_state=True)
     check_env_specs(env, seed=0)
     assert env.reset()["state"].shape == scoring.state_space.shape

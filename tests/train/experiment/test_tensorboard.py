@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 from run_srd import Srd
 
+from srd_agents.training.history import by_tag
+from srd_gym.data import load_topics
 from srd_train.experiment.tensorboard import event_log
 
 pytest.importorskip("tensorboard")
@@ -30,17 +32,19 @@ def scalars(folder: Path) -> dict[str, dict[int, float]]:
 
 def test_event_files_hold_the_history(srd: Srd, tiny_file: Path, tmp_path: Path) -> None:
     words = ("train", "mdp-div", "--topics", tiny_file, "--out", tmp_path / "m", "--epochs", "3", *QUICK)
-    history = srd.works(*words, "--tensorboard", tmp_path / "events", "--json").json["history"]
+    asked = ("--measures", "ERR_IA@5", "StRecall@2", "alpha_nDCG@10", "--tensorboard", tmp_path / "events", "--json")
+    records = srd.works(*words, *asked).json["history"]["records"]
     found = scalars(tmp_path / "events")
-    ours = {"epoch", "seconds", "cpu_seconds", "validation"}
-    own = set(history["records"][-1]) - ours - {"topics", "episodes", "steps"}
-    assert own
-    assert set(found) == ours | {f"training/{name}" for name in own}
-    assert found["epoch"] == {0: 0.0, 18: 1.0, 36: 2.0, 54: 3.0}
-    for record in history["records"]:
-        for tag, values in found.items():
-            value = record.get(tag.removeprefix("training/"))
-            assert value is None or values[record["topics"]] == pytest.approx(value, rel=1e-6)
+    steps = sum(min(10, topic.n_candidates) for topic in load_topics(tiny_file).folds(5, seed=0)[0].train)
+    assert found["time/epoch"] == {epoch * steps: float(epoch) for epoch in range(4)}
+    for measure in ("alpha_nDCG@10", "ERR_IA@5", "StRecall@2"):
+        assert list(found[f"validation/{measure}"]) == list(found["time/epoch"])
+    for figure in ("return", "loss", "entropy", "learning_rate", "grad_norm", "evaluations"):
+        assert list(found[f"train/{figure}"]) == list(found["time/epoch"])[1:]
+    assert min(found["time/steps_per_second"].values()) > 0
+    assert {tag.partition("/")[0] for tag in found} == {"validation", "train", "time"}
+    written = {x: {tag: values[x] for tag, values in found.items() if x in values} for x in found["time/epoch"]}
+    assert written == {x: pytest.approx(figures, rel=1e-6) for x, figures in by_tag(records, "alpha_nDCG@10")}
 
 
 def test_a_resumed_run_goes_on_without_repeating_a_step(srd: Srd, tiny_file: Path, tmp_path: Path) -> None:
@@ -53,7 +57,7 @@ def test_a_resumed_run_goes_on_without_repeating_a_step(srd: Srd, tiny_file: Pat
     train("parts", 4, "--resume")
     whole, parts = scalars(tmp_path / "whole-events"), scalars(tmp_path / "parts-events")
     assert len(list((tmp_path / "parts-events").iterdir())) == 2
-    for clock in ("seconds", "cpu_seconds"):
+    for clock in ("time/seconds", "time/cpu_seconds", "time/steps_per_second"):
         assert parts.pop(clock).keys() == whole.pop(clock).keys()
     assert parts == whole
 
@@ -61,11 +65,11 @@ def test_a_resumed_run_goes_on_without_repeating_a_step(srd: Srd, tiny_file: Pat
 def test_epochs_that_a_run_repeats_after_a_crash_are_written_once(tmp_path: Path) -> None:
     records = [{"topics": 18 * epoch, "epoch": epoch, "validation": 0.1 * epoch} for epoch in range(5)]
     with event_log(tmp_path) as log:
-        log(records[:3])
+        log(records[:3], "NRBP")
     with event_log(tmp_path, resume=True) as log:  # from an older checkpoint
-        log(records[:2])
-        log(records)
-    assert set(scalars(tmp_path)["epoch"]) == {0, 18, 36, 54, 72}
+        log(records[:2], "NRBP")
+        log(records, "NRBP")
+    assert set(scalars(tmp_path)["validation/NRBP"]) == {0, 18, 36, 54, 72}
 
 
 def test_folders_and_rankers_that_do_not_fit(srd: Srd, tiny_file: Path, tmp_path: Path) -> None:

@@ -68,6 +68,8 @@ class Train:
     """Continue the run in --out, to bitwise the weights it would have had without the break."""
     tensorboard: SomeFolder = None
     """Also write the figures of every epoch into this folder, for TensorBoard."""
+    measures: Annotated[Sequence[str], tyro.conf.arg(metavar="NAME...", constructor=list)] = ()
+    """More measures of a learner's validation rankings, for its history and TensorBoard; they choose nothing."""
     select_by: str = "alpha_nDCG@10"
     """What a heuristic's parameters are chosen by (a learner: --validation-measure)."""
     trust: bool = False
@@ -101,7 +103,7 @@ def parse(args: Sequence[str], prog: str) -> TrainCommand:
         raise ValueError(f"ranker {spec.name!r} is trained elsewhere: rank with `srd rank {spec.name} --help`")
     tuned = spec.parameters_to_tune
     options, config = parsed_with_ranker(Train, spec.configure(), words, f"{prog} {spec.name}", tuned=tuned)
-    import_own([options.select_by, config], trust=options.trust)
+    import_own([options.select_by, options.measures, config], trust=options.trust)
     return TrainCommand(spec, options, config)
 
 
@@ -143,7 +145,7 @@ class TrainCommand:
     def _fit(self, split: Split, metadata: dict[str, Any], output: Output) -> Fitted:
         """Train with a progress bar, and a log for TensorBoard where one is wanted."""
         options, spec = self.options, self.spec
-        events: contextlib.AbstractContextManager[Any] = contextlib.nullcontext(lambda _: None)
+        events: contextlib.AbstractContextManager[Any] = contextlib.nullcontext(lambda *_: None)
         if options.tensorboard is not None:
             events = event_log(options.tensorboard, resume=options.resume)
         with output.progress(f"train {spec.name}") as advance, events as log:
@@ -151,7 +153,7 @@ class TrainCommand:
 
             def on_progress(progress: Progress) -> None:
                 show(progress)
-                log(progress.records)
+                log(progress.records, progress.measure)
 
             try:
                 fitted = fit_ranker(
@@ -166,6 +168,7 @@ class TrainCommand:
                     resume=options.resume,
                     time_budget=options.time_budget,
                     progress=on_progress,
+                    measures=options.measures,
                 )
             except KeyboardInterrupt:
                 there = (options.out / STATE_FILE).exists()
@@ -175,7 +178,8 @@ class TrainCommand:
                     else "stopped; there is no checkpoint yet, and the same command begins anew"
                 )
                 raise
-            log((fitted.history or {}).get("records", ()))
+            history = fitted.history or {}
+            log(history.get("records", ()), history.get("measure"))
             return fitted
 
     def _say(self, fitted: Fitted, split: Split, output: Output) -> None:
@@ -215,7 +219,7 @@ def _check_folder(options: Train, spec: RankerSpec) -> None:
     """Refuse to train what has nothing to fit, and to overwrite a trained model."""
     if not spec.learns and not spec.parameters_to_tune:
         raise ValueError(f"ranker {spec.name!r} has nothing to train or choose; `srd rank {spec.name}` ranks at once")
-    for option in ("resume", "tensorboard"):
+    for option in ("resume", "tensorboard", "measures"):
         if getattr(options, option) and not spec.learns:
             raise ValueError(f"ranker {spec.name!r} is no learner and has no epochs; leave --{option} out")
     used = [name for name in ("config.json", STATE_FILE) if (options.out / name).exists()]

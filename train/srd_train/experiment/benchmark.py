@@ -332,8 +332,8 @@ def _ranked(cell: Cell, topics: TopicSet, split: Split, fitted: Fitted) -> tuple
         "measures": evaluation.mean(),
         "per_topic": evaluation.per_topic,
         "history": fitted.history,
-        "environment_episodes": last.get("episodes"),
-        "environment_steps": last.get("steps"),
+        "environment_episodes": last.get("episodes") or None,
+        "environment_steps": last.get("steps") or None,
         "rank_cpu_seconds": float(rank_seconds[1]),
         "run": run_of(cell),
     }

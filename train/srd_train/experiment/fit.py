@@ -121,7 +121,7 @@ class Fitted:
     trials: list[Values]
     """Every configuration tried, with its score, where there was a choice."""
     history: dict[str, Any] | None
-    """A learner's history; its records also say how many episodes and steps were played by then."""
+    """A learner's history."""
 
 
 def combinations(grid: Mapping[str, Sequence[Any]]) -> list[Values]:
@@ -189,7 +189,7 @@ def fit_ranker(
         threads: of torch, while a learner trains.
         trust: let a ranker run other people's code.
         metadata: saved with a learner.
-        **run: what else `srd_agents.training.learner.Learner.fit` takes: `out`, `resume`, `time_budget`, `progress`.
+        **run: what else `srd_agents.training.learner.Learner.fit` takes: `out`, `resume`, `time_budget`, `progress`, `measures`.
 
     Raises:
         ValueError: unknown names or options, or topics that cannot be learned from.
@@ -210,7 +210,6 @@ def fit_ranker(
             ranker.metadata = dict(metadata or {})
             with torch_threads(threads):
                 history = asdict(ranker.fit(split.train, split.validation, seed=seed, **run))
-            _count_episodes(history["records"], options, split.train.trainable())
         score = None if history is None else history["best_validation"]
         if judge is not None:
             score = judge.mean(ranker)
@@ -279,24 +278,6 @@ def commit() -> str | None:
         return git("describe", "--always", "--exclude=*", "--abbrev=40", "--dirty=+changes")
     except (OSError, subprocess.SubprocessError):
         return None
-
-
-def _count_episodes(records: Sequence[dict[str, Any]], options: Any, topics: TopicSet) -> None:
-    """Add to a learner's records the episodes and steps played so far, from the topics seen and what it plays on each.
-
-    The options say what is played: `horizon` documents selected one by one, or (`n_scores`) all scored at once.
-    Learners that have neither play no episodes that could be counted.
-    """
-    if hasattr(options, "horizon"):
-        sizes = [topic.n_candidates for topic in topics]
-        length = sum(sizes if options.horizon is None else [min(options.horizon, size) for size in sizes]) / len(sizes)
-    elif hasattr(options, "n_scores"):
-        length = 1.0
-    else:
-        return
-    for record in records:
-        episodes = record["topics"] * getattr(options, "rollouts", 1)
-        record |= {"episodes": episodes, "steps": round(episodes * length)}
 
 
 def _hold_out(topics: TopicSet, seed: int) -> Split:

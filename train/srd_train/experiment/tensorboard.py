@@ -7,25 +7,24 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-_WHERE = ("topics", "partial")
-"""Keys of a record that say where it stands, and are no figures."""
-_OWN_TAGS = ("validation", "epoch", "seconds", "cpu_seconds")
-"""Figures of the training loop; the others are the learner's."""
+from srd_agents.training.history import by_tag
+
+Log = Callable[[Sequence[Mapping[str, Any]], str | None], None]
+"""Takes the whole history so far, and the measure of its validation."""
 
 
 @contextlib.contextmanager
-def event_log(folder: Path, *, resume: bool = False) -> Iterator[Callable[[Sequence[Mapping[str, Any]]], None]]:
-    """Write the records of a history, each once, at the number of topics seen by then.
+def event_log(folder: Path, *, resume: bool = False) -> Iterator[Log]:
+    """Write the records of a history, each once: x axis and tags are those of `srd_agents.training.history.by_tag`.
 
-    Tags: `validation`, `epoch`, `seconds` and `cpu_seconds` (of training), and `training/NAME` for the learner's own
-    figures. A resumed run continues in the same folder: its whole history takes the place of what is there.
+    A resumed run continues in the same folder: its whole history takes the place of what is there.
 
     Args:
         folder: of the event files.
         resume: continue in a folder that has some.
 
     Yields:
-        A function to call with the whole history so far, as `srd_agents.training.history.History.records`.
+        A function to call with the whole history so far, `History.records` and `History.measure`.
 
     Raises:
         ImportError: tensorboard is not installed.
@@ -44,13 +43,11 @@ def event_log(folder: Path, *, resume: bool = False) -> Iterator[Callable[[Seque
     written = 0
     with SummaryWriter(str(folder), purge_step=0 if there else None) as writer:
 
-        def add(records: Sequence[Mapping[str, Any]]) -> None:
+        def add(records: Sequence[Mapping[str, Any]], measure: str | None) -> None:
             nonlocal written
-            for record in records[written:]:
-                for key, value in record.items():
-                    if key not in _WHERE and value is not None:
-                        tag = key if key in _OWN_TAGS else f"training/{key}"
-                        writer.add_scalar(tag, value, int(record["topics"]))
+            for x, figures in by_tag(records, measure, written):
+                for tag, value in figures.items():
+                    writer.add_scalar(tag, value, x)
             written = max(written, len(records))
             writer.flush()
 

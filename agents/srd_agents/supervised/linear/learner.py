@@ -129,7 +129,8 @@ class LinearLearner(Learner[C], Generic[C, P]):
         if self.config.optimizer == "adam":
             gradient = self._adams_direction(gradient)
         self._values = self._values - self.config.learning_rate * gradient
-        return {"loss": float(np.mean([loss for loss, _ in losses]))}
+        figures = {"learning_rate": self.config.learning_rate, "grad_norm": length}
+        return {"loss": float(np.mean([loss for loss, _ in losses])), **figures}
 
     def _adams_direction(self, gradient: ScoreArray) -> ScoreArray:
         """[W], what the step size multiplies, with one more gradient taken into the running means."""

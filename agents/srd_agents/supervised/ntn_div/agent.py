@@ -131,7 +131,9 @@ class NtnDiv(NetworkLearner[NtnDivConfig]):
             loss.backward()  # type: ignore[no-untyped-call]
             total += float(loss.detach())
         self._optimizer.step()
-        return {"loss": total}
+        gradients = [parameter.grad for parameter in self._network.parameters() if parameter.grad is not None]
+        norm = torch.nn.utils.get_total_norm(gradients)
+        return {"loss": total, "learning_rate": self.config.learning_rate, "grad_norm": float(norm)}
 
     def _loss(self, topics: Sequence[Prepared]) -> Tensor:
         """The loss of each topic, [B]; of pairs, B is 1."""

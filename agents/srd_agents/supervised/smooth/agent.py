@@ -126,9 +126,10 @@ class SmoothLearner(NetworkLearner[C]):
         loss = self._loss(batch)
         self._optimizer.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
-        nn.utils.clip_grad_norm_(self._network.parameters(), self.config.clip_norm)
+        norm = nn.utils.clip_grad_norm_(self._network.parameters(), self.config.clip_norm)
         self._optimizer.step()
-        return {"loss": float(loss.detach())}
+        figures = {"learning_rate": self.config.learning_rate, "grad_norm": float(norm)}
+        return {"loss": float(loss.detach()), **figures}
 
     def _loss(self, chosen: IntArray) -> Tensor:
         """Minus the mean smooth measure of training topics ([B] indices), in shares of their ideals'; a scalar."""

@@ -189,7 +189,7 @@ def fit_ranker(
         threads: of torch, while a learner trains.
         trust: let a ranker run other people's code.
         metadata: saved with a learner.
-        **run: what else `srd_agents.training.learner.Learner.fit` takes: `out`, `resume`, `time_budget`, `progress`, `measures`.
+        **run: what else `Learner.fit` takes: `out`, `resume`, `time_budget`, `progress`, `measures`.
 
     Raises:
         ValueError: unknown names or options, or topics that cannot be learned from.

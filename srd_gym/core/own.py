@@ -52,8 +52,8 @@ def made_of(text: str) -> Any:
             "to commands --trust"
         )
     try:
-        call: Any = ast.parse(f"f({match['arguments'] or ''})", mode="eval").body
-        if call.args:
+        call = ast.parse(f"f({match['arguments'] or ''})", mode="eval").body
+        if not isinstance(call, ast.Call) or call.args:
             raise TypeError("its arguments have no names")
         given = {keyword.arg: ast.literal_eval(keyword.value) for keyword in call.keywords}
         return _OWN[match["path"]](**given)

@@ -267,7 +267,8 @@ class SelectionCore(Episodes):
     def _bind(self, reward: str | Measure | Reward, normalizer: Normalizer | None) -> None:
         """Bind what pays to the topics: a measure or a reward."""
         if isinstance(reward, str):
-            reward = made_of(reward) or reward
+            own = made_of(reward)
+            reward = reward if own is None else own
         if isinstance(reward, str | Measure):
             if reward in _WHEN:
                 raise ValueError(f"reward={reward!r} says when to pay: write pay={_WHEN[reward]!r} instead")

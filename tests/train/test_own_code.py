@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import re
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from made_results import recipe_file
+from own_parts import Gains
 from run_srd import Srd
 from small_topics import refused
 
@@ -189,6 +191,15 @@ def test_a_recipe_pays_and_prunes_by_ones_own_classes(srd: Srd, tmp_path: Path, 
     done = srd.works("benchmark", path, "--out", "out", "--trust", "--jobs", jobs, "--json")
     assert done.json["failed"] == []
     assert [row["ranker"] for row in done.json["tables"][0]["rows"]] == ["reinforce", "chosen", "qmix", "mmr"]
+
+
+def test_a_spec_may_bring_objects_as_options(srd: Srd, monkeypatch: pytest.MonkeyPatch) -> None:
+    options = {"reward": Gains("ERR_IA"), "epochs": 1}
+    monkeypatch.setitem(RANKERS.built_in, "paid", replace(RANKERS["mdp-div"], name="paid", options=options))
+    assert "own_parts:Gains(of=" in srd("train", "paid", "--help").out
+    for reward, told in ((), "own_parts:Gains(of='ERR_IA')"), (("--reward", "StRecall"), "StRecall"):
+        srd.works("train", "paid", "--topics", "synthetic:tiny:20", "--out", told, *reward)
+        assert json.loads(Path(told, "config.json").read_text())["config"]["reward"] == told
 
 
 def test_the_oracle_of_ones_own_measure_ranks(srd: Srd) -> None:

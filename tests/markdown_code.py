@@ -2,7 +2,8 @@
 
 ```python fences of a page share a namespace; ```bash fences run in the same folder, line by line, with the programs
 beside the interpreter first on the path. Lines that are a command of `srd` and nothing else run in this process, where
-what they import is there already. A fence after `<!-- not run: reason -->` is shown only.
+what they import is there already. Lines that `pip install` a folder install it beside the page, not into the
+environment of the tests. A fence after `<!-- not run: reason -->` is shown only.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ THIRD_PARTY = ROOT / "docs" / "third_party"
 FENCE = re.compile(r"(?P<skip><!-- not run: [^>]+ -->\n+)?^```(?P<kind>python|bash)\n(?P<code>.*?)^```$", re.M | re.S)
 COMMAND = re.compile(r"^(srd (?:[^\n|<>$;&*`\\]|\\\n)+\n)", re.M)
 """A line that is a command of `srd`, and nothing that a shell does."""
+INSTALL = re.compile(r"^(pip install \./[\w-]+\n)", re.M)
 ENVIRONMENT = re.compile(r"^<!-- environment: (\w+) -->$", re.M)
 
 
@@ -38,17 +40,29 @@ def fences(page: Path) -> list[tuple[int, str, str]]:
     ]
 
 
+def install(command: str, target: Path) -> None:
+    """Run `pip install ./FOLDER` into a folder of packages, offline: what the page's distribution needs is there."""
+    offline = ["--no-deps", "--no-index", "--no-build-isolation", "--disable-pip-version-check"]
+    words = ["-m", "pip", *shlex.split(command)[1:], "--quiet", "--target", str(target), *offline]
+    done = subprocess.run([sys.executable, *words], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
 def run_page(page: Path) -> dict[str, object]:
     """Run the page's code in the current folder; returns the names that its Python code leaves behind."""
     environment = os.environ | {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+    installed = Path("installed").absolute()
     with _main_module() as names:
         for line, kind, code in fences(page):
             if kind == "python":
                 exec(compile("\n" * line + code, str(page), "exec"), names)
                 continue
-            for part in COMMAND.split(code):
+            for part in [part for piece in INSTALL.split(code) for part in COMMAND.split(piece)]:
                 where = f"{page}:{line}: {part}"
-                if COMMAND.fullmatch(part):
+                if INSTALL.fullmatch(part):
+                    install(part, installed)
+                    sys.path.append(str(installed))
+                elif COMMAND.fullmatch(part):
                     from srd_train.cli import main
 
                     assert main(shlex.split(part.replace("\\\n", ""))[1:]) == 0, where

@@ -1,10 +1,13 @@
 """All rankers by name. Importing this imports no torch: rankers are loaded when asked for.
 
-Rankers and measures of the user's own, "module:NAME", are imported where trusted, then known by that name.
+What the user has made, named "module:NAME" (rankers, measures, rewards, pruning strategies), is imported where trusted,
+then known by that name.
 """
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import importlib
 import os
 import re
@@ -16,8 +19,10 @@ from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Any
 
+from srd_agents.training.learner import Learner
 from srd_agents.training.options import Config, config_from, read_model_config
 from srd_gym.checks import unknown
+from srd_gym.core.own import add_own, is_own
 from srd_gym.files import PathLike
 from srd_gym.measures import MEASURES, Measure, add_measure
 from srd_gym.protocols import Ranker
@@ -28,8 +33,10 @@ __all__ = ["GROUP", "RANKERS", "RankerSpec", "Registry", "load_ranker", "load_tr
 GROUP = "srd_gym.rankers"
 """The entry-point group in which other distributions announce rankers: name -> "module:SPEC" of a `RankerSpec`."""
 
-_OWN = re.compile(r"(?P<path>[A-Za-z_][\w.]*:[A-Za-z_]\w*)(?:[(@].*)?")
-_NO_CODE = ("name", "pruning", "checkpoint", "path")
+_OWN = re.compile(r"(?!(?:knn|ranker):)(?P<path>[A-Za-z_][\w.]*:[A-Za-z_][\w.]*)(?:[(@].*)?")
+_NEXT = re.compile(r"\s*\+\s*(?=[A-Za-z_][\w.]*:)")
+"""Between the parts of a sum of measures, or of a chain of pruning strategies."""
+_NO_CODE = ("name", "checkpoint", "path")
 """Options whose words mean something else."""
 
 
@@ -41,14 +48,16 @@ class RankerSpec:
     """How commands, tables and model folders call it."""
     summary: str
     """One line for lists."""
-    config_path: str
-    """Where its options are: "module:Dataclass"."""
+    config_path: str = ""
+    """Where its options are: "module:Dataclass"; left out, they are those that the class names as `config_class`, else
+    it takes none."""
     class_path: str
     """Where it is: "module:Class"; the class takes the options as its only argument (see `foreign_code`)."""
     options: Mapping[str, Any] = field(default_factory=dict)
     """Values of the options that this name stands for, where they differ from the dataclass's defaults."""
     learns: bool = False
-    """Whether it must be fitted: the class is then a `srd_agents.training.learner.Learner`."""
+    """Whether it must be fitted: the class is then a `srd_agents.training.learner.Learner`. Of another distribution's ranker the
+    registry asks the class."""
     needs: Sequence[str] = ()
     """What a topic must have to be ranked: "vectors", "texts", "subtopic vectors", "query", "retrieval order",
     "judgments"; "model file": the options must name one."""
@@ -62,7 +71,10 @@ class RankerSpec:
     @property
     def config_class(self) -> type[Any]:
         """The dataclass of its options, imported now."""
-        return _imported(self.config_path, self.name)
+        if self.config_path:
+            return _imported(self.config_path, self.name)
+        named: type[Any] = getattr(self.ranker_class, "config_class", Config)
+        return named
 
     @property
     def ranker_class(self) -> type[Any]:
@@ -86,6 +98,7 @@ class RankerSpec:
             trust: let it run other people's code (`foreign_code`).
 
         Raises:
+            TypeError: it has `fit` but is no `Learner`, or one that reads other options than these.
             ValueError: it can run other people's code and is not trusted.
         """
         if self.foreign_code and not trust:
@@ -99,9 +112,24 @@ class RankerSpec:
         given = () if self.config_class is Config else (config,)
         made: Any = self.ranker_class(*given, **({"trust": True} if self.foreign_code else {}))
         if self.learns:
+            self._check_learner(made)
             made.name = self.name  # several names can share a class
         ranker: Ranker = made
         return ranker
+
+    def _check_learner(self, made: Any) -> None:
+        """Refuse what could not be fitted, or not be loaded again."""
+        if not isinstance(made, Learner):
+            raise TypeError(
+                f"ranker {self.name!r} is to be fitted, but {self.class_path} is no srd_agents.training.learner.Learner: "
+                "inherit from it; or, where nothing needs training, leave `fit` and learns=True out"
+            )
+        if made.config_class is not self.config_class:
+            raise TypeError(
+                f"ranker {self.name!r}: its RankerSpec has the options {self.config_path}, but {self.class_path} reads "
+                f"those of saved models as {made.config_class.__qualname__}; set the class's config_class to the same "
+                "dataclass, and leave config_path out"
+            )
 
 
 class Registry(Mapping[str, RankerSpec]):
@@ -115,7 +143,7 @@ class Registry(Mapping[str, RankerSpec]):
         self.built_in = built_in
 
     def __getitem__(self, name: str) -> RankerSpec:
-        """The spec of this name.
+        """The spec of this name; one that is announced has the entry point's name, and learns if its class has `fit`.
 
         Raises:
             KeyError: none; `find` gives the friendlier error.
@@ -130,7 +158,7 @@ class Registry(Mapping[str, RankerSpec]):
                 f"entry point {point.name!r} in {GROUP!r} ({point.value}) gives {type(spec).__name__}, "
                 "expected a srd_agents.registry.RankerSpec"
             )
-        return spec
+        return _as_announced(spec, name)
 
     def add(self, path: str, kind: type[Any]) -> None:
         """Know a class of the user's own by its "module:Class", in this process.
@@ -140,14 +168,8 @@ class Registry(Mapping[str, RankerSpec]):
             kind: called without arguments, or with an instance of the dataclass that its `config_class` is. One with
                 `fit` must be a `srd_agents.training.learner.Learner`.
         """
-        options = getattr(kind, "config_class", Config)
-        self.built_in[path] = RankerSpec(
-            name=path,
-            summary=(kind.__doc__ or "").partition("\n")[0],
-            config_path=f"{options.__module__}:{options.__qualname__}",
-            class_path=path,
-            learns=hasattr(kind, "fit"),
-        )
+        summary = (kind.__doc__ or "").partition("\n")[0]
+        self.built_in[path] = RankerSpec(name=path, summary=summary, class_path=path, learns=hasattr(kind, "fit"))
 
     def __iter__(self) -> Iterator[str]:
         yield from self.built_in
@@ -254,6 +276,14 @@ def load_trained(folder: PathLike) -> Ranker:
         return learner
 
 
+def _as_announced(spec: RankerSpec, name: str) -> RankerSpec:
+    """Another distribution's spec by the name that it was announced by, with `learns` as its class says."""
+    learns = spec.learns
+    with contextlib.suppress(ImportError, AttributeError):  # whoever uses the ranker is told
+        learns = learns or hasattr(spec.ranker_class, "fit")
+    return spec if (name, learns) == (spec.name, spec.learns) else replace(spec, name=name, learns=learns)
+
+
 def _imported(path: str, owner: str) -> type[Any]:
     """What "module:Name" stands for."""
     module, _, name = path.partition(":")
@@ -276,11 +306,11 @@ def import_own(value: Any, *, trust: bool, where: str = "") -> None:
 
     Raises:
         ValueError: it is not trusted, or there is no such class in the module.
-        TypeError: neither a measure's class nor a ranker's.
+        TypeError: no class of a measure, a ranker, a reward or a pruning strategy.
         ImportError: there is no such module.
     """
     for path in _own_paths(value):
-        if path in RANKERS or path in MEASURES:
+        if path in RANKERS or path in MEASURES or is_own(path):
             continue
         if not trust:
             place = f"{where}: " if where else ""
@@ -291,28 +321,37 @@ def import_own(value: Any, *, trust: bool, where: str = "") -> None:
             sys.path.insert(0, os.getcwd())  # a console script's path does not have it
         module, _, name = path.partition(":")
         try:
-            kind = getattr(importlib.import_module(module), name, None)
+            found: Any = importlib.import_module(module)
         except ModuleNotFoundError as error:
             if error.name is None or not f"{module}.".startswith(f"{error.name}."):
                 raise  # something that the module itself imports
             raise ImportError(f"{path}: no module {error.name!r} in {os.getcwd()}, nor installed") from error
+        kind: Any = functools.reduce(lambda owner, part: getattr(owner, part, None), name.split("."), found)
         if kind is None:
             raise ValueError(f"{path}: the module has no {name!r}")
-        if isinstance(kind, type) and issubclass(kind, Measure):
-            add_measure(path, kind)
-        elif isinstance(kind, type) and issubclass(kind, Ranker):
-            RANKERS.add(path, kind)
-        else:
-            raise TypeError(
-                f"{path}: expected the class of a Measure, or of a ranker (rank and rank_batch), got {kind!r}"
-            )
+        _add(path, kind)
+
+
+def _add(path: str, kind: Any) -> None:
+    """Know a class by its "module:Class"."""
+    if not isinstance(kind, type) or not (issubclass(kind, Ranker) or hasattr(kind, "bind")):
+        raise TypeError(
+            f"{path}: expected the class of a Measure, of a ranker (rank and rank_batch), of a reward (name and bind) "
+            f"or of a pruning strategy (bind), got {kind!r}"
+        )
+    if issubclass(kind, Measure):
+        add_measure(path, kind)
+    elif issubclass(kind, Ranker):
+        RANKERS.add(path, kind)
+    else:
+        add_own(path, kind)
 
 
 def _own_paths(value: Any) -> list[str]:
     """Every "module:NAME" in a value, throughout lists and tables."""
     if isinstance(value, str):
-        found = _OWN.fullmatch(value)
-        return [] if found is None else [found["path"]]
+        found = map(_OWN.fullmatch, _NEXT.split(value))
+        return [match["path"] for match in found if match is not None]
     inner = value if isinstance(value, list | tuple) else ()
     if isinstance(value, Mapping):
         inner = [item for key, item in value.items() if key not in _NO_CODE]

@@ -19,6 +19,7 @@ import numpy as np
 from srd_agents.registry import load_ranker, make_ranker
 from srd_agents.training.learner import Learner
 from srd_agents.training.loop import Validation
+from srd_agents.training.options import as_values
 from srd_gym.checks import check_option
 from srd_gym.protocols import IntArray
 from srd_gym.testing import ConformanceError, check_ranker
@@ -186,6 +187,8 @@ def _check_folder(case: _Case) -> None:
     )
     for name in ("name", "config", "seed", "vector_width", "metadata", "history"):
         mine, theirs = getattr(trained, name), getattr(loaded, name)
+        if name == "config":  # a reward of the user's own is loaded as text
+            mine, theirs = as_values(mine), as_values(theirs)
         _require(mine == theirs, f"loaded, its {name} is {theirs!r}, not {mine!r}")
     weight = _first_difference(trained, loaded)
     _require(weight is None, f"loaded, its {weight!r} differs: _set_weights must take over what _weights gives")

@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike
 from srd_gym.checks import check_integer, check_option, finite_numbers
 from srd_gym.core.arrays import ENOUGH, TopicArrays, TopicSource
 from srd_gym.core.episodes import Episodes, Where
+from srd_gym.core.own import made_of
 from srd_gym.core.pruner import Pruner
 from srd_gym.measures import BoundMeasure, Measure, Normalizer, measure
 from srd_gym.measures.plain import PlainMeasure
@@ -56,7 +57,7 @@ class SelectionCore(Episodes):
     Args:
         topics: a topic set, its path or name, or its arrays.
         reward: whose gains are paid: a measure's name such as "alpha_DCG" (cutoff: the horizon), a `Measure`, or a
-            `Reward`.
+            `Reward` ("module:NAME": one whose class a command has imported with --trust).
         pay: at every "step", or the whole return at the "end" (MDP-DIV's ReturnOnly).
         measures: more of them for `measures()`, beside the reward's.
         horizon: K, ranks to fill; None ranks everything.
@@ -269,6 +270,9 @@ class SelectionCore(Episodes):
 
     def _bind(self, reward: str | Measure | Reward, normalizer: Normalizer | None) -> None:
         """Bind what pays to the topics: a measure or a reward."""
+        if isinstance(reward, str):
+            own = made_of(reward)
+            reward = reward if own is None else own
         if isinstance(reward, str | Measure):
             if reward in _WHEN:
                 raise ValueError(f"reward={reward!r} says when to pay: write pay={_WHEN[reward]!r} instead")

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from srd_gym.checks import check_integer, check_number, check_option, checked_ranking
+from srd_gym.core.own import path_of
 from srd_gym.protocols import BoolArray, IntArray, Ranker, ScoreArray, SequentialScorer
 from srd_gym.pruning.knn import _ROUNDING
 from srd_gym.topic import Topic
@@ -70,6 +71,10 @@ class ByRanker:
     def __deepcopy__(self, memo: dict[int, Any]) -> ByRanker:
         # Gymnasium copies specifications; a ranker is not to be copied with each.
         return self
+
+    def __str__(self) -> str:
+        keep = int(self.keep) if isinstance(self.keep, int | np.integer) else float(self.keep)
+        return f"ranker:{keep!r}:{self.when}:{self.ranker if isinstance(self.ranker, str) else path_of(self.ranker)}"
 
     def bind(self, topics: TopicArrays, horizon: int) -> BoundByRanker:
         """The strategy at work on these topics; topics are ranked when first needed."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from srd_gym.checks import refuse_arguments, unknown
+from srd_gym.core.own import made_of, notation
 from srd_gym.core.pruner import checked_strategy
 from srd_gym.protocols import BoolArray, BoundPruning, IntArray, Pruning
 from srd_gym.pruning.by_ranker import ByRanker
@@ -38,6 +39,9 @@ class Chain:
         if not self.strategies:
             raise ValueError("Chain needs at least one strategy; to drop nothing use no pruning")
         object.__setattr__(self, "strategies", tuple(checked_strategy(item) for item in self.strategies))
+
+    def __str__(self) -> str:
+        return "+".join(map(notation, self.strategies))
 
     def bind(self, topics: TopicArrays, horizon: int) -> BoundChain:
         """The strategies at work on these topics."""
@@ -70,12 +74,14 @@ _HOW = (
     '(WHEN: reset or step), or several joined by "+".'
 )
 
-_NEXT = re.compile(r"\+(?=\s*(?:knn|ranker):)")
+_NEXT = re.compile(r"\+(?=\s*(?:(?:knn|ranker):|[A-Za-z_][\w.]*:[A-Za-z_]))")
 """A plus sign before a further strategy; one in a folder's name is none."""
 
 
 def parse_pruning(text: str) -> Pruning:
     """The strategy that a text stands for: "knn:0.3", "knn:20:cosine", "ranker:0.5:step:models/ntn-div".
+
+    "module:NAME(argument=value)" is one of the user's own, where a command has imported its class with --trust.
 
     Raises:
         TypeError: no text.
@@ -88,12 +94,14 @@ def parse_pruning(text: str) -> Pruning:
 
 
 def pruning_from(value: Any) -> Pruning:
-    """A strategy as it is, or the one that a mapping describes (`dataclasses.asdict` of a strategy, as in a spec).
+    """A strategy as it is, or the one that a text or a mapping describes (`dataclasses.asdict` of it, as in a spec).
 
     Raises:
-        TypeError: neither, or an unknown field; near names are suggested.
+        TypeError: none of these, or an unknown field; near names are suggested.
         ValueError: an unknown kind.
     """
+    if isinstance(value, str):
+        return parse_pruning(value)
     if not isinstance(value, Mapping):
         return checked_strategy(value)
     kinds: dict[str, Any] = {"knn": KNN, "by_ranker": ByRanker, "chain": Chain}
@@ -119,6 +127,8 @@ def _one(part: str, text: str) -> Pruning:
     if kind == "ranker" and len(rest) == 3 and rest[1] in ("reset", "step") and rest[2]:
         when: Any = rest[1]
         return ByRanker(rest[2], _number(rest[0], text), when=when)
+    if kind not in ("knn", "ranker") and (own := made_of(part)) is not None:
+        return checked_strategy(own)
     raise ValueError(f"cannot read the pruning description {text!r}. {_HOW}")
 
 

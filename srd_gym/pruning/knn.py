@@ -110,6 +110,10 @@ class KNN:
             check_integer("k", self.k, 1)
         check_option("metric", self.metric, METRICS)
 
+    def __str__(self) -> str:
+        size = repr(float(self.fraction)) if self.fraction is not None else str(self.k)
+        return f"knn:{size}" + ("" if self.metric == "euclidean" else f":{self.metric}")
+
     def bind(self, topics: TopicArrays, horizon: int) -> BoundKNN:
         """The strategy at work on these topics; distances are made topic by topic, when first needed."""
         return BoundKNN(self, topics)

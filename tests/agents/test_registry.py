@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from importlib.metadata import EntryPoint
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from noisy_linear import NoisyLinear, NoisyLinearConfig
 from small_topics import judged_topic, refused
 
 import srd_agents.registry as registry
 from srd_agents import RANKERS, RankerSpec, load_ranker, make_ranker
+from srd_agents.testing import check_learner
+from srd_agents.training.options import Config
+from srd_gym.data import generate
 from srd_gym.protocols import Ranker
 from srd_gym.testing import check_ranker
 from srd_gym.topic import Topic
@@ -93,6 +99,71 @@ def test_entry_points_add_rankers_and_take_none_over(monkeypatch: pytest.MonkeyP
     assert len(RANKERS) == len(list(RANKERS))
     refused(lambda: make_ranker("their"), "Did you mean theirs")
     refused(lambda: make_ranker("wrong"), r"entry point 'wrong'.*expected a srd_agents.registry.RankerSpec", TypeError)
+
+
+class Fitted(NoisyLinear):
+    """A learner that another distribution has made."""
+
+
+class Unfitted:
+    """Has `fit`, and nothing else of a learner."""
+
+    def fit(self) -> None: ...
+
+    def rank(self, topic: Topic, k: int) -> None: ...
+
+    def rank_batch(self, topics: list[Topic], k: int) -> None: ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class OtherConfig(NoisyLinearConfig):
+    """Options that the class does not read."""
+
+
+HERE = "third_party_rankers"
+LEARNER = RankerSpec(name="theirs", summary="x", class_path=f"{HERE}:Fitted", needs=("vectors",))
+HEURISTIC = RankerSpec(name="heuristic", summary="x", class_path="srd_agents.heuristic.order:RandomOrder")
+NO_LEARNER = RankerSpec(name="no-learner", summary="x", class_path=f"{HERE}:Unfitted")
+NO_FIT = replace(HEURISTIC, name="no-fit", learns=True)
+OTHER = replace(LEARNER, name="other", config_path=f"{HERE}:OtherConfig")
+NO_TORCH = RankerSpec(name="no-torch", summary="x", class_path="no_such_library:Learner")
+
+
+@pytest.fixture
+def _announced(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, HERE, sys.modules[__name__])
+    named = {"LEARNER": "learner", "HEURISTIC": "heuristic", "NO_LEARNER": "no-learner"}
+    named |= {"NO_FIT": "no-fit", "OTHER": "other", "NO_TORCH": "no-torch"}
+    points = [EntryPoint(name, f"{HERE}:{value}", registry.GROUP) for value, name in named.items()]
+    monkeypatch.setattr(registry, "entry_points", lambda group: points)
+
+
+@pytest.mark.usefixtures("_announced")
+def test_an_announced_learner_learns_under_the_name_that_announces_it(tmp_path: Path) -> None:
+    spec = RANKERS["learner"]
+    assert (spec.name, spec.learns, spec.config_class) == ("learner", True, NoisyLinearConfig)
+    assert not RANKERS["heuristic"].learns
+    assert RANKERS["heuristic"].config_class is Config
+    learner: Any = make_ranker("learner", epochs=2)
+    learner.fit(generate("tiny", n_topics=6, seed=0), seed=3, out=tmp_path)
+    loaded: Any = load_ranker(tmp_path)
+    assert (loaded.name, loaded.seed, loaded.config.epochs) == ("learner", 3, 2)
+    refused(lambda: load_ranker("learner"), "must be trained first")
+    check_learner("learner", options={"noise": 0.01}, toy_options={"epochs": 20})
+
+
+@pytest.mark.usefixtures("_announced")
+@pytest.mark.parametrize(("name", "message", "error"), [
+    ("no-learner", "'no-learner' is to be fitted, but .*:Unfitted is no .*Learner: inherit from it", TypeError),
+    ("no-fit", "'no-fit' is to be fitted, but .*:RandomOrder is no srd_agents.training.learner.Learner", TypeError),
+    ("other", "has the options .*:OtherConfig, but .*:Fitted reads those .* as NoisyLinearConfig; set", TypeError),
+    ("no-torch", "no_such_library", ImportError),
+])  # fmt: skip
+def test_a_spec_that_lacks_something_is_listed_and_refused_when_used(
+    name: str, message: str, error: type[Exception]
+) -> None:
+    assert RANKERS[name].summary == "x"
+    refused(lambda: make_ranker(name), message, error)
 
 
 def test_order_free_rankers_follow_a_permutation_of_the_candidates() -> None:

@@ -260,8 +260,9 @@ def test_topics_without_vectors_are_refused_when_distances_are_needed() -> None:
     ("knn:0.1+ranker:0.5:step:mmr", Chain((KNN(0.1), ByRanker("mmr", 0.5, when="step")))),
     ("ranker:3:reset:c++/ntn+knn:5", Chain((ByRanker("c++/ntn", 3), KNN(k=5)))),
 ])  # fmt: skip
-def test_the_notation_is_read(text: str, strategy: Any) -> None:
-    assert parse_pruning(text) == strategy
+def test_the_notation_is_read_and_written(text: str, strategy: Any) -> None:
+    assert parse_pruning(text) == pruning_from(text) == strategy
+    assert str(strategy) == text
 
 
 def test_strategies_survive_a_specification_in_json() -> None:

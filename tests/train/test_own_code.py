@@ -1,4 +1,4 @@
-"""Rankers and measures of the user's own, named "module:NAME": only with trust, and judged as all others are."""
+"""What the user has made, named "module:NAME": only with trust, and judged as all others are."""
 
 from __future__ import annotations
 
@@ -6,16 +6,19 @@ import importlib
 import json
 import re
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from made_results import recipe_file
+from own_parts import Gains
 from run_srd import Srd
 from small_topics import random_topics, refused
 
 from srd_agents.registry import RANKERS, load_ranker
 from srd_agents.training.loop import Validation
+from srd_gym.core import own
 from srd_gym.measures import MEASURES, catalogue, evaluate
 
 CODE = """
@@ -32,6 +35,24 @@ class Last:
         return np.arange(topic.n_candidates)[::-1][: min(k, self.most)] + self.shift
     def rank_batch(self, topics, k):
         return [self.rank(topic, k) for topic in topics]
+
+class Relevant:
+    name = "relevant"
+    def __init__(self, worth=1.0):
+        self.worth = worth
+    def bind(self, topics, horizon):
+        relevant = topics.covers(1).any(axis=2)
+        return lambda step: self.worth * (relevant[step.topic_index, step.action] & (step.action >= 0))
+
+class First:
+    def __init__(self, keep):
+        self.keep = keep
+    def bind(self, topics, horizon):
+        return self
+    def at_reset(self, topic, allowed, needed):
+        return allowed & (allowed.cumsum(axis=1) <= np.maximum(self.keep, needed)[:, None])
+    def after_step(self, topic, ranking, action, allowed, needed):
+        return allowed
 
 class Few(Last):
     most = 2
@@ -76,6 +97,7 @@ def _own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [*sys.path])
     monkeypatch.setattr(RANKERS, "built_in", dict(RANKERS.built_in))
+    monkeypatch.setattr(own, "_OWN", {})
     for names in (MEASURES, catalogue._FOLDED):
         for name in [name for name in names if ":" in name]:
             monkeypatch.delitem(names, name)
@@ -138,6 +160,67 @@ def test_ones_own_learner_is_trained_and_its_folder_ranks(srd: Srd, tmp_path: Pa
     assert "has nothing to train" in srd.fails("train", "own_code:Last", *train[2:6], "--trust")
 
 
+REFUSAL = "is code, which would run: give the command --trust"
+PAID = ("--reward", "own_code:Relevant(worth=0.5)", "--pruning", "knn:0.1+own_code:First(keep=8)")
+
+
+def test_a_reward_and_a_pruning_strategy_train_resume_and_are_not_needed_to_rank(
+    srd: Srd, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    train = ("train", "reinforce", "--topics", "synthetic:tiny:20", "--out", "model")
+    assert REFUSAL in srd.fails(*train, *PAID)
+    assert "own_code" not in sys.modules
+    srd.works(*train, *PAID, "--epochs", 1, "--trust")
+    config = json.loads(Path("model/config.json").read_text())["config"]
+    assert (config["reward"], config["pruning"]) == (PAID[1], PAID[3])
+    assert "reward was 'own_code:Relevant(worth=0.5)', now 'alpha_nDCG'" in srd.fails(*train, "--resume")
+    monkeypatch.setattr(own, "_OWN", {})  # as in another process
+    assert REFUSAL in srd.fails(*train, *PAID, "--resume")
+    srd.works(*train, *PAID, "--epochs", 2, "--resume", "--trust")
+    monkeypatch.setattr(own, "_OWN", {})
+    Path("own_code.py").unlink()
+    srd.works("rank", "model", "--topics", "synthetic:tiny:20", "--out", "run", "--all")
+
+
+def test_what_prunes_rankings_is_imported_with_trust_alone(srd: Srd, monkeypatch: pytest.MonkeyPatch) -> None:
+    pruned = ("--pruning", PAID[3], "--prune-ranking")
+    srd.works("train", "mdp-div", "--topics", "synthetic:tiny:20", "--out", "model", *pruned, "--epochs", 1, "--trust")
+    monkeypatch.setattr(own, "_OWN", {})
+    rank = ("rank", "model", "--topics", "synthetic:tiny:20", "--out", "run", "--all")
+    assert REFUSAL in srd.fails(*rank)
+    srd.works(*rank, "--trust")
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_recipe_pays_and_prunes_by_ones_own_classes(srd: Srd, tmp_path: Path, jobs: int) -> None:
+    grid = 'grid = { reward = ["own_code:Relevant", "own_code:Relevant(worth=2)"] }'
+    rows = [
+        f'ranker = "reinforce"\nconfig = {{ epochs = 1, reward = "own_code:Relevant", pruning = "{PAID[3]}" }}',
+        f'ranker = "mdp-div"\nname = "chosen"\nconfig = {{ epochs = 1 }}\n{grid}',
+        'ranker = "qmix"\nconfig = { epochs = 1, reward = "alpha_nDCG@5 + own_code:Early@5" }',
+    ]
+    path = recipe_file(tmp_path, *rows, "mmr")
+    assert REFUSAL in srd.fails("benchmark", path)
+    done = srd.works("benchmark", path, "--out", "out", "--trust", "--jobs", jobs, "--json")
+    assert done.json["failed"] == []
+    assert [row["ranker"] for row in done.json["tables"][0]["rows"]] == ["reinforce", "chosen", "qmix", "mmr"]
+
+
+def test_a_spec_may_bring_objects_as_options(srd: Srd, monkeypatch: pytest.MonkeyPatch) -> None:
+    options = {"reward": Gains("ERR_IA"), "epochs": 1}
+    monkeypatch.setitem(RANKERS.built_in, "paid", replace(RANKERS["mdp-div"], name="paid", options=options))
+    assert "own_parts:Gains(of=" in srd("train", "paid", "--help").out
+    for reward, told in ((), "own_parts:Gains(of='ERR_IA')"), (("--reward", "StRecall"), "StRecall"):
+        srd.works("train", "paid", "--topics", "synthetic:tiny:20", "--out", told, *reward)
+        assert json.loads(Path(told, "config.json").read_text())["config"]["reward"] == told
+
+
+def test_the_oracle_of_ones_own_measure_ranks(srd: Srd) -> None:
+    rank = ("rank", "oracle", "--measure", "own_code:Early@5", "--topics", "synthetic:tiny:3", "--out", "run")
+    assert REFUSAL in srd.fails(*rank)
+    srd.works(*rank, "--trust")
+
+
 def test_nothing_runs_without_trust(srd: Srd, tmp_path: Path) -> None:
     path = recipe(tmp_path, "own_code:Last")
     qrels, run = tmp_path / "q", tmp_path / "r"
@@ -161,6 +244,7 @@ def test_nothing_runs_without_trust(srd: Srd, tmp_path: Path) -> None:
     ("own_code:Lst", "the module has no 'Lst'"),
     ("own_code:np", "expected the class"),
     ("own_cod:Last", "own_cod:Last: no module 'own_cod' in "),
+    ("own_code:Last.shift", "expected the class of a Measure, of a ranker .*, of a reward .* or of a pruning strategy"),
 ])  # fmt: skip
 def test_what_is_neither_is_refused(srd: Srd, name: str, message: str) -> None:
-    assert message in srd.fails("rank", name, "--topics", "synthetic:tiny:3", "--out", "run", "--trust")
+    assert re.search(message, srd.fails("rank", name, "--topics", "synthetic:tiny:3", "--out", "run", "--trust"))

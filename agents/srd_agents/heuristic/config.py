@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from srd_agents.training.options import Config, CountFromZero, NotNegative, Positive, Share
+from srd_agents.training.options import Config, CountFromZero, MeasureOption, NotNegative, Positive, Share
 
 Relevance = Literal["auto", "cosine", "scores", "raw_scores", "rank"]
 """What relevance may be."""
@@ -75,5 +75,5 @@ class XQuADConfig(ExplicitConfig):
 class OracleConfig(Config):
     """Options of the greedy oracle."""
 
-    measure: str = "alpha_DCG"
+    measure: MeasureOption = "alpha_DCG"
     """What it maximises greedily, in the notation of `srd_gym.measures.measure`."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from srd_agents.training.learner import LearnerConfig
-from srd_agents.training.options import Count, CountFromZero, NotNegative, Positive, Share
+from srd_agents.training.options import Count, CountFromZero, NotNegative, Positive, RewardOption, Share
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -18,8 +18,9 @@ class MctsConfig(LearnerConfig):
 
     batch_topics: Count = 16
     """Topics searched side by side, and learned from in one update; the paper's is 1."""
-    reward: str = "alpha_nDCG"
-    """What finished lists are worth, 0 to 1 (V is a number between them); without a cutoff it counts to the horizon."""
+    reward: RewardOption = "alpha_nDCG"
+    """What finished lists are worth, 0 to 1 (V is a number between them); without a cutoff it counts to the horizon. A
+    reward of your own: "module:NAME"; its return is their worth."""
     horizon: Count = 5
     """Ranks of an episode, and how deep a search looks. Ranks behind it are filled by the policy."""
     simulations: Count = 64

@@ -187,20 +187,20 @@ def play_episodes(
 
     Returns:
         (what was played, [B] the measure of each finished list).
-
-    Raises:
-        ValueError: the simulator pays by a user's own reward: a search needs a measure of finished lists.
     """
     bound, places = core.bound, side_by_side([topic.order for topic in topics])
-    if bound is None:
-        raise ValueError(f"reward {core.reward_name!r} is not a measure: a search needs the measure of finished lists")
+
+    def paid(which: IntArray, lists: IntArray) -> ScoreArray:
+        core.reset(batch[which])
+        for documents in lists.T:
+            core.step(places[which, documents])  # of lists that have ended it looks at nothing
+        return core.returns()
 
     def worth(trees: IntArray, lists: IntArray) -> ScoreArray:
+        if bound is None:  # a reward of the user's own: only playing a list tells what it pays
+            return paid(trees, lists)
         rankings = np.where(lists >= 0, places[trees[:, None], lists], -1)
         return bound.score_rankings(rankings, core.arrays.judgments, batch[trees])
 
     played = planner.play(evaluator, core.arrays.n_candidates[batch], core.horizon, worth)
-    core.reset(batch)
-    for documents in played.documents.T:
-        core.step(places[np.arange(len(batch)), documents])
-    return played, core.returns()
+    return played, paid(np.arange(len(batch)), played.documents)

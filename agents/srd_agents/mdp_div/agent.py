@@ -22,7 +22,7 @@ from srd_agents.training.options import Weights
 from srd_agents.training.torch_learner import NetworkLearner
 from srd_gym.core import SelectionCore
 from srd_gym.protocols import IntArray, Pruning
-from srd_gym.pruning import parse_pruning
+from srd_gym.pruning import pruning_from
 from srd_gym.topic import Topic, TopicSet
 
 C = TypeVar("C", bound=PolicyConfig)
@@ -41,7 +41,7 @@ class PolicyLearner(NetworkLearner[C]):
     @cached_property
     def pruning(self) -> Pruning | None:
         """What takes candidates off offer in training episodes, and in rankings with `prune_ranking`."""
-        return None if self.config.pruning is None else parse_pruning(self.config.pruning)
+        return None if self.config.pruning is None else pruning_from(self.config.pruning)
 
     def _order_features(self) -> int:
         """D, columns of the retrieval order that the policy looks at."""

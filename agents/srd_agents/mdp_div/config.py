@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from srd_agents.reinforce.config import EpisodesConfig, Rollouts
-from srd_agents.training.options import Count, NotNegative, Positive
+from srd_agents.training.options import Count, NotNegative, Positive, RewardOption
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -14,8 +14,9 @@ class PolicyConfig(EpisodesConfig):
     """What both MDP-DIV learners share."""
 
     RANKING_OPTIONS: ClassVar[tuple[str, ...]] = ("prune_ranking",)
-    reward: str = "alpha_DCG"
-    """The measure whose gains are the rewards (alpha_DCG, StRecall, ...); without a cutoff it counts to the horizon."""
+    reward: RewardOption = "alpha_DCG"
+    """The measure whose gains are the rewards (alpha_DCG, StRecall, ...); without a cutoff it counts to the horizon. A
+    reward of your own: "module:NAME"."""
     return_only: bool = False
     """Pay the whole return at the end instead of each document's gain (the paper's ReturnOnly)."""
     prune_ranking: bool = False

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from srd_agents.training.learner import LearnerConfig
-from srd_agents.training.options import Count, CountFromZero, Positive, Share
+from srd_agents.training.options import Count, CountFromZero, MeasureOption, Positive, Share
 from srd_gym.checks import check_integer, check_number
+from srd_gym.measures import Measure
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,7 +27,7 @@ class ScoringConfig(LearnerConfig):
     """Gradient updates after each batch of topics."""
     batch_size: Count = 256
     """Visits (a topic with its joint actions) drawn from the replay for one gradient update."""
-    reward: str = "alpha_nDCG@10"
+    reward: MeasureOption = "alpha_nDCG@10"
     """The measure paid; several joined by " + " are added up (the published code pays alpha_nDCG@5 + alpha_nDCG@15)."""
     n_scores: int = 15
     """A: scores are 0 to A - 1. The paper takes as many as a list has documents."""
@@ -68,9 +69,9 @@ class ScoringConfig(LearnerConfig):
         check_number("epsilon_end", self.epsilon_end, 0.0, self.epsilon_start)
 
     @property
-    def rewards(self) -> tuple[str, ...]:
+    def rewards(self) -> tuple[str | Measure, ...]:
         """The measures that the reward adds up."""
-        return tuple(part.strip() for part in self.reward.split(" + "))
+        return (self.reward,) if isinstance(self.reward, Measure) else tuple(map(str.strip, self.reward.split(" + ")))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -28,7 +28,7 @@ from srd_agents.training.torch_learner import NetworkLearner
 from srd_gym.checks import check_integer
 from srd_gym.core import SelectionCore
 from srd_gym.protocols import IntArray
-from srd_gym.pruning import parse_pruning
+from srd_gym.pruning import pruning_from
 from srd_gym.topic import Topic, TopicSet
 
 _NUMBERS_AT_ONCE = 1 << 20
@@ -121,7 +121,7 @@ class Reinforce(NetworkLearner[ReinforceConfig], Stepwise):
             self._network.directions.inputs.fit(topics)
         self._network.to(self.config.device)
         self._generator = np.random.default_rng([seed, 1])
-        pruning = None if self.config.pruning is None else parse_pruning(self.config.pruning)
+        pruning = None if self.config.pruning is None else pruning_from(self.config.pruning)
         self._core = SelectionCore(
             topics,
             reward=self.config.reward,

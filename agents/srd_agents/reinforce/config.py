@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, Literal
 
 from srd_agents.relational.decoding import Decoding
 from srd_agents.training.learner import LearnerConfig
-from srd_agents.training.options import Count, CountFromZero, NotNegative, Positive
+from srd_agents.training.options import Count, CountFromZero, NotNegative, Positive, PruningOption, RewardOption
 from srd_gym.checks import check_integer, check_number
-from srd_gym.pruning import parse_pruning
+from srd_gym.core.own import UnknownClassError
+from srd_gym.pruning import pruning_from
 
 Rollouts = Annotated[int, partial(check_integer, least=2)]
 """Episodes of a topic that are compared with each other."""
@@ -20,13 +22,13 @@ Rollouts = Annotated[int, partial(check_integer, least=2)]
 class EpisodesConfig(LearnerConfig):
     """What learners of sampled episodes share."""
 
-    reward: str = "alpha_nDCG"
-    """What the return measures; without a cutoff it counts to the horizon."""
+    reward: RewardOption = "alpha_nDCG"
+    """What the return measures; without a cutoff it counts to the horizon. A reward of your own: "module:NAME"."""
     horizon: int | None = 10
     """Ranks of a training episode; None ranks the whole list."""
-    pruning: str | None = None
-    """What takes candidates off offer in training episodes: "knn:0.3", "ranker:0.5:step:FOLDER"
-    (`srd_gym.pruning.parse_pruning`); None keeps all."""
+    pruning: PruningOption = None
+    """What takes candidates off offer in training episodes: "knn:0.3", "ranker:0.5:step:FOLDER", "module:NAME" of
+    your own (`srd_gym.pruning.parse_pruning`); None keeps all."""
     device: str = "cpu"
     """Where the learning passes run, in torch's words ("cpu", "cuda"); ranking always runs on the CPU."""
 
@@ -35,7 +37,8 @@ class EpisodesConfig(LearnerConfig):
         if self.horizon is not None:
             check_integer("horizon", self.horizon, 1)
         if self.pruning is not None:
-            parse_pruning(self.pruning)
+            with contextlib.suppress(UnknownClassError):  # a model ranks without what its training was pruned by
+                pruning_from(self.pruning)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Annotated
 
 from srd_agents.training.learner import LearnerConfig
-from srd_agents.training.options import Count, NotNegative, Positive, Share
+from srd_agents.training.options import Count, NotNegative, Positive, RewardOption, Share
 from srd_gym.checks import check_integer
 
 
@@ -19,8 +19,9 @@ class MaskablePpoConfig(LearnerConfig):
     """Topics played per update. Where the last batch of an epoch has fewer, they are played more often."""
     rollouts: Count = 8
     """Episodes of each topic per update."""
-    reward: str = "alpha_DCG"
-    """The measure whose gains are the rewards; without a cutoff it counts to the horizon."""
+    reward: RewardOption = "alpha_DCG"
+    """The measure whose gains are the rewards; without a cutoff it counts to the horizon. A reward of your own:
+    "module:NAME"."""
     horizon: Count = 10
     """Ranks of a training episode."""
     hidden: Count = 64

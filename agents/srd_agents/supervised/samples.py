@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from srd_gym.measures import BoundMeasure, Reference, greedy_rankings, measure
+from srd_gym.measures import BoundMeasure, Measure, Reference, greedy_rankings, measure
 from srd_gym.measures.base import judged, preference
 from srd_gym.protocols import BoolArray, IntArray, ScoreArray
 from srd_gym.topic import GradeArray, Topic
@@ -42,7 +42,7 @@ class Sampler:
         ValueError: an unknown measure.
     """
 
-    def __init__(self, by: str, depth: int) -> None:
+    def __init__(self, by: str | Measure, depth: int) -> None:
         # Values are taken in shares of the ideal's, so that nothing else need normalise them.
         self._measure, self._depth = measure(by, normalizer="candidates").plain(), depth
 

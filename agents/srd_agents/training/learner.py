@@ -64,11 +64,13 @@ class Learner(ABC, Generic[C]):
     """
 
     name: str
-    """The name in the registry, which config.json records; the class's own unless the registry built it."""
+    """The name in the registry, which config.json records; the class's own unless the registry built it, "module:Class"
+    where it has none."""
     config_class: ClassVar[type[Any]] = LearnerConfig
     """The dataclass of its options."""
 
     def __init__(self, config: C | None = None) -> None:
+        self.name = self._class_name()
         self.config: C = self.config_class() if config is None else config
         self.vector_width: int | None = None
         self.seed: int | None = None
@@ -296,7 +298,7 @@ class Learner(ABC, Generic[C]):
         """
         where = Path(folder)
         with reading(where, "trained ranker", "the folder of one", "train again"):
-            name = cls.name if name is None else name
+            name = cls._class_name() if name is None else name
             content = read_model_config(where)
             if content["ranker"] != name:
                 raise ValueError(
@@ -323,6 +325,11 @@ class Learner(ABC, Generic[C]):
             learner.check_weights(weights, str(where / MODEL_FILE))
             learner._set_weights(weights)
             return learner
+
+    @classmethod
+    def _class_name(cls) -> str:
+        """The name of what no registry built."""
+        return getattr(cls, "name", f"{cls.__module__}:{cls.__qualname__}")
 
     def check_weights(self, weights: Weights, what: str) -> None:
         """Refuse weights that do not fit the network.

@@ -19,6 +19,7 @@ from srd_agents.training.options import (
     Config,
     Count,
     CountFromZero,
+    MeasureOption,
     Positive,
     Tree,
     as_values,
@@ -56,7 +57,7 @@ class LearnerConfig(Config):
     """Validations without a new best after which training stops; 0 never stops early."""
     validate_every: Count = 1
     """Epochs between validations."""
-    validation_measure: str = "alpha_nDCG@10"
+    validation_measure: MeasureOption = "alpha_nDCG@10"
     """What chooses the weights on the validation topics, in the notation of `srd_gym.measures.measure`."""
     checkpoint_seconds: Positive = 60.0
     """Seconds between checkpoints, where `fit` is given a folder."""

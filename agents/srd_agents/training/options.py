@@ -24,7 +24,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from srd_gym.checks import check_integer, check_number, check_option, check_positive
+from srd_gym.core.own import notation
 from srd_gym.files import PathLike, written_atomically
+from srd_gym.measures import Measure
+from srd_gym.protocols import Pruning, Reward
 from srd_gym.reading import existing_file, json_value, read_json_object, reading, refuse_pickle, shown_text
 
 C = TypeVar("C")
@@ -58,6 +61,9 @@ _EXPECTED: Mapping[Any, str] = {
     list: "a list",
     dict: "a table",
     Mapping: "a table",
+    Measure: "a measure",
+    Reward: "a reward (an object with `name` and `bind`)",
+    Pruning: "a pruning strategy (an object with `bind`)",
 }
 """How errors call types."""
 _PASSING: Mapping[Any, Any] = {float: (int, float), tuple: (tuple, list), Literal: str}
@@ -92,9 +98,15 @@ def config_from(config_class: type[C], values: Mapping[str, Any], owner: str) ->
 
 
 def as_values(config: Any) -> dict[str, Any]:
-    """A configuration as a dict of what JSON gives back (lists, no tuples); `config_from` reads it."""
-    values = dataclasses.asdict(config)
-    return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
+    """A configuration as a dict of what JSON gives back; `config_from` reads it.
+
+    Tuples become lists, and measures, rewards and pruning strategies their text (`srd_gym.core.own.notation`).
+    """
+    values = {field.name: getattr(config, field.name) for field in dataclasses.fields(config)}
+    return {
+        name: notation(value) if hasattr(value, "bind") else list(value) if isinstance(value, tuple) else value
+        for name, value in values.items()
+    }
 
 
 def check_type(name: str, value: object, hint: Any) -> None:
@@ -119,7 +131,9 @@ def check_type(name: str, value: object, hint: Any) -> None:
             break
     else:
         expected = " or ".join(_called(kind, value) for kind in kinds if kind is not NoneType)
-        raise TypeError(f"{name} must be {expected}, got {shown_text(repr(value), _LONGEST)} ({type(value).__name__})")
+        advice = f"; make one: {value.__name__}(...)" if isinstance(value, type) else ""
+        came = f"{shown_text(repr(value), _LONGEST)} ({type(value).__name__}){advice}"
+        raise TypeError(f"{name} must be {expected}, got {came}")
     inner = () if plain else get_args(kind)
     if isinstance(value, (int, float)) and not abs(value) <= sys.float_info.max:
         raise ValueError(f"{name} must be a finite number, got {value}")
@@ -135,8 +149,8 @@ def check_type(name: str, value: object, hint: Any) -> None:
 
 def _is_a(value: object, kind: Any) -> bool:
     """Whether a value passes for one of a type."""
-    if isinstance(value, bool) and kind in (int, float):
-        return False
+    if isinstance(value, type) or (isinstance(value, bool) and kind in (int, float)):
+        return False  # a class has the methods that its objects have
     return isinstance(value, _PASSING.get(kind, kind))
 
 
@@ -159,6 +173,12 @@ NotNegative = Annotated[float, partial(check_number, least=0.0)]
 """A number of at least 0."""
 Share = Annotated[float, partial(check_number, least=0.0, most=1.0)]
 """A number from 0 to 1."""
+MeasureOption = str | Measure
+"""A measure, or its notation."""
+RewardOption = str | Measure | Reward
+"""What pays: a measure, its notation, or a reward of the user's own (in text "module:NAME(argument=value)")."""
+PruningOption = str | Pruning | None
+"""A pruning strategy, or its notation; None: none."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

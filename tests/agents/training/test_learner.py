@@ -20,6 +20,7 @@ from small_topics import refused
 
 import srd_agents.training.loop as fitting
 from srd_agents.training.history import History, Progress
+from srd_agents.training.learner import Learner
 from srd_gym.data import generate
 from srd_gym.protocols import IntArray
 from srd_gym.topic import Topic, TopicSet
@@ -57,6 +58,14 @@ def test_it_learns_and_records() -> None:
     assert History(**asdict(history)) == history
     assert len(seen) == 5 * 4
     assert (seen[-1].epoch, seen[-1].topics_done, seen[0].topics_done, seen[0].topics) == (5, 0, 3, 10)
+
+
+def test_a_learner_without_a_name_goes_by_its_class(tmp_path: Path) -> None:
+    methods = {key: value for key, value in vars(NoisyLinear).items() if key not in ("name", "__dict__", "__weakref__")}
+    nameless: Any = type("Nameless", (Learner,), methods)
+    made = nameless(NoisyLinearConfig(epochs=1))
+    made.fit(TRAIN, out=tmp_path)
+    assert made.name == nameless.load(tmp_path).name == "noisy_linear:Nameless"
 
 
 def test_the_best_weights_are_kept_or_the_last_without_validation() -> None:

@@ -53,8 +53,8 @@ class Benchmark:
     """Where cells run: "local", or "ray": on the Ray cluster that RAY_ADDRESS names or that runs here, else on a Ray
     started for it."""
     trust: bool = False
-    """Let the recipe run code: rankers and measures given as "module:NAME", and files that can run any (ranker sb3).
-    Only for recipes and files that you, or people you trust, have made."""
+    """Let the recipe run code: rankers, measures, rewards and pruning strategies given as "module:NAME", and files that
+    can run any (ranker sb3). Only for recipes and files that you, or people you trust, have made."""
     markdown: SomeFile = None
     """Also write the tables as a Markdown file; one with the recipe's marks (<!-- NAME: begin -->, <!-- NAME: end -->)
     keeps its text around them."""

@@ -7,17 +7,32 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import inspect
 import json as json_module
+import operator
 import sys
 import unicodedata
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NoReturn, TypeVar, get_type_hints
+from types import UnionType
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    Literal,
+    NoReturn,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 import tyro
 
 from srd_gym.checks import check_integer
+from srd_gym.core.own import notation
 
 if TYPE_CHECKING:
     from srd_train.report.tables import ResultTable
@@ -100,8 +115,8 @@ def parsed_with_ranker(
         tuned: fields that are chosen on validation topics unless given.
 
     Returns:
-        The command's dataclass (with the ranker's fields), and the ranker's values without the tuned ones that were not
-        given.
+        The command's dataclass (with the ranker's fields), and the ranker's values without those that were not given
+        and are tuned, or objects that text cannot bring back.
 
     Raises:
         SystemExit, ValueError: as `parsed`.
@@ -109,10 +124,14 @@ def parsed_with_ranker(
     own = {entry.name for entry in dataclasses.fields(kind)}  # type: ignore[arg-type]
     hints, helps = get_type_hints(type(config)), _field_helps(type(config))
     made: list[tuple[str, Any, Any]] = []
+    objects: dict[str, str] = {}
     for entry in dataclasses.fields(config):
         if entry.name in own:
             continue
-        field, default, text = hints[entry.name], getattr(config, entry.name), helps.get(entry.name, "")
+        field, text = _in_words(hints[entry.name]), helps.get(entry.name, "")
+        default = getattr(config, entry.name)
+        if hasattr(default, "bind"):
+            objects[entry.name] = default = notation(default)
         if entry.name in tuned:
             field, default, text = field | None, None, f"{text} Chosen on the validation topics unless given."
         # A Python name may end in an underscore to dodge a keyword (lambda_); an option need not.
@@ -122,7 +141,15 @@ def parsed_with_ranker(
     both.__doc__ = kind.__doc__
     found: Any = parsed(both, args, prog)
     values = {name: getattr(found, name) for name, *_ in made}
-    return found, {name: value for name, value in values.items() if value is not None or name not in tuned}
+    kept = {name: value for name, value in values.items() if value is not None or name not in tuned}
+    return found, {name: value for name, value in kept.items() if value != objects.get(name, object())}
+
+
+def _in_words(hint: Any) -> Any:
+    """The type that a command line has for a field's: measures, rewards and strategies are text there."""
+    if get_origin(hint) not in (Union, UnionType):
+        return hint
+    return functools.reduce(operator.or_, [kind for kind in get_args(hint) if not hasattr(kind, "bind")])
 
 
 def _field_helps(config_class: type[Any]) -> dict[str, str]:

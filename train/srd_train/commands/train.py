@@ -73,7 +73,7 @@ class Train:
     select_by: str = "alpha_nDCG@10"
     """What a heuristic's parameters are chosen by (a learner: --validation-measure)."""
     trust: bool = False
-    """Let RANKER, a measure or a reward be code of one's own, "module:NAME"."""
+    """Let RANKER, a measure, a reward or a pruning strategy be code of your own, "module:NAME"."""
     json: bool = False
     """Print JSON: ranker, config, chosen, validation, folder."""
 

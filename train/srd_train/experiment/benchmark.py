@@ -255,7 +255,8 @@ def _fit(cell: Cell, topics: TopicSet, on_progress: OnProgress | None) -> tuple[
         The fold, the ranker, and the time of training and choosing alone.
     """
     # For processes that have not read the recipe; cells come from `tasks`, which has refused what is not trusted.
-    import_own([cell.ranker.ranker, cell.ranker.config, cell.measures, cell.select_by], trust=True)
+    named = [cell.ranker.ranker, cell.ranker.config, cell.ranker.grid, cell.measures, cell.select_by]
+    import_own(named, trust=True)
     file = folds_path(cell.topics)
     fold = str(cell.fold) if file is not None else f"{cell.fold}/{cell.topics.folds}"
     split = _split(topics, fold, file, cell.topics.width if cell.topics.vectors == "lsa" else None)

@@ -204,9 +204,7 @@ def fit_ranker(
         options = spec.configure(**{**config, **values})
         ranker = spec.build(options, seed=seed, trust=trust)
         history = None
-        if spec.learns:
-            if not isinstance(ranker, Learner):
-                raise TypeError(f"ranker {name!r} says that it learns, but is no srd_agents.training.learner.Learner")
+        if isinstance(ranker, Learner):
             ranker.metadata = dict(metadata or {})
             with torch_threads(threads):
                 history = asdict(ranker.fit(split.train, split.validation, seed=seed, **run))

@@ -50,7 +50,7 @@ def load_model(
     """
     folder = Path(name_or_folder)
     if not folder.is_dir():
-        import_own(name_or_folder, trust=trust)
+        import_own([name_or_folder, config or {}], trust=trust)
         spec = find_untrained(name_or_folder)
         return Model(ranker=spec.build(spec.configure(**(config or {})), seed=seed, trust=trust), name=spec.name)
     if not (folder / CONFIG_FILE).is_file():
@@ -58,7 +58,9 @@ def load_model(
         what = "an unfinished training run; finish it with --resume" if unfinished else "no trained ranker; train one"
         raise ValueError(f"{folder} holds {what}: `srd train`")
     content = read_model_config(folder)
-    import_own([content["ranker"], content["config"]], trust=trust)
+    # A model ranks without what its training was paid, chosen or pruned by.
+    pruned = content["config"].get("pruning") if content["config"].get("prune_ranking") else None
+    import_own([content["ranker"], pruned], trust=trust)
     ranker = load_trained(folder)
     recorded = content["metadata"].get("test_query_ids")
     check_type(f"{folder / CONFIG_FILE}: test_query_ids", recorded, list[str] | None)

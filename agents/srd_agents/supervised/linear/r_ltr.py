@@ -14,7 +14,7 @@ import numpy as np
 
 from srd_agents.supervised.linear.learner import ColumnsConfig, PlackettLuceLearner, Pooling
 from srd_agents.supervised.samples import Sampler, Samples
-from srd_agents.training.options import Count, Share
+from srd_agents.training.options import Count, MeasureOption, Share
 from srd_gym.protocols import ScoreArray
 from srd_gym.topic import Topic, TopicSet
 
@@ -53,7 +53,7 @@ class RltrConfig(ColumnsConfig):
 
     pooling: Pooling = "min"
     """How the relations with the documents ranked so far are summed up."""
-    measure: str = "alpha_nDCG"
+    measure: MeasureOption = "alpha_nDCG"
     """E, what an ideal ranking maximises; without a cutoff it counts to `depth`."""
 
 

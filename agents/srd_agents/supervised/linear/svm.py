@@ -13,7 +13,7 @@ from srd_agents.networks.features import FEATURES, relevance_columns
 from srd_agents.supervised.linear.features import COVERAGE_NAMES, WordCoverage, greedy_cover
 from srd_agents.supervised.linear.learner import ColumnsConfig, LinearConfig, LinearLearner
 from srd_agents.supervised.samples import Sampler
-from srd_agents.training.options import Count, NotNegative
+from srd_agents.training.options import Count, MeasureOption, NotNegative
 from srd_gym.measures import BoundMeasure
 from srd_gym.measures.base import judged
 from srd_gym.protocols import IntArray, ScoreArray
@@ -26,7 +26,7 @@ Floats = NDArray[np.float32]
 class StructSvmConfig(ColumnsConfig):
     """StructSVM(E): a linear score whose ranking should beat every other one by its loss 1 - E."""
 
-    measure: str = "alpha_nDCG"
+    measure: MeasureOption = "alpha_nDCG"
     """E; without a cutoff it counts to `depth`."""
     regularisation: NotNegative = 0.001
     """What half the squared length of the weights costs."""
@@ -38,7 +38,7 @@ class SvmDivConfig(LinearConfig):
 
     depth: Count = 10
     """Documents of the sets that it learns from."""
-    measure: str = "alpha_nDCG"
+    measure: MeasureOption = "alpha_nDCG"
     """What the sets to be learned maximise (greedily); without a cutoff it counts to `depth`."""
     max_words: Count = 2000
     """Words of a topic at most, those that most documents use."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from srd_agents.training.learner import LearnerConfig
-from srd_agents.training.options import Count, Positive, Share
+from srd_agents.training.options import Count, MeasureOption, Positive, Share
 
 Pooling = Literal["max", "min", "mean"]
 
@@ -23,7 +23,7 @@ class NtnDivConfig(LearnerConfig):
     """How a slice sums up the documents ranked so far (the paper: max; the public code: min)."""
     loss: Literal["likelihood", "margin"] = "likelihood"
     """"likelihood" of the ideal ranking (R-LTR), or the "margin" between good and bad rankings (PAMM)."""
-    measure: str = "alpha_nDCG"
+    measure: MeasureOption = "alpha_nDCG"
     """What an ideal ranking maximises and margins are measured in; without a cutoff it counts to `depth`."""
     depth: Count = 10
     """Ranks of the rankings that it learns from."""

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from srd_gym.checks import check_integer, check_number, check_option, check_positive
 from srd_gym.files import PathLike, written_atomically
-from srd_gym.reading import existing_file, json_value, read_json_object, reading, refuse_pickle, shown_text
+from srd_gym.reading import existing_file, json_value, read_json_object, reading, refuse_pickle, shown, shown_text
 
 C = TypeVar("C")
 
@@ -127,7 +127,7 @@ def check_type(name: str, value: object, hint: Any) -> None:
         check_option(f"{name}:", str(value), inner)
     elif inner and isinstance(value, Mapping):
         for key, entry in value.items():
-            check_type(f"{key!r} in {name}", entry, inner[1])
+            check_type(f"{shown(key)} in {name}", entry, inner[1])
     elif inner and isinstance(value, (tuple, list)):
         for number, entry in enumerate(value, start=1):
             check_type(f"entry {number} of {name}", entry, inner[0])
@@ -145,7 +145,7 @@ def _called(hint: Any, value: object) -> str:
     kind = get_origin(hint) or hint
     if kind is Literal:
         return f"one of {', '.join(map(repr, get_args(hint)))}"
-    example = f", as [{value!r}]" if kind is tuple and isinstance(value, str) else ""
+    example = f", as [{shown(value)}]" if kind is tuple and isinstance(value, str) else ""
     return f"{_EXPECTED.get(kind, kind.__name__)}{example}"
 
 

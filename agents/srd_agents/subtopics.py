@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 from srd_agents.cautious import Cautious
 from srd_agents.heuristic.explicit import PM2, XQuAD
 from srd_gym.protocols import Ranker
+from srd_gym.reading import shown
 
 Lookup = Callable[[list[str]], ArrayLike]
 """Vectors of texts: a list of n gives [n, F]."""
@@ -50,8 +51,8 @@ def embedded(named: Sequence[Any], embed: Lookup | None) -> list[Any]:
         return list(named)
     if embed is None:
         raise ValueError(
-            f"subtopics are texts ({asked[0]!r}, ...): give embed=, a function that makes vectors [n, F] of a list of "
-            "n texts, by the model of the documents' vectors"
+            f"subtopics are texts ({shown(asked[0])}, ...): give embed=, a function that makes vectors [n, F] of a "
+            "list of n texts, by the model of the documents' vectors"
         )
     vectors = np.asarray(embed(asked))
     if vectors.ndim != 2 or len(vectors) != len(asked):
@@ -66,7 +67,9 @@ def embedded(named: Sequence[Any], embed: Lookup | None) -> list[Any]:
 def _texts(entry: Any) -> list[str]:
     """A topic's subtopics if they are texts, else nothing."""
     if isinstance(entry, str):
-        raise TypeError(f"subtopics must be a list of texts or of vectors, one a subtopic, got one text: {entry!r}")
+        raise TypeError(
+            f"subtopics must be a list of texts or of vectors, one a subtopic, got one text: {shown(entry)}"
+        )
     if not isinstance(entry, Sequence | np.ndarray) or not any(isinstance(each, str) for each in entry):
         return []
     return list(entry)

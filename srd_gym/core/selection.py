@@ -13,13 +13,14 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from srd_gym.checks import check_integer, check_option
+from srd_gym.checks import check_integer, check_option, refuse_class
 from srd_gym.core.arrays import ENOUGH, TopicArrays, TopicSource
 from srd_gym.core.episodes import Episodes, Where
 from srd_gym.core.pruner import Pruner
 from srd_gym.measures import BoundMeasure, Measure, Normalizer, measure
 from srd_gym.measures.plain import PlainMeasure
 from srd_gym.protocols import BoolArray, IntArray, Pruning, Reward, ScoreArray, SelectionStep
+from srd_gym.reading import shown as as_text
 
 OnInvalid = Literal["waste", "raise"]
 Pay = Literal["step", "end"]
@@ -52,7 +53,7 @@ class SelectionCore(Episodes):
     State arrays (see `Episodes`) belong to the core, change in place, and are read-only to callers.
 
     Args:
-        topics: a topic set, its path or name, or its arrays.
+        topics: a topic set, topics in a list, a path or name, or the arrays of topics.
         reward: whose gains are paid: a measure's name such as "alpha_DCG" (cutoff: the horizon), a `Measure`, or a
             `Reward`.
         pay: at every "step", or the whole return at the "end" (MDP-DIV's ReturnOnly).
@@ -265,9 +266,10 @@ class SelectionCore(Episodes):
 
     def _bind(self, reward: str | Measure | Reward, normalizer: Normalizer | None) -> None:
         """Bind what pays to the topics: a measure or a reward."""
+        refuse_class("reward", reward)
         if isinstance(reward, str | Measure):
             if reward in _WHEN:
-                raise ValueError(f"reward={reward!r} says when to pay: write pay={_WHEN[reward]!r} instead")
+                raise ValueError(f"reward={as_text(reward)} says when to pay: write pay={_WHEN[reward]!r} instead")
             self.bound = self.arrays.bound(measure(reward, normalizer=normalizer).plain(), self.horizon)
             self.reward_name = str(self.bound.measure)
             self._table_measures = self.arrays.table_measures(reward, self.horizon, normalizer)
@@ -373,11 +375,13 @@ class SelectionCore(Episodes):
         """The error for a masked document under on_invalid="raise"."""
         topic_index = self.arrays.topics[int(self._topic_index[episode])]
         if action >= topic_index.n_candidates:
-            why = f"topic {topic_index.query_id!r} has {topic_index.n_candidates} candidates, the rest is padding"
+            why = (
+                f"topic {as_text(topic_index.query_id)} has {topic_index.n_candidates} candidates, the rest is padding"
+            )
         elif action in self._ranking[episode]:
-            why = f"document {topic_index.doc_ids[action]!r} is ranked already"
+            why = f"document {as_text(topic_index.doc_ids[action])} is ranked already"
         else:
-            why = f"document {topic_index.doc_ids[action]!r} was pruned"
+            why = f"document {as_text(topic_index.doc_ids[action])} was pruned"
         return ValueError(
             f"candidate {action} is not on offer: {why}; choose where the action mask is 1, or use on_invalid='waste'"
         )

@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from srd_gym.checks import check_integer, check_number, check_option
 from srd_gym.measures.bound import BoundMeasure, Term, geometric_novelty, greedy_by_novelty
 from srd_gym.protocols import IntArray, ScoreArray
+from srd_gym.reading import shown
 from srd_gym.topic import GradeArray, Topic, TopicSet
 
 Normalization = Literal["ndeval", "chapelle"]
@@ -71,7 +72,7 @@ class Reference:
         check_option("normalizer", normalizer, NORMALIZERS)
         if topic.pool is None:
             raise ValueError(
-                f"topic {topic.query_id!r} has no pool of judged documents to normalise by; "
+                f"topic {shown(topic.query_id)} has no pool of judged documents to normalise by; "
                 "load the qrels with it, or use normalizer='candidates'"
             )
         return cls(topic.pool, topic.pool_ids, topic.subtopic_weights)
@@ -335,7 +336,7 @@ def judged(topic: Topic) -> GradeArray:
         ValueError: the topic is not judged.
     """
     if topic.judgments is None:
-        raise ValueError(f"topic {topic.query_id!r} has no judgments; a measure needs a judged topic")
+        raise ValueError(f"topic {shown(topic.query_id)} has no judgments; a measure needs a judged topic")
     return topic.judgments
 
 

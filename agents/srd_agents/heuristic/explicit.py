@@ -12,6 +12,7 @@ from srd_agents.heuristic.config import ExplicitConfig, XQuADConfig
 from srd_agents.heuristic.greedy import Choice, Greedy, Rows, rows_of
 from srd_agents.heuristic.trade_off import min_max, relevance_of, standardised
 from srd_gym.protocols import IntArray, ScoreArray
+from srd_gym.reading import shown
 from srd_gym.topic import FloatArray, Topic
 
 _RANKS = 25
@@ -47,8 +48,8 @@ class Explicit(Greedy):
         vectors = topic.subtopic_vectors
         if vectors is None or not topic.n_subtopics:
             raise ValueError(
-                f"topic {topic.query_id!r} has no subtopic vectors, with which {self.title} compares documents: name "
-                "subtopics (subtopic_ids) and give their vectors, or their texts and `--vectors lsa` to `srd data "
+                f"topic {shown(topic.query_id)} has no subtopic vectors, with which {self.title} compares documents: "
+                "name subtopics (subtopic_ids) and give their vectors, or their texts and `--vectors lsa` to `srd data "
                 "build` or `srd train`; or take mmr, msd or dpp, which need none"
             )
         weights = np.ones(len(vectors)) if topic.subtopic_weights is None else topic.subtopic_weights

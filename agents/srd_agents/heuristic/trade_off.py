@@ -12,6 +12,7 @@ from srd_agents.heuristic.config import MMRConfig, TradeOffConfig
 from srd_agents.heuristic.greedy import BLOCK, ByObjective, Greedy, Objective, Rows, rows_of
 from srd_agents.heuristic.lazy import lazily
 from srd_gym.protocols import IntArray
+from srd_gym.reading import shown
 from srd_gym.topic import FloatArray, Topic
 
 LAZY_FROM = BLOCK // 2
@@ -249,7 +250,7 @@ def relevance_of(topic: Topic, kind: str, ranker: str) -> FloatArray:
     if kind == "cosine":
         if topic.query_vector is None:
             raise ValueError(
-                f"topic {topic.query_id!r} has no query vector, so {ranker} has no relevance by cosine; "
+                f"topic {shown(topic.query_id)} has no query vector, so {ranker} has no relevance by cosine; "
                 "give query vectors, or use relevance='scores' where there are retrieval scores"
             )
         query = rows_of(topic.query_vector[None]).unit(0)
@@ -257,7 +258,7 @@ def relevance_of(topic: Topic, kind: str, ranker: str) -> FloatArray:
     scores = topic.retrieval_scores
     if scores is None:
         raise ValueError(
-            f"topic {topic.query_id!r} has no retrieval scores, which {ranker} with relevance={kind!r} needs; "
+            f"topic {shown(topic.query_id)} has no retrieval scores, which {ranker} with relevance={kind!r} needs; "
             "use relevance='cosine'"
         )
     if kind == "raw_scores":

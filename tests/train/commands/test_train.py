@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from run_srd import Srd
 
-from srd_agents.fitting import Validation
+from srd_agents.fitting import Validation, torch_threads
 from srd_agents.learner import Learner
 from srd_agents.mdp_div.agent import MdpDivBatched
 from srd_agents.registry import make_ranker
@@ -25,7 +25,6 @@ from srd_gym.data.parquet import read_topics, write_topics
 from srd_gym.data.synthetic import generate
 from srd_gym.files import held
 from srd_gym.trec_files import read_run
-from srd_train.experiment.fit import torch_threads
 
 QUICK = ("--epochs", "3", "--patience", "0")
 

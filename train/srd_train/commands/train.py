@@ -229,7 +229,7 @@ def _check_folder(options: Train, spec: RankerSpec) -> None:
 def _metadata(options: Train, topics: TopicSet, split: Split) -> dict[str, Any]:
     """What the model folder records of its training."""
     return {
-        "topic_set": {"name": topics.name, "fingerprint": topics.fingerprint, "marks": list(split.train.marks)},
+        "topic_set": {**split.train.origin, "fingerprint": topics.fingerprint},
         "split": dict(split.description),
         "test_query_ids": None if split.test is None else list(split.test.query_ids),
         "vectors": options.vectors,

@@ -328,6 +328,11 @@ def _check_counts(topic: Topic) -> None:
         )
 
 
+def name_of(ranker: object) -> str:
+    """What errors call a ranker: its name, in the registry where it is there, else its class."""
+    return str(ranker if isinstance(ranker, str) else getattr(ranker, "name", type(ranker).__name__))
+
+
 def checked_ranking(ranking: Any, topic: Topic, ranker: object) -> NDArray[np.int64]:
     """What a ranker returned, if it is a ranking of the topic.
 
@@ -353,8 +358,7 @@ def checked_ranking(ranking: Any, topic: Topic, ranker: object) -> NDArray[np.in
     elif documents and (min(distinct) < 0 or max(distinct) >= topic.n_candidates):
         wrong = f"ranks a document that topic {query_id} does not have; they are 0 to {topic.n_candidates - 1}"
     if wrong:
-        name = ranker if isinstance(ranker, str) else getattr(ranker, "name", type(ranker).__name__)
-        raise ValueError(f"ranker {shown(name)} {wrong}")
+        raise ValueError(f"ranker {shown(name_of(ranker))} {wrong}")
     return found.astype(np.int64, copy=False)
 
 

@@ -359,7 +359,9 @@ def tell_foreign(who: str, metadata: Mapping[str, Any], ranked: Iterable[Mapping
         ranked: the `TopicSet.origin` of the topics to rank, or of each of their files.
     """
     trained = metadata.get("topic_set")
-    for origin in ranked if isinstance(trained, Mapping) else ():
+    if not isinstance(trained, Mapping):
+        return
+    for origin in ranked:
         known = None not in (origin["encoder"], trained.get("encoder"))
         if any(origin[name] != trained.get(name) for name in (["encoder"] if known else ["name", "marks"])):
             warnings.warn(

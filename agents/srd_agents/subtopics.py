@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 
 from srd_agents.cautious import Cautious
 from srd_agents.heuristic.explicit import PM2, XQuAD
+from srd_gym.checks import name_of
 from srd_gym.protocols import Ranker
 from srd_gym.reading import shown
 
@@ -28,9 +29,9 @@ def check_uses_subtopics(ranker: Ranker) -> None:
     """
     ours = type(ranker).__module__.startswith("srd_agents.")
     if ours and not isinstance(ranker, XQuAD | PM2 | Cautious):
-        name = getattr(ranker, "name", type(ranker).__name__)
         raise ValueError(
-            f"ranker {name!r} cannot use subtopics; leave subtopics= out, or take one that can: xquad, pm2, cautious"
+            f"ranker {shown(name_of(ranker))} cannot use subtopics; leave subtopics= out, or take one that can: xquad, "
+            "pm2, cautious"
         )
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from srd_gym.checks import check_integer, check_number, check_option, checked_ranking, refuse_class
+from srd_gym.checks import check_integer, check_number, check_option, checked_ranking, name_of, refuse_class
 from srd_gym.protocols import BoolArray, IntArray, Ranker, ScoreArray, SequentialScorer
 from srd_gym.pruning.knn import _ROUNDING
 from srd_gym.reading import shown
@@ -100,7 +100,7 @@ class ByRanker:
             methods = "`rank` and `rank_batch`" if self.when == "reset" else "`score`"
             raise TypeError(
                 f"pruning by a ranker with when={self.when!r} needs {methods} (srd_gym.protocols.{needed.__name__}), "
-                f"which {type(ranker).__name__} lacks; mmr and ntn-div have all of them"
+                f"which {name_of(ranker)} lacks; mmr and ntn-div have all of them"
             )
 
 
@@ -158,7 +158,7 @@ class BoundByRanker:
             found = checked_ranking(self._ranker.rank(topic, topic.n_candidates), topic, self._ranker)
             if len(found) < topic.n_candidates:
                 raise ValueError(
-                    f"topic {shown(topic.query_id)}, pruning by {type(self._ranker).__name__}: asked for "
+                    f"topic {shown(topic.query_id)}, pruning by ranker {name_of(self._ranker)}: asked for "
                     f"{topic.n_candidates} documents, the ranker returned {len(found)}"
                 )
             self._rankings[topic_index] = found
@@ -168,7 +168,7 @@ class BoundByRanker:
 def _checked_scores(scores: Any, topic: Topic, pool: BoolArray, ranker: Any) -> ScoreArray:
     """[N] float64, if there is a number for each candidate on offer."""
     found = np.asarray(scores, dtype=np.float64)
-    who = f"topic {shown(topic.query_id)}, pruning by {type(ranker).__name__}:"
+    who = f"topic {shown(topic.query_id)}, pruning by ranker {name_of(ranker)}:"
     if found.shape != (topic.n_candidates,):
         raise ValueError(f"{who} expected scores of shape ({topic.n_candidates},), got {found.shape}")
     if np.isnan(found[pool]).any():

@@ -17,6 +17,8 @@ from srd_gym.topic import Topic
 class RetrievalOrder:
     """The candidates in the order in which they were retrieved: what every other ranker has to beat."""
 
+    name = "retrieval-order"
+
     def rank(self, topic: Topic, k: int) -> IntArray:
         """The first k candidates: [min(k, N)] int64.
 
@@ -42,6 +44,8 @@ class RandomOrder:
     Args:
         config: the seed.
     """
+
+    name = "random"
 
     def __init__(self, config: RandomConfig | None = None) -> None:
         self.config = config or RandomConfig()

@@ -40,17 +40,17 @@ class TradeOff(Greedy, Objective):
 
     def _relevance(self, topic: Topic) -> FloatArray:
         """[N] float32."""
-        return relevance_of(topic, self.config.relevance, self.title)
+        return relevance_of(topic, self.config.relevance, f"ranker {self.name!r}")
 
     def _shape(self, topic: Topic) -> tuple[int, ...]:
-        return topic.require_vectors(self.title).shape
+        return topic.require_vectors(f"ranker {self.name!r}").shape
 
     def _choice(self, topics: Sequence[Topic], most: int) -> ByObjective:
-        vectors = _stacked([topic.require_vectors(self.title) for topic in topics])
+        vectors = _stacked([topic.require_vectors(f"ranker {self.name!r}") for topic in topics])
         return ByObjective(vectors, _stacked([self._value(topic) for topic in topics]), self, most)
 
     def _first(self, topics: Sequence[Topic], k: int) -> Iterable[IntArray]:
-        vectors = topics[0].require_vectors(self.title)
+        vectors = topics[0].require_vectors(f"ranker {self.name!r}")
         if vectors.size <= LAZY_FROM:
             return super()._first(topics, k)
         return [self._large(vectors, self._value(topics[0]), k)]
@@ -72,7 +72,7 @@ class MMR(TradeOff):
         config: lambda, and what counts as relevance and similarity.
     """
 
-    title = "MMR"
+    name = "mmr"
 
     def __init__(self, config: MMRConfig | None = None) -> None:
         config = config or MMRConfig()
@@ -105,7 +105,7 @@ class MSD(TradeOff):
         config: lambda, and what counts as relevance.
     """
 
-    title = "MSD"
+    name = "msd"
 
     def _large(self, vectors: FloatArray, value: FloatArray, k: int) -> IntArray:
         return _by_fast_products(rows_of(vectors), value, k, self._weight)
@@ -172,7 +172,7 @@ class DPP(TradeOff):
         config: lambda, and what counts as relevance.
     """
 
-    title = "DPP"
+    name = "dpp"
     start = 1.0
     falls_at_once = True
 

@@ -60,8 +60,8 @@ class DiverseCompressor(BaseDocumentCompressor):
 
         Raises:
             TypeError: vectors or scores that are no numbers.
-            ValueError: a document without the score that `score_key` names, or without a vector, vectors of two widths, numbers that are not finite, or
-                what the ranker refuses.
+            ValueError: a document without a vector or without the score that `score_key` names, vectors of two widths,
+                numbers that are not finite, or what the ranker refuses.
         """
         if not documents:
             return []

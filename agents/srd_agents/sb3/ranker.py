@@ -47,6 +47,8 @@ class SB3Ranker:
         ValueError: an algorithm or a policy that cannot rank new topics; the message says why.
     """
 
+    name = "sb3"
+
     def __init__(self, model: BaseAlgorithm) -> None:
         from srd_agents.sb3.extractor import CandidateExtractor
 

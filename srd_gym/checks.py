@@ -61,8 +61,8 @@ def near(given: str, known: Iterable[str]) -> list[str]:
 
     A name is abbreviated by the beginnings of its words, as `learning_rate` by "lr" and "learn-rate".
     """
-    folded = {name.casefold(): name for name in known}
-    asked = given.casefold()[:_LONGEST_NAME]
+    folded = {name.casefold().strip("-"): name for name in known}
+    asked = given.casefold().strip("-")[:_LONGEST_NAME]
     letters = re.sub(r"[\W_]", "", asked)
     shorter = [name for name in folded if len(letters) > 1 and _abbreviates(letters, re.split(r"[\W_]+", name))]
     alike = difflib.get_close_matches(asked, folded, n=3, cutoff=0.5)

@@ -350,7 +350,7 @@ def _safetensors() -> tuple[Any, Callable[..., bytes]]:
         import safetensors
         from safetensors.numpy import save
     except ImportError as error:
-        raise ImportError('saving and loading models needs safetensors: pip install "srd-gym[agents]"') from error
+        raise ImportError('saving and loading models needs safetensors: pip install "srd-gym[cli]"') from error
     return safetensors, save
 
 

@@ -32,7 +32,7 @@ from srd_gym.checks import check_integer
 from srd_gym.core.arrays import TopicSource, topics_from
 from srd_gym.files import PathLike, held_back
 from srd_gym.measures import Measure, measure, references
-from srd_gym.measures.base import judged
+from srd_gym.measures.base import judged, tell_irrelevant
 from srd_gym.protocols import IntArray, Ranker, ScoreArray
 from srd_gym.reading import reading, shown
 from srd_gym.topic import TopicSet
@@ -89,6 +89,8 @@ class Validation:
         """The measure in canonical notation."""
         self.depth = min(chosen.cutoff or topics.max_candidates, topics.max_candidates)
         """Documents asked of the ranker per topic."""
+        grades = ((topic.query_id, judged(topic)) for topic in topics)
+        tell_irrelevant(f"topic set {shown(topics.name)}", grades, [chosen.rel])
         self._bound = chosen.bind(references(topics, chosen.normalizer), self.depth)
 
     def score(self, rankings: Sequence[IntArray]) -> ScoreArray:

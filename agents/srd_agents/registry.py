@@ -262,7 +262,8 @@ def _imported(path: str, owner: str) -> type[Any]:
         found: type[Any] = getattr(importlib.import_module(module), name)
     except ModuleNotFoundError as error:
         if error.name in ("torch", "safetensors"):
-            raise ImportError(f'ranker {owner!r} needs {error.name}: pip install "srd-gym[agents]"') from error
+            extra = "agents" if error.name == "torch" else "cli"
+            raise ImportError(f'ranker {owner!r} needs {error.name}: pip install "srd-gym[{extra}]"') from error
         raise
     return found
 

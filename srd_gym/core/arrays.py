@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from srd_gym.checks import check_integer
 from srd_gym.files import PathLike
 from srd_gym.measures import BoundMeasure, Measure, Normalizer, default_normalizer, measure, references
+from srd_gym.measures.base import tell_irrelevant
 from srd_gym.protocols import IntArray
 from srd_gym.reading import shown as as_text
 from srd_gym.topic import FloatArray, GradeArray, Topic, TopicSet, as_topic_set
@@ -139,7 +140,12 @@ class TopicArrays:
         """The measure bound to the topics, once for all who share the arrays; a missing cutoff is the horizon."""
         normalizer = what.normalizer or default_normalizer(self.topics)
 
+        def tell() -> None:
+            grades = ((topic.query_id, topic.judgments) for topic in self.topics if topic.judgments is not None)
+            tell_irrelevant(f"topic set {as_text(self.topics.name)}", grades, [what.rel])
+
         def bind() -> BoundMeasure:
+            self.cache(("told", what.rel), tell)
             judged = self.cache(("references", normalizer), lambda: references(self.topics, normalizer))
             return what.bind(judged, horizon, self.max_subtopics)
 

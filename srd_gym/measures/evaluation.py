@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from srd_gym.measures.base import Measure, Normalizer, Reference, default_normalizer
+from srd_gym.measures.base import Measure, Normalizer, Reference, default_normalizer, tell_irrelevant
 from srd_gym.measures.catalogue import measure
 from srd_gym.protocols import IntArray
 from srd_gym.reading import shown
@@ -93,6 +93,9 @@ def evaluate(
     for query_id in rankings:
         topics.position(query_id)
     judged = [topic for topic in topics if topic.judgments is not None]
+    levels = [each.rel for each in wanted.values()]
+    grades = ((topic.query_id, topic.judgments) for topic in judged if topic.judgments is not None)
+    tell_irrelevant(f"topic set {shown(topics.name)}", grades, levels)
     rows = {
         topic.query_id: (topic.judgments, _checked(rankings[topic.query_id], topic))
         for topic in judged
@@ -143,6 +146,8 @@ def evaluate_run(qrels: Qrels, run: Run, measures: Iterable[str | Measure]) -> E
                 [position.get(doc_id, -1) for doc_id in run.rankings[query_id][:longest]], dtype=np.int64
             )
             rows[query_id] = judged.judgments, ranking
+    grades = ((query_id, judged.judgments) for query_id, judged in qrels.topics.items())
+    tell_irrelevant("qrels", grades, [each.rel for each in wanted.values()])
     return _scored(wanted, rows, {"pool": references}, "pool", unjudged)
 
 

@@ -19,6 +19,7 @@ from srd_gym.topic import Topic
 
 EXPLICIT = ("xquad", "pm2")
 BY_VECTORS = ("mmr", "msd", "dpp")
+TOLD = (*EXPLICIT, *BY_VECTORS)
 
 
 def topic(n: int, seed: int = 0, subtopics: int = 3, **changes: Any) -> Topic:
@@ -37,7 +38,7 @@ UNNAMED = UNTOLD | {"subtopic_ids": (), "judgments": None}
 @pytest.mark.parametrize(
     ("names", "options", "changes", "message"),
     [
-        ((*EXPLICIT, *BY_VECTORS), {}, SCORES | {"doc_vectors": None}, "'q0' has no document vectors, which {who} needs"),
+        (TOLD, {}, SCORES | {"doc_vectors": None}, "'q0' has no document vectors, which {who} needs"),
         ((*BY_VECTORS, "xquad"), {}, NEITHER, "no query vector, so {who} has no.*relevance='scores'"),
         ((*BY_VECTORS, "xquad"), {"relevance": "rank"}, {}, "scores, which {who} with relevance='rank' needs"),
         (EXPLICIT, {}, UNTOLD, "'q0' has no subtopic vectors, with which {who} compares.*--vectors lsa.*take mmr"),

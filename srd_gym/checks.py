@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import inspect
+import re
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+
+from srd_gym.reading import few, shown, shown_text
 
 if TYPE_CHECKING:
     from srd_gym.topic import Topic
@@ -18,9 +22,17 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., None])
 _FEW = 5
 """Names that are listed even where near ones are suggested."""
+_LISTED = 40
+"""Names that are listed where none is near."""
+_LONGEST_NAME = 100
+"""Letters that are compared with names."""
+_LONGEST = 1_500
+"""Characters of an error."""
 _MANY = 8
 """Rankings that are faster looked at together."""
 _IDS = ("doc_ids", "subtopic_ids", "pool_ids")
+_BY_SUBTOPIC = {"judgments": 1, "pool": 1, "subtopic_texts": 0, "subtopic_vectors": 0, "subtopic_weights": 0}
+"""Fields with an entry for each subtopic -> the dimension of these entries."""
 _TEXTS = (*_IDS, "doc_texts", "subtopic_texts", "feature_names")
 
 
@@ -37,12 +49,34 @@ def unknown(kind: str, given: str, known: Iterable[str], hint: str = "") -> Valu
         A `ValueError` to raise.
     """
     names = sorted(known)
-    folded = {name.casefold(): name for name in names}
-    near = [folded[match] for match in difflib.get_close_matches(given.casefold(), folded, n=3, cutoff=0.5)]
-    advice = [f"Did you mean {' or '.join(near)}?"] if near else []
-    if not near or len(names) <= _FEW:
-        advice.append(f"Known: {', '.join(names)}.")
-    return ValueError(" ".join(filter(None, [f"unknown {kind} {given!r}.", *advice, hint])))
+    alike = near(given, names)
+    advice = [f"Did you mean {' or '.join(map(shown_text, alike))}?"] if alike else []
+    if not alike or len(names) <= _FEW:
+        advice.append(f"Known: {few(names, _LISTED)}.")
+    return ValueError(" ".join(filter(None, [f"unknown {kind} {shown(given)}.", *advice, hint])))
+
+
+def near(given: str, known: Iterable[str]) -> list[str]:
+    """Up to three of the known names that somebody may have meant: those it abbreviates, then those spelt alike.
+
+    A name is abbreviated by the beginnings of its words, as `learning_rate` by "lr" and "learn-rate".
+    """
+    folded = {name.casefold().strip("-"): name for name in known}
+    asked = given.casefold().strip("-")[:_LONGEST_NAME]
+    letters = re.sub(r"[\W_]", "", asked)
+    shorter = [name for name in folded if len(letters) > 1 and _abbreviates(letters, re.split(r"[\W_]+", name))]
+    alike = difflib.get_close_matches(asked, folded, n=3, cutoff=0.5)
+    return [folded[match] for match in dict.fromkeys([*sorted(shorter, key=len), *alike])][:3]
+
+
+def _abbreviates(letters: str, words: list[str]) -> bool:
+    """Whether the letters are the beginnings of the words, one after the other; the last words may lack."""
+    if not letters:
+        return True
+    if not words:
+        return False
+    begun = (size for size in range(len(words[0]), 0, -1) if letters.startswith(words[0][:size]))
+    return any(_abbreviates(letters[size:], words[1:]) for size in begun)
 
 
 def check_option(name: str, given: object, known: Iterable[str]) -> None:
@@ -51,8 +85,9 @@ def check_option(name: str, given: object, known: Iterable[str]) -> None:
     Raises:
         ValueError: another word.
     """
-    if given not in (words := tuple(known)):
-        raise unknown(name, str(given), words)
+    words = tuple(known)
+    if not isinstance(given, str) or given not in words:
+        raise unknown(name, given if isinstance(given, str) else shown(given), words)
 
 
 def check_integer(name: str, value: object, least: int, most: int = 2**63 - 1) -> None:
@@ -63,11 +98,11 @@ def check_integer(name: str, value: object, least: int, most: int = 2**63 - 1) -
         ValueError: one out of range.
     """
     if isinstance(value, bool) or not isinstance(value, int | np.integer):
-        raise TypeError(f"{name} must be a whole number, got {value!r} ({type(value).__name__})")
+        raise TypeError(f"{name} must be a whole number, got {shown(value)} ({type(value).__name__})")
     if value < least:
-        raise ValueError(f"{name} must be at least {least}, got {value}")
+        raise ValueError(f"{name} must be at least {least}, got {shown(int(value))}")
     if value > most:
-        raise ValueError(f"{name} must be at most {most:,}, got {value}")
+        raise ValueError(f"{name} must be at most {most:,}, got {shown(int(value))}")
 
 
 def check_number(name: str, value: object, least: float, most: float = sys.float_info.max) -> None:
@@ -78,10 +113,11 @@ def check_number(name: str, value: object, least: float, most: float = sys.float
         ValueError: one out of range, infinity or NaN.
     """
     if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
-        raise TypeError(f"{name} must be a number, got {value!r} ({type(value).__name__})")
+        raise TypeError(f"{name} must be a number, got {shown(value)} ({type(value).__name__})")
     if not least <= value <= most:
         wanted = f"between {least:g} and {most:g}" if most < sys.float_info.max else f"finite and at least {least:g}"
-        raise ValueError(f"{name} must be {wanted}, got {value}")
+        given = value.item() if isinstance(value, np.generic) else value
+        raise ValueError(f"{name} must be {wanted}, got {shown(given)}")
 
 
 def check_positive(name: str, value: object) -> None:
@@ -122,6 +158,32 @@ def finite_numbers(who: str, given: Any, shape: tuple[int, ...]) -> NDArray[Any]
     raise ValueError(f"{who}: expected finite numbers of shape {shape}, got {came}")
 
 
+def refuse_class(name: str, value: object) -> None:
+    """Refuse a class where an object of it is wanted.
+
+    Raises:
+        TypeError: a class; the message says to call it.
+    """
+    if isinstance(value, type):
+        raise TypeError(f"{name} must be an object, got the class {value.__name__}: write {value.__name__}(...)")
+
+
+class ArgumentError(TypeError):
+    """An argument of the wrong kind; its text stays short where Gymnasium adds all arguments to it."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(shown_text(text, _LONGEST))
+
+
+@contextlib.contextmanager
+def argument_errors() -> Iterator[None]:
+    """Turn every TypeError of a constructor into an `ArgumentError`."""
+    try:
+        yield
+    except TypeError as error:
+        raise ArgumentError(str(error)) from error
+
+
 def refuse_arguments(call: Callable[..., Any], given: Mapping[str, object], renamed: Mapping[str, str]) -> None:
     """Refuse keyword arguments that a call does not take, by its signature.
 
@@ -137,7 +199,7 @@ def refuse_arguments(call: Callable[..., Any], given: Mapping[str, object], rena
     known = [parameter.name for parameter in parameters if parameter.kind is not parameter.VAR_KEYWORD]
     for name in given:
         if name in renamed:
-            raise TypeError(f"{call.__name__} has no argument {name!r} any more: write {renamed[name]} instead")
+            raise TypeError(f"{call.__name__} has no argument {shown(name)} any more: write {renamed[name]} instead")
         if name not in known:
             raise TypeError(str(unknown(f"argument of {call.__name__}:", name, known)))
 
@@ -163,22 +225,37 @@ def hands_on(to: Callable[..., Any], *, but: Iterable[str] = ()) -> Callable[[F]
 
 def check_topic(topic: Topic) -> None:
     """Convert, check and freeze every field of a topic under construction."""
+    _number_subtopics(topic)
     _check_texts(topic)
     _check_arrays(topic)
     _check_counts(topic)
 
 
+def _number_subtopics(topic: Topic) -> None:
+    """Ids "1", "2", ... for subtopics that come without: as many as there are judged, named or weighed."""
+    if not isinstance(topic.subtopic_ids, tuple | list) or topic.subtopic_ids:
+        return
+    for name, axis in _BY_SUBTOPIC.items():
+        if (value := getattr(topic, name)) is None:
+            continue
+        with contextlib.suppress(ValueError):  # rows of several lengths are refused later
+            shape = np.shape(value)
+            count = shape[axis] if len(shape) > axis else 0
+            object.__setattr__(topic, "subtopic_ids", tuple(str(s + 1) for s in range(count)))
+            return
+
+
 def _fault(topic: Topic, found: str, kind: type[Exception] = ValueError) -> Exception:
     """The error about a topic."""
-    return kind(f"topic {topic.query_id!r}: {found}")
+    return kind(f"topic {shown(topic.query_id)}: {found}")
 
 
 def _check_texts(topic: Topic) -> None:
     """Ids and texts are text, and ids differ."""
     if not isinstance(topic.query_id, str):
-        raise TypeError(f"query_id must be text, got {topic.query_id!r} ({type(topic.query_id).__name__})")
+        raise TypeError(f"query_id must be text, got {shown(topic.query_id)} ({type(topic.query_id).__name__})")
     if not isinstance(topic.query_text, str | None):
-        raise _fault(topic, f"query_text must be text or None, got {topic.query_text!r}", TypeError)
+        raise _fault(topic, f"query_text must be text or None, got {shown(topic.query_text)}", TypeError)
     for name in _TEXTS:
         value = getattr(topic, name)
         if value is not None:
@@ -186,19 +263,19 @@ def _check_texts(topic: Topic) -> None:
             object.__setattr__(topic, name, texts)
             if name in _IDS and len(set(texts)) < len(texts):
                 (twice, _), *_ = Counter(texts).most_common(1)
-                raise _fault(topic, f"{name} holds {twice!r} twice; keep one of them")
+                raise _fault(topic, f"{name} holds {shown(twice)} twice; keep one of them")
     if not topic.doc_ids:
-        raise ValueError(f"topic {topic.query_id!r} has no candidates; expected at least one document")
+        raise ValueError(f"topic {shown(topic.query_id)} has no candidates; expected at least one document")
 
 
 def _texts(topic: Topic, name: str, value: Any) -> tuple[str, ...]:
     """The value as a tuple of text; one text alone would be taken apart letter by letter."""
     if isinstance(value, str):
-        raise _fault(topic, f"{name} must be a sequence of texts, got the single text {value!r}", TypeError)
+        raise _fault(topic, f"{name} must be a sequence of texts, got the single text {shown(value)}", TypeError)
     texts = tuple(value)
     wrong = [entry for entry in texts if not isinstance(entry, str)]
     if wrong:
-        raise _fault(topic, f"{name} must be text, got {wrong[0]!r} ({type(wrong[0]).__name__})", TypeError)
+        raise _fault(topic, f"{name} must be text, got {shown(wrong[0])} ({type(wrong[0]).__name__})", TypeError)
     return texts
 
 
@@ -277,6 +354,11 @@ def _check_counts(topic: Topic) -> None:
         )
 
 
+def name_of(ranker: object) -> str:
+    """What errors call a ranker: its name, in the registry where it is there, else its class."""
+    return str(ranker if isinstance(ranker, str) else getattr(ranker, "name", type(ranker).__name__))
+
+
 def checked_ranking(ranking: Any, topic: Topic, ranker: object) -> NDArray[np.int64]:
     """What a ranker returned, if it is a ranking of the topic.
 
@@ -290,21 +372,19 @@ def checked_ranking(ranking: Any, topic: Topic, ranker: object) -> NDArray[np.in
     """
     found: NDArray[Any] = np.asarray(ranking)
     documents = found.tolist()
+    query_id = shown(topic.query_id)
     wrong = ""
     if found.ndim != 1 or (documents and found.dtype.kind not in "iu"):
-        wrong = (
-            f"returned {found.dtype} of shape {found.shape} for topic {topic.query_id!r}; expected whole numbers [K]"
-        )
+        wrong = f"returned {found.dtype} of shape {found.shape} for topic {query_id}; expected whole numbers [K]"
     elif len(distinct := set(documents)) < len(documents):
         wrong = (
-            f"ranks a document of topic {topic.query_id!r} twice, as where scores are no numbers: are its vectors too "
-            "large? Scale them as those of training"
+            f"ranks a document of topic {query_id} twice, as where scores are no numbers: are its vectors too large? "
+            "Scale them as those of training"
         )
     elif documents and (min(distinct) < 0 or max(distinct) >= topic.n_candidates):
-        wrong = f"ranks a document that topic {topic.query_id!r} does not have; they are 0 to {topic.n_candidates - 1}"
+        wrong = f"ranks a document that topic {query_id} does not have; they are 0 to {topic.n_candidates - 1}"
     if wrong:
-        name = ranker if isinstance(ranker, str) else getattr(ranker, "name", type(ranker).__name__)
-        raise ValueError(f"ranker {name!r} {wrong}")
+        raise ValueError(f"ranker {shown(name_of(ranker))} {wrong}")
     return found.astype(np.int64, copy=False)
 
 

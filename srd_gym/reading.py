@@ -7,16 +7,19 @@ the one place that turns them into a ValueError that names the file, the place i
 from __future__ import annotations
 
 import contextlib
+import errno
 import gzip
 import io
 import json
 import math
 import os
+import reprlib
 import zipfile
 import zlib
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -32,7 +35,17 @@ _USUAL_GROWTH = 100
 _ALWAYS = 16 * 2**20
 _GZIP_MAGIC = b"\x1f\x8b"
 _SHOWN = 80
+_FEW = 5
+_LISTED = 800
 _BLOCK = 2**16
+_COMPRESSIONS = {
+    b"\xfd7zXZ\0": "xz",
+    b"\x28\xb5\x2f\xfd": "zstd",
+    b"\x04\x22\x4d\x18": "lz4",
+    b"7z\xbc\xaf\x27\x1c": "7z",
+}
+_COMPRESSIONS |= {b"BZh%d1AY&SY" % level: "bz2" for level in range(1, 10)}
+"""First bytes of files that no reader here unpacks -> what packed them."""
 
 
 def existing_file(path: PathLike, what: str, *, pipe: bool = False) -> Path:
@@ -48,10 +61,10 @@ def existing_file(path: PathLike, what: str, *, pipe: bool = False) -> Path:
         ValueError: a path that no file can have, a folder, an empty file, or a pipe where none will do.
     """
     if "\0" in os.fspath(path):
-        raise ValueError(f"{what}: {os.fspath(path)!r} holds a zero byte; no path can")
+        raise ValueError(f"{what}: {shown(os.fspath(path))} holds a zero byte; no path can")
     found = Path(path)
-    if not found.exists():
-        raise FileNotFoundError(f"{what}: no file at {found}; check the path")
+    if not exists(found):
+        raise FileNotFoundError(f"{what}: no file at {shown_text(str(found))}; check the path")
     if found.is_dir():
         raise ValueError(f"{what}: {found} is a folder; expected a file")
     if not found.is_file():
@@ -61,6 +74,16 @@ def existing_file(path: PathLike, what: str, *, pipe: bool = False) -> Path:
     if found.stat().st_size == 0:
         raise ValueError(f"{what}: {found} is empty; expected at least one line")
     return found
+
+
+def exists(path: Path) -> bool:
+    """Whether something is there; nothing is where no path can be so long."""
+    try:
+        return path.exists()
+    except OSError as error:
+        if error.errno != errno.ENAMETOOLONG:
+            raise
+        return False
 
 
 @dataclass(slots=True)
@@ -98,6 +121,10 @@ def reading(path: PathLike, what: str, expected: str, advice: str) -> Iterator[P
             raise
         if type(error) is ValueError and _names(str(error), str(path), what):
             raise
+        if packed := _packed_by(path):
+            raise ValueError(
+                f"{what}: {path} is compressed by {packed}, and only gzip is unpacked here: unpack it first"
+            ) from error
         where = f"{what}: {path}{place.at}"
         if isinstance(error, gzip.BadGzipFile | EOFError | zlib.error):
             raise ValueError(f"{where}: broken gzip file, or a file that was cut off ({error}); {advice}") from error
@@ -109,6 +136,15 @@ def reading(path: PathLike, what: str, expected: str, advice: str) -> Iterator[P
 def _names(text: str, path: str, what: str) -> bool:
     """Whether an error says which file it is about; a file may have a name that is a word of any error, such as "a"."""
     return text.startswith((f"{what}: {path}", path)) or ("/" in path and path in text)
+
+
+def _packed_by(path: PathLike) -> str | None:
+    """The compression of a file that no reader here unpacks, if it has one."""
+    if not Path(path).is_file():
+        return None
+    with Path(path).open("rb") as stream:
+        start = stream.read(16)
+    return next((name for magic, name in _COMPRESSIONS.items() if start.startswith(magic)), None)
 
 
 def _of_the_system(error: OSError) -> bool:
@@ -131,9 +167,28 @@ def shown_text(text: str, length: int = 4 * _SHOWN) -> str:
     return text if len(text) <= length else f"{text[:length]}..."
 
 
-def shown(value: str) -> str:
-    """The value as a Python literal (control characters escaped), cut to a length that fits an error message."""
-    return repr(shown_text(value, _SHOWN))
+def shown(value: object) -> str:
+    """A value as Python writes it (control characters escaped), cut to a length that fits an error message.
+
+    Of a large list or table only the first entries are looked at.
+    """
+    if isinstance(value, str):
+        return repr(shown_text(value, _SHOWN))
+    try:
+        return shown_text(reprlib.repr(value), _SHOWN)
+    except ValueError:  # Python writes no whole number of so many digits
+        return f"{type(value).__name__} too long to show"
+
+
+def few(names: Collection[object], most: int = _FEW) -> str:
+    """The first names, as many as fit an error message, and how many more there are."""
+    first: list[str] = []
+    for name in islice(names, most):
+        first.append(shown_text(str(name), _SHOWN))
+        if sum(map(len, first)) > _LISTED:
+            break
+    rest = len(names) - len(first)
+    return ", ".join(first) + (f" and {rest:,} more" if rest else "")
 
 
 def plain_float(text: str) -> float:

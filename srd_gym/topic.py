@@ -14,8 +14,10 @@ from typing import Any, Self, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from srd_gym.checks import check_topic, unknown
+from srd_gym.checks import check_integer, check_topic, unknown
 from srd_gym.files import looked_at
+from srd_gym.reading import shown
+from srd_gym.showing import topic_table
 
 FloatArray = NDArray[np.float32]
 GradeArray = NDArray[np.int8]
@@ -47,7 +49,7 @@ class Topic:
     retrieval_scores: FloatArray | None = None
     """[N] float32, higher is better, never rising along the candidates; None where there is no retrieval order."""
     subtopic_ids: tuple[str, ...] = ()
-    """Ids of the S subtopics."""
+    """Ids of the S subtopics; "1", "2", ... unless given."""
     subtopic_texts: tuple[str, ...] | None = None
     """S texts; explicit methods (xQuAD, PM-2) read them."""
     subtopic_vectors: FloatArray | None = None
@@ -67,6 +69,23 @@ class Topic:
 
     def __post_init__(self) -> None:
         check_topic(self)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        # Nothing in it changes, and Gymnasium copies environment arguments deeply whenever a spec is asked for.
+        return self
+
+    def __repr__(self) -> str:
+        text = "" if self.query_text is None else f", {shown(self.query_text)}"
+        width = "no vectors" if self.vector_width is None else f"vector width {self.vector_width}"
+        judged = "judged" if self.labelled else "not judged"
+        return (
+            f"Topic({shown(self.query_id)}{text}: {self.n_candidates} candidates, {self.n_subtopics} subtopics, "
+            f"{width}, {judged})"
+        )
+
+    def _repr_html_(self) -> str:
+        """A table of the first candidates, for notebooks."""
+        return topic_table(self)
 
     @property
     def n_candidates(self) -> int:
@@ -103,7 +122,7 @@ class Topic:
             ValueError: there are none; the message says how to make some.
         """
         if self.doc_vectors is None:
-            raise _no_vectors(f"topic {self.query_id!r}", who)
+            raise _no_vectors(f"topic {shown(self.query_id)}", who)
         looked_at(self.doc_vectors.nbytes)
         return self.doc_vectors
 
@@ -129,46 +148,64 @@ class Topic:
 class TopicSet(Sequence[Topic]):
     """Topics with one vector width, in a fixed order; slicing and selecting give topic sets.
 
+    `topics[3]` is the fourth topic, `topics["jaguar"]` the one of that query id.
+
     Args:
         topics: the topics; query ids must differ, and all must agree on the vector width (or all lack vectors).
         name: what tables call the set, e.g. "ambient" or "trec-rl4srd".
         simulated: the vectors were drawn from the judgments, not from texts. Every table prints it.
         transductive: the vectors were fitted on texts of all folds. Every table prints it.
+        encoder: what made the vectors, where that is known: a file's name or a model's. A model that was trained on
+            vectors of another encoder says so when it ranks.
 
     Raises:
+        TypeError: something else than topics.
         ValueError: a repeated query id, or topics of different widths; the message names them.
     """
 
     def __init__(
-        self, topics: Iterable[Topic], *, name: str, simulated: bool = False, transductive: bool = False
+        self,
+        topics: Iterable[Topic],
+        *,
+        name: str,
+        simulated: bool = False,
+        transductive: bool = False,
+        encoder: str | None = None,
     ) -> None:
-        self._topics = tuple(topics)
+        self._topics = _listed(topics)
         self.name = name
         self.simulated = simulated
         self.transductive = transductive
+        self.encoder = encoder
         self._index: dict[str, int] = {}
         for position, topic in enumerate(self._topics):
             if topic.query_id in self._index:
-                raise ValueError(f"topic set {name!r}: query id {topic.query_id!r} comes twice; ids must differ")
+                raise ValueError(
+                    f"topic set {shown(name)}: query id {shown(topic.query_id)} comes twice; ids must differ"
+                )
             self._index[topic.query_id] = position
             first = self._topics[0]
             if topic.vector_width != first.vector_width:
                 raise ValueError(
-                    f"topic set {name!r}: topic {topic.query_id!r} has vectors of width {topic.vector_width}, "
-                    f"but topic {first.query_id!r} of width {first.vector_width}; one set has one width"
+                    f"topic set {shown(name)}: topic {shown(topic.query_id)} has vectors of width "
+                    f"{topic.vector_width}, but topic {shown(first.query_id)} of width {first.vector_width}; one set "
+                    "has one width"
                 )
 
     def __len__(self) -> int:
         return len(self._topics)
 
     @overload
-    def __getitem__(self, index: int) -> Topic: ...
+    def __getitem__(self, index: int | str) -> Topic: ...
     @overload
     def __getitem__(self, index: slice) -> TopicSet: ...
-    def __getitem__(self, index: int | slice) -> Topic | TopicSet:
+    def __getitem__(self, index: int | str | slice) -> Topic | TopicSet:
         if isinstance(index, slice):
             return self.replace(self._topics[index])
-        return self._topics[index]
+        return self._topics[self.position(index) if isinstance(index, str) else index]
+
+    def __contains__(self, item: object) -> bool:
+        return item in self._index if isinstance(item, str) else any(item is topic for topic in self._topics)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         # Nothing in it changes, and Gymnasium copies environment arguments deeply whenever a spec is asked for.
@@ -177,19 +214,24 @@ class TopicSet(Sequence[Topic]):
     def __repr__(self) -> str:
         marks = "".join(f", {mark}" for mark in self.marks)
         return (
-            f"TopicSet({self.name!r}: {len(self)} topics, at most {self.max_candidates} candidates, "
+            f"TopicSet({shown(self.name)}: {len(self)} topics, at most {self.max_candidates} candidates, "
             f"vector width {self.vector_width}{marks})"
         )
 
     def replace(self, topics: Iterable[Topic], **changes: Any) -> Self:
-        """Another set with this one's name and flags, unless `changes` says otherwise."""
-        flags: dict[str, Any] = {"name": self.name, "simulated": self.simulated, "transductive": self.transductive}
+        """Another set with this one's name, flags and encoder, unless `changes` says otherwise."""
+        flags = {name: getattr(self, name) for name in ("name", "simulated", "transductive", "encoder")}
         return type(self)(topics, **(flags | changes))
 
     @property
     def marks(self) -> tuple[str, ...]:
         """What every table must say about the vectors: "simulated", "transductive", or nothing."""
         return tuple(mark for mark in ("simulated", "transductive") if getattr(self, mark))
+
+    @property
+    def origin(self) -> dict[str, Any]:
+        """Where the vectors come from, in JSON values: what a trained model keeps, to compare with what it ranks."""
+        return {"name": self.name, "marks": list(self.marks), "encoder": self.encoder}
 
     @cached_property
     def query_ids(self) -> tuple[str, ...]:
@@ -211,7 +253,7 @@ class TopicSet(Sequence[Topic]):
             ValueError: there are none; the message says how to make some.
         """
         if self.vector_width is None:
-            raise _no_vectors(f"topic set {self.name!r}", who)
+            raise _no_vectors(f"topic set {shown(self.name)}", who)
         return self.vector_width
 
     @cached_property
@@ -259,10 +301,13 @@ class TopicSet(Sequence[Topic]):
         """Index of the topic with this id.
 
         Raises:
+            TypeError: no text.
             ValueError: no such topic; the message suggests near ids.
         """
+        if not isinstance(query_id, str):
+            raise TypeError(f"a query id is text, got {shown(query_id)} ({type(query_id).__name__})")
         if query_id not in self._index:
-            raise unknown(f"query id in topic set {self.name!r}:", query_id, self._index)
+            raise unknown(f"query id in topic set {shown(self.name)}:", query_id, self._index)
         return self._index[query_id]
 
     def select(self, query_ids: Iterable[str]) -> Self:
@@ -277,7 +322,7 @@ class TopicSet(Sequence[Topic]):
         """The topics in which some candidate covers some subtopic."""
         return self.replace(topic for topic in self._topics if topic.trainable)
 
-    def folds(self, n: int, seed: int) -> tuple[Fold, ...]:
+    def folds(self, n: int, seed: int = 0) -> tuple[Fold, ...]:
         """The set cut into n folds by query id; fold i tests on part i and validates on part i mod n + 1.
 
         Args:
@@ -287,6 +332,7 @@ class TopicSet(Sequence[Topic]):
         Raises:
             ValueError: fewer than 3 folds, or fewer topics than folds.
         """
+        check_integer("folds", n, 1)
         if n < 3 or n > len(self):
             raise ValueError(f"expected 3 to {len(self)} folds for {len(self)} topics, got {n}")
         order = np.random.default_rng(seed).permutation(len(self))
@@ -309,7 +355,7 @@ class TopicSet(Sequence[Topic]):
                 self.position(query_id)
                 if query_id in owner:
                     raise ValueError(
-                        f"query id {query_id!r} is in the test sets of folds {owner[query_id]} and {index}; "
+                        f"query id {shown(query_id)} is in the test sets of folds {owner[query_id]} and {index}; "
                         "folds must not share a query"
                     )
                 owner[query_id] = index
@@ -340,6 +386,36 @@ class Fold:
     """What models and parameters are chosen on; never the test part."""
     test: TopicSet
     """Opened once, after all choices are made."""
+
+    def __repr__(self) -> str:
+        sizes = f"{len(self.train)} training, {len(self.validation)} validation and {len(self.test)} test topics"
+        return f"Fold({self.index} of {self.count} of {shown(self.test.name)}: {sizes})"
+
+
+def as_topic_set(topics: TopicSet | Iterable[Topic]) -> TopicSet:
+    """A topic set as it is; of topics in a list, or as they come, one that is named "topics" and has no marks.
+
+    Raises:
+        TypeError: something else than topics.
+        ValueError: a repeated query id, or topics of different widths.
+    """
+    return topics if isinstance(topics, TopicSet) else TopicSet(topics, name="topics")
+
+
+def _listed(topics: Iterable[Topic]) -> tuple[Topic, ...]:
+    """The topics, if that is what they are."""
+    if isinstance(topics, Iterable) and not isinstance(topics, str):
+        listed = tuple(topics)
+        wrong = next((place for place, topic in enumerate(listed) if not isinstance(topic, Topic)), None)
+        if wrong is None:
+            return listed
+        fault = f", whose entry {wrong} is {shown(listed[wrong])}"
+    else:
+        fault = "; srd_gym.load_topics reads names and files" if isinstance(topics, str) else ""
+    raise TypeError(
+        "topics must be a TopicSet, the path of a Parquet file or the name of a set, or Topics in a list, got "
+        f"{shown(topics)} ({type(topics).__name__}){fault}"
+    )
 
 
 def _no_vectors(what: str, who: str) -> ValueError:

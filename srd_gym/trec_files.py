@@ -321,7 +321,7 @@ def _check_word(what: str, value: str) -> None:
     """Refuse what the run format cannot carry: its fields are separated by white space and its lines by line ends."""
     bad = next((c for c in value if c.isspace() or unicodedata.category(c) in {"Cc", "Cs"}), None)
     if bad is not None or not value:
-        found = "is empty" if not value else f"holds {bad!r}"
+        found = "is empty" if not value else f"holds {shown(bad)}"
         raise ValueError(
             f"run: {what} {shown(value)} {found}; a TREC run separates fields by white space, so ids and tag need "
             "at least one character and no white space or control characters: rename it"

@@ -56,7 +56,7 @@ class RankerSpec:
     options: Mapping[str, Any] = field(default_factory=dict)
     """Values of the options that this name stands for, where they differ from the dataclass's defaults."""
     learns: bool = False
-    """Whether it must be fitted: the class is then a `srd_agents.training.learner.Learner`. Of another distribution's ranker the
+    """Whether it must be fitted: the class is then a `srd_agents.training.Learner`. Of another distribution's ranker the
     registry asks the class."""
     needs: Sequence[str] = ()
     """What a topic must have to be ranked: "vectors", "texts", "subtopic vectors", "query", "retrieval order",
@@ -121,7 +121,7 @@ class RankerSpec:
         """Refuse what could not be fitted, or not be loaded again."""
         if not isinstance(made, Learner):
             raise TypeError(
-                f"ranker {self.name!r} is to be fitted, but {self.class_path} is no srd_agents.training.learner.Learner: "
+                f"ranker {self.name!r} is to be fitted, but {self.class_path} is not a srd_agents.training.Learner: "
                 "inherit from it; or, where nothing needs training, leave `fit` and learns=True out"
             )
         if made.config_class is not self.config_class:
@@ -291,7 +291,8 @@ def _imported(path: str, owner: str) -> type[Any]:
         found: type[Any] = getattr(importlib.import_module(module), name)
     except ModuleNotFoundError as error:
         if error.name in ("torch", "safetensors"):
-            raise ImportError(f'ranker {owner!r} needs {error.name}: pip install "srd-gym[agents]"') from error
+            extra = "agents" if error.name == "torch" else "cli"
+            raise ImportError(f'ranker {owner!r} needs {error.name}: pip install "srd-gym[{extra}]"') from error
         raise
     return found
 

@@ -5,6 +5,7 @@ Shapes: T topics, N candidates (of the largest topic, or as asked), S subtopics 
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Hashable, Iterable
 from functools import cached_property
 from typing import Any
@@ -16,8 +17,10 @@ from numpy.typing import NDArray
 from srd_gym.checks import check_integer
 from srd_gym.files import PathLike
 from srd_gym.measures import BoundMeasure, Measure, Normalizer, default_normalizer, measure, references
+from srd_gym.measures.base import tell_irrelevant
 from srd_gym.protocols import IntArray
-from srd_gym.topic import FloatArray, GradeArray, TopicSet
+from srd_gym.reading import shown as as_text
+from srd_gym.topic import FloatArray, GradeArray, Topic, TopicSet, as_topic_set
 
 DEFAULT_TOPICS = "synthetic:serp"
 """The embedded topics: 1,000 of preset serp, seed 0."""
@@ -36,7 +39,7 @@ class TopicArrays:
 
     def __init__(self, topics: TopicSet, max_candidates: int | None = None) -> None:
         if len(topics) == 0:
-            raise ValueError(f"topic set {topics.name!r} is empty; expected at least one topic")
+            raise ValueError(f"topic set {as_text(topics.name)} is empty; expected at least one topic")
         self.topics = topics
         self.query_ids = topics.query_ids
         self.max_candidates = _checked_width(topics, max_candidates)
@@ -52,8 +55,8 @@ class TopicArrays:
         """The arrays of a topic set, shared by all who ask for the same set while somebody holds them.
 
         Args:
-            topics: the set, the path of a Parquet file, or a name such as "synthetic:serp"; arrays are returned as they
-                are.
+            topics: the set, topics in a list, the path of a Parquet file, or a name such as "synthetic:serp"; arrays
+                are returned as they are.
             max_candidates: N; None takes the largest topic's (or what the arrays have).
 
         Raises:
@@ -67,10 +70,7 @@ class TopicArrays:
                     f"{max_candidates} was asked; pass the topic set, or leave max_candidates out"
                 )
             return topics
-        if not isinstance(topics, TopicSet):
-            from srd_gym.data import load_topics  # reads files with pyarrow, which is slow to import
-
-            topics = load_topics(topics)
+        topics = topics_from(topics)
         key = (id(topics), _checked_width(topics, max_candidates))
         arrays = _SHARED.get(key)
         if arrays is None:
@@ -140,7 +140,12 @@ class TopicArrays:
         """The measure bound to the topics, once for all who share the arrays; a missing cutoff is the horizon."""
         normalizer = what.normalizer or default_normalizer(self.topics)
 
+        def tell() -> None:
+            grades = ((topic.query_id, topic.judgments) for topic in self.topics if topic.judgments is not None)
+            tell_irrelevant(f"topic set {as_text(self.topics.name)}", grades, [what.rel])
+
         def bind() -> BoundMeasure:
+            self.cache(("told", what.rel), tell)
             judged = self.cache(("references", normalizer), lambda: references(self.topics, normalizer))
             return what.bind(judged, horizon, self.max_subtopics)
 
@@ -203,13 +208,28 @@ class TopicShuffle:
         return topic
 
 
-TopicSource = TopicSet | TopicArrays | PathLike
-"""What the `topics` argument of simulators and environments may be."""
+TopicSource = TopicSet | Iterable[Topic] | TopicArrays | PathLike
+"""What the `topics` argument of simulators, environments and learners may be."""
 
 _WHO = "an environment with observation='full' (not 'compact')"
 
 _SHARED: WeakValueDictionary[tuple[int, int], TopicArrays] = WeakValueDictionary()
 # Keyed by identity: arrays hold their topic set, so an id cannot be reused while its entry lives.
+
+
+def topics_from(source: TopicSource) -> TopicSet:
+    """The topic set of whatever the `topics` argument of simulators, environments and learners may be.
+
+    Raises:
+        FileNotFoundError, TypeError, ValueError: as `srd_gym.data.load_topics`.
+    """
+    if isinstance(source, TopicArrays):
+        return source.topics
+    if isinstance(source, str | os.PathLike):
+        from srd_gym.data import load_topics  # reads files with pyarrow, which is slow to import
+
+        return load_topics(source)
+    return as_topic_set(source)
 
 
 ENOUGH = 1_000_000
@@ -224,8 +244,8 @@ def _checked_width(topics: TopicSet, max_candidates: int | None) -> int:
     large = [topic.query_id for topic in topics if topic.n_candidates > max_candidates]
     if large:
         raise ValueError(
-            f"max_candidates={max_candidates}, but {len(large)} topics of {topics.name!r} have more (the first is "
-            f"{large[0]!r}); raise it to {topics.max_candidates}, or shorten the topics with Topic.take"
+            f"max_candidates={max_candidates}, but {len(large)} topics of {as_text(topics.name)} have more (the first "
+            f"is {as_text(large[0])}); raise it to {topics.max_candidates}, or shorten the topics with Topic.take"
         )
     return int(max_candidates)
 

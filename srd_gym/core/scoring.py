@@ -26,7 +26,7 @@ class ScoringCore:
     score, best first, and all are paid alike with a measure of the list. Scores of padding are ignored.
 
     Args:
-        topics: a topic set, its path or name, or its arrays.
+        topics: a topic set, topics in a list, a path or name, or the arrays of topics.
         reward: the measure of the list that is paid: a name, a `Measure`, or several whose values are added up (the
             published code pays alpha_nDCG at two cutoffs). A measure without a cutoff is of the whole list.
         measures: more of them for `measures()`, beside the reward's.

@@ -15,7 +15,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from srd_gym.checks import check_integer, check_option, finite_numbers
+from srd_gym.checks import check_integer, check_option, finite_numbers, refuse_class
 from srd_gym.core.arrays import ENOUGH, TopicArrays, TopicSource
 from srd_gym.core.episodes import Episodes, Where
 from srd_gym.core.own import made_of
@@ -23,6 +23,7 @@ from srd_gym.core.pruner import Pruner
 from srd_gym.measures import BoundMeasure, Measure, Normalizer, measure
 from srd_gym.measures.plain import PlainMeasure
 from srd_gym.protocols import BoolArray, IntArray, Pruning, Reward, ScoreArray, SelectionStep
+from srd_gym.reading import shown as as_text
 
 OnInvalid = Literal["waste", "raise"]
 Pay = Literal["step", "end"]
@@ -55,7 +56,7 @@ class SelectionCore(Episodes):
     State arrays (see `Episodes`) belong to the core, change in place, and are read-only to callers.
 
     Args:
-        topics: a topic set, its path or name, or its arrays.
+        topics: a topic set, topics in a list, a path or name, or the arrays of topics.
         reward: whose gains are paid: a measure's name such as "alpha_DCG" (cutoff: the horizon), a `Measure`, or a
             `Reward` ("module:NAME": one whose class a command has imported with --trust).
         pay: at every "step", or the whole return at the "end" (MDP-DIV's ReturnOnly).
@@ -270,12 +271,13 @@ class SelectionCore(Episodes):
 
     def _bind(self, reward: str | Measure | Reward, normalizer: Normalizer | None) -> None:
         """Bind what pays to the topics: a measure or a reward."""
+        refuse_class("reward", reward)
         if isinstance(reward, str):
             own = made_of(reward)
             reward = reward if own is None else own
         if isinstance(reward, str | Measure):
             if reward in _WHEN:
-                raise ValueError(f"reward={reward!r} says when to pay: write pay={_WHEN[reward]!r} instead")
+                raise ValueError(f"reward={as_text(reward)} says when to pay: write pay={_WHEN[reward]!r} instead")
             paid = self.arrays.table_measures(measure(reward).plain(), self.horizon, normalizer)
             ((self.reward_name, self.bound),) = paid.items()
             self._table_measures = self.arrays.table_measures(reward, self.horizon, normalizer) | paid
@@ -396,11 +398,13 @@ class SelectionCore(Episodes):
         """The error for a masked document under on_invalid="raise"."""
         topic_index = self.arrays.topics[int(self._topic_index[episode])]
         if action >= topic_index.n_candidates:
-            why = f"topic {topic_index.query_id!r} has {topic_index.n_candidates} candidates, the rest is padding"
+            why = (
+                f"topic {as_text(topic_index.query_id)} has {topic_index.n_candidates} candidates, the rest is padding"
+            )
         elif action in self._ranking[episode]:
-            why = f"document {topic_index.doc_ids[action]!r} is ranked already"
+            why = f"document {as_text(topic_index.doc_ids[action])} is ranked already"
         else:
-            why = f"document {topic_index.doc_ids[action]!r} was pruned"
+            why = f"document {as_text(topic_index.doc_ids[action])} was pruned"
         return ValueError(
             f"candidate {action} is not on offer: {why}; choose where the action mask is 1, or use on_invalid='waste'"
         )

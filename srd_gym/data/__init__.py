@@ -7,11 +7,14 @@ stop nothing by (documents left out, columns ignored) is a `DataNotice` warning.
 
 from __future__ import annotations
 
+import os
 import re
+from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path
 from weakref import WeakValueDictionary
 
+from srd_gym.checks import near
 from srd_gym.data.ambient import load_ambient
 from srd_gym.data.attach import attach_vectors, embed_topics
 from srd_gym.data.composed import compose_topics
@@ -21,13 +24,14 @@ from srd_gym.data.parquet import iter_topics, read_topics, write_topics
 from srd_gym.data.simulate import simulate_vectors
 from srd_gym.data.splits import read_folds
 from srd_gym.data.streams import DataNotice
-from srd_gym.data.synthetic import generate
+from srd_gym.data.synthetic import PRESETS, generate
 from srd_gym.data.texts import load_texts
 from srd_gym.data.trec import load_trec, read_topics_xml
 from srd_gym.data.vectors import VectorTable, embed_texts, read_vectors
 from srd_gym.data.wordnet import load_wordnet
 from srd_gym.files import PathLike
-from srd_gym.topic import TopicSet
+from srd_gym.reading import exists, shown, shown_text
+from srd_gym.topic import Topic, TopicSet, as_topic_set
 from srd_gym.trec_files import read_qrels, read_run, write_run
 
 __all__ = [
@@ -68,40 +72,35 @@ _PREFIX = "synthetic:"
 _NAME = re.compile(rf"{_PREFIX}([^:]*)(?::([0-9]+)(?::([0-9]+))?)?")
 
 
-def load_topics(source: TopicSet | PathLike) -> TopicSet:
+def load_topics(source: TopicSet | Iterable[Topic] | PathLike) -> TopicSet:
     """A topic set from whatever names one; read or generated once while somebody holds it and a file stays as it is.
 
     Args:
-        source: a topic set (returned as it is); the path of a Parquet file; "words", the collection to read that comes
-            with the package; or "synthetic:PRESET[:TOPICS[:SEED]]", the generator's topics (1,000 topics and seed 0
-            unless given).
+        source: a topic set (returned as it is); topics in a list; the path of a Parquet file; "words", the collection
+            to read that comes with the package; or "synthetic:PRESET[:TOPICS[:SEED]]", the generator's topics (1,000
+            topics and seed 0 unless given).
 
     Raises:
         FileNotFoundError: no such file.
         TypeError: none of these.
         ValueError: an unknown preset, numbers that are none, a folder, or a file that is not a topic set.
     """
-    if isinstance(source, TopicSet):
-        return source
+    if not isinstance(source, str | os.PathLike):
+        return as_topic_set(source)
     if isinstance(source, str) and source.startswith(_PREFIX):
         return _synthetic(source)
-    if source == WORDS.stem:
-        source = WORDS
-    try:
-        path = Path(source)
-    except TypeError as error:
-        raise TypeError(
-            f'topics must be a TopicSet, the path of a Parquet file or "{_PREFIX}PRESET", got {source!r} '
-            f"({type(source).__name__})"
-        ) from error
+    path = WORDS if source == WORDS.stem else Path(source)
+    if "\0" in str(path) or not exists(path):
+        alike = near(str(source), [WORDS.stem, *(f"{_PREFIX}{preset}" for preset in PRESETS)])
+        meant = f"did you mean {' or '.join(alike)}? Or give" if alike else "give"
+        raise FileNotFoundError(
+            f'topics: no file at {shown_text(str(path))}; {meant} the path of a Parquet file, "{WORDS.stem}" for the '
+            f'collection that comes with the package, or "{_PREFIX}serp" for generated topics'
+        )
     if path.is_dir():
         raise ValueError(
             f"topics: {path} is a folder; make a Parquet file of it with `srd data build texts|wordnet|ambient|"
             "rl4srd|du-div DIR --out FILE`, or load it in Python with srd_gym.data.load_ambient and its like"
-        )
-    if not path.exists():
-        raise FileNotFoundError(
-            f'topics: no file at {path}; give the path of a Parquet file, or "{_PREFIX}serp" for generated topics'
         )
     state = path.stat()
     key = (str(path.resolve()), state.st_mtime_ns, state.st_size)
@@ -120,7 +119,7 @@ def _synthetic(source: str) -> TopicSet:
     match = _NAME.fullmatch(source)
     if match is None:
         raise ValueError(
-            f'topics: expected "{_PREFIX}PRESET[:TOPICS[:SEED]]" such as "{_PREFIX}serp:200:1", got {source!r}'
+            f'topics: expected "{_PREFIX}PRESET[:TOPICS[:SEED]]" such as "{_PREFIX}serp:200:1", got {shown(source)}'
         )
     preset, count, seed = match.groups()
     return generate(preset, n_topics=int(count or DEFAULT_TOPICS), seed=int(seed or 0))

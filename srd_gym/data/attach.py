@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Literal
 
@@ -11,7 +11,7 @@ from srd_gym.data.streams import few, notice
 from srd_gym.data.vectors import VectorTable, read_vectors
 from srd_gym.files import PathLike
 from srd_gym.reading import shown
-from srd_gym.topic import FloatArray, Topic, TopicSet
+from srd_gym.topic import FloatArray, Topic, TopicSet, as_topic_set
 
 Missing = Literal["error", "drop"]
 Embedding = Callable[[Sequence[str]], FloatArray]
@@ -21,7 +21,7 @@ _KINDS = ("doc_vectors", "query_vector", "subtopic_vectors")
 
 
 def attach_vectors(
-    topics: TopicSet,
+    topics: TopicSet | Iterable[Topic],
     documents: VectorTable | None = None,
     *,
     queries: VectorTable | None = None,
@@ -47,6 +47,7 @@ def attach_vectors(
             document, or an unknown value of `missing`.
     """
     check_option("way to treat missing vectors", missing, ("error", "drop"))
+    topics = as_topic_set(topics)
     tables = {"documents": documents, "queries": queries, "subtopics": subtopics}
     lacking: dict[str, list[str]] = {kind: [] for kind in tables}
     attached = []
@@ -62,22 +63,31 @@ def attach_vectors(
             changes["doc_vectors"] = documents.rows(kept.doc_ids)
         _check_widths(kept, changes, [table.source for table in tables.values() if table is not None])
         attached.append(replace(kept, **changes))  # type: ignore[arg-type]  # mypy takes ** for every field
-    found = topics.replace(attached, **({} if documents is None else {"simulated": False}))
+    marks = {} if documents is None else {"simulated": False, "encoder": documents.encoder}
+    found = topics.replace(attached, **marks)
     _report(topics, found, tables, lacking, missing)
     return found
 
 
-def embed_topics(topics: TopicSet, embed: Embedding, *, transductive: bool | None = None) -> TopicSet:
+def embed_topics(
+    topics: TopicSet | Iterable[Topic],
+    embed: Embedding,
+    *,
+    transductive: bool | None = None,
+    encoder: str | None = None,
+) -> TopicSet:
     """The topics with vectors of their texts: documents, and queries and subtopics where they have texts.
 
     Args:
         topics: topics with `doc_texts`.
         embed: turns texts into vectors, e.g. `LsaVectorizer.transform`.
         transductive: marks the result; None keeps the set's mark.
+        encoder: what `embed` is, for `TopicSet.encoder`.
 
     Raises:
         ValueError: a topic without document texts.
     """
+    topics = as_topic_set(topics)
 
     def embedded(topic: Topic) -> Topic:
         query = () if topic.query_text is None else (topic.query_text,)
@@ -92,7 +102,8 @@ def embed_topics(topics: TopicSet, embed: Embedding, *, transductive: bool | Non
         )
 
     mark = topics.transductive if transductive is None else transductive
-    return topics.replace([embedded(topic) for topic in topics], transductive=mark, simulated=False)
+    made = [embedded(topic) for topic in topics]
+    return topics.replace(made, transductive=mark, simulated=False, encoder=encoder)
 
 
 def doc_texts(topic: Topic, topics: TopicSet) -> tuple[str, ...]:
@@ -103,8 +114,8 @@ def doc_texts(topic: Topic, topics: TopicSet) -> tuple[str, ...]:
     """
     if topic.doc_texts is None:
         raise ValueError(
-            f"topic {topic.query_id!r} of {topics.name!r} has no document texts to make vectors of; give vectors "
-            "by document id instead (--vectors FILE)"
+            f"topic {shown(topic.query_id)} of {shown(topics.name)} has no document texts to make vectors of; give "
+            "vectors by document id instead (--vectors FILE)"
         )
     return topic.doc_texts
 
@@ -115,9 +126,9 @@ def _check_widths(topic: Topic, changes: Mapping[str, FloatArray | None], source
     widths = {name: array.shape[-1] for name, array in given.items() if array is not None}
     if len(set(widths.values())) > 1:
         raise ValueError(
-            f"{', '.join(sources)}: topic {topic.query_id!r} has vectors of different widths ({widths}); documents, "
-            "queries and subtopics need vectors of one space: give all of them by one model (--query-vectors, "
-            "subtopics=)"
+            f"{', '.join(sources)}: topic {shown(topic.query_id)} has vectors of different widths ({widths}); "
+            "documents, queries and subtopics need vectors of one space: give all of them by one model "
+            "(--query-vectors, subtopics=)"
         )
 
 

@@ -203,16 +203,17 @@ def _tables(found: Collection, vectors: PathLike | LsaVectorizer | Embedding | N
         if "subtopic" in tables:
             table = tables["subtopic"]
             ids = [name.replace("\t", ".", 1) for name in table.ids]
-            tables["subtopic"] = VectorTable(ids, table.vectors, source=table.source)
+            tables["subtopic"] = VectorTable(ids, table.vectors, source=table.source, encoder=table.encoder)
         return tables
     embed = vectors.transform if isinstance(vectors, LsaVectorizer) else vectors
+    encoder = getattr(vectors, "encoder", None)
     subtopics = {f"{q}.{s}": text for q, texts in found.subtopics.items() for s, text in texts.items() if text}
     texts: dict[Part, dict[str, str]] = {"document": {name: found.documents[name] for name in doc_ids}}
     texts["query"] = found.queries
     if all(text for of_query in found.subtopics.values() for text in of_query.values()) and subtopics:
         texts["subtopic"] = subtopics
     return {
-        part: VectorTable(list(of_part), embed(list(of_part.values())), source=found.name)
+        part: VectorTable(list(of_part), embed(list(of_part.values())), source=found.name, encoder=encoder)
         for part, of_part in texts.items()
     }
 

@@ -22,6 +22,7 @@ import numpy as np
 
 from srd_gym.checks import check_integer
 from srd_gym.data.synthetic import Vectors, generator_of, judgments_alone, to_unit_length
+from srd_gym.reading import shown
 from srd_gym.topic import Topic, TopicSet
 
 _OFF_TOPIC = 1
@@ -90,14 +91,17 @@ def compose_topics(
             if topic.n_subtopics >= sources:
                 raise ValueError(
                     f"{texts.name} has too few subtopics to compose from: part {number} of {len(parts)} has {sources} "
-                    f"of at least {_SNIPPETS} snippets each, but topic {query_id!r} needs {topic.n_subtopics} and one "
-                    "more to be off topic; give a larger collection, fewer folds, or recur=True"
+                    f"of at least {_SNIPPETS} snippets each, but topic {shown(query_id)} needs {topic.n_subtopics} and "
+                    "one more to be off topic; give a larger collection, fewer folds, or recur=True"
                 )
             made[query_id] = _composed(topic, texts, bank, seed)
     notes = [f"composed of {texts.name}"] + ["subtopics recur"] * recur
     notes += [f"seed {seed}"] * (seed != 0)
     return topics.replace(
-        (made[query_id] for query_id in topics.query_ids), name=f"{topics.name} ({', '.join(notes)})", simulated=True
+        (made[query_id] for query_id in topics.query_ids),
+        name=f"{topics.name} ({', '.join(notes)})",
+        simulated=True,
+        encoder=texts.encoder,
     )
 
 
@@ -109,7 +113,8 @@ def _banks(texts: TopicSet, count: int, recur: bool, seed: int) -> Sequence[_Ban
     for text, topic in enumerate(texts):
         if topic.judgments is None or topic.doc_vectors is None or topic.query_vector is None:
             raise ValueError(
-                f"{texts.name}: text query {topic.query_id!r} lacks judgments, document vectors or its own vector; "
+                f"{texts.name}: text query {shown(topic.query_id)} lacks judgments, document vectors or its own "
+                "vector; "
                 'composing needs all of them, as load_texts(folder, vectors=FILE, retrieve="none") gives'
             )
         covers = topic.judgments >= 1

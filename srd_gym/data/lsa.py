@@ -7,6 +7,7 @@ transductive.
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -19,7 +20,7 @@ from srd_gym.data.attach import doc_texts, embed_topics
 from srd_gym.data.streams import existing_folder
 from srd_gym.files import PathLike, written_atomically
 from srd_gym.reading import open_npz, read_json_object, reading, refuse_pickle, shown
-from srd_gym.topic import FloatArray, TopicSet
+from srd_gym.topic import FloatArray, Topic, TopicSet, as_topic_set
 
 if TYPE_CHECKING:
     from sklearn.feature_extraction.text import TfidfVectorizer
@@ -51,11 +52,19 @@ class LsaVectorizer:
         self.width = int(width)
         self._weigher: TfidfVectorizer | None = None
         self._components = np.empty((self.width, 0), dtype=np.float32)
+        self._encoder: str | None = None
 
     @property
     def fitted(self) -> bool:
         """Whether `fit` (or `load`) has given it a vocabulary."""
         return self._weigher is not None
+
+    @property
+    def encoder(self) -> str | None:
+        """What `TopicSet.encoder` calls it: "lsa" and a digest of what it has learned; None before."""
+        if self._encoder is None and self.fitted:
+            self._encoder = f"lsa-{hashlib.blake2b(self._components.tobytes(), digest_size=4).hexdigest()}"
+        return self._encoder
 
     def fit(self, texts: Iterable[str]) -> Self:
         """Learn vocabulary, document frequencies and dimensions.
@@ -85,16 +94,17 @@ class LsaVectorizer:
             ) from error
         components = np.zeros((self.width, counts.shape[1]), dtype=np.float32)
         components[:rank] = svd.components_
-        self._weigher, self._components = weigher, components
+        self._weigher, self._components, self._encoder = weigher, components, None
         return self
 
-    def fit_topics(self, topics: TopicSet) -> Self:
+    def fit_topics(self, topics: TopicSet | Iterable[Topic]) -> Self:
         """`fit` on the document texts of these topics: the training fold, and nothing else.
 
         Raises:
             ValueError: a topic without document texts.
         """
-        return self.fit(text for topic in topics for text in doc_texts(topic, topics))
+        known = as_topic_set(topics)
+        return self.fit(text for topic in known for text in doc_texts(topic, known))
 
     def transform(self, texts: Sequence[str]) -> FloatArray:
         """Vectors of texts.
@@ -109,7 +119,7 @@ class LsaVectorizer:
             raise RuntimeError(f"{_WHAT}: not fitted; call fit(texts) or load(folder) first")
         return unit_rows(np.asarray(self._weigher.transform(list(texts)) @ self._components.T, dtype=np.float32))
 
-    def apply(self, topics: TopicSet, *, transductive: bool = False) -> TopicSet:
+    def apply(self, topics: TopicSet | Iterable[Topic], *, transductive: bool = False) -> TopicSet:
         """The topics with vectors of their documents, queries and subtopics.
 
         Args:
@@ -120,7 +130,7 @@ class LsaVectorizer:
             ValueError: a topic without document texts.
             RuntimeError: not fitted.
         """
-        return embed_topics(topics, self.transform, transductive=transductive)
+        return embed_topics(topics, self.transform, transductive=transductive, encoder=self.encoder)
 
     def save(self, folder: PathLike) -> None:
         """Write `lsa.json` (the vocabulary) and `lsa.npz` (numbers), each whole or not at all.

@@ -27,7 +27,8 @@ types (`list<double>`, `list<int64>`), large lists and lists of lists are accept
 `vector_width`, F follows from `doc_vectors`.
 
 The file's key-value metadata holds, under `srd_gym`, a JSON object: `schema_version`, `name`, `simulated`,
-`transductive`. A file without it (written by another tool) is read as version 1, named after the file, not marked.
+`transductive`, and where it is known the `encoder` of the vectors. A file without it (written by another tool) is read
+as version 1, named after the file, not marked.
 """
 
 from __future__ import annotations
@@ -95,15 +96,20 @@ def write_topics(
 
     Args:
         path: the Parquet file; an existing one is replaced once the new one is complete.
-        topics: a set, whose name and flags travel in the metadata; or topics one by one, of which one row group (about
-            32 MB) is held in memory. That their ids differ and their widths agree is seen when the set is read.
+        topics: a set, whose name, flags and encoder travel in the metadata; or topics one by one, of which one row
+            group (about 32 MB) is held in memory. That their ids differ and their widths agree is seen when the set is
+            read.
         name: of topics that come one by one; the file's unless given.
         simulated: their vectors were drawn from the judgments.
         transductive: their vectors were fitted on texts of all folds.
+
+    Raises:
+        TypeError: something else than topics.
     """
+    flags: dict[str, Any] = {"simulated": simulated, "transductive": transductive}
     if isinstance(topics, TopicSet):
-        name, simulated, transductive = topics.name, topics.simulated, topics.transductive
-    flags = {"simulated": simulated, "transductive": transductive}
+        name, flags = topics.name, {"simulated": topics.simulated, "transductive": topics.transductive}
+        flags |= {} if topics.encoder is None else {"encoder": topics.encoder}
     about = {"schema_version": SCHEMA_VERSION, "name": Path(path).stem if name is None else name, **flags}
     schema = SCHEMA.with_metadata({_METADATA_KEY: json.dumps(about, ensure_ascii=False).encode()})
     # Ids and texts hardly repeat within a row group, so dictionaries only cost time; Zstandard shrinks them.
@@ -119,6 +125,8 @@ def _row_groups(topics: Iterable[Topic]) -> Iterator[list[Topic]]:
     waiting: list[Topic] = []
     size = 0
     for topic in topics:
+        if not isinstance(topic, Topic):
+            raise TypeError(f"topics must be a TopicSet, or Topics in a list, which hold {shown(topic)}")
         waiting.append(topic)
         arrays = (getattr(topic, name) for name in (*_FLOATS, *_GRADES))
         size += sum(array.nbytes for array in arrays if array is not None)
@@ -173,6 +181,16 @@ def iter_topics(
             yield from _topics_of(batch, path, row, aside)
 
 
+def read_origin(path: PathLike) -> dict[str, Any]:
+    """`TopicSet.origin` of a file; its topics are not read.
+
+    Raises:
+        FileNotFoundError, ValueError: as `iter_topics`.
+    """
+    with _opened(path) as (file, _):
+        return TopicSet([], **_header_of(file, path)).origin
+
+
 def iter_query_ids(path: PathLike) -> Iterator[str]:
     """The query ids of a file in their order; nothing else of it is read.
 
@@ -218,7 +236,9 @@ def _header_of(file: pq.ParquetFile, path: PathLike) -> dict[str, Any]:
             "upgrade srd_gym, or write the file with this version"
         )
     flags = {flag: bool(about.get(flag, False)) for flag in ("simulated", "transductive")}
-    return {"name": str(about.get("name", Path(path).stem)), **flags}
+    encoder = about.get("encoder")
+    name = str(about.get("name", Path(path).stem))
+    return {"name": name, **flags, "encoder": encoder if isinstance(encoder, str) else None}
 
 
 def _columns(file: pq.ParquetFile, path: PathLike) -> list[str]:

@@ -13,13 +13,15 @@ Shapes: N candidates, S subtopics, F vector width.
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterable
 from dataclasses import replace
 
 import numpy as np
 
 from srd_gym.checks import check_integer, check_number
 from srd_gym.data.synthetic import Vectors, directions, generator_of, judgments_alone, noise_like, to_unit_length
-from srd_gym.topic import Topic, TopicSet
+from srd_gym.reading import shown
+from srd_gym.topic import Topic, TopicSet, as_topic_set
 
 NOISE_SWEEP = (0.5, 1.0, 2.0, 4.0, 8.0)
 """Noise levels that results are shown over, from easy to where MMR is no better than a random order."""
@@ -41,7 +43,12 @@ _NEAR_DUPLICATE_NOISE = 0.1
 
 
 def simulate_vectors(
-    topics: TopicSet, *, width: int = 64, noise: float = 1.0, seed: int = 0, catalogue: int | None = None
+    topics: TopicSet | Iterable[Topic],
+    *,
+    width: int = 64,
+    noise: float = 1.0,
+    seed: int = 0,
+    catalogue: int | None = None,
 ) -> TopicSet:
     """Give every topic vectors that are drawn from its judgments.
 
@@ -67,6 +74,7 @@ def simulate_vectors(
             catalogue smaller than a topic's subtopics.
         TypeError: a number of the wrong kind.
     """
+    topics = as_topic_set(topics)
     check_integer("width", width, 1)
     check_integer("seed", seed, 0)
     check_number("noise", noise, 0, 1e3)
@@ -82,7 +90,7 @@ def simulate_vectors(
         + [f"width {width}"] * (width != 64)
         + [f"seed {seed}"] * (seed != 0)
     )
-    return topics.replace(made, name=f"{topics.name} ({', '.join(notes)})", simulated=True)
+    return topics.replace(made, name=f"{topics.name} ({', '.join(notes)})", simulated=True, encoder=None)
 
 
 def _check_catalogue(topics: TopicSet, catalogue: int) -> None:
@@ -91,7 +99,7 @@ def _check_catalogue(topics: TopicSet, catalogue: int) -> None:
         if topic.n_subtopics > catalogue:
             raise ValueError(
                 f"catalogue must have a direction for each subtopic of a topic, got {catalogue}, but topic "
-                f"{topic.query_id!r} has {topic.n_subtopics} subtopics; give at least {topics.max_subtopics}"
+                f"{shown(topic.query_id)} has {topic.n_subtopics} subtopics; give at least {topics.max_subtopics}"
             )
 
 

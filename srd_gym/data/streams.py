@@ -98,7 +98,7 @@ def entries(path: Path, *keys: str) -> Iterator[dict[str, Any]]:
             raise ValueError(f"{place}: expected a JSON object {{...}}, got {shown(line)}")
         for key in (*keys, "text"):
             if not isinstance(entry.get(key), str) or (key in keys and not entry[key]):
-                raise ValueError(f"{place}: expected text under {key!r}, got {shown(repr(entry.get(key)))}")
+                raise ValueError(f"{place}: expected text under {shown(key)}, got {shown(repr(entry.get(key)))}")
         yield entry
 
 

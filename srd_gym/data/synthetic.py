@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from srd_gym.checks import check_integer, check_number, unknown
+from srd_gym.reading import shown
 from srd_gym.topic import GradeArray, Topic, TopicSet
 
 Vectors = NDArray[np.float32]
@@ -253,7 +254,7 @@ def judgments_alone(topic: Topic, made: str) -> GradeArray:
     """
     if topic.judgments is None or topic.doc_vectors is not None:
         raise ValueError(
-            f"topic {topic.query_id!r} must have judgments, and no document vectors of its own, to be {made}"
+            f"topic {shown(topic.query_id)} must have judgments, and no document vectors of its own, to be {made}"
         )
     return topic.judgments
 

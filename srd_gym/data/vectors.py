@@ -67,16 +67,24 @@ class VectorTable:
         vectors: [n, F] finite numbers, kept as float32.
         source: where they come from, for errors.
         places: where in the source each stands, such as ":7"; its row (from 0) unless given.
+        encoder: what made them, where that is known; of a file its name.
 
     Raises:
         ValueError: counts that do not match, an id twice, NaN or infinity; the message names the place.
     """
 
     def __init__(
-        self, ids: Sequence[str], vectors: NDArray[Any], *, source: str, places: Sequence[str] | None = None
+        self,
+        ids: Sequence[str],
+        vectors: NDArray[Any],
+        *,
+        source: str,
+        places: Sequence[str] | None = None,
+        encoder: str | None = None,
     ) -> None:
         self.ids = tuple(ids)
         self.source = source
+        self.encoder = encoder
         given = np.asarray(vectors)
         if given.ndim != 2 or given.dtype.kind not in "fiub":
             raise ValueError(
@@ -236,8 +244,8 @@ def _kept(ids: Sequence[str], vectors: NDArray[Any], wanted: frozenset[str] | No
     """A table of the wanted rows."""
     if wanted is not None and vectors.ndim == 2 and len(ids) == len(vectors):
         rows = [row for row, name in enumerate(ids) if name in wanted]
-        return VectorTable([ids[row] for row in rows], vectors[rows], source=source)
-    return VectorTable(ids, vectors, source=source)
+        ids, vectors = [ids[row] for row in rows], vectors[rows]
+    return VectorTable(ids, vectors, source=source, encoder=Path(source).name)
 
 
 def _table_of(path: PathLike, entries: Entries) -> VectorTable:
@@ -254,7 +262,7 @@ def _table_of(path: PathLike, entries: Entries) -> VectorTable:
         with np.errstate(over="ignore"):
             rows.append(row.astype(np.float32))
     vectors = np.stack(rows) if rows else np.empty((0, 0), dtype=np.float32)
-    return VectorTable(names, vectors, source=str(path), places=places)
+    return VectorTable(names, vectors, source=str(path), places=places, encoder=Path(path).name)
 
 
 def _tsv_entries(path: PathLike, wanted: frozenset[str] | None) -> Entries:

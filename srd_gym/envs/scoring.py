@@ -15,6 +15,7 @@ from srd_gym.checks import check_option, hands_on, refuse_arguments
 from srd_gym.core.arrays import DEFAULT_TOPICS, TopicShuffle, TopicSource, shown
 from srd_gym.core.scoring import ScoringCore
 from srd_gym.envs.selection import RENAMED
+from srd_gym.reading import shown as as_text
 from srd_gym.rendering import RENDER_FPS, RENDER_MODES, Frame, close_window, render, scoring_scene
 
 ScoringObservation = Literal["full", "local", "flat"]
@@ -61,8 +62,8 @@ class ScoringEnv(ParallelEnv[str, Observation, int]):  # type: ignore[misc]  # P
     **Reset** options: `query_id`. Without it topics come in a seeded shuffle, each once an epoch.
 
     Args:
-        topics: a `TopicSet`, its `TopicArrays`, a path, or a name ("words", "synthetic:PRESET[:TOPICS[:SEED]]"); None
-            takes the embedded "synthetic:serp".
+        topics: a `TopicSet`, topics in a list, its `TopicArrays`, a path, or a name ("words",
+            "synthetic:PRESET[:TOPICS[:SEED]]"); None takes the embedded "synthetic:serp".
         reward: the measure of the list that is paid: a name, a `Measure`, or several whose values are added up.
         measures: more measures for `env.measures`.
         normalizer: what ideal rankings are made of: "pool", "candidates", or None: the pool where every topic has one.
@@ -276,7 +277,9 @@ class ScoringEnv(ParallelEnv[str, Observation, int]):  # type: ignore[misc]  # P
         """Refuse an agent that does not exist."""
         if agent not in self._index:
             last = self.possible_agents[-1]
-            raise ValueError(f"no agent {agent!r}: agents are doc_0 to {last}, one a candidate of the largest topic")
+            raise ValueError(
+                f"no agent {as_text(agent)}: agents are doc_0 to {last}, one a candidate of the largest topic"
+            )
 
     def _space(self) -> spaces.Space[Any]:
         """The space of observations."""

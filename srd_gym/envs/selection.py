@@ -15,14 +15,14 @@ from gymnasium import spaces
 from gymnasium.error import ResetNeeded
 from numpy.typing import DTypeLike, NDArray
 
-from srd_gym.checks import check_option, hands_on, refuse_arguments
+from srd_gym.checks import argument_errors, check_option, hands_on, refuse_arguments
 from srd_gym.core.arrays import DEFAULT_TOPICS, TopicShuffle, TopicSource
 from srd_gym.core.episodes import Snapshot
 from srd_gym.core.selection import SelectionCore
 from srd_gym.protocols import BoolArray, Pruning
 from srd_gym.pruning import pruning_from
+from srd_gym.reading import shown
 from srd_gym.rendering import RENDER_FPS, RENDER_MODES, Frame, close_window, render, selection_scene
-from srd_gym.topic import TopicSet
 
 ObservationKind = Literal["full", "compact"]
 Observation = dict[str, NDArray[Any]]
@@ -68,7 +68,7 @@ class SelectionEnv(gym.Env[Observation, np.int64]):
     **Reset** options: `query_id`. Without it topics come in a seeded shuffle, each once an epoch.
 
     Args:
-        topics: a `TopicSet`, its `TopicArrays`, the path of a Parquet file, or a name
+        topics: a `TopicSet`, topics in a list, its `TopicArrays`, the path of a Parquet file, or a name
             ("words", "synthetic:PRESET[:TOPICS[:SEED]]").
         reward: what is paid: a measure's name, a `Measure` or a `Reward`; a cutoff left out is the horizon.
         pay: the gain at every "step", or the return at the "end" (MDP-DIV's ReturnOnly).
@@ -108,15 +108,11 @@ class SelectionEnv(gym.Env[Observation, np.int64]):
         render_mode: str | None = None,
         **options: Any,
     ) -> None:
-        if options:
+        with argument_errors():
             refuse_arguments(SelectionEnv, options, RENAMED)
-        self.core = SelectionCore(
-            topics,
-            pruning=None if pruning is None else pruning_from(pruning),
-            **options,
-            episodes=1,
-        )
-        self._builder = ObservationBuilder(self.core, observation, mask_dtype, share_documents)
+            strategy = None if pruning is None else pruning_from(pruning)
+            self.core = SelectionCore(topics, pruning=strategy, **options, episodes=1)
+            self._builder = ObservationBuilder(self.core, observation, mask_dtype, share_documents)
         self.observation_space = self._builder.space  # type: ignore[assignment]
         self.action_space = self._builder.action_space
         self.share_documents = share_documents
@@ -205,7 +201,7 @@ class SelectionEnv(gym.Env[Observation, np.int64]):
         for name in options:
             check_option("reset option", name, ("query_id",))
         if "query_id" in options:
-            return topic_position(self.core.arrays.topics, options["query_id"])
+            return self.core.arrays.topics.position(options["query_id"])
         return self._order.next(self.np_random)
 
 
@@ -306,7 +302,8 @@ def drawn(core: SelectionCore, episode: int, mode: str | None) -> str | Frame | 
     # Libraries pass modes of their own making and may never render: a warning here, no error in the constructor.
     if mode not in RENDER_MODES:
         gym.logger.warn(
-            f"render_mode is {mode!r}; make the environment with render_mode='ansi', 'rgb_array' or 'human' to render"
+            f"render_mode is {shown(mode)}; make the environment with render_mode='ansi', 'rgb_array' or 'human' to "
+            "render"
         )
         return None
     if core.length[episode] == 0:
@@ -314,16 +311,9 @@ def drawn(core: SelectionCore, episode: int, mode: str | None) -> str | Frame | 
     return render(selection_scene(core, episode), mode)
 
 
-def topic_position(topics: TopicSet, query_id: Any) -> int:
-    """The index of the topic that a reset option asks for."""
-    if not isinstance(query_id, str):
-        raise TypeError(f"a query id is text, got {query_id!r} ({type(query_id).__name__})")
-    return topics.position(query_id)
-
-
 def _candidate(action: Any) -> int:
     """The action as a Python int."""
     try:
         return operator.index(action)
     except TypeError:
-        raise TypeError(f"an action is one integer (a candidate index), got {action!r}") from None
+        raise TypeError(f"an action is one integer (a candidate index), got {shown(action)}") from None

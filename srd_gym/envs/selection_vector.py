@@ -17,7 +17,7 @@ from srd_gym.core.arrays import DEFAULT_TOPICS, TopicSource
 from srd_gym.core.episodes import Snapshot, checked_mask, episode_indices
 from srd_gym.core.selection import SelectionCore
 from srd_gym.envs.batching import BatchObservationBuilder, as_seeds
-from srd_gym.envs.selection import RENAMED, Info, Observation, ObservationKind, drawn, topic_position
+from srd_gym.envs.selection import RENAMED, Info, Observation, ObservationKind, drawn
 from srd_gym.protocols import BoolArray, IntArray, Pruning, ScoreArray
 from srd_gym.pruning import pruning_from
 from srd_gym.rendering import RENDER_FPS, RENDER_MODES, Frame, close_window
@@ -256,9 +256,7 @@ class SelectionVectorEnv(VectorEnv[Observation, IntArray, Any]):
             raise ValueError(f"query_ids must hold one id (or None) for each of {self.num_envs} sub-environments")
         topics = self.core.arrays.topics
         return {
-            episode: topic_position(topics, query_id)
-            for episode, query_id in enumerate(query_ids)
-            if query_id is not None
+            episode: topics.position(query_id) for episode, query_id in enumerate(query_ids) if query_id is not None
         }
 
 

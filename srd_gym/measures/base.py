@@ -6,8 +6,9 @@ needs its `Reference`: the documents that the ideal ranking is made of, and the 
 
 from __future__ import annotations
 
+import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import Field, dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any, ClassVar, Literal, Self
@@ -18,6 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from srd_gym.checks import check_integer, check_number, check_option, finite_numbers
 from srd_gym.measures.bound import BoundMeasure, Term, geometric_novelty, greedy_by_novelty
 from srd_gym.protocols import IntArray, ScoreArray
+from srd_gym.reading import few, shown
 from srd_gym.topic import GradeArray, Topic, TopicSet
 
 Normalization = Literal["ndeval", "chapelle"]
@@ -71,7 +73,7 @@ class Reference:
         check_option("normalizer", normalizer, NORMALIZERS)
         if topic.pool is None:
             raise ValueError(
-                f"topic {topic.query_id!r} has no pool of judged documents to normalise by; "
+                f"topic {shown(topic.query_id)} has no pool of judged documents to normalise by; "
                 "load the qrels with it, or use normalizer='candidates'"
             )
         return cls(topic.pool, topic.pool_ids, topic.subtopic_weights)
@@ -350,8 +352,28 @@ def judged(topic: Topic) -> GradeArray:
         ValueError: the topic is not judged.
     """
     if topic.judgments is None:
-        raise ValueError(f"topic {topic.query_id!r} has no judgments; a measure needs a judged topic")
+        raise ValueError(f"topic {shown(topic.query_id)} has no judgments; a measure needs a judged topic")
     return topic.judgments
+
+
+def tell_irrelevant(where: str, judged: Iterable[tuple[str, GradeArray]], levels: Iterable[int]) -> None:
+    """Warn where no judgment of a topic reaches a relevance level: whatever ranks it, it scores 0.
+
+    Args:
+        where: what holds the topics, for the notice.
+        judged: query ids and judgments.
+        levels: relevance levels of the measures asked for.
+    """
+    largest = {query_id: int(judgments.max(initial=0)) for query_id, judgments in judged}
+    for rel in sorted(set(levels)):
+        lacking = [query_id for query_id, most in largest.items() if most < rel]
+        if lacking:
+            warnings.warn(
+                f"{where}: {len(lacking):,} of {len(largest):,} judged topics have no judgment of at least {rel} (the "
+                f"largest is {max(largest[query_id] for query_id in lacking)}), so that every ranking of them scores "
+                f"0: {few(lacking)}",
+                stacklevel=3,
+            )
 
 
 def default_normalizer(topics: TopicSet) -> Normalizer:

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from srd_gym.checks import check_number, check_option, unknown
+from srd_gym.checks import check_number, check_option, refuse_class, unknown
 from srd_gym.measures.base import (
     Cascade,
     CollectionIndependent,
@@ -28,6 +28,7 @@ from srd_gym.measures.base import (
 )
 from srd_gym.measures.bound import Term
 from srd_gym.protocols import ScoreArray
+from srd_gym.reading import shown
 
 
 def log_discounts(depth: int) -> ScoreArray:
@@ -311,12 +312,13 @@ def measure(what: str | Measure, *, normalizer: Normalizer | None = None) -> Mea
         >>> measure("ERR_IA(normalization=None)@5").plain() == measure("ERR_IA@5").plain()
         True
     """
+    refuse_class("measure", what)
     if isinstance(what, str):
         found = _parsed(what)
     elif isinstance(what, Measure):
         found = what
     else:
-        raise TypeError(f"expected a measure or its notation such as 'alpha_nDCG@10', got {what!r}")
+        raise TypeError(f"expected a measure or its notation such as 'alpha_nDCG@10', got {shown(what)}")
     return found if normalizer is None else replace(found, normalizer=normalizer)
 
 
@@ -348,7 +350,7 @@ def _parsed(text: str) -> Measure:
     """The measure that a text stands for."""
     match = _PATTERN.fullmatch(text)
     if match is None:
-        raise ValueError(f"cannot read measure {text!r}; expected NAME@k or NAME(parameter=value, ...)@k, k whole")
+        raise ValueError(f"cannot read measure {shown(text)}; expected NAME@k or NAME(parameter=value, ...)@k, k whole")
     key = _key(match["name"])
     if key not in _FOLDED:
         own = (
@@ -366,7 +368,7 @@ def _parsed(text: str) -> Measure:
     try:
         return kind(**given)
     except TypeError as error:
-        raise ValueError(f"measure {text!r}: {error}") from None
+        raise ValueError(f"measure {shown(text)}: {error}") from None
 
 
 def _parameters(text: str, kind: type[Measure], inside: str) -> dict[str, Any]:
@@ -376,7 +378,7 @@ def _parameters(text: str, kind: type[Measure], inside: str) -> dict[str, Any]:
     for part in filter(None, map(str.strip, inside.split(","))):
         name, equals, value = (piece.strip() for piece in part.partition("="))
         if not equals or name in given:
-            raise ValueError(f"measure {text!r}: expected parameter=value, each once, got {part!r}")
+            raise ValueError(f"measure {shown(text)}: expected parameter=value, each once, got {shown(part)}")
         check_option(f"parameter of {kind.name}:", name, known)
         given[name] = _value(value)
     return given

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from srd_gym.measures.base import Measure, Normalizer, Reference, default_normalizer
+from srd_gym.measures.base import Measure, Normalizer, Reference, default_normalizer, tell_irrelevant
 from srd_gym.measures.catalogue import measure
 from srd_gym.protocols import IntArray
-from srd_gym.topic import GradeArray, Topic, TopicSet
+from srd_gym.reading import shown
+from srd_gym.topic import GradeArray, Topic, TopicSet, as_topic_set
 
 if TYPE_CHECKING:
     from srd_gym.trec_files import Qrels, Run
@@ -68,7 +69,7 @@ class Evaluation:
 
 
 def evaluate(
-    topics: TopicSet,
+    topics: TopicSet | Iterable[Topic],
     rankings: Mapping[str, NDArray[np.integer[Any]] | Sequence[int]],
     measures: Iterable[str | Measure],
     normalizer: Normalizer | None = None,
@@ -76,7 +77,7 @@ def evaluate(
     """Score rankings of candidates.
 
     Args:
-        topics: the topic set; unlabelled topics are not judged and left out.
+        topics: the topic set, or topics in a list; unlabelled topics are not judged and left out.
         rankings: query id -> candidate indices, best first; -1 is a rank left empty.
         measures: measures or their notation; "alpha_nDCG" and all others that need a cutoff must have one.
         normalizer: "pool" or "candidates"; None means "pool" where every topic has one, else "candidates". A measure
@@ -86,11 +87,15 @@ def evaluate(
         ValueError: an unknown query id, a candidate that does not exist or comes twice, a measure without a cutoff,
             no measure, or "pool" where a topic has none.
     """
+    topics = as_topic_set(topics)
     chosen = normalizer or default_normalizer(topics)
     wanted = _wanted(measures)
     for query_id in rankings:
         topics.position(query_id)
     judged = [topic for topic in topics if topic.judgments is not None]
+    levels = [each.rel for each in wanted.values()]
+    grades = ((topic.query_id, topic.judgments) for topic in judged if topic.judgments is not None)
+    tell_irrelevant(f"topic set {shown(topics.name)}", grades, levels)
     rows = {
         topic.query_id: (topic.judgments, _checked(rankings[topic.query_id], topic))
         for topic in judged
@@ -126,7 +131,7 @@ def evaluate_run(qrels: Qrels, run: Run, measures: Iterable[str | Measure]) -> E
     if len(unjudged) == len(run.rankings):
         some = [next(iter(part), None) for part in (run.rankings, qrels.topics)]
         raise ValueError(
-            f"no query of the run is judged (the run has {some[0]!r}, ...; the qrels have {some[1]!r}, ...); "
+            f"no query of the run is judged (the run has {shown(some[0])}, ...; the qrels have {shown(some[1])}, ...); "
             "check that run and qrels belong together"
         )
     references: dict[str, Reference] = {}
@@ -141,6 +146,8 @@ def evaluate_run(qrels: Qrels, run: Run, measures: Iterable[str | Measure]) -> E
                 [position.get(doc_id, -1) for doc_id in run.rankings[query_id][:longest]], dtype=np.int64
             )
             rows[query_id] = judged.judgments, ranking
+    grades = ((query_id, judged.judgments) for query_id, judged in qrels.topics.items())
+    tell_irrelevant("qrels", grades, [each.rel for each in wanted.values()])
     return _scored(wanted, rows, {"pool": references}, "pool", unjudged)
 
 
@@ -162,7 +169,7 @@ def _checked(ranking: ArrayLike, topic: Topic) -> IntArray:
     found = np.asarray(ranking)
     if found.ndim != 1 or not (found.dtype.kind in "iu" or found.size == 0):
         fault = f"a ranking is a list of candidate indices, got {found.dtype} {found.shape}"
-        raise ValueError(f"topic {topic.query_id!r}: {fault}")
+        raise ValueError(f"topic {shown(topic.query_id)}: {fault}")
     found = found.astype(np.int64)
     filled = found[found != -1]
     wrong = filled[(filled < 0) | (filled >= topic.n_candidates)]
@@ -173,7 +180,7 @@ def _checked(ranking: ArrayLike, topic: Topic) -> IntArray:
         fault = f"candidate {values[counts > 1][0]} is ranked twice; keep the first"
     else:
         return found
-    raise ValueError(f"topic {topic.query_id!r}: {fault}")
+    raise ValueError(f"topic {shown(topic.query_id)}: {fault}")
 
 
 def _parts(shapes: Sequence[tuple[int, int]]) -> Iterator[slice]:

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from srd_gym.checks import check_integer, check_number, check_option, checked_ranking
+from srd_gym.checks import check_integer, check_number, check_option, checked_ranking, name_of, refuse_class
 from srd_gym.core.own import path_of
 from srd_gym.protocols import BoolArray, IntArray, Ranker, ScoreArray, SequentialScorer
 from srd_gym.pruning.knn import _ROUNDING
+from srd_gym.reading import shown
 from srd_gym.topic import Topic
 
 if TYPE_CHECKING:
@@ -98,12 +99,13 @@ class ByRanker:
 
     def _check_able(self, ranker: Any) -> None:
         """Refuse a ranker that lacks the method which is called."""
+        refuse_class("ranker", ranker)
         needed: type = Ranker if self.when == "reset" else SequentialScorer
         if not isinstance(ranker, needed):
             methods = "`rank` and `rank_batch`" if self.when == "reset" else "`score`"
             raise TypeError(
                 f"pruning by a ranker with when={self.when!r} needs {methods} (srd_gym.protocols.{needed.__name__}), "
-                f"which {type(ranker).__name__} lacks; mmr and ntn-div have all of them"
+                f"which {name_of(ranker)} lacks; mmr and ntn-div have all of them"
             )
 
 
@@ -161,7 +163,7 @@ class BoundByRanker:
             found = checked_ranking(self._ranker.rank(topic, topic.n_candidates), topic, self._ranker)
             if len(found) < topic.n_candidates:
                 raise ValueError(
-                    f"topic {topic.query_id!r}, pruning by {type(self._ranker).__name__}: asked for "
+                    f"topic {shown(topic.query_id)}, pruning by ranker {name_of(self._ranker)}: asked for "
                     f"{topic.n_candidates} documents, the ranker returned {len(found)}"
                 )
             self._rankings[topic_index] = found
@@ -171,7 +173,7 @@ class BoundByRanker:
 def _checked_scores(scores: Any, topic: Topic, pool: BoolArray, ranker: Any) -> ScoreArray:
     """[N] float64, if there is a number for each candidate on offer."""
     found = np.asarray(scores, dtype=np.float64)
-    who = f"topic {topic.query_id!r}, pruning by {type(ranker).__name__}:"
+    who = f"topic {shown(topic.query_id)}, pruning by ranker {name_of(ranker)}:"
     if found.shape != (topic.n_candidates,):
         raise ValueError(f"{who} expected scores of shape ({topic.n_candidates},), got {found.shape}")
     if np.isnan(found[pool]).any():

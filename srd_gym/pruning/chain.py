@@ -13,6 +13,7 @@ from srd_gym.core.pruner import checked_strategy
 from srd_gym.protocols import BoolArray, BoundPruning, IntArray, Pruning
 from srd_gym.pruning.by_ranker import ByRanker
 from srd_gym.pruning.knn import KNN
+from srd_gym.reading import shown
 
 if TYPE_CHECKING:
     from srd_gym.core.arrays import TopicArrays
@@ -88,7 +89,7 @@ def parse_pruning(text: str) -> Pruning:
         ValueError: a text that stands for none, or values out of range.
     """
     if not isinstance(text, str):
-        raise TypeError(f"a pruning description is text, got {text!r} ({type(text).__name__}). {_HOW}")
+        raise TypeError(f"a pruning description is text, got {shown(text)} ({type(text).__name__}). {_HOW}")
     parts = [_one(part.strip(), text) for part in _NEXT.split(text)]
     return parts[0] if len(parts) == 1 else Chain(tuple(parts))
 
@@ -129,7 +130,7 @@ def _one(part: str, text: str) -> Pruning:
         return ByRanker(rest[2], _number(rest[0], text), when=when)
     if kind not in ("knn", "ranker") and (own := made_of(part)) is not None:
         return checked_strategy(own)
-    raise ValueError(f"cannot read the pruning description {text!r}. {_HOW}")
+    raise ValueError(f"cannot read the pruning description {shown(text)}. {_HOW}")
 
 
 def _number(word: str, text: str) -> int | float:
@@ -137,4 +138,6 @@ def _number(word: str, text: str) -> int | float:
     try:
         return int(word) if word.isdecimal() else float(word)
     except ValueError:
-        raise ValueError(f"cannot read the number {word!r} in the pruning description {text!r}. {_HOW}") from None
+        raise ValueError(
+            f"cannot read the number {shown(word)} in the pruning description {shown(text)}. {_HOW}"
+        ) from None

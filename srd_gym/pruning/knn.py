@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from srd_gym.checks import check_integer, check_number, check_option
 from srd_gym.protocols import BoolArray, IntArray
+from srd_gym.reading import shown
 
 if TYPE_CHECKING:
     from srd_gym.core.arrays import TopicArrays
@@ -100,7 +101,7 @@ class KNN:
         if (self.fraction is None) == (self.k is None):
             raise ValueError(
                 "kNN pruning takes either a fraction of the remaining candidates (KNN(0.3)) or a number of neighbours "
-                f"(KNN(k=20)), got fraction={self.fraction!r} and k={self.k!r}"
+                f"(KNN(k=20)), got fraction={shown(self.fraction)} and k={shown(self.k)}"
             )
         if self.fraction is not None:
             check_number("fraction", self.fraction, 0, 1)

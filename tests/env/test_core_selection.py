@@ -408,7 +408,9 @@ def test_bad_arrays_are_refused_and_missing_vectors_explained() -> None:
     topics = random_topics(0, n=6)
     refused(lambda: TopicArrays(topics, 4), r"max_candidates=4, but 5 topics .* first is 'q0'.* raise it to 6")
     refused(lambda: TopicArrays(TopicSet([], name="none")), "'none' is empty")
-    refused(lambda: TopicArrays.of([]), r"topics must be a TopicSet.*got \[\] \(list\)", TypeError)
+    refused(
+        lambda: TopicArrays.of([1]), r"topics must be a TopicSet.*got \[1\] \(list\), whose entry 0 is 1", TypeError
+    )
     refused(lambda: TopicArrays.of(TopicArrays(topics), 9), "room for 6 candidates, but max_candidates=9")
     arrays = TopicArrays(alone(bare_topic(doc_texts=("text",)), "texts"))
     message = r"'texts' has no document vectors.*compact.*LsaVectorizer.*simulate_vectors"

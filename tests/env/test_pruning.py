@@ -183,7 +183,7 @@ def test_by_ranker_takes_registry_names() -> None:
     assert (named.allowed.sum(1) == 4).all()
     unknown, unable = ByRanker("randm", 4), ByRanker("random", 4, when="step")
     refused(lambda: SelectionCore(topics, pruning=unknown), r"unknown ranker 'randm'.*Did you mean random")
-    refused(lambda: SelectionCore(topics, pruning=unable), r"needs `score` .*which RandomOrder lacks", TypeError)
+    refused(lambda: SelectionCore(topics, pruning=unable), r"needs `score` .*which random lacks", TypeError)
     strategy = ByRanker(ById(), 0.5)
     assert copy.deepcopy(strategy).ranker is strategy.ranker, "specifications copy a strategy without its ranker"
 

@@ -175,7 +175,7 @@ def test_an_interrupt_while_packages_are_imported_is_one_line(tmp_path: Path) ->
 
 def test_without_the_extra_the_command_names_it() -> None:
     hidden = "import sys; sys.modules['tyro'] = None; from srd_train.__main__ import main; sys.exit(main())"
-    said = 'error: the command srd needs tyro: pip install "srd-gym[train]"\n'
+    said = 'error: the command srd needs tyro: pip install "srd-gym[cli]"\n'
     assert python("-c", hidden, "--help") == (2, "", said)
 
 

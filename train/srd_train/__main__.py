@@ -26,7 +26,7 @@ def main() -> int:
     except ModuleNotFoundError as error:
         if error.name != "tyro":  # the first that is imported of what the extra brings
             raise
-        sys.stderr.write('error: the command srd needs tyro: pip install "srd-gym[train]"\n')
+        sys.stderr.write('error: the command srd needs tyro: pip install "srd-gym[cli]"\n')
         return 2
     if code > _SIGNALLED and "ray" in sys.modules:
         # Ray that was stopped while it started aborts the process as Python ends; its own processes end with this one.

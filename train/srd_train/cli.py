@@ -122,10 +122,17 @@ def main(argv: Sequence[str] | None = None, tree: Group = TREE, prog: str = "srd
 
 @contextlib.contextmanager
 def _notices(output: Output) -> Iterator[None]:
-    """Show what the packages warn of as one-line notices."""
+    """Show what the packages warn of as one-line notices, each once."""
+    told: set[str] = set()
+
+    def tell(message: Warning | str, *_: object) -> None:
+        if str(message) not in told:  # a benchmark comes by the same topics many times
+            told.add(str(message))
+            output.notice(f"notice: {message}")
+
     with warnings.catch_warnings():
         warnings.simplefilter("always", UserWarning)
-        warnings.showwarning = lambda message, *_: output.notice(f"notice: {message}")
+        warnings.showwarning = tell  # type: ignore[assignment]  # what else it is called with says where, not what
         yield
 
 

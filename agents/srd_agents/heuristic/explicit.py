@@ -12,6 +12,7 @@ from srd_agents.heuristic.config import ExplicitConfig, XQuADConfig
 from srd_agents.heuristic.greedy import Choice, Greedy, Rows, rows_of
 from srd_agents.heuristic.trade_off import min_max, relevance_of, standardised
 from srd_gym.protocols import IntArray, ScoreArray
+from srd_gym.reading import shown
 from srd_gym.topic import FloatArray, Topic
 
 _RANKS = 25
@@ -47,9 +48,9 @@ class Explicit(Greedy):
         vectors = topic.subtopic_vectors
         if vectors is None or not topic.n_subtopics:
             raise ValueError(
-                f"topic {topic.query_id!r} has no subtopic vectors, with which {self.title} compares documents: name "
-                "subtopics (subtopic_ids) and give their vectors, or their texts and `--vectors lsa` to `srd data "
-                "build` or `srd train`; or take mmr, msd or dpp, which need none"
+                f"topic {shown(topic.query_id)} has no subtopic vectors, with which ranker {self.name!r} compares "
+                "documents: name subtopics (subtopic_ids) and give their vectors, or their texts and `--vectors lsa` "
+                "to `srd data build` or `srd train`; or take mmr, msd or dpp, which need none"
             )
         weights = np.ones(len(vectors)) if topic.subtopic_weights is None else topic.subtopic_weights
         weights = np.asarray(weights, dtype=np.float64) / weights.sum(dtype=np.float64)
@@ -67,7 +68,7 @@ class Explicit(Greedy):
         values, coverage, rows, shares = [], [], [], []
         for topic in topics:
             subtopics, weights = self._named(topic)
-            rows.append(rows_of(topic.require_vectors(self.title)))
+            rows.append(rows_of(topic.require_vectors(f"ranker {self.name!r}")))
             covered = coverage_of(rows[-1], subtopics, self.config.coverage, self.config.sharpness)
             if self.config.order_weight and topic.retrieval_scores is not None:
                 # The query's cosines only scaled those of the subtopics.
@@ -97,14 +98,14 @@ class XQuAD(Explicit):
         config: lambda, what counts as relevance, and how coverage is scaled.
     """
 
-    title = "xQuAD"
+    name = "xquad"
     start = 1.0  # nothing is covered: all of each subtopic is left
 
     def __init__(self, config: XQuADConfig | None = None) -> None:
         self.config: XQuADConfig = config or XQuADConfig()
 
     def _value(self, topic: Topic) -> ScoreArray:
-        relevance = relevance_of(topic, self.config.relevance, self.title)
+        relevance = relevance_of(topic, self.config.relevance, f"ranker {self.name!r}")
         return self.config.lambda_ * relevance.astype(np.float64)
 
     def _gains(self, coverage: ScoreArray, weights: ScoreArray, state: ScoreArray) -> ScoreArray:
@@ -140,7 +141,7 @@ class PM2(Explicit):
         config: lambda, and how coverage is scaled.
     """
 
-    title = "PM-2"
+    name = "pm2"
     start = 0.0  # no subtopic has a seat
 
     def _gains(self, coverage: ScoreArray, weights: ScoreArray, state: ScoreArray) -> ScoreArray:

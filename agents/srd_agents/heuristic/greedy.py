@@ -245,8 +245,8 @@ class _ChoiceForOne(Progress):
 class Greedy(Stepwise):
     """A ranker that takes the best next document, again and again; subclasses say what is best."""
 
-    title: ClassVar[str]
-    """How errors call it."""
+    name: ClassVar[str]
+    """Its name in the registry."""
 
     @abstractmethod
     def _shape(self, topic: Topic) -> tuple[int, ...]:

@@ -33,6 +33,8 @@ class Oracle:
         ValueError: an unknown measure.
     """
 
+    name = "oracle"
+
     def __init__(self, config: OracleConfig | None = None) -> None:
         self.config = config or OracleConfig()
         # Normalising divides a topic's gains by one number: it cannot change which is the largest.

@@ -10,11 +10,14 @@ import numpy as np
 from srd_agents.heuristic.config import RandomConfig
 from srd_gym.checks import check_integer
 from srd_gym.protocols import IntArray
+from srd_gym.reading import shown
 from srd_gym.topic import Topic
 
 
 class RetrievalOrder:
     """The candidates in the order in which they were retrieved: what every other ranker has to beat."""
+
+    name = "retrieval-order"
 
     def rank(self, topic: Topic, k: int) -> IntArray:
         """The first k candidates: [min(k, N)] int64.
@@ -25,8 +28,8 @@ class RetrievalOrder:
         check_integer("k", k, 1)
         if topic.retrieval_scores is None:
             raise ValueError(
-                f"topic {topic.query_id!r} has no retrieval order (no retrieval_scores; its candidates were shuffled); "
-                "leave 'retrieval-order' out for this topic set, or load it with the run that retrieved it"
+                f"topic {shown(topic.query_id)} has no retrieval order (no retrieval_scores; its candidates were "
+                "shuffled); leave 'retrieval-order' out for this topic set, or load it with the run that retrieved it"
             )
         return np.arange(min(k, topic.n_candidates), dtype=np.int64)
 
@@ -41,6 +44,8 @@ class RandomOrder:
     Args:
         config: the seed.
     """
+
+    name = "random"
 
     def __init__(self, config: RandomConfig | None = None) -> None:
         self.config = config or RandomConfig()

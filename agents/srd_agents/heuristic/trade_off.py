@@ -12,6 +12,7 @@ from srd_agents.heuristic.config import MMRConfig, TradeOffConfig
 from srd_agents.heuristic.greedy import BLOCK, ByObjective, Greedy, Objective, Rows, rows_of
 from srd_agents.heuristic.lazy import lazily
 from srd_gym.protocols import IntArray
+from srd_gym.reading import shown
 from srd_gym.topic import FloatArray, Topic
 
 LAZY_FROM = BLOCK // 2
@@ -39,17 +40,17 @@ class TradeOff(Greedy, Objective):
 
     def _relevance(self, topic: Topic) -> FloatArray:
         """[N] float32."""
-        return relevance_of(topic, self.config.relevance, self.title)
+        return relevance_of(topic, self.config.relevance, f"ranker {self.name!r}")
 
     def _shape(self, topic: Topic) -> tuple[int, ...]:
-        return topic.require_vectors(self.title).shape
+        return topic.require_vectors(f"ranker {self.name!r}").shape
 
     def _choice(self, topics: Sequence[Topic], most: int) -> ByObjective:
-        vectors = _stacked([topic.require_vectors(self.title) for topic in topics])
+        vectors = _stacked([topic.require_vectors(f"ranker {self.name!r}") for topic in topics])
         return ByObjective(vectors, _stacked([self._value(topic) for topic in topics]), self, most)
 
     def _first(self, topics: Sequence[Topic], k: int) -> Iterable[IntArray]:
-        vectors = topics[0].require_vectors(self.title)
+        vectors = topics[0].require_vectors(f"ranker {self.name!r}")
         if vectors.size <= LAZY_FROM:
             return super()._first(topics, k)
         return [self._large(vectors, self._value(topics[0]), k)]
@@ -71,7 +72,7 @@ class MMR(TradeOff):
         config: lambda, and what counts as relevance and similarity.
     """
 
-    title = "MMR"
+    name = "mmr"
 
     def __init__(self, config: MMRConfig | None = None) -> None:
         config = config or MMRConfig()
@@ -104,7 +105,7 @@ class MSD(TradeOff):
         config: lambda, and what counts as relevance.
     """
 
-    title = "MSD"
+    name = "msd"
 
     def _large(self, vectors: FloatArray, value: FloatArray, k: int) -> IntArray:
         return _by_fast_products(rows_of(vectors), value, k, self._weight)
@@ -171,7 +172,7 @@ class DPP(TradeOff):
         config: lambda, and what counts as relevance.
     """
 
-    title = "DPP"
+    name = "dpp"
     start = 1.0
     falls_at_once = True
 
@@ -249,7 +250,7 @@ def relevance_of(topic: Topic, kind: str, ranker: str) -> FloatArray:
     if kind == "cosine":
         if topic.query_vector is None:
             raise ValueError(
-                f"topic {topic.query_id!r} has no query vector, so {ranker} has no relevance by cosine; "
+                f"topic {shown(topic.query_id)} has no query vector, so {ranker} has no relevance by cosine; "
                 "give query vectors, or use relevance='scores' where there are retrieval scores"
             )
         query = rows_of(topic.query_vector[None]).unit(0)
@@ -257,7 +258,7 @@ def relevance_of(topic: Topic, kind: str, ranker: str) -> FloatArray:
     scores = topic.retrieval_scores
     if scores is None:
         raise ValueError(
-            f"topic {topic.query_id!r} has no retrieval scores, which {ranker} with relevance={kind!r} needs; "
+            f"topic {shown(topic.query_id)} has no retrieval scores, which {ranker} with relevance={kind!r} needs; "
             "use relevance='cosine'"
         )
     if kind == "raw_scores":

@@ -8,6 +8,7 @@ from typing import Any
 from srd_agents.integrations import library
 from srd_agents.integrations.ranking import best_first, named, ranker_of
 from srd_gym.protocols import Ranker
+from srd_gym.reading import few, shown
 
 with library("langchain_core", "langchain-core"):
     from langchain_core.callbacks import Callbacks
@@ -58,10 +59,9 @@ class DiverseCompressor(BaseDocumentCompressor):
         """The documents to show, best first, as they came.
 
         Raises:
-            KeyError: a document without the score that `score_key` names.
             TypeError: vectors or scores that are no numbers.
-            ValueError: a document without a vector, vectors of two widths, numbers that are not finite, or
-                what the ranker refuses.
+            ValueError: a document without a vector or without the score that `score_key` names, vectors of two widths,
+                numbers that are not finite, or what the ranker refuses.
         """
         if not documents:
             return []
@@ -72,7 +72,7 @@ class DiverseCompressor(BaseDocumentCompressor):
             names=named("document", [document.id for document in documents]),
             query=query,
             query_vector=None if self.embeddings is None else self.embeddings.embed_query(query),
-            scores=None if self.score_key is None else [each.metadata[self.score_key] for each in documents],
+            scores=None if self.score_key is None else self._scores(self.score_key, documents),
             remedy=f"expected a vector in metadata[{self.vector_key!r}], or use embeddings=",
         )
         return [documents[place] for place in found]
@@ -84,6 +84,16 @@ class DiverseCompressor(BaseDocumentCompressor):
             return self.compress_documents(given["documents"], given["query"])
 
         return RunnableLambda(show, name=type(self).__name__)
+
+    def _scores(self, key: str, documents: Sequence[Document]) -> list[Any]:
+        """Each document's score."""
+        for name, document in zip(named("document", [each.id for each in documents]), documents, strict=True):
+            if key not in document.metadata:
+                raise ValueError(
+                    f"{name} has no score: score_key={shown(key)} is not in its metadata ({few(document.metadata)}); "
+                    "leave score_key out where the retriever gives no scores"
+                )
+        return [document.metadata[key] for document in documents]
 
     def _vectors(self, documents: Sequence[Document]) -> Sequence[Any]:
         """Each document's vector, or None."""

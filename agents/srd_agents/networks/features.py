@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from srd_gym.checks import unknown
 from srd_gym.core import TopicArrays
 from srd_gym.protocols import BoolArray
+from srd_gym.reading import shown
 from srd_gym.topic import FloatArray, Topic
 
 Floats = NDArray[np.float32]
@@ -129,6 +130,6 @@ def own_column(topic: Topic, name: str) -> Floats:
         ValueError: it has no such column; the message suggests the nearest.
     """
     if topic.doc_features is None or name not in topic.feature_names:
-        raise unknown(f"feature column of topic {topic.query_id!r}:", name, topic.feature_names)
+        raise unknown(f"feature column of topic {shown(topic.query_id)}:", name, topic.feature_names)
     column: Floats = topic.doc_features[:, topic.feature_names.index(name)]
     return column

@@ -66,6 +66,8 @@ class Cautious:
         config: what a near copy is.
     """
 
+    name = "cautious"
+
     def __init__(self, config: CautiousConfig | None = None) -> None:
         self.config = config or CautiousConfig()
 
@@ -98,7 +100,7 @@ class Cautious:
 
     def _copies_last(self, ranker: Ranker, topic: Topic, ranking: IntArray) -> IntArray:
         """As many documents as the ranking has, near copies after all others; it is ranked on where some are moved."""
-        vectors = topic.require_vectors("cautious")
+        vectors = topic.require_vectors(f"ranker {self.name!r}")
         if self.config.copies is None:
             return ranking
         wanted = len(ranking)

@@ -12,16 +12,17 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from srd_agents.pipeline.cautious import Cautious
 from srd_agents.pipeline.diversity import ByRelevance, with_diversity
 from srd_agents.pipeline.limits import COPIES, Limits, array_of, row_of, show
 from srd_agents.pipeline.subtopics import Lookup, check_uses_subtopics, embedded
 from srd_agents.registry import load_ranker
-from srd_gym.checks import check_integer
+from srd_gym.checks import check_integer, refuse_class
 from srd_gym.files import PathLike
 from srd_gym.protocols import IntArray, Ranker, ScoreArray
+from srd_gym.reading import shown as as_text
 from srd_gym.topic import Topic
 
 DEFAULT_RANKER = "cautious"
@@ -219,7 +220,8 @@ def as_ranker(ranker: PathLike | Ranker | None) -> Ranker:
     """
     if ranker is None or isinstance(ranker, str | os.PathLike):
         return load_ranker(DEFAULT_RANKER if ranker is None else ranker)
-    if isinstance(ranker, Ranker) and not isinstance(ranker, type):
+    refuse_class("ranker", ranker)
+    if isinstance(ranker, Ranker):
         return ranker
     raise TypeError(
         'ranker must be a name such as "mmr", the folder of a trained ranker, or an object with rank(topic, k) and '
@@ -243,7 +245,7 @@ def _retrieved(given: Given) -> tuple[Topic, IntArray | None]:
             order = np.argsort(-first_stage, kind="stable")
             documents, first_stage = documents[order], first_stage[order]
             ids = ids if given.doc_ids is None else tuple([ids[i] for i in order.tolist()])
-    named = given.subtopics if given.subtopics is not None and len(given.subtopics) else None
+    named = _named(given)
     topic = Topic(
         query_id=given.query_id,
         doc_ids=ids,
@@ -255,6 +257,19 @@ def _retrieved(given: Given) -> tuple[Topic, IntArray | None]:
         subtopic_weights=given.subtopic_weights,
     )
     return topic, order
+
+
+def _named(given: Given) -> NDArray[Any] | None:
+    """[S, F] vectors of the subtopics, if there are any."""
+    if given.subtopics is None:
+        return None
+    vectors = array_of(given.query_id, "subtopics", given.subtopics)
+    if vectors.ndim == 2 or vectors.shape == (0,):
+        return vectors if len(vectors) else None
+    raise ValueError(
+        f"topic {as_text(given.query_id)}: subtopics must be [S, F], a vector (or a text) each, got shape "
+        f"{vectors.shape}; one subtopic alone is a list of one: [vector]"
+    )
 
 
 def _dimensions(value: Any) -> int:

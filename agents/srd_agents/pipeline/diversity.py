@@ -19,8 +19,9 @@ from srd_agents.heuristic.trade_off import MMR, TradeOff, min_max, relevance_of
 from srd_agents.pipeline.cautious import Cautious
 from srd_agents.pipeline.limits import Limits
 from srd_agents.relational.ranker import Pretrained
-from srd_gym.checks import check_integer, check_number
+from srd_gym.checks import check_integer, check_number, name_of
 from srd_gym.protocols import IntArray, Ranker, ScoreArray
+from srd_gym.reading import shown
 from srd_gym.topic import Topic
 
 TAKE_IT = ("mmr", "msd", "dpp", "xquad", "pm2", "relational-pretrained", "cautious")
@@ -48,10 +49,9 @@ def with_diversity(ranker: Ranker, diversity: float | None, option: str = "diver
         return ranker
     check_number(option, diversity, 0.0, 1.0)
     if not isinstance(ranker, TradeOff | XQuAD | PM2 | Pretrained | Cautious):
-        name = getattr(ranker, "name", type(ranker).__name__)
         raise ValueError(
-            f"{option} weighs relevance against difference, which ranker {name!r} does not: leave {option} out, or "
-            f"take one that does: {', '.join(TAKE_IT)}"
+            f"{option} weighs relevance against difference, which ranker {shown(name_of(ranker))} does not: leave "
+            f"{option} out, or take one that does: {', '.join(TAKE_IT)}"
         )
     if diversity == 0:
         return ByRelevance(ranker.config.relevance if isinstance(ranker, TradeOff | XQuAD) else None)
@@ -69,6 +69,8 @@ class ByRelevance:
         relevance: one of `srd_agents.heuristic.config.Relevance`; None: "auto", or as the candidates stand where the
             topic has neither scores nor a query.
     """
+
+    name = "order of relevance"
 
     def __init__(self, relevance: str | None) -> None:
         self.relevance = relevance
@@ -99,7 +101,7 @@ class _Blend(Stepwise):
     """
 
     def __init__(self, ranker: PM2 | Pretrained, diversity: float) -> None:
-        self.ranker, self.diversity = ranker, diversity
+        self.name, self.ranker, self.diversity = ranker.name, ranker, diversity
 
     def rank(self, topic: Topic, k: int) -> IntArray:
         """The first k documents: [min(k, N)] int64."""

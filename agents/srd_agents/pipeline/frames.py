@@ -15,6 +15,7 @@ from srd_agents.pipeline.subtopics import Lookup, embedded
 from srd_gym.checks import check_integer
 from srd_gym.files import PathLike
 from srd_gym.protocols import Ranker
+from srd_gym.reading import shown
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -128,11 +129,11 @@ class FrameRanker:
             )
         twice = [name for name in (*columns, "score") if list(frame.columns).count(name) > 1]
         if twice:
-            raise ValueError(f"the frame has several columns {twice[0]!r}; keep one of them")
+            raise ValueError(f"the frame has several columns {shown(twice[0])}; keep one of them")
         for name in ("qid", "docno"):
             wrong = [value for value in frame[name].unique().tolist() if not isinstance(value, str)]
             if wrong:
                 raise TypeError(
-                    f"column {name!r} must hold text, got {wrong[0]!r} ({type(wrong[0]).__name__}); "
+                    f"column {name!r} must hold text, got {shown(wrong[0])} ({type(wrong[0]).__name__}); "
                     f'frame.astype({{"{name}": str}}) makes it so'
                 )

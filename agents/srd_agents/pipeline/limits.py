@@ -17,6 +17,7 @@ from srd_agents.heuristic.greedy import Progress, Stepwise, rows_of
 from srd_agents.pipeline.cautious import EQUAL, Cautious, CautiousConfig, near_copies
 from srd_gym.checks import check_integer, check_number, checked_ranking, checked_rankings
 from srd_gym.protocols import IntArray, Ranker, ScoreArray, SequentialScorer
+from srd_gym.reading import shown as as_text
 from srd_gym.topic import Topic
 
 COPIES = CautiousConfig.copies
@@ -81,8 +82,8 @@ class Limits:
         prices = None if costs is None else _costs(query_id, costs, count)[order]
         if prices is not None and self.budget < prices.min():
             warnings.warn(
-                f"topic {query_id!r}: no document fits a budget of {self.budget}, the cheapest costs {prices.min()}; "
-                "nothing is shown",
+                f"topic {as_text(query_id)}: no document fits a budget of {self.budget}, the cheapest costs "
+                f"{prices.min()}; nothing is shown",
                 stacklevel=4,
             )
         return replace(
@@ -206,16 +207,16 @@ def array_of(query_id: str, name: str, values: Any, kinds: str = "fiub", what: s
     try:
         array = np.asarray(values)
     except (TypeError, ValueError, RuntimeError) as error:
-        raise ValueError(f"topic {query_id!r}: {name} cannot be read as an array of {what}: {error}") from error
+        raise ValueError(f"topic {as_text(query_id)}: {name} cannot be read as an array of {what}: {error}") from error
     if array.size and array.dtype.kind not in kinds:
         raise TypeError(
-            f"topic {query_id!r}: {name} must hold {what}, got {array.dtype}; is one of them missing (None), or are "
-            "they of different lengths?"
+            f"topic {as_text(query_id)}: {name} must hold {what}, got {array.dtype}; is one of them missing (None), or "
+            "are they of different lengths?"
         )
     if array.dtype.kind == "f" and not np.isfinite(array).all():
         row = int(np.argwhere(~np.isfinite(array))[0][0])
         raise ValueError(
-            f"topic {query_id!r}: {name} holds NaN or infinity (first at row {row}); expected finite numbers"
+            f"topic {as_text(query_id)}: {name} holds NaN or infinity (first at row {row}); expected finite numbers"
         )
     return array
 
@@ -227,7 +228,7 @@ def row_of(
     row = array_of(query_id, name, values, kinds, what)
     if row.ndim != 1 or (count is not None and len(row) != count):
         wanted = "[P]" if count is None else f"({count},): one a document"
-        raise ValueError(f"topic {query_id!r}: {name} have shape {row.shape}, expected {wanted}")
+        raise ValueError(f"topic {as_text(query_id)}: {name} have shape {row.shape}, expected {wanted}")
     return row
 
 
@@ -242,7 +243,9 @@ def _costs(query_id: str, costs: Any, count: int) -> ScoreArray:
     """[N] float64."""
     prices: ScoreArray = row_of(query_id, "costs", costs, count, "iuf").astype(np.float64)
     if len(wrong := np.flatnonzero(prices < 0)):
-        raise ValueError(f"topic {query_id!r}: costs must be at least 0, got {prices[wrong[0]]} (document {wrong[0]})")
+        raise ValueError(
+            f"topic {as_text(query_id)}: costs must be at least 0, got {prices[wrong[0]]} (document {wrong[0]})"
+        )
     return prices
 
 
@@ -252,7 +255,7 @@ def _shown(query_id: str, shown: Any, candidate_of: IntArray) -> tuple[int, ...]
     wrong = positions[(positions < 0) | (positions >= len(candidate_of))]
     if len(wrong):
         raise ValueError(
-            f"topic {query_id!r}: shown names document {wrong[0]}, where there are {len(candidate_of)}, numbered from "
-            "0; -1 fills up the rows of a batch, topics() leaves it out"
+            f"topic {as_text(query_id)}: shown names document {wrong[0]}, where there are {len(candidate_of)}, "
+            "numbered from 0; -1 fills up the rows of a batch, topics() leaves it out"
         )
     return tuple(dict.fromkeys(candidate_of[positions].tolist()))

@@ -13,7 +13,9 @@ from numpy.typing import ArrayLike
 
 from srd_agents.heuristic.explicit import PM2, XQuAD
 from srd_agents.pipeline.cautious import Cautious
+from srd_gym.checks import name_of
 from srd_gym.protocols import Ranker
+from srd_gym.reading import shown
 
 Lookup = Callable[[list[str]], ArrayLike]
 """Vectors of texts: a list of n gives [n, F]."""
@@ -27,9 +29,9 @@ def check_uses_subtopics(ranker: Ranker) -> None:
     """
     ours = type(ranker).__module__.startswith("srd_agents.")
     if ours and not isinstance(ranker, XQuAD | PM2 | Cautious):
-        name = getattr(ranker, "name", type(ranker).__name__)
         raise ValueError(
-            f"ranker {name!r} cannot use subtopics; leave subtopics= out, or take one that can: xquad, pm2, cautious"
+            f"ranker {shown(name_of(ranker))} cannot use subtopics; leave subtopics= out, or take one that can: xquad, "
+            "pm2, cautious"
         )
 
 
@@ -50,8 +52,8 @@ def embedded(named: Sequence[Any], embed: Lookup | None) -> list[Any]:
         return list(named)
     if embed is None:
         raise ValueError(
-            f"subtopics are texts ({asked[0]!r}, ...): give embed=, a function that makes vectors [n, F] of a list of "
-            "n texts, by the model of the documents' vectors"
+            f"subtopics are texts ({shown(asked[0])}, ...): give embed=, a function that makes vectors [n, F] of a "
+            "list of n texts, by the model of the documents' vectors"
         )
     vectors = np.asarray(embed(asked))
     if vectors.ndim != 2 or len(vectors) != len(asked):
@@ -66,7 +68,9 @@ def embedded(named: Sequence[Any], embed: Lookup | None) -> list[Any]:
 def _texts(entry: Any) -> list[str]:
     """A topic's subtopics if they are texts, else nothing."""
     if isinstance(entry, str):
-        raise TypeError(f"subtopics must be a list of texts or of vectors, one a subtopic, got one text: {entry!r}")
+        raise TypeError(
+            f"subtopics must be a list of texts or of vectors, one a subtopic, got one text: {shown(entry)}"
+        )
     if not isinstance(entry, Sequence | np.ndarray) or not any(isinstance(each, str) for each in entry):
         return []
     return list(entry)

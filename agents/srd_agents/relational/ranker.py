@@ -159,6 +159,8 @@ class Pretrained(Stepwise):
         ValueError: a file of something else.
     """
 
+    name = NAME
+
     def __init__(self, config: PretrainedConfig | None = None) -> None:
         self.config = config or PretrainedConfig()
         path = self.config.checkpoint
@@ -230,7 +232,7 @@ def relations_of(topics: Sequence[Topic]) -> Relations:
     Raises:
         ValueError: a topic without document vectors.
     """
-    vectors = [topic.require_vectors(NAME) for topic in topics]
+    vectors = [topic.require_vectors(f"ranker {NAME!r}") for topic in topics]
     n, width = vectors[0].shape
     unit = unit_vectors(vectors[0][None] if len(topics) == 1 else np.stack(vectors))
     scores_given = np.zeros((len(topics), n), np.float32)

@@ -20,6 +20,7 @@ from srd_agents.networks.directions import Directions, ranked_so_far
 from srd_agents.networks.features import ORDER_FEATURES, order_columns
 from srd_agents.networks.inputs import Inputs, Standardizer, inputs_of
 from srd_gym.protocols import IntArray
+from srd_gym.reading import shown
 from srd_gym.topic import Topic
 
 _RELATIONS = 3  # of a candidate: to the query, to the nearest ranked document, to the ranked documents' mean
@@ -111,8 +112,8 @@ def rank_greedily(network: CandidateNetwork, topic: Topic, k: int) -> IntArray:
     """
     if topic.vector_width != network.width:
         raise ValueError(
-            f"the policy was built for document vectors of width {network.width}, but topic {topic.query_id!r} has "
-            f"{topic.vector_width or 'none'}; make its vectors the same way as those of training"
+            f"the policy was built for document vectors of width {network.width}, but topic {shown(topic.query_id)} "
+            f"has {topic.vector_width or 'none'}; make its vectors the same way as those of training"
         )
     n, count = topic.n_candidates, min(k, topic.n_candidates)
     given = np.zeros(n, np.float32) if topic.retrieval_scores is None else topic.retrieval_scores

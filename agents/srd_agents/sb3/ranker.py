@@ -17,7 +17,7 @@ from srd_gym.checks import check_integer, unknown
 from srd_gym.core import TopicArrays
 from srd_gym.files import PathLike
 from srd_gym.protocols import IntArray, ScoreArray
-from srd_gym.reading import existing_file
+from srd_gym.reading import existing_file, shown
 from srd_gym.topic import Topic, TopicSet
 
 if TYPE_CHECKING:
@@ -46,6 +46,8 @@ class SB3Ranker:
     Raises:
         ValueError: an algorithm or a policy that cannot rank new topics; the message says why.
     """
+
+    name = "sb3"
 
     def __init__(self, model: BaseAlgorithm) -> None:
         from srd_agents.sb3.extractor import CandidateExtractor
@@ -190,8 +192,8 @@ def _padded(topic: Topic, shapes: Shapes) -> dict[str, Any]:
     if topic.vector_width != width or n > most:
         raise ValueError(
             f"this stock policy was built for at most {most} candidates with vectors of width {width}, but topic "
-            f"{topic.query_id!r} has {n} of width {topic.vector_width or 'none'}; shorten it with Topic.take and make "
-            "its vectors as those of training, or take srd_agents.sb3.policies.policy_for: it ranks any number"
+            f"{shown(topic.query_id)} has {n} of width {topic.vector_width or 'none'}; shorten it with Topic.take and "
+            "make its vectors as those of training, or take srd_agents.sb3.policies.policy_for: it ranks any number"
         )
     arrays = TopicArrays(TopicSet([topic], name=topic.query_id), shapes.candidates)
     return {

@@ -10,8 +10,9 @@ from __future__ import annotations
 import copy
 import hashlib
 import json
+import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Self, TypeVar
@@ -19,7 +20,7 @@ from typing import Any, ClassVar, Generic, Self, TypeVar
 from numpy.typing import NDArray
 
 from srd_agents.training.history import History, OnProgress
-from srd_agents.training.loop import Fit, LearnerConfig, Validation, checked_topics
+from srd_agents.training.loop import Fit, LearnerConfig, Validation, checked_topics, torch_threads
 from srd_agents.training.options import (
     CONFIG_FILE,
     MODEL_FILE,
@@ -37,10 +38,11 @@ from srd_agents.training.options import (
     write_json,
 )
 from srd_gym.checks import check_integer, check_positive, checked_rankings, unknown
+from srd_gym.core.arrays import TopicSource, topics_from
 from srd_gym.files import PathLike
 from srd_gym.measures import Measure
 from srd_gym.protocols import IntArray
-from srd_gym.reading import reading
+from srd_gym.reading import few, reading, shown
 from srd_gym.topic import Topic, TopicSet
 
 __all__ = ["Learner", "LearnerConfig"]
@@ -165,6 +167,8 @@ class Learner(ABC, Generic[C]):
         """
         check_integer("k", k, 1)
         self.check_topics(topics)
+        if isinstance(topics, TopicSet):
+            tell_foreign(f"ranker {self.name!r}", self.metadata, [topics.origin])
         return checked_rankings(self._rank_batch(topics, k) if topics else [], topics, self)
 
     def ranking_with(self, **options: Any) -> Self:
@@ -194,15 +198,16 @@ class Learner(ABC, Generic[C]):
                 came = "none" if topic.vector_width is None else f"width {topic.vector_width}"
                 raise ValueError(
                     f"ranker {self.name!r} was trained on document vectors of width {self.vector_width}, but topic "
-                    f"{topic.query_id!r} has {came}; make its vectors the same way as those of training"
+                    f"{shown(topic.query_id)} has {came}; make its vectors the same way as those of training"
                 )
 
     def fit(
         self,
-        topics: TopicSet,
-        validation: TopicSet | None = None,
+        topics: TopicSource,
+        validation: TopicSource | None = None,
         *,
         seed: int = 0,
+        threads: int = 1,
         out: PathLike | None = None,
         resume: bool = False,
         time_budget: float | None = None,
@@ -212,9 +217,12 @@ class Learner(ABC, Generic[C]):
         """Train; the learner then holds the weights that were best on the validation topics (without any: the last).
 
         Args:
-            topics: labelled topics; those without a relevant candidate are left out with a notice.
-            validation: labelled topics for model selection and early stopping; must share no query with `topics`.
+            topics: labelled topics (a set, a list, a name such as "words" or a path); those without a relevant
+                candidate are left out with a notice.
+            validation: likewise, for model selection and early stopping; must share no query with `topics`.
             seed: the same seed and topics give bitwise the same weights (one machine, same versions and threads).
+            threads: of torch while it trains, whatever their number before and after; one is the fastest for networks
+                of these sizes.
             out: folder for the model and for checkpoints; None keeps everything in memory.
             resume: continue the run whose checkpoint lies in `out`, to bitwise the same weights as if it had never
                 stopped. Needs the same topics, seed and config (but for `srd_agents.training.loop.HOW_LONG`).
@@ -240,23 +248,26 @@ class Learner(ABC, Generic[C]):
                 "measures are taken on the validation topics, but there are none: pass validation=..., or no measures"
             )
         self.check_device()
-        trainable, excluded = checked_topics(self.name, topics, validation)
+        judge = None if validation is None else topics_from(validation)
+        trainable, excluded = checked_topics(self.name, topics_from(topics), judge)
+        self.metadata.setdefault("topic_set", trainable.origin)
         self._resuming = resume
         self.pretraining_seconds = self.pretraining_cpu_seconds = 0.0
-        self.prepare(trainable, seed)
-        try:
-            run = Fit(
-                self, trainable, validation, out=out, time_budget=time_budget, progress=progress, measures=measures
-            )
-            run.history.excluded = excluded
-            if resume:
-                run.resume()
-            self.history = run.history
-            with enough_memory(self.name):
-                run.run()
-            return run.history
-        finally:
-            self._release()
+        with torch_threads(threads):
+            self.prepare(trainable, seed)
+            try:
+                run = Fit(
+                    self, trainable, judge, out=out, time_budget=time_budget, progress=progress, measures=measures
+                )
+                run.history.excluded = excluded
+                if resume:
+                    run.resume()
+                self.history = run.history
+                with enough_memory(self.name):
+                    run.run()
+                return run.history
+            finally:
+                self._release()
 
     def prepare(self, topics: TopicSet, seed: int = 0) -> None:
         """The beginning of `fit`; alone, for experiments that train step by step.
@@ -354,6 +365,37 @@ class Learner(ABC, Generic[C]):
         # The header says which config the weights belong to, as two files cannot be replaced in one stroke.
         write_arrays(Path(folder) / MODEL_FILE, weights, {"fingerprint": _fingerprint(content)})
         write_json(Path(folder) / CONFIG_FILE, content)
+
+
+def tell_foreign(who: str, metadata: Mapping[str, Any], ranked: Iterable[Mapping[str, Any]]) -> None:
+    """Warn, in a line, where topics have vectors of another encoder than those that a model was trained on.
+
+    Where the encoder of either is not known, another topic set, or other marks, count as another one.
+
+    Args:
+        who: the model, for the notice.
+        metadata: the model's; `topic_set` is the `TopicSet.origin` of its training.
+        ranked: the `TopicSet.origin` of the topics to rank, or of each of their files.
+    """
+    trained = metadata.get("topic_set")
+    if not isinstance(trained, Mapping):
+        return
+    for origin in ranked:
+        known = None not in (origin["encoder"], trained.get("encoder"))
+        if any(origin[name] != trained.get(name) for name in (["encoder"] if known else ["name", "marks"])):
+            warnings.warn(
+                f"{who} was trained on vectors of {_called(trained)}, and is to rank vectors of {_called(origin)}; "
+                "unless one encoder made both, its rankings mean nothing",
+                stacklevel=3,
+            )
+            break
+
+
+def _called(origin: Mapping[str, Any]) -> str:
+    """A topic set and what is known of its vectors."""
+    marks = origin.get("marks")
+    known = [origin.get("encoder") or "unknown encoder", *(marks if isinstance(marks, list) else ())]
+    return f"{shown(origin.get('name'))} ({few(known)})"
 
 
 def _fingerprint(content: Mapping[str, Any]) -> str:

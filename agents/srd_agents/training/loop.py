@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
+import sys
 import time
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -28,11 +30,12 @@ from srd_agents.training.options import (
     write_tree,
 )
 from srd_gym.checks import check_integer
+from srd_gym.core.arrays import TopicSource, topics_from
 from srd_gym.files import PathLike, held_back
 from srd_gym.measures import Measure, measure, references
-from srd_gym.measures.base import judged
+from srd_gym.measures.base import judged, tell_irrelevant
 from srd_gym.protocols import IntArray, Ranker, ScoreArray
-from srd_gym.reading import reading
+from srd_gym.reading import reading, shown
 from srd_gym.topic import TopicSet
 
 if TYPE_CHECKING:
@@ -73,7 +76,8 @@ class Validation:
     """A measure bound to judged topics.
 
     Args:
-        topics: judged topics, at least one; a topic without a relevant candidate scores what the measure says (0).
+        topics: judged topics, at least one (a set, a list, a name or a path); a topic without a relevant candidate
+            scores what the measure says (0).
         by: the measure; without a cutoff, rankings are scored to their end. Unless it says otherwise it is normalised
             by the pool where every topic has one, else by the candidates.
 
@@ -81,13 +85,15 @@ class Validation:
         ValueError: an unknown measure.
     """
 
-    def __init__(self, topics: TopicSet, by: str | Measure) -> None:
-        self.topics = topics
+    def __init__(self, topics: TopicSource, by: str | Measure) -> None:
+        self.topics = topics = topics_from(topics)
         chosen = measure(by)
         self.name = str(chosen)
         """The measure in canonical notation."""
         self.depth = min(chosen.cutoff or topics.max_candidates, topics.max_candidates)
         """Documents asked of the ranker per topic."""
+        grades = ((topic.query_id, judged(topic)) for topic in topics)
+        tell_irrelevant(f"topic set {shown(topics.name)}", grades, [chosen.rel])
         self._bound = chosen.bind(references(topics, chosen.normalizer), self.depth)
 
     def score(self, rankings: Sequence[IntArray]) -> ScoreArray:
@@ -101,6 +107,30 @@ class Validation:
     def mean(self, ranker: Ranker) -> float:
         """The mean measure of the ranker's rankings."""
         return float(self.score(ranker.rank_batch(list(self.topics), self.depth)).mean())
+
+
+@contextlib.contextmanager
+def torch_threads(count: int) -> Iterator[None]:
+    """Let torch use this many threads in the block; where nothing has imported torch yet, there is none to limit.
+
+    One thread is the fastest for networks of these sizes: on a busy machine with two cores, two threads trained four
+    times slower. The same number of threads also belongs to "bitwise the same weights".
+
+    Raises:
+        ValueError: fewer than one, or more than torch can count.
+    """
+    if not 1 <= count < 2**15:
+        raise ValueError(f"threads must be at least 1 and below 32,768, got {count}")
+    torch: Any = sys.modules.get("torch")
+    if torch is None:
+        yield
+        return
+    before = torch.get_num_threads()
+    torch.set_num_threads(count)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 def checked_topics(name: str, topics: TopicSet, validation: TopicSet | None) -> tuple[TopicSet, list[str]]:
@@ -298,7 +328,7 @@ class Fit:
         for name, mine in self._identity.items():
             if (theirs := identity.get(name)) != mine:
                 raise ValueError(
-                    f"{path} belongs to another run: {name} was {theirs!r}, now {mine!r}. "
+                    f"{path} belongs to another run: {name} was {shown(theirs)}, now {shown(mine)}. "
                     "Resume with what it began with, or start anew"
                 )
 

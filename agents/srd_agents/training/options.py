@@ -28,7 +28,7 @@ from srd_gym.core.own import notation
 from srd_gym.files import PathLike, written_atomically
 from srd_gym.measures import Measure
 from srd_gym.protocols import Pruning, Reward
-from srd_gym.reading import existing_file, json_value, read_json_object, reading, refuse_pickle, shown_text
+from srd_gym.reading import existing_file, json_value, read_json_object, reading, refuse_pickle, shown, shown_text
 
 C = TypeVar("C")
 
@@ -141,7 +141,7 @@ def check_type(name: str, value: object, hint: Any) -> None:
         check_option(f"{name}:", str(value), inner)
     elif inner and isinstance(value, Mapping):
         for key, entry in value.items():
-            check_type(f"{key!r} in {name}", entry, inner[1])
+            check_type(f"{shown(key)} in {name}", entry, inner[1])
     elif inner and isinstance(value, (tuple, list)):
         for number, entry in enumerate(value, start=1):
             check_type(f"entry {number} of {name}", entry, inner[0])
@@ -159,7 +159,7 @@ def _called(hint: Any, value: object) -> str:
     kind = get_origin(hint) or hint
     if kind is Literal:
         return f"one of {', '.join(map(repr, get_args(hint)))}"
-    example = f", as [{value!r}]" if kind is tuple and isinstance(value, str) else ""
+    example = f", as [{shown(value)}]" if kind is tuple and isinstance(value, str) else ""
     return f"{_EXPECTED.get(kind, kind.__name__)}{example}"
 
 
@@ -370,7 +370,7 @@ def _safetensors() -> tuple[Any, Callable[..., bytes]]:
         import safetensors
         from safetensors.numpy import save
     except ImportError as error:
-        raise ImportError('saving and loading models needs safetensors: pip install "srd-gym[agents]"') from error
+        raise ImportError('saving and loading models needs safetensors: pip install "srd-gym[cli]"') from error
     return safetensors, save
 
 

@@ -19,7 +19,7 @@ from srd_gym.topic import Topic
 
 EXPLICIT = ("xquad", "pm2")
 BY_VECTORS = ("mmr", "msd", "dpp")
-TITLES = {"xquad": "xQuAD", "pm2": "PM-2", "mmr": "MMR", "msd": "MSD", "dpp": "DPP"}
+TOLD = (*EXPLICIT, *BY_VECTORS)
 
 
 def topic(n: int, seed: int = 0, subtopics: int = 3, **changes: Any) -> Topic:
@@ -38,10 +38,10 @@ UNNAMED = UNTOLD | {"subtopic_ids": (), "judgments": None}
 @pytest.mark.parametrize(
     ("names", "options", "changes", "message"),
     [
-        (TITLES, {}, SCORES | {"doc_vectors": None}, "'q0' has no document vectors, which {title} needs"),
-        ((*BY_VECTORS, "xquad"), {}, NEITHER, "no query vector, so {title} has no.*relevance='scores'"),
-        ((*BY_VECTORS, "xquad"), {"relevance": "rank"}, {}, "scores, which {title} with relevance='rank' needs"),
-        (EXPLICIT, {}, UNTOLD, "'q0' has no subtopic vectors, with which {title} compares.*--vectors lsa.*take mmr"),
+        (TOLD, {}, SCORES | {"doc_vectors": None}, "'q0' has no document vectors, which {who} needs"),
+        ((*BY_VECTORS, "xquad"), {}, NEITHER, "no query vector, so {who} has no.*relevance='scores'"),
+        ((*BY_VECTORS, "xquad"), {"relevance": "rank"}, {}, "scores, which {who} with relevance='rank' needs"),
+        (EXPLICIT, {}, UNTOLD, "'q0' has no subtopic vectors, with which {who} compares.*--vectors lsa.*take mmr"),
         (EXPLICIT, {}, UNNAMED, "'q0' has no subtopic vectors.*subtopic_ids.*mmr, msd or dpp, which need none"),
         (["retrieval-order"], {}, {}, "'q0' has no retrieval order.*leave 'retrieval-order' out"),
         (["oracle"], {}, {"judgments": None}, "'q0' has no judgments"),
@@ -50,7 +50,7 @@ UNNAMED = UNTOLD | {"subtopic_ids": (), "judgments": None}
 )
 def test_what_a_topic_lacks_is_named(names: Any, options: Any, changes: Any, message: str) -> None:
     for name in names:
-        with pytest.raises(ValueError, match=message.format(title=TITLES.get(name))):
+        with pytest.raises(ValueError, match=message.format(who=f"ranker {name!r}")):
             make_ranker(name, **options).rank(topic(4, **changes), 2)
 
 

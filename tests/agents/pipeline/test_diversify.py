@@ -164,7 +164,7 @@ def test_subtopics_may_weigh() -> None:
     ({"subtopics": ["cat", "car"]}, ValueError, r"subtopics are texts \('cat', ...\): give embed="),
     ({"subtopics": "cat", "embed": embed}, TypeError, "must be a list of texts .*got one text: 'cat'"),
     ({"subtopics": ["cat"], "embed": lambda texts: [1, 2]}, ValueError, r"asked for 1 vectors .*shape \(2,\)"),
-    ({"subtopics": ["cat"], "embed": embed, "ranker": "mmr"}, ValueError, "'MMR' cannot use subtopics; .*: xquad"),
+    ({"subtopics": ["cat"], "embed": embed, "ranker": "mmr"}, ValueError, "'mmr' cannot use subtopics; .*: xquad"),
 ])  # fmt: skip
 def test_odd_subtopics_are_named(arguments: dict[str, Any], error: type[Exception], message: str) -> None:
     query, documents, scores = vectors()
@@ -243,7 +243,7 @@ GOOD = [[1.0, 0.0], [0.0, 1.0]]
     (([1, 0], GOOD, 1, "mmr", [1, NAN]), ValueError, r"scores holds NaN or infinity \(first at row 1\)"),
     (([1, 0], [[NAN, 0], [0, 1]], 1, "mmr", [1, 2]), ValueError, r"NaN or infinity \(first at row 0\)"),
     (([1, 0], GOOD, 1, np.ones(200)), TypeError, "ranker must be a name .*got ndarray; scores go by name"),
-    (([1, 0], GOOD, 1, type(make_ranker("mmr"))), TypeError, "ranker must be a name"),
+    (([1, 0], GOOD, 1, type(make_ranker("mmr"))), TypeError, r"must be an object, got the class MMR: write MMR\("),
     (([1, 0], [GOOD, GOOD, GOOD], 1), ValueError, "batch of 3 topics, so query_vector must have 3 entries.*got 2"),
     ((GOOD, [GOOD, [[1, 0, 0]]], 1), ValueError, r"topic '1': query_vector has shape \(2,\), expected \(3,\)"),
 ])  # fmt: skip

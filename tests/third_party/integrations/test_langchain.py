@@ -85,7 +85,7 @@ def test_documents_without_vectors_or_scores_and_models_that_give_too_few_are_re
     bare = [Document("0", id="d0", metadata={"vec": [1, 2]}), Document("1", id="d1")]
     with pytest.raises(ValueError, match=r"document 1 \(id 'd1'\) has no embedding; .*metadata\['vec'\]"):
         DiverseCompressor(vector_key="vec").compress_documents(bare, "jaguar")
-    with pytest.raises(KeyError, match="score"):
+    with pytest.raises(ValueError, match=r"document 0.* has no score: score_key='score' is not in its metadata"):
         DiverseCompressor(embeddings=MODEL, score_key="score").compress_documents(bare, "jaguar")
 
     class Short(Known):

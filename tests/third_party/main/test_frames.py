@@ -177,7 +177,7 @@ def test_some_queries_have_no_subtopics() -> None:
 @pytest.mark.parametrize(("options", "error", "message"), [
     ({"k": 0}, ValueError, "k must be at least 1, got 0"),
     ({"ranker": 7}, TypeError, "ranker must be a name"),
-    ({"ranker": "mmr", "subtopics": "senses"}, ValueError, "'MMR' cannot use subtopics"),
+    ({"ranker": "mmr", "subtopics": "senses"}, ValueError, "'mmr' cannot use subtopics"),
     ({"ranker": "mmr", "costs": "tokens"}, ValueError, "costs and budget belong together"),
     ({"ranker": "random", "diversity": 0.5}, ValueError, "leave diversity out"),
     ({"groups": "group", "max_per_group": 1}, ValueError, "the frame has no column 'group'"),

@@ -18,14 +18,13 @@ from run_srd import Srd
 from srd_agents.mdp_div.agent import MdpDivBatched
 from srd_agents.registry import make_ranker
 from srd_agents.training.learner import Learner
-from srd_agents.training.loop import Validation
+from srd_agents.training.loop import Validation, torch_threads
 from srd_gym.data import parquet
 from srd_gym.data.lsa import LsaVectorizer
 from srd_gym.data.parquet import read_topics, write_topics
 from srd_gym.data.synthetic import generate
 from srd_gym.files import held
 from srd_gym.trec_files import read_run
-from srd_train.experiment.fit import torch_threads
 
 QUICK = ("--epochs", "3", "--patience", "0")
 

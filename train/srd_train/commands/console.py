@@ -9,6 +9,7 @@ import contextlib
 import dataclasses
 import functools
 import inspect
+import itertools
 import json as json_module
 import operator
 import sys
@@ -31,7 +32,7 @@ from typing import (
 
 import tyro
 
-from srd_gym.checks import check_integer
+from srd_gym.checks import check_integer, unknown
 from srd_gym.core.own import notation
 
 if TYPE_CHECKING:
@@ -93,10 +94,28 @@ def parsed(kind: type[Options], args: Sequence[str], prog: str) -> Options:
         ValueError: a negative seed.
     """
     description = inspect.cleandoc(kind.__doc__ or "")
+    _check_options(kind, args, prog)
     found = tyro.cli(kind, args=args, prog=prog, description=description, config=(tyro.conf.FlagCreatePairsOff,))
     if hasattr(found, "seed"):
         check_integer("--seed", found.seed, 0, 2**63 - 1)  # numpy would refuse it after the topics were read
     return found
+
+
+def _check_options(kind: type[Any], args: Sequence[str], prog: str) -> None:
+    """Refuse an option that a command does not have, and say which may be meant; tyro knows no abbreviations.
+
+    Raises:
+        ValueError: near names are suggested.
+    """
+    names = {"--help"}
+    for name, hint in get_type_hints(kind, include_extras=True).items():
+        given = [about.name for about in getattr(hint, "__metadata__", ()) if getattr(about, "name", None)]
+        names |= {f"--{(given or [name])[0]}".replace("_", "-"), f"--no-{name}".replace("_", "-")}
+    for word in itertools.takewhile(lambda word: word != "--", args):
+        option = word.partition("=")[0].replace("_", "-")
+        if word.startswith("--") and option not in names and not option.startswith("--tyro-"):
+            known = [name for name in names if not name.startswith("--no-")]
+            raise unknown(f"option of {prog}:", option, known, f"More: {prog} --help")
 
 
 def parsed_with_ranker(

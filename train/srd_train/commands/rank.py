@@ -118,6 +118,7 @@ class RankCommand:
     ) -> None:
         """Write the run."""
         options = self.options
+        topics.tell_foreign(model)
         test = None if options.all else model.test_query_ids
         every = topics.count(test)
         count = every if test is None else len(test)

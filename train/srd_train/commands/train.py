@@ -15,6 +15,7 @@ from srd_agents.training.learner import Learner
 from srd_agents.training.loop import STATE_FILE
 from srd_gym.data import load_topics
 from srd_gym.files import held
+from srd_gym.reading import shown
 from srd_gym.topic import TopicSet
 from srd_train.commands.console import (
     Folder,
@@ -129,6 +130,7 @@ class TrainCommand:
         with held(options.out):
             _check_folder(options, spec)
             topics = load_topics(options.topics)
+            _check_vectors(options, spec, topics)
             split = split_topics(topics, fold=options.fold, folds=options.folds, seed=options.seed)
             if options.vectors == "lsa":
                 split = with_lsa(split, options.width, saved_vectorizer(options.out) if options.resume else None)
@@ -230,10 +232,20 @@ def _check_folder(options: Train, spec: RankerSpec) -> None:
         )
 
 
+def _check_vectors(options: Train, spec: RankerSpec, topics: TopicSet) -> None:
+    """Refuse topics without vectors for a ranker that needs some; made here, they see the training topics only."""
+    if topics.vector_width is not None or options.vectors is not None or "vectors" not in spec.needs:
+        return
+    what = f"topic set {shown(topics.name)} has no document vectors, which ranker {spec.name!r} needs"
+    if all(topic.doc_texts is not None for topic in topics):
+        raise ValueError(f"{what}; `srd train {spec.name} --vectors lsa ...` makes them of its training topics' texts")
+    raise ValueError(f"{what}, and no texts to make some of; give it vectors: `srd data build ... --vectors FILE`")
+
+
 def _metadata(options: Train, topics: TopicSet, split: Split) -> dict[str, Any]:
     """What the model folder records of its training."""
     return {
-        "topic_set": {"name": topics.name, "fingerprint": topics.fingerprint, "marks": list(split.train.marks)},
+        "topic_set": {**split.train.origin, "fingerprint": topics.fingerprint},
         "split": dict(split.description),
         "test_query_ids": None if split.test is None else list(split.test.query_ids),
         "vectors": options.vectors,

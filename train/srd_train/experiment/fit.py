@@ -6,13 +6,11 @@ nor does a vectoriser that is fitted on texts.
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import itertools
 import re
 import subprocess
-import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -206,8 +204,7 @@ def fit_ranker(
         history = None
         if isinstance(ranker, Learner):
             ranker.metadata = dict(metadata or {})
-            with torch_threads(threads):
-                history = asdict(ranker.fit(split.train, split.validation, seed=seed, **run))
+            history = asdict(ranker.fit(split.train, split.validation, seed=seed, threads=threads, **run))
         score = None if history is None else history["best_validation"]
         if judge is not None:
             score = judge.mean(ranker)
@@ -233,30 +230,6 @@ def topics_seen(advance: Callable[[int], None]) -> OnProgress:
         done = now
 
     return on_progress
-
-
-@contextlib.contextmanager
-def torch_threads(count: int) -> Iterator[None]:
-    """Let torch use this many threads in the block; where nothing has imported torch yet, there is none to limit.
-
-    One thread is the fastest for networks of these sizes: on a busy machine with two cores, two threads trained four
-    times slower. The same number of threads also belongs to "bitwise the same weights".
-
-    Raises:
-        ValueError: fewer than one, or more than torch can count.
-    """
-    if not 1 <= count < 2**15:
-        raise ValueError(f"threads must be at least 1 and below 32,768, got {count}")
-    torch: Any = sys.modules.get("torch")
-    if torch is None:
-        yield
-        return
-    before = torch.get_num_threads()
-    torch.set_num_threads(count)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
 
 
 @functools.cache

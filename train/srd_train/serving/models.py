@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +29,8 @@ class Model:
     """The topics of the fold's test part, which training never saw; None where no fold is recorded."""
     vectorizer: LsaVectorizer | None = None
     """Makes the vectors the ranker was trained on."""
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    """What its folder records of its training."""
     finished: bool = True
     """Whether its training has ended; an interrupted one leaves its best weights so far."""
 
@@ -69,6 +71,7 @@ def load_model(
         name=content["ranker"],
         test_query_ids=None if recorded is None else tuple(recorded),
         vectorizer=saved_vectorizer(folder),
+        metadata=content["metadata"],
         finished=content["history"] is None or content["history"].get("stopped_by") is not None,
     )
 

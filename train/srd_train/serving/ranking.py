@@ -11,9 +11,10 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from srd_agents.training.learner import tell_foreign
 from srd_gym.checks import checked_rankings
 from srd_gym.data import WORDS, load_topics
-from srd_gym.data.parquet import count_row_groups, iter_query_ids, iter_topics
+from srd_gym.data.parquet import count_row_groups, iter_query_ids, iter_topics, read_origin
 from srd_gym.topic import Topic, TopicSet
 from srd_train.experiment.engines import connected_ray
 from srd_train.serving.models import Model
@@ -60,6 +61,13 @@ class TopicStream:
                 "--all"
             )
         return len(seen)
+
+    def tell_foreign(self, model: Model) -> None:
+        """Warn where these are vectors of another encoder than those that the model was trained on."""
+        origins = [*map(read_origin, self.files)]
+        origins += [self.generated.origin] if isinstance(self.generated, TopicSet) else []
+        if model.vectorizer is None:
+            tell_foreign(f"model {model.name!r}", model.metadata, origins)
 
 
 def topic_stream(source: str) -> TopicStream:
@@ -115,7 +123,7 @@ def rank_stream(
     while chunk := list(islice(chosen, _CHUNK)):
         some = TopicSet(chunk, name="topics")
         some = some if model.vectorizer is None else model.vectorizer.apply(some)
-        rankings = checked_rankings(model.ranker.rank_batch(some, k), some, model.name)
+        rankings = checked_rankings(model.ranker.rank_batch(list(some), k), some, model.name)
         advance(len(some))
         for topic, ranking in zip(some, rankings, strict=True):
             yield topic.query_id, [topic.doc_ids[i] for i in ranking]

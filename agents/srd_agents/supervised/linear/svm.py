@@ -17,6 +17,7 @@ from srd_agents.training.options import Count, MeasureOption, NotNegative
 from srd_gym.measures import BoundMeasure
 from srd_gym.measures.base import judged
 from srd_gym.protocols import IntArray, ScoreArray
+from srd_gym.reading import shown
 from srd_gym.topic import GradeArray, Topic
 
 Floats = NDArray[np.float32]
@@ -190,8 +191,8 @@ class SvmDiv(LinearLearner[SvmDivConfig, CoverProblem]):
         """
         if topic.doc_texts is None:
             raise ValueError(
-                f"topic {topic.query_id!r} has no document texts, and ranker {self.name!r} covers their words; load "
-                "texts, or take a ranker that reads vectors only (structsvm, r-ltr, pamm, mmr)"
+                f"topic {shown(topic.query_id)} has no document texts, and ranker {self.name!r} covers their words; "
+                "load texts, or take a ranker that reads vectors only (structsvm, r-ltr, pamm, mmr)"
             )
         return WordCoverage.of(topic.doc_texts, self.config.max_words)
 

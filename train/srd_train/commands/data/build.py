@@ -54,7 +54,9 @@ class Build(ABC):
         if self.vectors == "lsa":
             return data.LsaVectorizer(self.width or 100)
         if self.vectors.startswith("model:"):
-            return partial(data.embed_texts, self.vectors.removeprefix("model:"))
+            model = partial(data.embed_texts, self.vectors.removeprefix("model:"))
+            model.encoder = self.vectors  # type: ignore[attr-defined]  # what the topic file keeps
+            return model
         return Path(self.vectors)
 
     @property
@@ -114,7 +116,7 @@ class Build(ABC):
         made = self.any_vectors
         if isinstance(made, data.LsaVectorizer):
             return made.fit_topics(topics).apply(topics, transductive=True)
-        return data.embed_topics(topics, made) if callable(made) else topics
+        return data.embed_topics(topics, made, encoder=self.vectors) if callable(made) else topics
 
 
 @dataclass(frozen=True, kw_only=True)

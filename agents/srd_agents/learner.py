@@ -160,7 +160,7 @@ class Learner(ABC, Generic[C]):
         """
         check_integer("k", k, 1)
         self.check_topics(topics)
-        return checked_rankings(self._rank_batch(topics, k) if topics else [], topics, self)
+        return checked_rankings(self._rank_batch(topics, k) if topics else [], topics, self, k)
 
     def ranking_with(self, **options: Any) -> Self:
         """The same trained ranker, with its weights and other options of ranking (`RANKING_OPTIONS` of its config).

@@ -242,7 +242,7 @@ def _trec_topic(query_id: str, run: Run, qrels: TopicQrels | None, text: TopicTe
         query_id=query_id,
         query_text=None if text is None else text.query_text,
         doc_ids=doc_ids,
-        retrieval_scores=run.scores[query_id].astype(np.float32),
+        retrieval_scores=run.scores[query_id],
         subtopic_texts=None if text is None else tuple(text.subtopics.get(s, "") for s in judged["subtopic_ids"]),
         **judged,
     )

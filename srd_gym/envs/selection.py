@@ -322,6 +322,8 @@ def topic_position(topics: TopicSet, query_id: Any) -> int:
 def _candidate(action: Any) -> int:
     """The action as a Python int."""
     try:
+        if isinstance(action, bool) or hasattr(action, "mask"):  # numpy's True has no index
+            raise TypeError
         return operator.index(action)
     except TypeError:
         raise TypeError(f"an action is one integer (a candidate index), got {action!r}") from None

@@ -153,13 +153,8 @@ class BoundByRanker:
         """[n] the ranker's ranking of all of a topic's candidates, kept once found."""
         if topic_index not in self._rankings:
             topic = self._topics[topic_index]
-            found = checked_ranking(self._ranker.rank(topic, topic.n_candidates), topic, self._ranker)
-            if len(found) < topic.n_candidates:
-                raise ValueError(
-                    f"topic {topic.query_id!r}, pruning by {type(self._ranker).__name__}: asked for "
-                    f"{topic.n_candidates} documents, the ranker returned {len(found)}"
-                )
-            self._rankings[topic_index] = found
+            n = topic.n_candidates
+            self._rankings[topic_index] = checked_ranking(self._ranker.rank(topic, n), topic, self._ranker, n)
         return self._rankings[topic_index]
 
 

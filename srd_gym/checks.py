@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import difflib
 import inspect
+import math
 import re
 import sys
 from collections import Counter
@@ -30,6 +31,8 @@ _LONGEST = 1_500
 """Characters of an error."""
 _MANY = 8
 """Rankings that are faster looked at together."""
+_EXACT = 2.0**53
+"""From here on float64 does not hold all whole numbers."""
 _IDS = ("doc_ids", "subtopic_ids", "pool_ids")
 _BY_SUBTOPIC = {"judgments": 1, "pool": 1, "subtopic_texts": 0, "subtopic_vectors": 0, "subtopic_weights": 0}
 """Fields with an entry for each subtopic -> the dimension of these entries."""
@@ -103,6 +106,11 @@ def check_integer(name: str, value: object, least: int, most: int = 2**63 - 1) -
         raise ValueError(f"{name} must be at least {least}, got {shown(int(value))}")
     if value > most:
         raise ValueError(f"{name} must be at most {most:,}, got {shown(int(value))}")
+
+
+def holds_truth(values: Iterable[Any]) -> bool:
+    """Whether some value is True or False, Python's or numpy's: neither is a number here."""
+    return any(isinstance(value, bool) or getattr(value, "dtype", None) == np.bool_ for value in values)
 
 
 def check_number(name: str, value: object, least: float, most: float = sys.float_info.max) -> None:
@@ -304,11 +312,12 @@ def _check_arrays(topic: Topic) -> None:
 
 def _numbers(topic: Topic, name: str) -> NDArray[Any]:
     """A field as an array of numbers."""
+    value, scores = getattr(topic, name), name == "retrieval_scores"
     try:
-        given = np.asarray(getattr(topic, name))
+        given = scores_from(value) if scores else array_from(value)
     except ValueError as error:
         raise _fault(topic, f"{name} is no array: {error}") from error
-    if given.size and given.dtype.kind not in "fiub":
+    if given.size and not holds(given, "fiubO" if scores else "fiub"):
         raise _fault(topic, f"{name} must hold numbers, got {given.dtype}", TypeError)
     return given
 
@@ -318,9 +327,17 @@ def _checked_array(topic: Topic, name: str, dtype: type[np.generic], shape: tupl
     given = _numbers(topic, name)
     if given.shape != shape:
         raise _fault(topic, f"{name} has shape {given.shape}, expected {shape}")
-    if given.dtype.kind == "f" and not np.isfinite(given).all():
-        row = int(np.argwhere(~np.isfinite(given))[0][0])
+    if given.dtype.kind in "fO" and not (fine := finite(given)).all():
+        row = int(np.argwhere(~fine)[0][0])
         raise _fault(topic, f"{name} holds NaN or infinity (first at row {row}); expected finite numbers")
+    if name == "retrieval_scores":
+        if len(rises := np.flatnonzero(given[1:] > given[:-1])):
+            raise _fault(
+                topic,
+                f"retrieval_scores rise from candidate {rises[0]} to {rises[0] + 1}; candidates must stand in "
+                "retrieval order, best first",
+            )
+        given = as_scores(given)
     with np.errstate(over="ignore", invalid="ignore"):
         array = np.ascontiguousarray(given, dtype=dtype)
     fits = np.isfinite(array).all() if dtype is np.float32 else np.array_equal(array, given)
@@ -345,13 +362,6 @@ def _check_counts(topic: Topic) -> None:
     weights = topic.subtopic_weights
     if weights is not None and not (weights > 0).all():
         raise _fault(topic, f"subtopic_weights must be positive, got {weights.min()}")
-    scores = topic.retrieval_scores
-    if scores is not None and len(rises := np.flatnonzero(np.diff(scores) > 0)):
-        raise _fault(
-            topic,
-            f"retrieval_scores rise from candidate {rises[0]} to {rises[0] + 1}; candidates must stand in retrieval "
-            "order, best first",
-        )
 
 
 def name_of(ranker: object) -> str:
@@ -359,21 +369,92 @@ def name_of(ranker: object) -> str:
     return str(ranker if isinstance(ranker, str) else getattr(ranker, "name", type(ranker).__name__))
 
 
-def checked_ranking(ranking: Any, topic: Topic, ranker: object) -> NDArray[np.int64]:
+def array_from(values: Any) -> NDArray[Any]:
+    """The values as an array.
+
+    Raises:
+        ValueError: no array, or some are masked: an array would show what their mask hides.
+    """
+    ma = sys.modules.get("numpy.ma")  # importing it takes long, and nothing is masked before
+    rows = values if isinstance(values, list | tuple) else (values,)
+    if ma is not None and any(isinstance(row, ma.MaskedArray) and ma.is_masked(row) for row in rows):
+        raise ValueError("some values are masked; fill them, or leave them out")
+    return np.asarray(values)
+
+
+def holds(array: NDArray[Any], kinds: str) -> bool:
+    """Whether an array is of one of these kinds (`numpy.dtype.kind`); "O": Python's numbers, of any size."""
+    numbers = array.dtype.kind != "O" or all(isinstance(value, int | float) for value in array.flat)
+    return array.dtype.kind in kinds and numbers
+
+
+def finite(array: NDArray[Any]) -> NDArray[np.bool_]:
+    """Where an array of numbers is neither NaN nor infinite."""
+    if array.dtype.kind == "O":
+        return np.array([abs(value) < math.inf for value in array.flat], np.bool_).reshape(array.shape)
+    numbers: NDArray[np.bool_] = np.isfinite(array)
+    return numbers
+
+
+def scores_from(values: Any) -> NDArray[Any]:
+    """First-stage scores as an array of the caller's own type, in which they keep their order.
+
+    Raises:
+        ValueError: as `array_from`.
+    """
+    array = array_from(values)
+    # numpy makes one float64 of numbers of several types, such as whole numbers of more than 64 bits.
+    if array.dtype.kind == "f" and isinstance(values, list | tuple) and (np.abs(array) >= _EXACT).any():
+        own = np.empty(array.shape, object)
+        own[...] = values
+        return own if holds(own, "O") else array
+    return array
+
+
+def falling(scores: NDArray[Any]) -> NDArray[np.int64] | None:
+    """The order in which scores [N] fall, equal ones as they came: [N] int64; None where they never rise."""
+    if not (scores[1:] > scores[:-1]).any():
+        return None
+    # Reversed twice, as unsigned numbers cannot be negated.
+    return np.asarray(len(scores) - 1 - np.argsort(scores[::-1], kind="stable")[::-1], np.int64)
+
+
+def as_scores(scores: NDArray[Any]) -> NDArray[np.float32]:
+    """Finite scores of any type as float32, in the same order: those that float32 cannot tell apart become equal.
+
+    Where the largest is more than float32 holds, or less, all are scaled by one power of two, which brings it to
+    between 0.5 and 1.
+    """
+    if scores.dtype == np.float32 or not scores.size:
+        return scores.astype(np.float32, copy=False)
+    if scores.dtype.kind == "O":
+        shift = max(0, max(int(abs(score)) for score in scores).bit_length() - sys.float_info.max_exp + 1)
+        scores = np.array([int(score) >> shift if shift else score for score in scores], np.float64)
+    elif scores.dtype.kind != "f":
+        scores = scores.astype(np.float64)
+    largest, float32 = np.abs(scores).max(), np.finfo(np.float32)
+    if largest and not float32.tiny <= largest <= float32.max:
+        scores = np.ldexp(scores, -int(np.frexp(largest)[1]))
+    with np.errstate(under="ignore"):
+        return scores.astype(np.float32)
+
+
+def checked_ranking(ranking: Any, topic: Topic, ranker: object, k: int | None = None) -> NDArray[np.int64]:
     """What a ranker returned, if it is a ranking of the topic.
 
     Args:
         ranking: of the topic.
         topic: what was ranked.
         ranker: it or its name, for the error.
+        k: documents that were asked for; None: it may have any length.
 
     Raises:
-        ValueError: no row of whole numbers, a document that the topic does not have, or one that comes twice.
+        ValueError: no row of whole numbers, a document that the topic does not have, one that comes twice, or more or
+            fewer than min(k, N).
     """
     found: NDArray[Any] = np.asarray(ranking)
-    documents = found.tolist()
+    documents, wrong = found.tolist(), ""
     query_id = shown(topic.query_id)
-    wrong = ""
     if found.ndim != 1 or (documents and found.dtype.kind not in "iu"):
         wrong = f"returned {found.dtype} of shape {found.shape} for topic {query_id}; expected whole numbers [K]"
     elif len(distinct := set(documents)) < len(documents):
@@ -383,20 +464,35 @@ def checked_ranking(ranking: Any, topic: Topic, ranker: object) -> NDArray[np.in
         )
     elif documents and (min(distinct) < 0 or max(distinct) >= topic.n_candidates):
         wrong = f"ranks a document that topic {query_id} does not have; they are 0 to {topic.n_candidates - 1}"
+    elif k is not None and len(documents) != (wanted := min(k, topic.n_candidates)):
+        wrong = f"ranked {len(documents)} documents of topic {query_id}, expected {wanted}"
     if wrong:
         raise ValueError(f"ranker {shown(name_of(ranker))} {wrong}")
     return found.astype(np.int64, copy=False)
 
 
-def checked_rankings(rankings: Sequence[Any], topics: Sequence[Topic], ranker: object) -> list[NDArray[np.int64]]:
-    """`checked_ranking` of each topic's ranking; many arrays are looked at as one, since one by one takes longer."""
+def checked_rankings(
+    rankings: Any, topics: Sequence[Topic], ranker: object, k: int | None = None
+) -> list[NDArray[np.int64]]:
+    """`checked_ranking` of each topic's ranking; many arrays are looked at as one, since one by one takes longer.
+
+    Raises:
+        ValueError: more or fewer rankings than topics, or as `checked_ranking`.
+    """
+    if not hasattr(rankings, "__len__") or len(rankings) != len(topics):
+        came = len(rankings) if hasattr(rankings, "__len__") else type(rankings).__name__
+        raise ValueError(
+            f"ranker {shown(name_of(ranker))} returned {came} for {len(topics)} topics; expected a list of one ranking each"
+        )
     if len(topics) >= _MANY and all(isinstance(ranking, np.ndarray) and ranking.ndim == 1 for ranking in rankings):
         flat = np.concatenate(rankings)
         sizes = np.array([topic.n_candidates for topic in topics])
-        per_topic = np.repeat(np.arange(len(topics)), [len(ranking) for ranking in rankings])
-        if flat.dtype == np.int64 and (flat >= 0).all() and (flat < sizes[per_topic]).all():
+        lengths = np.array([len(ranking) for ranking in rankings])
+        per_topic = np.repeat(np.arange(len(topics)), lengths)
+        complete = k is None or bool((lengths == np.minimum(k, sizes)).all())
+        if complete and flat.dtype == np.int64 and (flat >= 0).all() and (flat < sizes[per_topic]).all():
             seen = np.zeros(sizes.sum(), dtype=bool)
             seen[flat + (np.cumsum(sizes) - sizes)[per_topic]] = True
             if np.count_nonzero(seen) == len(flat):
                 return list(rankings)
-    return [checked_ranking(ranking, topic, ranker) for ranking, topic in zip(rankings, topics, strict=True)]
+    return [checked_ranking(ranking, topic, ranker, k) for ranking, topic in zip(rankings, topics, strict=True)]

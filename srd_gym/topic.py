@@ -47,7 +47,8 @@ class Topic:
     doc_vectors: FloatArray | None = None
     """[N, F] float32; None while texts wait for a vectoriser."""
     retrieval_scores: FloatArray | None = None
-    """[N] float32, higher is better, never rising along the candidates; None where there is no retrieval order."""
+    """[N] float32, higher is better, never rising along the candidates; None where there is no retrieval order. Scores
+    that float32 cannot hold are all scaled by one power of two."""
     subtopic_ids: tuple[str, ...] = ()
     """Ids of the S subtopics; "1", "2", ... unless given."""
     subtopic_texts: tuple[str, ...] | None = None

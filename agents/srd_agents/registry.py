@@ -13,9 +13,11 @@ import os
 import re
 import sys
 import tomllib
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from importlib.metadata import EntryPoint, entry_points
+from functools import cache
+from importlib.metadata import Distribution, EntryPoint, distributions, entry_points
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +38,8 @@ GROUP = "srd_gym.rankers"
 _OWN = re.compile(r"(?!(?:knn|ranker):)(?P<path>[A-Za-z_][\w.]*:[A-Za-z_][\w.]*)(?:[(@].*)?")
 _NEXT = re.compile(r"\s*\+\s*(?=[A-Za-z_][\w.]*:)")
 """Between the parts of a sum of measures, or of a chain of pruning strategies."""
+_NO_DEVICES = "TORCH_DEVICE_BACKEND_AUTOLOAD"
+"""The environment variable that keeps torch from reading all entry points as it is imported, "0" or "1"."""
 _NO_CODE = ("name", "checkpoint", "path")
 """Options whose words mean something else."""
 
@@ -56,8 +60,8 @@ class RankerSpec:
     options: Mapping[str, Any] = field(default_factory=dict)
     """Values of the options that this name stands for, where they differ from the dataclass's defaults."""
     learns: bool = False
-    """Whether it must be fitted: the class is then a `srd_agents.training.Learner`. Of another distribution's ranker the
-    registry asks the class."""
+    """Whether it must be fitted: the class is then a `srd_agents.training.Learner`. Of a ranker that another distribution
+    announces, the registry asks the class."""
     needs: Sequence[str] = ()
     """What a topic must have to be ranked: "vectors", "texts", "subtopic vectors", "query", "retrieval order",
     "judgments"; "model file": the options must name one."""
@@ -135,28 +139,38 @@ class RankerSpec:
 class Registry(Mapping[str, RankerSpec]):
     """Built-in rankers and those that installed distributions announce; a built-in name cannot be taken over.
 
+    What a distribution announces and cannot be loaded is left out with one notice, and an error where asked for.
+
     Args:
         built_in: the specs of this distribution, by name.
     """
 
     def __init__(self, built_in: dict[str, RankerSpec]) -> None:
         self.built_in = built_in
+        self._skipped: set[str] = set()
 
     def __getitem__(self, name: str) -> RankerSpec:
         """The spec of this name; one that is announced has the entry point's name, and learns if its class has `fit`.
 
         Raises:
             KeyError: none; `find` gives the friendlier error.
+            ImportError: the entry point cannot be loaded.
             TypeError: the entry point is no `RankerSpec`.
         """
         if name in self.built_in:
             return self.built_in[name]
         point = self._announced()[name]
-        spec = point.load()
+        try:
+            spec = point.load()
+        except (Exception, SystemExit) as error:  # whatever the code of others raises
+            raise ImportError(
+                f"ranker {name!r} cannot be imported: entry point {point.value} of {_provider(point)} raised "
+                f"{type(error).__name__} ({error}); repair or remove that distribution"
+            ) from error
         if not isinstance(spec, RankerSpec):
             raise TypeError(
-                f"entry point {point.name!r} in {GROUP!r} ({point.value}) gives {type(spec).__name__}, "
-                "expected a srd_agents.registry.RankerSpec"
+                f"entry point {point.name!r} in {GROUP!r} ({point.value}) of {_provider(point)} gives "
+                f"{type(spec).__name__}, expected a srd_agents.registry.RankerSpec"
             )
         return _as_announced(spec, name)
 
@@ -173,7 +187,14 @@ class Registry(Mapping[str, RankerSpec]):
 
     def __iter__(self) -> Iterator[str]:
         yield from self.built_in
-        yield from (name for name in self._announced() if name not in self.built_in)
+        for name, point in self._announced().items():
+            if name not in self.built_in:
+                try:
+                    self[name]
+                except (ImportError, TypeError) as error:
+                    self._skip(_provider(point), str(error))
+                else:
+                    yield name
 
     def __len__(self) -> int:
         return len(list(iter(self)))
@@ -189,7 +210,7 @@ class Registry(Mapping[str, RankerSpec]):
             ValueError: none; the message suggests the nearest names.
         """
         if name not in self:
-            raise unknown("ranker", name, self, hint)
+            raise unknown("ranker", name, [*self.built_in, *self._announced()], hint)
         return self[name]
 
     def __contains__(self, name: object) -> bool:
@@ -197,8 +218,39 @@ class Registry(Mapping[str, RankerSpec]):
         return name in self.built_in or name in self._announced()
 
     def _announced(self) -> dict[str, EntryPoint]:
-        """Entry points by name, nothing imported."""
-        return {point.name: point for point in entry_points(group=GROUP)}
+        """Entry points by name, nothing imported; a distribution whose entry points cannot be read has none."""
+        try:
+            points: list[EntryPoint] = list(entry_points(group=GROUP))
+        except Exception:  # of one distribution, in front of those of all others
+            points = []
+            os.environ.setdefault(_NO_DEVICES, "0")
+            for distribution in distributions():
+                try:
+                    points += distribution.entry_points.select(group=GROUP)
+                except Exception as error:
+                    provider = _called(distribution, str(getattr(distribution, "_path", "unknown")))
+                    reason = f"entry points of {provider} cannot be read: {type(error).__name__} ({error})"
+                    self._skip(provider, reason)
+        return {point.name: point for point in points}
+
+    def _skip(self, provider: str, why: str) -> None:
+        """Tell once of a distribution whose rankers are left out."""
+        if provider not in self._skipped:
+            self._skipped.add(provider)
+            warnings.warn(f"rankers are left out: {why}", stacklevel=3)
+
+
+def _provider(point: EntryPoint) -> str:
+    """The distribution that an entry point is of, for messages."""
+    return _called(point.dist, f"that has {point.value!r}")
+
+
+def _called(distribution: Distribution | None, otherwise: str) -> str:
+    """What messages call a distribution, whose name may be unreadable."""
+    with contextlib.suppress(Exception):
+        if distribution is not None and distribution.name:
+            return f"distribution {distribution.name!r}"
+    return f"the distribution {otherwise}"
 
 
 def _built_in() -> dict[str, RankerSpec]:
@@ -288,17 +340,27 @@ def _imported(path: str, owner: str) -> type[Any]:
     """What "module:Name" stands for."""
     module, _, name = path.partition(":")
     try:
+        if module not in sys.modules:
+            _spare_torch()
         found: type[Any] = getattr(importlib.import_module(module), name)
     except ModuleNotFoundError as error:
         if error.name in ("torch", "safetensors"):
             extra = "agents" if error.name == "torch" else "cli"
             raise ImportError(f'ranker {owner!r} needs {error.name}: pip install "srd-gym[{extra}]"') from error
         raise
+    except (AttributeError, SystemExit) as error:
+        raise ImportError(f"ranker {owner!r}: {path} cannot be imported: {error}") from error
     return found
 
 
+@cache
+def _spare_torch() -> None:
+    """Keep torch, which may be imported next, from entry points that cannot be read: it would fail as a whole."""
+    RANKERS._announced()
+
+
 def import_own(value: Any, *, trust: bool, where: str = "") -> None:
-    """Import what a value names as "module:NAME", from the working directory too; nothing is imported twice.
+    """Import what a value names as "module:NAME", installed or else in the working directory; nothing comes twice.
 
     Args:
         value: a word, or lists and tables of them.
@@ -319,7 +381,8 @@ def import_own(value: Any, *, trust: bool, where: str = "") -> None:
                 f"{place}{path} is code, which would run: give the command --trust if you trust who wrote it"
             )
         if os.getcwd() not in sys.path:
-            sys.path.insert(0, os.getcwd())  # a console script's path does not have it
+            # A console script's path does not have it. Last: a file of a library's name is not taken for the library.
+            sys.path.append(os.getcwd())
         module, _, name = path.partition(":")
         try:
             found: Any = importlib.import_module(module)
@@ -329,7 +392,8 @@ def import_own(value: Any, *, trust: bool, where: str = "") -> None:
             raise ImportError(f"{path}: no module {error.name!r} in {os.getcwd()}, nor installed") from error
         kind: Any = functools.reduce(lambda owner, part: getattr(owner, part, None), name.split("."), found)
         if kind is None:
-            raise ValueError(f"{path}: the module has no {name!r}")
+            file = getattr(found, "__file__", None) or "part of Python"
+            raise ValueError(f"{path}: the module has no {name!r} ({file})")
         _add(path, kind)
 
 

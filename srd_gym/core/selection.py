@@ -15,7 +15,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from srd_gym.checks import check_integer, check_option, finite_numbers, refuse_class
+from srd_gym.checks import array_from, check_integer, check_option, finite_numbers, holds_truth, refuse_class
 from srd_gym.core.arrays import ENOUGH, TopicArrays, TopicSource
 from srd_gym.core.episodes import Episodes, Where
 from srd_gym.core.own import made_of
@@ -163,9 +163,10 @@ class SelectionCore(Episodes):
             ValueError: a wrong shape; a candidate index outside 0 to N - 1; with `on_invalid="raise"`, a candidate that
                 is not on offer. Nothing has changed then.
         """
-        chosen = np.asarray(actions)
-        if chosen.dtype.kind not in "iu":
-            raise TypeError(f"actions must be integers (candidate indices), got {chosen.dtype}")
+        chosen = array_from(actions)
+        if chosen.dtype.kind not in "iu" or (isinstance(actions, list | tuple) and holds_truth(actions)):
+            came = chosen.dtype if chosen.dtype.kind not in "iu" else "True or False"
+            raise TypeError(f"actions must be integers (candidate indices), got {came}")
         if chosen.shape != (self.n_episodes,):
             raise ValueError(f"expected one action for each of {self.n_episodes} episodes, got shape {chosen.shape}")
         if not np.count_nonzero(self._done):

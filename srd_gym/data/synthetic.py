@@ -26,6 +26,8 @@ from srd_gym.topic import GradeArray, Topic, TopicSet
 
 Vectors = NDArray[np.float32]
 
+MOST_TOPICS = 1_000_000
+"""Of a set: all are in memory."""
 _CATALOGUE_SEED = 2512
 """Starts the generator of every catalogue, together with its size and width: one world for all seeds of topics."""
 
@@ -106,7 +108,7 @@ def generate(preset: str = "serp", *, n_topics: int = 1000, seed: int = 0, **ove
 
     Args:
         preset: a name in `PRESETS`.
-        n_topics: how many topics, at least 1.
+        n_topics: how many topics, 1 to `MOST_TOPICS`.
         seed: at least 0.
         **overrides: fields of `SyntheticConfig` that replace the preset's.
 
@@ -120,7 +122,7 @@ def generate(preset: str = "serp", *, n_topics: int = 1000, seed: int = 0, **ove
     """
     if preset not in PRESETS:
         raise unknown("synthetic preset", preset, PRESETS)
-    check_integer("n_topics", n_topics, 1)
+    check_integer("n_topics", n_topics, 1, MOST_TOPICS)
     check_integer("seed", seed, 0)
     config = replace(PRESETS[preset], **overrides)
     shared = None if config.catalogue_size is None else catalogue(config.catalogue_size, config.width)

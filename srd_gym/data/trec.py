@@ -16,6 +16,7 @@ import numpy as np
 from defusedxml import ElementTree as SafeElementTree
 from defusedxml.common import DefusedXmlException
 
+from srd_gym.checks import as_scores
 from srd_gym.data.attach import Missing, attach_files
 from srd_gym.data.streams import entries, tell, text_of
 from srd_gym.files import PathLike
@@ -242,7 +243,7 @@ def _trec_topic(query_id: str, run: Run, qrels: TopicQrels | None, text: TopicTe
         query_id=query_id,
         query_text=None if text is None else text.query_text,
         doc_ids=doc_ids,
-        retrieval_scores=run.scores[query_id].astype(np.float32),
+        retrieval_scores=as_scores(run.scores[query_id]),
         subtopic_texts=None if text is None else tuple(text.subtopics.get(s, "") for s in judged["subtopic_ids"]),
         **judged,
     )

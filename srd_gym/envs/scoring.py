@@ -11,7 +11,7 @@ from gymnasium.error import ResetNeeded
 from numpy.typing import NDArray
 from pettingzoo import ParallelEnv
 
-from srd_gym.checks import check_option, hands_on, refuse_arguments
+from srd_gym.checks import check_option, hands_on, holds_truth, refuse_arguments
 from srd_gym.core.arrays import DEFAULT_TOPICS, TopicShuffle, TopicSource, shown
 from srd_gym.core.scoring import ScoringCore
 from srd_gym.envs.selection import RENAMED
@@ -265,7 +265,10 @@ class ScoringEnv(ParallelEnv[str, Observation, int]):  # type: ignore[misc]  # P
                 f"{len(missing)} of {present} documents gave no score ({', '.join(missing[:5])}"
                 f"{', ...' if len(missing) > 5 else ''}); every document of the topic acts in its one step"
             )
-        return np.array([*(actions[agent] for agent in self.possible_agents[:present]), *([0] * (n - present))])
+        given = [actions[agent] for agent in self.possible_agents[:present]]
+        if holds_truth(given):
+            raise TypeError(f"scores must be integers from 0 to {self.core.n_scores - 1}, got True or False")
+        return np.array([*given, *([0] * (n - present))])
 
     def _begun(self) -> int:
         """Index of the episode's topic."""

@@ -314,6 +314,8 @@ def drawn(core: SelectionCore, episode: int, mode: str | None) -> str | Frame | 
 def _candidate(action: Any) -> int:
     """The action as a Python int."""
     try:
+        if isinstance(action, bool) or hasattr(action, "mask"):  # numpy's True has no index
+            raise TypeError
         return operator.index(action)
     except TypeError:
         raise TypeError(f"an action is one integer (a candidate index), got {shown(action)}") from None

@@ -160,13 +160,8 @@ class BoundByRanker:
         """[n] the ranker's ranking of all of a topic's candidates, kept once found."""
         if topic_index not in self._rankings:
             topic = self._topics[topic_index]
-            found = checked_ranking(self._ranker.rank(topic, topic.n_candidates), topic, self._ranker)
-            if len(found) < topic.n_candidates:
-                raise ValueError(
-                    f"topic {shown(topic.query_id)}, pruning by ranker {name_of(self._ranker)}: asked for "
-                    f"{topic.n_candidates} documents, the ranker returned {len(found)}"
-                )
-            self._rankings[topic_index] = found
+            n = topic.n_candidates
+            self._rankings[topic_index] = checked_ranking(self._ranker.rank(topic, n), topic, self._ranker, n)
         return self._rankings[topic_index]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from dataclasses import dataclass, fields, replace
 from importlib.metadata import EntryPoint
 from pathlib import Path
@@ -164,6 +165,56 @@ def test_a_spec_that_lacks_something_is_listed_and_refused_when_used(
 ) -> None:
     assert RANKERS[name].summary == "x"
     refused(lambda: make_ranker(name), message, error)
+
+
+def distribution(folder: Path, name: str, entry_points: bytes, metadata: bytes = b"") -> None:
+    """Install a distribution that has nothing but what it says of itself."""
+    made = folder / f"{name}-1.0.dist-info"
+    made.mkdir()
+    (made / "METADATA").write_bytes(metadata or f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n".encode())
+    (made / "entry_points.txt").write_bytes(entry_points)
+
+
+BROKEN = {
+    "no-module": b"[srd_gym.rankers]\nbroken = nowhere_to_be_found:SPEC\nsecond = nowhere_to_be_found:SPEC\n",
+    "no-attribute": b"[srd_gym.rankers]\nbroken = json:SPEC\n",
+    "no-spec": b"[srd_gym.rankers]\nbroken = json:loads\n",
+    "no-path": b"[srd_gym.rankers]\nbroken = ((\n",
+    "exits": b"[srd_gym.rankers]\nbroken = plug_in_that_exits:SPEC\n",
+    "raises": b"[srd_gym.rankers]\nbroken = plug_in_that_raises:SPEC\n",
+    "not-utf-8": b"[srd_gym.rankers]\nbr\xf6ken = json:SPEC\n",
+    "no-value": b"[srd_gym.rankers]\nbroken\n",
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_broken_entry_point_is_skipped_with_one_notice(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    distribution(tmp_path, name, BROKEN[name])
+    distribution(tmp_path, "sound", b"[srd_gym.rankers]\ntheirs = sound_plug_in:THEIRS\n")
+    (tmp_path / "plug_in_that_exits.py").write_text("raise SystemExit(3)\n")
+    (tmp_path / "plug_in_that_raises.py").write_text("1 / 0\n")
+    monkeypatch.setitem(sys.modules, "sound_plug_in", sys.modules[__name__])
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setenv("TORCH_DEVICE_BACKEND_AUTOLOAD", "1")  # as it was, after the test
+    rankers = registry.Registry(dict(RANKERS.built_in))
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        assert set(rankers) == {*RANKERS.built_in, "theirs"}
+        assert [spec.name for spec in rankers.values()][-1] == "theirs"
+        assert len(rankers) == len(RANKERS.built_in) + 1
+        refused(lambda: rankers.find("mmmr"), "Did you mean mmr")
+        assert rankers.find("mmr").build()
+    assert [f"distribution '{name}'" in str(one.message) for one in told] == [True]
+    if name not in ("not-utf-8", "no-value"):
+        kind = TypeError if name == "no-spec" else ImportError
+        refused(lambda: rankers.find("broken"), f"'broken'.* of distribution '{name}'", kind)
+
+
+def test_a_spec_of_what_is_not_there_is_one_error() -> None:
+    spec = RankerSpec(name="theirs", summary="x", config_path="json:Options", class_path="json:Ranker")
+    refused(spec.configure, "ranker 'theirs': json:Options cannot be imported", ImportError)
 
 
 def test_order_free_rankers_follow_a_permutation_of_the_candidates() -> None:

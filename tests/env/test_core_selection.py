@@ -270,7 +270,10 @@ def test_actions_that_no_candidate_has_are_refused(on_invalid: Any) -> None:
         message = f"no candidate {action}: actions are 0 to {core.arrays.max_candidates - 1}"
         refused(lambda action=action: core.step([0, action]), message)
         refused(lambda action=action: core.step_episode(0, action), message)
-    refused(lambda: core.step([0.0, 1.0]), "must be integers", TypeError)
+    for actions in ([0.0, 1.0], [True, 1], [np.True_, 1], (1, False), [True, True], np.array([True, False])):
+        refused(lambda actions=actions: core.step(actions), "must be integers", TypeError)
+    hidden = np.ma.masked_array([0, 1], mask=[1, 0])  # type: ignore[no-untyped-call]
+    refused(lambda: core.step(hidden), "some values are masked")
     refused(lambda: core.step([0, 1, 2]), r"one action for each of 2 episodes, got shape \(3,\)")
     assert not core.rank.any()
 

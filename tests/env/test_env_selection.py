@@ -192,7 +192,8 @@ def test_bad_reset_options_and_actions_are_refused() -> None:
     refused(lambda: env.reset(options={"query_id": 1}), r"a query id is text, got 1 \(int\)", TypeError)
     refused(lambda: env.reset(options={"queryid": "q1"}), r"unknown reset option 'queryid'. Did you mean query_id\?")
     env.reset(seed=0)
-    for action in (0.5, "0", None, np.array([0])):
+    hidden = np.ma.masked_array(0, mask=True)  # type: ignore[no-untyped-call]
+    for action in (0.5, "0", None, np.array([0]), True, np.True_, np.array(True), hidden):
         refused(lambda action=action: env.step(action), "an action is one integer", TypeError)
 
 

@@ -235,7 +235,7 @@ def test_bad_input_is_named(make: Any, error: type[Exception], message: str) -> 
 
 @pytest.mark.parametrize(("when", "answer", "message"), [
     ("reset", [4, 1, 4], "ranker 'odd' ranks a document of topic 'q0' twice"),
-    ("reset", [4, 1], "asked for 6 documents, the ranker returned 2"),
+    ("reset", [4, 1], "ranked 2 documents of topic .*, expected 6"),
     ("step", [1.0, 2.0], r"topic 'q0', pruning by .*: expected scores of shape \(6,\), got \(2,\)"),
     ("step", [1.0, 2.0, np.nan, 1.0, 1.0, 1.0], "the score of document 2 is NaN"),
 ])  # fmt: skip

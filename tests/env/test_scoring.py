@@ -227,6 +227,9 @@ def test_wrong_actions_and_scores_are_answered() -> None:
     message = "score 4 of candidate 1 in episode 0 is out of range; expected 0 to 3"
     refused(lambda: env.step({"doc_0": 0, "doc_1": 4, "doc_2": 0}), message)
     refused(lambda: env.step({"doc_0": 0, "doc_1": 0, "doc_2": 0, "doc_99": 0}), "no agent 'doc_99'")
+    for odd in (True, np.True_, np.array(True)):
+        given = {"doc_0": odd, "doc_1": 0, "doc_2": 0}
+        refused(lambda given=given: env.step(given), "integers from 0 to 3, got True or False", TypeError)
     env.step({"doc_0": 0, "doc_1": 0, "doc_2": 0})
     refused(lambda: env.step({"doc_0": 0}), "ended", ResetNeeded)
     core, random = env.core, ScoringCore(TOPICS, ties="random")

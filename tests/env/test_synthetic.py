@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from small_topics import refused
 
 from srd_gym.core import SelectionCore
+from srd_gym.data import load_topics
 from srd_gym.data.synthetic import PRESETS, SyntheticConfig, catalogue, generate
 
 FEW = {"candidates": (1, 3), "subtopics": (5, 5)}
@@ -143,5 +144,6 @@ def test_unknown_names_and_bad_numbers_are_refused() -> None:
     refused(lambda: generate("serp", noise=float("nan")), "noise must be between 0 and 1000, got nan")
     refused(lambda: generate("serp", noise="much"), "noise must be a number, got 'much'", TypeError)
     refused(lambda: generate("serp", n_topics=0), "n_topics must be at least 1, got 0")
+    refused(lambda: load_topics("synthetic:tiny:1000000000000"), "n_topics must be at most 1,000,000, got 10")
     refused(lambda: generate("serp", seed=-1), "seed must be at least 0, got -1")
     refused(lambda: generate("serp", seed=1.5), "seed must be a whole number", TypeError)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import json
 import re
+import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -238,6 +239,17 @@ def test_nothing_runs_without_trust(srd: Srd, tmp_path: Path) -> None:
     srd.works(*rank, "--trust")
     assert srd.works(*evaluate, "--trust", "--json").json["measures"] == {"own_code:Early@5": 1.0}
     assert srd.works(*compare, "--trust", "--json").json["runs"]["s"]["means"] == {"own_code:Early@5": 1.0}
+
+
+def test_no_file_here_is_taken_for_an_installed_library(tmp_path: Path) -> None:
+    (tmp_path / "torch.py").write_text("raise SystemExit('the wrong torch')\n")
+    found = "from importlib.util import find_spec\nopen('origin', 'w').write(find_spec('torch').origin)\n"
+    (tmp_path / "own_code.py").write_text(CODE + found)
+    words = ["rank", "own_code:Last", "--topics", "synthetic:tiny:3", "--out", "run", "--trust"]
+    # With -P, Python leaves the folder out of its path, as it does for an installed command.
+    done = subprocess.run([sys.executable, "-P", "-m", "srd_train", *words], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert not Path("origin").read_text().startswith(str(tmp_path))
 
 
 @pytest.mark.parametrize(("name", "message"), [

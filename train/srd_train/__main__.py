@@ -16,6 +16,7 @@ def main() -> int:
     Returns:
         The exit code.
     """
+    _open_closed_streams()
     try:
         from srd_train.cli import main as run  # the imports take a second or two, in which Ctrl-C should not trace back
 
@@ -35,6 +36,18 @@ def main() -> int:
             sys.stderr.flush()
         os._exit(code)
     return code
+
+
+def _open_closed_streams() -> None:
+    """Give the process the standard streams that it was started without (`srd ... >&-`): they lead nowhere.
+
+    Files that are opened would get their numbers else, and whatever a library prints would go into them.
+    """
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            stream = open(os.devnull, mode, encoding="utf-8")  # noqa: SIM115 - the process's own until it ends
+            os.set_inheritable(stream.fileno(), True)
+            setattr(sys, name, stream)
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ from srd_agents.pipeline.diversity import ByRelevance, with_diversity
 from srd_agents.pipeline.limits import COPIES, Limits, array_of, row_of, show
 from srd_agents.pipeline.subtopics import Lookup, check_uses_subtopics, embedded
 from srd_agents.registry import load_ranker
-from srd_gym.checks import check_integer, refuse_class
+from srd_gym.checks import check_integer, falling, refuse_class
 from srd_gym.files import PathLike
 from srd_gym.protocols import IntArray, Ranker, ScoreArray
 from srd_gym.reading import shown as as_text
@@ -93,7 +93,8 @@ def diversify(
         ranker: None for `DEFAULT_RANKER`, another name that needs no training ("mmr"), the folder of a trained ranker,
             or a `Ranker`. A folder is read at every call: to call often, pass `load_ranker(folder)`.
         scores: of the first stage, higher is better, on any scale and in any order; None where there are none: the
-            documents' order then says nothing, but that the earlier one wins a tie.
+            documents' order then says nothing, but that the earlier one wins a tie. They are sorted as given; rankers
+            see them as float32 (`Topic.retrieval_scores`).
         subtopics: what the query may mean or ask about (query suggestions, facets, senses, aspects that a language
             model lists): vectors in the documents' space, or texts and `embed`; None, or none of them, where nobody
             knows.
@@ -239,10 +240,8 @@ def _retrieved(given: Given) -> tuple[Topic, IntArray | None]:
     ids = _numbered(len(documents)) if given.doc_ids is None else given.doc_ids
     order = first_stage = None
     if given.scores is not None:
-        with np.errstate(over="ignore"):
-            first_stage = row_of(given.query_id, "scores", given.scores, len(documents)).astype(np.float32)
-        if (np.diff(first_stage) > 0).any():
-            order = np.argsort(-first_stage, kind="stable")
+        first_stage = row_of(given.query_id, "scores", given.scores, len(documents), "fiubO")
+        if (order := falling(first_stage)) is not None:
             documents, first_stage = documents[order], first_stage[order]
             ids = ids if given.doc_ids is None else tuple([ids[i] for i in order.tolist()])
     named = _named(given)
@@ -284,11 +283,14 @@ def _each(name: str, value: Any, count: int) -> Sequence[Any]:
     """A batch's argument taken apart, one entry a topic; None is None for each."""
     if value is None:
         return [None] * count
-    entries = list(value)
+    came: object
+    try:
+        entries, came = list(value), len(value)
+    except TypeError:
+        entries, came = [], type(value).__name__
     if len(entries) != count:
         raise ValueError(
-            f"doc_vectors are a batch of {count} topics, so {name} must have {count} entries, one a topic, "
-            f"got {len(entries)}"
+            f"doc_vectors are a batch of {count} topics, so {name} must have {count} entries, one a topic, got {came}"
         )
     return entries
 

@@ -15,7 +15,16 @@ from numpy.typing import NDArray
 
 from srd_agents.heuristic.greedy import Progress, Stepwise, rows_of
 from srd_agents.pipeline.cautious import EQUAL, Cautious, CautiousConfig, near_copies
-from srd_gym.checks import check_integer, check_number, checked_ranking, checked_rankings
+from srd_gym.checks import (
+    array_from,
+    check_integer,
+    check_number,
+    checked_ranking,
+    checked_rankings,
+    finite,
+    holds,
+    scores_from,
+)
 from srd_gym.protocols import IntArray, Ranker, ScoreArray, SequentialScorer
 from srd_gym.reading import shown as as_text
 from srd_gym.topic import Topic
@@ -166,7 +175,7 @@ def show(ranker: Ranker, topics: Sequence[Topic], k: int, limits: Sequence[Limit
     Raises:
         ValueError: what the ranker refuses, or an answer of it that is no ranking.
     """
-    rankings = checked_rankings(ranker.rank_batch(topics, k), topics, ranker)
+    rankings = checked_rankings(ranker.rank_batch(topics, k), topics, ranker, k)
     if isinstance(ranker, Cautious) and all(limit.only_copies(ranker.config.copies) for limit in limits):
         return rankings  # it puts copies last itself
     return [
@@ -184,7 +193,7 @@ def _progress(ranker: Ranker, topic: Topic) -> Progress:
     if isinstance(ranker, SequentialScorer):
         scorer, every = ranker, np.arange(topic.n_candidates)
         return _Asked(lambda chosen: scorer.score(topic, np.array(chosen, np.int64), ~np.isin(every, chosen)))
-    ranking = checked_ranking(ranker.rank(topic, topic.n_candidates), topic, ranker)
+    ranking = checked_ranking(ranker.rank(topic, topic.n_candidates), topic, ranker, topic.n_candidates)
     made = np.full(topic.n_candidates, -np.inf)
     made[ranking] = -np.arange(len(ranking))
     return _Asked(lambda selected: made)
@@ -197,24 +206,24 @@ def array_of(query_id: str, name: str, values: Any, kinds: str = "fiub", what: s
         query_id: of the topic, for errors.
         name: of what is given, for errors.
         values: any numbers or text in rows.
-        kinds: letters of the types that it may have (`numpy.dtype.kind`).
+        kinds: letters of the types that it may have (`numpy.dtype.kind`), as of `srd_gym.checks.holds`.
         what: what these are called.
 
     Raises:
         TypeError: something of another type.
-        ValueError: no array, or one that holds NaN or infinity.
+        ValueError: no array, masked values, or one that holds NaN or infinity.
     """
     try:
-        array = np.asarray(values)
+        array = scores_from(values) if "O" in kinds else array_from(values)
     except (TypeError, ValueError, RuntimeError) as error:
         raise ValueError(f"topic {as_text(query_id)}: {name} cannot be read as an array of {what}: {error}") from error
-    if array.size and array.dtype.kind not in kinds:
+    if array.size and not holds(array, kinds):
         raise TypeError(
             f"topic {as_text(query_id)}: {name} must hold {what}, got {array.dtype}; is one of them missing (None), or "
             "are they of different lengths?"
         )
-    if array.dtype.kind == "f" and not np.isfinite(array).all():
-        row = int(np.argwhere(~np.isfinite(array))[0][0])
+    if array.dtype.kind in "fO" and array.ndim and not (fine := finite(array)).all():
+        row = int(np.argwhere(~fine)[0][0])
         raise ValueError(
             f"topic {as_text(query_id)}: {name} holds NaN or infinity (first at row {row}); expected finite numbers"
         )

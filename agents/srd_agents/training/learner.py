@@ -169,7 +169,7 @@ class Learner(ABC, Generic[C]):
         self.check_topics(topics)
         if isinstance(topics, TopicSet):
             tell_foreign(f"ranker {self.name!r}", self.metadata, [topics.origin])
-        return checked_rankings(self._rank_batch(topics, k) if topics else [], topics, self)
+        return checked_rankings(self._rank_batch(topics, k) if topics else [], topics, self, k)
 
     def ranking_with(self, **options: Any) -> Self:
         """The same trained ranker, with its weights and other options of ranking (`RANKING_OPTIONS` of its config).

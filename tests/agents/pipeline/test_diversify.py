@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -15,9 +16,11 @@ from hypothesis import strategies as st
 from small_topics import Own, refused
 
 from srd_agents import Diversified, diversify, load_ranker, make_ranker
+from srd_agents.integrations.ranking import best_first, ranker_of
 from srd_agents.pipeline.diversify import DEFAULT_RANKER
 from srd_gym.data import generate
 from srd_gym.topic import Topic
+from srd_train.serving.json_lines import topic_of
 
 
 def vectors(n: int = 9, width: int = 4, seed: int = 0) -> tuple[Any, Any, Any]:
@@ -130,7 +133,7 @@ def test_subtopics_are_covered_in_turn() -> None:
 
 def test_subtopics_go_to_rankers_of_others() -> None:
     theirs = Own(lambda topic, k: np.arange(topic.n_subtopics))
-    assert diversify(None, np.eye(4), 4, theirs, subtopics=np.eye(4)[:2]).indices.tolist() == [0, 1]
+    assert diversify(None, np.eye(4), 2, theirs, subtopics=np.eye(4)[:2]).indices.tolist() == [0, 1]
 
 
 def test_subtopics_may_be_texts() -> None:
@@ -249,3 +252,129 @@ GOOD = [[1.0, 0.0], [0.0, 1.0]]
 ])  # fmt: skip
 def test_bad_input_is_named(arguments: tuple[Any, ...], error: type[Exception], message: str) -> None:
     refused(lambda: diversify(*arguments), message, error)
+
+
+# Scores are sorted as they are given
+
+BIG = 10**30
+RISING: tuple[Any, ...] = (
+    1.7e9 + np.arange(5),
+    (2**60 + np.arange(5)).tolist(),
+    2**60 + np.arange(5),
+    np.array([2**64 - 9, 2**64 - 8, 2**64 - 7, 2**64 - 6, 2**64 - 5], np.uint64),
+    [BIG, BIG + 1, BIG + 2, BIG + 3, BIG + 4],
+    [-(10**400), -1.5, 0, 10**400, 10**400 + 1],
+    [-1, 0.5, 2**63 - 1, 2**63, 2**63 + 1],
+    np.array([0, 1e300, 2e300, 1e307, 1e308]),
+    1e-300 * np.arange(5),
+    np.array([-128, 1, 2, 3, 4], np.int8),
+    np.arange(5, dtype=np.longdouble) * np.longdouble("1e400"),
+)
+
+
+def by_adapter(scores: Any) -> list[int]:
+    given: dict[str, Any] = {"names": "01234", "query": "q", "scores": list(scores)}
+    return best_first(ranker_of("mmr", 0), 5, np.eye(5), **given).tolist()
+
+
+def by_line(scores: Any) -> list[int]:
+    plain = scores if isinstance(scores, list) else [float(score) for score in scores]
+    line = json.dumps({"query_id": "1", "doc_ids": list("01234"), "retrieval_scores": plain})
+    return [int(name) for name in topic_of(line).doc_ids]
+
+
+@pytest.mark.parametrize("way", [
+    lambda scores: diversify(None, np.eye(5), 5, scores=scores, diversity=0).indices.tolist(),
+    lambda scores: diversify(None, [np.eye(5)], 5, scores=[scores], diversity=0).indices[0].tolist(),
+    by_adapter,
+    by_line,
+], ids=["one", "batch", "adapters", "line"])  # fmt: skip
+def test_scores_are_sorted_in_the_callers_own_type(way: Any) -> None:
+    exact = [scores for scores in RISING if way is not by_line or isinstance(scores, list)]
+    for scores in exact:
+        assert way(scores) == [4, 3, 2, 1, 0], scores
+        assert way(scores[::-1]) == [0, 1, 2, 3, 4], scores
+        assert way([scores[i] for i in (2, 4, 2, 0, 4)]) == [1, 4, 0, 2, 3], "equal ones keep their order"
+
+
+@pytest.mark.parametrize("scores", RISING, ids=str)
+@pytest.mark.parametrize("ranker", ["cautious", "mmr", "msd", "dpp"])
+def test_rankers_see_scores_of_any_size_in_their_order(ranker: str, scores: Any) -> None:
+    seen: list[Any] = []
+
+    class Watched(Own):
+        def rank_batch(self, topics: Any, k: int) -> list[Any]:
+            seen.extend(topics)
+            return make_ranker(ranker).rank_batch(topics, k)
+
+    watched = Watched(make_ranker(ranker).rank)
+    found = diversify(np.ones(5), np.eye(5), 5, watched, scores=scores)
+    assert sorted(found.indices.tolist()) == [0, 1, 2, 3, 4]
+    row = seen[0].retrieval_scores
+    assert row.dtype == np.float32
+    assert np.isfinite(row).all()
+    assert (np.diff(row) <= 0).all()
+    assert row[0] > 0
+
+
+@pytest.mark.parametrize(("scores", "same"), [
+    ([3e38, 1.0, -3e38], [3e38, 1.0, -3e38]),
+    ([2.0**130, 2.0**129, -(2.0**130)], [0.5, 0.25, -0.5]),
+    ([2.0**-200, 2.0**-201, 0], [0.5, 0.25, 0]),
+])  # fmt: skip
+def test_scores_that_float32_cannot_hold_are_scaled_together(scores: list[float], same: list[float]) -> None:
+    held = topic(None, np.eye(3), scores).retrieval_scores
+    np.testing.assert_array_equal(held, np.array(same, np.float32))
+    refused(lambda: topic(None, np.eye(3), 1.7e9 + np.arange(3)), "retrieval_scores rise from candidate 0 to 1")
+
+
+# Odd calls: one law each
+
+HALF_MASKED = np.ma.masked_array(np.ones(4), mask=[1, 0, 0, 0])  # type: ignore[no-untyped-call]
+HIDDEN = np.ma.masked_array(np.eye(4), mask=np.eye(4))  # type: ignore[no-untyped-call]
+
+
+@pytest.mark.parametrize(("arguments", "error", "message"), [
+    ({"costs": NAN, "budget": 3}, ValueError, r"costs have shape \(\), expected \(4,\): one a document"),
+    ({"costs": [1, NAN, 1, 1], "budget": 3}, ValueError, r"costs holds NaN or infinity \(first at row 1\)"),
+    ({"costs": NAN}, ValueError, "costs and budget belong together"),
+    ({"scores": NAN}, ValueError, r"scores have shape \(\), expected \(4,\)"),
+    ({"scores": [1, 10**400, None, 2]}, TypeError, "scores must hold numbers, got object; is one of them missing"),
+    ({"scores": [1, 10**400, float("inf"), 2]}, ValueError, r"scores holds NaN or infinity \(first at row 2\)"),
+    ({"scores": HALF_MASKED}, ValueError, "scores cannot be read .*some values are masked; fill them"),
+    ({"scores": [1, 2, 3, np.ma.masked]}, ValueError, "scores cannot be read .*some values are masked"),
+    ({"costs": HALF_MASKED, "budget": 3}, ValueError, "costs cannot be read .*some values are masked"),
+    ({"groups": HALF_MASKED.astype(int), "max_per_group": 1}, ValueError, "groups cannot be read .*are masked"),
+    ({"shown": HALF_MASKED.astype(int)}, ValueError, "shown cannot be read .*some values are masked"),
+    ({"query_vector": HALF_MASKED}, ValueError, "query_vector is no array: some values are masked"),
+    ({"doc_vectors": HIDDEN}, ValueError, "doc_vectors cannot be read .*some values are masked"),
+    ({"doc_vectors": list(HIDDEN)}, ValueError, "doc_vectors cannot be read .*some values are masked"),
+    ({"subtopics": HIDDEN[:2]}, ValueError, "masked"),
+    ({"subtopics": HIDDEN.data[:2], "subtopic_weights": HALF_MASKED[:2]}, ValueError, "subtopic_weights .*masked"),
+    ({"doc_vectors": [np.eye(4)] * 2, "costs": NAN, "budget": 3}, ValueError, "costs must have 2 entries.*got nan"),
+    ({"doc_vectors": [np.eye(4)] * 2, "scores": 3}, ValueError, "scores must have 2 entries, one a topic, got 3"),
+])  # fmt: skip
+def test_odd_arguments_are_named(arguments: dict[str, Any], error: type[Exception], message: str) -> None:
+    refused(lambda: diversify(**{"query_vector": None, "doc_vectors": np.eye(4), "k": 2} | arguments), message, error)
+
+
+def test_arrays_whose_mask_hides_nothing_are_arrays() -> None:
+    plain = np.ma.masked_array(np.arange(4.0))  # type: ignore[no-untyped-call]
+    assert diversify(None, np.eye(4), 4, scores=plain, diversity=0).indices.tolist() == [3, 2, 1, 0]
+
+
+@pytest.mark.parametrize(("rankings", "message"), [
+    ([], "'OwnBatch' returned 0 for 1 topics; expected a list of one ranking each"),
+    ([np.arange(3)] * 2, "returned 2 for 1 topics"),
+    (None, "returned NoneType for 1 topics"),
+    ([np.arange(2)], "ranked 2 documents of topic '0', expected 3"),
+    ([np.arange(4)], "ranked 4 documents of topic '0', expected 3"),
+])  # fmt: skip
+def test_a_ranker_gives_as_many_rankings_and_documents_as_asked(rankings: Any, message: str) -> None:
+    class OwnBatch(Own):
+        def rank_batch(self, topics: Any, k: int) -> Any:
+            return rankings
+
+    refused(lambda: diversify(None, np.eye(4), 3, OwnBatch(lambda *_: None)), message)
+    short = Own(lambda topic, k: np.arange(topic.n_candidates)[: min(k, 3)])
+    refused(lambda: diversify(None, np.eye(4)[[0, 0, 0, 1]], 3, short), "ranked 3 documents of topic '0', expected 4")

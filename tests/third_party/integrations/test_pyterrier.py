@@ -46,6 +46,15 @@ def test_it_ranks_as_frames_are_ranked(ranker: Any) -> None:
     pd.testing.assert_frame_equal(found, expected)
 
 
+@pytest.mark.parametrize("scores", [
+    1.7e9 + np.arange(5), 2**60 + np.arange(5), [10**30 + i for i in range(5)], 1e300 * np.arange(5),
+    [1, 2, 3, 4, 10**400],
+])  # fmt: skip
+def test_scores_are_sorted_as_the_frame_holds_them(scores: Any) -> None:
+    five = frame()[:5].assign(score=pd.Series(scores))
+    assert FrameRanker(diversity=0)(five)["docno"].tolist() == ["d4", "d3", "d2", "d1", "d0"]
+
+
 def test_a_grid_search_sets_the_weight() -> None:
     diverse = DiverseReranker()
     grid = {diverse: {"Lambda": [1.0, 0.5, 0.0], "k": [2, 8]}}

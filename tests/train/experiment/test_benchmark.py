@@ -87,6 +87,15 @@ def test_what_is_missing_is_run_again_and_nothing_else(
     assert not list(out.rglob("*.partial"))
 
 
+def test_only_what_a_killed_run_was_writing_is_removed(tmp_path: Path) -> None:
+    left = [tmp_path / folder / ".cell.json.0.partial" for folder in ("cells", "runs", "failed", "mine")]
+    for path in left:
+        path.parent.mkdir()
+        path.write_text("x")
+    run_benchmark(recipe("random"), tmp_path)
+    assert [path.exists() for path in left] == [False, False, False, True]
+
+
 def test_an_interrupted_benchmark_goes_on_where_it_stopped(tmp_path: Path) -> None:
     ran: list[bool] = []
 

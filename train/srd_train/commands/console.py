@@ -12,6 +12,7 @@ import inspect
 import itertools
 import json as json_module
 import operator
+import os
 import sys
 import unicodedata
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -95,6 +96,7 @@ def parsed(kind: type[Options], args: Sequence[str], prog: str) -> Options:
     """
     description = inspect.cleandoc(kind.__doc__ or "")
     _check_options(kind, args, prog)
+    os.environ.setdefault("TYPEGUARD_DISABLE_PLUGIN_AUTOLOAD", "1")  # tyro's; one broken plug-in would end the command
     found = tyro.cli(kind, args=args, prog=prog, description=description, config=(tyro.conf.FlagCreatePairsOff,))
     if hasattr(found, "seed"):
         check_integer("--seed", found.seed, 0, 2**63 - 1)  # numpy would refuse it after the topics were read

@@ -143,8 +143,9 @@ def run_benchmark(
 
     with held(out):
         # What a killed run was writing; no other process writes here now.
-        for partial in out.glob(f"*/.*{PARTIAL}"):
-            partial.unlink(missing_ok=True)
+        for folder in ("cells", "runs", "failed"):
+            for partial in (out / folder).glob(f".*{PARTIAL}"):
+                partial.unlink(missing_ok=True)
         write_recipe(out, recipe)
         for cell, result in engine(unfinished()):
             written = _written(out, cell, result)
@@ -294,15 +295,8 @@ def _ranked(cell: Cell, topics: TopicSet, split: Split, fitted: Fitted) -> tuple
     chunks = [test[start : start + _RANK_CHUNK] for start in range(0, len(test), _RANK_CHUNK)]
     ranked = [ranking for chunk in chunks for ranking in ranker.rank_batch(chunk, cell.depth)]
     rank_seconds = _now() - begun
-    checked_rankings(ranked, test, cell.ranker.ranker)
-    ids = {}
-    for topic, ranking in zip(test, ranked, strict=True):
-        if len(ranking) != (wanted := min(cell.depth, topic.n_candidates)):
-            raise ValueError(
-                f"ranker {cell.ranker.ranker!r} ranked {len(ranking)} documents of topic {topic.query_id!r}, "
-                f"expected {wanted}"
-            )
-        ids[topic.query_id] = [topic.doc_ids[i] for i in ranking]
+    checked_rankings(ranked, test, cell.ranker.ranker, cell.depth)
+    ids = {topic.query_id: [topic.doc_ids[i] for i in ranking] for topic, ranking in zip(test, ranked, strict=True)}
     evaluation = evaluate(test, dict(zip(test.query_ids, ranked, strict=True)), cell.measures)
     about, records = _about(cell), (fitted.history or {}).get("records", ())
     last = records[-1] if records else {}

@@ -13,7 +13,7 @@ import tomllib
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from importlib import resources
-from pathlib import Path
+from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Annotated, Any, Literal, TypeVar
 
 from srd_agents.registry import RANKERS, import_own
@@ -140,9 +140,10 @@ class Recipe(Config):
         return folds * sum(len(entry.seeds or self.seeds) * len(entry.rows) for entry in self.rankers)
 
     def __post_init__(self) -> None:
-        if not 0 < len(self.name) <= _LONGEST_NAME or "/" in self.name or "\0" in self.name:
+        if not (0 < len(self.name) <= _LONGEST_NAME and _names_a_folder(self.name)):
             raise ValueError(
-                f"recipe {self.name!r}: its name is that of a folder; expected 1 to {_LONGEST_NAME} letters, no slash"
+                f"recipe {self.name!r}: its name is that of a folder of results; expected 1 to {_LONGEST_NAME} letters "
+                "other than dots alone, without slashes and line ends"
             )
         super().__post_init__()
         for kind, names in (("topic set", [entry.name for entry in self.topics]), ("ranker", self.rows)):
@@ -158,6 +159,12 @@ class Recipe(Config):
             raise ValueError("expected seeds and measures")
         for name in (*self.measures, self.select_by):
             measure(name)
+
+
+def _names_a_folder(name: str) -> bool:
+    """Whether a folder of this name lies in the one that it is made in, on any system."""
+    parts = (PurePosixPath(name).name, PureWindowsPath(name).name)
+    return parts == (name, name) and name.isprintable() and name.strip(" .") != ""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -37,12 +37,15 @@ Lacking = Literal["retrieval_scores", "query_vector", "subtopics", "pool"]
 
 
 def at_least(low: int) -> Callable[[str, Any], None]:
-    """The check of a field of whole numbers, one or several, if any."""
+    """The check of a field of whole numbers, one or several, if any; each of several comes once."""
 
     def check(name: str, value: Any) -> None:
-        for number in value if isinstance(value, tuple) else (value,):
+        numbers = value if isinstance(value, tuple) else (value,)
+        for number in numbers:
             if number is not None:
                 check_integer(name, number, low)
+            if numbers.count(number) > 1:
+                raise ValueError(f"{name} holds {number} twice; keep one of them")
 
     return check
 

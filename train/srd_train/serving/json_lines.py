@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from srd_gym.checks import unknown
+from srd_agents.pipeline.limits import row_of
+from srd_gym.checks import falling, unknown
 from srd_gym.reading import json_value
 from srd_gym.topic import Topic
 from srd_train.serving.models import Model
@@ -46,6 +47,7 @@ def topic_of(line: str) -> Topic:
     """The topic in one line; candidates with retrieval scores are put into retrieval order.
 
     Raises:
+        TypeError: retrieval scores that are no numbers.
         ValueError: not a JSON object, a missing or unknown key, or values that do not make a topic.
     """
     try:
@@ -66,19 +68,20 @@ def topic_of(line: str) -> Topic:
         if content.get(key) is not None and not isinstance(content[key], list):
             raise ValueError(f"{key}: expected a list of texts, got {type(content[key]).__name__}")
     values: dict[str, Any] = {key: value for key, value in content.items() if value is not None}
-    for key in ("doc_vectors", "query_vector", "retrieval_scores"):
+    for key in ("doc_vectors", "query_vector"):
         if key in values:
             values[key] = _array(key, values[key])
     scores = values.pop("retrieval_scores", None)
-    return _in_retrieval_order(Topic(**values), scores)
+    topic = Topic(**values)
+    return topic if scores is None else _in_retrieval_order(topic, scores)
 
 
 def _in_retrieval_order(topic: Topic, scores: Any) -> Topic:
     """The topic with its candidates sorted by falling score; equal ones keep their order."""
-    if scores is not None and scores.shape == (topic.n_candidates,):
-        order = np.argsort(-scores, kind="stable")
-        topic, scores = topic.take(order), scores[order]
-    return dataclasses.replace(topic, retrieval_scores=scores)
+    row = row_of(topic.query_id, "retrieval_scores", scores, topic.n_candidates, "fiubO")
+    if (order := falling(row)) is not None:
+        topic, row = topic.take(order), row[order]
+    return dataclasses.replace(topic, retrieval_scores=row)
 
 
 def _array(key: str, value: Any) -> np.ndarray[Any, np.dtype[np.float64]]:

@@ -123,7 +123,7 @@ def rank_stream(
     while chunk := list(islice(chosen, _CHUNK)):
         some = TopicSet(chunk, name="topics")
         some = some if model.vectorizer is None else model.vectorizer.apply(some)
-        rankings = checked_rankings(model.ranker.rank_batch(list(some), k), some, model.name)
+        rankings = checked_rankings(model.ranker.rank_batch(list(some), k), some, model.name, k)
         advance(len(some))
         for topic, ranking in zip(some, rankings, strict=True):
             yield topic.query_id, [topic.doc_ids[i] for i in ranking]

@@ -189,7 +189,9 @@ def _progress(ranker: Ranker, topic: Topic) -> Progress:
     return _Asked(lambda selected: made)
 
 
-def array_of(query_id: str, name: str, values: Any, kinds: str = "fiub", what: str = "numbers") -> NDArray[Any]:
+def array_of(
+    query_id: str, name: str, values: Any, kinds: str = "fiub", what: str = "numbers", *, finite: bool = True
+) -> NDArray[Any]:
     """What a caller gives for a topic, as an array.
 
     Args:
@@ -198,6 +200,7 @@ def array_of(query_id: str, name: str, values: Any, kinds: str = "fiub", what: s
         values: any numbers or text in rows.
         kinds: letters of the types that it may have (`numpy.dtype.kind`).
         what: what these are called.
+        finite: whether NaN and infinity are refused.
 
     Raises:
         TypeError: something of another type.
@@ -212,7 +215,7 @@ def array_of(query_id: str, name: str, values: Any, kinds: str = "fiub", what: s
             f"topic {query_id!r}: {name} must hold {what}, got {array.dtype}; is one of them missing (None), or are "
             "they of different lengths?"
         )
-    if array.dtype.kind == "f" and not np.isfinite(array).all():
+    if finite and array.dtype.kind == "f" and not np.isfinite(array).all():
         row = int(np.argwhere(~np.isfinite(array))[0][0])
         raise ValueError(
             f"topic {query_id!r}: {name} holds NaN or infinity (first at row {row}); expected finite numbers"

@@ -12,13 +12,13 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from srd_agents.cautious import Cautious
 from srd_agents.constraints import COPIES, Limits, array_of, row_of, show
 from srd_agents.diversity import ByRelevance, with_diversity
 from srd_agents.registry import load_ranker
-from srd_agents.subtopics import Lookup, check_uses_subtopics, embedded
+from srd_agents.subtopics import Lookup, check_uses_subtopics, embedded, texts_of
 from srd_gym.checks import check_integer
 from srd_gym.files import PathLike
 from srd_gym.protocols import IntArray, Ranker, ScoreArray
@@ -57,6 +57,7 @@ def diversify(
     *,
     subtopics: ArrayLike | Sequence[str] | Sequence[ArrayLike | Sequence[str] | None] | None = None,
     subtopic_weights: ArrayLike | Sequence[ArrayLike | None] | None = None,
+    subtopic_scores: ArrayLike | Sequence[ArrayLike | None] | None = None,
     embed: Lookup | None = None,
     diversity: float | None = None,
     copies: float | None = COPIES,
@@ -78,6 +79,7 @@ def diversify(
     | scores | [N] or None | [B, N], or B arrays [N] or None, or None |
     | subtopics | [S, F], S texts, or None | [B, S, F], or B of [S, F], S texts or None, or None |
     | subtopic_weights | [S] or None | B of them, or None |
+    | subtopic_scores | [N, S] or None | [B, N, S], or B of [N, S] or None, or None |
     | groups, costs | [N] or None | B of them, or None |
     | shown | [P] or None | B of them, or None |
     | result | [at most min(k, N)] | [B, at most min(k, largest N)] |
@@ -97,6 +99,10 @@ def diversify(
             model lists): vectors in the documents' space, or texts and `embed`; None, or none of them, where nobody
             knows.
         subtopic_weights: how much each of them counts, above 0; None: all alike.
+        subtopic_scores: how far each document speaks of each of them, as a cross-encoder or a language model says
+            (ratings, probabilities): any scale, higher is more, NaN where nobody rated. They count for each subtopic in
+            comparison with its other ratings, and go before vectors. With them, `subtopics` may be texts without
+            `embed`, or be left out.
         embed: makes vectors [n, F] of a list of n texts, such as a model's `encode`; it is asked once.
         diversity: from 0 (exactly the order of relevance, near copies included) to 1 (difference only), for the
             rankers of `srd_agents.diversity.TAKE_IT`; None lets the ranker decide.
@@ -123,7 +129,8 @@ def diversify(
         raise TypeError("k must be a whole number (documents wanted), got an array; scores go by name: scores=...")
     check_integer("k", k, 1)
     limits = Limits.asked(copies=copies, groups=groups, max_per_group=max_per_group, costs=costs, budget=budget)
-    chooser = Chooser(ranker, limits, diversity=diversity, subtopics=subtopics is not None)
+    named = subtopics is not None or subtopic_scores is not None
+    chooser = Chooser(ranker, limits, diversity=diversity, subtopics=named)
     dimensions = _dimensions(doc_vectors)
     if dimensions not in (2, 3):
         raise ValueError(
@@ -131,12 +138,13 @@ def diversify(
             f"got {dimensions} dimension{'' if dimensions == 1 else 's'}; np.stack makes one array of many vectors"
         )
     parts = {"query_vector": query_vector, "doc_vectors": doc_vectors, "scores": scores, "subtopics": subtopics}
-    parts |= {"subtopic_weights": subtopic_weights, "groups": groups, "costs": costs, "shown": shown}
+    parts |= {"subtopic_weights": subtopic_weights, "subtopic_scores": subtopic_scores}
+    parts |= {"groups": groups, "costs": costs, "shown": shown}
     documents: Any = doc_vectors
     count = 1 if dimensions == 2 else len(documents)
     each = {name: [part] if dimensions == 2 else _each(name, part, count) for name, part in parts.items()}
     if subtopics is not None:
-        each["subtopics"] = embedded(each["subtopics"], embed)
+        each["subtopics"] = embedded(each["subtopics"], embed, each["subtopic_scores"])
     given = (Given(str(b), None, *parts) for b, parts in enumerate(zip(*each.values(), strict=True)))
     rows = chooser.choose(given, k)
     return _stacked(rows) if dimensions == 3 else Diversified(rows[0], _falling(len(rows[0])))
@@ -156,9 +164,11 @@ class Given(NamedTuple):
     scores: Any = None
     """[N]; None: the candidates stay as they are and have no retrieval order."""
     subtopics: Any = None
-    """[S, F]."""
+    """[S, F], or S texts beside scores."""
     subtopic_weights: Any = None
     """[S]."""
+    subtopic_scores: Any = None
+    """[N, S]."""
     groups: Any = None
     """[N]."""
     costs: Any = None
@@ -243,18 +253,35 @@ def _retrieved(given: Given) -> tuple[Topic, IntArray | None]:
             order = np.argsort(-first_stage, kind="stable")
             documents, first_stage = documents[order], first_stage[order]
             ids = ids if given.doc_ids is None else tuple([ids[i] for i in order.tolist()])
-    named = given.subtopics if given.subtopics is not None and len(given.subtopics) else None
+    named, rated = given.subtopics, _rated(given, len(documents))
+    count = len(named) if named is not None and len(named) else 0 if rated is None else rated.shape[1]
+    told = texts_of(named)
     topic = Topic(
         query_id=given.query_id,
         doc_ids=ids,
         query_vector=given.query_vector,
         doc_vectors=documents,
         retrieval_scores=first_stage,
-        subtopic_ids=() if named is None else _numbered(len(named)),
-        subtopic_vectors=named,
+        subtopic_ids=_numbered(count),
+        subtopic_texts=tuple(told) or None,
+        subtopic_vectors=None if told or named is None or not len(named) else named,
         subtopic_weights=given.subtopic_weights,
+        subtopic_scores=rated if rated is None or order is None else rated[order],
     )
     return topic, order
+
+
+def _rated(given: Given, count: int) -> NDArray[Any] | None:
+    """[N, S] scores of the subtopics, a row a document given."""
+    if given.subtopic_scores is None:
+        return None
+    rated = array_of(given.query_id, "subtopic_scores", given.subtopic_scores, finite=False)
+    if rated.ndim != 2 or len(rated) != count:
+        raise ValueError(
+            f"topic {given.query_id!r}: subtopic_scores have shape {rated.shape}, expected ({count}, S): a row a "
+            "document, a column a subtopic"
+        )
+    return rated
 
 
 def _dimensions(value: Any) -> int:

@@ -5,7 +5,7 @@ Shapes: N documents of a query, F vector width. Nothing is imported for it: the 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -39,6 +39,8 @@ class FrameRanker:
         subtopics: the column that holds the query's subtopics, texts or vectors [S, F] (its first row counts; a missing
             one is none).
         subtopic_weights: the column that holds a weight of each of the query's subtopics; None: they count alike.
+        subtopic_scores: the column that holds each document's score [S] for each of its query's subtopics; a missing
+            one was not rated.
         embed: gives the vectors [n, F] of a list of subtopics that are texts, such as a model's `encode`.
         diversity: as for `srd_agents.diversify`, and so are the following.
         copies: cosine from which on a document is a near copy.
@@ -62,6 +64,7 @@ class FrameRanker:
         query_vectors: str | None = "query_vec",
         subtopics: str | None = None,
         subtopic_weights: str | None = None,
+        subtopic_scores: str | None = None,
         embed: Lookup | None = None,
         diversity: float | None = None,
         copies: float | None = COPIES,
@@ -74,9 +77,11 @@ class FrameRanker:
         if k is not None:
             check_integer("k", k, 1)
         limits = Limits.asked(copies=copies, groups=groups, max_per_group=max_per_group, costs=costs, budget=budget)
-        self._chooser = Chooser(ranker, limits, diversity=diversity, subtopics=subtopics is not None)
+        named = subtopics is not None or subtopic_scores is not None
+        self._chooser = Chooser(ranker, limits, diversity=diversity, subtopics=named)
         self.k, self.embed = k, embed
-        of_documents = {"doc_vectors": doc_vectors, "groups": groups, "costs": costs, "shown": shown}
+        of_documents = {"doc_vectors": doc_vectors, "subtopic_scores": subtopic_scores}
+        of_documents |= {"groups": groups, "costs": costs, "shown": shown}
         of_queries = {"query_vector": query_vectors, "subtopics": subtopics, "subtopic_weights": subtopic_weights}
         self._of_documents = {part: column for part, column in of_documents.items() if column is not None}
         self._of_queries = {part: column for part, column in of_queries.items() if column is not None}
@@ -96,9 +101,13 @@ class FrameRanker:
         documents = {part: frame[column].tolist() for part, column in (self._of_documents | scores).items()}
         firsts = frame.iloc[[rows[0] for rows in groups]]
         queries = {part: firsts[column].tolist() for part, column in self._of_queries.items()}
-        if "subtopics" in queries:  # a missing value of a data frame is NaN
-            named = [None if isinstance(each, float) else each for each in queries["subtopics"]]
-            queries["subtopics"] = embedded(named, self.embed)
+        rated = None
+        if "subtopic_scores" in documents:
+            column = documents.pop("subtopic_scores")
+            rated = queries["subtopic_scores"] = [_table([column[row] for row in rows]) for rows in groups]
+        if "subtopics" in queries:
+            named = [None if _missing(each) else each for each in queries["subtopics"]]
+            queries["subtopics"] = embedded(named, self.embed, rated or ())
         docnos, given = frame["docno"].tolist(), []
         for number, (query_id, rows) in enumerate(zip(firsts["qid"].tolist(), groups, strict=True)):
             parts = {part: values[number] for part, values in queries.items()}
@@ -136,3 +145,14 @@ class FrameRanker:
                     f"column {name!r} must hold text, got {wrong[0]!r} ({type(wrong[0]).__name__}); "
                     f'frame.astype({{"{name}": str}}) makes it so'
                 )
+
+
+def _missing(value: Any) -> bool:
+    """Whether a cell that should hold a list holds nothing, which a data frame writes as None or NaN."""
+    return value is None or isinstance(value, float)
+
+
+def _table(rows: list[Any]) -> list[Any] | None:
+    """Documents' scores one below the other, NaN for a document without; None where none has any."""
+    width = next((len(row) for row in rows if not _missing(row)), None)
+    return None if width is None else [[np.nan] * width if _missing(row) else row for row in rows]

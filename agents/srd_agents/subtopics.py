@@ -6,6 +6,7 @@ Shapes: B topics, S subtopics of a topic, F vector width, n texts.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -29,29 +30,33 @@ def check_uses_subtopics(ranker: Ranker) -> None:
     if ours and not isinstance(ranker, XQuAD | PM2 | Cautious):
         name = getattr(ranker, "name", type(ranker).__name__)
         raise ValueError(
-            f"ranker {name!r} cannot use subtopics; leave subtopics= out, or take one that can: xquad, pm2, cautious"
+            f"ranker {name!r} cannot use subtopics; leave subtopics= and subtopic_scores= out, or take one that can: "
+            "xquad, pm2, cautious"
         )
 
 
-def embedded(named: Sequence[Any], embed: Lookup | None) -> list[Any]:
+def embedded(named: Sequence[Any], embed: Lookup | None, scores: Sequence[Any] = ()) -> list[Any]:
     """The subtopics of B topics, vectors in place of texts; `embed` is asked once, for all of them.
 
     Args:
         named: of each topic a list of texts, anything else (vectors, None), which stays.
-        embed: gives the vectors of texts.
+        embed: gives the vectors of texts; without it texts stay where there are scores.
+        scores: of each topic its `subtopic_scores` or None; none of them unless given.
 
     Raises:
         TypeError: a topic's subtopics are one text.
         ValueError: texts without embed, or embed does not give one vector each.
     """
-    texts = [_texts(entry) for entry in named]
+    texts = [texts_of(entry) for entry in named]
+    if embed is None:
+        texts = [[] if rated is not None else each for each, rated in zip_longest(texts, scores)]
     asked = [text for of_topic in texts for text in of_topic]
     if not asked:
         return list(named)
     if embed is None:
         raise ValueError(
             f"subtopics are texts ({asked[0]!r}, ...): give embed=, a function that makes vectors [n, F] of a list of "
-            "n texts, by the model of the documents' vectors"
+            "n texts, by the model of the documents' vectors; or subtopic_scores= [N, S], ratings of the documents"
         )
     vectors = np.asarray(embed(asked))
     if vectors.ndim != 2 or len(vectors) != len(asked):
@@ -63,7 +68,7 @@ def embedded(named: Sequence[Any], embed: Lookup | None) -> list[Any]:
     return [next(parts) if each else entry for each, entry in zip(texts, named, strict=True)]
 
 
-def _texts(entry: Any) -> list[str]:
+def texts_of(entry: Any) -> list[str]:
     """A topic's subtopics if they are texts, else nothing."""
     if isinstance(entry, str):
         raise TypeError(f"subtopics must be a list of texts or of vectors, one a subtopic, got one text: {entry!r}")

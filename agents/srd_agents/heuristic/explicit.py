@@ -16,6 +16,8 @@ from srd_gym.topic import FloatArray, Topic
 
 _RANKS = 25
 """Ranks after which a document covers the order only e times less than the first."""
+_SPREAD = 0.1
+"""Standard deviation that scores of subtopics are given where they replace cosines that do not differ."""
 
 
 class Explicit(Greedy):
@@ -44,12 +46,13 @@ class Explicit(Greedy):
 
     def _named(self, topic: Topic) -> tuple[FloatArray, ScoreArray]:
         """Vectors of the subtopics, the query's last where it counts, and weights that sum to 1, the order's last."""
-        vectors = topic.subtopic_vectors
+        vectors = _vectors_of(topic)
         if vectors is None or not topic.n_subtopics:
             raise ValueError(
                 f"topic {topic.query_id!r} has no subtopic vectors, with which {self.title} compares documents: name "
                 "subtopics (subtopic_ids) and give their vectors, or their texts and `--vectors lsa` to `srd data "
-                "build` or `srd train`; or take mmr, msd or dpp, which need none"
+                "build` or `srd train`, or subtopic_scores, ratings of documents; or take mmr, msd or dpp, which need "
+                "none"
             )
         weights = np.ones(len(vectors)) if topic.subtopic_weights is None else topic.subtopic_weights
         weights = np.asarray(weights, dtype=np.float64) / weights.sum(dtype=np.float64)
@@ -67,8 +70,12 @@ class Explicit(Greedy):
         values, coverage, rows, shares = [], [], [], []
         for topic in topics:
             subtopics, weights = self._named(topic)
-            rows.append(rows_of(topic.require_vectors(self.title)))
-            covered = coverage_of(rows[-1], subtopics, self.config.coverage, self.config.sharpness)
+            rated_alone = topic.doc_vectors is None and topic.subtopic_scores is not None and not self.config.novel
+            candidates = None if rated_alone else rows_of(topic.require_vectors(self.title))
+            if candidates is not None:
+                rows.append(candidates)
+            evidence = evidence_of(topic, candidates, subtopics)
+            covered = coverage_of(evidence, self.config.coverage, self.config.sharpness)
             if self.config.order_weight and topic.retrieval_scores is not None:
                 # The query's cosines only scaled those of the subtopics.
                 by_order = np.exp(-np.arange(topic.n_candidates) / _RANKS)
@@ -192,15 +199,57 @@ class _Choice(Choice):
                 np.maximum(nearest, rows.project(rows.unit(document)).clip(max=1), out=nearest)
 
 
-def coverage_of(rows: Rows, subtopics: FloatArray, scaling: str, sharpness: float = 1.0) -> ScoreArray:
+def _vectors_of(topic: Topic) -> FloatArray | None:
+    """[S, F] vectors of the subtopics; zeros where only scores tell of them; None where nothing does."""
+    if topic.subtopic_vectors is not None or topic.subtopic_scores is None:
+        return topic.subtopic_vectors
+    query = topic.query_vector
+    width = topic.vector_width or (0 if query is None else len(query))
+    return np.zeros((topic.n_subtopics, width), dtype=np.float32)
+
+
+def evidence_of(topic: Topic, rows: Rows | None, vectors: FloatArray) -> FloatArray:
+    """How far each candidate speaks of each subtopic: their cosines, and scores in their place where there are any.
+
+    `subtopic_scores` are standardised for each subtopic over the candidates rated for it, then given the mean and the
+    standard deviation of the cosines that they replace. Candidates that are not rated keep their cosines; without
+    subtopic vectors they stand at the mean.
+
+    Args:
+        topic: N candidates, S subtopics.
+        rows: the candidates' vectors; None where they have none, and only scores count.
+        vectors: [S' >= S, F] float32, those of the subtopics first, then any others.
+
+    Returns:
+        [N, S'] float32.
+    """
+    if rows is None:
+        cosines = np.zeros((topic.n_candidates, len(vectors)), dtype=np.float32)
+    else:
+        units = rows_of(vectors)
+        cosines = np.stack([rows.project(units.unit(s)) for s in range(len(vectors))], axis=1)
+    scores = topic.subtopic_scores
+    if scores is None:
+        return cosines
+    named = cosines[:, : topic.n_subtopics]
+    if topic.subtopic_vectors is None and len(vectors) > topic.n_subtopics:
+        named += cosines[:, topic.n_subtopics :].mean()
+    for column, given in zip(named.T, scores.T, strict=True):
+        rated = ~np.isnan(given)
+        if rated.any():
+            spread = float(column[rated].std())
+            column[rated] = column[rated].mean() + (spread if spread > 1e-6 else _SPREAD) * standardised(given[rated])
+    return cosines
+
+
+def coverage_of(cosines: FloatArray, scaling: str, sharpness: float = 1.0) -> ScoreArray:
     """Estimates of P(d | t), how far each candidate covers each subtopic, from the cosine of their vectors.
 
     The papers estimate it with the retrieval model that ranks the candidates for the subtopic as a query, its scores
-    scaled within the topic; a cosine takes the place of the score.
+    scaled within the topic; a cosine, or a score given (`evidence_of`), takes the place of that.
 
     Args:
-        rows: the N candidates.
-        subtopics: [S, F] float32.
+        cosines: [N, S] float32.
         scaling: "cosine": negative ones count as 0. "topic": scaled to [0, 1] over all N x S pairs. "subtopic": scaled
             to [0, 1] over the candidates, for each subtopic. Where all to be scaled are equal, all are 1.
             "standardised": exp(z + z_t / 2) by its largest value, with standard scores z over all N x S pairs and z_t
@@ -211,8 +260,6 @@ def coverage_of(rows: Rows, subtopics: FloatArray, scaling: str, sharpness: floa
     Returns:
         [N, S] float64 from 0 to 1.
     """
-    units = rows_of(subtopics)
-    cosines = np.stack([rows.project(units.unit(s)) for s in range(len(subtopics))], axis=1)
     if scaling == "topic":
         cosines = min_max(cosines)
     elif scaling == "subtopic":

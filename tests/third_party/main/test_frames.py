@@ -114,6 +114,19 @@ def changed(row: int, column: str, value: Any) -> pd.DataFrame:
     return given.assign(**{column: pd.Series(values, index=given.index, dtype=object)})
 
 
+def test_scores_of_subtopics_are_a_column_of_documents_and_may_be_missing() -> None:
+    ratings: list[Any] = [[float(i % 3), float(i % 5)] for i in range(12)]
+    ratings[2] = None
+    given = frame().assign(ratings=pd.Series(ratings, index=frame().index, dtype=object))
+    found = FrameRanker("pm2", k=5, subtopic_scores="ratings").transform(given)
+    for qid, rows in found.groupby("qid"):
+        table = [[np.nan] * 2 if row is None else row for row in given[given["qid"] == qid]["ratings"]]
+        assert rows["docno"].tolist() == expected(given, str(qid), 5, "pm2", subtopic_scores=table, copies=0.98)
+    none = frame().assign(ratings=pd.Series([None] * 12, index=frame().index, dtype=object))
+    found = FrameRanker(k=5, subtopic_scores="ratings").transform(none)
+    pd.testing.assert_frame_equal(found.drop(columns="ratings"), FrameRanker(k=5).transform(frame()))
+
+
 @pytest.mark.parametrize(("given", "options", "error", "message"), [
     (frame().drop(columns="doc_vec"), {}, ValueError, "no column 'doc_vec', got 'qid', .*doc_vectors= and"),
     (frame().drop(columns=["qid", "docno"]), {}, ValueError, "no column 'qid' and no column 'docno'"),

@@ -55,8 +55,8 @@ class Topic:
     subtopic_weights: FloatArray | None = None
     """[S] float32, positive; None means 1 each."""
     subtopic_scores: FloatArray | None = None
-    """[N, S] float32, on any scale, higher is more: how far a cross-encoder or a language model says that each candidate
-    speaks of each subtopic, beside or instead of `subtopic_vectors`. NaN: not rated."""
+    """[N, S] float32, on any scale, higher is more: how far a cross-encoder or a language model says that each
+    candidate speaks of each subtopic, beside or instead of `subtopic_vectors`. NaN: not rated."""
     judgments: GradeArray | None = None
     """[N, S] int8, stored as given: >= the relevance level (1) covers. None: unlabelled."""
     pool: GradeArray | None = None

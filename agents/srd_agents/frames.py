@@ -11,7 +11,8 @@ import numpy as np
 
 from srd_agents.constraints import COPIES, Limits
 from srd_agents.diversify import Chooser, Given
-from srd_agents.subtopics import Lookup, embedded
+from srd_agents.pipeline.naming import Namer, Names, named_by
+from srd_agents.subtopics import Lookup, embedded, no_embed
 from srd_gym.checks import check_integer
 from srd_gym.files import PathLike
 from srd_gym.protocols import Ranker
@@ -37,11 +38,13 @@ class FrameRanker:
         doc_vectors: the column that holds each document's vector [F].
         query_vectors: the column that holds the query's vector [F] (its first row counts); None where there are none.
         subtopics: the column that holds the query's subtopics, texts or vectors [S, F] (its first row counts; a missing
-            one is none).
+            one is none), or a function that names them, as for `srd_agents.diversify`.
         subtopic_weights: the column that holds a weight of each of the query's subtopics; None: they count alike.
         subtopic_scores: the column that holds each document's score [S] for each of its query's subtopics; a missing
             one was not rated.
         embed: gives the vectors [n, F] of a list of subtopics that are texts, such as a model's `encode`.
+        query_texts: the column that holds the query's text, where a function names its subtopics.
+        doc_texts: the column that holds each document's text, where such a function asks for them.
         diversity: as for `srd_agents.diversify`, and so are the following.
         copies: cosine from which on a document is a near copy.
         groups: the column of ids of each document's group.
@@ -62,10 +65,12 @@ class FrameRanker:
         *,
         doc_vectors: str = "doc_vec",
         query_vectors: str | None = "query_vec",
-        subtopics: str | None = None,
+        subtopics: str | Names | None = None,
         subtopic_weights: str | None = None,
         subtopic_scores: str | None = None,
         embed: Lookup | None = None,
+        query_texts: str = "query",
+        doc_texts: str | None = None,
         diversity: float | None = None,
         copies: float | None = COPIES,
         groups: str | None = None,
@@ -80,9 +85,13 @@ class FrameRanker:
         named = subtopics is not None or subtopic_scores is not None
         self._chooser = Chooser(ranker, limits, diversity=diversity, subtopics=named)
         self.k, self.embed = k, embed
+        self.names = subtopics if callable(subtopics) else None
+        if isinstance(subtopics, Namer) and embed is None:
+            raise no_embed("that a model names")
         of_documents = {"doc_vectors": doc_vectors, "subtopic_scores": subtopic_scores}
-        of_documents |= {"groups": groups, "costs": costs, "shown": shown}
-        of_queries = {"query_vector": query_vectors, "subtopics": subtopics, "subtopic_weights": subtopic_weights}
+        of_documents |= {"groups": groups, "costs": costs, "shown": shown, "doc_texts": doc_texts}
+        told = {"query_text": query_texts} if callable(subtopics) else {"subtopics": subtopics}
+        of_queries = {"query_vector": query_vectors, "subtopic_weights": subtopic_weights, **told}
         self._of_documents = {part: column for part, column in of_documents.items() if column is not None}
         self._of_queries = {part: column for part, column in of_queries.items() if column is not None}
 
@@ -103,11 +112,16 @@ class FrameRanker:
         queries = {part: firsts[column].tolist() for part, column in self._of_queries.items()}
         rated = None
         if "subtopic_scores" in documents:
-            column = documents.pop("subtopic_scores")
-            rated = queries["subtopic_scores"] = [_table([column[row] for row in rows]) for rows in groups]
+            ratings = documents.pop("subtopic_scores")
+            rated = queries["subtopic_scores"] = [_table([ratings[row] for row in rows]) for rows in groups]
+        if self.names is not None:
+            column = documents.get("doc_texts")
+            texts = [None if column is None else [column[row] for row in rows] for rows in groups]
+            asked = [None if _missing(each) else each for each in queries["query_text"]]
+            queries["subtopics"] = named_by(self.names, asked, texts, firsts["qid"].tolist())
         if "subtopics" in queries:
             named = [None if _missing(each) else each for each in queries["subtopics"]]
-            queries["subtopics"] = embedded(named, self.embed, rated or ())
+            queries["subtopics"] = embedded(named, self.embed, rated or (), queries.get("query_text", ()))
         docnos, given = frame["docno"].tolist(), []
         for number, (query_id, rows) in enumerate(zip(firsts["qid"].tolist(), groups, strict=True)):
             parts = {part: values[number] for part, values in queries.items()}

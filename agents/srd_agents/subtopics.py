@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 
 from srd_agents.cautious import Cautious
 from srd_agents.heuristic.explicit import PM2, XQuAD
+from srd_agents.pipeline.naming import about
 from srd_gym.protocols import Ranker
 
 Lookup = Callable[[list[str]], ArrayLike]
@@ -35,13 +36,16 @@ def check_uses_subtopics(ranker: Ranker) -> None:
         )
 
 
-def embedded(named: Sequence[Any], embed: Lookup | None, scores: Sequence[Any] = ()) -> list[Any]:
+def embedded(
+    named: Sequence[Any], embed: Lookup | None, scores: Sequence[Any] = (), queries: Sequence[str | None] = ()
+) -> list[Any]:
     """The subtopics of B topics, vectors in place of texts; `embed` is asked once, for all of them.
 
     Args:
         named: of each topic a list of texts, anything else (vectors, None), which stays.
         embed: gives the vectors of texts; without it texts stay where there are scores.
         scores: of each topic its `subtopic_scores` or None; none of them unless given.
+        queries: of each topic the query's text or None, which counts with texts (`naming.about`).
 
     Raises:
         TypeError: a topic's subtopics are one text.
@@ -50,14 +54,11 @@ def embedded(named: Sequence[Any], embed: Lookup | None, scores: Sequence[Any] =
     texts = [texts_of(entry) for entry in named]
     if embed is None:
         texts = [[] if rated is not None else each for each, rated in zip_longest(texts, scores)]
-    asked = [text for of_topic in texts for text in of_topic]
+    asked = [about(query, text) for query, of_topic in zip_longest(queries, texts) for text in of_topic]
     if not asked:
         return list(named)
     if embed is None:
-        raise ValueError(
-            f"subtopics are texts ({asked[0]!r}, ...): give embed=, a function that makes vectors [n, F] of a list of "
-            "n texts, by the model of the documents' vectors; or subtopic_scores= [N, S], ratings of the documents"
-        )
+        raise no_embed(f"({asked[0]!r}, ...)")
     vectors = np.asarray(embed(asked))
     if vectors.ndim != 2 or len(vectors) != len(asked):
         raise ValueError(
@@ -66,6 +67,18 @@ def embedded(named: Sequence[Any], embed: Lookup | None, scores: Sequence[Any] =
         )
     parts = iter(np.split(vectors, np.cumsum([len(each) for each in texts if each])[:-1]))
     return [next(parts) if each else entry for each, entry in zip(texts, named, strict=True)]
+
+
+def no_embed(which: str) -> ValueError:
+    """The error for texts that nothing embeds.
+
+    Args:
+        which: some of them, or where they come from.
+    """
+    return ValueError(
+        f"subtopics are texts {which}: give embed=, a function that makes vectors [n, F] of a list of n texts, by the "
+        "model of the documents' vectors; or subtopic_scores= [N, S], ratings of the documents"
+    )
 
 
 def texts_of(entry: Any) -> list[str]:

@@ -1,0 +1,1 @@
+"""Parts that a search pipeline calls beside the rankers."""

@@ -139,9 +139,14 @@ class FrameRanker:
 
     __call__ = transform
 
+    @property
+    def columns(self) -> list[str]:
+        """The columns that a frame must have."""
+        return ["qid", "docno", *self._of_documents.values(), *self._of_queries.values()]
+
     def _check_columns(self, frame: pd.DataFrame) -> None:
         """Refuse a frame without what is asked for, and ids that are not text."""
-        columns = ["qid", "docno", *self._of_documents.values(), *self._of_queries.values()]
+        columns = self.columns
         missing = [name for name in columns if name not in frame.columns]
         if missing:
             raise ValueError(

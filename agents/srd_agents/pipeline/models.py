@@ -135,6 +135,10 @@ def _haystack(llm: Any, name: str) -> Asked:
     async def later(prompt: str) -> Any:
         if not hasattr(llm, "run_async"):
             return await asyncio.to_thread(one, prompt)
+        if hasattr(llm, "warm_up_async"):
+            await llm.warm_up_async()
+        elif hasattr(llm, "warm_up"):
+            await asyncio.to_thread(llm.warm_up)
         return text_of(await llm.run_async(messages=messages(prompt)))
 
     return Asked(name, one, later, lambda prompts: [one(prompt) for prompt in prompts])

@@ -16,8 +16,8 @@ from srd_gym.topic import FloatArray, Topic
 
 _RANKS = 25
 """Ranks after which a document covers the order only e times less than the first."""
-_SPREAD = 0.1
-"""Standard deviation that scores of subtopics are given where they replace cosines that do not differ."""
+_RANGE = 0.5
+"""Highest less lowest of a subtopic's scores in the place of cosines, where those do not differ or are not there."""
 
 
 class Explicit(Greedy):
@@ -211,9 +211,9 @@ def _vectors_of(topic: Topic) -> FloatArray | None:
 def evidence_of(topic: Topic, rows: Rows | None, vectors: FloatArray) -> FloatArray:
     """How far each candidate speaks of each subtopic: their cosines, and scores in their place where there are any.
 
-    `subtopic_scores` are standardised for each subtopic over the candidates rated for it, then given the mean and the
-    standard deviation of the cosines that they replace. Candidates that are not rated keep their cosines; without
-    subtopic vectors they stand at the mean.
+    `subtopic_scores` are scaled, for each subtopic, to the range of the cosines that they replace. Candidates that are
+    not rated for it keep their cosines; without subtopic vectors they stand at the mean of those rated. Equal scores
+    stand in the middle.
 
     Args:
         topic: N candidates, S subtopics.
@@ -228,18 +228,26 @@ def evidence_of(topic: Topic, rows: Rows | None, vectors: FloatArray) -> FloatAr
     else:
         units = rows_of(vectors)
         cosines = np.stack([rows.project(units.unit(s)) for s in range(len(vectors))], axis=1)
-    scores = topic.subtopic_scores
-    if scores is None:
-        return cosines
-    named = cosines[:, : topic.n_subtopics]
-    if topic.subtopic_vectors is None and len(vectors) > topic.n_subtopics:
-        named += cosines[:, topic.n_subtopics :].mean()
-    for column, given in zip(named.T, scores.T, strict=True):
-        rated = ~np.isnan(given)
-        if rated.any():
-            spread = float(column[rated].std())
-            column[rated] = column[rated].mean() + (spread if spread > 1e-6 else _SPREAD) * standardised(given[rated])
+    if topic.subtopic_scores is not None:
+        for column, scores in zip(cosines.T, topic.subtopic_scores.T, strict=False):
+            _rate(column, scores, fill=topic.subtopic_vectors is None)
     return cosines
+
+
+def _rate(column: FloatArray, scores: FloatArray, fill: bool) -> None:
+    """Put a subtopic's scores, [N] with NaN, in the place of its cosines; `fill`: their mean where nobody rated."""
+    rated = ~np.isnan(scores)
+    if not rated.any():
+        if fill:
+            column[:] = _RANGE / 2
+        return
+    low, high = float(column[rated].min()), float(column[rated].max())
+    if high - low < 1e-6:
+        high = low + _RANGE
+    same = scores[rated].min() == scores[rated].max()
+    column[rated] = low + (high - low) * (0.5 if same else min_max(scores[rated]))
+    if fill:
+        column[~rated] = column[rated].mean()
 
 
 def coverage_of(cosines: FloatArray, scaling: str, sharpness: float = 1.0) -> ScoreArray:

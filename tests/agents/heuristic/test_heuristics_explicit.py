@@ -208,6 +208,7 @@ def test_scores_go_before_vectors_and_vectors_fill_what_is_not_rated(name: str) 
     ([[5, 0], [5, 0], [5, 0], [0, 5]], True),
     ([[0.5, -3], [NAN, NAN], [0.4, -3], [-0.9, -1]], True),  # nobody rated the second
     ([[NAN, 0], [NAN, 0], [NAN, 0], [NAN, 5]], True),
+    ([[5, 0], [5, 0], [4, 0], [NAN, 5]], True),  # many speak of the first, and that is no less a subtopic
     ([[5, 5]] * 4, False),
     ([[-5, -5]] * 4, False),
     ([[NAN, NAN]] * 4, False),

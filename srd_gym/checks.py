@@ -300,6 +300,7 @@ def _check_arrays(topic: Topic) -> None:
         "retrieval_scores": (n,),
         "subtopic_vectors": (s, width),
         "subtopic_weights": (s,),
+        "subtopic_scores": (n, s),
         "judgments": (n, s),
         "pool": (p, s),
         "doc_features": (n, len(topic.feature_names)),
@@ -323,13 +324,15 @@ def _numbers(topic: Topic, name: str) -> NDArray[Any]:
 
 
 def _checked_array(topic: Topic, name: str, dtype: type[np.generic], shape: tuple[int, ...]) -> NDArray[Any]:
-    """A field as a read-only, C-ordered, finite array of this dtype and shape."""
+    """A field as a read-only, C-ordered, finite array of this dtype and shape; scores of subtopics may be NaN."""
     given = _numbers(topic, name)
     if given.shape != shape:
         raise _fault(topic, f"{name} has shape {given.shape}, expected {shape}")
-    if given.dtype.kind in "fO" and not (fine := finite(given)).all():
-        row = int(np.argwhere(~fine)[0][0])
-        raise _fault(topic, f"{name} holds NaN or infinity (first at row {row}); expected finite numbers")
+    may_lack = name == "subtopic_scores"
+    if given.dtype.kind in "fO" and (wrong := _not_finite(given, may_lack)).any():
+        found, row = "infinity" if may_lack else "NaN or infinity", int(np.argwhere(wrong)[0][0])
+        wanted = "finite numbers" + ", or NaN where nobody rated" * may_lack
+        raise _fault(topic, f"{name} holds {found} (first at row {row}); expected {wanted}")
     if name == "retrieval_scores":
         if len(rises := np.flatnonzero(given[1:] > given[:-1])):
             raise _fault(
@@ -340,12 +343,18 @@ def _checked_array(topic: Topic, name: str, dtype: type[np.generic], shape: tupl
         given = as_scores(given)
     with np.errstate(over="ignore", invalid="ignore"):
         array = np.ascontiguousarray(given, dtype=dtype)
-    fits = np.isfinite(array).all() if dtype is np.float32 else np.array_equal(array, given)
+    fits = not _not_finite(array, may_lack).any() if dtype is np.float32 else np.array_equal(array, given)
     if not fits:
         raise _fault(topic, f"{name} holds values that {np.dtype(dtype).name} cannot represent")
     frozen = array.view()
     frozen.flags.writeable = False
     return frozen
+
+
+def _not_finite(array: NDArray[Any], may_lack: bool) -> NDArray[np.bool_]:
+    """Which numbers are infinite, or NaN unless they may be lacking."""
+    wrong: NDArray[np.bool_] = np.isinf(array) if may_lack else ~finite(array)
+    return wrong
 
 
 def _check_counts(topic: Topic) -> None:
@@ -482,7 +491,8 @@ def checked_rankings(
     if not hasattr(rankings, "__len__") or len(rankings) != len(topics):
         came = len(rankings) if hasattr(rankings, "__len__") else type(rankings).__name__
         raise ValueError(
-            f"ranker {shown(name_of(ranker))} returned {came} for {len(topics)} topics; expected a list of one ranking each"
+            f"ranker {shown(name_of(ranker))} returned {came} for {len(topics)} topics; expected a list of one ranking "
+            "each"
         )
     if len(topics) >= _MANY and all(isinstance(ranking, np.ndarray) and ranking.ndim == 1 for ranking in rankings):
         flat = np.concatenate(rankings)

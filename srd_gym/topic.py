@@ -57,6 +57,9 @@ class Topic:
     """[S, F] float32."""
     subtopic_weights: FloatArray | None = None
     """[S] float32, positive; None means 1 each."""
+    subtopic_scores: FloatArray | None = None
+    """[N, S] float32, on any scale, higher is more: how far a cross-encoder or a language model says that each
+    candidate speaks of each subtopic, beside or instead of `subtopic_vectors`. NaN: not rated."""
     judgments: GradeArray | None = None
     """[N, S] int8, stored as given: >= the relevance level (1) covers. None: unlabelled."""
     pool: GradeArray | None = None
@@ -139,7 +142,7 @@ class Topic:
             scores = None
         rows: dict[str, Any] = {
             name: None if (array := getattr(self, name)) is None else array[chosen]
-            for name in ("doc_vectors", "judgments", "doc_features")
+            for name in ("doc_vectors", "subtopic_scores", "judgments", "doc_features")
         }
         texts = None if self.doc_texts is None else tuple(self.doc_texts[i] for i in chosen)
         ids = tuple(self.doc_ids[i] for i in chosen)
@@ -290,6 +293,8 @@ class TopicSet(Sequence[Topic]):
         for topic in self._topics:
             for name in TOPIC_FIELDS:
                 value = getattr(topic, name)
+                if name in _ADDED and value is None:
+                    continue
                 if isinstance(value, np.ndarray):
                     looked_at(value.nbytes)
                     digest.update(repr(value.shape).encode())
@@ -427,6 +432,9 @@ def _no_vectors(what: str, who: str) -> ValueError:
         "(doc_vectors, `--vectors FILE`)"
     )
 
+
+_ADDED = ("subtopic_scores",)
+"""Fields that older versions lacked: absent, they leave fingerprints, which models and results hold, as they were."""
 
 TOPIC_FIELDS = tuple(field.name for field in fields(Topic))
 """Names of a topic's fields, in the order of definition."""

@@ -60,8 +60,8 @@ class RankerSpec:
     options: Mapping[str, Any] = field(default_factory=dict)
     """Values of the options that this name stands for, where they differ from the dataclass's defaults."""
     learns: bool = False
-    """Whether it must be fitted: the class is then a `srd_agents.training.Learner`. Of a ranker that another distribution
-    announces, the registry asks the class."""
+    """Whether it must be fitted: the class is then a `srd_agents.training.Learner`. Of a ranker of another
+    distribution the registry asks the class."""
     needs: Sequence[str] = ()
     """What a topic must have to be ranked: "vectors", "texts", "subtopic vectors", "query", "retrieval order",
     "judgments"; "model file": the options must name one."""

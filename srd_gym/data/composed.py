@@ -170,6 +170,7 @@ def _composed(topic: Topic, texts: TopicSet, bank: _Bank, seed: int) -> Topic:
         doc_vectors=np.stack([_mean([np.asarray(texts[t].doc_vectors)[row] for t, row in each]) for each in snippets]),
         doc_texts=_joined(texts, snippets),
         subtopic_texts=None if told is None else tuple(told),
+        subtopic_scores=None,
         subtopic_vectors=to_unit_length(np.stack(shown).astype(np.float32)) if shown else None,
     )
 

@@ -17,6 +17,7 @@ column                  Parquet type   holds
 `subtopic_vectors`      list<float>    S x F numbers, subtopic by subtopic
 `retrieval_scores`      list<float>    N numbers
 `subtopic_weights`      list<float>    S numbers
+`subtopic_scores`       list<float>    N x S numbers, candidate by candidate; NaN or null: not rated
 `doc_features`          list<float>    N x D numbers, candidate by candidate
 `judgments`             list<int8>     N x S grades, candidate by candidate
 `pool`                  list<int8>     P x S grades, document by document
@@ -65,7 +66,7 @@ _METADATA_KEY = b"srd_gym"
 _WHAT = "topic set"
 _STRINGS = ("doc_ids", "doc_texts", "subtopic_ids", "subtopic_texts", "pool_ids", "feature_names")
 _VECTORS = ("query_vector", "doc_vectors", "subtopic_vectors")
-_FLOATS = (*_VECTORS, "retrieval_scores", "subtopic_weights", "doc_features")
+_FLOATS = (*_VECTORS, "retrieval_scores", "subtopic_weights", "subtopic_scores", "doc_features")
 _GRADES = ("judgments", "pool")
 _REQUIRED = ("query_id", "doc_ids")
 
@@ -283,7 +284,7 @@ def _values(batch: pa.RecordBatch, name: str, path: PathLike) -> list[Any]:
     expected = SCHEMA.field(name).type
     try:
         if name in _FLOATS or name in _GRADES:
-            return number_rows(column, expected.value_type)
+            return number_rows(column, expected.value_type, may_lack=name == "subtopic_scores")
         values: list[Any] = column.cast(expected).to_pylist()
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, ValueError) as error:
         raise ValueError(
@@ -304,6 +305,7 @@ def _shaped(values: dict[str, Any]) -> dict[str, Any]:
     shapes = {
         "doc_vectors": (n, width or 0),
         "subtopic_vectors": (s, width or 0),
+        "subtopic_scores": (n, s),
         "doc_features": (n, len(values["feature_names"])),
         "judgments": (n, s),
         "pool": (len(values.get("pool_ids") or ()), s),
@@ -377,12 +379,20 @@ def read_batches(
             row += batch.num_rows
 
 
-def number_rows(column: pa.Array, kind: pa.DataType) -> list[NDArray[Any] | None]:
-    """A list column of numbers as one flat array a row (views into Arrow's memory where the type is ours)."""
+def number_rows(column: pa.Array, kind: pa.DataType, *, may_lack: bool = False) -> list[NDArray[Any] | None]:
+    """A list column of numbers as one flat array a row (views into Arrow's memory where the type is ours).
+
+    Args:
+        column: lists, or lists of lists of one length.
+        kind: the numbers' type.
+        may_lack: whether a null among them is NaN, and no error.
+    """
     present = column.is_valid().to_numpy(zero_copy_only=False)
     sizes, values = _lengths(column), pc.list_flatten(column)
     if pa.types.is_nested(values.type):
         sizes, values = _joined(sizes, _lengths(values)), pc.list_flatten(values)
+    if values.null_count and may_lack:
+        values = pc.fill_null(values.cast(kind, safe=False), float("nan"))
     if values.null_count:
         raise ValueError("a list holds a null; leave out the whole list where there are no numbers")
     if pa.types.is_floating(kind) and pa.types.is_floating(values.type):

@@ -66,6 +66,7 @@ def topics(draw: st.DrawFn, query_id: str, width: int | None) -> Topic:
         subtopic_texts=maybe(texts(s)),
         subtopic_vectors=maybe(floats(s, f)),
         subtopic_weights=maybe(np.abs(floats(s)) + 1),
+        subtopic_scores=maybe(np.where(rng.random((n, s)) < 0.3, np.float32(np.nan), floats(n, s))),
         judgments=maybe(rng.integers(-128, 128, size=(n, s)).astype(np.int8)),
         pool=None if pool_ids is None else rng.integers(-2, 5, size=(p, s)).astype(np.int8),
         pool_ids=pool_ids,
@@ -109,6 +110,24 @@ def test_other_tools_may_write_wider_types_and_nested_lists(tmp_path: Path) -> N
     np.testing.assert_array_equal(read[1].doc_vectors, [[5, 6]])
     np.testing.assert_array_equal(read[0].judgments, [[1], [0]])
     assert read[1].judgments is None
+
+
+def test_documents_that_nobody_rated_are_nulls_to_other_tools_and_older_files_lack_the_column(tmp_path: Path) -> None:
+    path = tmp_path / "rated.parquet"
+    columns = {
+        "query_id": ["7", "8"],
+        "doc_ids": [["x", "y"], ["z"]],
+        "subtopic_ids": [["s", "t"], ["s"]],
+        "subtopic_scores": pa.array([[[1, None], [3, 4]], None], pa.list_(pa.list_(pa.float64()))),
+    }
+    pq.write_table(pa.table(columns), path)
+    read = read_topics(path)
+    np.testing.assert_array_equal(read[0].subtopic_scores, [[1, np.nan], [3, 4]])
+    assert read[1].subtopic_scores is None
+    write_topics(path, TOPICS)
+    older = pq.read_table(path).drop_columns(["subtopic_scores"])
+    pq.write_table(older, path)
+    assert read_topics(path).fingerprint == TOPICS.fingerprint
 
 
 def test_topics_are_iterated_in_constant_memory(tmp_path: Path) -> None:
@@ -182,6 +201,7 @@ GRADES, NUMBERS = pa.list_(pa.int8()), pa.list_(pa.float32())
     (told('{"schema_version": 2, "name": "x"}'), r"schema version 2, but this srd_gym reads up to 1; upgrade"),
     (told("[1]"), r"metadata 'srd_gym' must be a JSON object .* got '\[1\]'"),
     (changed("doc_vectors", ["x", "y"]), r"column 'doc_vectors' has type string, expected list<.*float>"),
+    (changed("subtopic_scores", [[0] * 6, [1] * 5], NUMBERS), "row 1: subtopic_scores holds 5 numbers, expected 3"),
     (changed("judgments", [[0] * 6, [1] * 5], GRADES), r"row 1: judgments holds 5 numbers, expected 3 x 2"),
     (changed("judgments", [[0] * 6, [1, None] * 3], GRADES), "a list holds a null"),
     (changed("judgments", [[0] * 6, [300] * 6]), r"column 'judgments' .*300"),

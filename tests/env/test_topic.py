@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from small_topics import alone, refused
 
+from srd_gym.testing import check_topics
 from srd_gym.topic import TOPIC_FIELDS, Topic, TopicSet
 
 JUDGMENTS = ((1, 0), (0, 0), (0, 4))
@@ -73,6 +74,10 @@ def test_a_topic_without_a_relevant_document_is_kept_but_teaches_nothing() -> No
     ({"doc_vectors": [["1", "2"]] * 3}, TypeError, r"topic '7': doc_vectors must hold numbers, got <U1"),
     ({"query_vector": [1, 2, 3]}, ValueError, r"query_vector has shape \(3,\), expected \(2,\)"),
     ({"subtopic_vectors": np.zeros((2, 3))}, ValueError, r"subtopic_vectors has shape \(2, 3\), expected \(2, 2\)"),
+    ({"subtopic_scores": [[1, 2]]}, ValueError, r"subtopic_scores has shape \(1, 2\), expected \(3, 2\)"),
+    ({"subtopic_scores": [[1, 2], [np.inf, 1], [1, 1]]}, ValueError, r"holds infinity \(.* row 1\); .*or NaN where"),
+    ({"subtopic_scores": [["5", "4"]] * 3}, TypeError, "subtopic_scores must hold numbers"),
+    ({"subtopic_scores": [[1, 1e300]] * 3}, ValueError, "subtopic_scores holds values that float32 cannot"),
     ({"judgments": np.zeros((3, 1))}, ValueError, r"judgments has shape \(3, 1\), expected \(3, 2\)"),
     ({"judgments": [[0.5, 0]] * 3}, ValueError, r"judgments holds values that int8 cannot represent"),
     ({"judgments": [[300, 0]] * 3}, ValueError, r"judgments holds values that int8 cannot represent"),
@@ -85,6 +90,19 @@ def test_a_topic_without_a_relevant_document_is_kept_but_teaches_nothing() -> No
 ])  # fmt: skip
 def test_what_does_not_hold_together_is_named(changes: dict[str, Any], kind: type[Exception], message: str) -> None:
     refused(lambda: topic(**changes), message, kind)
+
+
+def test_scores_of_subtopics_may_lack_numbers_and_follow_the_candidates() -> None:
+    scores = [[5, np.nan], [np.nan, np.nan], [-1, 0]]
+    made = topic(subtopic_scores=scores)
+    assert made.subtopic_scores.dtype == np.float32
+    np.testing.assert_array_equal(made.subtopic_scores, np.float32(scores))
+    np.testing.assert_array_equal(made.take([2, 0]).subtopic_scores, [[-1, 0], [5, np.nan]])
+    other = topic("8", subtopic_scores=scores)
+    chosen = TopicSet([made, other], name="two").select(["8"])
+    assert chosen[0].subtopic_scores is other.subtopic_scores
+    assert alone(made).fingerprint == alone(topic(subtopic_scores=scores)).fingerprint
+    check_topics(TopicSet([made, topic("8")], name="two"))
 
 
 def test_taking_candidates_keeps_everything_else() -> None:
@@ -138,7 +156,8 @@ def test_the_official_ideal_needs_a_pool_for_every_judged_topic() -> None:
 
 def test_the_fingerprint_tells_any_change_and_nothing_else() -> None:
     texts = {"query_text": "jaguar", "subtopic_texts": ("one", "two")}
-    whole = topic(query_vector=[1, 2], subtopic_vectors=np.ones((2, 2)), subtopic_weights=[1, 2], **texts)
+    named = {"subtopic_vectors": np.ones((2, 2)), "subtopic_scores": np.arange(6.0).reshape(3, 2)}
+    whole = topic(query_vector=[1, 2], subtopic_weights=[1, 2], **named, **texts)
 
     def other(value: Any) -> Any:
         if isinstance(value, tuple):
@@ -146,11 +165,14 @@ def test_the_fingerprint_tells_any_change_and_nothing_else() -> None:
         return f"{value}x" if isinstance(value, str) else value * 2
 
     changed = [replace(whole, **{name: other(getattr(whole, name))}) for name in TOPIC_FIELDS]
-    changed += [replace(whole, retrieval_scores=None), replace(whole, pool=np.zeros((0, 2)), pool_ids=())]
+    changed += [replace(whole, **{name: None}) for name in ("retrieval_scores", "subtopic_scores")]
+    changed += [replace(whole, pool=np.zeros((0, 2)), pool_ids=())]
     prints = {alone(each).fingerprint for each in (whole, *changed)}
     assert len(prints) == 1 + len(changed)
     assert TopicSet([whole], name="another", simulated=True).fingerprint == alone(whole).fingerprint
     assert numbered(3).fingerprint != numbered(2).fingerprint
+    bare = Topic(query_id="7", doc_ids=("a", "b"), doc_vectors=np.eye(2))
+    assert alone(bare).fingerprint == "b90743ef39641bb6", "models and results hold it"
 
 
 def test_sets_survive_pickling_between_processes_and_are_shared_by_deep_copies() -> None:

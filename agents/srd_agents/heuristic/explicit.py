@@ -17,6 +17,8 @@ from srd_gym.topic import FloatArray, Topic
 
 _RANKS = 25
 """Ranks after which a document covers the order only e times less than the first."""
+_RANGE = 0.5
+"""Highest less lowest of a subtopic's scores in the place of cosines, where those do not differ or are not there."""
 
 
 class Explicit(Greedy):
@@ -45,12 +47,13 @@ class Explicit(Greedy):
 
     def _named(self, topic: Topic) -> tuple[FloatArray, ScoreArray]:
         """Vectors of the subtopics, the query's last where it counts, and weights that sum to 1, the order's last."""
-        vectors = topic.subtopic_vectors
+        vectors = _vectors_of(topic)
         if vectors is None or not topic.n_subtopics:
             raise ValueError(
                 f"topic {shown(topic.query_id)} has no subtopic vectors, with which ranker {self.name!r} compares "
                 "documents: name subtopics (subtopic_ids) and give their vectors, or their texts and `--vectors lsa` "
-                "to `srd data build` or `srd train`; or take mmr, msd or dpp, which need none"
+                "to `srd data build` or `srd train`, or subtopic_scores, ratings of documents; or take mmr, msd or "
+                "dpp, which need none"
             )
         weights = np.ones(len(vectors)) if topic.subtopic_weights is None else topic.subtopic_weights
         weights = np.asarray(weights, dtype=np.float64) / weights.sum(dtype=np.float64)
@@ -68,8 +71,12 @@ class Explicit(Greedy):
         values, coverage, rows, shares = [], [], [], []
         for topic in topics:
             subtopics, weights = self._named(topic)
-            rows.append(rows_of(topic.require_vectors(f"ranker {self.name!r}")))
-            covered = coverage_of(rows[-1], subtopics, self.config.coverage, self.config.sharpness)
+            rated_alone = topic.doc_vectors is None and topic.subtopic_scores is not None and not self.config.novel
+            candidates = None if rated_alone else rows_of(topic.require_vectors(f"ranker {self.name!r}"))
+            if candidates is not None:
+                rows.append(candidates)
+            evidence = evidence_of(topic, candidates, subtopics)
+            covered = coverage_of(evidence, self.config.coverage, self.config.sharpness)
             if self.config.order_weight and topic.retrieval_scores is not None:
                 # The query's cosines only scaled those of the subtopics.
                 by_order = np.exp(-np.arange(topic.n_candidates) / _RANKS)
@@ -193,15 +200,65 @@ class _Choice(Choice):
                 np.maximum(nearest, rows.project(rows.unit(document)).clip(max=1), out=nearest)
 
 
-def coverage_of(rows: Rows, subtopics: FloatArray, scaling: str, sharpness: float = 1.0) -> ScoreArray:
+def _vectors_of(topic: Topic) -> FloatArray | None:
+    """[S, F] vectors of the subtopics; zeros where only scores tell of them; None where nothing does."""
+    if topic.subtopic_vectors is not None or topic.subtopic_scores is None:
+        return topic.subtopic_vectors
+    query = topic.query_vector
+    width = topic.vector_width or (0 if query is None else len(query))
+    return np.zeros((topic.n_subtopics, width), dtype=np.float32)
+
+
+def evidence_of(topic: Topic, rows: Rows | None, vectors: FloatArray) -> FloatArray:
+    """How far each candidate speaks of each subtopic: their cosines, and scores in their place where there are any.
+
+    `subtopic_scores` are scaled, for each subtopic, to the range of the cosines that they replace. Candidates that are
+    not rated for it keep their cosines; without subtopic vectors they stand at the mean of those rated. Equal scores
+    stand in the middle.
+
+    Args:
+        topic: N candidates, S subtopics.
+        rows: the candidates' vectors; None where they have none, and only scores count.
+        vectors: [S' >= S, F] float32, those of the subtopics first, then any others.
+
+    Returns:
+        [N, S'] float32.
+    """
+    if rows is None:
+        cosines = np.zeros((topic.n_candidates, len(vectors)), dtype=np.float32)
+    else:
+        units = rows_of(vectors)
+        cosines = np.stack([rows.project(units.unit(s)) for s in range(len(vectors))], axis=1)
+    if topic.subtopic_scores is not None:
+        for column, scores in zip(cosines.T, topic.subtopic_scores.T, strict=False):
+            _rate(column, scores, fill=topic.subtopic_vectors is None)
+    return cosines
+
+
+def _rate(column: FloatArray, scores: FloatArray, fill: bool) -> None:
+    """Put a subtopic's scores, [N] with NaN, in the place of its cosines; `fill`: their mean where nobody rated."""
+    rated = ~np.isnan(scores)
+    if not rated.any():
+        if fill:
+            column[:] = _RANGE / 2
+        return
+    low, high = float(column[rated].min()), float(column[rated].max())
+    if high - low < 1e-6:
+        high = low + _RANGE
+    same = scores[rated].min() == scores[rated].max()
+    column[rated] = low + (high - low) * (0.5 if same else min_max(scores[rated]))
+    if fill:
+        column[~rated] = column[rated].mean()
+
+
+def coverage_of(cosines: FloatArray, scaling: str, sharpness: float = 1.0) -> ScoreArray:
     """Estimates of P(d | t), how far each candidate covers each subtopic, from the cosine of their vectors.
 
     The papers estimate it with the retrieval model that ranks the candidates for the subtopic as a query, its scores
-    scaled within the topic; a cosine takes the place of the score.
+    scaled within the topic; a cosine, or a score given (`evidence_of`), takes the place of that.
 
     Args:
-        rows: the N candidates.
-        subtopics: [S, F] float32.
+        cosines: [N, S] float32.
         scaling: "cosine": negative ones count as 0. "topic": scaled to [0, 1] over all N x S pairs. "subtopic": scaled
             to [0, 1] over the candidates, for each subtopic. Where all to be scaled are equal, all are 1.
             "standardised": exp(z + z_t / 2) by its largest value, with standard scores z over all N x S pairs and z_t
@@ -212,8 +269,6 @@ def coverage_of(rows: Rows, subtopics: FloatArray, scaling: str, sharpness: floa
     Returns:
         [N, S] float64 from 0 to 1.
     """
-    units = rows_of(subtopics)
-    cosines = np.stack([rows.project(units.unit(s)) for s in range(len(subtopics))], axis=1)
     if scaling == "topic":
         cosines = min_max(cosines)
     elif scaling == "subtopic":

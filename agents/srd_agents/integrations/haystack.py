@@ -2,19 +2,31 @@
 
 from __future__ import annotations
 
+import asyncio
+import inspect
 import os
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 from srd_agents.integrations import library
-from srd_agents.integrations.ranking import best_first, named, ranker_of
+from srd_agents.integrations.ranking import Subtopics, best_first, named, ranker_of
 from srd_agents.pipeline.diversify import as_ranker
+from srd_agents.pipeline.naming import Names
 from srd_gym.checks import check_integer
 from srd_gym.files import PathLike
 from srd_gym.protocols import Ranker
 
 with library("haystack", "haystack-ai"):
     from haystack import Document, component, default_from_dict, default_to_dict
+    from haystack.core.serialization import component_to_dict
+    from haystack.utils import deserialize_callable, serialize_callable
+    from haystack.utils.deserialization import deserialize_component_inplace
+
+_PARTS = ("subtopics", "namer", "embedder")
+"""Options that may be components or functions."""
+_FUNCTION = "function"
+"""What a function is written down under, beside components, which have a type."""
 
 
 @component
@@ -31,15 +43,30 @@ class DiverseRanker:
         top_k: documents kept; None keeps (and ranks) all.
         diversity: from 0 (relevance only) to 1 (difference only); None lets the ranker decide.
         ranker: a ranker, its name such as "mmr" or the folder of a trained one; None is MMR where diversity is
-            given, else `srd_agents.diversify.DEFAULT_RANKER`.
+            given and subtopics are not, else `srd_agents.diversify.DEFAULT_RANKER`.
+        subtopics: what the query may mean or ask about: a key of the documents' meta, whose texts (or lists of texts)
+            are the subtopics, or a function of the query's text (and of the documents' `texts`, if it has a parameter
+            of that name).
+        namer: a chat generator that names the subtopics of each query, or a `srd_agents.pipeline.naming.Namer`, which
+            may keep what it named.
+        embedder: a text or a document embedder, or a function that makes vectors of a list of texts, for subtopics that
+            are texts.
 
     Raises:
         TypeError: an argument of another type.
-        ValueError: top_k below 1, diversity outside [0, 1], an unknown ranker, or one that takes no diversity.
+        ValueError: top_k below 1, diversity outside [0, 1], an unknown ranker, or one that takes no diversity or no
+            subtopics; or a namer without an embedder.
     """
 
     def __init__(
-        self, top_k: int | None = None, *, diversity: float | None = None, ranker: PathLike | Ranker | None = None
+        self,
+        top_k: int | None = None,
+        *,
+        diversity: float | None = None,
+        ranker: PathLike | Ranker | None = None,
+        subtopics: str | Names | None = None,
+        namer: Any = None,
+        embedder: Any = None,
     ) -> None:
         if top_k is not None:
             check_integer("top_k", top_k, 1)
@@ -48,22 +75,42 @@ class DiverseRanker:
         self.ranker: Any = ranker
         # A folder is read once, not at every run.
         self._loaded = None if ranker is None else as_ranker(ranker)
-        ranker_of(self._loaded, diversity)
+        self.subtopics: Any = subtopics
+        self.namer = namer
+        self.embedder = embedder
+        self._subtopics = Subtopics(subtopics, namer, "give embedder=" * (embedder is None))
+        ranker_of(self._loaded, diversity, named=self._subtopics.given)
+
+    def warm_up(self) -> None:
+        """Warm the namer and the embedder up."""
+        for part in (self.namer, self.embedder):
+            if hasattr(part, "warm_up"):
+                part.warm_up()
 
     def to_dict(self) -> dict[str, Any]:
         """What a pipeline's YAML holds of it.
 
         Raises:
-            TypeError: the ranker is an object, which has no name to write down.
+            TypeError: the ranker is an object, which has no name to write down, or so is what names subtopics.
         """
         path = None if self.ranker is None else os.fspath(self.ranker)
-        written: dict[str, Any] = default_to_dict(self, top_k=self.top_k, diversity=self.diversity, ranker=path)
+        parts = {name: _written(name, getattr(self, name)) for name in _PARTS}
+        written: dict[str, Any] = default_to_dict(
+            self, top_k=self.top_k, diversity=self.diversity, ranker=path, **parts
+        )
         return written
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> DiverseRanker:
         """The component that `to_dict` wrote down."""
-        made: DiverseRanker = default_from_dict(cls, data)
+        options = dict(data.get("init_parameters", {}))
+        for name in _PARTS:
+            if isinstance(part := options.get(name), dict):
+                if _FUNCTION in part:
+                    options[name] = deserialize_callable(part[_FUNCTION])
+                else:
+                    deserialize_component_inplace(options, name)
+        made: DiverseRanker = default_from_dict(cls, data | {"init_parameters": options})
         return made
 
     @component.output_types(documents=list[Document])
@@ -73,6 +120,7 @@ class DiverseRanker:
         query_embedding: list[float] | None = None,
         top_k: int | None = None,
         diversity: float | None = None,
+        query: str | None = None,
     ) -> dict[str, list[Document]]:
         """The documents to show, best first.
 
@@ -81,15 +129,55 @@ class DiverseRanker:
             query_embedding: of the query, for rankers that look at it.
             top_k: in place of the component's.
             diversity: in place of the component's.
+            query: its text, of which subtopics are named.
 
         Raises:
             TypeError: embeddings or scores that are no numbers.
             ValueError: a document without an embedding, embeddings of two widths, numbers that are not finite, scores
-                of some documents only, or what the ranker refuses.
+                of some documents only, subtopics that cannot be named or embedded, or what the ranker refuses.
         """
+        told = self._subtopics.of(query, *_told(documents)) if documents else None
+        vectors = self._subtopics.vectors(told, query, self._embed if self.embedder is not None else None)
+        return self._shown(documents, query_embedding, top_k, diversity, query, vectors)
+
+    @component.output_types(documents=list[Document])
+    async def run_async(
+        self,
+        documents: list[Document],
+        query_embedding: list[float] | None = None,
+        top_k: int | None = None,
+        diversity: float | None = None,
+        query: str | None = None,
+    ) -> dict[str, list[Document]]:
+        """`run` for asynchronous pipelines, which are not held up while a model names subtopics."""
+        told = await self._subtopics.later(query, *_told(documents)) if documents else None
+        embed = self._embed if self.embedder is not None else None
+        vectors = await asyncio.to_thread(self._subtopics.vectors, told, query, embed)
+        return await asyncio.to_thread(self._shown, documents, query_embedding, top_k, diversity, query, vectors)
+
+    def _embed(self, texts: list[str]) -> Any:
+        """Vectors of texts, by the embedder."""
+        run = getattr(self.embedder, "run", None)
+        if run is None:
+            return self.embedder(texts)
+        self.warm_up()
+        if "documents" in inspect.signature(run).parameters:
+            return [each.embedding for each in run(documents=[Document(content=text) for text in texts])["documents"]]
+        return [run(text=text)["embedding"] for text in texts]
+
+    def _shown(
+        self,
+        documents: list[Document],
+        query_embedding: list[float] | None,
+        top_k: int | None,
+        diversity: float | None,
+        query: str | None,
+        subtopics: Any,
+    ) -> dict[str, list[Document]]:
+        """The documents to show for a query with the vectors of its subtopics."""
         top_k = self.top_k if top_k is None else top_k
         diversity = self.diversity if diversity is None else diversity
-        ranker = ranker_of(self._loaded, diversity)
+        ranker = ranker_of(self._loaded, diversity, named=self._subtopics.given)
         if not documents:
             return {"documents": []}
         found = best_first(
@@ -97,9 +185,28 @@ class DiverseRanker:
             len(documents) if top_k is None else top_k,
             [document.embedding for document in documents],
             names=named("document", [document.id for document in documents]),
-            query="of this run",
+            query=query or "of this run",
             query_vector=query_embedding,
             scores=[document.score for document in documents],
+            subtopics=subtopics,
             remedy="have the retriever return embeddings",
         )
         return {"documents": [replace(documents[i], score=1 / rank) for rank, i in enumerate(found, start=1)]}
+
+
+def _told(documents: Sequence[Document]) -> tuple[list[str | None], list[dict[str, Any]]]:
+    """Texts and meta of documents."""
+    return [document.content for document in documents], [document.meta for document in documents]
+
+
+def _written(name: str, part: Any) -> Any:
+    """A key, component or function as a pipeline's YAML holds it."""
+    if part is None or isinstance(part, str):
+        return part
+    if hasattr(part, "run"):
+        return component_to_dict(part, name)
+    if not inspect.isfunction(part):
+        raise TypeError(
+            f"{name} must be a component, a function or a key to be written down, got {type(part).__name__}"
+        )
+    return {_FUNCTION: serialize_callable(part)}

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from srd_agents.integrations import library
-from srd_agents.integrations.ranking import best_first, named, ranker_of
+from srd_agents.integrations.ranking import Subtopics, best_first, named, ranker_of
 from srd_gym.protocols import Ranker
 from srd_gym.reading import few, shown
 
@@ -14,7 +14,7 @@ with library("langchain_core", "langchain-core"):
     from langchain_core.callbacks import Callbacks
     from langchain_core.documents import BaseDocumentCompressor, Document
     from langchain_core.embeddings import Embeddings
-    from langchain_core.runnables import RunnableLambda
+    from langchain_core.runnables import RunnableLambda, run_in_executor
     from pydantic import ConfigDict, Field, PrivateAttr, model_validator
 
 
@@ -44,13 +44,23 @@ class DiverseCompressor(BaseDocumentCompressor):
     """Where in a document's metadata its score stands, higher is better."""
     vector_key: str | None = None
     """Where in a document's metadata its vector stands; None embeds its text."""
+    subtopics: Any = None
+    """What the query may mean or ask about: a key of the metadata, whose texts (or lists of texts) are the subtopics,
+    or a function of the query's text (and the documents' `texts`, if it has a parameter of that name)."""
+    namer: Any = None
+    """A chat model that names the subtopics of each query, or a `srd_agents.pipeline.naming.Namer`, which may keep what
+    it named."""
     _ranker: Ranker = PrivateAttr()
+    _subtopics: Subtopics = PrivateAttr()
 
     @model_validator(mode="after")
     def _make_ranker(self) -> DiverseCompressor:
         if self.embeddings is None and self.vector_key is None:
             raise ValueError("documents have no vectors: give embeddings=, or vector_key= where metadata holds vectors")
-        self._ranker = ranker_of(self.ranker, relevance=self.lambda_mult, option="lambda_mult")
+        self._subtopics = Subtopics(self.subtopics, self.namer, "give embeddings=" * (self.embeddings is None))
+        self._ranker = ranker_of(
+            self.ranker, relevance=self.lambda_mult, option="lambda_mult", named=self._subtopics.given
+        )
         return self
 
     def compress_documents(
@@ -61,10 +71,23 @@ class DiverseCompressor(BaseDocumentCompressor):
         Raises:
             TypeError: vectors or scores that are no numbers.
             ValueError: a document without a vector or without the score that `score_key` names, vectors of two widths,
-                numbers that are not finite, or what the ranker refuses.
+                numbers that are not finite, subtopics that cannot be named or embedded, or what the ranker refuses.
         """
+        return self._shown(documents, query, self._subtopics.of(query, *_told(documents))) if documents else []
+
+    async def acompress_documents(
+        self, documents: Sequence[Document], query: str, callbacks: Callbacks | None = None
+    ) -> list[Document]:
+        """`compress_documents` for asynchronous code, which is not held up while a model names subtopics."""
         if not documents:
             return []
+        told = await self._subtopics.later(query, *_told(documents))
+        shown: list[Document] = await run_in_executor(None, self._shown, documents, query, told)
+        return shown
+
+    def _shown(self, documents: Sequence[Document], query: str, told: Any) -> list[Document]:
+        """The documents to show for a query with these subtopics."""
+        embed = None if self.embeddings is None else self.embeddings.embed_documents
         found = best_first(
             self._ranker,
             self.k,
@@ -73,6 +96,7 @@ class DiverseCompressor(BaseDocumentCompressor):
             query=query,
             query_vector=None if self.embeddings is None else self.embeddings.embed_query(query),
             scores=None if self.score_key is None else self._scores(self.score_key, documents),
+            subtopics=self._subtopics.vectors(told, query, embed),
             remedy=f"expected a vector in metadata[{self.vector_key!r}], or use embeddings=",
         )
         return [documents[place] for place in found]
@@ -83,7 +107,10 @@ class DiverseCompressor(BaseDocumentCompressor):
         def show(given: dict[str, Any]) -> list[Document]:
             return self.compress_documents(given["documents"], given["query"])
 
-        return RunnableLambda(show, name=type(self).__name__)
+        async def show_later(given: dict[str, Any]) -> list[Document]:
+            return await self.acompress_documents(given["documents"], given["query"])
+
+        return RunnableLambda(show, show_later, name=type(self).__name__)
 
     def _scores(self, key: str, documents: Sequence[Document]) -> list[Any]:
         """Each document's score."""
@@ -102,3 +129,8 @@ class DiverseCompressor(BaseDocumentCompressor):
         assert self.embeddings is not None  # noqa: S101 _make_ranker has checked it
         vectors: list[Any] = self.embeddings.embed_documents([document.page_content for document in documents])
         return vectors
+
+
+def _told(documents: Sequence[Document]) -> tuple[list[str], list[dict[str, Any]]]:
+    """Texts and metadata of documents."""
+    return [document.page_content for document in documents], [document.metadata for document in documents]

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from typing import Any
 
 from srd_agents.integrations import library
-from srd_agents.integrations.ranking import best_first, named, ranker_of
+from srd_agents.integrations.ranking import Subtopics, best_first, named, ranker_of
 from srd_gym.protocols import Ranker
 
 with library("llama_index", "llama-index-core"):
@@ -47,11 +48,25 @@ class DiversePostprocessor(BaseNodePostprocessor):
         description='A ranker, its name such as "mmr" or the folder of a trained one; None is MMR where '
         "mmr_threshold is given, else srd_agents.diversify.DEFAULT_RANKER.",
     )
+    subtopics: Any = Field(
+        default=None,
+        description="What the query may mean or ask about: a key of the metadata, whose texts (or lists of texts) are "
+        "the subtopics, or a function of the query's text (and of the nodes' texts, if it has a parameter `texts`).",
+    )
+    namer: Any = Field(
+        default=None,
+        description="An LLM that names the subtopics of each query, or a srd_agents.pipeline.naming.Namer, which may "
+        "keep what it named.",
+    )
     _ranker: Ranker = PrivateAttr()
+    _subtopics: Subtopics = PrivateAttr()
 
     @model_validator(mode="after")
     def _make_ranker(self) -> DiversePostprocessor:
-        self._ranker = ranker_of(self.ranker, relevance=self.mmr_threshold, option="mmr_threshold")
+        self._subtopics = Subtopics(self.subtopics, self.namer, "give embed_model=" * (self.embed_model is None))
+        self._ranker = ranker_of(
+            self.ranker, relevance=self.mmr_threshold, option="mmr_threshold", named=self._subtopics.given
+        )
         return self
 
     @classmethod
@@ -62,16 +77,29 @@ class DiversePostprocessor(BaseNodePostprocessor):
     def _postprocess_nodes(
         self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
     ) -> list[NodeWithScore]:
+        return self._shown(nodes, query_bundle, self._subtopics.of(*_told(nodes, query_bundle))) if nodes else []
+
+    async def _apostprocess_nodes(
+        self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
+    ) -> list[NodeWithScore]:
         if not nodes:
             return []
+        told = await self._subtopics.later(*_told(nodes, query_bundle))
+        return await asyncio.to_thread(self._shown, nodes, query_bundle, told)
+
+    def _shown(self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None, told: Any) -> list[NodeWithScore]:
+        """The nodes to show for a query with these subtopics."""
+        embed = None if self.embed_model is None else self.embed_model.get_text_embedding_batch
+        query = None if query_bundle is None else query_bundle.query_str
         found = best_first(
             self._ranker,
             self.top_n,
             self._embedded(nodes),
             names=named("node", [node.node_id for node in nodes]),
-            query="of these nodes" if query_bundle is None else query_bundle.query_str,
+            query="of these nodes" if query is None else query,
             query_vector=self._query_embedding(query_bundle),
             scores=[node.score for node in nodes],
+            subtopics=self._subtopics.vectors(told, query, embed),
             remedy="give embed_model=, or have the retriever return embeddings",
         )
         return [NodeWithScore(node=nodes[i].node, score=1 / rank) for rank, i in enumerate(found, start=1)]
@@ -93,3 +121,11 @@ class DiversePostprocessor(BaseNodePostprocessor):
         if query.embedding is None and self.embed_model is not None:
             return self.embed_model.get_agg_embedding_from_queries(query.embedding_strs)
         return query.embedding
+
+
+def _told(
+    nodes: Sequence[NodeWithScore], query: QueryBundle | None
+) -> tuple[str | None, list[str], list[dict[str, Any]]]:
+    """The query's text, and texts and metadata of nodes."""
+    texts = [node.node.get_content() for node in nodes]
+    return None if query is None else query.query_str, texts, [node.node.metadata for node in nodes]

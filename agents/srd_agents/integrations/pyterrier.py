@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from srd_agents.integrations import library
-from srd_agents.integrations.ranking import ranker_of
+from srd_agents.integrations.ranking import ranker_of, unweighted
 from srd_agents.pipeline.frames import FrameRanker
+from srd_agents.pipeline.naming import Names, as_names, wants_texts
+from srd_agents.pipeline.subtopics import Lookup
 from srd_gym.files import PathLike
 from srd_gym.protocols import Ranker
 
@@ -33,10 +35,16 @@ class DiverseReranker(pt.Transformer):
             ranker decide.
         doc_vectors: the column that holds each document's vector (`pt.apply.doc_vec` makes one).
         query_vectors: the column that holds the query's vector, for rankers that look at it; None where there are none.
+        subtopics: what each query may mean or ask about: the column that holds a list of texts or vectors, or a
+            function of the query's text (column `query`) and of the documents' `texts` (column `text`), if it has a
+            parameter of that name.
+        namer: a language model that names the subtopics, as `srd_agents.pipeline.naming.Namer` takes it, or a `Namer`.
+        embed: makes vectors of a list of subtopics that are texts.
 
     Raises:
         TypeError: an argument of another type.
-        ValueError: k below 1, Lambda outside [0, 1], an unknown ranker, or one that takes no Lambda.
+        ValueError: k below 1, Lambda outside [0, 1], an unknown ranker, one that takes no Lambda or no subtopics, or
+            names of a model without embed.
     """
 
     def __init__(
@@ -47,6 +55,9 @@ class DiverseReranker(pt.Transformer):
         Lambda: float | None = None,
         doc_vectors: str = "doc_vec",
         query_vectors: str | None = None,
+        subtopics: str | Names | None = None,
+        namer: Any = None,
+        embed: Lookup | None = None,
     ) -> None:
         super().__init__()
         self.ranker = ranker
@@ -54,6 +65,9 @@ class DiverseReranker(pt.Transformer):
         self.Lambda = Lambda
         self.doc_vectors = doc_vectors
         self.query_vectors = query_vectors
+        self.subtopics = subtopics
+        self.namer = namer
+        self.embed = embed
         self._frame_ranker()
 
     def __repr__(self) -> str:
@@ -68,11 +82,25 @@ class DiverseReranker(pt.Transformer):
             ValueError: a document without a vector, vectors of two widths, a document that comes twice for a query,
                 numbers that are missing or not finite, or what the ranker refuses.
         """
-        queries = [] if self.query_vectors is None else [self.query_vectors]
-        pt.validate.columns(inp, includes=["qid", "docno", self.doc_vectors, *queries], context=self)
-        return self._frame_ranker().transform(inp)
+        ranker = self._frame_ranker()
+        pt.validate.columns(inp, includes=ranker.columns, context=self)
+        return ranker.transform(inp)
 
     def _frame_ranker(self) -> FrameRanker:
         """What ranks, made at every call: `pt.GridSearch` and its like set parameters as attributes."""
-        ranker = ranker_of(self.ranker, relevance=self.Lambda, option="Lambda")
-        return FrameRanker(ranker, self.k, doc_vectors=self.doc_vectors, query_vectors=self.query_vectors)
+        if self.subtopics is not None and self.namer is not None:
+            raise ValueError("subtopics and namer were both given; give one of them")
+        names = self.subtopics if self.namer is None else as_names(self.namer)
+        asks = callable(names) and wants_texts(names)
+        ranker = unweighted(self.ranker, self.Lambda is not None, names is not None)
+        ranker_of(ranker, relevance=self.Lambda, option="Lambda")  # errors call the weight what it is called here
+        return FrameRanker(
+            ranker,
+            self.k,
+            diversity=None if self.Lambda is None else 1.0 - self.Lambda,
+            doc_vectors=self.doc_vectors,
+            query_vectors=self.query_vectors,
+            subtopics=names,
+            embed=self.embed,
+            doc_texts="text" if asks else None,
+        )

@@ -1,11 +1,11 @@
-"""What the adapters share: the default ranker, and what it ranks of the documents.
+"""What the adapters share: the default ranker, where subtopics come from, and what is ranked of the documents.
 
-Shapes: N documents of a query, F vector width.
+Shapes: N documents of a query, S subtopics, F vector width.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,8 @@ from srd_agents.heuristic.trade_off import TradeOff
 from srd_agents.pipeline.diversify import Chooser, Given, as_ranker
 from srd_agents.pipeline.diversity import ByRelevance, with_diversity
 from srd_agents.pipeline.limits import COPIES, Limits
+from srd_agents.pipeline.naming import Namer, Names, as_names, named_by, named_later, tidied
+from srd_agents.pipeline.subtopics import Lookup, check_uses_subtopics, embedded
 from srd_gym.checks import check_number
 from srd_gym.files import PathLike
 from srd_gym.protocols import IntArray, Ranker
@@ -26,25 +28,110 @@ def ranker_of(
     *,
     relevance: float | None = None,
     option: str = "diversity",
+    named: bool = False,
 ) -> Ranker:
     """The ranker at this weight.
 
-    None is MMR where a weight is given, as in those libraries, else `DEFAULT_RANKER`.
+    None is MMR where a weight is given and no subtopics are, as in those libraries, else `DEFAULT_RANKER`.
 
     Args:
         ranker: as `srd_agents.diversify` takes it.
         diversity: from 0 (relevance only) to 1 (difference only), or None.
         relevance: from 0 (difference only) to 1 (relevance only), in libraries that weigh it instead.
         option: what the library calls the weight, for errors.
+        named: whether there are subtopics.
 
     Raises:
         TypeError: ranker is nothing that ranks, or the weight no number.
-        ValueError: a weight outside [0, 1], or a ranker that takes none.
+        ValueError: a weight outside [0, 1], or a ranker that takes none, or no subtopics where there are some.
     """
     if relevance is not None:
         check_number(option, relevance, 0.0, 1.0)
         diversity = 1.0 - relevance
-    return with_diversity(as_ranker("mmr" if ranker is None and diversity is not None else ranker), diversity, option)
+    return with_diversity(unweighted(ranker, diversity is not None, named), diversity, option)
+
+
+def unweighted(ranker: PathLike | Ranker | None, weighed: bool, named: bool) -> Ranker:
+    """`ranker_of` before the weight, if there is one, counts."""
+    made = as_ranker("mmr" if ranker is None and weighed and not named else ranker)
+    if named:
+        check_uses_subtopics(made)
+    return made
+
+
+class Subtopics:
+    """Where an adapter finds the subtopics of a query.
+
+    Args:
+        subtopics: a key of the documents' metadata, which holds a text or a list of texts (those of all documents
+            count, each once), or a function as `srd_agents.diversify` takes it; None: there are none, or `namer` names
+            them.
+        namer: a language model of the library, or a `Namer`.
+        remedy: what to do where nothing embeds them; nothing where something does.
+
+    Raises:
+        TypeError: something else.
+        ValueError: both, or a model's names without anything that embeds them.
+    """
+
+    def __init__(self, subtopics: str | Names | None, namer: Any, remedy: str) -> None:
+        if subtopics is not None and namer is not None:
+            raise ValueError("subtopics and namer were both given; give one of them")
+        if not (subtopics is None or isinstance(subtopics, str) or callable(subtopics)):
+            raise TypeError(
+                "subtopics must be a key of the documents' metadata or a function of the query's text, got "
+                f"{type(subtopics).__name__}; a language model goes to namer="
+            )
+        self.given = subtopics is not None or namer is not None
+        self._key = subtopics if isinstance(subtopics, str) else None
+        self._names = as_names(namer) if namer is not None else subtopics if callable(subtopics) else None
+        self._remedy = remedy
+        if isinstance(self._names, Namer) and remedy:
+            raise ValueError(f"subtopics are texts that a model names: {remedy}")
+
+    def of(self, query: str | None, texts: Sequence[Any], metadata: Sequence[Mapping[str, Any]]) -> Any:
+        """A query's subtopics: texts, vectors [S, F], or None.
+
+        Args:
+            query: its text.
+            texts: of the N documents.
+            metadata: of the N documents.
+
+        Raises:
+            TypeError, ValueError: a query without text, or what `srd_agents.pipeline.naming.named_by` refuses.
+        """
+        if self._key is not None:
+            return self._listed(metadata)
+        if self._names is None:
+            return None
+        return named_by(self._names, [query], [[text or "" for text in texts]], [query or "of these documents"])[0]
+
+    async def later(self, query: str | None, texts: Sequence[Any], metadata: Sequence[Mapping[str, Any]]) -> Any:
+        """`of` for asynchronous code."""
+        if self._names is None:
+            return self.of(query, texts, metadata)
+        return await named_later(self._names, query, [text or "" for text in texts], query or "of these documents")
+
+    def vectors(self, named: Any, query: str | None, embed: Lookup | None) -> Any:
+        """Vectors [S, F] of what `of` gives, or None.
+
+        Raises:
+            ValueError: texts that nothing embeds.
+        """
+        if named is not None and len(named) and isinstance(named[0], str) and embed is None:
+            raise ValueError(f"subtopics are texts ({named[0]!r}, ...): {self._remedy}")
+        return embedded([named], embed, queries=[query])[0]
+
+    def _listed(self, metadata: Sequence[Mapping[str, Any]]) -> list[str] | None:
+        """The texts under the key."""
+        found: list[str] = []
+        for held in metadata:
+            value = held.get(str(self._key))
+            some = [value] if isinstance(value, str) else value or ()
+            if not isinstance(some, Sequence) or not all(isinstance(each, str) for each in some):
+                raise TypeError(f"metadata[{self._key!r}] must hold a text or a list of texts, got {value!r}")
+            found += some
+        return tidied(found) or None
 
 
 def best_first(
@@ -56,6 +143,7 @@ def best_first(
     query: str,
     query_vector: Any = None,
     scores: Sequence[Any] | None = None,
+    subtopics: Any = None,
     remedy: str = "",
 ) -> IntArray:
     """The k documents to show of one query, as `srd_agents.diversify` chooses them: [min(k, N)] places, best first.
@@ -72,6 +160,7 @@ def best_first(
         query: its text, for errors.
         query_vector: [F], or None.
         scores: [N], higher is better; None for a document that has none, or for all.
+        subtopics: [S, F], or None.
         remedy: what to do about a document without a vector.
 
     Raises:
@@ -96,7 +185,7 @@ def best_first(
 
     def chosen(ranker: Ranker, vectors: Any, scores: Any, k: int) -> IntArray:
         chooser = Chooser(ranker, Limits(copies=COPIES), diversity=None, subtopics=False)
-        return chooser.choose([Given(query, None, query_vector, vectors, scores)], k)[0]
+        return chooser.choose([Given(query, None, query_vector, vectors, scores, subtopics)], k)[0]
 
     if not any(scored) and query_vector is not None and _weighs_cosines(ranker):
         # Ties go to the earlier document, which is to be the more relevant one.

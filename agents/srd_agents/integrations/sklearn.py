@@ -5,6 +5,7 @@ Shapes: M documents fitted, B queries, F features, K neighbours.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -69,12 +70,16 @@ class DiverseNeighbors(BaseEstimator):
         self.nearest_ = NearestNeighbors(metric="cosine").fit(self.documents_)
         return self
 
-    def kneighbors(self, X: ArrayLike, n_neighbors: int | None = None) -> tuple[ScoreArray, IntArray]:
+    def kneighbors(
+        self, X: ArrayLike, n_neighbors: int | None = None, *, subtopics: Sequence[ArrayLike | None] | None = None
+    ) -> tuple[ScoreArray, IntArray]:
         """The documents to show for each query, best first.
 
         Args:
             X: [B, F], a row a query.
             n_neighbors: in place of the estimator's.
+            subtopics: of each query the vectors [S, F] of what it may mean or ask about, or None; queries are rows of
+                numbers here, so that nothing can name them.
 
         Returns:
             Cosine distances of query and document [B, K] (they need not rise), and the documents' rows in `fit` [B, K];
@@ -82,27 +87,35 @@ class DiverseNeighbors(BaseEstimator):
 
         Raises:
             TypeError: n_neighbors is no whole number.
-            ValueError: another width than the documents', numbers that are not finite, or what the ranker refuses.
+            ValueError: another width than the documents', numbers that are not finite, subtopics of more or fewer
+                queries, or what the ranker refuses.
         """
         check_is_fitted(self)
         queries = validate_data(self, X, dtype=np.float32, reset=False)
         wanted = self.n_neighbors if n_neighbors is None else n_neighbors
         among = min(max(self.n_candidates, wanted), len(self.documents_))
         distances, places = self.nearest_.kneighbors(queries, among)
+        ranker = self.ranker_ if subtopics is None else ranker_of(self.ranker, self.diversity, named=True)
+        told = [None] * len(queries) if subtopics is None else subtopics
+        if len(told) != len(queries):
+            raise ValueError(
+                f"expected subtopics of {len(queries)} queries (None: of one that has none), got {len(told)}"
+            )
         shown = [
             best_first(
-                self.ranker_,
+                ranker,
                 wanted,
                 self.documents_[near],
                 names=named("document", near),
                 query=str(row),
                 query_vector=queries[row],
                 scores=(1.0 - distances[row]).tolist(),
+                subtopics=told[row],
             )
             for row, near in enumerate(places)
         ]
         return np.take_along_axis(distances, np.array(shown), 1), np.take_along_axis(places, np.array(shown), 1)
 
-    def predict(self, X: ArrayLike) -> IntArray:
+    def predict(self, X: ArrayLike, *, subtopics: Sequence[ArrayLike | None] | None = None) -> IntArray:
         """The rows in `fit` of the documents to show for each query, best first: [B, K] int64."""
-        return self.kneighbors(X)[1]
+        return self.kneighbors(X, subtopics=subtopics)[1]

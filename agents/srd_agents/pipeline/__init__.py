@@ -1,1 +1,1 @@
-"""Re-ranking in a search pipeline: diversify, its limits and weights, named subtopics, the safe default."""
+"""Parts that a search pipeline calls beside the rankers."""

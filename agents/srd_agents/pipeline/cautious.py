@@ -53,11 +53,11 @@ class CautiousConfig:
 class Cautious:
     """Does what did no harm on the real texts tried, for topics without judgments, and shows near copies last.
 
-    A topic with subtopic vectors is ranked by PM-2 with options that bear missing and irrelevant subtopics, among them
-    that the order of the scores is one more, or without scores that what is chosen should be new; irrelevant ones alone
-    still do harm (docs/results/subtopics.md). Else one with retrieval scores keeps its order. Else the relational
-    ranker ranks it, with or without a query vector, and what is chosen should be new, too: of the rankers tried on real
-    texts whose scores were taken away it is nowhere below a random order (docs/results/texts.md).
+    A topic with subtopic vectors or scores is ranked by PM-2 with options that bear missing and irrelevant subtopics,
+    among them that the order of the scores is one more, or without scores that what is chosen should be new; irrelevant
+    ones alone still do harm (docs/results/subtopics.md). Else one with retrieval scores keeps its order. Else the
+    relational ranker ranks it, with or without a query vector, and what is chosen should be new, too: of the rankers
+    tried on real texts whose scores were taken away it is nowhere below a random order (docs/results/texts.md).
 
     Of that ranking, documents whose cosine with an earlier one that is shown is at least `copies` come after all
     others, in their order. A zero vector is no copy of anything.
@@ -94,7 +94,8 @@ class Cautious:
 
     def ranker_of(self, topic: Topic) -> Ranker:
         """What ranks the topic before copies are moved."""
-        if topic.subtopic_vectors is not None and len(topic.subtopic_vectors):
+        named = topic.subtopic_vectors is not None or topic.subtopic_scores is not None
+        if named and topic.n_subtopics:
             return _made(PM2, _NAMED if topic.retrieval_scores is None else _NAMED_IN_ORDER)
         return _made(RetrievalOrder) if topic.retrieval_scores is not None else _made(Pretrained, _UNORDERED)
 

@@ -17,7 +17,8 @@ from numpy.typing import ArrayLike, NDArray
 from srd_agents.pipeline.cautious import Cautious
 from srd_agents.pipeline.diversity import ByRelevance, with_diversity
 from srd_agents.pipeline.limits import COPIES, Limits, array_of, row_of, show
-from srd_agents.pipeline.subtopics import Lookup, check_uses_subtopics, embedded
+from srd_agents.pipeline.naming import Namer, Names, named_by
+from srd_agents.pipeline.subtopics import Lookup, check_uses_subtopics, embedded, no_embed, texts_of
 from srd_agents.registry import load_ranker
 from srd_gym.checks import check_integer, falling, refuse_class
 from srd_gym.files import PathLike
@@ -56,9 +57,12 @@ def diversify(
     ranker: PathLike | Ranker | None = None,
     scores: ArrayLike | Sequence[ArrayLike | None] | None = None,
     *,
-    subtopics: ArrayLike | Sequence[str] | Sequence[ArrayLike | Sequence[str] | None] | None = None,
+    subtopics: ArrayLike | Sequence[str] | Sequence[ArrayLike | Sequence[str] | None] | Names | None = None,
     subtopic_weights: ArrayLike | Sequence[ArrayLike | None] | None = None,
+    subtopic_scores: ArrayLike | Sequence[ArrayLike | None] | None = None,
     embed: Lookup | None = None,
+    query_text: str | Sequence[str | None] | None = None,
+    texts: Sequence[str] | Sequence[Sequence[str] | None] | None = None,
     diversity: float | None = None,
     copies: float | None = COPIES,
     groups: Any = None,
@@ -77,8 +81,11 @@ def diversify(
     | doc_vectors | [N, F] | [B, N, F], or B arrays [N, F] whose N may differ |
     | query_vector | [F] or None | [B, F], or B arrays [F] or None, or None |
     | scores | [N] or None | [B, N], or B arrays [N] or None, or None |
-    | subtopics | [S, F], S texts, or None | [B, S, F], or B of [S, F], S texts or None, or None |
+    | subtopics | [S, F], S texts, a function, or None | [B, S, F], B of [S, F], S texts or None, a function, or None |
     | subtopic_weights | [S] or None | B of them, or None |
+    | subtopic_scores | [N, S] or None | [B, N, S], or B of [N, S] or None, or None |
+    | query_text | a text or None | B texts or None, or None |
+    | texts | N texts or None | B of N texts or None, or None |
     | groups, costs | [N] or None | B of them, or None |
     | shown | [P] or None | B of them, or None |
     | result | [at most min(k, N)] | [B, at most min(k, largest N)] |
@@ -97,9 +104,17 @@ def diversify(
             see them as float32 (`Topic.retrieval_scores`).
         subtopics: what the query may mean or ask about (query suggestions, facets, senses, aspects that a language
             model lists): vectors in the documents' space, or texts and `embed`; None, or none of them, where nobody
-            knows.
+            knows. Or a function that gives either for the query's text, and is given the documents' `texts` too if it
+            has a parameter of that name; `srd_agents.pipeline.naming.Namer` asks a language model.
         subtopic_weights: how much each of them counts, above 0; None: all alike.
+        subtopic_scores: how far each document speaks of each of them, as a cross-encoder or a language model says
+            (ratings, probabilities): any scale, higher is more, NaN where nobody rated. They count for each subtopic in
+            comparison with its other ratings, and go before vectors. With them, `subtopics` may be texts without
+            `embed`, or be left out.
         embed: makes vectors [n, F] of a list of n texts, such as a model's `encode`; it is asked once.
+        query_text: the query as typed, for a function as `subtopics`. Subtopics that are texts and hold none of its
+            words are embedded as "query: subtopic".
+        texts: of the documents, in their order, for a function that asks for them.
         diversity: from 0 (exactly the order of relevance, near copies included) to 1 (difference only), for the
             rankers of `srd_agents.pipeline.diversity.TAKE_IT`; None lets the ranker decide.
         copies: cosine from which on a document is a near copy of one shown before it; unless diversity is 0, near
@@ -117,28 +132,43 @@ def diversify(
     Raises:
         TypeError: k is no whole number, something holds no numbers, or ranker is none of the above.
         ValueError: k below 1, no documents, shapes that do not match, numbers that are not finite, an unknown ranker
-            (near names are suggested), subtopics or diversity for one that cannot use them, texts without embed,
-            groups, costs or shown that do not fit the documents, or what the ranker itself refuses (vectors of another
-            width, no query vector).
+            (near names are suggested), subtopics or diversity for one that cannot use them, subtopics that are texts
+            without embed, a function without a query's text or one that answers with something else, groups, costs or
+            shown that do not fit the documents, or what the ranker itself refuses (vectors of another width, no query
+            vector).
     """
     if np.ndim(k):
         raise TypeError("k must be a whole number (documents wanted), got an array; scores go by name: scores=...")
     check_integer("k", k, 1)
     limits = Limits.asked(copies=copies, groups=groups, max_per_group=max_per_group, costs=costs, budget=budget)
-    chooser = Chooser(ranker, limits, diversity=diversity, subtopics=subtopics is not None)
+    named = subtopics is not None or subtopic_scores is not None
+    chooser = Chooser(ranker, limits, diversity=diversity, subtopics=named)
     dimensions = _dimensions(doc_vectors)
     if dimensions not in (2, 3):
         raise ValueError(
             "doc_vectors must be [N, F] (one topic), or [B, N, F] or B arrays [N, F] (a batch), "
             f"got {dimensions} dimension{'' if dimensions == 1 else 's'}; np.stack makes one array of many vectors"
         )
-    parts = {"query_vector": query_vector, "doc_vectors": doc_vectors, "scores": scores, "subtopics": subtopics}
-    parts |= {"subtopic_weights": subtopic_weights, "groups": groups, "costs": costs, "shown": shown}
+    told = None if callable(subtopics) else subtopics
+    parts: dict[str, Any] = {
+        "query_vector": query_vector,
+        "doc_vectors": doc_vectors,
+        "scores": scores,
+        "subtopics": told,
+    }
+    parts |= {"subtopic_weights": subtopic_weights, "subtopic_scores": subtopic_scores}
+    parts |= {"groups": groups, "costs": costs, "shown": shown, "query_text": query_text, "doc_texts": texts}
     documents: Any = doc_vectors
     count = 1 if dimensions == 2 else len(documents)
-    each = {name: [part] if dimensions == 2 else _each(name, part, count) for name, part in parts.items()}
-    if subtopics is not None:
-        each["subtopics"] = embedded(each["subtopics"], embed)
+    each: dict[str, Any] = {
+        name: [part] if dimensions == 2 else _each(name, part, count) for name, part in parts.items()
+    }
+    if callable(subtopics):
+        if isinstance(subtopics, Namer) and embed is None and subtopic_scores is None:
+            raise no_embed("that a model names")
+        each["subtopics"] = named_by(subtopics, each["query_text"], each["doc_texts"])
+    if named:
+        each["subtopics"] = embedded(each["subtopics"], embed, each["subtopic_scores"], each["query_text"])
     given = (Given(str(b), None, *parts) for b, parts in enumerate(zip(*each.values(), strict=True)))
     rows = chooser.choose(given, k)
     return _stacked(rows) if dimensions == 3 else Diversified(rows[0], _falling(len(rows[0])))
@@ -158,15 +188,21 @@ class Given(NamedTuple):
     scores: Any = None
     """[N]; None: the candidates stay as they are and have no retrieval order."""
     subtopics: Any = None
-    """[S, F]."""
+    """[S, F], or S texts beside scores."""
     subtopic_weights: Any = None
     """[S]."""
+    subtopic_scores: Any = None
+    """[N, S]."""
     groups: Any = None
     """[N]."""
     costs: Any = None
     """[N]."""
     shown: Any = None
     """[P]."""
+    query_text: str | None = None
+    """As typed."""
+    doc_texts: Any = None
+    """N texts."""
 
 
 class Chooser:
@@ -244,16 +280,25 @@ def _retrieved(given: Given) -> tuple[Topic, IntArray | None]:
         if (order := falling(first_stage)) is not None:
             documents, first_stage = documents[order], first_stage[order]
             ids = ids if given.doc_ids is None else tuple([ids[i] for i in order.tolist()])
-    named = _named(given)
+    told = texts_of(given.subtopics)
+    named, rated = None if told else _named(given), _rated(given, len(documents))
+    count = len(told) or (len(named) if named is not None else 0 if rated is None else rated.shape[1])
+    texts = given.doc_texts
+    if texts is not None and order is not None and len(texts) == len(order):
+        texts = [texts[i] for i in order.tolist()]
     topic = Topic(
         query_id=given.query_id,
+        query_text=given.query_text,
         doc_ids=ids,
         query_vector=given.query_vector,
+        doc_texts=texts,
         doc_vectors=documents,
         retrieval_scores=first_stage,
-        subtopic_ids=() if named is None else _numbered(len(named)),
+        subtopic_ids=_numbered(count),
+        subtopic_texts=tuple(told) or None,
         subtopic_vectors=named,
         subtopic_weights=given.subtopic_weights,
+        subtopic_scores=rated if rated is None or order is None else rated[order],
     )
     return topic, order
 
@@ -271,6 +316,19 @@ def _named(given: Given) -> NDArray[Any] | None:
     )
 
 
+def _rated(given: Given, count: int) -> NDArray[Any] | None:
+    """[N, S] scores of the subtopics, a row a document given."""
+    if given.subtopic_scores is None:
+        return None
+    rated = array_of(given.query_id, "subtopic_scores", given.subtopic_scores, may_lack=True)
+    if rated.ndim != 2 or len(rated) != count:
+        raise ValueError(
+            f"topic {as_text(given.query_id)}: subtopic_scores have shape {rated.shape}, expected ({count}, S): a row "
+            "per document, a column per subtopic"
+        )
+    return rated
+
+
 def _dimensions(value: Any) -> int:
     """Dimensions of an array, or of lists of lists judged by their first entries (others may be ragged)."""
     depth = 0
@@ -283,6 +341,10 @@ def _each(name: str, value: Any, count: int) -> Sequence[Any]:
     """A batch's argument taken apart, one entry a topic; None is None for each."""
     if value is None:
         return [None] * count
+    if isinstance(value, str):
+        raise TypeError(
+            f"doc_vectors are a batch of {count} topics, so {name} must be {count} texts, got one: {as_text(value)}"
+        )
     came: object
     try:
         entries, came = list(value), len(value)

@@ -5,13 +5,14 @@ Shapes: N documents of a query, F vector width. Nothing is imported for it: the 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from srd_agents.pipeline.diversify import Chooser, Given
 from srd_agents.pipeline.limits import COPIES, Limits
-from srd_agents.pipeline.subtopics import Lookup, embedded
+from srd_agents.pipeline.naming import Namer, Names, named_by
+from srd_agents.pipeline.subtopics import Lookup, embedded, no_embed
 from srd_gym.checks import check_integer
 from srd_gym.files import PathLike
 from srd_gym.protocols import Ranker
@@ -38,9 +39,13 @@ class FrameRanker:
         doc_vectors: the column that holds each document's vector [F].
         query_vectors: the column that holds the query's vector [F] (its first row counts); None where there are none.
         subtopics: the column that holds the query's subtopics, texts or vectors [S, F] (its first row counts; a missing
-            one is none).
+            one is none), or a function that names them, as for `srd_agents.diversify`.
         subtopic_weights: the column that holds a weight of each of the query's subtopics; None: they count alike.
+        subtopic_scores: the column that holds each document's score [S] for each of its query's subtopics; a missing
+            one was not rated.
         embed: gives the vectors [n, F] of a list of subtopics that are texts, such as a model's `encode`.
+        query_texts: the column that holds the query's text, where a function names its subtopics.
+        doc_texts: the column that holds each document's text, where such a function asks for them.
         diversity: as for `srd_agents.diversify`, and so are the following.
         copies: cosine from which on a document is a near copy.
         groups: the column of ids of each document's group.
@@ -61,9 +66,12 @@ class FrameRanker:
         *,
         doc_vectors: str = "doc_vec",
         query_vectors: str | None = "query_vec",
-        subtopics: str | None = None,
+        subtopics: str | Names | None = None,
         subtopic_weights: str | None = None,
+        subtopic_scores: str | None = None,
         embed: Lookup | None = None,
+        query_texts: str = "query",
+        doc_texts: str | None = None,
         diversity: float | None = None,
         copies: float | None = COPIES,
         groups: str | None = None,
@@ -75,10 +83,16 @@ class FrameRanker:
         if k is not None:
             check_integer("k", k, 1)
         limits = Limits.asked(copies=copies, groups=groups, max_per_group=max_per_group, costs=costs, budget=budget)
-        self._chooser = Chooser(ranker, limits, diversity=diversity, subtopics=subtopics is not None)
+        named = subtopics is not None or subtopic_scores is not None
+        self._chooser = Chooser(ranker, limits, diversity=diversity, subtopics=named)
         self.k, self.embed = k, embed
-        of_documents = {"doc_vectors": doc_vectors, "groups": groups, "costs": costs, "shown": shown}
-        of_queries = {"query_vector": query_vectors, "subtopics": subtopics, "subtopic_weights": subtopic_weights}
+        self.names = subtopics if callable(subtopics) else None
+        if isinstance(subtopics, Namer) and embed is None:
+            raise no_embed("that a model names")
+        of_documents = {"doc_vectors": doc_vectors, "subtopic_scores": subtopic_scores}
+        of_documents |= {"groups": groups, "costs": costs, "shown": shown, "doc_texts": doc_texts}
+        told = {"query_text": query_texts} if callable(subtopics) else {"subtopics": subtopics}
+        of_queries = {"query_vector": query_vectors, "subtopic_weights": subtopic_weights, **told}
         self._of_documents = {part: column for part, column in of_documents.items() if column is not None}
         self._of_queries = {part: column for part, column in of_queries.items() if column is not None}
 
@@ -97,9 +111,18 @@ class FrameRanker:
         documents = {part: frame[column].tolist() for part, column in (self._of_documents | scores).items()}
         firsts = frame.iloc[[rows[0] for rows in groups]]
         queries = {part: firsts[column].tolist() for part, column in self._of_queries.items()}
-        if "subtopics" in queries:  # a missing value of a data frame is NaN
-            named = [None if isinstance(each, float) else each for each in queries["subtopics"]]
-            queries["subtopics"] = embedded(named, self.embed)
+        rated = None
+        if "subtopic_scores" in documents:
+            ratings = documents.pop("subtopic_scores")
+            rated = queries["subtopic_scores"] = [_table([ratings[row] for row in rows]) for rows in groups]
+        if self.names is not None:
+            column = documents.get("doc_texts")
+            texts = [None if column is None else [column[row] for row in rows] for rows in groups]
+            asked = [None if _missing(each) else each for each in queries["query_text"]]
+            queries["subtopics"] = named_by(self.names, asked, texts, firsts["qid"].tolist())
+        if "subtopics" in queries:
+            named = [None if _missing(each) else each for each in queries["subtopics"]]
+            queries["subtopics"] = embedded(named, self.embed, rated or (), queries.get("query_text", ()))
         docnos, given = frame["docno"].tolist(), []
         for number, (query_id, rows) in enumerate(zip(firsts["qid"].tolist(), groups, strict=True)):
             parts = {part: values[number] for part, values in queries.items()}
@@ -117,9 +140,14 @@ class FrameRanker:
 
     __call__ = transform
 
+    @property
+    def columns(self) -> list[str]:
+        """The columns that a frame must have."""
+        return ["qid", "docno", *self._of_documents.values(), *self._of_queries.values()]
+
     def _check_columns(self, frame: pd.DataFrame) -> None:
         """Refuse a frame without what is asked for, and ids that are not text."""
-        columns = ["qid", "docno", *self._of_documents.values(), *self._of_queries.values()]
+        columns = self.columns
         missing = [name for name in columns if name not in frame.columns]
         if missing:
             raise ValueError(
@@ -137,3 +165,14 @@ class FrameRanker:
                     f"column {name!r} must hold text, got {shown(wrong[0])} ({type(wrong[0]).__name__}); "
                     f'frame.astype({{"{name}": str}}) makes it so'
                 )
+
+
+def _missing(value: Any) -> bool:
+    """Whether a cell that should hold a list holds nothing, which a data frame writes as None or NaN."""
+    return value is None or isinstance(value, float)
+
+
+def _table(rows: list[Any]) -> list[Any] | None:
+    """Documents' scores one below the other, NaN for a document without; None where none has any."""
+    width = next((len(row) for row in rows if not _missing(row)), None)
+    return None if width is None else [[np.nan] * width if _missing(row) else row for row in rows]

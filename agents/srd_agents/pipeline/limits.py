@@ -199,7 +199,9 @@ def _progress(ranker: Ranker, topic: Topic) -> Progress:
     return _Asked(lambda selected: made)
 
 
-def array_of(query_id: str, name: str, values: Any, kinds: str = "fiub", what: str = "numbers") -> NDArray[Any]:
+def array_of(
+    query_id: str, name: str, values: Any, kinds: str = "fiub", what: str = "numbers", *, may_lack: bool = False
+) -> NDArray[Any]:
     """What a caller gives for a topic, as an array.
 
     Args:
@@ -208,6 +210,7 @@ def array_of(query_id: str, name: str, values: Any, kinds: str = "fiub", what: s
         values: any numbers or text in rows.
         kinds: letters of the types that it may have (`numpy.dtype.kind`), as of `srd_gym.checks.holds`.
         what: what these are called.
+        may_lack: whether NaN is allowed, where a number is missing.
 
     Raises:
         TypeError: something of another type.
@@ -222,7 +225,7 @@ def array_of(query_id: str, name: str, values: Any, kinds: str = "fiub", what: s
             f"topic {as_text(query_id)}: {name} must hold {what}, got {array.dtype}; is one of them missing (None), or "
             "are they of different lengths?"
         )
-    if array.dtype.kind in "fO" and array.ndim and not (fine := finite(array)).all():
+    if array.dtype.kind in "fO" and array.ndim and not (fine := finite(array) | (may_lack and np.isnan(array))).all():
         row = int(np.argwhere(~fine)[0][0])
         raise ValueError(
             f"topic {as_text(query_id)}: {name} holds NaN or infinity (first at row {row}); expected finite numbers"

@@ -6,6 +6,7 @@ Shapes: B topics, S subtopics of a topic, F vector width, n texts.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from numpy.typing import ArrayLike
 
 from srd_agents.heuristic.explicit import PM2, XQuAD
 from srd_agents.pipeline.cautious import Cautious
+from srd_agents.pipeline.naming import about
 from srd_gym.checks import name_of
 from srd_gym.protocols import Ranker
 from srd_gym.reading import shown
@@ -30,31 +32,34 @@ def check_uses_subtopics(ranker: Ranker) -> None:
     ours = type(ranker).__module__.startswith("srd_agents.")
     if ours and not isinstance(ranker, XQuAD | PM2 | Cautious):
         raise ValueError(
-            f"ranker {shown(name_of(ranker))} cannot use subtopics; leave subtopics= out, or take one that can: xquad, "
-            "pm2, cautious"
+            f"ranker {shown(name_of(ranker))} cannot use subtopics; leave subtopics= and subtopic_scores= out, or take "
+            "one that can: xquad, pm2, cautious"
         )
 
 
-def embedded(named: Sequence[Any], embed: Lookup | None) -> list[Any]:
+def embedded(
+    named: Sequence[Any], embed: Lookup | None, scores: Sequence[Any] = (), queries: Sequence[str | None] = ()
+) -> list[Any]:
     """The subtopics of B topics, vectors in place of texts; `embed` is asked once, for all of them.
 
     Args:
         named: of each topic a list of texts, anything else (vectors, None), which stays.
-        embed: gives the vectors of texts.
+        embed: gives the vectors of texts; without it texts stay where there are scores.
+        scores: of each topic its `subtopic_scores` or None; none of them unless given.
+        queries: of each topic the query's text or None, which counts with texts (`naming.about`).
 
     Raises:
         TypeError: a topic's subtopics are one text.
         ValueError: texts without embed, or embed does not give one vector each.
     """
-    texts = [_texts(entry) for entry in named]
-    asked = [text for of_topic in texts for text in of_topic]
+    texts = [texts_of(entry) for entry in named]
+    if embed is None:
+        texts = [[] if rated is not None else each for each, rated in zip_longest(texts, scores)]
+    asked = [about(query, text) for query, of_topic in zip_longest(queries, texts) for text in of_topic]
     if not asked:
         return list(named)
     if embed is None:
-        raise ValueError(
-            f"subtopics are texts ({shown(asked[0])}, ...): give embed=, a function that makes vectors [n, F] of a "
-            "list of n texts, by the model of the documents' vectors"
-        )
+        raise no_embed(f"({shown(asked[0])}, ...)")
     vectors = np.asarray(embed(asked))
     if vectors.ndim != 2 or len(vectors) != len(asked):
         raise ValueError(
@@ -65,7 +70,19 @@ def embedded(named: Sequence[Any], embed: Lookup | None) -> list[Any]:
     return [next(parts) if each else entry for each, entry in zip(texts, named, strict=True)]
 
 
-def _texts(entry: Any) -> list[str]:
+def no_embed(which: str) -> ValueError:
+    """The error for texts that nothing embeds.
+
+    Args:
+        which: some of them, or where they come from.
+    """
+    return ValueError(
+        f"subtopics are texts {which}: give embed=, a function that makes vectors [n, F] of a list of n texts, by the "
+        "model of the documents' vectors; or subtopic_scores= [N, S], ratings of the documents"
+    )
+
+
+def texts_of(entry: Any) -> list[str]:
     """A topic's subtopics if they are texts, else nothing."""
     if isinstance(entry, str):
         raise TypeError(

@@ -156,3 +156,79 @@ def test_the_order_of_subtopics_decides_nothing(name: str) -> None:
         for lambda_ in (0.3, 0.9):
             ranker = make_ranker(name, lambda_=lambda_, coverage="subtopic")
             np.testing.assert_array_equal(ranker.rank(moved, 20), ranker.rank(topic, 20))
+
+
+# Scores of subtopics, beside vectors or in their place
+
+RATED = ("xquad", "pm2", "cautious")
+NAN = np.nan
+
+
+def rated(scores: Any, **changes: Any) -> Topic:
+    """A topic of documents that all lie alike, so that only the scores tell them apart."""
+    n, s = np.shape(scores)
+    about: dict[str, Any] = {"doc_vectors": np.eye(n), "query_vector": None, "subtopic_weights": None}
+    about |= {"retrieval_scores": np.ones(n), "subtopic_vectors": None, "subtopic_scores": scores}
+    return judged_topic(n, 0, n, s, judgments=None, **(about | changes))
+
+
+@pytest.mark.parametrize("name", RATED)
+@given(seed=st.integers(0, 9999))
+@settings(max_examples=30, deadline=None)
+def test_scores_count_within_their_subtopic_on_any_scale(name: str, seed: int) -> None:
+    topic, rng = drawn(9, 3, seed), np.random.default_rng(seed)
+    scores = np.where(rng.random((9, 3)) < 0.3, NAN, rng.integers(0, 6, (9, 3)))
+    moved = scores * [1, 1000, 0.001] + [0, -7, 3]
+    ranker: Any = make_ranker(name)
+    for lacks in ({}, {"subtopic_vectors": None}, {"subtopic_vectors": None, "query_vector": None}):
+        one, other = (replace(topic, subtopic_scores=given, **lacks) for given in (scores, moved))
+        np.testing.assert_array_equal(ranker.rank(one, 9), ranker.rank(other, 9))
+
+
+@pytest.mark.parametrize("name", RATED)
+def test_scores_go_before_vectors_and_vectors_fill_what_is_not_rated(name: str) -> None:
+    topic, ranker = drawn(12, 3, 0), make_ranker(name)
+    unit = topic.doc_vectors / np.linalg.norm(topic.doc_vectors, axis=1, keepdims=True)
+    cosines = unit @ (topic.subtopic_vectors / np.linalg.norm(topic.subtopic_vectors, axis=1, keepdims=True)).T
+    by_vectors = ranker.rank(topic, 12).tolist()
+    # Scores that say what the vectors say, on another scale; of some documents, all of them or none.
+    for unrated in (slice(0), slice(4, None), slice(None)):
+        scores = 5 * cosines + 100
+        scores[unrated] = NAN
+        assert ranker.rank(replace(topic, subtopic_scores=scores), 12).tolist() == by_vectors
+    opposite = replace(topic, subtopic_vectors=-topic.subtopic_vectors, subtopic_scores=cosines)
+    assert opposite.subtopic_scores is not None
+    first = int(ranker.rank(opposite, 1)[0])
+    standing = (cosines - cosines.mean(axis=0)) / cosines.std(axis=0)
+    assert standing[first].max() > 1, "by the scores, not by the vectors"
+
+
+@pytest.mark.parametrize("name", RATED)
+@pytest.mark.parametrize(("scores", "told"), [
+    ([[5, 0], [5, 0], [5, 0], [0, 5]], True),
+    ([[0.5, -3], [NAN, NAN], [0.4, -3], [-0.9, -1]], True),  # nobody rated the second
+    ([[NAN, 0], [NAN, 0], [NAN, 0], [NAN, 5]], True),
+    ([[5, 0], [5, 0], [4, 0], [NAN, 5]], True),  # many speak of the first, and that is no less a subtopic
+    ([[5, 5]] * 4, False),
+    ([[-5, -5]] * 4, False),
+    ([[NAN, NAN]] * 4, False),
+])  # fmt: skip
+def test_each_subtopic_is_covered_as_it_is_rated_and_else_the_order_stays(name: str, scores: Any, told: bool) -> None:
+    if told:
+        assert 3 in make_ranker(name).rank(rated(scores), 2)
+    else:
+        in_order = rated(scores, retrieval_scores=[4, 3, 2, 1])
+        ranker = make_ranker(name, order_weight=1.0) if name == "pm2" else make_ranker(name)
+        assert ranker.rank(in_order, 4).tolist() == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("name", EXPLICIT)
+def test_rated_documents_need_no_vectors(name: str) -> None:
+    scores = [[5, 0], [5, 0], [5, 0], [0, 5]]
+    bare = rated(scores, doc_vectors=None)
+    assert 3 in make_ranker(name).rank(bare, 2)
+    np.testing.assert_array_equal(make_ranker(name).rank(bare, 4), make_ranker(name).rank(rated(scores), 4))
+    with pytest.raises(ValueError, match="no document vectors"):
+        make_ranker(name, novel=True).rank(bare, 2)
+    with pytest.raises(ValueError, match=r"no subtopic vectors.* or subtopic_scores, ratings of documents"):
+        make_ranker(name).rank(rated(scores, subtopic_scores=None), 2)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import importlib
 import sys
 from typing import Any
@@ -12,7 +13,9 @@ from small_topics import refused
 
 from srd_agents import diversify, make_ranker
 from srd_agents.heuristic.config import MMRConfig
-from srd_agents.integrations.ranking import best_first, named, ranker_of
+from srd_agents.integrations.ranking import Subtopics, best_first, named, ranker_of
+from srd_agents.pipeline.cautious import Cautious
+from srd_agents.pipeline.naming import Namer
 
 VECTORS = np.random.default_rng(0).normal(size=(9, 4)).astype(np.float32)
 QUERY = np.random.default_rng(1).normal(size=4).astype(np.float32)
@@ -43,6 +46,62 @@ def test_relevance_without_scores() -> None:
     by_rank = make_ranker("mmr", relevance="rank")
     assert best_first(by_rank, 5, **ALL, query_vector=QUERY).tolist() == ordered
     assert diversify(None, VECTORS, 5, by_rank, np.arange(9, 0, -1)).indices.tolist() == ordered
+
+
+SENSES = {"cat": [1.0, 0, 0, 0], "car": [0, 1.0, 0, 0]}
+META = [{"about": "cat"}, {"about": ["car", "Cat"]}, {"about": None}, {}]
+
+
+@pytest.mark.parametrize("asynchronous", [False, True])
+@pytest.mark.parametrize(("subtopics", "namer", "named"), [
+    (None, None, None),
+    ("about", None, ["cat", "car"]),
+    ("absent", None, None),
+    (lambda query: [f"{query} cat"], None, ["jaguar cat"]),
+    (lambda query, texts: [f"{query} {texts[0]}"], None, ["jaguar first"]),
+    (None, lambda prompt: '["cat", "cat"]', ["cat"]),
+    (None, Namer(lambda prompt: "- cat\n- car", limit=1), ["cat"]),
+])  # fmt: skip
+def test_subtopics_are_found_or_named(subtopics: Any, namer: Any, named: Any, asynchronous: bool) -> None:
+    source = Subtopics(subtopics, namer, "")
+    asked = ("jaguar", ["first", None, "", "last"], META)
+    assert (asyncio.run(source.later(*asked)) if asynchronous else source.of(*asked)) == named
+    assert source.given == (subtopics is not None or namer is not None)
+
+
+def test_subtopics_are_embedded_about_the_query_and_count() -> None:
+    asked: list[str] = []
+
+    def embed(texts: list[str]) -> Any:
+        asked.extend(texts)
+        return [SENSES[text.rpartition(" ")[2]] for text in texts]
+
+    vectors = Subtopics("about", None, "").vectors(["cat", "jaguar car"], "jaguar", embed)
+    assert asked == ["jaguar: cat", "jaguar car"]
+    ranker = ranker_of(None, None, named=True)
+    found = best_first(ranker, 5, **ALL, scores=range(9, 0, -1), subtopics=vectors).tolist()
+    assert found == diversify(None, VECTORS, 5, scores=range(9, 0, -1), subtopics=vectors).indices.tolist()
+    assert found != best_first(ranker, 5, **ALL, scores=range(9, 0, -1)).tolist()
+    refused(lambda: Subtopics("about", None, "do this").vectors(["cat"], "jaguar", None), r"\('cat', ...\): do this")
+
+
+@pytest.mark.parametrize(("options", "error", "message"), [
+    ({"subtopics": "about", "namer": str}, ValueError, "subtopics and namer were both given; give one"),
+    ({"subtopics": 7}, TypeError, "must be a key of the documents' metadata or a function .*got int; .*namer="),
+    ({"namer": 7}, TypeError, "llm must be a LangChain chat model"),
+    ({"namer": lambda prompt: "[]", "remedy": "do this"}, ValueError, "texts that a model names: do this"),
+])  # fmt: skip
+def test_odd_sources_of_subtopics_are_named(options: Any, error: type[Exception], message: str) -> None:
+    refused(lambda: Subtopics(**({"subtopics": None, "namer": None, "remedy": ""} | options)), message, error)
+
+
+def test_subtopics_need_a_ranker_that_uses_them_and_a_weight_alone_is_no_mmr_then() -> None:
+    assert isinstance(ranker_of(None, 0.5, named=True), Cautious)
+    refused(lambda: ranker_of("mmr", 0.5, named=True), "'MMR' cannot use subtopics; .*: xquad, pm2, cautious")
+    for held in (7, [7], {"cat": 1}):
+        refused(
+            lambda held=held: Subtopics("about", None, "").of("", [""], [{"about": held}]), "must hold a t", TypeError
+        )
 
 
 @pytest.mark.parametrize(("given", "error", "message"), [

@@ -77,6 +77,11 @@ def embed(texts: list[str]) -> list[list[float]]:
     return [SENSES[text] for text in texts]
 
 
+NAN = np.nan
+RATINGS = np.where((ratings := np.random.default_rng(0).integers(-1, 6, (9, 2))) < 0, NAN, ratings)
+"""A language model's, from 0 to 5."""
+
+
 @pytest.mark.parametrize("given", [
     {},
     {"scores": SCORES},
@@ -84,6 +89,9 @@ def embed(texts: list[str]) -> list[list[float]]:
     {"scores": SCORES, "ranker": None, "subtopics": [np.eye(4)[:2], None, [], np.eye(4)[:2], None]},
     {"ranker": "pm2", "subtopics": [np.eye(4)[:2]] * 5, "subtopic_weights": [[1, 9], None, [2, 2], None, None]},
     {"scores": SCORES, "ranker": None, "subtopics": [["car"], None, [], np.eye(4)[:2], ("cat", "system")]},
+    {"scores": SCORES, "ranker": None, "subtopic_scores": [np.eye(3), None, RATINGS[:5], [[NAN] * 2] * 9, [[1.0]]]},
+    {"ranker": "pm2", "subtopics": [["a"], None, ["b", "c"], None, ["a"]], "embed": None,
+     "subtopic_scores": [[[1], [2], [NAN]], RATINGS, RATINGS[:5], RATINGS, [[0]]]},
     {"scores": SCORES, "diversity": 0.5, "groups": [[0, 0, 0], None, ["a", "b", "a", "a", "a"], None, None]},
     {"costs": [[1, 2, 3], None, None, range(9), None], "shown": [[0], None, [], [3, 4], None]},
 ])  # fmt: skip
@@ -163,7 +171,38 @@ def test_subtopics_may_weigh() -> None:
     np.testing.assert_array_equal(alike, diversify(None, documents, **given, subtopics=senses).indices)
 
 
+@pytest.mark.parametrize("ranker", ["cautious", "pm2", "xquad"])
+def test_subtopics_may_come_with_scores_of_the_documents(ranker: str) -> None:
+    query, documents, scores = vectors()
+    order, senses = np.argsort(-scores), np.eye(4)[:2]
+    rated = replace(
+        topic(query, documents[order], scores[order]), subtopic_ids=("a", "b"), subtopic_scores=RATINGS[order]
+    )
+    asked: dict[str, Any] = {
+        "k": 6,
+        "ranker": ranker,
+        "scores": scores,
+        "copies": 0.98 if ranker == "cautious" else None,
+    }
+    wanted = order[make_ranker(ranker).rank(rated, 6)].tolist()
+    for named in ({}, {"subtopics": []}, {"subtopics": ["cat", "car"]}):
+        found = diversify(query, documents, **asked, **named, subtopic_scores=RATINGS.tolist())
+        assert found.indices.tolist() == wanted
+    both = order[make_ranker(ranker).rank(replace(rated, subtopic_vectors=senses), 6)].tolist()
+    assert diversify(query, documents, **asked, subtopics=senses, subtopic_scores=RATINGS).indices.tolist() == both
+    named = {"subtopics": ["cat", "car"], "embed": embed}
+    assert diversify(query, documents, **asked, **named, subtopic_scores=RATINGS).indices.tolist() == both
+
+
 @pytest.mark.parametrize(("arguments", "error", "message"), [
+    ({"subtopic_scores": RATINGS[:5]}, ValueError, r"subtopic_scores have shape \(5, 2\), expected \(9, S\): a row"),
+    ({"subtopic_scores": RATINGS[:, 0]}, ValueError, r"have shape \(9,\), expected \(9, S\)"),
+    ({"subtopic_scores": RATINGS, "subtopics": np.eye(4)}, ValueError, r"scores has shape \(9, 2\), expected \(9, 4"),
+    ({"subtopic_scores": np.where(RATINGS > 4, np.inf, 1)}, ValueError, "subtopic_scores holds infinity"),
+    ({"subtopic_scores": [["5"]] * 9}, TypeError, "subtopic_scores must hold numbers, got <U1"),
+    ({"subtopic_scores": [[None]] * 9}, TypeError, r"subtopic_scores must hold numbers, .*missing \(None\)"),
+    ({"subtopic_scores": RATINGS, "ranker": "mmr"}, ValueError, "'MMR' cannot use .*subtopic_scores= out.*: xquad"),
+    ({"subtopics": ["cat", "car"]}, ValueError, "or subtopic_scores= "),
     ({"subtopics": ["cat", "car"]}, ValueError, r"subtopics are texts \('cat', ...\): give embed="),
     ({"subtopics": "cat", "embed": embed}, TypeError, "must be a list of texts .*got one text: 'cat'"),
     ({"subtopics": ["cat"], "embed": lambda texts: [1, 2]}, ValueError, r"asked for 1 vectors .*shape \(2,\)"),

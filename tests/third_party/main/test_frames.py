@@ -10,6 +10,7 @@ import pytest
 
 from srd_agents import diversify, make_ranker
 from srd_agents.pipeline.frames import FrameRanker
+from srd_agents.pipeline.naming import Namer
 
 GENERATOR = np.random.default_rng(0)
 VECTORS = {f"d{i}": GENERATOR.normal(size=4) for i in range(12)}
@@ -112,6 +113,43 @@ def changed(row: int, column: str, value: Any) -> pd.DataFrame:
     values = given[column].tolist()
     values[row] = value
     return given.assign(**{column: pd.Series(values, index=given.index, dtype=object)})
+
+
+def test_a_function_names_the_subtopics_of_each_query() -> None:
+    given, seen = frame(), list[tuple[str, list[str]]]()
+
+    def names(query: str, texts: list[str]) -> list[str]:
+        seen.append((query, texts))
+        return [f"{query} {sense}" for sense in SENSES[query]]
+
+    def embed(texts: list[str]) -> list[list[float]]:
+        return [SENSE_VECTORS[text.split()[-1]] for text in texts]
+
+    found = FrameRanker(k=4, subtopics=names, embed=embed, doc_texts="title").transform(given)
+    listed = FrameRanker(k=4, subtopics="senses", embed=embed)
+    wanted = listed.transform(given.assign(senses=given["query"].map(SENSES)))
+    pd.testing.assert_frame_equal(found, wanted.drop(columns="senses"))
+    assert seen[1] == ("jaguar", given[given["qid"] == "q1"]["title"].tolist())
+    for bad, message in ((changed(0, "query", None), "topic 'q2' has no query text"), (frame(), "asks for the docum")):
+        with pytest.raises(ValueError, match=message):
+            FrameRanker(k=4, subtopics=names, embed=embed).transform(bad)
+    with pytest.raises(ValueError, match="no column 'text'"):
+        FrameRanker(k=4, subtopics=names, embed=embed, query_texts="text").transform(given)
+    with pytest.raises(ValueError, match="subtopics are texts that a model names: give embed="):
+        FrameRanker(k=4, subtopics=Namer(lambda prompt: "[]"))
+
+
+def test_scores_of_subtopics_are_a_column_of_documents_and_may_be_missing() -> None:
+    ratings: list[Any] = [[float(i % 3), float(i % 5)] for i in range(12)]
+    ratings[2] = None
+    given = frame().assign(ratings=pd.Series(ratings, index=frame().index, dtype=object))
+    found = FrameRanker("pm2", k=5, subtopic_scores="ratings").transform(given)
+    for qid, rows in found.groupby("qid"):
+        table = [[np.nan] * 2 if row is None else row for row in given[given["qid"] == qid]["ratings"]]
+        assert rows["docno"].tolist() == expected(given, str(qid), 5, "pm2", subtopic_scores=table, copies=0.98)
+    none = frame().assign(ratings=pd.Series([None] * 12, index=frame().index, dtype=object))
+    found = FrameRanker(k=5, subtopic_scores="ratings").transform(none)
+    pd.testing.assert_frame_equal(found.drop(columns="ratings"), FrameRanker(k=5).transform(frame()))
 
 
 @pytest.mark.parametrize(("given", "options", "error", "message"), [

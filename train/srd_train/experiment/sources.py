@@ -273,7 +273,7 @@ def _reduced(topic: Topic, entry: TopicsEntry, topic_index: int) -> Topic:
         order = np.random.default_rng([0, topic_index]).permutation(topic.n_candidates)  # another for each topic
         topic = replace(topic.take(order), retrieval_scores=None)
     if "subtopics" in entry.without:
-        topic = replace(topic, subtopic_texts=None, subtopic_vectors=None)
+        topic = replace(topic, subtopic_texts=None, subtopic_vectors=None, subtopic_scores=None)
     if "pool" in entry.without:
         topic = replace(topic, pool=None, pool_ids=None)
     return replace(topic, query_vector=None) if "query_vector" in entry.without else topic

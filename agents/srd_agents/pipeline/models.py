@@ -1,0 +1,144 @@
+"""Prompts to the language models that users have, told apart by their methods; no library is imported unasked.
+
+Retries, time limits and rates are those of the client.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, NamedTuple
+
+TAKEN = (
+    "a LangChain chat model, a Haystack chat generator, a LlamaIndex LLM, a client with the interface of openai's "
+    "(chat.completions.create) and model=, or a function that answers a prompt (text) with text"
+)
+"""The models that can be asked."""
+
+
+class Asked(NamedTuple):
+    """One model, ready to be asked."""
+
+    name: str
+    """What tells it from other models in a cache."""
+    one: Callable[[str], Any]
+    """The answer to a prompt."""
+    later: Callable[[str], Awaitable[Any]]
+    """The same for asynchronous code; in a thread where the library has nothing of its own."""
+    many: Callable[[list[str]], Sequence[Any]]
+    """The answers to several prompts, side by side where the library does that."""
+
+
+def asked(llm: Any, model: str | None = None) -> Asked:
+    """The model behind one interface.
+
+    Args:
+        llm: one of `TAKEN`.
+        model: the name of the model that an openai client asks; of others what to call it in a cache.
+
+    Raises:
+        TypeError: nothing that can be asked.
+        ValueError: an openai client without a model's name.
+    """
+    completions = getattr(getattr(llm, "chat", None), "completions", None)
+    if callable(create := getattr(completions, "create", None)):
+        if model is None:
+            raise ValueError(f"{type(llm).__name__} asks one of many models: give model=, its name")
+        return _of_function(
+            lambda prompt: create(model=model, messages=[{"role": "user", "content": prompt}]),
+            model,
+            lambda answer: answer.choices[0].message.content,
+        )
+    name = model or _name_of(llm)
+    if callable(getattr(llm, "invoke", None)) and callable(getattr(llm, "batch", None)):
+        return _langchain(llm, name)
+    if callable(getattr(llm, "complete", None)) and callable(getattr(llm, "acomplete", None)):
+        return _llama_index(llm, name)
+    if callable(run := getattr(llm, "run", None)) and "messages" in inspect.signature(run).parameters:
+        return _haystack(llm, name)
+    if callable(llm) and not isinstance(llm, type):
+        return _of_function(llm, name)
+    raise TypeError(f"llm must be {TAKEN}; got {type(llm).__name__}")
+
+
+def _name_of(llm: Any) -> str:
+    """The model's own name, else that of its class or function."""
+    about = getattr(llm, "metadata", None)
+    for holder, attribute in ((llm, "model_name"), (llm, "model"), (about, "model_name")):
+        if isinstance(name := getattr(holder, attribute, None), str):
+            return name
+    return str(getattr(llm, "__qualname__", type(llm).__qualname__))
+
+
+def _of_function(ask: Callable[[str], Any], name: str, text_of: Callable[[Any], Any] = lambda answer: answer) -> Asked:
+    """A function, which may be asynchronous, and what takes the text out of its answers."""
+
+    def one(prompt: str) -> Any:
+        answer = ask(prompt)
+        if inspect.isawaitable(answer):
+            if inspect.iscoroutine(answer):
+                answer.close()
+            raise TypeError(
+                f"{name} answers later (it is asynchronous): await Namer.later, or give a client that waits"
+            )
+        return text_of(answer)
+
+    async def later(prompt: str) -> Any:
+        answer = await asyncio.to_thread(ask, prompt)
+        return text_of(await answer if inspect.isawaitable(answer) else answer)
+
+    return Asked(name, one, later, lambda prompts: [one(prompt) for prompt in prompts])
+
+
+def _langchain(llm: Any, name: str) -> Asked:
+    """A chat model, or a chain that ends with one."""
+
+    def text_of(answer: Any) -> Any:
+        content = getattr(answer, "content", answer)
+        if not isinstance(content, list):
+            return content
+        return "".join(part if isinstance(part, str) else part.get("text") or "" for part in content)
+
+    async def later(prompt: str) -> Any:
+        return text_of(await llm.ainvoke(prompt))
+
+    return Asked(
+        name, lambda prompt: text_of(llm.invoke(prompt)), later, lambda prompts: [*map(text_of, llm.batch(prompts))]
+    )
+
+
+def _llama_index(llm: Any, name: str) -> Asked:
+    def one(prompt: str) -> Any:
+        return llm.complete(prompt).text
+
+    async def later(prompt: str) -> Any:
+        return (await llm.acomplete(prompt)).text
+
+    return Asked(name, one, later, lambda prompts: [one(prompt) for prompt in prompts])
+
+
+def _haystack(llm: Any, name: str) -> Asked:
+    def messages(prompt: str) -> list[Any]:
+        from haystack.dataclasses import ChatMessage
+
+        return [ChatMessage.from_user(prompt)]
+
+    def text_of(answer: Any) -> Any:
+        return answer["replies"][0].text if answer["replies"] else None
+
+    def one(prompt: str) -> Any:
+        if hasattr(llm, "warm_up"):
+            llm.warm_up()
+        return text_of(llm.run(messages=messages(prompt)))
+
+    async def later(prompt: str) -> Any:
+        if not hasattr(llm, "run_async"):
+            return await asyncio.to_thread(one, prompt)
+        if hasattr(llm, "warm_up_async"):
+            await llm.warm_up_async()
+        elif hasattr(llm, "warm_up"):
+            await asyncio.to_thread(llm.warm_up)
+        return text_of(await llm.run_async(messages=messages(prompt)))
+
+    return Asked(name, one, later, lambda prompts: [one(prompt) for prompt in prompts])

@@ -1,0 +1,373 @@
+"""Subtopics in every adapter: named by the library's own fake model, by a function, or found in the metadata."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import openai
+import pandas as pd
+import pytest
+from haystack import Document as HaystackDocument
+from haystack import Pipeline
+from haystack.components.embedders import MockDocumentEmbedder, MockTextEmbedder
+from haystack.components.generators.chat import MockChatGenerator
+from langchain_core.documents import Document
+from langchain_core.embeddings import Embeddings
+from langchain_core.language_models import FakeListChatModel, GenericFakeChatModel
+from langchain_core.messages import AIMessage
+from langchain_core.prompts import ChatPromptTemplate
+from llama_index.core.base.embeddings.base import BaseEmbedding
+from llama_index.core.llms import CompletionResponse, MockLLM
+from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
+from small_topics import refused
+
+from srd_agents import diversify
+from srd_agents.integrations.haystack import DiverseRanker
+from srd_agents.integrations.langchain import DiverseCompressor
+from srd_agents.integrations.llama_index import DiversePostprocessor
+from srd_agents.integrations.pyterrier import DiverseReranker
+from srd_agents.integrations.sklearn import DiverseNeighbors
+from srd_agents.pipeline.naming import Namer
+
+QUERY = "jaguar"
+NAMES = ["jaguar cat", "jaguar car", "jaguar team"]
+LISTED = "\n".join(f"{i}. {name}" for i, name in enumerate(NAMES, 1))
+TEXTS = ["big cat", "cat food", "cat of the forest", "fast cat", "old car", "car price", "team game"]
+WORDS = sorted({word for text in (*TEXTS, *NAMES) for word in text.split()})
+SCORES = [float(score) for score in range(7, 0, -1)]
+Show = Callable[..., list[str]]
+
+
+def embed_one(text: str) -> list[float]:
+    return [float(word in text.split()) + 0.1 for word in WORDS]
+
+
+def embed(texts: list[str]) -> list[list[float]]:
+    return [embed_one(text) for text in texts]
+
+
+def names_of(query: str) -> list[str]:
+    assert query == QUERY
+    return NAMES
+
+
+def names_of_texts(query: str, texts: list[str]) -> list[str]:
+    assert list(texts) == TEXTS
+    return NAMES
+
+
+async def names_later(query: str) -> list[str]:
+    return NAMES
+
+
+def expected(k: int = 3, **options: Any) -> list[str]:
+    given: dict[str, Any] = {"subtopics": NAMES, "embed": embed} | options
+    return [TEXTS[i] for i in diversify(embed_one(QUERY), embed(TEXTS), k, scores=SCORES, **given).indices]
+
+
+class Model(Embeddings):
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        return embed(texts)
+
+    def embed_query(self, text: str) -> list[float]:
+        return embed_one(text)
+
+
+class Embedding(BaseEmbedding):
+    def _get_text_embedding(self, text: str) -> list[float]:
+        return embed_one(text)
+
+    def _get_query_embedding(self, query: str) -> list[float]:
+        return embed_one(query)
+
+    async def _aget_query_embedding(self, query: str) -> list[float]:
+        return embed_one(query)
+
+
+class Answers(MockLLM):
+    """Its answer is its system prompt."""
+
+    def complete(self, prompt: str, formatted: bool = False, **kwargs: Any) -> CompletionResponse:
+        return CompletionResponse(text=self.system_prompt)
+
+
+def langchain(later: bool = False, meta: Any = (), query: Any = QUERY, **options: Any) -> list[str]:
+    documents = [
+        Document(text, metadata={"score": score} | dict(meta)) for text, score in zip(TEXTS, SCORES, strict=True)
+    ]
+    given: dict[str, Any] = {"embeddings": Model(), "k": 3, "score_key": "score"} | options
+    compressor = DiverseCompressor(**given)
+    if later:
+        shown = asyncio.run(compressor.acompress_documents(documents, query))
+        chain = compressor.as_runnable().ainvoke({"query": query, "documents": documents})
+        assert asyncio.run(chain) == shown
+    else:
+        shown = compressor.compress_documents(documents, query)
+        assert compressor.as_runnable().invoke({"query": query, "documents": documents}) == shown
+    return [document.page_content for document in shown]
+
+
+def haystack(later: bool = False, meta: Any = (), query: Any = QUERY, **options: Any) -> list[str]:
+    documents = [
+        HaystackDocument(content=text, embedding=embed_one(text), score=score, meta=dict(meta))
+        for text, score in zip(TEXTS, SCORES, strict=True)
+    ]
+    given: dict[str, Any] = {"embedder": embed, "top_k": 3} | options
+    pipeline = Pipeline()
+    ranker = DiverseRanker(**given)
+    pipeline.add_component("ranker", ranker)
+    asked = {"documents": documents, "query": query, "query_embedding": embed_one(QUERY)}
+    found = asyncio.run(pipeline.run_async({"ranker": asked})) if later else pipeline.run({"ranker": asked})
+    return [document.content for document in found["ranker"]["documents"]]
+
+
+def llama_index(later: bool = False, meta: Any = (), query: Any = QUERY, **options: Any) -> list[str]:
+    nodes = [
+        NodeWithScore(node=TextNode(text=text, metadata=dict(meta)), score=score)
+        for text, score in zip(TEXTS, SCORES, strict=True)
+    ]
+    if meta:  # metadata would be embedded with the text
+        for each in nodes:
+            each.node.embedding = embed_one(each.node.text)
+    given: dict[str, Any] = {"embed_model": Embedding(), "top_n": 3} | options
+    postprocessor = DiversePostprocessor(**given)
+    bundle = None if query is None else QueryBundle(query)
+    if later:
+        shown = asyncio.run(postprocessor.apostprocess_nodes(nodes, bundle))
+    else:
+        shown = postprocessor.postprocess_nodes(nodes, bundle)
+    return [node.text for node in shown]
+
+
+def pyterrier(later: bool = False, meta: Any = (), query: Any = QUERY, **options: Any) -> list[str]:
+    assert not later
+    found = pd.DataFrame({"qid": "1", "query": query, "docno": TEXTS, "text": TEXTS, "score": SCORES})
+    found["doc_vec"], found["query_vec"] = embed(TEXTS), [embed_one(QUERY)] * 7
+    for column, value in dict(meta).items():
+        found[column] = [value] * 7
+    given: dict[str, Any] = {"k": 3, "embed": embed, "query_vectors": "query_vec"} | options
+    return list(DiverseReranker(**given).transform(found)["docno"])
+
+
+ADAPTERS: dict[str, tuple[Show, Any]] = {
+    "langchain": (langchain, lambda answer: FakeListChatModel(responses=[answer])),
+    "haystack": (haystack, MockChatGenerator),
+    "llama_index": (llama_index, lambda answer: Answers(system_prompt=answer)),
+    "pyterrier": (pyterrier, lambda answer: lambda prompt: answer),
+}
+EMBED = {"langchain": "embeddings", "haystack": "embedder", "llama_index": "embed_model", "pyterrier": "embed"}
+WEIGHT = {"langchain": "lambda_mult", "haystack": "diversity", "llama_index": "mmr_threshold", "pyterrier": "Lambda"}
+EVERY = pytest.mark.parametrize("adapter", ADAPTERS)
+LATER = pytest.mark.parametrize(
+    ("adapter", "later"), [(name, later) for name in ADAPTERS for later in (False, True)][:-1]
+)
+
+
+@LATER
+def test_the_librarys_own_fake_model_names_subtopics(adapter: str, later: bool, tmp_path: Path) -> None:
+    show, model = ADAPTERS[adapter]
+    assert len(set(expected()) & {"old car", "car price"}) == 1, "the initial ranking shows cats alone"
+    assert show(later, namer=model(LISTED)) == expected()
+    kept = Namer(model(json.dumps(NAMES)), cache=tmp_path)
+    assert [show(later, namer=kept), show(later, subtopics=kept)] == [expected()] * 2
+    assert len(list(tmp_path.iterdir())) == 1
+    for none in ({"namer": model("[]")}, {"subtopics": lambda query: None}):
+        assert show(later, **none) == TEXTS[:3]
+
+
+@LATER
+def test_a_function_names_subtopics(adapter: str, later: bool) -> None:
+    show, _ = ADAPTERS[adapter]
+    functions = [names_of, names_of_texts, lambda query: np.array(embed(NAMES))]
+    for names in functions + [names_later] * later:
+        assert show(later, subtopics=names) == expected()
+    assert show(later, subtopics=lambda query: ["cat", "car", "team"]) == expected()  # embedded as "jaguar: cat"
+
+
+@LATER
+@pytest.mark.parametrize("ranker", ["pm2", "xquad", "cautious"])
+@pytest.mark.parametrize("diversity", [None, 0.0, 0.5])
+def test_a_weight_and_rankers_that_use_subtopics(adapter: str, later: bool, ranker: str, diversity: Any) -> None:
+    show, model = ADAPTERS[adapter]
+    relevance = adapter != "haystack"
+    weight = {} if diversity is None else {WEIGHT[adapter]: 1 - diversity if relevance else diversity}
+    wanted = expected(ranker=ranker, diversity=diversity)
+    assert show(later, namer=model(LISTED), ranker=ranker, **weight) == wanted
+    if ranker == "cautious":  # which is what ranks where subtopics are named and no ranker is
+        assert show(later, namer=model(LISTED), **weight) == wanted
+
+
+@EVERY
+@pytest.mark.parametrize("value", [NAMES, tuple(NAMES), ["", "jaguar cat", "Jaguar  CAT", "jaguar car", "jaguar team"]])
+def test_subtopics_may_be_in_the_metadata(adapter: str, value: Any) -> None:
+    value = [name for name in value if name] if adapter == "pyterrier" else value
+    wanted = expected() if adapter != "pyterrier" else expected(subtopics=list(value))
+    assert ADAPTERS[adapter][0](meta={"senses": value}, subtopics="senses") == wanted
+
+
+def test_each_document_may_say_what_it_is_about() -> None:
+    """The texts of all documents are the subtopics."""
+    compressor = DiverseCompressor(embeddings=Model(), k=3, subtopics="about", score_key="score")
+    documents = [
+        Document(text, metadata={"score": score, "about": name})
+        for text, score, name in zip(TEXTS, SCORES, [*NAMES, *NAMES, None], strict=True)
+    ]
+    assert [document.page_content for document in compressor.compress_documents(documents, QUERY)] == expected()
+
+
+ASKED_WITHOUT = "no query text"
+
+
+@EVERY
+@pytest.mark.parametrize(("options", "error", "message"), [
+    ({"namer": "Sure, I can help with that."}, ValueError, "answered 'Sure, I can help with that.'"),
+    ({"namer": ""}, ValueError, "expected a JSON list of subtopics"),
+    ({"namer": 7}, TypeError, "llm must be a LangChain chat model"),
+    ({"namer": LISTED, "subtopics": names_of}, ValueError, "subtopics and namer were both given"),
+    ({"namer": LISTED, "ranker": "mmr"}, ValueError, "'MMR' cannot use subtopics; .*: xquad, pm2, cautious"),
+    ({"namer": LISTED, "query": None}, ValueError, ASKED_WITHOUT),
+    ({"namer": LISTED, "query": " "}, ValueError, ASKED_WITHOUT),
+    ({"subtopics": lambda query: 1 / 0}, ZeroDivisionError, "division by zero"),
+    ({"subtopics": lambda query: "cat"}, TypeError, "must give a list of texts or of vectors, got 'cat'"),
+    ({"subtopics": lambda query: np.ones((2, 3))}, ValueError, "subtopic_vectors has shape"),
+    ({"subtopics": names_later}, TypeError, "is asynchronous"),
+    ({"subtopics": 7}, (TypeError, KeyError), r"subtopics must be a key .*got int|missing_columns=\[7\]"),
+    ({"namer": LISTED, "unembedded": True}, ValueError, "subtopics are texts that a model names: give emb"),
+    ({"subtopics": names_of, "unembedded": True}, ValueError, r"subtopics are texts \('jaguar cat', ...\): give emb"),
+])  # fmt: skip
+def test_what_cannot_be_named_is_said(adapter: str, options: Any, error: Any, message: str) -> None:
+    show, model = ADAPTERS[adapter]
+    options = dict(options)
+    if isinstance(answer := options.get("namer"), str):
+        options["namer"] = model(answer)
+    if options.pop("unembedded", False):
+        options[EMBED[adapter]] = None
+        if adapter in ("langchain", "llama_index"):
+            options["meta"] = {"vector": embed_one("cat")}
+            options |= {"vector_key": "vector"} if adapter == "langchain" else {}
+    with pytest.raises(Exception, match=message) as found:  # Haystack raises its own, and says whose fault it was
+        show(**options)
+    assert isinstance(found.value, error) or isinstance(found.value.__cause__, error)
+
+
+def test_a_key_that_holds_no_texts_is_named() -> None:
+    for value in (7, [7], {"a": 1}):
+        refused(
+            lambda value=value: langchain(meta={"senses": value}, subtopics="senses"),
+            r"metadata\['senses'\] must",
+            TypeError,
+        )
+
+
+# What single libraries have of their own
+
+
+def test_langchains_batches_message_blocks_and_chains() -> None:
+    blocks = AIMessage([{"type": "text", "text": LISTED}])
+    assert Namer(GenericFakeChatModel(messages=iter([blocks])))(QUERY) == NAMES
+    chain = ChatPromptTemplate.from_messages([("system", "Be brief."), ("user", "{ask}")])
+    namer = Namer((lambda prompt: {"ask": prompt}) | chain | FakeListChatModel(responses=[LISTED, "[]"]))
+    assert namer.many([QUERY, "java", QUERY]) == [NAMES, [], NAMES]
+
+
+@pytest.mark.parametrize("embedder", [
+    MockTextEmbedder(embedding_fn=embed_one),
+    MockDocumentEmbedder(embedding_fn=embed_one),
+    embed,
+])  # fmt: skip
+def test_haystacks_embedders_generators_and_yaml(embedder: Any) -> None:
+    namer = MockChatGenerator(LISTED)
+    assert haystack(namer=namer, embedder=embedder) == haystack(True, namer=namer, embedder=embedder) == expected()
+    whole = Pipeline()
+    named = {"namer": namer} if embedder is not embed else {"subtopics": names_of}
+    whole.add_component("ranker", DiverseRanker(3, embedder=embedder, **named))
+    modules = ["srd_agents.integrations.haystack", "haystack.*", names_of.__module__]
+    again = Pipeline.loads(whole.dumps(), allowed_modules=modules)
+    assert again.to_dict() == whole.to_dict()
+    documents = [HaystackDocument(content=text, embedding=embed_one(text)) for text in TEXTS]
+    documents = [replace(each, score=score) for each, score in zip(documents, SCORES, strict=True)]
+    found = again.run({"ranker": {"documents": documents, "query": QUERY}})["ranker"]["documents"]
+    assert [document.content for document in found] == expected()
+    refused(
+        DiverseRanker(embedder=embed, namer=Namer(namer)).to_dict, "namer must be a component, a function", TypeError
+    )
+
+
+def test_llama_indexes_models_go_through_a_dictionary() -> None:
+    made = DiversePostprocessor(top_n=3, embed_model=Embedding(), subtopics="senses")
+    assert made.to_dict()["subtopics"] == "senses"
+
+
+def test_scikit_learn_takes_the_vectors_of_each_querys_subtopics() -> None:
+    search = DiverseNeighbors(3).fit(embed(TEXTS))
+    query, named = [embed_one("cat")], embed(NAMES)
+    cosines = [1 - distance for distance in search.nearest_.kneighbors(query, 7)[0][0]]
+    order = search.nearest_.kneighbors(query, 7)[1][0]
+    wanted = diversify(query[0], np.array(embed(TEXTS))[order], 3, scores=cosines, subtopics=named).indices
+    assert search.predict(query, subtopics=[named])[0].tolist() == order[wanted].tolist()
+    assert search.predict(query, subtopics=[None]).tolist() == search.predict(query).tolist()
+    assert search.predict(query, subtopics=[named]).tolist() != search.predict(query).tolist()
+    refused(lambda: search.predict(query, subtopics=[named] * 2), "expected subtopics of 1 queries .*got 2")
+    mmr = DiverseNeighbors(3, ranker="mmr").fit(embed(TEXTS))
+    refused(lambda: mmr.predict(query, subtopics=[named]), "'MMR' cannot use subtopics")
+
+
+# openai's own client, and a server on this machine that speaks its interface
+
+
+def recorded() -> dict[str, list[str]]:
+    """Lists that a large language model wrote, where they are; else one."""
+    path = Path(os.environ.get("SRD_DATA_DIR", ""), "named", "named-key-points.jsonl")
+    if "SRD_DATA_DIR" not in os.environ or not path.exists():
+        return {"1": NAMES}
+    rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    return {row["query_id"]: row["subtopics"] for row in rows}
+
+
+RECORDED = recorded()
+
+
+class Server(BaseHTTPRequestHandler):
+    def do_POST(self) -> None:
+        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        query_id = asked["messages"][0]["content"].splitlines()[0].rpartition("query ")[2]
+        message = {"role": "assistant", "content": "\n".join(f"- {name}" for name in RECORDED[query_id])}
+        choice = {"index": 0, "finish_reason": "stop", "message": message}
+        answer = {"id": "1", "object": "chat.completion", "created": 0, "model": asked["model"], "choices": [choice]}
+        body = json.dumps(answer).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Says nothing."""
+
+
+@pytest.fixture
+def url() -> Iterator[str]:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Server)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}/v1"
+    server.shutdown()
+    server.server_close()
+
+
+def test_openais_client_names_by_a_local_server(url: str) -> None:
+    waits = Namer(openai.OpenAI(base_url=url, api_key="none"), model="small", limit=20)
+    later = Namer(openai.AsyncOpenAI(base_url=url, api_key="none"), model="small", limit=20)
+    queries = [f"query {query_id}" for query_id in RECORDED]
+    assert waits.many(queries) == list(RECORDED.values())
+    for namer in (waits, later):
+        assert asyncio.run(namer.later(queries[-1])) == list(RECORDED.values())[-1]
+    refused(lambda: later(queries[0]), "small answers later", TypeError)

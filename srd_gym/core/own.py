@@ -55,7 +55,7 @@ def made_of(text: str) -> Any:
         call = ast.parse(f"f({match['arguments'] or ''})", mode="eval").body
         if not isinstance(call, ast.Call) or call.args:
             raise TypeError("its arguments have no names")
-        given = {keyword.arg: ast.literal_eval(keyword.value) for keyword in call.keywords}
+        given = {str(keyword.arg): ast.literal_eval(keyword.value) for keyword in call.keywords}
         return _OWN[match["path"]](**given)
     except (TypeError, ValueError, SyntaxError, RecursionError, MemoryError) as error:
         raise ValueError(f"{text}: {error}; write arguments as in {match['path']}(name=value)") from error

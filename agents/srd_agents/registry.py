@@ -19,8 +19,8 @@ from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Any
 
-from srd_agents.config import Config, config_from, read_model_config
-from srd_agents.learner import Learner
+from srd_agents.training.learner import Learner
+from srd_agents.training.options import Config, config_from, read_model_config
 from srd_gym.checks import unknown
 from srd_gym.core.own import add_own, is_own
 from srd_gym.files import PathLike
@@ -57,7 +57,7 @@ class RankerSpec:
     options: Mapping[str, Any] = field(default_factory=dict)
     """Values of the options that this name stands for, where they differ from the dataclass's defaults."""
     learns: bool = False
-    """Whether it must be fitted: the class is then a `srd_agents.learner.Learner`. Of another distribution's ranker the
+    """Whether it must be fitted: the class is then a `srd_agents.training.learner.Learner`. Of another distribution's ranker the
     registry asks the class."""
     needs: Sequence[str] = ()
     """What a topic must have to be ranked: "vectors", "texts", "subtopic vectors", "query", "retrieval order",
@@ -122,7 +122,7 @@ class RankerSpec:
         """Refuse what could not be fitted, or not be loaded again."""
         if not isinstance(made, Learner):
             raise TypeError(
-                f"ranker {self.name!r} is to be fitted, but {self.class_path} is no srd_agents.learner.Learner: "
+                f"ranker {self.name!r} is to be fitted, but {self.class_path} is no srd_agents.training.learner.Learner: "
                 "inherit from it; or, where nothing needs training, leave `fit` and learns=True out"
             )
         if made.config_class is not self.config_class:
@@ -167,7 +167,7 @@ class Registry(Mapping[str, RankerSpec]):
         Args:
             path: its name from now on.
             kind: called without arguments, or with an instance of the dataclass that its `config_class` is. One with
-                `fit` must be a `srd_agents.learner.Learner`.
+                `fit` must be a `srd_agents.training.learner.Learner`.
         """
         summary = (kind.__doc__ or "").partition("\n")[0]
         self.built_in[path] = RankerSpec(name=path, summary=summary, class_path=path, learns=hasattr(kind, "fit"))

@@ -14,8 +14,8 @@ from own_parts import Early, First, Gains
 from small_topics import refused
 
 from srd_agents import RANKERS, load_ranker, make_ranker
-from srd_agents.learner import Learner
 from srd_agents.testing import check_learner
+from srd_agents.training.learner import Learner
 from srd_gym.data import generate
 from srd_gym.pruning import KNN
 

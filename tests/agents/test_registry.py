@@ -15,8 +15,8 @@ from small_topics import judged_topic, refused
 
 import srd_agents.registry as registry
 from srd_agents import RANKERS, RankerSpec, load_ranker, make_ranker
-from srd_agents.config import Config
 from srd_agents.testing import check_learner
+from srd_agents.training.options import Config
 from srd_gym.data import generate
 from srd_gym.protocols import Ranker
 from srd_gym.testing import check_ranker
@@ -155,7 +155,7 @@ def test_an_announced_learner_learns_under_the_name_that_announces_it(tmp_path: 
 @pytest.mark.usefixtures("_announced")
 @pytest.mark.parametrize(("name", "message", "error"), [
     ("no-learner", "'no-learner' is to be fitted, but .*:Unfitted is no .*Learner: inherit from it", TypeError),
-    ("no-fit", "'no-fit' is to be fitted, but .*:RandomOrder is no srd_agents.learner.Learner", TypeError),
+    ("no-fit", "'no-fit' is to be fitted, but .*:RandomOrder is no srd_agents.training.learner.Learner", TypeError),
     ("other", "has the options .*:OtherConfig, but .*:Fitted reads those .* as NoisyLinearConfig; set", TypeError),
     ("no-torch", "no_such_library", ImportError),
 ])  # fmt: skip

@@ -51,15 +51,15 @@ def existing_file(path: PathLike, what: str, *, pipe: bool = False) -> Path:
         raise ValueError(f"{what}: {os.fspath(path)!r} holds a zero byte; no path can")
     found = Path(path)
     if not found.exists():
-        raise FileNotFoundError(f"{what}: no file at {found}; check the path")
+        raise FileNotFoundError(f"{what}: no file at {path}; check the path")
     if found.is_dir():
-        raise ValueError(f"{what}: {found} is a folder; expected a file")
+        raise ValueError(f"{what}: {path} is a folder; expected a file")
     if not found.is_file():
         if pipe:
             return found
-        raise ValueError(f"{what}: {found} is a pipe or a device; expected a file: write it to one first")
+        raise ValueError(f"{what}: {path} is a pipe or a device; expected a file: write it to one first")
     if found.stat().st_size == 0:
-        raise ValueError(f"{what}: {found} is empty; expected at least one line")
+        raise ValueError(f"{what}: {path} is empty; expected at least one line")
     return found
 
 

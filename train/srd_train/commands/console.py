@@ -78,6 +78,8 @@ def parsed(kind: type[Options], args: Sequence[str], prog: str) -> Options:
         ValueError: a negative seed.
     """
     description = inspect.cleandoc(kind.__doc__ or "")
+    if not {"-h", "--help"}.isdisjoint(args):
+        kind = _with_helps(kind)
     found = tyro.cli(kind, args=args, prog=prog, description=description, config=(tyro.conf.FlagCreatePairsOff,))
     if hasattr(found, "seed"):
         check_integer("--seed", found.seed, 0, 2**63 - 1)  # numpy would refuse it after the topics were read
@@ -85,7 +87,13 @@ def parsed(kind: type[Options], args: Sequence[str], prog: str) -> Options:
 
 
 def parsed_with_ranker(
-    kind: type[Options], config: Any, args: Sequence[str], prog: str, *, tuned: Collection[str] = ()
+    kind: type[Options],
+    config: Any,
+    args: Sequence[str],
+    prog: str,
+    *,
+    tuned: Collection[str] = (),
+    only: Collection[str] | None = None,
 ) -> tuple[Options, dict[str, Any]]:
     """A command's own options and those of a ranker, from one command line.
 
@@ -98,6 +106,7 @@ def parsed_with_ranker(
         args: as of `parsed`.
         prog: as of `parsed`.
         tuned: fields that are chosen on validation topics unless given.
+        only: fields to take; None takes all.
 
     Returns:
         The command's dataclass (with the ranker's fields), and the ranker's values without the tuned ones that were not
@@ -110,7 +119,7 @@ def parsed_with_ranker(
     hints, helps = get_type_hints(type(config)), _field_helps(type(config))
     made: list[tuple[str, Any, Any]] = []
     for entry in dataclasses.fields(config):
-        if entry.name in own:
+        if entry.name in own or (only is not None and entry.name not in only):
             continue
         field, default, text = hints[entry.name], getattr(config, entry.name), helps.get(entry.name, "")
         if entry.name in tuned:
@@ -123,6 +132,17 @@ def parsed_with_ranker(
     found: Any = parsed(both, args, prog)
     values = {name: getattr(found, name) for name, *_ in made}
     return found, {name: value for name, value in values.items() if value is not None or name not in tuned}
+
+
+def _with_helps(kind: type[Options]) -> type[Options]:
+    """The same options, as their help should show them: texts without the line ends of the code, no empty defaults."""
+    hints, helps = get_type_hints(kind, include_extras=True), _field_helps(kind)
+    made: list[tuple[str, Any, Any]] = []
+    for entry in dataclasses.fields(kind):  # type: ignore[arg-type]
+        empty = entry.default is None or entry.default is False or entry.default in ((), "")
+        shown = tyro.conf.arg(help=helps.get(entry.name), help_behavior_hint="" if empty else None)
+        made.append((entry.name, Annotated[hints[entry.name], shown], dataclasses.field(default=entry.default)))
+    return dataclasses.make_dataclass(kind.__name__, made, bases=(kind,), kw_only=True, frozen=True)
 
 
 def _field_helps(config_class: type[Any]) -> dict[str, str]:

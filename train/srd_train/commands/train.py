@@ -167,12 +167,12 @@ class TrainCommand:
                     time_budget=options.time_budget,
                     progress=on_progress,
                 )
-            except KeyboardInterrupt:
+            except KeyboardInterrupt as stop:
                 there = (options.out / STATE_FILE).exists()
-                output.notice(
-                    f"stopped; the same command with --resume goes on from the checkpoint in {options.out}"
+                stop.add_note(
+                    f"the same command with --resume goes on from the checkpoint in {options.out}"
                     if there
-                    else "stopped; there is no checkpoint yet, and the same command begins anew"
+                    else "there is no checkpoint yet, and the same command begins anew"
                 )
                 raise
             log((fitted.history or {}).get("records", ()))

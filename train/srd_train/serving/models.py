@@ -7,9 +7,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from srd_agents.config import CONFIG_FILE, SCHEMA_VERSION, check_type, read_model_config, versions, write_json
+from srd_agents.config import (
+    CONFIG_FILE,
+    SCHEMA_VERSION,
+    check_type,
+    config_from,
+    read_model_config,
+    versions,
+    write_json,
+)
 from srd_agents.fitting import STATE_FILE
-from srd_agents.registry import RankerSpec, find_untrained, import_own, load_trained
+from srd_agents.registry import RANKERS, RankerSpec, find_untrained, import_own, load_trained
 from srd_gym.data.lsa import LsaVectorizer
 from srd_gym.protocols import Ranker
 
@@ -40,7 +48,7 @@ def load_model(
 
     Args:
         name_or_folder: what `srd rank` was given.
-        config: options of a heuristic by name.
+        config: options of a heuristic by name, or those of a trained ranker's ranking (`Learner.ranking_with`).
         seed: of a heuristic that draws.
         trust: let a ranker by name, or code of one's own that a folder names ("module:NAME"), run.
 
@@ -57,9 +65,10 @@ def load_model(
         unfinished = (folder / STATE_FILE).is_file()
         what = "an unfinished training run; finish it with --resume" if unfinished else "no trained ranker; train one"
         raise ValueError(f"{folder} holds {what}: `srd train`")
-    content = read_model_config(folder)
-    import_own([content["ranker"], content["config"]], trust=trust)
-    ranker = load_trained(folder)
+    content = _content(folder, trust=trust)
+    ranker: Any = load_trained(folder)
+    if config:
+        ranker = ranker.ranking_with(**config)
     recorded = content["metadata"].get("test_query_ids")
     check_type(f"{folder / CONFIG_FILE}: test_query_ids", recorded, list[str] | None)
     return Model(
@@ -69,6 +78,33 @@ def load_model(
         vectorizer=saved_vectorizer(folder),
         finished=content["history"] is None or content["history"].get("stopped_by") is not None,
     )
+
+
+def ranking_options(folder: Path, *, trust: bool = False) -> tuple[Any, tuple[str, ...]]:
+    """The options that a trained ranker may rank with.
+
+    Args:
+        folder: a model folder.
+        trust: let code of one's own that the folder names run.
+
+    Returns:
+        (its options as it was trained, the names of those that may differ); (None, ()) where there are no such options.
+
+    Raises:
+        FileNotFoundError, ValueError: no folder of a trained ranker, or one that is not trusted.
+    """
+    content = _content(folder, trust=trust)
+    if content["ranker"] not in RANKERS or not (names := RANKERS[content["ranker"]].ranking_options):
+        return None, ()
+    kind = RANKERS[content["ranker"]].config_class
+    return config_from(kind, content["config"], f"ranker {content['ranker']!r} in {folder}"), names
+
+
+def _content(folder: Path, *, trust: bool) -> dict[str, Any]:
+    """What the config of a model folder says, and what it names imported."""
+    content = read_model_config(folder)
+    import_own([content["ranker"], content["config"]], trust=trust)
+    return content
 
 
 def saved_vectorizer(folder: Path) -> LsaVectorizer | None:

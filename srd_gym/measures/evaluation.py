@@ -116,10 +116,11 @@ def evaluate_run(qrels: Qrels | TopicSet, run: Run, measures: Iterable[str | Mea
             no topic in common.
     """
     wanted = _wanted(measures)
-    what, known = ("topics", _by_topics) if isinstance(qrels, TopicSet) else ("qrels", _by_qrels)
-    normalizer, judged, references = known(qrels, wanted)
+    known = _by_topics(qrels, wanted) if isinstance(qrels, TopicSet) else _by_qrels(qrels, wanted)
+    normalizer, judged, references = known
     unjudged = tuple(query_id for query_id in run.rankings if query_id not in judged)
     if len(unjudged) == len(run.rankings):
+        what = "topics" if isinstance(qrels, TopicSet) else "qrels"
         some = [next(iter(part), None) for part in (run.rankings, judged)]
         raise ValueError(
             f"no query of the run is judged (the run has {some[0]!r}, ...; the {what} have {some[1]!r}, ...); "

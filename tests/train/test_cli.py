@@ -66,8 +66,16 @@ def raising(error: BaseException) -> Any:
     return run
 
 
+def wrapped() -> Exception:
+    """What some libraries make of Ctrl-C while they are imported."""
+    error = RuntimeError("a library's own error")
+    error.__context__ = KeyboardInterrupt()
+    return error
+
+
 @pytest.mark.parametrize(("error", "code", "said"), [
     (KeyboardInterrupt(), 130, "interrupted"),
+    (wrapped(), 130, "error: interrupted; nothing is left half written"),
     (OSError(28, "No space left on device", "x.run"), 2, "No space left on device: x.run"),
     (ValueError("two\nlines"), 2, "error: two lines"),
     (ImportError("pip install it"), 2, "error: pip install it"),
@@ -173,10 +181,49 @@ def test_an_interrupt_while_packages_are_imported_is_one_line(tmp_path: Path) ->
     assert done == (130, "", "error: interrupted; nothing was begun\n")
 
 
+@pytest.mark.parametrize("library", ["raise ImportError('numpy cannot be imported')", "pass"])
+def test_an_interrupt_that_a_library_swallows_ends_the_command_too(tmp_path: Path, library: str) -> None:
+    stop = "import os, signal, time\ntry:\n    os.kill(os.getpid(), signal.SIGINT)\n    time.sleep(30)\n"
+    (tmp_path / "numpy.py").write_text(f"{stop}except KeyboardInterrupt:\n    {library}\n")
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])}
+    command = "from srd_train.__main__ import main; import sys; sys.exit(main())"
+    done = python("-c", command, "--version", env=environment)
+    assert done == (130, "", "error: interrupted; nothing was begun\n")
+
+
+def test_an_interrupt_while_code_from_text_runs_ends_with_130() -> None:
+    stop = "exec('import os, signal, time; os.kill(os.getpid(), signal.SIGINT); time.sleep(30)')"
+    command = f"def stop(_): {stop}\nfrom srd_train.commands.data import look\nlook.load_topics = stop\n"
+    command += "from srd_train.__main__ import main\nimport sys\nsys.exit(main())"
+    done = python("-c", command, "data", "describe", "words")
+    assert done == (130, "", "error: interrupted; nothing is left half written\n")
+
+
+def test_an_interrupt_while_a_run_is_awaited_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "qrels").write_text("1 1 a 1\n")
+    begin = "from srd_train.__main__ import main; import sys; sys.stderr.write('ready\\n'); sys.exit(main())"
+    words = [sys.executable, "-c", begin, "evaluate", "--qrels", tmp_path / "qrels", "--run", "-"]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr.readline() == "ready\n"
+        time.sleep(2)
+        process.send_signal(signal.SIGINT)
+        error = process.stderr.read()
+        assert process.wait(timeout=60) == 130
+    assert error.startswith("error: interrupted; nothing ")
+    assert error.count("\n") == 1
+
+
 def test_without_the_extra_the_command_names_it() -> None:
     hidden = "import sys; sys.modules['tyro'] = None; from srd_train.__main__ import main; sys.exit(main())"
     said = 'error: the command srd needs tyro: pip install "srd-gym[train]"\n'
     assert python("-c", hidden, "--help") == (2, "", said)
+
+
+def test_the_library_run_as_a_module_says_where_to_go() -> None:
+    code, said, error = python("-m", "srd_gym")
+    assert (code, error) == (0, "")
+    assert "srd --help" in said
+    assert "docs/index.md" in said
 
 
 def test_the_package_runs_as_the_command() -> None:

@@ -139,8 +139,8 @@ def _stopped(stop: KeyboardInterrupt, output: Output) -> int:
     """Say that a signal ended the command, and what its notes advise; the exit code that shells give to it."""
     number = number_of(stop)
     how = "interrupted" if number == signal.SIGINT else f"stopped by {signal.Signals(number).name}"
-    (advice, *_) = (*getattr(stop, "__notes__", ()), "nothing is left half written")
-    output.error(f"{how}; {advice}")
+    notes: list[str] = getattr(stop, "__notes__", ["nothing is left half written"])
+    output.error(f"{how}; {notes[0]}")
     return 128 + number
 
 

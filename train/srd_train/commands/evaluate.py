@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Any
 
 import tyro
 
@@ -64,7 +64,7 @@ class Evaluate:
         name, evaluation = self._evaluated()
         means = evaluation.mean(present_only=self.present_only)
         if self.json:
-            content = {"run": name} if name else {}
+            content: dict[str, Any] = {"run": name} if name else {}
             content |= {"measures": means, "topics": evaluation.topics, "missing": evaluation.missing}
             output.data(content | ({"per_topic": evaluation.per_topic} if self.per_topic else {}))
             return 0

@@ -44,8 +44,9 @@ def named_run(word: str) -> NamedRun:
     Raises:
         ValueError: an empty name, or an empty file name.
     """
-    name, equals, files = word.partition("=")
-    if os.path.exists(word) or not equals or "/" in name or "," in name:
+    before, equals, files = word.partition("=")
+    name: str | None = before
+    if os.path.exists(word) or not equals or "/" in before or "," in before:
         name, files = None, word
     several = (files,) if os.path.exists(files) else tuple(files.split(","))
     if name == "" or "" in several:

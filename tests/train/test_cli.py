@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -34,6 +35,16 @@ def test_every_help_teaches_with_an_example(srd: Srd, words: tuple[str, ...]) ->
     assert "Example" in shown
     assert f"srd {' '.join(words[:2] if words[0] == 'data' else words[:1])}" in shown
     assert "mdp-div" not in words or all(one in shown for one in ("--learning-rate", "Step size eta")), "a ranker's own"
+    assert not re.search(r"\(default: (None|False|\[\])?\)", shown), "an empty default says nothing"
+
+
+def test_help_has_whole_paragraphs(srd: Srd) -> None:
+    lines = [line.strip("│ ") for line in srd.works("evaluate", "--help").out.splitlines()]
+    begin = next(i for i, line in enumerate(lines) if line.startswith("--topics"))
+    assert " ".join(lines[begin : begin + 4]).split("  ", 1)[1].lstrip() == (
+        'In place of --qrels: a topic file (Parquet), "words", or "synthetic:PRESET[:TOPICS[:SEED]]". The ideal '
+        "ranking is that of the pool where every judged topic has one, else that of the candidates."
+    )
 
 
 @pytest.mark.parametrize("words", [(), ("data",), ("data", "build")])
@@ -191,11 +202,11 @@ def test_an_interrupt_that_a_library_swallows_ends_the_command_too(tmp_path: Pat
     assert done == (130, "", "error: interrupted; nothing was begun\n")
 
 
-def test_an_interrupt_while_code_from_text_runs_ends_with_130() -> None:
+def test_an_interrupt_while_code_from_text_runs_ends_with_130(tmp_path: Path) -> None:
     stop = "exec('import os, signal, time; os.kill(os.getpid(), signal.SIGINT); time.sleep(30)')"
-    command = f"def stop(_): {stop}\nfrom srd_train.commands.data import look\nlook.load_topics = stop\n"
-    command += "from srd_train.__main__ import main\nimport sys\nsys.exit(main())"
-    done = python("-c", command, "data", "describe", "words")
+    (tmp_path / "pyarrow.py").write_text(stop)
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])}
+    done = python("-m", "srd_train", "data", "describe", "words", env=environment)
     assert done == (130, "", "error: interrupted; nothing is left half written\n")
 
 

@@ -60,10 +60,8 @@ TREE = Group(
             {
                 "build": Group("Make a topic file from a data set.", _BUILD),
                 "describe": Leaf("srd_train.commands.data.look", "the statistics of a topic file", "Describe"),
-                "qrels": Leaf(
-                    "srd_train.commands.data.qrels", "write the labels of a topic file as TREC qrels", "Qrels"
-                ),
                 "head": Leaf("srd_train.commands.data.look", "the first topics of a topic file", "Head"),
+                "qrels": Leaf("srd_train.commands.data.qrels", "the labels of a topic file as TREC qrels", "Qrels"),
             },
         ),
         "train": Leaf("srd_train.commands.train", "train a ranker on a topic file"),

@@ -123,13 +123,13 @@ def _named(runs: Sequence[NamedRun], output: Output) -> dict[str, NamedRun]:
         if seen.setdefault(tuple(Path(file).resolve() for file in run.files), run) is not run:
             raise ValueError(f"{run.word} is given twice; expected each run once")
     often = Counter(run.name or run.file_name for run in runs)
-    named = {run.name or (run.file_name if often[run.file_name] == 1 else run.word): run for run in runs}
-    if len(named) < len(runs):
-        (name, _), *_ = Counter(run.name for run in runs if run.name).most_common(1)
-        raise ValueError(f"two runs have the name {name}; join the files of one run by commas: {name}=FILE,FILE")
-    if any(name == run.word != run.file_name for name, run in named.items()):
+    names = [run.name or (run.file_name if often[run.file_name] == 1 else run.word) for run in runs]
+    for name in names:
+        if names.count(name) > 1:
+            raise ValueError(f"two runs have the name {name}; join the files of one run by commas: {name}=FILE,FILE")
+    if any(name == run.word != run.file_name for name, run in zip(names, runs, strict=True)):
         output.notice("notice: some runs have files of one name; the table calls each by its path")
-    return named
+    return dict(zip(names, runs, strict=True))
 
 
 def _texts(paths: Sequence[str]) -> TopicSet | Mapping[str, TopicText] | None:

@@ -44,7 +44,7 @@ class Evaluate:
     trust: bool = False
     """Let --measures run code: "module:NAME@k", a measure of one's own."""
     json: bool = False
-    """Print JSON: measures (name -> mean), topics, missing, and with --per-topic per_topic."""
+    """Print JSON: measures (name -> mean), topics, missing, with --per-topic per_topic, and run where it has a NAME."""
 
     def execute(self, output: Output) -> int:
         """Score and show.

@@ -11,8 +11,8 @@ from typing import Annotated, Any, Literal
 
 import tyro
 
-from srd_agents.config import CONFIG_FILE
 from srd_agents.registry import RANKERS, find_untrained, import_own
+from srd_agents.training.options import CONFIG_FILE
 from srd_gym.trec_files import write_run
 from srd_train.commands.console import Output, SomeFile, overview, parsed, parsed_with_ranker
 from srd_train.serving.json_lines import rank_lines

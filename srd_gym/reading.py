@@ -66,13 +66,13 @@ def existing_file(path: PathLike, what: str, *, pipe: bool = False) -> Path:
     if not exists(found):
         raise FileNotFoundError(f"{what}: no file at {shown_text(str(found))}; check the path")
     if found.is_dir():
-        raise ValueError(f"{what}: {found} is a folder; expected a file")
+        raise ValueError(f"{what}: {path} is a folder; expected a file")
     if not found.is_file():
         if pipe:
             return found
-        raise ValueError(f"{what}: {found} is a pipe or a device; expected a file: write it to one first")
+        raise ValueError(f"{what}: {path} is a pipe or a device; expected a file: write it to one first")
     if found.stat().st_size == 0:
-        raise ValueError(f"{what}: {found} is empty; expected at least one line")
+        raise ValueError(f"{what}: {path} is empty; expected at least one line")
     return found
 
 

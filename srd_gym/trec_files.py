@@ -165,16 +165,16 @@ def write_run(
         ValueError: an id or tag that is empty or holds white space or control characters (the format cannot carry it),
             or a document twice; nothing is written.
     """
-    _check_word("the tag", tag)
+    check_word("run", "the tag", tag)
     with written_atomically(path) as temporary, temporary.open("w", encoding="utf-8", newline="\n") as stream:
         for query_id, doc_ids in rankings.items() if isinstance(rankings, Mapping) else rankings:
-            _check_word("query id", query_id)
+            check_word("run", "query id", query_id)
             if len(set(doc_ids)) < len(doc_ids):
                 raise ValueError(
                     f"run: a document comes twice for query {shown(query_id)}; a ranking holds each document once"
                 )
             for rank, doc_id in enumerate(doc_ids, start=1):
-                _check_word("document id", doc_id)
+                check_word("run", "document id", doc_id)
                 stream.write(f"{query_id} Q0 {doc_id} {rank} {len(doc_ids) + 1 - rank} {tag}\n")
 
 
@@ -317,12 +317,16 @@ def _score(text: str, path: PathLike, number: int) -> float:
     return value
 
 
-def _check_word(what: str, value: str) -> None:
-    """Refuse what the run format cannot carry: its fields are separated by white space and its lines by line ends."""
+def check_word(what: str, name: str, value: str) -> None:
+    """Refuse what TREC files cannot carry: their fields are separated by white space and their lines by line ends.
+
+    Raises:
+        ValueError: a value that is empty or holds white space or control characters.
+    """
     bad = next((c for c in value if c.isspace() or unicodedata.category(c) in {"Cc", "Cs"}), None)
     if bad is not None or not value:
         found = "is empty" if not value else f"holds {shown(bad)}"
         raise ValueError(
-            f"run: {what} {shown(value)} {found}; a TREC run separates fields by white space, so ids and tag need "
+            f"{what}: {name} {shown(value)} {found}; TREC files separate fields by white space, so ids and tags need "
             "at least one character and no white space or control characters: rename it"
         )

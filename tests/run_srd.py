@@ -2,13 +2,29 @@
 
 from __future__ import annotations
 
+import io
 import json
+import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import pytest
 
 from srd_train.cli import TREE, Group, main
+
+Feed = Callable[[bytes | None], None]
+"""Puts bytes into standard input; None closes it."""
+
+
+def feed_to(patch: pytest.MonkeyPatch) -> Feed:
+    """What puts bytes into standard input, as a process has it."""
+
+    def put(content: bytes | None) -> None:
+        stream = None if content is None else io.TextIOWrapper(io.BytesIO(content), encoding="utf-8")
+        patch.setattr(sys, "stdin", stream)
+
+    return put
 
 
 @dataclass(frozen=True)

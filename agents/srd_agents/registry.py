@@ -85,6 +85,11 @@ class RankerSpec:
         """The class, imported now (a learner's imports torch)."""
         return _imported(self.class_path, self.name)
 
+    @property
+    def ranking_options(self) -> tuple[str, ...]:
+        """Options of a trained ranker that may differ from those of its training (`RANKING_OPTIONS` of its config)."""
+        return getattr(self.config_class, "RANKING_OPTIONS", ())
+
     def configure(self, **overrides: Any) -> Any:
         """The options, with these values in place of the name's own.
 

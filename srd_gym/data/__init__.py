@@ -26,7 +26,7 @@ from srd_gym.data.splits import read_folds
 from srd_gym.data.streams import DataNotice
 from srd_gym.data.synthetic import PRESETS, generate
 from srd_gym.data.texts import load_texts
-from srd_gym.data.trec import load_trec, read_topics_xml
+from srd_gym.data.trec import load_trec, read_topics_xml, write_qrels
 from srd_gym.data.vectors import VectorTable, embed_texts, read_vectors
 from srd_gym.data.wordnet import load_wordnet
 from srd_gym.files import PathLike
@@ -58,6 +58,7 @@ __all__ = [
     "read_topics_xml",
     "read_vectors",
     "simulate_vectors",
+    "write_qrels",
     "write_run",
     "write_topics",
 ]

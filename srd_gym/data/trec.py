@@ -19,10 +19,10 @@ from defusedxml.common import DefusedXmlException
 from srd_gym.checks import as_scores
 from srd_gym.data.attach import Missing, attach_files
 from srd_gym.data.streams import entries, tell, text_of
-from srd_gym.files import PathLike
+from srd_gym.files import PathLike, written_atomically
 from srd_gym.reading import open_binary, shown
 from srd_gym.topic import GradeArray, Topic, TopicSet
-from srd_gym.trec_files import Paths, Run, TopicQrels, claim_query, path_list, read_qrels, read_run
+from srd_gym.trec_files import Paths, Run, TopicQrels, check_word, claim_query, path_list, read_qrels, read_run
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
@@ -210,6 +210,59 @@ def judged_fields(qrels: TopicQrels | None, doc_ids: Sequence[str], listed: Iter
         "pool": judgment_rows(qrels, qrels.doc_ids, subtopic_ids),
         "pool_ids": qrels.doc_ids,
     }
+
+
+def write_qrels(path: PathLike, topics: TopicSet) -> None:
+    """Write the labels of topics as diversity qrels, whole or not at all: a line for each document and subtopic.
+
+    The documents are those of the pool where every judged topic has one, else the candidates. A run then scores by the
+    file what it scores by the topics (`srd_gym.measures.evaluate_run`). A judged topic without subtopics gets lines of
+    a subtopic 0 that nothing is relevant to. Topics that are not judged are left out, and subtopic weights, which the
+    format cannot carry, with a `DataNotice` each.
+
+    Args:
+        path: the file to write; an existing one is replaced once the new one is complete.
+        topics: the topics.
+
+    Raises:
+        ValueError: no topic is judged; an id that is empty or holds white space or control characters; or a candidate
+            that is judged otherwise than in the pool. Nothing is written.
+    """
+    judged = [(topic, topic.judgments) for topic in topics if topic.judgments is not None]
+    if not judged:
+        raise ValueError(f"qrels: no topic of {topics.name!r} is judged, so that there is nothing to write")
+    tell(topics.name, "topics are not judged, and are left out", [t.query_id for t in topics if not t.labelled])
+    weighted = [topic.query_id for topic, _ in judged if topic.subtopic_weights is not None]
+    tell(topics.name, "topics have subtopic weights, which qrels cannot carry: there each subtopic counts 1", weighted)
+    with written_atomically(path) as temporary, temporary.open("w", encoding="utf-8", newline="\n") as stream:
+        for topic, judgments in judged:
+            found = _qrels_of(topic, judgments, by_pool=topics.has_pool)
+            check_word("qrels", "query id", topic.query_id)
+            for name, ids in (("subtopic id", found.subtopic_ids), ("document id", found.doc_ids)):
+                for one in ids:
+                    check_word("qrels", f"topic {shown(topic.query_id)}: {name}", one)
+            for doc_id, row in zip(found.doc_ids, found.judgments.tolist(), strict=True):
+                for subtopic_id, judgment in zip(found.subtopic_ids, row, strict=True):
+                    stream.write(f"{topic.query_id} {subtopic_id} {doc_id} {judgment}\n")
+
+
+def _qrels_of(topic: Topic, judgments: GradeArray, *, by_pool: bool) -> TopicQrels:
+    """The labels of a topic that has these judgments, with at least one document and one subtopic."""
+    doc_ids, subtopic_ids = topic.doc_ids, topic.subtopic_ids
+    if by_pool and topic.pool is not None and topic.pool_ids is not None:
+        pool = TopicQrels(doc_ids=topic.pool_ids, subtopic_ids=subtopic_ids, judgments=topic.pool)
+        differs = np.maximum(judgment_rows(pool, doc_ids, subtopic_ids), 0) != np.maximum(judgments, 0)
+        if differs.any():
+            row, column = np.argwhere(differs)[0]
+            raise ValueError(
+                f"qrels: topic {shown(topic.query_id)}: candidate {shown(doc_ids[row])} is not judged as in the "
+                f"pool for subtopic {shown(subtopic_ids[column])}; a qrels file has one judgment of a document"
+            )
+        if pool.doc_ids:
+            doc_ids, judgments = pool.doc_ids, pool.judgments
+    if not subtopic_ids:
+        subtopic_ids, judgments = ("0",), np.zeros((len(doc_ids), 1), np.int8)
+    return TopicQrels(doc_ids=doc_ids, subtopic_ids=subtopic_ids, judgments=judgments)
 
 
 def _with_texts(topics: TopicSet, paths: Paths) -> TopicSet:

@@ -101,54 +101,92 @@ def evaluate(
         for topic in judged
         if topic.judgments is not None and topic.query_id in rankings
     }
-    by_normalizer = {
-        each: {topic.query_id: Reference.of(topic, each) for topic in judged}
-        for each in {m.normalizer or chosen for m in wanted.values()}
-    }
     unjudged = tuple(query_id for query_id in rankings if query_id not in rows)
-    return _scored(wanted, rows, by_normalizer, chosen, unjudged)
+    return _scored(wanted, rows, _references(judged, wanted, chosen), chosen, unjudged)
 
 
-def evaluate_run(qrels: Qrels, run: Run, measures: Iterable[str | Measure]) -> Evaluation:
-    """Score a run against diversity qrels: TREC files alone, no candidates or vectors needed.
+def evaluate_run(qrels: Qrels | TopicSet, run: Run, measures: Iterable[str | Measure]) -> Evaluation:
+    """Score a run against diversity qrels (TREC files alone, no candidates or vectors needed), or a topic set's labels.
 
-    Documents that the qrels do not hold are not relevant. Every topic of the qrels counts. The ideal is the official
-    one, over the pool.
+    Documents that are not judged are not relevant. Every judged topic counts. The ideal is the official one, over the
+    pool; of a topic set, over the candidates where a judged topic has no pool.
 
     Args:
-        qrels: from `srd_gym.data.trec.read_qrels`.
-        run: from `srd_gym.data.trec.read_run`; its order is scored.
+        qrels: from `srd_gym.data.read_qrels`, or a topic set.
+        run: from `srd_gym.data.read_run`; its order is scored.
         measures: measures or their notation; all but NRBP, nNRBP and MAP_IA must have a cutoff.
 
     Raises:
-        ValueError: no measure, a measure without a cutoff or with normalizer="candidates", or no topic in common.
+        ValueError: no measure, a measure without a cutoff, one with a normalizer that qrels or topics do not have, or
+            no topic in common.
     """
     wanted = _wanted(measures)
-    for name, each in wanted.items():
-        if each.normalizer == "candidates":
-            raise ValueError(f"{name}: TREC files have no candidates; a run is scored with normalizer='pool'")
-    unjudged = tuple(query_id for query_id in run.rankings if query_id not in qrels.topics)
+    known = _by_topics(qrels, wanted) if isinstance(qrels, TopicSet) else _by_qrels(qrels, wanted)
+    normalizer, judged, references = known
+    unjudged = tuple(query_id for query_id in run.rankings if query_id not in judged)
     if len(unjudged) == len(run.rankings):
-        some = [next(iter(part), None) for part in (run.rankings, qrels.topics)]
+        what = "topics" if isinstance(qrels, TopicSet) else "qrels"
+        some = [next(iter(part), None) for part in (run.rankings, judged)]
         raise ValueError(
-            f"no query of the run is judged (the run has {shown(some[0])}, ...; the qrels have {shown(some[1])}, ...); "
-            "check that run and qrels belong together"
+            f"no query of the run is judged (the run has {shown(some[0])}, ...; the {what} have {shown(some[1])}, "
+            f"...); check that run and {what} belong together"
         )
-    references: dict[str, Reference] = {}
     rows: dict[str, _Ranked] = {}
     cutoffs = [each.cutoff for each in wanted.values()]
     longest = None if None in cutoffs else max(filter(None, cutoffs))  # ranks that some measure looks at; None: all
-    for query_id, judged in qrels.topics.items():
-        references[query_id] = Reference(judged.judgments, judged.doc_ids)
+    for query_id, (doc_ids, judgments) in judged.items():
         if query_id in run.rankings:
-            position = {doc_id: row for row, doc_id in enumerate(judged.doc_ids)}
-            ranking = np.array(
-                [position.get(doc_id, -1) for doc_id in run.rankings[query_id][:longest]], dtype=np.int64
-            )
-            rows[query_id] = judged.judgments, ranking
-    grades = ((query_id, judged.judgments) for query_id, judged in qrels.topics.items())
-    tell_irrelevant("qrels", grades, [each.rel for each in wanted.values()])
-    return _scored(wanted, rows, {"pool": references}, "pool", unjudged)
+            position = {doc_id: row for row, doc_id in enumerate(doc_ids)}
+            ranking = [position.get(doc_id, -1) for doc_id in run.rankings[query_id][:longest]]
+            rows[query_id] = judgments, np.array(ranking, dtype=np.int64)
+    grades = ((query_id, judgments) for query_id, (_, judgments) in judged.items())
+    what = f"topic set {shown(qrels.name)}" if isinstance(qrels, TopicSet) else "qrels"
+    tell_irrelevant(what, grades, [each.rel for each in wanted.values()])
+    return _scored(wanted, rows, references, normalizer, unjudged)
+
+
+_Known = tuple[Normalizer, dict[str, tuple[tuple[str, ...], GradeArray]], dict[Normalizer, dict[str, Reference]]]
+"""What a run is scored by: the normalizer, each topic's judged documents with their judgments, and its references."""
+
+
+def _by_qrels(qrels: Qrels, wanted: Mapping[str, Measure]) -> _Known:
+    """What TREC files know."""
+    for name, each in wanted.items():
+        if each.normalizer == "candidates":
+            raise ValueError(f"{name}: TREC files have no candidates; a run is scored with normalizer='pool'")
+    judged = {query_id: (topic.doc_ids, topic.judgments) for query_id, topic in qrels.topics.items()}
+    return "pool", judged, {"pool": {query_id: Reference(rows, ids) for query_id, (ids, rows) in judged.items()}}
+
+
+def _by_topics(topics: TopicSet, wanted: Mapping[str, Measure]) -> _Known:
+    """What a topic set knows: judgments of candidates, and of the pool where every judged topic has one.
+
+    Raises:
+        ValueError: no topic is judged.
+    """
+    if not any(topic.labelled for topic in topics):
+        raise ValueError(f"no topic of {shown(topics.name)} is judged, so that no run can be scored by them")
+    normalizer = default_normalizer(topics)
+    judged = {}
+    for topic in topics:
+        if topic.judgments is None:
+            continue
+        ids, rows = topic.doc_ids, topic.judgments
+        if normalizer == "pool" and topic.pool is not None and topic.pool_ids is not None:
+            candidates = set(ids)
+            others = [row for row, doc_id in enumerate(topic.pool_ids) if doc_id not in candidates]
+            ids += tuple(topic.pool_ids[row] for row in others)
+            rows = np.concatenate([rows, topic.pool[others]])
+        judged[topic.query_id] = ids, rows
+    return normalizer, judged, _references([topic for topic in topics if topic.labelled], wanted, normalizer)
+
+
+def _references(
+    judged: Sequence[Topic], wanted: Mapping[str, Measure], normalizer: Normalizer
+) -> dict[Normalizer, dict[str, Reference]]:
+    """The references of judged topics, for each normalizer that a measure asks for."""
+    asked = {each.normalizer or normalizer for each in wanted.values()}
+    return {each: {topic.query_id: Reference.of(topic, each) for topic in judged} for each in asked}
 
 
 def _wanted(measures: Iterable[str | Measure]) -> dict[str, Measure]:

@@ -11,11 +11,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from small_topics import refused
+from small_topics import alone, bare_topic, refused, small_topic
 from sound_files import TREC, write
 
 from srd_gym.data.streams import DataNotice
-from srd_gym.data.trec import load_trec
+from srd_gym.data.trec import load_trec, write_qrels
+from srd_gym.topic import Topic, TopicSet
 from srd_gym.trec_files import read_qrels, read_run, write_run
 
 
@@ -114,6 +115,36 @@ def test_what_a_run_cannot_carry_is_refused(
 ) -> None:
     path = put(tmp_path / "run", "old")
     refused(lambda: write_run(path, {"0": ["fine"], **rankings}, tag), message)
+    assert [p.read_text() for p in tmp_path.iterdir()] == ["old"], "nothing half written, nothing left behind"
+
+
+# qrels of topics
+
+
+def test_topics_become_qrels_and_these_the_same_topics(files: dict[str, Path], tmp_path: Path) -> None:
+    topics = load_trec(**files)
+    write_qrels(tmp_path / "again", topics)
+    again = load_trec(**{**files, "qrels": tmp_path / "again"})
+    assert again.fingerprint == topics.fingerprint
+    without_pool = small_topic([[1, 0], [-2, 3]])
+    unjudged = bare_topic(2, "2")
+    with pytest.warns(DataNotice, match="1 topics are not judged, and are left out: '2'"):
+        write_qrels(tmp_path / "qrels", TopicSet([without_pool, unjudged], name="two"))
+    assert (tmp_path / "qrels").read_text() == "1 1 a 1\n1 2 a 0\n1 1 b -2\n1 2 b 3\n"
+    with pytest.warns(DataNotice, match="1 topics have subtopic weights, which qrels cannot carry"):
+        write_qrels(tmp_path / "qrels", alone(small_topic(subtopic_weights=[1, 2])))
+
+
+@pytest.mark.parametrize(("topic", "message"), [
+    (bare_topic(), "no topic of 'one' is judged, so that there is nothing to write"),
+    (small_topic(query_id="a b"), r"qrels: query id 'a b' holds ' '.*rename it"),
+    (small_topic(subtopic_ids=("", "2")), "qrels: topic '1': subtopic id '' is empty"),
+    (small_topic(doc_ids=("a", "b\t")), r"qrels: topic '1': document id 'b\\t' holds '\\t'"),
+    (small_topic(pool=[[1, 0]], pool_ids=("a",)), "candidate 'b' is not judged as in the pool for subtopic '2'"),
+])  # fmt: skip
+def test_what_qrels_cannot_carry_is_refused(tmp_path: Path, topic: Topic, message: str) -> None:
+    path = put(tmp_path / "qrels", "old")
+    refused(lambda: write_qrels(path, alone(topic)), message)
     assert [p.read_text() for p in tmp_path.iterdir()] == ["old"], "nothing half written, nothing left behind"
 
 

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 from golden.make_indri_golden import AT_CUTOFF, WHOLE_LIST
-from small_topics import alone, bare_topic, refused, small_topic
+from small_topics import WIDTH, alone, bare_topic, random_topics, refused, small_topic
 
+from srd_gym.data import write_qrels
 from srd_gym.measures import MEASURES, Reference, default_normalizer, evaluate, evaluate_run, measure, references
 from srd_gym.topic import TopicSet
 from srd_gym.trec_files import Qrels, Run, TopicQrels, read_qrels, read_run
@@ -129,6 +130,63 @@ def trec(tmp_path: Path) -> tuple[Qrels, Run]:
     (tmp_path / "qrels").write_text(QRELS)
     (tmp_path / "run").write_text(RUN)
     return read_qrels(tmp_path / "qrels"), read_run(tmp_path / "run")
+
+
+ALL = [str(measure(name).at(5)) for name in MEASURES] + ["alpha_nDCG(alpha=0.3)@9", "alpha_nDCG(rel=2)@4"]
+
+
+def pooled(topics: TopicSet, generator: np.random.Generator) -> TopicSet:
+    """The topics with a pool of their candidates and some more documents, no weights, and one without subtopics."""
+    found = []
+    for topic in topics:
+        more = generator.integers(-2, 3, (4, topic.n_subtopics))
+        ids = (*topic.doc_ids, *(f"{topic.query_id}-more{i}" for i in range(4)))
+        pool = np.concatenate([topic.judgments, more])
+        order = generator.permutation(len(ids))[: generator.integers(1, len(ids) + 1)]
+        judgments = np.where(np.isin(np.arange(topic.n_candidates), order)[:, None], topic.judgments, 0)
+        pool_ids = tuple(ids[i] for i in order)
+        changes = {"judgments": judgments, "pool": pool[order], "pool_ids": pool_ids, "subtopic_weights": None}
+        found.append(replace(topic, **changes))
+    nothing = {"pool": np.zeros((0, 0)), "pool_ids": (), "doc_vectors": np.zeros((2, WIDTH))}
+    found.append(small_topic(np.zeros((2, 0)), "none", **nothing))
+    return TopicSet(found, name="pooled")
+
+
+def some_run(topics: TopicSet, generator: np.random.Generator) -> Run:
+    """Rankings of all but the first topic, of candidates, documents of the pool and others."""
+    rankings = {"elsewhere": ("a",)}
+    for topic in topics[1:]:
+        ids = [*dict.fromkeys(topic.doc_ids + (topic.pool_ids or ())), "unknown"]
+        rankings[topic.query_id] = tuple(ids[i] for i in generator.permutation(len(ids)))
+    return Run(rankings=rankings, scores={})
+
+
+@pytest.mark.parametrize("by_pool", [True, False])
+@pytest.mark.parametrize("seed", range(8))
+def test_a_run_scores_by_topics_what_it_scores_by_their_qrels(seed: int, by_pool: bool, tmp_path: Path) -> None:
+    generator = np.random.default_rng(seed)
+    topics = pooled(random_topics(seed), generator)
+    if not by_pool:  # one topic without a pool is enough
+        topics = topics.replace(replace(t, pool=None, pool_ids=None) if t.query_id == "q2" else t for t in topics)
+    run = some_run(topics, generator)
+    write_qrels(tmp_path / "qrels", topics)
+    ours, theirs = (evaluate_run(each, run, ALL) for each in (topics, read_qrels(tmp_path / "qrels")))
+    assert ours.normalizer == ("pool" if by_pool else "candidates")
+    assert ours.missing_topics == theirs.missing_topics == ("q0",)
+    assert ours.unjudged == theirs.unjudged == ("elsewhere",)
+    for query_id, scores in ours.per_topic.items():
+        assert scores == pytest.approx(theirs.per_topic[query_id], rel=0, abs=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_run_scores_by_topics_as_the_candidates_that_it_ranks(seed: int) -> None:
+    topics = random_topics(seed, unlabelled=True)
+    assert any(topic.subtopic_weights is not None for topic in random_topics(0))
+    rankings = {topic.query_id: np.random.default_rng(seed).permutation(topic.n_candidates) for topic in topics}
+    run = Run(rankings={t.query_id: tuple(t.doc_ids[i] for i in rankings[t.query_id]) for t in topics}, scores={})
+    assert evaluate_run(topics, run, ALL) == evaluate(topics, rankings, ALL)
+    refused(lambda: evaluate_run(alone(bare_topic()), run, ALL), "no topic of 'one' is judged")
+    refused(lambda: evaluate_run(alone(small_topic()), run, ALL), "the topics have '1', ...")
 
 
 def test_a_missing_ranking_counts_0_and_an_unjudged_one_nothing(trec: tuple[Qrels, Run]) -> None:

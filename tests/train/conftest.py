@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from made_results import run_small
-from run_srd import Srd
+from run_srd import Feed, Srd, feed_to
 
 from srd_gym.data import load_topics
 from srd_gym.data.parquet import write_topics
@@ -18,6 +18,12 @@ from studies.__main__ import TREE
 def srd(capsys: pytest.CaptureFixture[str]) -> Srd:
     """Runs the command in this process."""
     return Srd(capsys)
+
+
+@pytest.fixture
+def feed(monkeypatch: pytest.MonkeyPatch) -> Feed:
+    """Puts bytes into standard input."""
+    return feed_to(monkeypatch)
 
 
 @pytest.fixture

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -35,6 +36,16 @@ def test_every_help_teaches_with_an_example(srd: Srd, words: tuple[str, ...]) ->
     assert "Example" in shown
     assert f"srd {' '.join(words[:2] if words[0] == 'data' else words[:1])}" in shown
     assert "mdp-div" not in words or all(one in shown for one in ("--learning-rate", "Step size eta")), "a ranker's own"
+    assert not re.search(r"\(default: (None|False|\[\])?\)", shown), "an empty default says nothing"
+
+
+def test_help_has_whole_paragraphs(srd: Srd) -> None:
+    lines = [line.strip("│ ") for line in srd.works("evaluate", "--help").out.splitlines()]
+    begin = next(i for i, line in enumerate(lines) if line.startswith("--topics"))
+    assert " ".join(lines[begin : begin + 4]).split("  ", 1)[1].lstrip() == (
+        'In place of --qrels: a topic file (Parquet), "words", or "synthetic:PRESET[:TOPICS[:SEED]]". The ideal '
+        "ranking is that of the pool where every judged topic has one, else that of the candidates."
+    )
 
 
 @pytest.mark.parametrize("words", [(), ("data",), ("data", "build")])
@@ -67,8 +78,16 @@ def raising(error: BaseException) -> Any:
     return run
 
 
+def wrapped() -> Exception:
+    """What some libraries make of Ctrl-C while they are imported."""
+    error = RuntimeError("a library's own error")
+    error.__context__ = KeyboardInterrupt()
+    return error
+
+
 @pytest.mark.parametrize(("error", "code", "said"), [
     (KeyboardInterrupt(), 130, "interrupted"),
+    (wrapped(), 130, "error: interrupted; nothing is left half written"),
     (OSError(28, "No space left on device", "x.run"), 2, "No space left on device: x.run"),
     (ValueError("two\nlines"), 2, "error: two lines"),
     (ImportError("pip install it"), 2, "error: pip install it"),
@@ -219,10 +238,49 @@ def test_an_interrupt_while_packages_are_imported_is_one_line(tmp_path: Path) ->
     assert done == (130, "", "error: interrupted; nothing was begun\n")
 
 
+@pytest.mark.parametrize("library", ["raise ImportError('numpy cannot be imported')", "pass"])
+def test_an_interrupt_that_a_library_swallows_ends_the_command_too(tmp_path: Path, library: str) -> None:
+    stop = "import os, signal, time\ntry:\n    os.kill(os.getpid(), signal.SIGINT)\n    time.sleep(30)\n"
+    (tmp_path / "numpy.py").write_text(f"{stop}except KeyboardInterrupt:\n    {library}\n")
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])}
+    command = "from srd_train.__main__ import main; import sys; sys.exit(main())"
+    done = python("-c", command, "--version", env=environment)
+    assert done == (130, "", "error: interrupted; nothing was begun\n")
+
+
+def test_an_interrupt_while_code_from_text_runs_ends_with_130(tmp_path: Path) -> None:
+    stop = "exec('import os, signal, time; os.kill(os.getpid(), signal.SIGINT); time.sleep(30)')"
+    (tmp_path / "pyarrow.py").write_text(stop)
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])}
+    done = python("-m", "srd_train", "data", "describe", "words", env=environment)
+    assert done == (130, "", "error: interrupted; nothing is left half written\n")
+
+
+def test_an_interrupt_while_a_run_is_awaited_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "qrels").write_text("1 1 a 1\n")
+    begin = "from srd_train.__main__ import main; import sys; sys.stderr.write('ready\\n'); sys.exit(main())"
+    words = [sys.executable, "-c", begin, "evaluate", "--qrels", tmp_path / "qrels", "--run", "-"]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr.readline() == "ready\n"
+        time.sleep(2)
+        process.send_signal(signal.SIGINT)
+        error = process.stderr.read()
+        assert process.wait(timeout=60) == 130
+    assert error.startswith("error: interrupted; nothing ")
+    assert error.count("\n") == 1
+
+
 def test_without_the_extra_the_command_names_it() -> None:
     hidden = "import sys; sys.modules['tyro'] = None; from srd_train.__main__ import main; sys.exit(main())"
     said = 'error: the command srd needs tyro: pip install "srd-gym[cli]"\n'
     assert python("-c", hidden, "--help") == (2, "", said)
+
+
+def test_the_library_run_as_a_module_says_where_to_go() -> None:
+    code, said, error = python("-m", "srd_gym")
+    assert (code, error) == (0, "")
+    assert "srd --help" in said
+    assert "docs/index.md" in said
 
 
 def test_the_package_runs_as_the_command() -> None:

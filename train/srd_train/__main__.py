@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import sys
+from types import FrameType
+from typing import NoReturn
 
 _SIGNALLED = 128
 """Exit codes above this are of signals."""
@@ -17,20 +20,26 @@ def main() -> int:
         The exit code.
     """
     _open_closed_streams()
+    # The imports take a second or two. An interrupt ends the process at once, as libraries wrap or swallow errors.
+    before = signal.getsignal(signal.SIGINT)
+    if before is signal.default_int_handler:
+        signal.signal(signal.SIGINT, _end)
     try:
-        from srd_train.cli import main as run  # the imports take a second or two, in which Ctrl-C should not trace back
-
-        code = run()
-    except KeyboardInterrupt:
-        sys.stderr.write("error: interrupted; nothing was begun\n")
-        return 130
+        from srd_train.cli import main as run
     except ModuleNotFoundError as error:
         if error.name != "tyro":  # the first that is imported of what the extra brings
             raise
         sys.stderr.write('error: the command srd needs tyro: pip install "srd-gym[cli]"\n')
         return 2
-    if code > _SIGNALLED and "ray" in sys.modules:
-        # Ray that was stopped while it started aborts the process as Python ends; its own processes end with this one.
+    finally:
+        if before is signal.default_int_handler:
+            signal.signal(signal.SIGINT, before)
+    try:
+        code = run()
+    except KeyboardInterrupt:  # a second one, while the command says that it was interrupted
+        code = _SIGNALLED + signal.SIGINT
+    if code > _SIGNALLED:
+        # Python would kill itself where an interrupt came while it ran code from text, and Ray aborts the process.
         with contextlib.suppress(OSError):  # nobody reads any more
             sys.stdout.flush()
             sys.stderr.flush()
@@ -48,6 +57,13 @@ def _open_closed_streams() -> None:
             stream = open(os.devnull, mode, encoding="utf-8")  # noqa: SIM115 - the process's own until it ends
             os.set_inheritable(stream.fileno(), True)
             setattr(sys, name, stream)
+
+
+def _end(number: int, _frame: FrameType | None) -> NoReturn:
+    """End the process."""
+    with contextlib.suppress(OSError):
+        os.write(2, b"error: interrupted; nothing was begun\n")
+    os._exit(_SIGNALLED + number)
 
 
 if __name__ == "__main__":

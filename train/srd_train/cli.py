@@ -61,16 +61,19 @@ TREE = Group(
     "Search result diversification: train rankers, rank, and score with the official measures.",
     {
         "data": Group(
-            "Make topic files (Parquet) and look into them.",
+            "Make topic files (Parquet), look into them, and write their labels as qrels.",
             {
                 "build": Group("Make a topic file from a data set.", _BUILD),
                 "describe": Leaf("srd_train.commands.data.look", "the statistics of a topic file", "Describe"),
                 "head": Leaf("srd_train.commands.data.look", "the first topics of a topic file", "Head"),
+                "qrels": Leaf("srd_train.commands.data.qrels", "the labels of a topic file as TREC qrels", "Qrels"),
             },
         ),
         "train": Leaf("srd_train.commands.train", "train a ranker on a topic file"),
         "rank": Leaf("srd_train.commands.rank", "rank topics into a TREC run, or JSON lines as they come"),
-        "evaluate": Leaf("srd_train.commands.evaluate", "score a TREC run against diversity qrels", "Evaluate"),
+        "evaluate": Leaf(
+            "srd_train.commands.evaluate", "score a TREC run by diversity qrels or a topic file", "Evaluate"
+        ),
         "compare": Leaf("srd_train.commands.compare", "compare TREC runs, with intervals and tests", "Compare"),
         "benchmark": Leaf("srd_train.commands.benchmark", "train and compare rankers by a recipe"),
         "report": Leaf(
@@ -86,6 +89,7 @@ _EPILOGUE = """Examples:
   srd data build synthetic serp --out topics.parquet
   srd train reinforce --topics topics.parquet --fold 1/5 --out model
   srd rank model --topics topics.parquet --k 10 --out model.run
+  srd evaluate --topics topics.parquet --run model.run --present-only
 
 Every command takes --help, and --debug (show the traceback of an error)."""
 
@@ -118,10 +122,10 @@ def main(argv: Sequence[str] | None = None, tree: Group = TREE, prog: str = "srd
         # The reader went away (`srd ... | head`): end quietly, also at interpreter shutdown.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
-    except USER_ERRORS as error:
+    except Exception as error:
         if (behind := _stop_behind(error)) is not None:
             return _stopped(behind, output)
-        if debug:
+        if debug or not isinstance(error, USER_ERRORS):
             raise
         output.error(_message(error))
         return 2
@@ -144,15 +148,16 @@ def _notices(output: Output) -> Iterator[None]:
 
 
 def _stopped(stop: KeyboardInterrupt, output: Output) -> int:
-    """Say that a signal ended the command; the exit code that shells give to it."""
+    """Say that a signal ended the command, and what its notes advise; the exit code that shells give to it."""
     number = number_of(stop)
     how = "interrupted" if number == signal.SIGINT else f"stopped by {signal.Signals(number).name}"
-    output.error(f"{how}; nothing is left half written")
+    notes: list[str] = getattr(stop, "__notes__", ["nothing is left half written"])
+    output.error(f"{how}; {notes[0]}")
     return 128 + number
 
 
 def _stop_behind(error: BaseException | None) -> KeyboardInterrupt | None:
-    """The stop that an error came after: on a terminal that was closed, nothing can be shown any more."""
+    """The stop that an error came after: nothing can be shown on a closed terminal, and libraries wrap interrupts."""
     while error is not None and not isinstance(error, KeyboardInterrupt):
         error = error.__context__
     return error

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import gzip
 import itertools
 import json
 from collections.abc import Sequence
@@ -12,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from made_results import made_runs
-from run_srd import Srd
+from run_srd import Feed, Srd
 from scipy import stats
 
 from srd_gym.data.parquet import write_topics
@@ -163,6 +164,40 @@ def test_what_cannot_be_compared_is_explained(srd: Srd, made: dict[str, Path], t
     ):
         assert said in srd.fails(*words(made, *names), *more)
     assert "--qrels" in srd("compare", made["first"], made["second"]).err
+
+
+def test_runs_are_joined_of_files_named_and_read_from_standard_input(
+    srd: Srd, made: dict[str, Path], tmp_path: Path, feed: Feed
+) -> None:
+    whole = srd.works(*words(made), "--json").json
+    halves = [tmp_path / "a.run.gz", tmp_path / "b.run.gz"]
+    for half, others in zip(halves, (range(1, 16), range(16, 31)), strict=True):
+        part = without(made["first"], *map(str, others))
+        half.write_bytes(gzip.compress(part.read_bytes().rstrip(b"\n")))
+    odd = made["third"].rename(tmp_path / "one=1,2.run")
+    feed(made["second"].read_bytes())
+    several = ["compare", f"First one={halves[0]},{halves[1]}", "second=-", odd, "--qrels", made["qrels"], *QUICK]
+    found = srd.works(*several, "--json").json
+    names = {"first": "First one", "second": "second", "third": "one=1,2"}
+    assert found["runs"] == {names[name]: figures for name, figures in whole["runs"].items()}
+    assert found["reference"] == "First one"
+    feed(made["second"].read_bytes())
+    several[1] = f"{halves[0]},{halves[1]}"
+    assert set(srd.works(*several, "--json", "--reference", "second=-").json["runs"]) == {"a,b", "second", "one=1,2"}
+
+
+@pytest.mark.parametrize(("runs", "said"), [
+    (("x={first}", "x={second}"), "two runs have the name x; join the files of one run by commas: x=FILE,FILE"),
+    (("{first},{first}", "{second}"), "query '1' is in both"),
+    (("x={first}", "{first}"), "first.run is given twice; expected each run once"),
+    (("={first}", "{second}"), "a name is empty; expected FILE, NAME=FILE or FILE,FILE without spaces"),
+    (("x={first},", "{second}"), "a file is empty; expected FILE, NAME=FILE or FILE,FILE"),
+    (("x=-", "{first},-"), "- (standard input) is given twice"),
+    (("x=none.run", "{second}"), "run: no file at none.run"),
+    (("none/x=1/a.run", "{second}"), "run: no file at none/x=1/a.run"),
+])  # fmt: skip
+def test_odd_words_for_runs_are_explained(srd: Srd, made: dict[str, Path], runs: tuple[str, ...], said: str) -> None:
+    assert said in srd.fails("compare", *(word.format(**made) for word in runs), "--qrels", made["qrels"], *QUICK)
 
 
 def test_copies_and_runs_of_one_name_are_said(srd: Srd, made: dict[str, Path], tmp_path: Path) -> None:

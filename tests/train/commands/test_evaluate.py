@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from run_srd import Srd
+from run_srd import Feed, Srd
 
 QRELS = "1 1 a 1\n1 2 b 1\n1 1 c 0\n2 1 x 1\n2 2 x -2\n3 1 z 1\n"
 RUN = "1 Q0 a 1 3 t\n1 Q0 c 2 2 t\n1 Q0 b 3 1 t\n2 Q0 y 1 2 t\n2 Q0 x 2 1 t\n"
@@ -57,9 +57,54 @@ def test_several_files_are_parts_of_one_run(srd: Srd, files: tuple[Path, Path], 
         stream.write("".join(line for line in lines if line.startswith("2")))
     whole = srd.works("evaluate", "--qrels", qrels, "--run", run, "--json").json
     assert srd.works("evaluate", "--qrels", qrels, "--run", *parts, "--json").json == whole
+    parts[0].write_text(parts[0].read_text().rstrip("\n"))  # joined by cat, its last line would run into the next
+    named = ("--run", f"mine={parts[0]},{parts[1]}")
+    assert srd.works("evaluate", "--qrels", qrels, *named, "--json").json == {"run": "mine", **whole}
+    assert "Scores of mine" in srd.works("evaluate", "--qrels", qrels, "--run", f"mine={parts[0]}", parts[1]).out
+    message = srd.fails("evaluate", "--qrels", qrels, "--run", f"a={run}", f"b={parts[0]}")
+    assert message == "--run is one run, but has the names a, b; to compare runs: srd compare"
     message = srd.fails("evaluate", "--qrels", qrels, "--run", run, parts[0])
     assert "query '1' is in both" in message
     assert message.endswith("to compare runs: srd compare")
+
+
+def test_standard_input_is_a_file(srd: Srd, files: tuple[Path, Path], feed: Feed) -> None:
+    qrels, run = files
+    whole = srd.works("evaluate", "--qrels", qrels, "--run", run, "--json").json
+    for text in (RUN.encode(), gzip.compress(RUN.encode())):
+        feed(text)
+        assert srd.works("evaluate", "--qrels", qrels, "--run", "piped=-", "--json").json == {"run": "piped", **whole}
+    feed(QRELS.encode())
+    assert srd.works("evaluate", "--qrels", "-", "--run", run, "--json").json == whole
+    for text, said in ((b"1 Q0 a\n", "run: standard input:1: expected 6 fields"), (b"", "standard input is empty")):
+        feed(text)
+        assert said in srd.fails("evaluate", "--qrels", qrels, "--run", "-")
+    assert "is given twice; it can be read once" in srd.fails("evaluate", "--qrels", "-", "--run", "-")
+    feed(None)
+    assert (
+        srd.fails("evaluate", "--qrels", qrels, "--run", "-") == "standard input is closed; give a file in place of -"
+    )
+
+
+@pytest.mark.parametrize("measures", [(), ("--measures", "alpha_nDCG(normalizer='candidates')@5", "StRecall@5")])
+def test_a_topic_file_stands_for_its_qrels(srd: Srd, tmp_path: Path, measures: tuple[str, ...]) -> None:
+    words = ("--run", tmp_path / "mmr.run", "--per-topic")
+    srd.works("rank", "mmr", "--topics", "words", "--out", tmp_path / "mmr.run")
+    srd.works("data", "qrels", "words", "--out", tmp_path / "words.qrels")
+    by_topics = srd.works("evaluate", "--topics", "words", *words, *measures)
+    assert "40 judged topics, 0 missing" in by_topics.out
+    assert "ideal of the candidates" in by_topics.out
+    if not measures:
+        by_qrels = srd.works("evaluate", "--qrels", tmp_path / "words.qrels", *words)
+        assert by_topics.out == by_qrels.out.replace("ideal of the pool", "ideal of the candidates")
+
+
+def test_what_scores_a_run_is_named_once(srd: Srd, files: tuple[Path, Path]) -> None:
+    qrels, run = files
+    said = "a run is scored by --qrels FILE or by --topics FILE; expected one of the two, got"
+    assert srd.fails("evaluate", "--run", run) == f"{said} neither"
+    assert srd.fails("evaluate", "--run", run, "--qrels", qrels, "--topics", "words") == f"{said} both"
+    assert "Did you mean" in srd.fails("evaluate", "--run", run, "--topics", "synthetic:serpp")
 
 
 def test_it_starts_without_what_it_does_not_need(files: tuple[Path, Path]) -> None:

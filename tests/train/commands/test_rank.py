@@ -5,11 +5,13 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from run_srd import Srd
 
-from srd_agents.registry import load_ranker
+from srd_agents.registry import load_ranker, make_ranker
 from srd_gym.data.parquet import read_topics
+from srd_gym.trec_files import read_run
 
 LINE = {
     "query_id": "q",
@@ -93,6 +95,64 @@ def test_a_bad_line_is_named_and_those_before_it_answered(srd: Srd, feed: Any, l
     assert "error: line 2: " in done.err
     assert expected in done.err
     assert len(done.out.splitlines()) == 1
+
+
+@pytest.fixture(scope="module")
+def trained(tiny_file: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    folders = {}
+    topics = read_topics(tiny_file)
+    for name, options in (("reinforce", {"rollouts": 2}), ("mcts", {"simulations": 2}), ("qmix", {})):
+        learner: Any = make_ranker(name, epochs=1, **options)
+        learner.fit(topics[:8], seed=0)
+        folders[name] = tmp_path_factory.mktemp("trained") / name
+        learner.save(folders[name])
+    return folders
+
+
+@pytest.mark.parametrize(("name", "words", "options"), [
+    ("reinforce", ("--decoding", "beam", "--sequences", "3"), {"decoding": "beam", "sequences": 3}),
+    ("reinforce", ("--decoding=samples", "--sequences=5"), {"decoding": "samples", "sequences": 5}),
+    ("mcts", ("--rank-by", "value"), {"rank_by": "value"}),
+    ("mcts", ("--rank_by", "search", "--rank-simulations", "60"), {"rank_by": "search", "rank_simulations": 60}),
+])  # fmt: skip
+def test_the_command_ranks_as_ranking_with(
+    srd: Srd, trained: dict[str, Path], tiny_file: Path, tmp_path: Path, name: str, words: tuple[str, ...], options: Any
+) -> None:
+    srd.works("rank", trained[name], *words, "--topics", tiny_file, "--out", tmp_path / "run")
+    ranker, topics = load_ranker(trained[name]).ranking_with(**options), read_topics(tiny_file)
+    expected = {
+        topic.query_id: tuple(topic.doc_ids[i] for i in ranking)
+        for topic, ranking in zip(topics, ranker.rank_batch(topics, 10), strict=True)
+    }
+    assert read_run(tmp_path / "run").rankings == expected
+    plain = load_ranker(trained[name]).rank_batch(topics, 10)
+    assert not all(map(np.array_equal, plain, ranker.rank_batch(topics, 10)))
+
+
+@pytest.mark.parametrize(("target", "shown"), [
+    ("reinforce", "--decoding {greedy,samples,beam}"), ("mcts", "--rank-simulations INT"),
+])  # fmt: skip
+def test_a_rankers_options_of_ranking_are_in_its_help(
+    srd: Srd, trained: dict[str, Path], target: str, shown: str
+) -> None:
+    for word in (trained[target], target):
+        done = srd.works("rank", word, "--help").out
+        assert shown in done
+        assert "--learning-rate" not in done
+
+
+@pytest.mark.parametrize(("target", "words", "said"), [
+    ("mcts", ("--decoding", "beam"), "mcts does not take --decoding; trained rankers that do: relational, reinforce"),
+    ("qmix", ("--rank-by=value",), "qmix does not take --rank-by; trained rankers that do: mcts, m2div"),
+    ("mmr", ("--decoding", "beam"), "mmr does not take --decoding; trained rankers that do: relational, reinforce"),
+    ("reinforce", ("--prune-ranking",), "does not take --prune-ranking; trained rankers that do: mdp-div, "),
+    ("vdn", ("--rank-by", "value"), "ranker 'vdn' must be trained first"),
+])  # fmt: skip
+def test_an_option_of_ranking_that_a_ranker_lacks_names_those_that_have_it(
+    srd: Srd, trained: dict[str, Path], tiny_file: Path, tmp_path: Path, target: str, words: tuple[str, ...], said: str
+) -> None:
+    topics = ("--topics", tiny_file, "--out", tmp_path / "run")
+    assert said in srd.fails("rank", trained.get(target, target), *words, *topics)
 
 
 def test_wrong_uses_are_explained(srd: Srd, tiny_file: Path, tmp_path: Path) -> None:

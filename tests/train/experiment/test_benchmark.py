@@ -111,6 +111,20 @@ def test_an_interrupted_benchmark_goes_on_where_it_stopped(tmp_path: Path) -> No
     assert again == [True] * 4 + [False] * 8
 
 
+@pytest.mark.parametrize(
+    ("more", "again"), [((), "the same command"), (("--fresh",), "the same command without --fresh")]
+)
+def test_an_interrupted_benchmark_says_how_to_go_on(
+    srd: Srd, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, more: tuple[str, ...], again: str
+) -> None:
+    def interrupt(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("srd_train.commands.benchmark.run_benchmark", interrupt)
+    done = srd("benchmark", "smoke", "--out", tmp_path, *more)
+    assert done.err == f"error: interrupted; {again} goes on with the cells that are not finished\n"
+
+
 def test_other_options_topics_or_measures_are_other_cells_and_what_tables_add_is_not(tmp_path: Path) -> None:
     def changed(**options: Any) -> Recipe:
         return replace(PRODUCT, topics=(replace(TINY, **options),))

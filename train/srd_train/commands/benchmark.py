@@ -138,6 +138,10 @@ class Benchmark:
                 if not records:
                     raise
                 output.notice(str(error))
+            except KeyboardInterrupt as stop:
+                again = "the same command without --fresh" if self.fresh else "the same command"
+                stop.add_note(f"{again} goes on with the cells that are not finished")
+                raise
         if there:
             output.notice(f"{there} of {len(records)} cells were finished before (--fresh runs them again)")
         return records, failed

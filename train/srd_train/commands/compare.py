@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -16,6 +16,9 @@ from srd_gym.data.trec import TopicText, read_topics_xml
 from srd_gym.topic import TopicSet
 from srd_gym.trec_files import read_qrels, read_run
 from srd_train.commands.console import DEFAULT_MEASURES, Files, Measures, Output, SomeFile, SomeText, print_table
+from srd_train.commands.runs import NamedRun, inputs, named_run
+
+_RUNS = tyro.conf.arg(metavar="[NAME=]FILE[,FILE]...", help_behavior_hint="(required)")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,20 +26,23 @@ class Compare:
     """Compare TREC runs by diversity qrels: means with 95% intervals, and tests against one of the runs.
 
     Scores are those of `srd evaluate`. p is of the paired test over topics of the first measure, Holm-adjusted.
-    Means are over all judged topics: one without a ranking counts 0. Join the files of one run with cat.
+    Means are over all judged topics: one without a ranking counts 0.
 
     Examples:
-      srd compare bm25.run mmr.run mine.run --qrels 2009.qrels.gz 2010.qrels.gz
+      srd compare bm25.run mmr.run mine.run --qrels web.qrels.gz
+      srd compare BM25=bm25.2009.run,bm25.2010.run mine.run --qrels 2009.qrels.gz 2010.qrels.gz
       srd compare a.run b.run --qrels web.qrels --reference b --measures ERR_IA@20 --markdown table.md
       srd compare a.run b.run --qrels web.qrels --topics topics.xml --out page.html
     """
 
-    runs: Annotated[tyro.conf.Positional[tuple[Path, ...]], tyro.conf.arg(metavar="RUN...")]
-    """Runs, a file each: lines "topic Q0 document rank score tag", plain or gzip."""
+    runs: Annotated[tyro.conf.Positional[tuple[str, ...]], _RUNS]
+    """The runs, two or more: lines "topic Q0 document rank score tag", plain or gzip. Commas join files that are parts
+    of one run, NAME= names it in the tables (by default its file does), and "-" is standard input. A file whose
+    own name holds "=" or "," is taken as it is."""
     qrels: Files
     """Diversity judgments: lines "topic subtopic document judgment", plain or gzip; several files are parts of one."""
     reference: SomeText = None
-    """The run to test against, by its file or its name in the table; by default the first."""
+    """The run to test against, as written above or by its name in the table; by default the first."""
     measures: Measures = DEFAULT_MEASURES
     """What to compute; the test is on the first."""
     present_only: bool = False
@@ -68,12 +74,13 @@ class Compare:
         from srd_train.report.markup import legend_of
 
         import_own(self.measures, trust=self.trust)
-        named = _named(self.runs, output)
+        named = _named([named_run(word) for word in self.runs], output)
+        qrels, *runs = inputs(self.qrels, *(run.files for run in named.values()))
         made = compare(
-            read_qrels(self.qrels),
-            {name: read_run(path) for name, path in named.items()},
+            read_qrels(qrels),
+            {name: read_run(files) for name, files in zip(named, runs, strict=True)},
             self.measures,
-            reference=next((name for name, path in named.items() if self.reference == str(path)), self.reference),
+            reference=next((name for name, run in named.items() if self.reference == run.word), self.reference),
             topics=_texts(self.topics),
             present_only=self.present_only,
         )
@@ -105,21 +112,24 @@ class Compare:
         return 0
 
 
-def _named(paths: tuple[Path, ...], output: Output) -> dict[str, Path]:
-    """The runs by name: that of the file, without its endings.
+def _named(runs: Sequence[NamedRun], output: Output) -> dict[str, NamedRun]:
+    """The runs by name: the one given, else that of their files.
 
     Raises:
-        ValueError: a file that is given twice.
+        ValueError: a run or a name that is given twice.
     """
-    seen: dict[Path, Path] = {}
-    for path in paths:
-        if seen.setdefault(path.resolve(), path) is not path:
-            raise ValueError(f"{path} is given twice; expected each run once")
-    named = {re.sub(r"(?<=.)(\.run|\.txt)?(\.gz)?$", "", path.name): path for path in paths}
-    if len(named) < len(paths):
+    seen: dict[tuple[Path, ...], NamedRun] = {}
+    for run in runs:
+        if seen.setdefault(tuple(Path(file).resolve() for file in run.files), run) is not run:
+            raise ValueError(f"{run.word} is given twice; expected each run once")
+    often = Counter(run.name or run.file_name for run in runs)
+    names = [run.name or (run.file_name if often[run.file_name] == 1 else run.word) for run in runs]
+    for name in names:
+        if names.count(name) > 1:
+            raise ValueError(f"two runs have the name {name}; join the files of one run by commas: {name}=FILE,FILE")
+    if any(name == run.word != run.file_name for name, run in zip(names, runs, strict=True)):
         output.notice("notice: some runs have files of one name; the table calls each by its path")
-        return {str(path): path for path in paths}
-    return named
+    return dict(zip(names, runs, strict=True))
 
 
 def _texts(paths: Sequence[str]) -> TopicSet | Mapping[str, TopicText] | None:

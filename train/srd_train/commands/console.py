@@ -96,6 +96,8 @@ def parsed(kind: type[Options], args: Sequence[str], prog: str) -> Options:
     """
     description = inspect.cleandoc(kind.__doc__ or "")
     _check_options(kind, args, prog)
+    if not {"-h", "--help"}.isdisjoint(args):
+        kind = _with_helps(kind)
     os.environ.setdefault("TYPEGUARD_DISABLE_PLUGIN_AUTOLOAD", "1")  # tyro's; one broken plug-in would end the command
     found = tyro.cli(kind, args=args, prog=prog, description=description, config=(tyro.conf.FlagCreatePairsOff,))
     if hasattr(found, "seed"):
@@ -121,7 +123,13 @@ def _check_options(kind: type[Any], args: Sequence[str], prog: str) -> None:
 
 
 def parsed_with_ranker(
-    kind: type[Options], config: Any, args: Sequence[str], prog: str, *, tuned: Collection[str] = ()
+    kind: type[Options],
+    config: Any,
+    args: Sequence[str],
+    prog: str,
+    *,
+    tuned: Collection[str] = (),
+    only: Collection[str] | None = None,
 ) -> tuple[Options, dict[str, Any]]:
     """A command's own options and those of a ranker, from one command line.
 
@@ -134,6 +142,7 @@ def parsed_with_ranker(
         args: as of `parsed`.
         prog: as of `parsed`.
         tuned: fields that are chosen on validation topics unless given.
+        only: fields to take; None takes all.
 
     Returns:
         The command's dataclass (with the ranker's fields), and the ranker's values without those that were not given
@@ -147,7 +156,7 @@ def parsed_with_ranker(
     made: list[tuple[str, Any, Any]] = []
     objects: dict[str, str] = {}
     for entry in dataclasses.fields(config):
-        if entry.name in own:
+        if entry.name in own or (only is not None and entry.name not in only):
             continue
         field, text = _in_words(hints[entry.name]), helps.get(entry.name, "")
         default = getattr(config, entry.name)
@@ -171,6 +180,17 @@ def _in_words(hint: Any) -> Any:
     if get_origin(hint) not in (Union, UnionType):
         return hint
     return functools.reduce(operator.or_, [kind for kind in get_args(hint) if not hasattr(kind, "bind")])
+
+
+def _with_helps(kind: type[Options]) -> type[Options]:
+    """The same options, as their help should show them: texts without the line ends of the code, no empty defaults."""
+    hints, helps = get_type_hints(kind, include_extras=True), _field_helps(kind)
+    made: list[tuple[str, Any, Any]] = []
+    for entry in dataclasses.fields(kind):  # type: ignore[arg-type]
+        empty = entry.default is None or entry.default is False or entry.default in ((), "")
+        shown = tyro.conf.arg(help=helps.get(entry.name), help_behavior_hint="" if empty else None)
+        made.append((entry.name, Annotated[hints[entry.name], shown], dataclasses.field(default=entry.default)))
+    return dataclasses.make_dataclass(kind.__name__, made, bases=(kind,), kw_only=True, frozen=True)
 
 
 def _field_helps(config_class: type[Any]) -> dict[str, str]:

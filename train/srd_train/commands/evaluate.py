@@ -1,28 +1,40 @@
-"""`srd evaluate`: score a TREC run against diversity qrels; needs no vectors and no torch."""
+"""`srd evaluate`: score a TREC run by diversity qrels or by a topic file; by qrels it needs no vectors and no torch."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated, Any
 
-from srd_gym.measures import evaluate_run
+import tyro
+
+from srd_gym.measures import Evaluation, evaluate_run
 from srd_gym.trec_files import read_qrels, read_run
 from srd_train.commands.console import DEFAULT_MEASURES, Files, Measures, Output
+from srd_train.commands.runs import inputs, named_run
 
 
 @dataclass(frozen=True, kw_only=True)
 class Evaluate:
-    """Score a TREC run against diversity qrels, equal to the official tool ndeval.
+    """Score a TREC run by diversity qrels, as the official tool ndeval does, or by the labels of a topic file.
 
-    Means are over all judged topics: one without a ranking counts 0. Several files are parts of one run or one qrels.
+    Means are over all judged topics: one without a ranking counts 0.
 
-    Example:
-      srd evaluate --qrels 2009.qrels.gz 2010.qrels.gz --run a.run b.run --measures alpha_nDCG@10 NRBP
+    Examples:
+      srd evaluate --qrels web.qrels.gz --run my.run --measures alpha_nDCG@10 NRBP
+      srd evaluate --qrels 2009.qrels.gz 2010.qrels.gz --run 2009.run 2010.run
+      srd evaluate --topics words --run my.run
+      zcat my.run.gz | srd evaluate --qrels web.qrels --run mine=-
     """
 
-    qrels: Files
-    """Diversity judgments: lines "topic subtopic document judgment", plain or gzip."""
-    run: Files
-    """Rankings: lines "topic Q0 document rank score tag", plain or gzip."""
+    run: Annotated[Files, tyro.conf.arg(metavar="[NAME=]FILE...")]
+    """The run to score: lines "topic Q0 document rank score tag", plain or gzip. Several files are parts of one run;
+    "-" is standard input. NAME heads the table."""
+    qrels: Files = ()
+    """Diversity judgments: lines "topic subtopic document judgment", plain or gzip. Several files are parts of one."""
+    # No None: to look for it in a type, tyro imports a checker of types.
+    topics: Annotated[str, tyro.conf.arg(metavar="FILE|NAME")] = ""
+    """In place of --qrels: a topic file (Parquet), "words", or "synthetic:PRESET[:TOPICS[:SEED]]". The ideal ranking is
+    that of the pool where every judged topic has one, else that of the candidates."""
     measures: Measures = DEFAULT_MEASURES
     """What to compute, e.g. "alpha_nDCG(alpha=0.5)@10"; the result names each as typed here."""
     per_topic: bool = False
@@ -32,14 +44,15 @@ class Evaluate:
     trust: bool = False
     """Let --measures run code: "module:NAME@k", a measure of one's own."""
     json: bool = False
-    """Print JSON: measures (name -> mean), topics, missing, and with --per-topic per_topic."""
+    """Print JSON: measures (name -> mean), topics, missing, with --per-topic per_topic, and run where it has a NAME."""
 
     def execute(self, output: Output) -> int:
         """Score and show.
 
         Raises:
             FileNotFoundError: a file that is not there.
-            ValueError: an unknown measure, a malformed line (the message gives file and line), a query in two files.
+            ValueError: an unknown measure, a malformed line (the message gives file and line), a query in two files,
+                both --qrels and --topics or neither, or topics without labels.
         """
         if not self.measures:
             raise ValueError("no measure named; expected at least one after --measures, such as alpha_nDCG@10")
@@ -48,25 +61,44 @@ class Evaluate:
             from srd_agents.registry import import_own
 
             import_own(self.measures, trust=self.trust)
-        evaluation = evaluate_run(read_qrels(self.qrels), read_run(self.run), self.measures)
-        if not evaluation.per_topic:
-            raise ValueError("no topic is judged in the qrels; expected at least one line with a judgment")
+        name, evaluation = self._evaluated()
         means = evaluation.mean(present_only=self.present_only)
         if self.json:
-            counts = {"topics": evaluation.topics, "missing": evaluation.missing}
-            output.data({"measures": means, **counts} | ({"per_topic": evaluation.per_topic} if self.per_topic else {}))
+            content: dict[str, Any] = {"run": name} if name else {}
+            content |= {"measures": means, "topics": evaluation.topics, "missing": evaluation.missing}
+            output.data(content | ({"per_topic": evaluation.per_topic} if self.per_topic else {}))
             return 0
         over = "ranked topics only" if self.present_only else "all judged topics, a missing ranking counts 0"
         left_out = f"; {len(evaluation.unjudged)} rankings of unjudged topics left out" if evaluation.unjudged else ""
         caption = (
-            f"{evaluation.topics} judged topics, {evaluation.missing} missing; means over {over}; ideal of the pool"
-            f"{left_out}"
+            f"{evaluation.topics} judged topics, {evaluation.missing} missing; means over {over}; ideal of the "
+            f"{evaluation.normalizer}{left_out}"
         )
+        scores_of = f"Scores of {name}" if name else "Scores"
         if self.per_topic:
             scores = {**evaluation.per_topic, "mean": means}
             rows = [[name, *(f"{values[m]:.4f}" for m in means)] for name, values in scores.items()]
-            output.table("Scores by topic", ["topic", *means], rows, caption)
+            output.table(f"{scores_of} by topic", ["topic", *means], rows, caption)
         else:
             rows = [[name, f"{value:.4f}"] for name, value in means.items()]
-            output.table("Scores", ["measure", "mean"], rows, caption)
+            output.table(scores_of, ["measure", "mean"], rows, caption)
         return 0
+
+    def _evaluated(self) -> tuple[str | None, Evaluation]:
+        """The run's name, where it has one, and its scores."""
+        if bool(self.qrels) == bool(self.topics):
+            came = "both" if self.qrels else "neither"
+            raise ValueError(
+                f"a run is scored by --qrels FILE or by --topics FILE; expected one of the two, got {came}"
+            )
+        parts = [named_run(word) for word in self.run]
+        names = list(dict.fromkeys(part.name for part in parts if part.name is not None))
+        if len(names) > 1:
+            raise ValueError(f"--run is one run, but has the names {', '.join(names)}; to compare runs: srd compare")
+        qrels, run = inputs(self.qrels, [file for part in parts for file in part.files])
+        name = names[0] if names else None
+        if not self.topics:
+            return name, evaluate_run(read_qrels(qrels), read_run(run), self.measures)
+        from srd_gym.data import load_topics  # imported here: pyarrow is slow to import
+
+        return name, evaluate_run(load_topics(self.topics), read_run(run), self.measures)

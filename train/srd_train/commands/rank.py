@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import tyro
 
-from srd_agents.registry import RANKERS, import_own
+from srd_agents.registry import RANKERS, find_untrained, import_own
+from srd_agents.training.options import CONFIG_FILE
 from srd_gym.trec_files import write_run
 from srd_train.commands.console import Output, SomeFile, overview, parsed, parsed_with_ranker
 from srd_train.serving.json_lines import rank_lines
-from srd_train.serving.models import Model, load_model
+from srd_train.serving.models import Model, load_model, ranking_options
 from srd_train.serving.ranking import TopicStream, rank_on_ray, rank_stream, topic_stream
+
+_MORE = """Options of one: srd rank mmr --help. Trained rankers may have options of ranking: srd rank DIR --help
+(reinforce: --decoding; mcts: --rank-by)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,6 +36,7 @@ class Rank:
     Examples:
       srd rank model --topics topics.parquet --k 10 --out model.run
       srd rank mmr --lambda 0.3 --topics topics.parquet --out mmr.run
+      srd rank model --decoding beam --topics topics.parquet --out beam.run
       srd rank model --all --topics 'parts/*.parquet' --out parts.run --engine ray
       srd rank model --k 10 < candidates.jsonl > rankings.jsonl
     """
@@ -65,16 +70,38 @@ def parse(args: Sequence[str], prog: str) -> RankCommand:
     words = list(args)
     if words[:1] in (["-h"], ["--help"]):
         shown = {spec.name: spec.summary for spec in RANKERS.values() if not spec.learns}
-        overview("srd rank DIR|RANKER [OPTIONS]", Rank.__doc__, "Without training:", shown, "More: srd rank mmr --help")
+        overview("srd rank DIR|RANKER [OPTIONS]", Rank.__doc__, "Without training:", shown, _MORE)
     if not words or words[0].startswith("-"):
         raise ValueError(f"name a model folder or a ranker first: {prog} DIR|RANKER --topics FILE --out RUN")
     target = words.pop(0)
-    folder, prog = Path(target).is_dir(), f"{prog} {target}"
-    if not folder:
-        import_own(target, trust="--trust" in words)
-    if folder or target not in RANKERS or RANKERS[target].learns:
+    prog, trust = f"{prog} {target}", "--trust" in words
+    config: Any = None
+    names: tuple[str, ...] = ()  # of a folder without a trained ranker, which is refused when it is loaded
+    if (Path(target) / CONFIG_FILE).is_file():
+        config, names = ranking_options(Path(target), trust=trust)
+    elif not Path(target).is_dir():
+        import_own(target, trust=trust)
+        helped = not {"-h", "--help"}.isdisjoint(words)
+        spec = RANKERS.find(target) if helped else find_untrained(target)
+        config = spec.configure()
+        names = spec.ranking_options if spec.learns else tuple(entry.name for entry in fields(config))
+    _check_taken(target, words, names)
+    if not names:
         return RankCommand(target, parsed(Rank, words, prog), {})
-    return RankCommand(target, *parsed_with_ranker(Rank, RANKERS[target].configure(), words, prog))
+    return RankCommand(target, *parsed_with_ranker(Rank, config, words, prog, only=names))
+
+
+def _check_taken(target: str, words: Sequence[str], names: Sequence[str]) -> None:
+    """Refuse options of ranking that only other rankers have.
+
+    Raises:
+        ValueError: there is one; the message names those rankers.
+    """
+    own = {*names, *(entry.name for entry in fields(Rank))}
+    for option in (word.partition("=")[0] for word in words if word.startswith("--")):
+        name = option.removeprefix("--").replace("-", "_")
+        if name not in own and (others := [spec.name for spec in RANKERS.values() if name in spec.ranking_options]):
+            raise ValueError(f"{target} does not take {option}; trained rankers that do: {', '.join(others)}")
 
 
 @dataclass(frozen=True)

@@ -172,12 +172,12 @@ class TrainCommand:
                     progress=on_progress,
                     measures=options.measures,
                 )
-            except KeyboardInterrupt:
+            except KeyboardInterrupt as stop:
                 there = (options.out / STATE_FILE).exists()
-                output.notice(
-                    f"stopped; the same command with --resume goes on from the checkpoint in {options.out}"
+                stop.add_note(
+                    f"the same command with --resume goes on from the checkpoint in {options.out}"
                     if there
-                    else "stopped; there is no checkpoint yet, and the same command begins anew"
+                    else "there is no checkpoint yet, and the same command begins anew"
                 )
                 raise
             history = fitted.history or {}

@@ -81,12 +81,13 @@ class RankerEntry(Config):
         self._check_views()
 
     def _check_views(self) -> None:
-        """Refuse views that the ranker cannot take; its config class names options of ranking in RANKING_OPTIONS."""
+        """Refuse views that the ranker cannot take."""
         spec = RANKERS.find(self.ranker)
-        known: tuple[str, ...] = getattr(spec.config_class, "RANKING_OPTIONS", ())
         hint = "An option of training, or of a ranker that ranks in one way, needs an entry of its own."
         for view in self.views:
-            _check_known(f"option of ranking in view {view.name!r} of {self.name!r}:", view.config, known, hint)
+            _check_known(
+                f"option of ranking in view {view.name!r} of {self.name!r}:", view.config, spec.ranking_options, hint
+            )
             spec.configure(**{**self.config, **view.config})
 
     @property

@@ -7,9 +7,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from srd_agents.registry import RankerSpec, find_untrained, import_own, load_trained
+from srd_agents.registry import RANKERS, RankerSpec, find_untrained, import_own, load_trained
 from srd_agents.training.loop import STATE_FILE
-from srd_agents.training.options import CONFIG_FILE, SCHEMA_VERSION, check_type, read_model_config, versions, write_json
+from srd_agents.training.options import (
+    CONFIG_FILE,
+    SCHEMA_VERSION,
+    check_type,
+    config_from,
+    read_model_config,
+    versions,
+    write_json,
+)
 from srd_gym.data.lsa import LsaVectorizer
 from srd_gym.protocols import Ranker
 
@@ -42,7 +50,7 @@ def load_model(
 
     Args:
         name_or_folder: what `srd rank` was given.
-        config: options of a heuristic by name.
+        config: options of a heuristic by name, or those of a trained ranker's ranking (`Learner.ranking_with`).
         seed: of a heuristic that draws.
         trust: let a ranker by name, or code of one's own that a folder names ("module:NAME"), run.
 
@@ -59,11 +67,10 @@ def load_model(
         unfinished = (folder / STATE_FILE).is_file()
         what = "an unfinished training run; finish it with --resume" if unfinished else "no trained ranker; train one"
         raise ValueError(f"{folder} holds {what}: `srd train`")
-    content = read_model_config(folder)
-    # A model ranks without what its training was paid, chosen or pruned by.
-    pruned = content["config"].get("pruning") if content["config"].get("prune_ranking") else None
-    import_own([content["ranker"], pruned], trust=trust)
-    ranker = load_trained(folder)
+    content = _content(folder, config or {}, trust=trust)
+    ranker: Any = load_trained(folder)
+    if config:
+        ranker = ranker.ranking_with(**config)
     recorded = content["metadata"].get("test_query_ids")
     check_type(f"{folder / CONFIG_FILE}: test_query_ids", recorded, list[str] | None)
     return Model(
@@ -74,6 +81,37 @@ def load_model(
         metadata=content["metadata"],
         finished=content["history"] is None or content["history"].get("stopped_by") is not None,
     )
+
+
+def ranking_options(folder: Path, *, trust: bool = False) -> tuple[Any, tuple[str, ...]]:
+    """The options that a trained ranker may rank with.
+
+    Args:
+        folder: a model folder.
+        trust: let code of one's own that the folder names run.
+
+    Returns:
+        (its options as it was trained, the names of those that may differ); (None, ()) where there are no such options.
+
+    Raises:
+        FileNotFoundError, ValueError: no folder of a trained ranker, or one that is not trusted.
+    """
+    content = _content(folder, {}, trust=trust)
+    if content["ranker"] not in RANKERS or not (names := RANKERS[content["ranker"]].ranking_options):
+        return None, ()
+    kind = RANKERS[content["ranker"]].config_class
+    return config_from(kind, content["config"], f"ranker {content['ranker']!r} in {folder}"), names
+
+
+def _content(folder: Path, ranking: Mapping[str, Any], *, trust: bool) -> dict[str, Any]:
+    """What the config of a model folder says, and what ranking with these options needs imported.
+
+    A model ranks without what its training was paid, chosen or pruned by.
+    """
+    content = read_model_config(folder)
+    options = {**content["config"], **ranking}
+    import_own([content["ranker"], options.get("pruning") if options.get("prune_ranking") else None], trust=trust)
+    return content
 
 
 def saved_vectorizer(folder: Path) -> LsaVectorizer | None:

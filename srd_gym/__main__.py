@@ -1,0 +1,23 @@
+"""`python -m srd_gym`: where to go."""
+
+from __future__ import annotations
+
+import sys
+
+
+def main() -> int:
+    """Say that the package is imported, and what the command is.
+
+    Returns:
+        The exit code.
+    """
+    sys.stdout.write(
+        'srd_gym is a library: import srd_gym; gymnasium.make("SRD-v0", topics="words").\n'
+        'The command is srd (pip install "srd-gym[cli]"): srd --help.\n'
+        "README.md and docs/index.md lead to everything else.\n"
+    )
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

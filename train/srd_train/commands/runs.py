@@ -1,0 +1,83 @@
+"""Runs as command lines name them: `[NAME=]FILE[,FILE]...`; the file `-` is standard input."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from srd_gym.files import PathLike
+
+STANDARD_INPUT = "-"
+
+
+@dataclass(frozen=True)
+class NamedRun:
+    """One run of a command line."""
+
+    word: str
+    """As it was typed."""
+    name: str | None
+    """What stands before "=", if anything does."""
+    files: tuple[str, ...]
+    """The files that hold it together."""
+
+    @property
+    def file_name(self) -> str:
+        """The name that it has by its files: theirs, without their endings."""
+        stems = [re.sub(r"(?<=.)(\.run|\.txt)?(\.gz)?$", "", Path(file).name) for file in self.files]
+        return ",".join("standard input" if stem == STANDARD_INPUT else stem for stem in stems)
+
+
+def named_run(word: str) -> NamedRun:
+    """The run that a word of the command line stands for.
+
+    Args:
+        word: `FILE`, `NAME=FILE`, or with several files joined by commas. A file that exists under the whole word, or
+            under all that follows "NAME=", is that file. A NAME holds neither "/" nor ",".
+
+    Raises:
+        ValueError: an empty name, or an empty file name.
+    """
+    before, equals, files = word.partition("=")
+    name: str | None = before
+    if os.path.exists(word) or not equals or "/" in before or "," in before:
+        name, files = None, word
+    several = (files,) if os.path.exists(files) else tuple(files.split(","))
+    if name == "" or "" in several:
+        what = "name" if name == "" else "file"
+        raise ValueError(f"run {word!r}: a {what} is empty; expected FILE, NAME=FILE or FILE,FILE without spaces")
+    return NamedRun(word, name, several)
+
+
+def inputs(*groups: Sequence[str]) -> list[list[PathLike]]:
+    """The files of each group, to be read; `-` is what standard input brings.
+
+    Raises:
+        ValueError: standard input twice, or closed.
+    """
+    if sum(list(group).count(STANDARD_INPUT) for group in groups) > 1:
+        raise ValueError(f"{STANDARD_INPUT} (standard input) is given twice; it can be read once")
+    return [[_StandardInput() if file == STANDARD_INPUT else file for file in group] for group in groups]
+
+
+class _StandardInput(os.PathLike[str]):
+    """A file of what standard input brings, kept as long as this object; messages call it "standard input"."""
+
+    def __init__(self) -> None:
+        if sys.stdin is None:
+            raise ValueError("standard input is closed; give a file in place of -")
+        self._folder = tempfile.TemporaryDirectory(prefix="srd-")
+        with open(self, "wb") as stream:
+            shutil.copyfileobj(sys.stdin.buffer, stream)
+
+    def __fspath__(self) -> str:
+        return os.path.join(self._folder.name, "standard-input")
+
+    def __str__(self) -> str:
+        return "standard input"

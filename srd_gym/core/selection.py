@@ -6,7 +6,6 @@ Shapes: B episodes, N candidates, S subtopics, K horizon, T topics.
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,7 +17,7 @@ from numpy.typing import ArrayLike
 from srd_gym.checks import array_from, check_integer, check_option, finite_numbers, holds_truth, refuse_class
 from srd_gym.core.arrays import ENOUGH, TopicArrays, TopicSource
 from srd_gym.core.episodes import Episodes, Where
-from srd_gym.core.own import made_of
+from srd_gym.core.own import made_of, notation
 from srd_gym.core.pruner import Pruner
 from srd_gym.measures import BoundMeasure, Measure, Normalizer, measure
 from srd_gym.measures.plain import PlainMeasure
@@ -100,8 +99,7 @@ class SelectionCore(Episodes):
         self.bound: BoundMeasure | None = None
         """The measure that pays, as the plain sum that rewards are; None where a reward of the user's own does."""
         self._table_measures: dict[str, BoundMeasure] = {}
-        self._bind(reward, normalizer)
-        self._paid_by = self._identity(reward)
+        self._paid_by = self._bind(reward, normalizer)
         self._table_measures |= arrays.table_measures(measures, self.horizon, normalizer)
         self.covers = arrays.covers(1 if self.bound is None else self.bound.rel)
         self._plain = None if self.bound is None else self._in_numbers(self.bound)
@@ -270,7 +268,7 @@ class SelectionCore(Episodes):
         gains[self._done] = 0.0
         return gains
 
-    def _bind(self, reward: str | Measure | Reward, normalizer: Normalizer | None) -> None:
+    def _bind(self, reward: str | Measure | Reward, normalizer: Normalizer | None) -> str:
         """Bind what pays to the topics: a measure or a reward."""
         refuse_class("reward", reward)
         if isinstance(reward, str):
@@ -290,16 +288,8 @@ class SelectionCore(Episodes):
                 "reward must be a measure's name such as 'alpha_DCG', a Measure, or a Reward (with `name` and `bind`), "
                 f"got {type(reward).__name__}"
             )
-
-    def _identity(self, reward: object) -> str:
-        """What pays and when: the name, and a digest of what the name leaves open.
-
-        A reward of the user's own is told by its class, and by its `repr` where the class writes one.
-        """
-        paid = reward if self.bound is None else self.bound.measure
-        kind = type(paid)
-        said = "" if kind.__repr__ is object.__repr__ else re.sub(" at 0x[0-9a-fA-F]+", "", repr(paid))
-        told = f"{kind.__module__}.{kind.__qualname__} {said}"
+        # The name, and a digest of what it leaves open.
+        told = notation(reward if self.bound is None else self.bound.measure)
         digest = hashlib.blake2b(told.encode(errors="surrogatepass"), digest_size=4).hexdigest()
         return f"{self.reward_name} (pay={self.pay!r}, {digest})"
 

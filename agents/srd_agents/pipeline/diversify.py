@@ -349,7 +349,7 @@ def _each(name: str, value: Any, count: int) -> Sequence[Any]:
     try:
         entries, came = list(value), len(value)
     except TypeError:
-        entries, came = [], type(value).__name__
+        entries, came = [], as_text(value)
     if len(entries) != count:
         raise ValueError(
             f"doc_vectors are a batch of {count} topics, so {name} must have {count} entries, one a topic, got {came}"

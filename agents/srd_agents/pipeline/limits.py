@@ -210,7 +210,7 @@ def array_of(
         values: any numbers or text in rows.
         kinds: letters of the types that it may have (`numpy.dtype.kind`), as of `srd_gym.checks.holds`.
         what: what these are called.
-        may_lack: whether NaN is allowed, where a number is missing.
+        may_lack: whether NaN and infinity pass: `Topic` refuses what it does not take.
 
     Raises:
         TypeError: something of another type.
@@ -225,7 +225,7 @@ def array_of(
             f"topic {as_text(query_id)}: {name} must hold {what}, got {array.dtype}; is one of them missing (None), or "
             "are they of different lengths?"
         )
-    if array.dtype.kind in "fO" and array.ndim and not (fine := finite(array) | (may_lack and np.isnan(array))).all():
+    if array.dtype.kind in "fO" and array.ndim and not may_lack and not (fine := finite(array)).all():
         row = int(np.argwhere(~fine)[0][0])
         raise ValueError(
             f"topic {as_text(query_id)}: {name} holds NaN or infinity (first at row {row}); expected finite numbers"

@@ -97,7 +97,7 @@ def test_odd_sources_of_subtopics_are_named(options: Any, error: type[Exception]
 
 def test_subtopics_need_a_ranker_that_uses_them_and_a_weight_alone_is_no_mmr_then() -> None:
     assert isinstance(ranker_of(None, 0.5, named=True), Cautious)
-    refused(lambda: ranker_of("mmr", 0.5, named=True), "'MMR' cannot use subtopics; .*: xquad, pm2, cautious")
+    refused(lambda: ranker_of("mmr", 0.5, named=True), "'mmr' cannot use subtopics; .*: xquad, pm2, cautious")
     for held in (7, [7], {"cat": 1}):
         refused(
             lambda held=held: Subtopics("about", None, "").of("", [""], [{"about": held}]), "must hold a t", TypeError

@@ -201,7 +201,7 @@ def test_subtopics_may_come_with_scores_of_the_documents(ranker: str) -> None:
     ({"subtopic_scores": np.where(RATINGS > 4, np.inf, 1)}, ValueError, "subtopic_scores holds infinity"),
     ({"subtopic_scores": [["5"]] * 9}, TypeError, "subtopic_scores must hold numbers, got <U1"),
     ({"subtopic_scores": [[None]] * 9}, TypeError, r"subtopic_scores must hold numbers, .*missing \(None\)"),
-    ({"subtopic_scores": RATINGS, "ranker": "mmr"}, ValueError, "'MMR' cannot use .*subtopic_scores= out.*: xquad"),
+    ({"subtopic_scores": RATINGS, "ranker": "mmr"}, ValueError, "'mmr' cannot use .*subtopic_scores= out.*: xquad"),
     ({"subtopics": ["cat", "car"]}, ValueError, "or subtopic_scores= "),
     ({"subtopics": ["cat", "car"]}, ValueError, r"subtopics are texts \('cat', ...\): give embed="),
     ({"subtopics": "cat", "embed": embed}, TypeError, "must be a list of texts .*got one text: 'cat'"),

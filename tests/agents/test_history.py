@@ -62,6 +62,7 @@ def test_records_by_tag() -> None:
     assert list(by_tag(records, "ERR_IA@5", 2)) == expected[2:]
     where = {"epoch": 1, "epochs": 2, "topics_done": 0, "topics": 4}
     assert Progress(**where, records=records, measure="ERR_IA@5").latest() == expected[2]
+    refused(Progress(**where, records=[]).latest, "no epoch has ended yet")
     without_episodes = [{"epoch": 1, "topics": 4, "seconds": 3.0, "episodes": 0, "steps": 0}, {"epoch": 2, "topics": 8}]
     assert [x for x, _ in by_tag(without_episodes, None)] == [4, 8]
 

@@ -68,7 +68,13 @@ class Progress:
     """The measure of "validation" in the records."""
 
     def latest(self) -> tuple[int, dict[str, float]]:
-        """The last record as loggers take it: (environment steps so far, figures by tag), as `by_tag`."""
+        """The last record as loggers take it: (environment steps so far, figures by tag), as `by_tag`.
+
+        Raises:
+            ValueError: there is none yet.
+        """
+        if not self.records:
+            raise ValueError("no epoch has ended yet, so there are no figures; ask where topics_done is 0")
         return next(by_tag(self.records, self.measure, len(self.records) - 1))
 
 
@@ -104,7 +110,7 @@ def by_tag(
         figures = {_tag(name, measure): value for name, value in record.items() if value is not None}
         for name in ("steps", "partial"):
             figures.pop(f"train/{name}", None)
-        steps, seconds = (record.get(name, 0) - before.get(name, 0) for name in ("steps", "seconds"))
+        steps, seconds = ((record.get(name) or 0) - (before.get(name) or 0) for name in ("steps", "seconds"))
         if steps > 0 and seconds > 0:
             figures["time/steps_per_second"] = steps / seconds
         yield int(record.get("steps") or record["topics"]), figures

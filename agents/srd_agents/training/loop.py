@@ -359,7 +359,7 @@ class Fit:
             if name not in PLAYED:
                 self._loop.sums[name] = self._loop.sums.get(name, 0.0) + float(value) * len(batch)
             elif self._loop.played is not None:
-                self._loop.played[name] += round(float(value) * len(batch))
+                self._loop.played[name] = self._loop.played.get(name, 0) + round(float(value) * len(batch))
         self._loop.position += len(batch)
         if self._loop.position >= len(self._topics):
             self._end_epoch()

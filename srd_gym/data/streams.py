@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from srd_gym.files import PathLike
-from srd_gym.reading import json_value, numbered_lines, shown
+from srd_gym.reading import exists, json_value, numbered_lines, shown, shown_text
 
 _FEW = 3
 
@@ -65,8 +65,8 @@ def existing_folder(path: PathLike, what: str) -> Path:
         ValueError: a file.
     """
     found = Path(path)
-    if not found.exists():
-        raise FileNotFoundError(f"{what}: no folder at {found}; check the path")
+    if not exists(found):
+        raise FileNotFoundError(f"{what}: no folder at {shown_text(str(found))}; check the path")
     if not found.is_dir():
         raise ValueError(f"{what}: {found} is a file; expected the folder that holds the data set's files")
     return found

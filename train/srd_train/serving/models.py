@@ -12,6 +12,7 @@ from srd_agents.fitting import STATE_FILE
 from srd_agents.registry import RankerSpec, find_untrained, import_own, load_trained
 from srd_gym.data.lsa import LsaVectorizer
 from srd_gym.protocols import Ranker
+from srd_gym.showing import short_repr
 
 VECTORIZER_FOLDER = "vectorizer"
 """Inside a model folder: the vectoriser that was fitted on the training topics' texts."""
@@ -20,6 +21,8 @@ VECTORIZER_FOLDER = "vectorizer"
 @dataclass(frozen=True, kw_only=True)
 class Model:
     """A ranker as `srd rank` takes it."""
+
+    __repr__ = short_repr
 
     ranker: Ranker
     """Ready to rank."""

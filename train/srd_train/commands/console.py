@@ -102,7 +102,7 @@ def _check_options(kind: type[Any], args: Sequence[str], prog: str) -> None:
     for word in itertools.takewhile(lambda word: word != "--", args):
         option = word.partition("=")[0].replace("_", "-")
         if word.startswith("--") and option not in names and not option.startswith("--tyro-"):
-            known = [name for name in names if not name.startswith("--no-")]
+            known = [name for name in names if name != "--help" and not name.startswith("--no-")]
             raise unknown(f"option of {prog}:", option, known, f"More: {prog} --help")
 
 

@@ -224,9 +224,7 @@ def test_a_signal_within_an_epoch_of_vectors_on_disk(
     assert weights_of(tmp_path / "broken") == weights_of(tmp_path / "in-memory")
 
 
-def test_an_option_that_is_abbreviated_is_understood_enough_to_be_named(
-    srd: Srd, tiny_file: Path, tmp_path: Path
-) -> None:
+def test_an_abbreviated_or_misspelt_option_is_suggested(srd: Srd, tiny_file: Path, tmp_path: Path) -> None:
     words = ("--topics", tiny_file, "--out", tmp_path / "model")
     said = srd.fails("train", "reinforce", *words, "--lr", "0.1")
     assert said.startswith("unknown option of srd train reinforce: '--lr'. Did you mean --learning-rate?")

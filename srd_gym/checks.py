@@ -39,7 +39,7 @@ _BY_SUBTOPIC = {"judgments": 1, "pool": 1, "subtopic_texts": 0, "subtopic_vector
 _TEXTS = (*_IDS, "doc_texts", "subtopic_texts", "feature_names")
 
 
-def unknown(kind: str, given: str, known: Iterable[str], hint: str = "") -> ValueError:
+def unknown(kind: str, given: object, known: Iterable[str], hint: str = "") -> ValueError:
     """The error for a name that is not in a registry; it suggests the nearest names, or lists all.
 
     Args:
@@ -52,7 +52,7 @@ def unknown(kind: str, given: str, known: Iterable[str], hint: str = "") -> Valu
         A `ValueError` to raise.
     """
     names = sorted(known)
-    alike = near(given, names)
+    alike = near(given, names) if isinstance(given, str) else []
     advice = [f"Did you mean {' or '.join(map(shown_text, alike))}?"] if alike else []
     if not alike or len(names) <= _FEW:
         advice.append(f"Known: {few(names, _LISTED)}.")
@@ -90,7 +90,7 @@ def check_option(name: str, given: object, known: Iterable[str]) -> None:
     """
     words = tuple(known)
     if not isinstance(given, str) or given not in words:
-        raise unknown(name, given if isinstance(given, str) else shown(given), words)
+        raise unknown(name, given, words)
 
 
 def check_integer(name: str, value: object, least: int, most: int = 2**63 - 1) -> None:
@@ -280,6 +280,10 @@ def _texts(topic: Topic, name: str, value: Any) -> tuple[str, ...]:
     """The value as a tuple of text; one text alone would be taken apart letter by letter."""
     if isinstance(value, str):
         raise _fault(topic, f"{name} must be a sequence of texts, got the single text {shown(value)}", TypeError)
+    if not isinstance(value, Iterable):
+        raise _fault(
+            topic, f"{name} must be a sequence of texts, got {shown(value)} ({type(value).__name__})", TypeError
+        )
     texts = tuple(value)
     wrong = [entry for entry in texts if not isinstance(entry, str)]
     if wrong:

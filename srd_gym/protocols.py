@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from srd_gym.showing import short_repr
 from srd_gym.topic import Topic
 
 if TYPE_CHECKING:
@@ -57,6 +58,8 @@ class SequentialScorer(Protocol):
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SelectionStep:
     """What one step of B episodes did: all that a reward may look at."""
+
+    __repr__ = short_repr
 
     topic_index: IntArray
     """[B] index of each episode's topic in the topic set."""

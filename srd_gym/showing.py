@@ -19,11 +19,25 @@ _TEXT = 160
 
 
 def short_repr(self: Any) -> str:
-    """A `__repr__` for dataclasses that hold topics, arrays or records: every field, each cut to a short text."""
-    values = {field.name: getattr(self, field.name) for field in dataclasses.fields(self) if field.repr}
+    """A `__repr__` for dataclasses with many fields or large ones: those that differ from their defaults, each cut."""
+    values = {
+        field.name: value
+        for field in dataclasses.fields(self)
+        if field.repr and not _same(value := getattr(self, field.name), field.default)
+    }
     room = max(8, (_LONGEST - len(type(self).__name__) - sum(map(len, values))) // max(1, len(values)) - 6)
-    parts = (f"{name}={shown_text(shown(value), room)}" for name, value in values.items())
+    parts = (f"{name}={shown_text(_in_short(value), room)}" for name, value in values.items())
     return shown_text(f"{type(self).__name__}({', '.join(parts)})", _LONGEST)
+
+
+def _in_short(value: Any) -> str:
+    """An array by its type and shape, anything else as errors show it."""
+    return f"{value.dtype} {list(value.shape)}" if isinstance(value, np.ndarray) else shown(value)
+
+
+def _same(value: Any, default: Any) -> bool:
+    """Whether a plain value is its field's default."""
+    return isinstance(value, str | int | float | tuple | None) and type(value) is type(default) and value == default
 
 
 def topic_table(topic: Topic) -> str:

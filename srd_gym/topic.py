@@ -317,11 +317,12 @@ class TopicSet(Sequence[Topic]):
         return self._index[query_id]
 
     def select(self, query_ids: Iterable[str]) -> Self:
-        """The topics with these ids, in the order given.
+        """The topics with these ids (one alone is one), in the order given.
 
         Raises:
             ValueError: an id that is not there.
         """
+        query_ids = [query_ids] if isinstance(query_ids, str) else query_ids
         return self.replace(self._topics[self.position(query_id)] for query_id in query_ids)
 
     def trainable(self) -> Self:

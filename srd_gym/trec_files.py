@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from srd_gym.files import PathLike, written_atomically
 from srd_gym.reading import GROWTH, growth_limit, numbered_blocks, plain_float, shown
+from srd_gym.showing import short_repr
 from srd_gym.topic import GradeArray
 
 Paths = PathLike | Iterable[PathLike]
@@ -39,6 +40,8 @@ _RUN_LINE = "topic Q0 document rank score tag"
 class TopicQrels:
     """The diversity judgments of one topic."""
 
+    __repr__ = short_repr
+
     doc_ids: tuple[str, ...]
     """Ids of the P judged documents, in order of first mention."""
     subtopic_ids: tuple[str, ...]
@@ -51,6 +54,8 @@ class TopicQrels:
 class Qrels:
     """Diversity judgments by query id."""
 
+    __repr__ = short_repr
+
     topics: dict[str, TopicQrels]
     """In order of first mention."""
 
@@ -58,6 +63,8 @@ class Qrels:
 @dataclass(frozen=True, kw_only=True, eq=False, slots=True)
 class Run:
     """Rankings by query id, in the official order: score descending, document id ascending where scores are equal."""
+
+    __repr__ = short_repr
 
     rankings: dict[str, tuple[str, ...]]
     """Document ids, best first."""

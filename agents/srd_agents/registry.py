@@ -28,7 +28,8 @@ from srd_gym.core.own import add_own, is_own
 from srd_gym.files import PathLike
 from srd_gym.measures import MEASURES, Measure, add_measure
 from srd_gym.protocols import Ranker
-from srd_gym.reading import reading
+from srd_gym.reading import exists, reading
+from srd_gym.showing import short_repr
 
 __all__ = ["GROUP", "RANKERS", "RankerSpec", "Registry", "load_ranker", "load_trained", "make_ranker"]
 
@@ -47,6 +48,8 @@ _NO_CODE = ("name", "checkpoint", "path")
 @dataclass(frozen=True, kw_only=True)
 class RankerSpec:
     """A ranker as the registry knows it."""
+
+    __repr__ = short_repr
 
     name: str
     """How commands, tables and model folders call it."""
@@ -292,7 +295,7 @@ def load_ranker(name_or_folder: PathLike) -> Ranker:
         ValueError: a learner's name without a folder, an unknown name, or whatever could run other people's code.
     """
     folder = Path(name_or_folder)
-    if folder.is_dir():
+    if exists(folder) and folder.is_dir():
         return load_trained(folder)
     return find_untrained(str(name_or_folder)).build()
 

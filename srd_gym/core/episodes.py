@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from srd_gym.core.arrays import TopicArrays, shown
 from srd_gym.protocols import BoolArray, IntArray, ScoreArray
+from srd_gym.showing import short_repr
 
 Where = int | slice | IntArray
 
@@ -20,6 +21,8 @@ Where = int | slice | IntArray
 @dataclass(frozen=True, slots=True)
 class Snapshot:
     """Where some episodes stand: what `restore` needs and nothing else. Small; compares and hashes by value."""
+
+    __repr__ = short_repr
 
     episodes: tuple[int, ...]
     """The episodes it was taken of."""

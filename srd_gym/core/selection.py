@@ -23,6 +23,7 @@ from srd_gym.measures import BoundMeasure, Measure, Normalizer, measure
 from srd_gym.measures.plain import PlainMeasure
 from srd_gym.protocols import BoolArray, IntArray, Pruning, Reward, ScoreArray, SelectionStep
 from srd_gym.reading import shown as as_text
+from srd_gym.showing import short_repr
 
 OnInvalid = Literal["waste", "raise"]
 Pay = Literal["step", "end"]
@@ -33,6 +34,8 @@ _WHEN = {"gain": "step", "return_only": "end"}  # what `reward` was before it na
 @dataclass(frozen=True, slots=True)
 class StepResult:
     """What one step of B episodes gave."""
+
+    __repr__ = short_repr
 
     reward: ScoreArray
     """[B] float64, what the step pays; 0 for episodes that had ended before."""

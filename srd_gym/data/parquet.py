@@ -299,6 +299,8 @@ def _shaped(values: dict[str, Any]) -> dict[str, Any]:
     for name in ("subtopic_ids", "feature_names"):
         values[name] = values.get(name) or ()
     n, s = len(values.get("doc_ids") or ()), len(values["subtopic_ids"])
+    if not s and n and values.get("judgments") is not None:
+        s = values["judgments"].size // n  # the topic numbers them
     if width is None and n:
         vectors, query = values.get("doc_vectors"), values.get("query_vector")
         width = vectors.size // n if vectors is not None else 0 if query is None else query.size

@@ -8,9 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from srd_gym.files import PathLike
-from srd_gym.reading import json_value, numbered_lines, shown
-
-_FEW = 3
+from srd_gym.reading import exists, few, json_value, numbered_lines, shown, shown_text
 
 
 class DataNotice(UserWarning):
@@ -29,12 +27,6 @@ def tell(where: object, what: str, names: Collection[str]) -> None:
     """A notice that counts and names, where there is anything to name."""
     if names:
         notice(f"{where}: {len(names)} {what}: {few([shown(name) for name in names])}")
-
-
-def few(names: Collection[str]) -> str:
-    """The first three, and how many more."""
-    first = ", ".join(list(names)[:_FEW])
-    return f"{first} and {len(names) - _FEW} more" if len(names) > _FEW else first
 
 
 def with_optional_gz(folder: PathLike, name: str) -> Path | None:
@@ -65,8 +57,8 @@ def existing_folder(path: PathLike, what: str) -> Path:
         ValueError: a file.
     """
     found = Path(path)
-    if not found.exists():
-        raise FileNotFoundError(f"{what}: no folder at {found}; check the path")
+    if not exists(found):
+        raise FileNotFoundError(f"{what}: no folder at {shown_text(str(found))}; check the path")
     if not found.is_dir():
         raise ValueError(f"{what}: {found} is a file; expected the folder that holds the data set's files")
     return found

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from srd_gym.checks import check_integer, check_number, unknown
+from srd_gym.checks import check_integer, check_number, check_option
 from srd_gym.reading import shown
 from srd_gym.topic import GradeArray, Topic, TopicSet
 
@@ -120,8 +120,7 @@ def generate(preset: str = "serp", *, n_topics: int = 1000, seed: int = 0, **ove
         ValueError: an unknown preset (with the nearest names), or `n_topics`, `seed`, `width` or `noise` out of range.
         TypeError: one of these is no number, or an unknown override.
     """
-    if preset not in PRESETS:
-        raise unknown("synthetic preset", preset, PRESETS)
+    check_option("synthetic preset", preset, PRESETS)
     check_integer("n_topics", n_topics, 1, MOST_TOPICS)
     check_integer("seed", seed, 0)
     config = replace(PRESETS[preset], **overrides)

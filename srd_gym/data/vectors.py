@@ -41,6 +41,7 @@ from srd_gym.reading import (
     reading,
     refuse_pickle,
     shown,
+    shown_text,
 )
 from srd_gym.topic import FloatArray
 
@@ -122,7 +123,7 @@ class VectorTable:
         return name in self._index
 
     def __repr__(self) -> str:
-        return f"VectorTable({len(self)} vectors of width {self.width} from {self.source})"
+        return f"VectorTable({len(self)} vectors of width {self.width} from {shown_text(self.source)})"
 
     def rows(self, ids: Sequence[str]) -> FloatArray:
         """The vectors of these ids, in their order.

@@ -15,6 +15,7 @@ from srd_gym.checks import check_option, hands_on, holds_truth, refuse_arguments
 from srd_gym.core.arrays import DEFAULT_TOPICS, TopicShuffle, TopicSource, shown
 from srd_gym.core.scoring import ScoringCore
 from srd_gym.envs.selection import RENAMED
+from srd_gym.reading import few
 from srd_gym.reading import shown as as_text
 from srd_gym.rendering import RENDER_FPS, RENDER_MODES, Frame, close_window, render, scoring_scene
 
@@ -262,8 +263,8 @@ class ScoringEnv(ParallelEnv[str, Observation, int]):  # type: ignore[misc]  # P
         missing = [agent for agent in self.possible_agents[:present] if agent not in actions]
         if missing:
             raise ValueError(
-                f"{len(missing)} of {present} documents gave no score ({', '.join(missing[:5])}"
-                f"{', ...' if len(missing) > 5 else ''}); every document of the topic acts in its one step"
+                f"{len(missing)} of {present} documents gave no score ({few(missing)}); every document of the topic "
+                "acts in its one step"
             )
         given = [actions[agent] for agent in self.possible_agents[:present]]
         if holds_truth(given):

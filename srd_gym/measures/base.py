@@ -20,6 +20,7 @@ from srd_gym.checks import check_integer, check_number, check_option, finite_num
 from srd_gym.measures.bound import BoundMeasure, Term, geometric_novelty, greedy_by_novelty
 from srd_gym.protocols import IntArray, ScoreArray
 from srd_gym.reading import few, shown
+from srd_gym.showing import short_repr
 from srd_gym.topic import GradeArray, Topic, TopicSet
 
 Normalization = Literal["ndeval", "chapelle"]
@@ -108,6 +109,8 @@ class Reference:
 @dataclass(frozen=True, eq=False, slots=True)
 class Statistics:
     """What the references of T topics say, padded to S subtopics."""
+
+    __repr__ = short_repr
 
     references: tuple[Reference, ...]
     """The T references."""

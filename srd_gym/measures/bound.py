@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from srd_gym.protocols import BoolArray, IntArray, ScoreArray
+from srd_gym.showing import short_repr
 
 if TYPE_CHECKING:
     from srd_gym.measures.base import Measure
@@ -31,6 +32,8 @@ worth differ in the last places."""
 @dataclass(frozen=True, eq=False, slots=True)
 class Term:
     """One summand of a measure: gain = discounts[r] * sum_s weights[t, s] * j_s * novelty[c_s]."""
+
+    __repr__ = short_repr
 
     discounts: ScoreArray
     """[K] float64 by rank (from 0); 0 past the cutoff."""
@@ -52,6 +55,8 @@ class BoundMeasure:
     Made by `Measure.bind`. Simulators may read the arrays directly; the methods do the same sums for whole batches.
     Judgments come as `bool` (covers or not) or as integer grades, which count where >= `rel`.
     """
+
+    __repr__ = short_repr
 
     measure: Measure
     """The measure as it was bound; a missing cutoff is filled with the depth unless the measure is of whole lists."""

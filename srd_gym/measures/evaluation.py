@@ -13,6 +13,7 @@ from srd_gym.measures.base import Measure, Normalizer, Reference, default_normal
 from srd_gym.measures.catalogue import measure
 from srd_gym.protocols import IntArray
 from srd_gym.reading import shown
+from srd_gym.showing import short_repr
 from srd_gym.topic import GradeArray, Topic, TopicSet, as_topic_set
 
 if TYPE_CHECKING:
@@ -27,6 +28,8 @@ _Ranked = tuple[GradeArray, IntArray]
 @dataclass(frozen=True, kw_only=True)
 class Evaluation:
     """Scores of one run or one ranker: per topic, and their means."""
+
+    __repr__ = short_repr
 
     per_topic: dict[str, dict[str, float]]
     """Query id -> measure name -> value, for every judged topic; 0.0 everywhere where the ranking is missing."""

@@ -18,6 +18,7 @@ from srd_gym.core.own import path_of
 from srd_gym.protocols import BoolArray, IntArray, Ranker, ScoreArray, SequentialScorer
 from srd_gym.pruning.knn import _ROUNDING
 from srd_gym.reading import shown
+from srd_gym.showing import short_repr
 from srd_gym.topic import Topic
 
 if TYPE_CHECKING:
@@ -52,6 +53,8 @@ class ByRanker:
         TypeError: arguments of the wrong kind; when bound, an object that cannot rank ("reset") or score ("step").
         ValueError: arguments out of range; when bound, an unknown ranker.
     """
+
+    __repr__ = short_repr
 
     ranker: Any
     keep: float

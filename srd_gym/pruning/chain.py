@@ -14,6 +14,7 @@ from srd_gym.protocols import BoolArray, BoundPruning, IntArray, Pruning
 from srd_gym.pruning.by_ranker import ByRanker
 from srd_gym.pruning.knn import KNN
 from srd_gym.reading import shown
+from srd_gym.showing import short_repr
 
 if TYPE_CHECKING:
     from srd_gym.core.arrays import TopicArrays
@@ -30,6 +31,8 @@ class Chain:
         TypeError: something that is no strategy.
         ValueError: no strategy.
     """
+
+    __repr__ = short_repr
 
     strategies: tuple[Any, ...]
     kind: str = field(default="chain", init=False)

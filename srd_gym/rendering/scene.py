@@ -13,12 +13,15 @@ import numpy as np
 from srd_gym.core.scoring import ScoringCore
 from srd_gym.core.selection import SelectionCore
 from srd_gym.protocols import BoolArray, IntArray, ScoreArray
+from srd_gym.showing import short_repr
 from srd_gym.topic import Topic
 
 
 @dataclass(frozen=True, kw_only=True)
 class Scene:
     """One moment of an episode."""
+
+    __repr__ = short_repr
 
     topic: Topic
     ranking: Sequence[int]

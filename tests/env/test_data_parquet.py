@@ -22,7 +22,7 @@ from small_topics import judged_topic, refused
 
 from srd_gym import files
 from srd_gym.data import pages, parquet
-from srd_gym.data.parquet import count_row_groups, iter_query_ids, iter_topics, read_topics, write_topics
+from srd_gym.data.parquet import count_row_groups, iter_query_ids, iter_topics, read_origin, read_topics, write_topics
 from srd_gym.data.streams import DataNotice
 from srd_gym.data.synthetic import generate
 from srd_gym.data.vectors import read_vectors
@@ -80,7 +80,8 @@ def topic_sets(draw: st.DrawFn) -> TopicSet:
     width = draw(st.none() | st.integers(0, 3))
     names = draw(st.lists(words, max_size=4, unique=True))
     flags = {"simulated": draw(st.booleans()), "transductive": draw(st.booleans())}
-    return TopicSet([draw(topics(name, width)) for name in names], name=draw(words), **flags)
+    made = [draw(topics(name, width)) for name in names]
+    return TopicSet(made, name=draw(words), encoder=draw(st.none() | words), **flags)
 
 
 @given(topics=topic_sets())
@@ -88,7 +89,7 @@ def test_what_is_written_is_read_back_exactly(topics: TopicSet, tmp_path_factory
     path = tmp_path_factory.mktemp("round") / "set.parquet"
     write_topics(path, topics)
     again = read_topics(path)
-    assert (again.name, again.simulated, again.transductive) == (topics.name, topics.simulated, topics.transductive)
+    assert again.origin == read_origin(path) == topics.origin
     for one, other in zip(topics, again, strict=True):
         for name in TOPIC_FIELDS:
             _require_equal(getattr(other, name), getattr(one, name), name)
@@ -390,3 +391,11 @@ def test_what_is_not_thrift_is_refused(data: bytes) -> None:
 def test_what_is_thrift_is_read() -> None:
     text = b"\x15\x03\x1c\x11\x22\x00\x19\x23\x01\x00\x18\x02ab\x17" + b"\0" * 8 + b"\x05\x0c\x80\x01\x00"
     assert pages._struct(text, 0)[0] == {1: -2, 2: {1: True, 3: False}, 3: [1, 0], 4: None, 5: 0, 6: 64}
+
+
+def test_subtopics_that_a_file_does_not_name_are_numbered(tmp_path: Path) -> None:
+    columns = {"query_id": ["7"], "doc_ids": [["x", "y"]], "judgments": [[1, 0, 0, 0, 0, 1]]}
+    pq.write_table(pa.table(columns), tmp_path / "set.parquet")
+    (topic,) = read_topics(tmp_path / "set.parquet")
+    assert topic.subtopic_ids == ("1", "2", "3")
+    assert topic.judgments.tolist() == [[1, 0, 0], [0, 0, 1]]

@@ -17,6 +17,8 @@ from small_topics import alone, bare_topic, refused, small_topic
 from sound_files import IDS, READERS, VECTORS, make_npz, write
 
 from srd_gym.data.attach import attach_vectors, embed_topics
+from srd_gym.data.lsa import LsaVectorizer
+from srd_gym.data.simulate import simulate_vectors
 from srd_gym.data.streams import DataNotice
 from srd_gym.data.vectors import VectorTable, embed_texts, read_vectors
 from srd_gym.topic import TopicSet
@@ -119,6 +121,24 @@ def test_vectors_meet_documents_queries_and_subtopics() -> None:
     np.testing.assert_array_equal(first.query_vector, [2, 3])
     np.testing.assert_array_equal(first.subtopic_vectors, [[2, 3], [0, 1]])
     np.testing.assert_array_equal(second.query_vector, [0, 1])
+
+
+def test_topics_know_what_made_their_vectors(tmp_path: Path) -> None:
+    (tmp_path / "minilm.tsv").write_text("a\t1 0\nb\t0 1\nc\t1 1\n")
+    attached = attach_vectors(two_topics(), read_vectors(tmp_path / "minilm.tsv"))
+    assert attached.encoder == "minilm.tsv"
+    assert attach_vectors(attached, queries=table("2", "q one")).encoder == "minilm.tsv"
+    embedded = embed_topics(attached, lambda texts: np.ones((len(texts), 2)), encoder="model:mini")
+    assert (embedded.encoder, embed_topics(attached, lambda texts: np.ones((len(texts), 2))).encoder) == (
+        "model:mini",
+        None,
+    )
+    assert simulate_vectors(two_topics()[:1]).encoder is None
+    one, other = (
+        LsaVectorizer(2).fit(texts).apply(two_topics()) for texts in (["big cat", "fast car"], ["cold tea", "hot tea"])
+    )
+    assert one.encoder != other.encoder
+    assert str(one.encoder).startswith("lsa-")
 
 
 def test_missing_vectors_are_counted_and_named_or_dropped() -> None:

@@ -36,6 +36,19 @@ def topic(query_id: str = "7", **changes: Any) -> Topic:
 # topics
 
 
+@pytest.mark.parametrize(("given", "expected"), [
+    ({"judgments": JUDGMENTS}, ("1", "2")),
+    ({"pool": [[1, 0, 1]], "pool_ids": ["p"]}, ("1", "2", "3")),
+    ({"subtopic_texts": ["cat", "car"]}, ("1", "2")),
+    ({"doc_vectors": np.ones((3, 4)), "subtopic_vectors": np.ones((5, 4))}, tuple("12345")),
+    ({"subtopic_weights": [1, 2, 3]}, ("1", "2", "3")),
+    ({"judgments": np.zeros((3, 0))}, ()),
+    ({}, ()),
+])  # fmt: skip
+def test_subtopics_without_ids_are_numbered(given: dict[str, Any], expected: tuple[str, ...]) -> None:
+    assert Topic(query_id="7", doc_ids=("a", "b", "c"), **given).subtopic_ids == expected
+
+
 def test_fields_are_converted_and_frozen() -> None:
     made = topic(doc_ids=["a", "b", "c"], query_vector=[1, 2], subtopic_weights=[1, 2])
     assert made.doc_ids == ("a", "b", "c")
@@ -218,3 +231,26 @@ def test_published_folds_train_on_topics_of_no_fold() -> None:
 ])  # fmt: skip
 def test_bad_folds_are_refused(call: Any, message: str) -> None:
     refused(lambda: call(numbered(4)), message)
+
+
+def test_a_topic_is_found_by_its_query_id() -> None:
+    topics = TopicSet([topic("jaguar"), topic("python")], name="words")
+    assert topics["python"] is topics[1] is topics[-1]
+    assert "python" in topics
+    assert topics[0] in topics
+    assert "java" not in topics
+    assert topics.select("python").query_ids == ("python",)
+    refused(lambda: topics["jagaur"], "unknown query id in topic set 'words': 'jagaur'. Did you mean jaguar")
+    refused(lambda: topics.position(3), r"a query id is text, got 3 \(int\)", TypeError)
+
+
+def test_folds_have_a_seed_of_their_own() -> None:
+    topics = TopicSet([topic(str(i)) for i in range(12)], name="x")
+    assert [fold.test.query_ids for fold in topics.folds(4)] == [fold.test.query_ids for fold in topics.folds(4, 0)]
+    refused(lambda: topics.folds("4"), "folds must be a whole number, got '4'", TypeError)
+
+
+def test_a_set_keeps_what_made_its_vectors() -> None:
+    topics = TopicSet([topic("a"), topic("b")], name="x", encoder="minilm.npz")
+    assert topics[:1].encoder == topics.trainable().encoder == "minilm.npz"
+    assert topics.origin == {"name": "x", "marks": [], "encoder": "minilm.npz"}

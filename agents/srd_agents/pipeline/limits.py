@@ -27,6 +27,7 @@ from srd_gym.checks import (
 )
 from srd_gym.protocols import IntArray, Ranker, ScoreArray, SequentialScorer
 from srd_gym.reading import shown as as_text
+from srd_gym.showing import short_repr
 from srd_gym.topic import Topic
 
 COPIES = CautiousConfig.copies
@@ -36,6 +37,8 @@ COPIES = CautiousConfig.copies
 @dataclass(frozen=True, kw_only=True)
 class Limits:
     """What may be shown: as a caller says it of all topics, then, `of` one topic."""
+
+    __repr__ = short_repr
 
     copies: float | None = None
     """Cosine from which on a document is a near copy of one shown before it, and comes last; None: anywhere."""

@@ -88,6 +88,7 @@ def texts_of(entry: Any) -> list[str]:
         raise TypeError(
             f"subtopics must be a list of texts or of vectors, one a subtopic, got one text: {shown(entry)}"
         )
-    if not isinstance(entry, Sequence | np.ndarray) or not any(isinstance(each, str) for each in entry):
+    rows = isinstance(entry, Sequence) or (isinstance(entry, np.ndarray) and entry.ndim > 0)
+    if not rows or not any(isinstance(each, str) for each in entry):
         return []
     return list(entry)

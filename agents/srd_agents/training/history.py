@@ -8,11 +8,14 @@ from typing import Any, Self
 
 from srd_agents.training.options import check_type, config_from
 from srd_gym.checks import check_integer
+from srd_gym.showing import short_repr
 
 
 @dataclass(kw_only=True)
 class History:
     """The course of a training run, plain values all of them."""
+
+    __repr__ = short_repr
 
     measure: str | None = None
     """The measure of "validation" in the records; None where there was no validation set."""
@@ -53,6 +56,8 @@ class History:
 @dataclass(frozen=True, kw_only=True)
 class Progress:
     """Where a training run stands."""
+
+    __repr__ = short_repr
 
     epoch: int
     """Epochs completed."""

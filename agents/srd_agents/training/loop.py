@@ -35,7 +35,7 @@ from srd_gym.files import PathLike, held_back
 from srd_gym.measures import Measure, measure, references
 from srd_gym.measures.base import judged, tell_irrelevant
 from srd_gym.protocols import IntArray, Ranker, ScoreArray
-from srd_gym.reading import reading, shown
+from srd_gym.reading import few, reading, shown
 from srd_gym.topic import TopicSet
 
 if TYPE_CHECKING:
@@ -144,7 +144,7 @@ def checked_topics(name: str, topics: TopicSet, validation: TopicSet | None) -> 
         if unlabelled:
             raise ValueError(
                 f"ranker {name!r}: {len(unlabelled)} of {len(part)} {what} topics have no judgments "
-                f"({', '.join(unlabelled[:5])}{', ...' if len(unlabelled) > 5 else ''}); learning needs judged topics: "
+                f"({few(unlabelled)}); learning needs judged topics: "
                 "leave the others out with TopicSet.select"
             )
     if validation is not None:
@@ -154,9 +154,8 @@ def checked_topics(name: str, topics: TopicSet, validation: TopicSet | None) -> 
     if not len(trainable):
         raise ValueError(f"ranker {name!r}: none of the {len(topics)} training topics has a relevant candidate")
     if excluded:
-        ids = ", ".join(excluded[:10]) + (", ..." if len(excluded) > 10 else "")
         what = "training topics have no relevant candidate and are left out of training"
-        warnings.warn(f"{len(excluded)} of {len(topics)} {what}: {ids}", stacklevel=2)
+        warnings.warn(f"{len(excluded)} of {len(topics)} {what}: {few(excluded, 10)}", stacklevel=2)
     return trainable, excluded
 
 
@@ -170,7 +169,7 @@ def _check_pair(name: str, topics: TopicSet, validation: TopicSet) -> None:
     shared = sorted(set(topics.query_ids) & set(validation.query_ids))
     if shared:
         raise ValueError(
-            f"ranker {name!r}: {len(shared)} queries are in training and in validation ({', '.join(shared[:5])}); "
+            f"ranker {name!r}: {len(shared)} queries are in training and in validation ({few(shared)}); "
             "split by query id, as TopicSet.folds does"
         )
 

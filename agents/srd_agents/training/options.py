@@ -29,6 +29,7 @@ from srd_gym.files import PathLike, written_atomically
 from srd_gym.measures import Measure
 from srd_gym.protocols import Pruning, Reward
 from srd_gym.reading import existing_file, json_value, read_json_object, reading, refuse_pickle, shown, shown_text
+from srd_gym.showing import short_repr
 
 C = TypeVar("C")
 
@@ -190,6 +191,9 @@ class Config:
         ValueError: a value out of the range of its annotation, or none of the words of a `Literal` (the message
             suggests the nearest).
     """
+
+    def __init_subclass__(cls) -> None:
+        cls.__repr__ = short_repr  # type: ignore[method-assign]  # before the dataclass makes one of all fields
 
     def __post_init__(self) -> None:
         kind: Any = type(self)

@@ -7,7 +7,9 @@ import os
 import pickle
 import re
 import signal
+import sys
 import time
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -21,7 +23,7 @@ from small_topics import refused
 import srd_agents.training.loop as fitting
 from srd_agents.training.history import History, Progress
 from srd_agents.training.learner import Learner
-from srd_gym.data import generate
+from srd_gym.data import generate, write_topics
 from srd_gym.protocols import IntArray
 from srd_gym.topic import Topic, TopicSet
 
@@ -279,3 +281,79 @@ def test_a_full_disk_leaves_the_old_model(tmp_path: Path, monkeypatch: pytest.Mo
     other = learner(rate=0.5)
     refused(lambda: other.fit(TRAIN, seed=9, out=tmp_path), "No space left", OSError)
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+# what fit takes, and what a model knows of its vectors
+
+
+def test_fit_and_validation_take_names_files_and_lists(tmp_path: Path) -> None:
+    write_topics(tmp_path / "train.parquet", TRAIN)
+    expected = learner(epochs=2)
+    expected.fit(TRAIN, VALIDATION)
+    for topics, validation in ((list(TRAIN), list(VALIDATION)), (tmp_path / "train.parquet", iter(VALIDATION))):
+        toy = learner(epochs=2)
+        toy.fit(topics, validation)
+        np.testing.assert_array_equal(toy.w, expected.w)
+    assert learner(epochs=1).fit("words").records[-1]["topics"] == 40
+    assert fitting.Validation(list(VALIDATION), "P_IA@1").topics.fingerprint == VALIDATION.fingerprint
+    refused(lambda: learner().fit("word"), "did you mean words", FileNotFoundError)
+    refused(lambda: learner().fit([1]), r"topics must be a TopicSet.* whose entry 0 is 1", TypeError)
+
+
+def test_fit_trains_with_one_thread_of_torch_and_puts_their_number_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A stand-in for torch, so that the count of this process stays as it is."""
+
+    class Torch:
+        threads = 5
+
+        def get_num_threads(self) -> int:
+            return self.threads
+
+        def set_num_threads(self, count: int) -> None:
+            self.threads = count
+
+    torch = Torch()
+    monkeypatch.setitem(sys.modules, "torch", torch)
+    seen: list[int] = []
+
+    class Watched(NoisyLinear):
+        def _prepare(self, topics: TopicSet, seed: int) -> None:
+            super()._prepare(topics, seed)
+            seen.append(torch.threads)
+
+        def _update(self, batch: IntArray) -> Mapping[str, float]:
+            seen.append(torch.threads)
+            if len(seen) > 8:
+                raise RuntimeError("enough")
+            return super()._update(batch)
+
+    Watched(NoisyLinearConfig(epochs=1)).fit(TRAIN)
+    assert (set(seen), torch.threads) == ({1}, 5)
+    with pytest.raises(RuntimeError, match="enough"):
+        Watched(NoisyLinearConfig(epochs=9)).fit(TRAIN, threads=3)
+    assert (set(seen), torch.threads) == ({1, 3}, 5)
+
+
+@pytest.mark.parametrize(("trained", "ranked", "foreign"), [
+    ({"encoder": "a.npz"}, {"encoder": "b.npz"}, True),
+    ({"encoder": "a.npz"}, {"encoder": "a.npz", "name": "other"}, False),
+    ({}, {}, False),
+    ({}, {"name": "other"}, True),
+    ({}, {"encoder": "a.npz"}, False),
+    ({"encoder": "a.npz"}, {"name": "other"}, True),
+    ({}, {"simulated": False}, True),
+])  # fmt: skip
+def test_a_model_tells_of_vectors_of_another_encoder_or_set(
+    trained: dict[str, Any], ranked: dict[str, Any], foreign: bool, tmp_path: Path
+) -> None:
+    toy = learner(epochs=1)
+    toy.fit(TRAIN.replace(TRAIN, **trained))
+    toy.save(tmp_path)
+    loaded = NoisyLinear.load(tmp_path)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        loaded.rank_batch(VALIDATION.replace(VALIDATION, **ranked), 3)
+        loaded.rank_batch(list(VALIDATION), 3)
+    assert [str(notice.message).partition(" was trained on vectors of ")[0] for notice in told] == (
+        ["ranker 'noisy-linear'"] if foreign else []
+    )

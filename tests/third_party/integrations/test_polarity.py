@@ -90,7 +90,7 @@ def test_no_weight_keeps_the_order_and_shows_copies_last(adapter: Adapter, calle
 @EVERY
 @pytest.mark.parametrize(("diversity", "ranker", "message"), [
     *((weight, None, "lambda_mult|diversity|mmr_threshold|Lambda") for weight in (-0.1, 1.1, float("nan"))),
-    (0.5, "random", r"ranker 'RandomOrder' does not: leave \w+ out, or take one that does: mmr, msd"),
+    (0.5, "random", r"ranker 'random' does not: leave \w+ out, or take one that does: mmr, msd"),
     (None, "mrm", "unknown ranker 'mrm'. Did you mean mmr"),
 ])  # fmt: skip
 def test_bad_input_is_named(adapter: Adapter, called: Any, diversity: Any, ranker: Any, message: str) -> None:

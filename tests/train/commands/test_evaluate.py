@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import gzip
+import lzma
 import subprocess
 import sys
 from pathlib import Path
@@ -117,3 +118,21 @@ def test_it_starts_without_what_it_does_not_need(files: tuple[Path, Path]) -> No
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=False)
     assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_topics_that_no_ranking_scores_on_are_counted_once(srd: Srd, files: tuple[Path, Path]) -> None:
+    qrels, run = files
+    told = srd.works("evaluate", "--qrels", qrels, "--run", run, "--measures", "P_IA@1", "P_IA(rel=2)@1").err
+    expected = (
+        "notice: qrels: 3 of 3 judged topics have no judgment of at least 2 (the largest is 1), so that every ranking"
+    )
+    assert told.startswith(expected)
+    assert told.count("\n") == 1
+
+
+def test_files_of_another_compression_are_named(srd: Srd, files: tuple[Path, Path]) -> None:
+    qrels, run = files
+    packed = run.with_suffix(".xz")
+    packed.write_bytes(lzma.compress(run.read_bytes()))
+    told = srd.fails("evaluate", "--qrels", qrels, "--run", packed)
+    assert f"{packed} is compressed by xz, and only gzip is unpacked here" in told

@@ -10,7 +10,8 @@ import pytest
 from run_srd import Srd
 
 from srd_agents.registry import load_ranker, make_ranker
-from srd_gym.data.parquet import read_topics
+from srd_gym.data.parquet import read_topics, write_topics
+from srd_gym.data.synthetic import generate
 from srd_gym.trec_files import read_run
 
 LINE = {
@@ -170,3 +171,27 @@ def test_wrong_uses_are_explained(srd: Srd, tiny_file: Path, tmp_path: Path) -> 
         (("mmr", "--engine", "ray"), "--engine ray needs --topics"),
     ):
         assert said in srd.fails("rank", *words)
+
+
+@pytest.mark.parametrize("ranker", ["mmr", "r-ltr"])
+def test_vectors_of_another_encoder_than_those_of_training_are_told_in_one_line(
+    srd: Srd, tmp_path: Path, ranker: str
+) -> None:
+    for seed, name in enumerate("abc"):
+        topics = generate("tiny", n_topics=12, seed=seed)
+        write_topics(tmp_path / f"{name}.parquet", topics.replace(topics, encoder=f"{name}.npz"))
+    epochs = () if ranker == "mmr" else ("--epochs", "1")
+    srd.works("train", ranker, "--topics", tmp_path / "a.parquet", "--out", tmp_path / "model", *epochs)
+    words = ("rank", tmp_path / "model", "--out", tmp_path / "run", "--topics")
+    assert "notice" not in srd.works(*words, tmp_path / "a.parquet").err
+    for files in ("b.parquet", "[bc].parquet"):
+        told = srd.works(*words, tmp_path / files).err
+        assert told.count("notice: ") == 1
+        assert "was trained on vectors of 'synthetic:tiny' (a.npz, simulated), and is to rank" in told
+        assert "'synthetic:tiny' (b.npz, simulated); unless one encoder made both" in told
+
+
+def test_a_model_that_makes_its_vectors_tells_nothing_of_encoders(srd: Srd, texts_file: Path, tmp_path: Path) -> None:
+    words = ("--topics", texts_file, "--out")
+    srd.works("train", "mmr", "--vectors", "lsa", "--width", "4", *words, tmp_path / "model")
+    assert "notice" not in srd.works("rank", tmp_path / "model", *words, tmp_path / "run").err

@@ -222,3 +222,32 @@ def test_a_signal_within_an_epoch_of_vectors_on_disk(
     assert ("--resume goes on" in done.err) == (number == signal.SIGINT)
     srd.works(*words, "--topics", file, "--out", tmp_path / "broken", "--resume")
     assert weights_of(tmp_path / "broken") == weights_of(tmp_path / "in-memory")
+
+
+def test_an_abbreviated_or_misspelt_option_is_suggested(srd: Srd, tiny_file: Path, tmp_path: Path) -> None:
+    words = ("--topics", tiny_file, "--out", tmp_path / "model")
+    said = srd.fails("train", "reinforce", *words, "--lr", "0.1")
+    assert said.startswith("unknown option of srd train reinforce: '--lr'. Did you mean --learning-rate?")
+    assert "Did you mean --lambda?" in srd.fails("train", "mmr", *words, "--lamda=0.1")
+    assert "Did you mean --qrels?" in srd.fails("evaluate", "--qrel", "x")
+
+
+@pytest.mark.parametrize("name", ["mmr", "r-ltr"])
+def test_topics_without_vectors_are_sent_to_vectors_of_the_training_topics(
+    srd: Srd, texts_file: Path, tmp_path: Path, name: str
+) -> None:
+    words = ("train", name, "--topics", texts_file, "--out", tmp_path / "model")
+    said = srd.fails(*words)
+    assert f"'texts' has no document vectors, which ranker {name!r} needs; `srd train {name} --vectors lsa" in said
+    assert "srd data build" not in said
+    srd.works(*words, "--vectors", "lsa", "--width", "4", *(() if name == "mmr" else ("--epochs", "1")))
+
+
+def test_a_misspelt_topic_set_is_suggested(srd: Srd, tmp_path: Path) -> None:
+    said = srd.fails("train", "mmr", "--topics", "word", "--out", tmp_path / "model")
+    assert "no file at word; did you mean words?" in said
+
+
+def test_a_long_error_is_cut(srd: Srd, tmp_path: Path) -> None:
+    assert len(srd.fails("train", "x" * 5_000)) < 2_000
+    assert len(srd.fails("train", "mmr", "--topics", "x" * 5_000, "--out", tmp_path / "model")) < 2_000

@@ -35,6 +35,7 @@ import tyro
 
 from srd_gym.checks import check_integer, unknown
 from srd_gym.core.own import notation
+from srd_gym.reading import shown_text
 
 if TYPE_CHECKING:
     from srd_train.report.tables import ResultTable
@@ -53,6 +54,8 @@ Measures = Annotated[Sequence[str], tyro.conf.arg(metavar="NAME...", constructor
 SomeText = Annotated[str | None, tyro.conf.arg(metavar="TEXT")]
 Advance = Callable[[float], None]
 """Tells a progress bar that this many more units are done."""
+_LONGEST = 1_900
+"""Characters of an error or a notice."""
 _UNFOLDED = 100_000
 """Characters in a line of a file or a pipe."""
 _BETWEEN = 3
@@ -118,7 +121,7 @@ def _check_options(kind: type[Any], args: Sequence[str], prog: str) -> None:
     for word in itertools.takewhile(lambda word: word != "--", args):
         option = word.partition("=")[0].replace("_", "-")
         if word.startswith("--") and option not in names and not option.startswith("--tyro-"):
-            known = [name for name in names if not name.startswith("--no-")]
+            known = [name for name in names if name != "--help" and not name.startswith("--no-")]
             raise unknown(f"option of {prog}:", option, known, f"More: {prog} --help")
 
 
@@ -236,13 +239,14 @@ class Output:
 
     def notice(self, text: str) -> None:
         """Tell the user something on standard error."""
-        sys.stderr.write(visible(text) + "\n")
+        sys.stderr.write(visible(shown_text(text, _LONGEST)) + "\n")
         sys.stderr.flush()
 
     def error(self, text: str) -> None:
         """Print one `error: ...` line to standard error, if it is still there (a terminal may have been closed)."""
         with contextlib.suppress(OSError):
-            sys.stderr.write("error: " + visible(" ".join(text.split("\n"))) + "\n")
+            line = " ".join(shown_text(text, _LONGEST).split("\n"))
+            sys.stderr.write(f"error: {visible(line)}\n")
             sys.stderr.flush()
 
     @_standard_output_named()

@@ -34,6 +34,7 @@ from srd_agents.training.options import versions
 from srd_gym.checks import checked_rankings
 from srd_gym.files import PARTIAL, held, written_atomically
 from srd_gym.measures import evaluate
+from srd_gym.showing import short_repr
 from srd_gym.topic import TopicSet
 from srd_gym.trec_files import write_run
 from srd_train.experiment.fit import Fitted, Split, commit, fit_ranker, split_topics, with_lsa
@@ -48,6 +49,8 @@ _RANK_CHUNK = 64
 @dataclass(frozen=True, kw_only=True)
 class CellResult:
     """What became of a cell."""
+
+    __repr__ = short_repr
 
     record: dict[str, Any]
     """Its JSON line. Of a failed cell it says which cell it is and, under `error`, why: type, message, traceback."""

@@ -25,6 +25,7 @@ from srd_agents.training.options import as_values
 from srd_gym.data.lsa import LsaVectorizer
 from srd_gym.data.splits import read_folds
 from srd_gym.protocols import Ranker
+from srd_gym.showing import short_repr
 from srd_gym.topic import TopicSet
 
 VALIDATION_SHARE = 0.2
@@ -37,6 +38,8 @@ Values = dict[str, Any]
 @dataclass(frozen=True, kw_only=True)
 class Split:
     """A topic set split into parts that share no query."""
+
+    __repr__ = short_repr
 
     train: TopicSet
     """What a learner learns from."""
@@ -108,6 +111,8 @@ def with_lsa(split: Split, width: int, vectorizer: LsaVectorizer | None = None) 
 @dataclass(frozen=True, kw_only=True)
 class Fitted:
     """A ranker ready to rank, and how it came about."""
+
+    __repr__ = short_repr
 
     ranker: Ranker
     config: Values

@@ -21,6 +21,7 @@ from srd_agents.training.options import Config, Count, config_from
 from srd_gym.checks import unknown
 from srd_gym.measures import measure
 from srd_gym.reading import existing_file, read_json_object, reading
+from srd_gym.showing import short_repr
 from srd_gym.topic import TopicSet
 from srd_train.experiment.fit import all_options
 from srd_train.experiment.sources import TopicsEntry, at_least, check_files, load_entry
@@ -172,6 +173,8 @@ def _names_a_folder(name: str) -> bool:
 class Cell:
     """One point of the product: what it is made of decides its result, and names its files."""
 
+    __repr__ = short_repr
+
     topics: TopicsEntry
     ranker: RankerEntry
     fold: int
@@ -206,6 +209,8 @@ class Cell:
 @dataclass(frozen=True, kw_only=True)
 class Task:
     """Cells of one fit."""
+
+    __repr__ = short_repr
 
     cells: tuple[Cell, ...]
     """At least one; they differ only in their view."""

@@ -15,6 +15,7 @@ from typing import Any, Literal
 import numpy as np
 
 from srd_gym.measures import Normalizer
+from srd_gym.showing import short_repr
 from srd_train.experiment.recipe import Recipe
 from srd_train.experiment.records import Record
 from srd_train.report.significance import Scores, interval, tests_against, wins_ties_losses
@@ -69,6 +70,8 @@ class Row:
 @dataclass(frozen=True, kw_only=True)
 class ResultTable:
     """One topic set, a row a ranker."""
+
+    __repr__ = short_repr
 
     topics: str
     """The topic set's name in the recipe."""

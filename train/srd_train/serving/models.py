@@ -20,6 +20,7 @@ from srd_agents.training.options import (
 )
 from srd_gym.data.lsa import LsaVectorizer
 from srd_gym.protocols import Ranker
+from srd_gym.showing import short_repr
 
 VECTORIZER_FOLDER = "vectorizer"
 """Inside a model folder: the vectoriser that was fitted on the training topics' texts."""
@@ -28,6 +29,8 @@ VECTORIZER_FOLDER = "vectorizer"
 @dataclass(frozen=True, kw_only=True)
 class Model:
     """A ranker as `srd rank` takes it."""
+
+    __repr__ = short_repr
 
     ranker: Ranker
     """Ready to rank."""

@@ -15,6 +15,7 @@ from srd_agents.training.learner import tell_foreign
 from srd_gym.checks import checked_rankings
 from srd_gym.data import WORDS, load_topics
 from srd_gym.data.parquet import count_row_groups, iter_query_ids, iter_topics, read_origin
+from srd_gym.showing import short_repr
 from srd_gym.topic import Topic, TopicSet
 from srd_train.experiment.engines import connected_ray
 from srd_train.serving.models import Model
@@ -23,6 +24,8 @@ from srd_train.serving.models import Model
 @dataclass(frozen=True, kw_only=True)
 class TopicStream:
     """Topics that can be gone through any number of times; of files, one row group is in memory at a time."""
+
+    __repr__ = short_repr
 
     name: str
     """What messages call it."""

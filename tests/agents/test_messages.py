@@ -1,0 +1,112 @@
+"""No error of a ranker, its options or a call of a pipeline is longer than 2,000 characters; and what they say."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from noisy_linear import NoisyLinear
+from small_topics import refused
+
+from srd_agents.pipeline.diversify import diversify
+from srd_agents.registry import RANKERS, load_ranker, make_ranker
+from srd_agents.training.history import History, Progress
+from srd_agents.training.loop import LearnerConfig, Validation
+from srd_agents.training.options import Config
+from srd_gym.data import generate
+from srd_gym.pruning import ByRanker
+from srd_gym.topic import Topic
+
+TOPICS = generate("tiny", n_topics=300, seed=0)
+TOPIC, LONG = TOPICS[0], "x" * 30_000
+MONSTERS: dict[str, Any] = {
+    "a long text": LONG,
+    "a list of topics": list(TOPICS),
+    "a set of topics": TOPICS,
+    "texts": [LONG, *map(str, range(50))],
+    "numbers": list(range(20_000)),
+    "an array": np.arange(100_000),
+    "a table": {str(i): LONG for i in range(100)},
+    "a whole number of 5,000 digits": 10**5_000,
+    "a class": Topic,
+}
+VECTORS = np.eye(3)
+DIVERSIFY = ("query_vector", "doc_vectors", "k", "ranker", "scores", "subtopics", "subtopic_weights", "embed",
+             "diversity", "copies", "groups", "costs", "shown")  # fmt: skip
+
+
+def diversified(name: str, value: Any) -> object:
+    beside = {"groups": {"max_per_group": 1}, "costs": {"budget": 1.0}}.get(name, {})
+    return diversify(**{"query_vector": None, "doc_vectors": VECTORS, "k": 2, **beside, name: value})  # type: ignore[arg-type]
+
+
+CALLS: dict[str, Callable[[Any], object]] = {
+    **{f"diversify({name})": lambda value, name=name: diversified(name, value) for name in DIVERSIFY},
+    "make_ranker": make_ranker,
+    "make_ranker(option)": lambda value: make_ranker("mmr", **{str(value): 1}),
+    "make_ranker(value)": lambda value: make_ranker("mmr", lambda_=value),
+    "make_ranker(words)": lambda value: make_ranker("mmr", relevance=value),
+    "load_ranker": load_ranker,
+    "rank": lambda value: make_ranker("mmr").rank(value, 3),
+    "rank(k)": lambda value: make_ranker("mmr").rank(TOPIC, value),
+    "fit": lambda value: NoisyLinear().fit(value) if value is not TOPICS else None,
+    "fit(validation)": lambda value: NoisyLinear().fit(TOPICS, value),
+    "fit(seed)": lambda value: NoisyLinear().fit(TOPICS, seed=value),
+    "fit(threads)": lambda value: NoisyLinear().fit(TOPICS, threads=value),
+    "fit(time_budget)": lambda value: NoisyLinear().fit(TOPICS, time_budget=value) if value is not TOPICS else None,
+    "Validation": lambda value: Validation(value, "P_IA@1"),
+    "Validation(by)": lambda value: Validation(TOPICS, value),
+    "LearnerConfig": lambda value: LearnerConfig(epochs=value),
+}  # fmt: skip
+
+
+def said_by(call: Callable[[], object]) -> str:
+    """What a call says when it refuses its arguments."""
+    try:
+        call()
+    except Exception as error:
+        return str(error)
+    return ""
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("call", CALLS)
+def test_whatever_comes_no_error_is_long(call: str) -> None:
+    for name, value in MONSTERS.items():
+        assert len(said_by(lambda value=value: CALLS[call](value))) <= 2_000, f"{call} of {name}"  # type: ignore[misc]
+
+
+def test_reprs_are_short() -> None:
+    record = {"epoch": 1, "validation": 0.5}
+    history = History(records=[record] * 1_000, measure="P_IA@1", excluded=[LONG] * 100)
+    progress = Progress(epoch=1, epochs=9, topics_done=1, topics=9, records=[record] * 1_000)
+    configs: list[Config] = [RANKERS[name].configure() for name in RANKERS if RANKERS[name].config_class is not Config]
+    for one in (history, progress, *RANKERS.values(), *configs, ByRanker(make_ranker("cautious"), 0.5)):
+        assert len(repr(one)) <= 500
+    assert repr(RANKERS["mmr"].configure(lambda_=0.7)) == "MMRConfig(lambda_=0.7)"
+
+
+@pytest.mark.parametrize(("name", "option", "meant"), [
+    ("mmr", "lambd", "lambda_"), ("daletor", "lr", "learning_rate"), ("reinforce", "lr", "learning_rate"),
+    ("reinforce", "hid", "hidden"), ("qmix", "bs", "batch_size"), ("listmle", "n_epochs", "epochs"),
+])  # fmt: skip
+def test_near_options_are_suggested(name: str, option: str, meant: str) -> None:
+    refused(
+        lambda: make_ranker(name, **{option: 1}), f"unknown option of ranker {name!r}: {option!r}. Did you mean {meant}"
+    )
+
+
+@pytest.mark.parametrize("shape", [(3,), (), (1, 1, 3)])
+def test_subtopics_that_are_no_rows_are_told(shape: tuple[int, ...]) -> None:
+    message = r"topic '0': subtopics must be \[S, F\], a vector \(or a text\) each, got shape .* \[vector\]"
+    refused(lambda: diversify(None, VECTORS, 2, subtopics=np.ones(shape)), message)
+
+
+def test_errors_name_rankers_as_the_registry_does() -> None:
+    for name in ("mmr", "msd", "dpp", "xquad", "pm2", "random", "cautious", "oracle", "relational-pretrained"):
+        assert make_ranker(name).name == name  # type: ignore[attr-defined]
+    bare = Topic(query_id="1", doc_ids=("a", "b"))
+    refused(lambda: make_ranker("mmr", relevance="cosine").rank(bare, 1), "ranker 'mmr'")
+    refused(lambda: diversify(None, VECTORS, 2, "random", diversity=0.5), "which ranker 'random' does not")

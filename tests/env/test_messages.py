@@ -1,0 +1,361 @@
+"""No error is longer than 2,000 characters and no repr longer than 500, whatever a caller gives."""
+
+from __future__ import annotations
+
+import bz2
+import copy
+import lzma
+import warnings
+from collections.abc import Callable
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from small_topics import FirstRankOnly, bare_topic, refused, small_topic
+
+import srd_gym
+from srd_gym import scoring_v0
+from srd_gym.checks import near, unknown
+from srd_gym.core import ScoringCore, SelectionCore
+from srd_gym.core.arrays import TopicArrays
+from srd_gym.data import (
+    LsaVectorizer,
+    VectorTable,
+    attach_vectors,
+    embed_topics,
+    generate,
+    iter_topics,
+    load_ambient,
+    load_texts,
+    load_topics,
+    load_trec,
+    read_qrels,
+    read_run,
+    read_topics,
+    read_vectors,
+    simulate_vectors,
+    write_run,
+    write_topics,
+)
+from srd_gym.measures import evaluate, evaluate_run, measure
+from srd_gym.measures.base import Reference
+from srd_gym.measures.catalogue import AlphaDCG
+from srd_gym.pruning import KNN, ByRanker, Chain, parse_pruning, pruning_from
+from srd_gym.reading import read_json_object
+from srd_gym.topic import Topic, TopicSet
+from srd_gym.trec_files import Qrels, Run, TopicQrels
+
+gym.register_envs(srd_gym)
+
+LONGEST, LONGEST_REPR = 2_000, 500
+LONG = "x" * 30_000
+TOPICS = generate("tiny", n_topics=300, seed=0)
+MONSTERS: dict[str, Any] = {
+    "a long text": LONG,
+    "a list of topics": list(TOPICS),
+    "a set of topics": TOPICS,
+    "numbers": list(range(20_000)),
+    "texts": [LONG, *map(str, range(50))],
+    "an array": np.arange(100_000),
+    "a matrix of NaN": np.full((300, 300), np.nan),
+    "a table": {str(i): LONG for i in range(100)},
+    "a whole number of 5,000 digits": 10**5_000,
+    "bytes": b"x" * 30_000,
+    "an object that says much of itself": type("Loud", (), {"__repr__": lambda self: LONG})(),
+    "a class": Topic,
+}
+TOPIC = TOPICS[0]
+SMALL = TOPICS[:4]
+ENV = gym.make("SRD-v0", topics=SMALL, disable_env_checker=True).unwrapped
+VECTOR = gym.make_vec("SRD-v0", num_envs=2, vectorization_mode="vector_entry_point", topics=SMALL)
+SCORING = scoring_v0.parallel_env(topics=SMALL)
+SHARED = TopicArrays.of(SMALL)
+FIELDS = [name for name in Topic.__dataclass_fields__ if name not in ("query_id", "doc_ids")]
+
+
+def made(name: str, value: Any) -> object:
+    return gym.make("SRD-v0", disable_env_checker=True, **({"topics": SMALL} | {name: value}))
+
+
+def made_vector(name: str, value: Any) -> object:
+    arguments = {"topics": SMALL} | {name: value}
+    return gym.make_vec("SRD-v0", num_envs=2, vectorization_mode="vector_entry_point", **arguments)
+
+
+def made_scoring(name: str, value: Any) -> object:
+    return scoring_v0.parallel_env(**({"topics": SMALL} | {name: value}))
+
+
+def of_environments(make: Callable[[str, Any], object], *names: str) -> dict[str, Callable[[Any], object]]:
+    return {f"{make.__name__}({name})": lambda value, name=name: make(name, value) for name in names}  # type: ignore[misc]
+
+
+ARGUMENTS = ("topics", "reward", "measures", "horizon", "max_candidates", "pruning", "normalizer", "observation",
+             "mask_dtype", "pay", "on_invalid", "horizn")  # fmt: skip
+SCORED = ("topics", "reward", "measures", "n_scores", "ties", "agents", "observation", "max_candidates", "horizon")
+CALLS: dict[str, Callable[[Any], object]] = {
+    "Topic(query_id)": lambda value: Topic(query_id=value, doc_ids=("a",)),
+    "Topic(doc_ids)": lambda value: Topic(query_id="1", doc_ids=value),
+    **{f"Topic({name})": lambda value, name=name: bare_topic(2, **{name: value}) for name in FIELDS},
+    "TopicSet": lambda value: TopicSet(value, name="set"),
+    "TopicSet(name)": lambda value: TopicSet([TOPIC, TOPIC], name=value),
+    "topics[]": lambda value: TOPICS[value],
+    "position": TOPICS.position,
+    "select": TOPICS.select,
+    "folds": lambda value: TOPICS.folds(value),
+    "folds_from": TOPICS.folds_from,
+    "take": TOPIC.take,
+    "load_topics": load_topics,
+    **of_environments(made, *ARGUMENTS),
+    **of_environments(made_vector, *ARGUMENTS, "autoreset_mode"),
+    **of_environments(made_scoring, *SCORED),
+    "reset(query_id)": lambda value: ENV.reset(options={"query_id": value}),
+    "reset(option)": lambda value: ENV.reset(options={str(value): 1}),
+    "step": lambda value: (ENV.reset(seed=0), ENV.step(value)),
+    "vector reset(query_ids)": lambda value: VECTOR.reset(options={"query_ids": value}),
+    "vector reset(reset_mask)": lambda value: VECTOR.reset(options={"reset_mask": value}),
+    "vector step": lambda value: (VECTOR.reset(seed=0), VECTOR.step(value)),
+    "scoring reset": lambda value: SCORING.reset(options={"query_id": value}),
+    "scoring step": lambda value: (SCORING.reset(seed=0), SCORING.step(dict.fromkeys(SCORING.agents, value))),
+    "scoring agent": lambda value: (SCORING.reset(seed=0), SCORING.step({str(value): 0})),
+    "SelectionCore.reset": lambda value: SelectionCore(SHARED).reset(value),
+    "SelectionCore.step": lambda value: SelectionCore(SHARED, episodes=2).step(value),
+    "ScoringCore.step": lambda value: ScoringCore(SHARED).step([0], value),
+    "measure": measure,
+    "measure(cutoff)": lambda value: measure("alpha_DCG") @ value,
+    "evaluate(topics)": lambda value: evaluate(value, {}, "StRecall@5"),
+    "evaluate(rankings)": lambda value: evaluate(SMALL, {TOPIC.query_id: value}, "StRecall@5"),
+    "evaluate(query ids)": lambda value: evaluate(SMALL, {str(value): [0]}, "StRecall@5"),
+    "evaluate(measures)": lambda value: evaluate(SMALL, {}, value),
+    "evaluate(normalizer)": lambda value: evaluate(SMALL, {}, "StRecall@5", value),
+    "Reference": lambda value: Reference(TOPIC.judgments if TOPIC.judgments is not None else (), value),
+    "KNN": KNN,
+    "KNN(metric)": lambda value: KNN(0.5, metric=value),
+    "ByRanker": lambda value: SelectionCore(SHARED, pruning=ByRanker(value, 0.5)),
+    "ByRanker(keep)": lambda value: ByRanker("mmr", value),
+    "ByRanker(when)": lambda value: ByRanker("mmr", 0.5, when=value),
+    "Chain": Chain,
+    "parse_pruning": parse_pruning,
+    "pruning_from": pruning_from,
+    "pruning_from(kind)": lambda value: pruning_from({"kind": value}),
+    "generate": lambda value: generate(value),
+    "generate(n_topics)": lambda value: generate("tiny", n_topics=value),
+    "generate(option)": lambda value: generate("tiny", n_topics=1, noise=value),
+    "simulate_vectors": lambda value: simulate_vectors(value, width=3),
+    "simulate_vectors(width)": lambda value: simulate_vectors(SMALL, width=value),
+    "attach_vectors": lambda value: attach_vectors(value),
+    "attach_vectors(missing)": lambda value: attach_vectors(SMALL, missing=value),
+    "embed_topics": lambda value: embed_topics(value, lambda texts: np.ones((len(texts), 2))),
+    "LsaVectorizer": LsaVectorizer,
+    "VectorTable": lambda value: VectorTable(value, np.ones((2, 2)), source="here"),
+    "VectorTable(vectors)": lambda value: VectorTable(["a"], value, source="here"),
+    "write_topics": lambda value: write_topics("/dev/null", value),
+    **{
+        read.__name__: lambda value, read=read: [*read(value)] if read is iter_topics else read(value)
+        for read in (read_topics, iter_topics, read_vectors, read_qrels, read_run, load_ambient, load_texts)
+    },
+    "load_trec": lambda value: load_trec(run=value),
+    "write_run": lambda value: write_run("/dev/null", {"1": value}, "tag"),
+    "write_run(tag)": lambda value: write_run("/dev/null", {"1": ["a"]}, value),
+}  # fmt: skip
+
+
+def said_by(call: Callable[[], object]) -> str:
+    """What a call says when it refuses its arguments."""
+    try:
+        call()
+    except Exception as error:
+        return str(error)
+    return ""
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_whatever_comes_no_error_is_long(call: str) -> None:
+    for name, value in MONSTERS.items():
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            said = [said_by(lambda value=value: CALLS[call](value))]  # type: ignore[misc]
+        said += [str(notice.message) for notice in told]
+        assert max(map(len, said)) <= LONGEST, f"{call} of {name}"
+
+
+REPRS: dict[str, Callable[[], object]] = {
+    "topic": lambda: Topic(query_id=LONG, doc_ids=("a",), query_text=LONG),
+    "topic set": lambda: TopicSet(TOPICS, name=LONG, simulated=True, transductive=True),
+    "fold": lambda: TopicSet(TOPICS, name=LONG).folds(5)[0],
+    "arrays": lambda: TopicArrays(TopicSet(TOPICS, name=LONG)),
+    "evaluation": lambda: evaluate(TOPICS, {topic.query_id: [0] for topic in TOPICS}, ["StRecall@5", "ERR_IA@5"]),
+    "qrels": lambda: Qrels(topics={topic.query_id: TopicQrels(**QRELS) for topic in TOPICS}),
+    "qrels of a topic": lambda: TopicQrels(**QRELS),
+    "run": lambda: Run(rankings={LONG: (LONG,) * 1_000}, scores={LONG: np.zeros(1_000)}),
+    "snapshot": lambda: (ENV.reset(seed=0), ENV.snapshot())[1],
+    "step": lambda: SelectionCore(SHARED, episodes=500).step(np.zeros(500, np.int64)),
+    "measure": lambda: SelectionCore(SHARED).bound,
+    "vectors": lambda: VectorTable(["a"], np.ones((1, 2)), source=LONG),
+    "chain": lambda: Chain(tuple(KNN(0.5) for _ in range(100))),
+    "ranker to prune by": lambda: ByRanker(LONG, 0.5),
+    "environment": lambda: ENV,
+    "vector environment": lambda: VECTOR,
+}
+QRELS: dict[str, Any] = {
+    "doc_ids": tuple(map(str, range(1_000))),
+    "subtopic_ids": tuple(map(str, range(100))),
+    "judgments": np.zeros((1_000, 100), np.int8),
+}
+
+
+@pytest.mark.parametrize("name", REPRS)
+def test_every_repr_is_short(name: str) -> None:
+    assert len(repr(REPRS[name]())) <= LONGEST_REPR
+
+
+def test_a_repr_says_what_a_topic_is() -> None:
+    said = repr(small_topic(query_text="a \x1b[31m cat"))
+    assert said == r"Topic('1', 'a \x1b[31m cat': 2 candidates, 2 subtopics, no vectors, judged)"
+
+
+# tables of topics, for notebooks
+
+
+class Cells(HTMLParser):
+    """What a table holds: its tags, and the texts of its cells."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: set[str] = set()
+        self.texts: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attributes: object) -> None:
+        assert not attributes
+        self.tags.add(tag)
+
+    def handle_data(self, data: str) -> None:
+        self.texts.append(data)
+
+
+def test_a_topic_is_a_table_in_notebooks_in_which_nothing_is_markup() -> None:
+    evil = "<script>alert('x')</script>"
+    texts = {"doc_texts": (evil, "b"), "subtopic_texts": (evil, "t"), "query_text": evil, "retrieval_scores": [2, 1]}
+    cells = Cells(small_topic(query_id=evil, doc_ids=(evil, "d"), **texts)._repr_html_())
+    assert cells.tags == {"table", "caption", "tr", "th", "td"}
+    assert cells.texts.count(evil) == 3  # the document's id and text, and the subtopic that it covers
+    assert {"document", "score", "text", "covers"} <= set(cells.texts)
+
+
+def test_the_table_of_a_large_topic_shows_its_first_candidates() -> None:
+    n = 1_000
+    large = bare_topic(
+        0, doc_ids=[f"d{i}" for i in range(n)], doc_texts=["<" * 10_000] * n, judgments=np.ones((n, 500))
+    )
+    table = large._repr_html_()
+    assert len(table) < 20_000
+    assert "and 990 more" in table
+
+
+# names that may be meant
+
+
+@pytest.mark.parametrize(("given", "known", "meant"), [
+    ("lr", ("learning_rate", "entropy", "epochs"), ["learning_rate"]),
+    ("batchsize", ("batch_topics", "batch_size"), ["batch_size", "batch_topics"]),
+    ("--n-sims", ("--n-simulations", "--json"), ["--n-simulations"]),
+    ("hid", ("hidden", "device"), ["hidden"]),
+    ("eps", ("epsilon_start", "learning_rate"), ["epsilon_start"]),
+    ("word", ("words", "synthetic:serp"), ["words"]),
+    ("jagaur", ("jaguar", "python"), ["jaguar"]),
+    ("zzz", ("jaguar", "python"), []),
+    ("a", ("alpha", "appendix"), []),
+])  # fmt: skip
+def test_near_names_are_abbreviated_or_spelt_alike(given: str, known: Any, meant: list[str]) -> None:
+    assert near(given, known) == meant
+
+
+def test_many_names_are_not_all_listed() -> None:
+    message = str(unknown("query id", "zzz", map(str, range(10_000))))
+    assert "and 9,960 more" in message
+    assert len(message) < 500
+
+
+# topics in a list
+
+
+@pytest.mark.parametrize("of", [list, tuple, iter, lambda topics: np.array(topics, dtype=object)])
+def test_topics_in_any_iterable_do_where_a_set_does(of: Callable[[Any], Any], tmp_path: Path) -> None:
+    one, other = (gym.make("SRD-v0", topics=topics, disable_env_checker=True) for topics in (of(SMALL), SMALL))
+    assert one.reset(seed=3)[1]["query_id"] == other.reset(seed=3)[1]["query_id"]
+    assert made_vector("topics", of(SMALL)).core.arrays.query_ids == SMALL.query_ids  # type: ignore[attr-defined]
+    assert scoring_v0.parallel_env(topics=of(SMALL)).core.arrays.query_ids == SMALL.query_ids
+    assert load_topics(of(SMALL)).fingerprint == SMALL.fingerprint
+    rankings = {TOPIC.query_id: [0]}
+    assert evaluate(of(SMALL), rankings, "P_IA@1").measures == evaluate(SMALL, rankings, "P_IA@1").measures
+    write_topics(tmp_path / "set.parquet", of(SMALL))
+    assert read_topics(tmp_path / "set.parquet").fingerprint == SMALL.fingerprint
+    assert copy.deepcopy(TOPIC) is TOPIC
+
+
+@pytest.mark.parametrize(
+    "call", [load_topics, lambda topics: made("topics", topics), lambda topics: TopicSet(topics, name="x")]
+)
+def test_other_things_are_no_topics(call: Callable[[Any], object]) -> None:
+    refused(lambda: call([TOPIC, 3]), r"topics must be a TopicSet.* whose entry 1 is 3", TypeError)
+    refused(lambda: call(TOPIC), r"topics must be a TopicSet.*got Topic\(", TypeError)
+    refused(lambda: evaluate("words", {}, "P_IA@1"), r"got 'words' \(str\); srd_gym.load_topics reads names", TypeError)
+
+
+@pytest.mark.parametrize(("name", "given"), [("reward", FirstRankOnly), ("reward", AlphaDCG), ("measures", [AlphaDCG])])
+def test_a_class_in_place_of_an_object_is_told_to_be_called(name: str, given: Any) -> None:
+    refused(lambda: made(name, given), r"got the class (\w+): write \1\(", TypeError)
+
+
+# nothing is 0 in silence
+
+
+def barren(*largest: int) -> TopicSet:
+    """Topics whose largest judgments are these."""
+    return TopicSet([small_topic([[most, 0], [0, 0]], query_id=f"q{i}") for i, most in enumerate(largest)], name="b")
+
+
+@pytest.mark.parametrize(("by", "topics", "message"), [
+    ("P_IA@1", barren(0, 0, 0), r"'b': 3 of 3 judged topics have no judgment of at least 1 \(the largest is 0\).* q0"),
+    ("P_IA(rel=3)@1", barren(2, 3, 1), r"'b': 2 of 3 .*at least 3 \(the largest is 2\), so that .* scores 0: q0, q2"),
+])  # fmt: skip
+@pytest.mark.parametrize("score", [
+    lambda topics, by: evaluate(topics, {}, by),
+    lambda topics, by: gym.make("SRD-v0", topics=topics, reward=by, observation="compact", disable_env_checker=True),
+    lambda topics, by: ScoringCore(topics, reward=by),
+])  # fmt: skip
+def test_topics_that_score_0_whatever_ranks_them_are_counted(
+    score: Any, by: str, topics: TopicSet, message: str
+) -> None:
+    with pytest.warns(UserWarning, match=message) as told:
+        score(topics, by)
+    assert len(told) == 1
+
+
+def test_qrels_without_a_relevant_document_are_told() -> None:
+    qrels = Qrels(topics={"1": TopicQrels(doc_ids=("a",), subtopic_ids=("s",), judgments=np.zeros((1, 1), np.int8))})
+    with pytest.warns(UserWarning, match="qrels: 1 of 1 judged topics have no judgment of at least 1"):
+        evaluate_run(qrels, Run(rankings={"1": ("a",)}, scores={"1": np.ones(1)}), "P_IA@1")
+
+
+def test_judged_topics_are_not_told_of() -> None:
+    with warnings.catch_warnings(action="error"):
+        evaluate(SMALL, {}, "P_IA@1")
+        SelectionCore(barren(1, 2))
+
+
+# files of other compressions
+
+
+@pytest.mark.parametrize("name", ["qrels", "run", "vectors", "topics.parquet", "v.npz", "corpus.json"])
+@pytest.mark.parametrize(("packed", "pack"), [("xz", lzma.compress), ("bz2", bz2.compress)])
+def test_another_compression_is_named(name: str, packed: str, pack: Callable[[bytes], bytes], tmp_path: Path) -> None:
+    path = tmp_path / f"{name}.{packed}"
+    path.write_bytes(pack(b"1 1 a 1\n" * 100))
+    read = {"qrels": read_qrels, "run": read_run, "topics.parquet": read_topics, "corpus.json": read_json_object}
+    told = f"{packed}, and only gzip is unpacked here: unpack it first"
+    refused(lambda: read.get(name, read_vectors)(path, *(["corpus"] if "json" in name else [])), told)

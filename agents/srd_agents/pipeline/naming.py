@@ -34,6 +34,8 @@ _SHOWN = 200
 """Characters of an answer, and of each candidate's text, that are shown to people and to models."""
 _WORDS = 12
 """A line with more words is prose."""
+_SHORT = 4
+"""Words of a query up to which names are embedded with it."""
 _FILLED = re.compile(r"\{(query|limit|texts)\}")
 _THOUGHT = re.compile(r"^\s*<think>.*?</think>", re.S)
 _FENCE = re.compile(r"^```\w*\n(.*?)\n?```$", re.S)
@@ -261,15 +263,16 @@ def tidied(names: Sequence[str]) -> list[str]:
 
 
 def about(query: str | None, name: str) -> str:
-    """The name as it is to be embedded: "query: name" where it holds none of the query's words.
+    """The name as it is to be embedded: "query: name" where it holds none of the words of a short query.
 
-    "treatment" is near to any document about some treatment; what is compared must be about the query, too.
+    "treatment" is near to any document about some treatment; what is compared must be about the query, too. A query of
+    more than four words, such as a sentence, would outweigh the names and make them alike.
     """
     asked, folded = (query or "").casefold().strip(), name.casefold()
     words = re.findall(r"\w+", asked)
     long = [word for word in words if len(word) > 3]
     shared = any(word in folded for word in long) if long else bool({*words} & {*re.findall(r"\w+", folded)})
-    return name if not words or shared or asked in folded else f"{query}: {name}"
+    return f"{query}: {name}" if 0 < len(words) <= _SHORT and not shared and asked not in folded else name
 
 
 def wants_texts(names: Names) -> bool:

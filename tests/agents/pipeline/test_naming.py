@@ -140,6 +140,7 @@ def test_no_more_names_than_the_limit_come_back_the_first_ones() -> None:
     ("B-52", "rock band", "B-52: rock band"),
     ("B-52", "B-52 cocktail", "B-52 cocktail"),
     ("美洲豹", "美洲豹汽车", "美洲豹汽车"),
+    ("Assisted suicide should be a criminal offence", "slippery slope", "slippery slope"),
     (None, "big cat", "big cat"),
     ("?", "big cat", "big cat"),
 ])  # fmt: skip

@@ -6,6 +6,7 @@ import asyncio
 import hashlib
 import inspect
 import json
+import os
 import re
 from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence, Set
 from contextlib import contextmanager
@@ -83,8 +84,9 @@ class Namer:
             raise ValueError(f"prompt must hold {wanted}, got {shown_text(prompt, _SHOWN)!r}")
         self.limit, self.prompt, self.results = limit, prompt, results
         self._model = asked(llm, model)
-        held = cache is None or isinstance(cache, MutableMapping)
-        self._cache: Any = cache if held else _Folder(Path(cache))  # type: ignore[arg-type]
+        self._cache: Any = _Folder(Path(cache)) if isinstance(cache, str | os.PathLike) else cache
+        if cache is not None and not (hasattr(self._cache, "get") and hasattr(self._cache, "__setitem__")):
+            raise TypeError(f"cache must be a folder or a mapping from text to text, got {type(cache).__name__}")
 
     @property
     def wants_texts(self) -> bool:

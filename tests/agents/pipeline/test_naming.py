@@ -335,6 +335,7 @@ def test_errors_say_of_which_query_they_are_and_stay_those_of_the_client() -> No
     ({"results": -1}, ValueError, "results must be at least 0"),
     ({"prompt": "List subtopics."}, ValueError, "prompt must hold {query}, got 'List subtopics.'"),
     ({"prompt": "{query}?", "results": 3}, ValueError, "prompt must hold {texts}, which results= fills"),
+    ({"cache": 7}, TypeError, "cache must be a folder or a mapping from text to text, got int"),
     ({"llm": 7}, TypeError, "llm must be a LangChain chat model, .* got int"),
     ({"llm": dict}, TypeError, "llm must be"),
     ({"llm": client_with(print)}, ValueError, "SimpleNamespace asks one of many models: give model=, its name"),

@@ -45,7 +45,7 @@ _QUOTED = re.compile(r'^(\*\*|__|["“„«\'`])(.*?)(\*\*|__|["”“»\'`]),?$
 
 
 class Namer:
-    """Asks a language model for the subtopics of a query, once for each query where there is a cache.
+    """Asks a language model for the subtopics of a query; where there is a cache, once.
 
     `diversify(..., subtopics=Namer(llm), query_text="jaguar", embed=model.encode)` ranks by what it names.
 
@@ -163,15 +163,15 @@ class Namer:
             raise ValueError(
                 f"the cache holds no names at {self._key(prompt)!r}: {shown_text(str(text), _SHOWN)!r}; remove that"
             ) from error
-        return list(names)
+        return list(names[: self.limit])
 
     def _keep(self, query: str, prompt: str, answer: Any) -> list[str]:
         """The names in an answer, put into the cache."""
-        names = parse_names(answer)[: self.limit]
+        names = parse_names(answer)
         if self._cache is not None:
             kept = {"model": self._model.name, "query": query, "subtopics": names}
             self._cache[self._key(prompt)] = json.dumps(kept, ensure_ascii=False)
-        return names
+        return names[: self.limit]
 
 
 class _Folder:

@@ -42,6 +42,13 @@ def client_with(create: Any) -> Any:
     return SimpleNamespace(chat=SimpleNamespace(completions=SimpleNamespace(create=create)))
 
 
+class DownError(RuntimeError):
+    """A client's error."""
+
+
+RAISES = DownError("the model is down")
+
+
 class Llm:
     """Answers prompts, and remembers them."""
 
@@ -192,6 +199,16 @@ def test_an_answer_that_is_refused_is_not_kept_and_a_broken_entry_is_named(tmp_p
         refused(lambda: namer(QUERY), f"the cache holds no names at '{path.stem}'.*remove that")
 
 
+def test_what_was_answered_is_kept_though_a_later_query_fails_and_the_limit_is_not_part_of_it() -> None:
+    cache: dict[str, str] = {}
+    llm = Llm(LISTED, RAISES)
+    refused(lambda: Namer(llm, cache=cache).many(["jaguar", "java"]), "the model is down", DownError)
+    assert [json.loads(text)["query"] for text in cache.values()] == ["jaguar"]
+    plain = {"prompt": "{query}?", "cache": cache}
+    assert Namer(Llm(LISTED), limit=1, **plain)(QUERY) == NAMES[:1]
+    assert Namer(Llm(RAISES), **plain)(QUERY) == NAMES
+
+
 def test_equal_queries_of_a_batch_are_asked_once() -> None:
     llm = Llm(LISTED)
     queries = ["jaguar", "java", "jaguar"]
@@ -260,13 +277,6 @@ def test_functions_for_asynchronous_code() -> None:
         assert asyncio.run(named_later(names, QUERY, None, "0")) == NAMES
     refused(lambda: show(names_later), "names the subtopics of 'jaguar' is asynchronous; await it", TypeError)
     refused(lambda: show(Namer(asks_later)), r"asks_later answers later .*await Namer\.later", TypeError)
-
-
-class DownError(RuntimeError):
-    """A client's error."""
-
-
-RAISES = DownError("the model is down")
 
 
 @pytest.mark.parametrize(("subtopics", "changes", "error", "message"), [

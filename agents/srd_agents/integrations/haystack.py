@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from srd_agents.diversify import as_ranker
 from srd_agents.integrations import library
 from srd_agents.integrations.ranking import Subtopics, best_first, named, ranker_of
+from srd_agents.pipeline.diversify import as_ranker
 from srd_agents.pipeline.naming import Names
 from srd_gym.checks import check_integer
 from srd_gym.files import PathLike
@@ -33,7 +33,7 @@ _FUNCTION = "function"
 class DiverseRanker:
     """Ranks documents so that the first ones differ; behind a retriever with `return_embedding=True`.
 
-    Without `diversity` the order of the scores stays and near copies come last (`srd_agents.cautious`), unless another
+    Without `diversity` the order of the scores stays and near copies come last (`srd_agents.pipeline.cautious`), unless another
     ranker is named. Documents without scores count in the order in which they came; where the ranker weighs relevance
     (MMR, MSD, DPP) and `run` is given the query's embedding, by their cosine with it.
 

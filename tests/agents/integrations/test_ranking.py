@@ -12,9 +12,9 @@ import pytest
 from small_topics import refused
 
 from srd_agents import diversify, make_ranker
-from srd_agents.cautious import Cautious
 from srd_agents.heuristic.config import MMRConfig
 from srd_agents.integrations.ranking import Subtopics, best_first, named, ranker_of
+from srd_agents.pipeline.cautious import Cautious
 from srd_agents.pipeline.naming import Namer
 
 VECTORS = np.random.default_rng(0).normal(size=(9, 4)).astype(np.float32)

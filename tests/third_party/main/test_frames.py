@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from srd_agents import diversify, make_ranker
-from srd_agents.frames import FrameRanker
+from srd_agents.pipeline.frames import FrameRanker
 from srd_agents.pipeline.naming import Namer
 
 GENERATOR = np.random.default_rng(0)

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from srd_agents.constraints import COPIES, Limits
-from srd_agents.diversify import Chooser, Given
+from srd_agents.pipeline.diversify import Chooser, Given
+from srd_agents.pipeline.limits import COPIES, Limits
 from srd_agents.pipeline.naming import Namer, Names, named_by
-from srd_agents.subtopics import Lookup, embedded, no_embed
+from srd_agents.pipeline.subtopics import Lookup, embedded, no_embed
 from srd_gym.checks import check_integer
 from srd_gym.files import PathLike
 from srd_gym.protocols import Ranker

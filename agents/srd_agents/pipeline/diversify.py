@@ -113,7 +113,7 @@ def diversify(
             `embed`, or be left out.
         embed: makes vectors [n, F] of a list of n texts, such as a model's `encode`; it is asked once.
         query_text: the query as typed, for a function as `subtopics`. Subtopics that are texts and hold none of its
-            words are embedded as "query: subtopic".
+            words are embedded as "query: subtopic" (`srd_agents.pipeline.naming.about`).
         texts: of the documents, in their order, for a function that asks for them.
         diversity: from 0 (exactly the order of relevance, near copies included) to 1 (difference only), for the
             rankers of `srd_agents.pipeline.diversity.TAKE_IT`; None lets the ranker decide.

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Any, NamedTuple
 
 TAKEN = (
@@ -26,8 +26,8 @@ class Asked(NamedTuple):
     """The answer to a prompt."""
     later: Callable[[str], Awaitable[Any]]
     """The same for asynchronous code; in a thread where the library has nothing of its own."""
-    many: Callable[[list[str]], Sequence[Any]]
-    """The answers to several prompts, side by side where the library does that."""
+    many: Callable[[list[str]], Iterable[Any]]
+    """The answers to several prompts, side by side where the library does that, else one by one as they are taken."""
 
 
 def asked(llm: Any, model: str | None = None) -> Asked:
@@ -88,7 +88,7 @@ def _of_function(ask: Callable[[str], Any], name: str, text_of: Callable[[Any], 
         answer = await asyncio.to_thread(ask, prompt)
         return text_of(await answer if inspect.isawaitable(answer) else answer)
 
-    return Asked(name, one, later, lambda prompts: [one(prompt) for prompt in prompts])
+    return Asked(name, one, later, lambda prompts: map(one, prompts))
 
 
 def _langchain(llm: Any, name: str) -> Asked:
@@ -115,7 +115,7 @@ def _llama_index(llm: Any, name: str) -> Asked:
     async def later(prompt: str) -> Any:
         return (await llm.acomplete(prompt)).text
 
-    return Asked(name, one, later, lambda prompts: [one(prompt) for prompt in prompts])
+    return Asked(name, one, later, lambda prompts: map(one, prompts))
 
 
 def _haystack(llm: Any, name: str) -> Asked:
@@ -141,4 +141,4 @@ def _haystack(llm: Any, name: str) -> Asked:
             await asyncio.to_thread(llm.warm_up)
         return text_of(await llm.run_async(messages=messages(prompt)))
 
-    return Asked(name, one, later, lambda prompts: [one(prompt) for prompt in prompts])
+    return Asked(name, one, later, lambda prompts: map(one, prompts))

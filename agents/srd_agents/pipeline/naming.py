@@ -6,6 +6,7 @@ import asyncio
 import hashlib
 import inspect
 import json
+import os
 import re
 from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence, Set
 from contextlib import contextmanager
@@ -34,6 +35,8 @@ _SHOWN = 200
 """Characters of an answer, and of each candidate's text, that are shown to people and to models."""
 _WORDS = 12
 """A line with more words is prose."""
+_SHORT = 4
+"""Words of a query up to which names are embedded with it."""
 _FILLED = re.compile(r"\{(query|limit|texts)\}")
 _THOUGHT = re.compile(r"^\s*<think>.*?</think>", re.S)
 _FENCE = re.compile(r"^```\w*\n(.*?)\n?```$", re.S)
@@ -42,7 +45,7 @@ _QUOTED = re.compile(r'^(\*\*|__|["“„«\'`])(.*?)(\*\*|__|["”“»\'`]),?$
 
 
 class Namer:
-    """Asks a language model for the subtopics of a query, once for each query where there is a cache.
+    """Asks a language model for the subtopics of a query; where there is a cache, once.
 
     `diversify(..., subtopics=Namer(llm), query_text="jaguar", embed=model.encode)` ranks by what it names.
 
@@ -81,8 +84,9 @@ class Namer:
             raise ValueError(f"prompt must hold {wanted}, got {shown_text(prompt, _SHOWN)!r}")
         self.limit, self.prompt, self.results = limit, prompt, results
         self._model = asked(llm, model)
-        held = cache is None or isinstance(cache, MutableMapping)
-        self._cache: Any = cache if held else _Folder(Path(cache))  # type: ignore[arg-type]
+        self._cache: Any = _Folder(Path(cache)) if isinstance(cache, str | os.PathLike) else cache
+        if cache is not None and not (hasattr(self._cache, "get") and hasattr(self._cache, "__setitem__")):
+            raise TypeError(f"cache must be a folder or a mapping from text to text, got {type(cache).__name__}")
 
     @property
     def wants_texts(self) -> bool:
@@ -159,15 +163,15 @@ class Namer:
             raise ValueError(
                 f"the cache holds no names at {self._key(prompt)!r}: {shown_text(str(text), _SHOWN)!r}; remove that"
             ) from error
-        return list(names)
+        return list(names[: self.limit])
 
     def _keep(self, query: str, prompt: str, answer: Any) -> list[str]:
         """The names in an answer, put into the cache."""
-        names = parse_names(answer)[: self.limit]
+        names = parse_names(answer)
         if self._cache is not None:
             kept = {"model": self._model.name, "query": query, "subtopics": names}
             self._cache[self._key(prompt)] = json.dumps(kept, ensure_ascii=False)
-        return names
+        return names[: self.limit]
 
 
 class _Folder:
@@ -261,15 +265,16 @@ def tidied(names: Sequence[str]) -> list[str]:
 
 
 def about(query: str | None, name: str) -> str:
-    """The name as it is to be embedded: "query: name" where it holds none of the query's words.
+    """The name as it is to be embedded: "query: name" where it holds none of the words of a short query.
 
-    "treatment" is near to any document about some treatment; what is compared must be about the query, too.
+    "treatment" is near to any document about some treatment; what is compared must be about the query, too. A query of
+    more than four words, such as a sentence, would outweigh the names and make them alike.
     """
     asked, folded = (query or "").casefold().strip(), name.casefold()
     words = re.findall(r"\w+", asked)
     long = [word for word in words if len(word) > 3]
     shared = any(word in folded for word in long) if long else bool({*words} & {*re.findall(r"\w+", folded)})
-    return name if not words or shared or asked in folded else f"{query}: {name}"
+    return f"{query}: {name}" if 0 < len(words) <= _SHORT and not shared and asked not in folded else name
 
 
 def wants_texts(names: Names) -> bool:

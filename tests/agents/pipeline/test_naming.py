@@ -42,6 +42,13 @@ def client_with(create: Any) -> Any:
     return SimpleNamespace(chat=SimpleNamespace(completions=SimpleNamespace(create=create)))
 
 
+class DownError(RuntimeError):
+    """A client's error."""
+
+
+RAISES = DownError("the model is down")
+
+
 class Llm:
     """Answers prompts, and remembers them."""
 
@@ -140,6 +147,7 @@ def test_no_more_names_than_the_limit_come_back_the_first_ones() -> None:
     ("B-52", "rock band", "B-52: rock band"),
     ("B-52", "B-52 cocktail", "B-52 cocktail"),
     ("美洲豹", "美洲豹汽车", "美洲豹汽车"),
+    ("Assisted suicide should be a criminal offence", "slippery slope", "slippery slope"),
     (None, "big cat", "big cat"),
     ("?", "big cat", "big cat"),
 ])  # fmt: skip
@@ -189,6 +197,16 @@ def test_an_answer_that_is_refused_is_not_kept_and_a_broken_entry_is_named(tmp_p
     for broken in ("", "[]", '{"subtopics": 3}', '{"subtopics": [3]}'):
         path.write_text(broken)
         refused(lambda: namer(QUERY), f"the cache holds no names at '{path.stem}'.*remove that")
+
+
+def test_what_was_answered_is_kept_though_a_later_query_fails_and_the_limit_is_not_part_of_it() -> None:
+    cache: dict[str, str] = {}
+    llm = Llm(LISTED, RAISES)
+    refused(lambda: Namer(llm, cache=cache).many(["jaguar", "java"]), "the model is down", DownError)
+    assert [json.loads(text)["query"] for text in cache.values()] == ["jaguar"]
+    plain = {"prompt": "{query}?", "cache": cache}
+    assert Namer(Llm(LISTED), limit=1, **plain)(QUERY) == NAMES[:1]
+    assert Namer(Llm(RAISES), **plain)(QUERY) == NAMES
 
 
 def test_equal_queries_of_a_batch_are_asked_once() -> None:
@@ -261,13 +279,6 @@ def test_functions_for_asynchronous_code() -> None:
     refused(lambda: show(Namer(asks_later)), r"asks_later answers later .*await Namer\.later", TypeError)
 
 
-class DownError(RuntimeError):
-    """A client's error."""
-
-
-RAISES = DownError("the model is down")
-
-
 @pytest.mark.parametrize(("subtopics", "changes", "error", "message"), [
     (Namer(Llm(RAISES)), {}, DownError, "the model is down"),
     (Llm(RAISES), {}, DownError, "the model is down"),
@@ -334,6 +345,7 @@ def test_errors_say_of_which_query_they_are_and_stay_those_of_the_client() -> No
     ({"results": -1}, ValueError, "results must be at least 0"),
     ({"prompt": "List subtopics."}, ValueError, "prompt must hold {query}, got 'List subtopics.'"),
     ({"prompt": "{query}?", "results": 3}, ValueError, "prompt must hold {texts}, which results= fills"),
+    ({"cache": 7}, TypeError, "cache must be a folder or a mapping from text to text, got int"),
     ({"llm": 7}, TypeError, "llm must be a LangChain chat model, .* got int"),
     ({"llm": dict}, TypeError, "llm must be"),
     ({"llm": client_with(print)}, ValueError, "SimpleNamespace asks one of many models: give model=, its name"),

@@ -4,24 +4,40 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from srd_agents.heuristic.config import ExplicitConfig, XQuADConfig
-from srd_agents.heuristic.greedy import Choice, Greedy, Rows, rows_of
-from srd_agents.heuristic.trade_off import min_max, relevance_of, standardised
-from srd_gym.protocols import IntArray, ScoreArray
+from srd_agents.heuristic.greedy import BLOCK, Choice, Greedy, Rows, rows_of
+from srd_agents.heuristic.named import estimate
+from srd_agents.heuristic.trade_off import min_max, relevance_of
+from srd_gym.protocols import IntArray
 from srd_gym.topic import FloatArray, Topic
 
-_RANKS = 25
-"""Ranks after which a document covers the order only e times less than the first."""
+_LARGE = BLOCK // 2
+"""Vector entries of a topic above which products are one matrix product, whose last bits depend on where a row is."""
+Numbers = NDArray[np.floating]
+
+
+class Told(NamedTuple):
+    """What an explicit ranker is told of a topic, float64 or float32 alike."""
+
+    coverage: Numbers
+    """[S, N], 0 to 1."""
+    weights: Numbers
+    """[S]."""
+    order: Numbers | None
+    """[N] what the order is worth beside the subtopics; None where the estimates leave it out."""
+    novelty: float
+    """How much a document has to differ from those chosen, 0 to 1."""
 
 
 class Explicit(Greedy):
     """A greedy ranker that is told the subtopics; subclasses say how documents change what is still to be covered.
 
-    States are [B, S] float64 for B topics side by side with N candidates and S subtopics each.
+    States are [B, S] for B topics side by side with N candidates and S subtopics each.
     """
 
     start: ClassVar[float]
@@ -30,54 +46,56 @@ class Explicit(Greedy):
     def __init__(self, config: ExplicitConfig | None = None) -> None:
         self.config = config or ExplicitConfig()
 
-    def _value(self, topic: Topic) -> ScoreArray:
-        """The part of a score that does not depend on subtopics, if there is any: [N] float64."""
-        return np.zeros(topic.n_candidates)
+    @abstractmethod
+    def _value(self, topic: Topic, order: Numbers | None) -> Numbers:
+        """The part of a score that does not depend on subtopics: [N], from what the order is worth."""
 
     @abstractmethod
-    def _gains(self, coverage: ScoreArray, weights: ScoreArray, state: ScoreArray) -> ScoreArray:
-        """What each candidate's coverage is worth at the next rank: [B, N] float64, an array of its own."""
+    def _gains(self, coverage: Numbers, weights: Numbers, state: Numbers) -> Numbers:
+        """What each candidate's coverage is worth at the next rank: [B, N], an array of its own, from [B, S, N]."""
 
     @abstractmethod
-    def _cover(self, state: ScoreArray, covered: ScoreArray) -> None:
-        """Change the state, in place, by the estimates of a chosen document: [B, S] float64."""
+    def _cover(self, state: Numbers, covered: Numbers) -> None:
+        """Change the state, in place, by the estimates of a chosen document: [B, S]."""
 
-    def _named(self, topic: Topic) -> tuple[FloatArray, ScoreArray]:
-        """Vectors of the subtopics, the query's last where it counts, and weights that sum to 1, the order's last."""
-        vectors = topic.subtopic_vectors
-        if vectors is None or not topic.n_subtopics:
+    def _told(self, topic: Topic, rows: Rows) -> Told:
+        """The estimates for a topic."""
+        config, subtopics = self.config, self._subtopics(topic)
+        if config.coverage != "named":
+            weights = np.ones(len(subtopics)) if topic.subtopic_weights is None else topic.subtopic_weights
+            weights = np.asarray(weights, dtype=np.float64) / weights.sum(dtype=np.float64)
+            return Told(coverage_of(rows, subtopics, config.coverage, config.sharpness), weights, None, 0.0)
+        query = topic.query_vector
+        cosines = _cosines(rows, subtopics if query is None else np.vstack([subtopics, query]))
+        ranked = topic.retrieval_scores is not None
+        found = estimate(
+            cosines[: len(subtopics)],
+            None if query is None else cosines[-1],
+            ranked=ranked,
+            weights=topic.subtopic_weights,
+            ordered=config.ordered,
+        )
+        coverage = found.coverage if config.sharpness == 1 else found.coverage**config.sharpness
+        return Told(coverage, found.weights, found.order, 0.0 if ranked else 1.0 - found.trust)
+
+    def _subtopics(self, topic: Topic) -> FloatArray:
+        """Their vectors: [S, F]."""
+        if topic.subtopic_vectors is None or not topic.n_subtopics:
             raise ValueError(
                 f"topic {topic.query_id!r} has no subtopic vectors, with which {self.title} compares documents: name "
                 "subtopics (subtopic_ids) and give their vectors, or their texts and `--vectors lsa` to `srd data "
                 "build` or `srd train`; or take mmr, msd or dpp, which need none"
             )
-        weights = np.ones(len(vectors)) if topic.subtopic_weights is None else topic.subtopic_weights
-        weights = np.asarray(weights, dtype=np.float64) / weights.sum(dtype=np.float64)
-        share = self.config.order_weight / len(weights)
-        if share and topic.query_vector is not None:
-            vectors = np.vstack([vectors, topic.query_vector])
-        if share and not (topic.query_vector is None and topic.retrieval_scores is None):
-            weights = np.append(weights, share) / (1.0 + share)
-        return vectors, weights
+        return topic.subtopic_vectors
 
     def _shape(self, topic: Topic) -> tuple[int, ...]:
-        return topic.n_candidates, len(self._named(topic)[1])
+        return len(self._subtopics(topic)), topic.n_candidates
 
     def _choice(self, topics: Sequence[Topic], most: int) -> _Choice:
-        values, coverage, rows, shares = [], [], [], []
-        for topic in topics:
-            subtopics, weights = self._named(topic)
-            rows.append(rows_of(topic.require_vectors(self.title)))
-            covered = coverage_of(rows[-1], subtopics, self.config.coverage, self.config.sharpness)
-            if self.config.order_weight and topic.retrieval_scores is not None:
-                # The query's cosines only scaled those of the subtopics.
-                by_order = np.exp(-np.arange(topic.n_candidates) / _RANKS)
-                covered = np.column_stack([covered[:, : topic.n_subtopics], by_order])
-            coverage.append(covered)
-            values.append(self._value(topic))
-            shares.append(weights)
-        rows_that_count = rows if self.config.novel else ()
-        return _Choice(self, np.stack(values), np.stack(coverage), np.stack(shares), rows_that_count)
+        rows = [rows_of(topic.require_vectors(self.title)) for topic in topics]
+        told = [self._told(topic, own) for topic, own in zip(topics, rows, strict=True)]
+        values = [self._value(topic, own.order) for topic, own in zip(topics, told, strict=True)]
+        return _Choice(self, values, told, rows)
 
 
 class XQuAD(Explicit):
@@ -103,17 +121,19 @@ class XQuAD(Explicit):
     def __init__(self, config: XQuADConfig | None = None) -> None:
         self.config: XQuADConfig = config or XQuADConfig()
 
-    def _value(self, topic: Topic) -> ScoreArray:
-        relevance = relevance_of(topic, self.config.relevance, self.title)
-        return self.config.lambda_ * relevance.astype(np.float64)
+    def _value(self, topic: Topic, order: Numbers | None) -> Numbers:
+        if order is None or self.config.relevance != "auto":
+            order = relevance_of(topic, self.config.relevance, self.title).astype(np.float64)
+        value: Numbers = self.config.lambda_ * order
+        return value
 
-    def _gains(self, coverage: ScoreArray, weights: ScoreArray, state: ScoreArray) -> ScoreArray:
+    def _gains(self, coverage: Numbers, weights: Numbers, state: Numbers) -> Numbers:
         left = (1.0 - self.config.lambda_) * weights * state
-        # One dot product a candidate: its last bits depend on nothing else, so that equal documents tie.
-        gains: ScoreArray = np.vecdot(coverage, left[:, None, :])
+        # Sums over subtopics, one after the other: their last bits depend on nothing else, so that equal documents tie.
+        gains: Numbers = (coverage * left[:, :, None]).sum(axis=1)
         return gains
 
-    def _cover(self, state: ScoreArray, covered: ScoreArray) -> None:
+    def _cover(self, state: Numbers, covered: Numbers) -> None:
         state *= 1.0 - covered
 
 
@@ -143,17 +163,22 @@ class PM2(Explicit):
     title = "PM-2"
     start = 0.0  # no subtopic has a seat
 
-    def _gains(self, coverage: ScoreArray, weights: ScoreArray, state: ScoreArray) -> ScoreArray:
+    def _value(self, topic: Topic, order: Numbers | None) -> Numbers:
+        return np.zeros(topic.n_candidates) if order is None else (1.0 - self.config.lambda_) * order
+
+    def _gains(self, coverage: Numbers, weights: Numbers, state: Numbers) -> Numbers:
         lambda_ = self.config.lambda_
         quotients = weights / (2.0 * state + 1.0)
         # Every subtopic as one of the others, and then what its turn adds to that.
-        gains: ScoreArray = np.vecdot(coverage, (1.0 - lambda_) * quotients[:, None, :])
+        weighted = coverage * quotients[:, :, None]
+        gains: Numbers = (1.0 - lambda_) * weighted.sum(axis=1)
         turns = quotients == quotients.max(axis=1, keepdims=True)
-        added = (2.0 * lambda_ - 1.0) * quotients[:, None, :] * coverage
-        gains += np.where(turns[:, None, :], added, -np.inf).max(axis=2)
+        weighted *= 2.0 * lambda_ - 1.0
+        weighted[~turns] = -np.inf
+        gains += weighted.max(axis=1)
         return gains
 
-    def _cover(self, state: ScoreArray, covered: ScoreArray) -> None:
+    def _cover(self, state: Numbers, covered: Numbers) -> None:
         total = covered.sum(axis=1, keepdims=True)
         state += np.divide(covered, total, out=np.zeros_like(covered), where=total > 0)
 
@@ -163,36 +188,47 @@ class _Choice(Choice):
 
     Args:
         ranker: whose gains count.
-        value: [B, N] float64, the part of a score that does not depend on subtopics.
-        coverage: [B, N, S] float64 estimates.
-        weights: [B, S] float64.
-        rows: the candidates of each topic where their novelty counts, else empty.
+        values: of each topic [N], the part of a score that does not depend on subtopics.
+        told: of each topic.
+        rows: the candidates of each topic.
     """
 
-    def __init__(
-        self, ranker: Explicit, value: ScoreArray, coverage: ScoreArray, weights: ScoreArray, rows: Sequence[Rows]
-    ) -> None:
-        self.value: ScoreArray = value
-        self._ranker, self._coverage, self._weights, self._rows = ranker, coverage, weights, rows
-        self._state = np.full_like(weights, ranker.start)
-        self._each = np.arange(len(value))
-        self._nearest = np.zeros(value.shape, dtype=np.float32)
+    def __init__(self, ranker: Explicit, values: Sequence[Numbers], told: Sequence[Told], rows: Sequence[Rows]) -> None:
+        self.value: Numbers = np.stack(values)
+        self._ranker, self._rows = ranker, rows
+        self._coverage = np.stack([own.coverage for own in told])
+        self._weights = np.stack([own.weights for own in told])
+        self._state = np.full_like(self._weights, ranker.start)
+        self._each = np.arange(len(values))
+        self._novelty = [own.novelty for own in told]
+        self._nearest = np.zeros_like(self.value) if any(self._novelty) else None
 
-    def scores(self) -> ScoreArray:
+    def scores(self) -> Numbers:
         scores = self._ranker._gains(self._coverage, self._weights, self._state)
-        if self._rows:
+        if self._nearest is not None:
             scores *= 1.0 - self._nearest
         scores += self.value
         return scores
 
     def add(self, chosen: IntArray) -> None:
-        self._ranker._cover(self._state, self._coverage[self._each, chosen])
-        if self._rows:
-            for nearest, rows, document in zip(self._nearest, self._rows, chosen, strict=True):
-                np.maximum(nearest, rows.project(rows.unit(document)).clip(max=1), out=nearest)
+        self._ranker._cover(self._state, self._coverage[self._each, :, chosen])
+        if self._nearest is None:
+            return
+        for nearest, novelty, rows, document in zip(self._nearest, self._novelty, self._rows, chosen, strict=True):
+            np.maximum(nearest, novelty * rows.project(rows.unit(document)).clip(max=1), out=nearest)
 
 
-def coverage_of(rows: Rows, subtopics: FloatArray, scaling: str, sharpness: float = 1.0) -> ScoreArray:
+def _cosines(rows: Rows, others: FloatArray) -> FloatArray:
+    """Cosines of the N candidates with S other vectors: [S, N] float32."""
+    units = rows_of(others).unit(slice(None))
+    if rows.vectors.size <= _LARGE:
+        return np.ascontiguousarray(rows.project_each(units).T)
+    cosines: FloatArray = np.ascontiguousarray((rows.vectors @ units.T).T)
+    cosines *= rows.scale
+    return cosines
+
+
+def coverage_of(rows: Rows, subtopics: FloatArray, scaling: str, sharpness: float = 1.0) -> Numbers:
     """Estimates of P(d | t), how far each candidate covers each subtopic, from the cosine of their vectors.
 
     The papers estimate it with the retrieval model that ranks the candidates for the subtopic as a query, its scores
@@ -203,23 +239,16 @@ def coverage_of(rows: Rows, subtopics: FloatArray, scaling: str, sharpness: floa
         subtopics: [S, F] float32.
         scaling: "cosine": negative ones count as 0. "topic": scaled to [0, 1] over all N x S pairs. "subtopic": scaled
             to [0, 1] over the candidates, for each subtopic. Where all to be scaled are equal, all are 1.
-            "standardised": exp(z + z_t / 2) by its largest value, with standard scores z over all N x S pairs and z_t
-            over the candidates, for each subtopic: an irrelevant subtopic, which no candidate is near, then counts
-            little, as with "topic", and one that all candidates are near does not count for each of them.
         sharpness: power that the scaled cosine is raised to.
 
     Returns:
-        [N, S] float64 from 0 to 1.
+        [S, N] float64 from 0 to 1.
     """
     units = rows_of(subtopics)
-    cosines = np.stack([rows.project(units.unit(s)) for s in range(len(subtopics))], axis=1)
+    cosines = np.stack([rows.project(units.unit(s)) for s in range(len(subtopics))])
     if scaling == "topic":
         cosines = min_max(cosines)
     elif scaling == "subtopic":
-        cosines = np.stack([min_max(column) for column in cosines.T], axis=1)
-    elif scaling == "standardised":
-        apart = standardised(cosines.ravel()).reshape(cosines.shape).astype(np.float64)
-        apart += np.stack([standardised(column) for column in cosines.T], axis=1) / 2
-        cosines = np.exp(apart - apart.max())
-    estimates: ScoreArray = np.clip(cosines, 0.0, 1.0).astype(np.float64) ** sharpness
+        cosines = np.stack([min_max(row) for row in cosines])
+    estimates: Numbers = np.clip(cosines, 0.0, 1.0).astype(np.float64) ** sharpness
     return estimates

@@ -39,7 +39,8 @@ UNNAMED = UNTOLD | {"subtopic_ids": (), "judgments": None}
     ("names", "options", "changes", "message"),
     [
         (TITLES, {}, SCORES | {"doc_vectors": None}, "'q0' has no document vectors, which {title} needs"),
-        ((*BY_VECTORS, "xquad"), {}, NEITHER, "no query vector, so {title} has no.*relevance='scores'"),
+        (BY_VECTORS, {}, NEITHER, "no query vector, so {title} has no.*relevance='scores'"),
+        (["xquad"], {"coverage": "topic"}, NEITHER, "no query vector, so {title} has no.*relevance='scores'"),
         ((*BY_VECTORS, "xquad"), {"relevance": "rank"}, {}, "scores, which {title} with relevance='rank' needs"),
         (EXPLICIT, {}, UNTOLD, "'q0' has no subtopic vectors, with which {title} compares.*--vectors lsa.*take mmr"),
         (EXPLICIT, {}, UNNAMED, "'q0' has no subtopic vectors.*subtopic_ids.*mmr, msd or dpp, which need none"),
